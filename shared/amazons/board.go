@@ -1,0 +1,305 @@
+package amazons
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// ErrBoard is wrapped by every error about a board's size.
+var ErrBoard = errors.New("not a board")
+
+// Set is a set of squares: bit 8*rank+file, rank and file counted from 0.
+type Set = uint64
+
+// Square is the number of a square, 8*rank+file: 0 is A1, 1 is B1, 8 is A2.
+type Square uint8
+
+// NoSquare is not the number of any square.
+const NoSquare Square = 64
+
+// Bit returns the set that holds only s.
+func (s Square) Bit() Set { return 1 << (s & 63) }
+
+// File returns the file of s, 0 for A.
+func (s Square) File() int { return int(s & 7) }
+
+// Rank returns the rank of s, 0 for the lowest.
+func (s Square) Rank() int { return int(s >> 3) }
+
+// String returns the canonical name of s, such as "B4".
+func (s Square) String() string {
+	if s >= NoSquare {
+		return "??"
+	}
+	return string([]byte{'A' + byte(s&7), '1' + byte(s>>3)})
+}
+
+// Board is the size of a board. The zero Board is not a board.
+type Board struct {
+	Width, Height uint8 // files and ranks, 1..8 each
+}
+
+// MaxSide is the largest number of files and of ranks.
+const MaxSide = 8
+
+// NewBoard returns the board with the given number of files and ranks, 1..8
+// each, or an error that wraps ErrBoard.
+func NewBoard(width, height int) (Board, error) {
+	if width < 1 || width > MaxSide || height < 1 || height > MaxSide {
+		return Board{}, fmt.Errorf("%w: %dx%d: width and height must be 1 to %d", ErrBoard, width, height, MaxSide)
+	}
+	return Board{uint8(width), uint8(height)}, nil
+}
+
+// ParseBoard reads a board's size such as "5x6" (files x ranks); upper case X
+// is accepted. Errors wrap ErrBoard.
+func ParseBoard(text string) (Board, error) {
+	w, h, ok := strings.Cut(strings.ToLower(strings.TrimSpace(text)), "x")
+	if ok {
+		width, err1 := strconv.Atoi(w)
+		height, err2 := strconv.Atoi(h)
+		if err1 == nil && err2 == nil {
+			return NewBoard(width, height)
+		}
+	}
+	return Board{}, fmt.Errorf("%w: %q: write WIDTHxHEIGHT, for example 5x6", ErrBoard, text)
+}
+
+// String returns the canonical form, such as "5x6".
+func (b Board) String() string { return fmt.Sprintf("%dx%d", b.Width, b.Height) }
+
+// Valid reports whether both sides are 1..8.
+func (b Board) Valid() bool {
+	return b.Width >= 1 && b.Width <= MaxSide && b.Height >= 1 && b.Height <= MaxSide
+}
+
+// Squares returns the number of squares.
+func (b Board) Squares() int { return int(b.Width) * int(b.Height) }
+
+// Mask returns the set of all squares of the board.
+func (b Board) Mask() Set {
+	row := Set(1)<<b.Width - 1
+	return row * (0x0101010101010101 >> (8 * (8 - uint(b.Height))))
+}
+
+// Square returns the square with the given file and rank, counted from 0. The
+// caller keeps them on the board.
+func (b Board) Square(file, rank int) Square { return Square(8*rank + file) }
+
+// Contains reports whether s is a square of the board.
+func (b Board) Contains(s Square) bool {
+	return s < NoSquare && s.File() < int(b.Width) && s.Rank() < int(b.Height)
+}
+
+const (
+	fileA Set = 0x0101010101010101
+	fileH Set = 0x8080808080808080
+)
+
+// rays[d][s] holds the squares of the 8x8 grid in direction d from s. The first
+// four directions lead to higher square numbers, the others to lower ones.
+var rays [8][64]Set
+
+// Neighbours[s] holds the squares of the 8x8 grid that touch s.
+var Neighbours [64]Set
+
+func init() {
+	steps := [8][2]int{{1, 0}, {-1, 1}, {0, 1}, {1, 1}, {-1, 0}, {1, -1}, {0, -1}, {-1, -1}}
+	for d, step := range steps {
+		for s := range 64 {
+			f, r := s&7+step[0], s>>3+step[1]
+			for f >= 0 && f < 8 && r >= 0 && r < 8 {
+				rays[d][s] |= 1 << (8*r + f)
+				f, r = f+step[0], r+step[1]
+			}
+		}
+	}
+	for s := range 64 {
+		Neighbours[s] = Grow(1<<s) &^ (1 << s)
+	}
+}
+
+// QueenTargets returns the squares of empty that a queen (or an arrow) on s
+// reaches along the eight queen lines, over squares of empty only.
+func QueenTargets(s Square, empty Set) Set {
+	s &= 63
+	blocked := ^empty
+	var t Set
+	for d := range 4 { // towards higher numbers: the nearest blocker is the lowest bit
+		ray := rays[d][s]
+		if b := ray & blocked; b != 0 {
+			ray ^= rays[d][bits.TrailingZeros64(b)&63]
+		}
+		t |= ray
+	}
+	for d := 4; d < 8; d++ {
+		ray := rays[d][s]
+		if b := ray & blocked; b != 0 {
+			ray ^= rays[d][(63-bits.LeadingZeros64(b))&63]
+		}
+		t |= ray
+	}
+	return t & empty
+}
+
+// Grow returns x together with every square of the 8x8 grid that touches it.
+func Grow(x Set) Set {
+	x |= (x&^fileH)<<1 | (x&^fileA)>>1
+	return x | x<<8 | x>>8
+}
+
+// Flood returns the squares of empty that are reached from the squares next to
+// from by steps between touching squares of empty (8-connected). Squares of
+// from itself are not entered unless they are in empty.
+func Flood(from, empty Set) Set {
+	x := Grow(from) & empty
+	for {
+		y := Grow(x) & empty
+		if y == x {
+			return x
+		}
+		x = y
+	}
+}
+
+// QueenReach returns the squares of empty that one queen move from some square of from reaches.
+func QueenReach(from, empty Set) Set {
+	var t Set
+	// Occluded fill by doubling in each of the eight directions. The squares
+	// that wrap round the edge of the grid are cut off by the two masks.
+	east, west := empty&^fileA, empty&^fileH
+	g, p := from, east // +1
+	g |= p & (g << 1)
+	p &= p << 1
+	g |= p & (g << 2)
+	p &= p << 2
+	g |= p & (g << 4)
+	t |= (g &^ from)
+	g, p = from, west // -1
+	g |= p & (g >> 1)
+	p &= p >> 1
+	g |= p & (g >> 2)
+	p &= p >> 2
+	g |= p & (g >> 4)
+	t |= (g &^ from)
+	g, p = from, empty // +8
+	g |= p & (g << 8)
+	p &= p << 8
+	g |= p & (g << 16)
+	p &= p << 16
+	g |= p & (g << 32)
+	t |= (g &^ from)
+	g, p = from, empty // -8
+	g |= p & (g >> 8)
+	p &= p >> 8
+	g |= p & (g >> 16)
+	p &= p >> 16
+	g |= p & (g >> 32)
+	t |= (g &^ from)
+	g, p = from, east // +9
+	g |= p & (g << 9)
+	p &= p << 9
+	g |= p & (g << 18)
+	p &= p << 18
+	g |= p & (g << 36)
+	t |= (g &^ from)
+	g, p = from, west // -9
+	g |= p & (g >> 9)
+	p &= p >> 9
+	g |= p & (g >> 18)
+	p &= p >> 18
+	g |= p & (g >> 36)
+	t |= (g &^ from)
+	g, p = from, west // +7
+	g |= p & (g << 7)
+	p &= p << 7
+	g |= p & (g << 14)
+	p &= p << 14
+	g |= p & (g << 28)
+	t |= (g &^ from)
+	g, p = from, east // -7
+	g |= p & (g >> 7)
+	p &= p >> 7
+	g |= p & (g >> 14)
+	p &= p >> 14
+	g |= p & (g >> 28)
+	t |= (g &^ from)
+	return t
+}
+
+// flipFiles mirrors a set left-right on a board of the given width.
+func flipFiles(x Set, width uint8) Set {
+	x = x>>1&0x5555555555555555 | x&0x5555555555555555<<1
+	x = x>>2&0x3333333333333333 | x&0x3333333333333333<<2
+	x = x>>4&0x0f0f0f0f0f0f0f0f | x&0x0f0f0f0f0f0f0f0f<<4
+	return x >> ((8 - width) & 63)
+}
+
+// flipRanks mirrors a set top-bottom on a board of the given height.
+func flipRanks(x Set, height uint8) Set {
+	return bits.ReverseBytes64(x) >> ((8 * (8 - height)) & 63)
+}
+
+// transpose exchanges files and ranks.
+func transpose(x Set) Set {
+	t := (x ^ x>>7) & 0x00aa00aa00aa00aa
+	x ^= t ^ t<<7
+	t = (x ^ x>>14) & 0x0000cccc0000cccc
+	x ^= t ^ t<<14
+	t = (x ^ x>>28) & 0x00000000f0f0f0f0
+	return x ^ t ^ t<<28
+}
+
+// Symmetry is one of the symmetries of a board: bit 0 mirrors left-right, bit 1
+// mirrors top-bottom, bit 2 (square boards only) then exchanges files and ranks.
+type Symmetry uint8
+
+// Symmetries returns the number of symmetries of the board: 4, or 8 where it is square.
+func (b Board) Symmetries() int {
+	if b.Width == b.Height {
+		return 8
+	}
+	return 4
+}
+
+// Apply returns the image of x under s.
+func (b Board) Apply(s Symmetry, x Set) Set {
+	if s&1 != 0 {
+		x = flipFiles(x, b.Width)
+	}
+	if s&2 != 0 {
+		x = flipRanks(x, b.Height)
+	}
+	if s&4 != 0 {
+		x = transpose(x)
+	}
+	return x
+}
+
+// ApplySquare returns the image of square q under s.
+func (b Board) ApplySquare(s Symmetry, q Square) Square {
+	f, r := q.File(), q.Rank()
+	if s&1 != 0 {
+		f = int(b.Width) - 1 - f
+	}
+	if s&2 != 0 {
+		r = int(b.Height) - 1 - r
+	}
+	if s&4 != 0 {
+		f, r = r, f
+	}
+	return Square(8*r + f)
+}
+
+// Inverse returns the symmetry that undoes s.
+func (s Symmetry) Inverse() Symmetry {
+	if s&4 == 0 {
+		return s
+	}
+	// Mirrors first, then the exchange: undone by the exchange followed by the
+	// mirrors, which is the mirrors with their bits swapped, then the exchange.
+	return 4 | s&1<<1 | s&2>>1
+}

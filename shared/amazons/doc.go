@@ -1,0 +1,16 @@
+// Package amazons holds the rules of the game of Amazons: boards, sets of
+// squares, positions, moves, symmetries, exact keys, hashes, and the text and
+// picture forms of all of them.
+//
+// There are two views of a position. [Position] is what people see: colours, a
+// board size and a side to move. [State] is what the search sees: the same
+// board from the view of the side to move, three 64-bit sets and nothing else.
+// Swapping the colours together with the side to move changes nothing about who
+// wins, so every fact in the farm is about a State; colours are put back when a
+// person looks.
+//
+// Squares are numbered 8*rank+file on a fixed 8x8 grid, whatever the size of the
+// board: shifts by constants then step a whole set in any direction, and one
+// set of tables serves all boards, because a square outside the board is simply
+// never empty.
+package amazons

@@ -1,0 +1,97 @@
+package amazons
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrKey is wrapped by errors about keys that do not fit their board.
+var ErrKey = errors.New("not a position key")
+
+// Key is a State written exactly, in as many bits as the board has squares, twice: bit
+// Width*rank+file of A is set on own queens and burnt squares, of B on
+// opponent queens and burnt squares (proof/FORMAT.md, "Positions"). Keys of the same board are equal if
+// and only if the states are.
+type Key struct{ A, B uint64 }
+
+// Compare orders keys by A, then by B.
+func (k Key) Compare(o Key) int {
+	if c := cmp.Compare(k.A, o.A); c != 0 {
+		return c
+	}
+	return cmp.Compare(k.B, o.B)
+}
+
+// Pack squeezes a set on the 8x8 grid to bits Width*rank+file.
+func (b Board) Pack(x Set) uint64 {
+	w := uint(b.Width)
+	row := uint64(1)<<w - 1
+	var p uint64
+	for r := uint(0); r < uint(b.Height); r++ {
+		p |= (x >> (8 * r) & row) << (w * r)
+	}
+	return p
+}
+
+// Unpack undoes Pack.
+func (b Board) Unpack(p uint64) Set {
+	w := uint(b.Width)
+	row := uint64(1)<<w - 1
+	var x Set
+	for r := uint(0); r < uint(b.Height); r++ {
+		x |= (p >> (w * r) & row) << (8 * r)
+	}
+	return x
+}
+
+// PackSquare returns the number of a square in packed sets, Width*rank+file.
+func (b Board) PackSquare(s Square) uint8 { return b.Width*uint8(s.Rank()) + uint8(s.File()) }
+
+// UnpackSquare undoes PackSquare; NoSquare where p is not on the board.
+func (b Board) UnpackSquare(p uint8) Square {
+	if int(p) >= b.Squares() {
+		return NoSquare
+	}
+	return Square(8*(p/b.Width) + p%b.Width)
+}
+
+// Key returns the exact key of s as it stands; [State.Canonical] comes first where symmetric images shall be one.
+func (s State) Key(b Board) Key {
+	a, c := s.planes(b)
+	return Key{b.Pack(a), b.Pack(c)}
+}
+
+// CanonicalKey returns the key of the canonical image of s.
+func (s State) CanonicalKey(b Board) Key {
+	a, c, _ := s.canonicalPlanes(b)
+	return Key{b.Pack(a), b.Pack(c)}
+}
+
+// State returns the state a key stands for. Errors wrap ErrKey: a bit outside the board.
+func (k Key) State(b Board) (State, error) {
+	if n := b.Squares(); n < 64 && (k.A|k.B)>>n != 0 {
+		return State{}, fmt.Errorf("%w: %x %x has bits outside a %v board", ErrKey, k.A, k.B, b)
+	}
+	return fromPlanes(b, b.Unpack(k.A), b.Unpack(k.B)), nil
+}
+
+// KeyBytes is the length of a key in its byte form.
+const KeyBytes = 16
+
+// Bytes returns the key as 16 bytes, A then B, big endian, so that bytes sort as keys do.
+func (k Key) Bytes() [KeyBytes]byte {
+	var out [KeyBytes]byte
+	binary.BigEndian.PutUint64(out[:8], k.A)
+	binary.BigEndian.PutUint64(out[8:], k.B)
+	return out
+}
+
+// KeyFromBytes undoes Key.Bytes. Errors wrap ErrKey: a wrong length.
+func KeyFromBytes(p []byte) (Key, error) {
+	if len(p) != KeyBytes {
+		return Key{}, fmt.Errorf("%w: %d bytes where %d are expected", ErrKey, len(p), KeyBytes)
+	}
+	return Key{binary.BigEndian.Uint64(p[:8]), binary.BigEndian.Uint64(p[8:])}, nil
+}

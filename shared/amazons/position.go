@@ -1,0 +1,187 @@
+package amazons
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// ErrPosition is wrapped by every error about a position's text or content.
+var ErrPosition = errors.New("not a position")
+
+// Colour is the colour of a side. White moves first in a starting position.
+type Colour uint8
+
+// The two colours.
+const (
+	White Colour = 0
+	Black Colour = 1
+)
+
+// Other returns the other colour.
+func (c Colour) Other() Colour { return c ^ 1 }
+
+// String returns "white" or "black".
+func (c Colour) String() string {
+	if c == White {
+		return "white"
+	}
+	return "black"
+}
+
+// Position is a board with coloured queens, burnt squares and a side to move.
+type Position struct {
+	Board               Board
+	White, Black, Burnt Set
+	ToMove              Colour
+}
+
+// Start returns the starting position of a board: two queens a side on the edge next to
+// the corners at the bottom for White (files B and the last but one on rank 1, files A and the last on
+// rank 2), mirrored at the top for Black. Boards with fewer than 4 files or ranks have
+// none (the queens would share squares); the error wraps ErrBoard.
+func Start(b Board) (Position, error) {
+	if !b.Valid() || b.Width < 4 || b.Height < 4 {
+		return Position{}, fmt.Errorf("%w with a starting position: %v: at least 4 files and 4 ranks are needed; give a position instead", ErrBoard, b)
+	}
+	w := int(b.Width)
+	white := b.Square(1, 0).Bit() | b.Square(w-2, 0).Bit() | b.Square(0, 1).Bit() | b.Square(w-1, 1).Bit()
+	return Position{Board: b, White: white, Black: flipRanks(white, b.Height)}, nil
+}
+
+// State returns the position from the view of the side to move.
+func (p Position) State() State {
+	s := State{Own: p.White, Opp: p.Black, Empty: p.Board.Mask() &^ (p.White | p.Black | p.Burnt)}
+	if p.ToMove == Black {
+		s.Own, s.Opp = s.Opp, s.Own
+	}
+	return s
+}
+
+// PositionOf puts the colours back: s with the given side to move.
+func PositionOf(b Board, s State, toMove Colour) Position {
+	p := Position{Board: b, White: s.Own, Black: s.Opp, Burnt: s.Burnt(b), ToMove: toMove}
+	if toMove == Black {
+		p.White, p.Black = p.Black, p.White
+	}
+	return p
+}
+
+// After returns the position after the move. m must be legal.
+func (p Position) After(m Move) Position {
+	return PositionOf(p.Board, p.State().After(m), p.ToMove.Other())
+}
+
+// Arrows returns the number of burnt squares.
+func (p Position) Arrows() int { return bits.OnesCount64(p.Burnt) }
+
+// String returns the canonical text: ranks from the top joined by "/", then "w" or "b".
+func (p Position) String() string {
+	var sb strings.Builder
+	for r := int(p.Board.Height) - 1; r >= 0; r-- {
+		for f := range int(p.Board.Width) {
+			sb.WriteByte(p.letter(p.Board.Square(f, r)))
+		}
+		if r > 0 {
+			sb.WriteByte('/')
+		}
+	}
+	if p.ToMove == White {
+		sb.WriteString(" w")
+	} else {
+		sb.WriteString(" b")
+	}
+	return sb.String()
+}
+
+func (p Position) letter(s Square) byte {
+	switch bit := s.Bit(); {
+	case p.White&bit != 0:
+		return 'W'
+	case p.Black&bit != 0:
+		return 'B'
+	case p.Burnt&bit != 0:
+		return 'x'
+	default:
+		return '.'
+	}
+}
+
+// ParsePosition reads a position or the name of a board, which stands for its
+// starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
+// burnt square, "." an empty one, and a digit n stands for n empty ones. Letter case
+// does not matter, "_" or "-" also mean empty, "*" and "#" burnt. After the rows comes the side to move,
+// "w" or "b" (also white, black); without it White moves. Errors wrap ErrPosition or ErrBoard.
+func ParsePosition(text string) (Position, error) {
+	text = strings.TrimSpace(text)
+	if !strings.Contains(text, "/") {
+		if b, err := ParseBoard(text); err == nil {
+			return Start(b)
+		} else if w, h, ok := strings.Cut(strings.ToLower(text), "x"); ok && isDigits(w) && isDigits(h) {
+			return Position{}, err
+		}
+	}
+	fields := strings.Fields(text)
+	if len(fields) == 0 {
+		return Position{}, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w", ErrPosition)
+	}
+	p := Position{}
+	switch {
+	case len(fields) == 1:
+	case len(fields) == 2 && (strings.EqualFold(fields[1], "w") || strings.EqualFold(fields[1], "white")):
+	case len(fields) == 2 && (strings.EqualFold(fields[1], "b") || strings.EqualFold(fields[1], "black")):
+		p.ToMove = Black
+	default:
+		return Position{}, fmt.Errorf("%w: %q: after the rows comes the side to move, w or b, and nothing else", ErrPosition, text)
+	}
+	rows := strings.Split(fields[0], "/")
+	if len(rows) > MaxSide {
+		return Position{}, fmt.Errorf("%w: %d rows; a board has at most %d", ErrPosition, len(rows), MaxSide)
+	}
+	width := -1
+	for i, row := range rows {
+		rank, file := len(rows)-1-i, 0
+		for j := 0; j < len(row); j++ {
+			c, n := row[j], 1
+			var set *Set
+			switch c {
+			case 'W', 'w':
+				set = &p.White
+			case 'B', 'b':
+				set = &p.Black
+			case 'x', 'X', '*', '#':
+				set = &p.Burnt
+			case '.', '_', '-':
+			case '1', '2', '3', '4', '5', '6', '7', '8':
+				n = int(c - '0')
+			default:
+				return Position{}, fmt.Errorf("%w: row %d (%q) has %q; squares are W, B, x, . or a digit for empty squares", ErrPosition, i+1, row, string(rune(c)))
+			}
+			if file+n > MaxSide {
+				return Position{}, fmt.Errorf("%w: row %d (%q) is longer than %d squares", ErrPosition, i+1, row, MaxSide)
+			}
+			if set != nil {
+				*set |= Square(8*rank + file).Bit()
+			}
+			file += n
+		}
+		if width == -1 {
+			width = file
+		}
+		if file != width || file == 0 {
+			return Position{}, fmt.Errorf("%w: row %d (%q) has %d squares where the first row has %d; all rows must be equally long and not empty", ErrPosition, i+1, row, file, width)
+		}
+	}
+	p.Board = Board{uint8(width), uint8(len(rows))}
+	return p, nil
+}
+
+func isDigits(s string) bool {
+	for _, c := range s {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

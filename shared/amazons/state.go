@@ -1,0 +1,171 @@
+package amazons
+
+import "math/bits"
+
+// State is a position from the view of the side to move. Squares of the board
+// that are in none of the three sets are burnt.
+type State struct {
+	Own   Set // queens of the side to move
+	Opp   Set // queens of the other side
+	Empty Set // empty squares
+}
+
+// Move is a queen's move and its arrow.
+type Move struct {
+	From  Square // where the queen stood
+	To    Square // where it stands now
+	Arrow Square // the square it burnt; may equal From
+}
+
+// After returns the state after move m, seen by the other side. m must be legal.
+func (s State) After(m Move) State {
+	from, to := m.From.Bit(), m.To.Bit()
+	return State{Own: s.Opp, Opp: s.Own ^ from ^ to, Empty: (s.Empty ^ from ^ to) &^ m.Arrow.Bit()}
+}
+
+// Before undoes After: it returns the state from which m led to s.
+func (s State) Before(m Move) State {
+	from, to := m.From.Bit(), m.To.Bit()
+	return State{Own: s.Opp ^ from ^ to, Opp: s.Own, Empty: (s.Empty | m.Arrow.Bit()) ^ from ^ to}
+}
+
+// Legal reports whether the side to move may play m.
+func (s State) Legal(m Move) bool {
+	if m.From >= NoSquare || m.To >= NoSquare || m.Arrow >= NoSquare {
+		return false
+	}
+	return s.Own&m.From.Bit() != 0 &&
+		QueenTargets(m.From, s.Empty)&m.To.Bit() != 0 &&
+		QueenTargets(m.To, s.Empty|m.From.Bit())&m.Arrow.Bit() != 0
+}
+
+// CanMove reports whether the side to move has a legal move: some queen of it
+// has an empty neighbour (it can step there and shoot back).
+func (s State) CanMove() bool { return Grow(s.Own)&s.Empty != 0 }
+
+// Moves appends every legal move to dst, in increasing order of queen, target and arrow square.
+func (s State) Moves(dst []Move) []Move {
+	for queens := s.Own; queens != 0; queens &= queens - 1 {
+		from := Square(bits.TrailingZeros64(queens))
+		open := s.Empty | from.Bit()
+		for targets := QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
+			to := Square(bits.TrailingZeros64(targets))
+			for arrows := QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
+				dst = append(dst, Move{from, to, Square(bits.TrailingZeros64(arrows))})
+			}
+		}
+	}
+	return dst
+}
+
+// CountMoves returns the number of legal moves.
+func (s State) CountMoves() int {
+	n := 0
+	for queens := s.Own; queens != 0; queens &= queens - 1 {
+		from := Square(bits.TrailingZeros64(queens))
+		open := s.Empty | from.Bit()
+		for targets := QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
+			n += bits.OnesCount64(QueenTargets(Square(bits.TrailingZeros64(targets)), open))
+		}
+	}
+	return n
+}
+
+// Perft returns the number of move sequences of the given length (in moves of one side each).
+func (s State) Perft(depth int) uint64 {
+	switch {
+	case depth <= 0:
+		return 1
+	case depth == 1:
+		return uint64(s.CountMoves())
+	}
+	var n uint64
+	for queens := s.Own; queens != 0; queens &= queens - 1 {
+		from := Square(bits.TrailingZeros64(queens))
+		open := s.Empty | from.Bit()
+		for targets := QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
+			to := Square(bits.TrailingZeros64(targets))
+			for arrows := QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
+				n += s.After(Move{from, to, Square(bits.TrailingZeros64(arrows))}).Perft(depth - 1)
+			}
+		}
+	}
+	return n
+}
+
+// planes returns the two words of FORMAT.md on the 8x8 grid: own or burnt, and opponent or burnt.
+func (s State) planes(b Board) (Set, Set) {
+	mask := b.Mask()
+	return mask &^ (s.Opp | s.Empty), mask &^ (s.Own | s.Empty)
+}
+
+func fromPlanes(b Board, a, c Set) State {
+	return State{Own: a &^ c, Opp: c &^ a, Empty: b.Mask() &^ (a | c)}
+}
+
+// canonicalPlanes returns the planes of the canonical image and the symmetry that leads there.
+func (s State) canonicalPlanes(b Board) (Set, Set, Symmetry) {
+	a0, c0 := s.planes(b)
+	best, sym := a0, Symmetry(0)
+	bestC := c0
+	// The second plane is only mirrored when the first ties or improves.
+	try := func(a Set, m Symmetry) {
+		if a > best {
+			return
+		}
+		c := b.Apply(m, c0)
+		if a < best || c < bestC {
+			best, bestC, sym = a, c, m
+		}
+	}
+	a1 := flipFiles(a0, b.Width)
+	a2 := flipRanks(a0, b.Height)
+	a3 := flipRanks(a1, b.Height)
+	try(a1, 1)
+	try(a2, 2)
+	try(a3, 3)
+	if b.Width == b.Height {
+		try(transpose(a0), 4)
+		try(transpose(a1), 5)
+		try(transpose(a2), 6)
+		try(transpose(a3), 7)
+	}
+	return best, bestC, sym
+}
+
+// Canonical returns the image of s under the symmetries of the board that has
+// the smallest key, and the symmetry that leads from s to it.
+func (s State) Canonical(b Board) (State, Symmetry) {
+	a, c, sym := s.canonicalPlanes(b)
+	return fromPlanes(b, a, c), sym
+}
+
+// Apply returns the image of s under a symmetry of the board.
+func (s State) Apply(b Board, m Symmetry) State {
+	return State{Own: b.Apply(m, s.Own), Opp: b.Apply(m, s.Opp), Empty: b.Apply(m, s.Empty)}
+}
+
+// ApplyMove returns the image of m under a symmetry of the board.
+func (b Board) ApplyMove(s Symmetry, m Move) Move {
+	return Move{b.ApplySquare(s, m.From), b.ApplySquare(s, m.To), b.ApplySquare(s, m.Arrow)}
+}
+
+// Hash returns a 64-bit hash of the canonical image of s: equal for all
+// symmetric images. It is not the position itself: a fact that leaves the
+// search carries a [Key].
+func (s State) Hash(b Board) uint64 {
+	a, c, _ := s.canonicalPlanes(b)
+	return mix(a, c)
+}
+
+func mix(a, c uint64) uint64 {
+	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, c^0xd1342543de82ef95)
+	hi, lo = bits.Mul64(hi^a^0xa0761d6478bd642f, lo^c^0xe7037ed1a0b428db)
+	return hi ^ lo
+}
+
+// Burnt returns the burnt squares.
+func (s State) Burnt(b Board) Set { return b.Mask() &^ (s.Own | s.Opp | s.Empty) }
+
+// Arrows returns the number of burnt squares.
+func (s State) Arrows(b Board) int { return bits.OnesCount64(s.Burnt(b)) }
