@@ -81,8 +81,8 @@ func (b Board) Squares() int { return int(b.Width) * int(b.Height) }
 
 // Mask returns the set of all squares of the board.
 func (b Board) Mask() Set {
-	row := Set(1)<<b.Width - 1
-	return row * (0x0101010101010101 >> (8 * (8 - uint(b.Height))))
+	row := Set(1)<<(b.Width&63) - 1
+	return row * (fileA >> (8 * (8 - b.Height) & 63))
 }
 
 // Square returns the square with the given file and rank, counted from 0. The
@@ -99,49 +99,73 @@ const (
 	fileH Set = 0x8080808080808080
 )
 
-// rays[d][s] holds the squares of the 8x8 grid in direction d from s. The first
-// four directions lead to higher square numbers, the others to lower ones.
-var rays [8][64]Set
+// lines[s] holds, for the file and the two diagonals through s, the squares of
+// the 8x8 grid on that line, without s.
+var lines [64]struct{ file, rising, falling Set }
+
+// rankTargets[64*f+o] holds the files a queen on file f reaches along its rank,
+// the blocking square included, where o tells which of the files B..G are blocked
+// (a blocker on A or H changes nothing: the rank ends there).
+var rankTargets [8 * 64]uint8
 
 // Neighbours[s] holds the squares of the 8x8 grid that touch s.
 var Neighbours [64]Set
 
 func init() {
-	steps := [8][2]int{{1, 0}, {-1, 1}, {0, 1}, {1, 1}, {-1, 0}, {1, -1}, {0, -1}, {-1, -1}}
-	for d, step := range steps {
-		for s := range 64 {
-			f, r := s&7+step[0], s>>3+step[1]
+	line := func(s, df, dr int) (x Set) {
+		for _, sign := range []int{1, -1} {
+			f, r := s&7+sign*df, s>>3+sign*dr
 			for f >= 0 && f < 8 && r >= 0 && r < 8 {
-				rays[d][s] |= 1 << (8*r + f)
-				f, r = f+step[0], r+step[1]
+				x |= 1 << (8*r + f)
+				f, r = f+sign*df, r+sign*dr
 			}
 		}
+		return x
 	}
 	for s := range 64 {
+		lines[s].file = line(s, 0, 1)
+		lines[s].rising = line(s, 1, 1)
+		lines[s].falling = line(s, -1, 1)
 		Neighbours[s] = Grow(1<<s) &^ (1 << s)
+	}
+	for f := range 8 {
+		for o := range 64 {
+			var x uint8
+			for _, step := range []int{1, -1} {
+				for g := f + step; g >= 0 && g < 8; g += step {
+					x |= 1 << g
+					if o<<1>>g&1 != 0 {
+						break
+					}
+				}
+			}
+			rankTargets[64*f+o] = x
+		}
 	}
 }
 
 // QueenTargets returns the squares of empty that a queen (or an arrow) on s
-// reaches along the eight queen lines, over squares of empty only.
+// reaches along the eight queen lines, over squares of empty only. It does not
+// matter whether s itself is in empty. Squares from 64 up count modulo 64.
 func QueenTargets(s Square, empty Set) Set {
+	// On a line, subtracting twice the queen from the blocked squares borrows
+	// from the first blocker above her: exactly the squares on the way change.
+	// The way down is the way up on the board with its ranks reversed, which is
+	// a reversal of bytes, and turns a file or a diagonal round. A rank would
+	// need a reversal of bits, so ranks are looked up.
 	s &= 63
 	blocked := ^empty
-	var t Set
-	for d := range 4 { // towards higher numbers: the nearest blocker is the lowest bit
-		ray := rays[d][s]
-		if b := ray & blocked; b != 0 {
-			ray ^= rays[d][bits.TrailingZeros64(b)&63]
-		}
-		t |= ray
-	}
-	for d := 4; d < 8; d++ {
-		ray := rays[d][s]
-		if b := ray & blocked; b != 0 {
-			ray ^= rays[d][(63-bits.LeadingZeros64(b))&63]
-		}
-		t |= ray
-	}
+	l := &lines[s]
+	up := uint64(2) << s
+	down := uint64(2) << (s ^ 56) // the same square, ranks reversed
+	o := blocked & l.file
+	t := ((o - up) ^ bits.ReverseBytes64(bits.ReverseBytes64(o)-down)) & l.file
+	o = blocked & l.rising
+	t |= ((o - up) ^ bits.ReverseBytes64(bits.ReverseBytes64(o)-down)) & l.rising
+	o = blocked & l.falling
+	t |= ((o - up) ^ bits.ReverseBytes64(bits.ReverseBytes64(o)-down)) & l.falling
+	rank := s & 56
+	t |= Set(rankTargets[uint(s&7)<<6|uint(blocked>>rank>>1&63)]) << rank
 	return t & empty
 }
 
@@ -165,78 +189,77 @@ func Flood(from, empty Set) Set {
 	}
 }
 
-// QueenReach returns the squares of empty that one queen move from some square of from reaches.
+// QueenReach returns the squares of empty that one queen move from some square
+// of from reaches: the union of [QueenTargets] over the squares of from, without
+// from itself. A square of from is thus never in the result, not even where it is
+// in empty and another square of from reaches it. It is passed over if it is in
+// empty and blocks if it is not, as any other square does.
 func QueenReach(from, empty Set) Set {
-	var t Set
-	// Occluded fill by doubling in each of the eight directions. The squares
-	// that wrap round the edge of the grid are cut off by the two masks.
+	// Occluded fill by doubling in each of the eight directions: g grows from
+	// from by 1, 2 and 4 steps, p holds the squares whose last 1, 2 or 4 steps
+	// are all over empty. Squares that would be entered by wrapping round the
+	// edge of the grid are not in p.
 	east, west := empty&^fileA, empty&^fileH
 	g, p := from, east // +1
 	g |= p & (g << 1)
 	p &= p << 1
 	g |= p & (g << 2)
 	p &= p << 2
-	g |= p & (g << 4)
-	t |= (g &^ from)
+	t := g | p&(g<<4)
 	g, p = from, west // -1
 	g |= p & (g >> 1)
 	p &= p >> 1
 	g |= p & (g >> 2)
 	p &= p >> 2
-	g |= p & (g >> 4)
-	t |= (g &^ from)
+	t |= g | p&(g>>4)
 	g, p = from, empty // +8
 	g |= p & (g << 8)
 	p &= p << 8
 	g |= p & (g << 16)
 	p &= p << 16
-	g |= p & (g << 32)
-	t |= (g &^ from)
+	t |= g | p&(g<<32)
 	g, p = from, empty // -8
 	g |= p & (g >> 8)
 	p &= p >> 8
 	g |= p & (g >> 16)
 	p &= p >> 16
-	g |= p & (g >> 32)
-	t |= (g &^ from)
+	t |= g | p&(g>>32)
 	g, p = from, east // +9
 	g |= p & (g << 9)
 	p &= p << 9
 	g |= p & (g << 18)
 	p &= p << 18
-	g |= p & (g << 36)
-	t |= (g &^ from)
+	t |= g | p&(g<<36)
 	g, p = from, west // -9
 	g |= p & (g >> 9)
 	p &= p >> 9
 	g |= p & (g >> 18)
 	p &= p >> 18
-	g |= p & (g >> 36)
-	t |= (g &^ from)
+	t |= g | p&(g>>36)
 	g, p = from, west // +7
 	g |= p & (g << 7)
 	p &= p << 7
 	g |= p & (g << 14)
 	p &= p << 14
-	g |= p & (g << 28)
-	t |= (g &^ from)
+	t |= g | p&(g<<28)
 	g, p = from, east // -7
 	g |= p & (g >> 7)
 	p &= p >> 7
 	g |= p & (g >> 14)
 	p &= p >> 14
-	g |= p & (g >> 28)
-	t |= (g &^ from)
-	return t
+	t |= g | p&(g>>28)
+	return t &^ from
+}
+
+// mirrorFiles mirrors a set left-right on the 8x8 grid.
+func mirrorFiles(x Set) Set {
+	x = x>>1&0x5555555555555555 | x&0x5555555555555555<<1
+	x = x>>2&0x3333333333333333 | x&0x3333333333333333<<2
+	return x>>4&0x0f0f0f0f0f0f0f0f | x&0x0f0f0f0f0f0f0f0f<<4
 }
 
 // flipFiles mirrors a set left-right on a board of the given width.
-func flipFiles(x Set, width uint8) Set {
-	x = x>>1&0x5555555555555555 | x&0x5555555555555555<<1
-	x = x>>2&0x3333333333333333 | x&0x3333333333333333<<2
-	x = x>>4&0x0f0f0f0f0f0f0f0f | x&0x0f0f0f0f0f0f0f0f<<4
-	return x >> ((8 - width) & 63)
-}
+func flipFiles(x Set, width uint8) Set { return mirrorFiles(x) >> ((8 - width) & 63) }
 
 // flipRanks mirrors a set top-bottom on a board of the given height.
 func flipRanks(x Set, height uint8) Set {

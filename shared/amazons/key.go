@@ -24,26 +24,28 @@ func (k Key) Compare(o Key) int {
 	return cmp.Compare(k.B, o.B)
 }
 
-// Pack squeezes a set on the 8x8 grid to bits Width*rank+file.
+// Pack squeezes a set on the 8x8 grid to bits Width*rank+file. Squares outside
+// the board are dropped.
 func (b Board) Pack(x Set) uint64 {
-	w := uint(b.Width)
-	row := uint64(1)<<w - 1
-	var p uint64
-	for r := uint(0); r < uint(b.Height); r++ {
-		p |= (x >> (8 * r) & row) << (w * r)
-	}
-	return p
+	// Rows are joined to pairs, pairs to fours, fours to the whole.
+	gap := uint(8-b.Width) & 63
+	x &= b.Mask()
+	x = x&0x00ff00ff00ff00ff | x&0xff00ff00ff00ff00>>gap
+	x = x&0x0000ffff0000ffff | x&0xffff0000ffff0000>>(2*gap&63)
+	return x&0x00000000ffffffff | x&0xffffffff00000000>>(4*gap&63)
 }
 
-// Unpack undoes Pack.
+// Unpack undoes Pack. Bits that are no square of the board are dropped.
 func (b Board) Unpack(p uint64) Set {
 	w := uint(b.Width)
-	row := uint64(1)<<w - 1
-	var x Set
-	for r := uint(0); r < uint(b.Height); r++ {
-		x |= (p >> (w * r) & row) << (8 * r)
-	}
-	return x
+	gap := (8 - w) & 63
+	four := uint64(1)<<(4*w&63) - 1
+	two := (uint64(1)<<(2*w&63) - 1) * 0x0000000100000001
+	one := (uint64(1)<<(w&63) - 1) * 0x0001000100010001
+	x := p&four | p>>(4*w&63)&four<<32
+	x = x&two | x&^two<<(2*gap&63)
+	x = x&one | x&^one<<gap
+	return x & b.Mask()
 }
 
 // PackSquare returns the number of a square in packed sets, Width*rank+file.

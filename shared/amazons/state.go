@@ -103,34 +103,63 @@ func fromPlanes(b Board, a, c Set) State {
 	return State{Own: a &^ c, Opp: c &^ a, Empty: b.Mask() &^ (a | c)}
 }
 
-// canonicalPlanes returns the planes of the canonical image and the symmetry that leads there.
+// canonicalPlanes returns the planes of the canonical image and the first
+// symmetry that leads there. The second plane is only mirrored where the first
+// ties or improves. The moves of one position mostly agree on which image that
+// is, so the branches predict well; computing all images without branches and a
+// loop over the symmetries were both slower.
 func (s State) canonicalPlanes(b Board) (Set, Set, Symmetry) {
 	a0, c0 := s.planes(b)
-	best, sym := a0, Symmetry(0)
-	bestC := c0
-	// The second plane is only mirrored when the first ties or improves.
-	try := func(a Set, m Symmetry) {
-		if a > best {
-			return
-		}
-		c := b.Apply(m, c0)
-		if a < best || c < bestC {
-			best, bestC, sym = a, c, m
+	a, c, sym := a0, c0, Symmetry(0)
+	files, ranks := (8-b.Width)&63, 8*(8-b.Height)&63
+	a1 := mirrorFiles(a0) >> files
+	a2 := bits.ReverseBytes64(a0) >> ranks
+	a3 := bits.ReverseBytes64(a1) >> ranks
+	if a1 <= a {
+		if y := mirrorFiles(c0) >> files; a1 < a || y < c {
+			a, c, sym = a1, y, 1
 		}
 	}
-	a1 := flipFiles(a0, b.Width)
-	a2 := flipRanks(a0, b.Height)
-	a3 := flipRanks(a1, b.Height)
-	try(a1, 1)
-	try(a2, 2)
-	try(a3, 3)
-	if b.Width == b.Height {
-		try(transpose(a0), 4)
-		try(transpose(a1), 5)
-		try(transpose(a2), 6)
-		try(transpose(a3), 7)
+	if a2 <= a {
+		if y := bits.ReverseBytes64(c0) >> ranks; a2 < a || y < c {
+			a, c, sym = a2, y, 2
+		}
 	}
-	return best, bestC, sym
+	if a3 <= a {
+		if y := bits.ReverseBytes64(mirrorFiles(c0)>>files) >> ranks; a3 < a || y < c {
+			a, c, sym = a3, y, 3
+		}
+	}
+	if b.Width != b.Height {
+		return a, c, sym
+	}
+	// Exchanging files and ranks turns a left-right mirror before it into a
+	// top-bottom mirror after it: one transposition serves all four.
+	a4 := transpose(a0)
+	a5 := bits.ReverseBytes64(a4) >> ranks
+	a6 := mirrorFiles(a4) >> files
+	a7 := bits.ReverseBytes64(a6) >> ranks
+	if a4 <= a {
+		if y := transpose(c0); a4 < a || y < c {
+			a, c, sym = a4, y, 4
+		}
+	}
+	if a5 <= a {
+		if y := bits.ReverseBytes64(transpose(c0)) >> ranks; a5 < a || y < c {
+			a, c, sym = a5, y, 5
+		}
+	}
+	if a6 <= a {
+		if y := mirrorFiles(transpose(c0)) >> files; a6 < a || y < c {
+			a, c, sym = a6, y, 6
+		}
+	}
+	if a7 <= a {
+		if y := bits.ReverseBytes64(mirrorFiles(transpose(c0))>>files) >> ranks; a7 < a || y < c {
+			a, c, sym = a7, y, 7
+		}
+	}
+	return a, c, sym
 }
 
 // Canonical returns the image of s under the symmetries of the board that has
