@@ -1,0 +1,34 @@
+package eval
+
+// Verdict is what is known about a position, for the side to move. Its numbers are those of the claims in a
+// certificate (proof/FORMAT.md).
+type Verdict uint8
+
+// The verdicts.
+const (
+	Open Verdict = iota // not known
+	Won                 // the side to move wins
+	Lost                // the side to move loses
+)
+
+// String returns "open", "won" or "lost".
+func (v Verdict) String() string {
+	switch v {
+	case Won:
+		return "won"
+	case Lost:
+		return "lost"
+	}
+	return "open"
+}
+
+// Other returns the verdict seen by the other side: Won and Lost exchanged.
+func (v Verdict) Other() Verdict {
+	switch v {
+	case Won:
+		return Lost
+	case Lost:
+		return Won
+	}
+	return Open
+}
