@@ -1,0 +1,409 @@
+package checker
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// What can be wrong with the file itself, for errors.Is. Each error that Check returns for them is one sentence that
+// says what is wrong and what would be right.
+var (
+	ErrNotCertificate     = errors.New("not a certificate")
+	ErrUnsupportedVersion = errors.New("unsupported certificate version")
+	ErrTruncated          = errors.New("truncated certificate")
+	ErrTrailing           = errors.New("bytes after the end of the certificate")
+	ErrChecksum           = errors.New("certificate checksum mismatch")
+	ErrHeader             = errors.New("malformed certificate header")
+	ErrBlock              = errors.New("malformed certificate block")
+	ErrMemory             = errors.New("certificate needs more memory than allowed")
+)
+
+// The numbers of FORMAT.md.
+const (
+	magic           = "AMZCERT\n"
+	formatVersion   = 1
+	prefixBytes     = 48 // magic, version, header length, hash
+	hashedPrefix    = 16 // of these, what the hash covers
+	headerFixed     = 20
+	rootBytes       = 24
+	layerBytes      = 16
+	blockHeader     = 12
+	maxHeader       = 64 << 20
+	maxBlockRaw     = 4 << 20
+	maxBlockEntries = 1 << 16
+	maxBlockStored  = maxBlockRaw + 64<<10 // zstd adds a few bytes to each 128 KiB that it cannot compress
+	moveBytes       = 3
+)
+
+// root is a claim of the certificate: the side to move wins (or loses) the position. It need not be canonical.
+type root struct {
+	position
+	black, win bool
+}
+
+// needs is the layer against which the root is checked: its own, or that of its replies.
+func (r root) needs() int {
+	if r.win {
+		return r.arrows()
+	}
+	return r.arrows() + 1
+}
+
+// layer is a line of the header's list of layers.
+type layer struct {
+	arrows  int
+	blocks  uint32
+	entries int64
+}
+
+// certificate is an opened file whose header has been read.
+type certificate struct {
+	*board
+	r       io.ReaderAt
+	size    int64
+	rule2   bool
+	roots   []root
+	layers  []layer
+	entries int64
+	start   int64    // offset of the first block
+	stated  [32]byte // the hash that the file states
+}
+
+// readAt fills p from offset. A file that is shorter than it was said to be is ErrTruncated.
+func (c *certificate) readAt(p []byte, offset int64) error {
+	if offset > c.size || int64(len(p)) > c.size-offset {
+		return fmt.Errorf("%w: the file has %d bytes, but its contents go on to byte %d at least", ErrTruncated, c.size, offset+int64(len(p)))
+	}
+	n, err := c.r.ReadAt(p, offset)
+	if n == len(p) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w: the file was said to have %d bytes, but it ends before byte %d", ErrTruncated, c.size, offset+int64(len(p)))
+	}
+	return fmt.Errorf("read certificate: %w", err)
+}
+
+// open reads the header and steps over all blocks, so that all sizes are known to fit the file before anything large is
+// allocated. It does not look at the hash. With an error it still returns the certificate if magic and version are right.
+func open(r io.ReaderAt, size int64) (*certificate, error) {
+	c := &certificate{r: r, size: size}
+	var prefix [prefixBytes]byte
+	if err := c.readAt(prefix[:min(size, int64(len(magic)))], 0); err != nil {
+		return nil, err
+	}
+	if n := min(size, int64(len(magic))); size == 0 || string(prefix[:n]) != magic[:n] {
+		return nil, fmt.Errorf("%w: a certificate begins with the %d bytes %q", ErrNotCertificate, len(magic), magic)
+	}
+	if err := c.readAt(prefix[:], 0); err != nil {
+		return nil, err
+	}
+	if v := binary.LittleEndian.Uint32(prefix[8:]); v != formatVersion {
+		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads version %d", ErrUnsupportedVersion, v, formatVersion)
+	}
+	copy(c.stated[:], prefix[hashedPrefix:])
+	length := binary.LittleEndian.Uint32(prefix[12:])
+	if length < headerFixed || length > maxHeader {
+		return c, fmt.Errorf("%w: it is said to have %d bytes, %d to %d are allowed", ErrHeader, length, headerFixed, maxHeader)
+	}
+	if int64(length) > size-prefixBytes {
+		return c, fmt.Errorf("%w: the header ends at byte %d, the file has %d bytes", ErrTruncated, prefixBytes+int64(length), size)
+	}
+	header := make([]byte, length)
+	if err := c.readAt(header, prefixBytes); err != nil {
+		return c, err
+	}
+	c.start = prefixBytes + int64(length)
+	if err := c.parseHeader(header); err != nil {
+		return c, err
+	}
+	return c, c.walkBlocks()
+}
+
+func (c *certificate) parseHeader(h []byte) error {
+	le := binary.LittleEndian
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrHeader}, args...)...)
+	}
+	if c.board = boardOf(int(h[0]), int(h[1])); c.board == nil {
+		return bad("the board is said to be %dx%d, sides are 1 to %d", h[0], h[1], maxSide)
+	}
+	if h[2] > 1 || h[3] != 0 {
+		return bad("its flags and the byte after them are %#02x %#02x, only bit 0 of the flags may be set", h[2], h[3])
+	}
+	c.rule2 = h[2] == 1
+	roots, layers := le.Uint32(h[4:]), le.Uint32(h[8:])
+	if want := headerFixed + rootBytes*uint64(roots) + layerBytes*uint64(layers); want != uint64(len(h)) {
+		return bad("%d roots and %d layers make %d bytes, but the header has %d", roots, layers, want, len(h))
+	}
+	if roots == 0 {
+		return bad("it has no root, at least one is needed")
+	}
+	total := le.Uint64(h[12:])
+
+	h = h[headerFixed:]
+	c.roots = make([]root, roots)
+	for i := range c.roots {
+		r := root{position: position{le.Uint64(h), le.Uint64(h[8:])}, black: h[16] == 1, win: h[17] == 1}
+		switch {
+		case r.occupied()&^c.full != 0:
+			return bad("root %d has bits beyond the %d squares of the board", i, c.squares)
+		case h[16] > 1:
+			return bad("root %d has side to move %d, 0 is white and 1 is black", i, h[16])
+		case h[17] != 1 && h[17] != 2:
+			return bad("root %d has claim %d, 1 is a win and 2 a loss of the side to move", i, h[17])
+		case !bytes.Equal(h[18:rootBytes], make([]byte, rootBytes-18)):
+			return bad("the last six bytes of root %d are not zero", i)
+		}
+		c.roots[i] = r
+		h = h[rootBytes:]
+	}
+	for i := range int(layers) {
+		arrows, l := le.Uint32(h), layer{blocks: le.Uint32(h[4:])}
+		entries := le.Uint64(h[8:])
+		switch {
+		case arrows > uint32(c.squares):
+			return bad("layer %d has %d arrows on a board of %d squares", i, arrows, c.squares)
+		case i > 0 && int(arrows) >= c.layers[i-1].arrows:
+			return bad("the layer of %d arrows follows that of %d, the arrows must decrease strictly", arrows, c.layers[i-1].arrows)
+		case l.blocks == 0 || entries < uint64(l.blocks) || entries > uint64(l.blocks)*maxBlockEntries:
+			return bad("the layer of %d arrows has %d entries in %d blocks, a block has 1 to %d", arrows, entries, l.blocks, maxBlockEntries)
+		}
+		l.arrows, l.entries = int(arrows), int64(entries)
+		c.layers = append(c.layers, l)
+		c.entries += l.entries
+		h = h[layerBytes:]
+	}
+	if uint64(c.entries) != total {
+		return bad("its layers have %d entries together, but it states %d", c.entries, total)
+	}
+	return nil
+}
+
+// block is the header of a block.
+type block struct{ entries, raw, stored uint32 }
+
+// parseBlock checks the header of a block against the limits of the format.
+func (c *certificate) parseBlock(h []byte) (block, error) {
+	le := binary.LittleEndian
+	b := block{le.Uint32(h), le.Uint32(h[4:]), le.Uint32(h[8:])}
+	fixed := uint64(b.entries) * uint64(c.wordBytes()+moveBytes)
+	switch {
+	case b.entries == 0 || b.entries > maxBlockEntries:
+		return b, fmt.Errorf("%w: it has %d entries, 1 to %d are allowed", ErrBlock, b.entries, maxBlockEntries)
+	case b.raw > maxBlockRaw || uint64(b.raw) < fixed+uint64(b.entries) || uint64(b.raw) > fixed+binary.MaxVarintLen64*uint64(b.entries):
+		return b, fmt.Errorf("%w: %d entries cannot have %d bytes of raw data", ErrBlock, b.entries, b.raw)
+	case b.stored == 0 || b.stored > maxBlockStored:
+		return b, fmt.Errorf("%w: it has %d stored bytes, 1 to %d are allowed", ErrBlock, b.stored, maxBlockStored)
+	}
+	return b, nil
+}
+
+// wordBytes is the width of a word b in a block.
+func (c *certificate) wordBytes() int { return (c.squares + 7) / 8 }
+
+// walkBlocks steps over the blocks without decoding them: each layer has the entries it says, and the file ends with the last one.
+func (c *certificate) walkBlocks() error {
+	offset := c.start
+	var h [blockHeader]byte
+	for _, l := range c.layers {
+		var entries int64
+		for range l.blocks {
+			if err := c.readAt(h[:], offset); err != nil {
+				return err
+			}
+			b, err := c.parseBlock(h[:])
+			if err != nil {
+				return fmt.Errorf("block at byte %d: %w", offset, err)
+			}
+			offset += blockHeader
+			if int64(b.stored) > c.size-offset {
+				return fmt.Errorf("%w: the block at byte %d ends at byte %d, the file has %d bytes", ErrTruncated, offset-blockHeader, offset+int64(b.stored), c.size)
+			}
+			offset += int64(b.stored)
+			entries += int64(b.entries)
+		}
+		if entries != l.entries {
+			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries, its blocks have %d", ErrBlock, l.arrows, l.entries, entries)
+		}
+	}
+	if offset != c.size {
+		return fmt.Errorf("%w: it ends at byte %d, the file has %d bytes", ErrTrailing, offset, c.size)
+	}
+	return nil
+}
+
+// sums are the hash that the certificate should state, and that of the whole file.
+type sums struct{ certificate, file [32]byte }
+
+// hashFile reads the whole file once.
+func hashFile(ctx context.Context, r io.ReaderAt, size int64) (s sums, err error) {
+	own, whole := sha256.New(), sha256.New()
+	c := certificate{r: r, size: size}
+	buffer := make([]byte, min(size, 1<<20))
+	for offset := int64(0); offset < size; {
+		if err := ctx.Err(); err != nil {
+			return s, err
+		}
+		p := buffer[:min(size-offset, int64(len(buffer)))]
+		if err := c.readAt(p, offset); err != nil {
+			return s, err
+		}
+		whole.Write(p)
+		if offset == 0 { // the buffer is longer than the prefix, or holds the whole file
+			own.Write(p[:min(hashedPrefix, len(p))])
+			own.Write(p[min(prefixBytes, len(p)):])
+		} else {
+			own.Write(p)
+		}
+		offset += int64(len(p))
+	}
+	own.Sum(s.certificate[:0])
+	whole.Sum(s.file[:0])
+	return s, nil
+}
+
+func checksumError(stated, found []byte) error {
+	return fmt.Errorf("%w: the file states %s, its contents have %s, so it was damaged or changed", ErrChecksum, hex.EncodeToString(stated), hex.EncodeToString(found))
+}
+
+// blockReader decodes the blocks in file order. It hashes what it reads, so that a file which is changed between the first
+// reading and this one does not go unnoticed.
+type blockReader struct {
+	*certificate
+	offset  int64
+	zstd    *zstd.Decoder
+	hash    hash.Hash
+	stored  []byte
+	raw     []byte
+	entries []entry
+}
+
+func newBlockReader(c *certificate) (*blockReader, error) {
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(2*maxBlockRaw), zstd.WithDecoderMaxWindow(64<<20))
+	if err != nil {
+		return nil, fmt.Errorf("start zstd decoder: %w", err)
+	}
+	b := &blockReader{certificate: c, zstd: d, hash: sha256.New()}
+	start := make([]byte, c.start)
+	if err := c.readAt(start, 0); err != nil {
+		return nil, err
+	}
+	b.hash.Write(start[:hashedPrefix])
+	b.hash.Write(start[prefixBytes:])
+	b.offset = c.start
+	return b, nil
+}
+
+// next returns the entries of the next block; the slice is valid until the next call. It does not look at them: words
+// may have any bits, and the order may be wrong.
+func (r *blockReader) next() ([]entry, error) {
+	entries, err := r.decode()
+	if err != nil {
+		return nil, fmt.Errorf("block at byte %d: %w", r.offset, err)
+	}
+	r.offset += blockHeader + int64(len(r.stored))
+	return entries, nil
+}
+
+func (r *blockReader) decode() ([]entry, error) {
+	var h [blockHeader]byte
+	if err := r.readAt(h[:], r.offset); err != nil {
+		return nil, err
+	}
+	b, err := r.parseBlock(h[:])
+	if err != nil {
+		return nil, err
+	}
+	r.stored = resize(r.stored, int(b.stored))
+	if err := r.readAt(r.stored, r.offset+blockHeader); err != nil {
+		return nil, err
+	}
+	r.hash.Write(h[:])
+	r.hash.Write(r.stored)
+	if err := oneFrame(r.stored); err != nil {
+		return nil, err
+	}
+	r.raw = resize(r.raw, int(b.raw))
+	raw, err := r.zstd.DecodeAll(r.stored, r.raw[:0:b.raw])
+	if err != nil {
+		return nil, fmt.Errorf("%w: its zstd frame cannot be decoded to %d bytes: %w", ErrBlock, b.raw, err)
+	}
+	if len(raw) != int(b.raw) {
+		return nil, fmt.Errorf("%w: its zstd frame decodes to %d bytes, it says %d", ErrBlock, len(raw), b.raw)
+	}
+
+	n, width := int(b.entries), r.wordBytes()
+	firsts := raw[:len(raw)-n*(width+moveBytes)]
+	seconds := raw[len(firsts):]
+	moves := seconds[n*width:]
+	r.entries = resize(r.entries, n)
+	var a uint64
+	for i := range n {
+		delta, used := binary.Uvarint(firsts)
+		if used <= 0 || a+delta < a {
+			return nil, fmt.Errorf("%w: word A of its entry %d is not a number of at most 64 bits", ErrBlock, i)
+		}
+		firsts = firsts[used:]
+		a += delta
+		var second uint64
+		for j := width - 1; j >= 0; j-- {
+			second = second<<8 | uint64(seconds[i*width+j])
+		}
+		r.entries[i] = entry{position{a, second}, move{moves[3*i], moves[3*i+1], moves[3*i+2]}}
+	}
+	if len(firsts) != 0 {
+		return nil, fmt.Errorf("%w: its column of words A has %d bytes more than its %d entries take", ErrBlock, len(firsts), n)
+	}
+	return r.entries, nil
+}
+
+// oneFrame refuses stored data that is anything but one zstd frame (RFC 8878, section 3.1.1), by stepping over its blocks.
+func oneFrame(p []byte) error {
+	bad := fmt.Errorf("%w: its stored data is not exactly one zstd frame", ErrBlock)
+	var h zstd.Header
+	if err := h.Decode(p); err != nil || h.Skippable || h.DictionaryID != 0 {
+		return bad
+	}
+	for i := h.HeaderSize; ; {
+		if len(p)-i < 3 {
+			return bad
+		}
+		b := int(p[i]) | int(p[i+1])<<8 | int(p[i+2])<<16
+		size := b >> 3
+		if b>>1&3 == 1 { // a block of one repeated byte
+			size = 1
+		}
+		i += 3
+		if size > len(p)-i {
+			return bad
+		}
+		i += size
+		if b&1 != 0 { // the last block
+			if h.HasCheckSum {
+				i += 4
+			}
+			if i != len(p) {
+				return bad
+			}
+			return nil
+		}
+	}
+}
+
+// resize returns a slice of length n, the old one where it is large enough. Its contents are arbitrary.
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}

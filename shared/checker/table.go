@@ -1,0 +1,56 @@
+package checker
+
+import "math/bits"
+
+// table is the set of the positions of one layer: an open-addressing hash table with linear probing that holds the
+// whole positions, so that a collision of hashes can never be a wrong fact. It never grows. A slot is free where a is 0: a
+// position without own queens and without burnt squares is never an entry, as its side to move has no move.
+type table struct{ slots []position }
+
+const slotBytes = 16
+
+// tableSlots is the number of slots for n entries: two thirds get filled, and at least one stays free.
+func tableSlots(n int64) int64 { return n + n/2 + 1 }
+
+func newTable(n int64) *table { return &table{slots: make([]position, tableSlots(n))} }
+
+// home is the slot at which the search for p starts.
+func (t *table) home(p position) uint64 {
+	h := (p.a ^ bits.RotateLeft64(p.b*0x9e3779b97f4a7c15, 32)) * 0xd6e8feb86659fd93
+	slot, _ := bits.Mul64(h^h>>32, uint64(len(t.slots)))
+	return slot
+}
+
+// add puts p into the set. No more positions may be added than the table was made for.
+func (t *table) add(p position) {
+	if p.a == 0 {
+		return
+	}
+	for i := t.home(p); ; {
+		if t.slots[i].a == 0 {
+			t.slots[i] = p
+			return
+		}
+		if i++; i == uint64(len(t.slots)) {
+			i = 0
+		}
+	}
+}
+
+// has reports whether p is in the set; nothing is in a nil table.
+func (t *table) has(p position) bool {
+	if t == nil || p.a == 0 {
+		return false
+	}
+	for i := t.home(p); ; {
+		switch s := t.slots[i]; {
+		case s == p:
+			return true
+		case s.a == 0:
+			return false
+		}
+		if i++; i == uint64(len(t.slots)) {
+			i = 0
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package checker
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// counts is what a check did.
+type counts struct {
+	entries, replies, lookups, rule1, rule2 int64
+}
+
+func (c *counts) add(d counts) {
+	c.entries += d.entries
+	c.replies += d.replies
+	c.lookups += d.lookups
+	c.rule1 += d.rule1
+	c.rule2 += d.rule2
+}
+
+// entry is one position of the certificate, won by the side to move with the move.
+type entry struct {
+	position
+	move move
+}
+
+// verifier checks positions. Each worker has its own.
+type verifier struct {
+	*board
+	rule2     bool // leaf rule 2 may be used
+	fileRule2 bool // the certificate asks for leaf rule 2
+	rootBlack bool // black is to move in layers with the parity of rootArrows
+	rootLayer int
+	counts    counts
+
+	// For the arrow square c of a reply: the smallest word a that any symmetry gives, and the set of those symmetries.
+	smallest [64]uint64
+	ties     [64]uint8
+}
+
+// blackToMove is the side to move that the first root implies for positions with this many arrows.
+func (v *verifier) blackToMove(arrows int) bool { return v.rootBlack != ((arrows-v.rootLayer)&1 != 0) }
+
+// check verifies entry number index of a layer, against the table of the layer two arrows deeper. It returns nil if the
+// entry holds.
+func (v *verifier) check(e entry, index int64, arrows int, deeper *table) *Fault {
+	v.counts.entries++
+	if (e.a|e.b)&^v.full != 0 {
+		return v.fault(FaultPosition, e, index, arrows, fmt.Sprintf("the position has bits beyond the %d squares of the board", v.squares))
+	}
+	if n := e.arrows(); n != arrows {
+		return v.fault(FaultLayer, e, index, arrows, fmt.Sprintf("the position has %d burnt squares, its layer says %d", n, arrows))
+	}
+	if c := v.canonical(e.position); c != e.position {
+		return v.fault(FaultCanonical, e, index, arrows, "the position is not canonical, its canonical image is "+v.positionText(c, v.blackToMove(arrows)))
+	}
+	if why := v.illegal(e.position, e.move); why != "" {
+		return v.fault(FaultMove, e, index, arrows, "the move is not legal: "+why)
+	}
+	after := e.play(e.move)
+	if reply, lost := v.lost(after, deeper); !lost {
+		return v.fault(FaultReply, e, index, arrows, "the move is not shown to win, because the reply "+v.unproved(after, reply))
+	}
+	return nil
+}
+
+func (v *verifier) fault(kind FaultKind, e entry, index int64, arrows int, reason string) *Fault {
+	return &Fault{Kind: kind, Layer: arrows, Entry: index, Position: v.positionText(e.position, v.blackToMove(arrows)),
+		Move: v.moveText(e.move), Reason: reason}
+}
+
+// unproved describes a reply to the position p that is not shown to lose, as the end of a sentence.
+func (v *verifier) unproved(p position, reply move) string {
+	q := v.canonical(p.play(reply))
+	n := q.arrows()
+	s := fmt.Sprintf("%s leads to %s (canonical), which is neither an entry of layer %d nor won by a leaf rule",
+		v.moveText(reply), v.positionText(q, v.blackToMove(n)), n)
+	if !v.rule2 && v.verdict(q, true) == Won {
+		s += " while only leaf rule 1 is in use; leaf rule 2 wins it"
+	} else if !v.rule2 && v.verdict(v.canonical(p), true) == Lost {
+		s += " while only leaf rule 1 is in use; leaf rule 2 decides the position before that reply"
+	}
+	return s
+}
+
+// won reports whether p is an entry in t or won by a leaf rule.
+func (v *verifier) won(p position, t *table) bool { return v.wonCanonical(v.canonical(p), t) }
+
+func (v *verifier) wonCanonical(p position, t *table) bool {
+	v.counts.lookups++
+	if t.has(p) {
+		return true
+	}
+	if v.rule2 && v.wonByCount(p) { // the winner has a move: rule 1 has nothing to say
+		v.counts.rule2++
+		return true
+	}
+	return false
+}
+
+// lost reports whether the side to move loses p: by a leaf rule, or because every legal move leads to a position that
+// is in next or won by a leaf rule. Otherwise it returns the first move for which that is not so.
+//
+// A word a after a move holds the queens of the other side, which do not move, and the burnt squares: it depends on the
+// arrow's square alone. So the symmetries that make it smallest are found once for each square, and the second word,
+// which has the moved queen, is needed for those only: mostly one.
+func (v *verifier) lost(p position, next *table) (move, bool) {
+	if v.stuck(p) {
+		v.counts.rule1++
+		return move{}, true
+	}
+	if v.rule2 && v.lostByCount(v.canonical(p)) {
+		v.counts.rule2++
+		return move{}, true
+	}
+	var others, mine [8]uint64 // images of the words of p: p.b becomes a, and p.a becomes b
+	for s := range v.symmetries {
+		others[s], mine[s] = v.imageOf(s, p.b), v.imageOf(s, p.a)
+	}
+	for squares := v.full &^ p.b; squares != 0; squares &= squares - 1 {
+		c := bits.TrailingZeros64(squares)
+		least, ties := ^uint64(0), uint8(0)
+		for s := range v.symmetries {
+			switch a := others[s] | v.image[s][c]; {
+			case ties == 0 || a < least:
+				least, ties = a, 1<<s
+			case a == least:
+				ties |= 1 << s
+			}
+		}
+		v.smallest[c], v.ties[c] = least, ties
+	}
+	for queens := p.own(); queens != 0; queens &= queens - 1 {
+		from := bits.TrailingZeros64(queens)
+		without := p.occupied() &^ (1 << from)
+		for targets := v.queenLines(from, p.occupied()); targets != 0; targets &= targets - 1 {
+			to := bits.TrailingZeros64(targets)
+			for arrows := v.queenLines(to, without); arrows != 0; arrows &= arrows - 1 {
+				c := bits.TrailingZeros64(arrows)
+				q := position{a: v.smallest[c], b: ^uint64(0)}
+				for ties := v.ties[c]; ties != 0; ties &= ties - 1 {
+					image := &v.image[bits.TrailingZeros8(ties)&7]
+					q.b = min(q.b, mine[bits.TrailingZeros8(ties)&7]^image[from]^image[to]|image[c])
+				}
+				v.counts.replies++
+				if !v.wonCanonical(q, next) {
+					return move{uint8(from), uint8(to), uint8(c)}, false
+				}
+			}
+		}
+	}
+	return move{}, true
+}
+
+// checkRoot verifies root number index. Table t is that of layer root.needs.
+func (v *verifier) checkRoot(r root, index int, t *table) *Fault {
+	f := &Fault{Kind: FaultRoot, Layer: r.arrows(), Entry: int64(index), Position: v.positionText(r.position, r.black)}
+	if r.win {
+		if v.won(r.position, t) {
+			return nil
+		}
+		f.Reason = fmt.Sprintf("%s to move is claimed to win, but the position is neither an entry nor won by a leaf rule", sideName(r.black))
+		return f
+	}
+	reply, lost := v.lost(r.position, t)
+	if lost {
+		return nil
+	}
+	f.Reason = fmt.Sprintf("%s to move is claimed to lose, but the move %s", sideName(r.black), v.unproved(r.position, reply))
+	return f
+}
