@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+
+	"github.com/spf13/cobra"
+)
+
+func TestParseSize(t *testing.T) {
+	for text, want := range map[string]int64{
+		"1": 1, "64MiB": 64 << 20, "1G": 1 << 30, "512M": 512 << 20, "512m": 512 << 20, " 2 GiB ": 2 << 30,
+		"1.5k": 1536, "3KB": 3000, "1T": 1 << 40, "7b": 7, "2mb": 2e6,
+	} {
+		got, err := ParseSize(text)
+		if err != nil || got != want {
+			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)
+		}
+		s := Size(got)
+		if again, err := ParseSize(s.String()); err != nil || again != got {
+			t.Errorf("%q is written as %q, which reads as %d, %v", text, s.String(), again, err)
+		}
+	}
+	for _, text := range []string{"", "0", "-1", "-5MiB", "0G", "M", "12Q", "1e3x", "nan", "inf", "999999999999T", "0.1", "1..2"} {
+		if got, err := ParseSize(text); !errors.Is(err, ErrSize) {
+			t.Errorf("ParseSize(%q) = %d, %v; want ErrSize", text, got, err)
+		}
+	}
+}
+
+func TestFormatSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 512: "512 B", 64 << 20: "64 MiB", 3 << 29: "1.5 GiB", 1<<40 + 1: "1.0 TiB", 200<<20 + 7: "200 MiB"} {
+		if got := FormatSize(n); got != want {
+			t.Errorf("FormatSize(%d) = %q; want %q", n, got, want)
+		}
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	cause := errors.New("cause")
+	for _, c := range []struct {
+		err  error
+		want int
+	}{
+		{nil, 0}, {cause, 1}, {Exit(20, cause), 20}, {fmt.Errorf("deeper: %w", Exit(11, cause)), 11},
+		{Usagef("bad %d", 1), 64}, {fmt.Errorf("wait: %w", context.Canceled), 130}, {Exit(3, nil), 3},
+	} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("ExitCode(%v) = %d; want %d", c.err, got, c.want)
+		}
+	}
+	if !errors.Is(Exit(1, cause), cause) {
+		t.Error("an exit error hides its cause")
+	}
+}
+
+func TestExecute(t *testing.T) {
+	build := func() *cobra.Command {
+		root := &cobra.Command{Use: "tool"}
+		var size Size
+		work := &cobra.Command{Use: "work", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
+			if err := Environment(c.Flags(), func(string) string { return "0" }, map[string]string{"size": "TOOL_SIZE"}); err != nil {
+				return err
+			}
+			return Exit(ExitLimit, errors.New("the budget is spent"))
+		}}
+		work.Flags().Var(&size, "size", "")
+		root.AddCommand(work, &cobra.Command{Use: "quiet", RunE: func(*cobra.Command, []string) error { return Exit(20, nil) }})
+		return root
+	}
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"work --size 1M", 3, "tool: the budget is spent\n"},
+		{"work", 64, "TOOL_SIZE"},
+		{"work --size 0", 64, "larger than zero"},
+		{"work --size", 64, "--help"},
+		{"work extra", 64, "--help"},
+		{"nothing", 64, "unknown command"},
+		{"work --nothing", 64, "unknown flag"},
+		{"quiet", 20, ""},
+	} {
+		var stderr bytes.Buffer
+		code := Execute(context.Background(), build(), strings.Fields(c.args), nil, io.Discard, &stderr)
+		if code != c.code || !strings.Contains(stderr.String(), c.says) || strings.Count(stderr.String(), "\n") > 1 || c.says == "" && stderr.Len() > 0 {
+			t.Errorf("%q: code %d, says %q; want %d, %q", c.args, code, stderr.String(), c.code, c.says)
+		}
+	}
+}
+
+func TestResult(t *testing.T) {
+	start, _ := amazons.ParsePosition("5x5")
+	other, _ := amazons.ParsePosition("W./.B b")
+	for _, c := range []struct {
+		p     amazons.Position
+		wins  bool
+		want  string
+		field string
+	}{
+		{start, true, "first", "board"}, {start, false, "second", "board"}, {other, true, "black", "position"}, {other, false, "white", "position"},
+	} {
+		r := NewSolveResult(c.p)
+		r.Winner = WinnerName(c.p, c.wins)
+		var out bytes.Buffer
+		if err := r.WriteJSON(&out); err != nil {
+			t.Fatal(err)
+		}
+		var fields map[string]any
+		if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
+			t.Fatal(err)
+		}
+		if fields["winner"] != c.want || fields[c.field] == nil || fields["winning_moves"] == nil || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%v: %s", c.p, out.String())
+		}
+		if !strings.Contains(r.String(), c.want) {
+			t.Errorf("%v: %s", c.p, r)
+		}
+	}
+}
+
+func TestStatusLineTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		s := &StatusLine{w: &out, terminal: true, width: func() int { return 6 }}
+		ctx, cancel := context.WithTimeout(t.Context(), 600*time.Millisecond)
+		defer cancel()
+		n := 0
+		s.run(ctx, func() string {
+			n++
+			fmt.Fprintln(s, "m")
+			return fmt.Sprint("number ", n)
+		}, nil)
+		if want := "m\nnumbe\r\x1b[Km\nnumbe\r\x1b[K"; out.String() != want {
+			t.Errorf("got %q; want %q", out.String(), want)
+		}
+	})
+}
+
+func TestStatusLinePlain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Second)
+		defer cancel()
+		NewStatusLine(&out).run(ctx, func() string { return "at work" }, nil)
+		if want := "at work\nat work\n"; out.String() != want {
+			t.Errorf("got %q; want %q", out.String(), want)
+		}
+	})
+}
+
+func TestSignals(t *testing.T) {
+	drain, abort, stop := Signals(t.Context())
+	defer stop()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	<-drain.Done()
+	if abort.Err() != nil {
+		t.Fatal("the first signal aborted")
+	}
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-abort.Done()
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// SolveResult is the answer about one position: one JSON document, or one line
+// where many are asked for. Fields may be added, never renamed.
+type SolveResult struct {
+	MessageType string `json:"message_type"` // "result"; "error" when Error is set
+
+	Board    string `json:"board,omitempty"`    // of a starting position: "5x6"
+	Position string `json:"position,omitempty"` // of any other position: its text
+
+	// Winner is first or second for a starting position, white or black for any other, and empty where it
+	// is not known: the search stopped at a limit, or none of the given first moves wins.
+	Winner       string      `json:"winner"`
+	WinningMoves []string    `json:"winning_moves"`         // first moves known to win; perhaps not all. Empty when the side to move loses
+	FirstMoves   []FirstMove `json:"first_moves,omitempty"` // the moves given with --first-move, when there were any
+
+	Nodes         uint64  `json:"nodes"`                 // positions expanded by the search
+	Evaluations   uint64  `json:"evaluations,omitempty"` // positions evaluated by the search
+	Seconds       float64 `json:"seconds"`               // wall time of the whole run
+	SearchSeconds float64 `json:"search_seconds"`        // of them, until the winner was known
+	VerifySeconds float64 `json:"verify_seconds"`        // of them, in the checker
+
+	Verified    bool         `json:"verified"`              // the checker accepted the certificate
+	Certificate *Certificate `json:"certificate,omitempty"` // absent when none was made
+
+	Store   string `json:"store,omitempty"`   // the campaign's store file
+	Stopped string `json:"stopped,omitempty"` // why there is no winner, one sentence
+	Error   string `json:"error,omitempty"`   // what went wrong, one sentence
+}
+
+// FirstMove is one of the moves given with --first-move.
+type FirstMove struct {
+	Move    string `json:"move"`
+	Outcome string `json:"outcome"` // wins, loses or unknown, for the side that plays it
+}
+
+// Certificate is the proof behind a SolveResult.
+type Certificate struct {
+	Positions uint64 `json:"positions"`      // entries of the set
+	Bytes     int64  `json:"bytes"`          // size of the file
+	SHA256    string `json:"sha256"`         // of the whole file, as sha256sum prints it
+	File      string `json:"file,omitempty"` // where it was written
+}
+
+// NewSolveResult returns a result that names the position: by its board where it
+// is that board's starting position, by its text otherwise.
+func NewSolveResult(p amazons.Position) SolveResult {
+	r := SolveResult{MessageType: "result", WinningMoves: []string{}}
+	if IsStart(p) {
+		r.Board = p.Board.String()
+	} else {
+		r.Position = p.String()
+	}
+	return r
+}
+
+// IsStart reports whether p is the starting position of its board.
+func IsStart(p amazons.Position) bool {
+	start, err := amazons.Start(p.Board)
+	return err == nil && p == start
+}
+
+// WinnerName returns how the winner of p is called: first or second for a
+// starting position, white or black for any other. moverWins says whether the side to move in p wins.
+func WinnerName(p amazons.Position, moverWins bool) string {
+	switch {
+	case IsStart(p) && moverWins:
+		return "first"
+	case IsStart(p):
+		return "second"
+	case moverWins:
+		return p.ToMove.String()
+	}
+	return p.ToMove.Other().String()
+}
+
+// WriteJSON writes the result as one line of JSON.
+func (r SolveResult) WriteJSON(w io.Writer) error {
+	if r.WinningMoves == nil {
+		r.WinningMoves = []string{}
+	}
+	return json.NewEncoder(w).Encode(r)
+}
+
+// String returns the result in a few lines for people.
+func (r SolveResult) String() string {
+	var s strings.Builder
+	name := r.Board
+	if name == "" {
+		name = r.Position
+	}
+	switch {
+	case r.Error != "":
+		fmt.Fprintf(&s, "%s: %s\n", name, r.Error)
+		return s.String()
+	case r.Winner == "":
+		fmt.Fprintf(&s, "%s: winner not known: %s\n", name, r.Stopped)
+	case r.Winner == "first" || r.Winner == "second":
+		fmt.Fprintf(&s, "%s: the %s player wins\n", name, r.Winner)
+	default:
+		fmt.Fprintf(&s, "%s: %s wins\n", name, r.Winner)
+	}
+	if len(r.WinningMoves) > 0 {
+		fmt.Fprintf(&s, "winning moves  %s\n", strings.Join(r.WinningMoves, " "))
+	}
+	for _, m := range r.FirstMoves {
+		fmt.Fprintf(&s, "first move     %s %s\n", m.Move, m.Outcome)
+	}
+	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
+	fmt.Fprintf(&s, "seconds        %.3f (search %.3f, check %.3f)\n", r.Seconds, r.SearchSeconds, r.VerifySeconds)
+	if c := r.Certificate; c != nil {
+		fmt.Fprintf(&s, "certificate    %d positions, %d bytes, sha256 %s\n", c.Positions, c.Bytes, c.SHA256)
+		if c.File != "" {
+			fmt.Fprintf(&s, "file           %s\n", c.File)
+		}
+		if r.Verified {
+			fmt.Fprintf(&s, "verified       yes\n")
+		} else {
+			fmt.Fprintf(&s, "verified       no\n")
+		}
+	}
+	if r.Store != "" {
+		fmt.Fprintf(&s, "store          %s\n", r.Store)
+	}
+	return s.String()
+}
