@@ -1,0 +1,131 @@
+package tree
+
+import (
+	"fmt"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// Config holds the settings of a tree. Zero stands for the default.
+type Config struct {
+	// Board is the size of the board. Default: that of Root.
+	Board amazons.Board
+	// Root is the position to solve. Default: the starting position of Board.
+	Root amazons.Position
+	// FirstMoves, in Root's own orientation, restrict the question: the answer is
+	// "won" when one of them wins, and "no given first move wins" when none does.
+	// Default: none, that is all moves. An illegal move is an error.
+	FirstMoves []amazons.Move
+
+	// InitialBudget is the number of nodes of a leaf's first lease; it doubles with
+	// each return. Default 50,000, about 0.2 s of one core. Too small: the
+	// farm spends its time on messages. Too large: workers sit on bad leaves.
+	InitialBudget uint64
+	// MaxBudget is the largest number of nodes of one lease, at least
+	// InitialBudget. Default 20,000,000, a minute or two of one core. Too
+	// large: a lost worker loses that much work.
+	MaxBudget uint64
+	// SplitAfter is the number of nodes spent on a leaf after which it is split.
+	// Default 8,000,000. Too small: the tree grows and the workers' tables are
+	// not used. Too large: the farm splits only when it starves.
+	SplitAfter uint64
+
+	// SilentTicks is the number of ticks without progress after which a lease is
+	// lost. Default 3. Too small: leases of slow or far workers are lost.
+	SilentTicks int
+	// StarveTicks is the number of ticks for which a worker without any lease has
+	// to wait until the largest running lease is called back to be split.
+	// Default 2.
+	StarveTicks int
+	// MaxTries is the number of times a leaf may be lost, or come back without
+	// anything in it, until it is set aside: shown, and granted only when no other
+	// leaf is free, with the initial budget. Default 5.
+	MaxTries int
+
+	// MaxNodes bounds the nodes of the tree, of about 300 bytes each. Default
+	// 2,000,000. At the bound nothing is split any more: the leaves there are go
+	// out again and again, and workers beyond their number wait.
+	MaxNodes int
+	// MaxFacts bounds the facts in memory, of about 150 bytes each. Default
+	// 4,000,000. At the bound facts about positions outside the tree are
+	// dropped and counted.
+	MaxFacts int
+	// FactsKept is the number of facts, those with most work, that are offered to
+	// leases. Default 4,096. Granting a lease looks at each; a worker costs 8 bytes
+	// for each.
+	FactsKept int
+	// FactsPerLease is the largest number of facts that go with one lease, at most
+	// FactsKept. Default 256, about 16 KiB.
+	FactsPerLease int
+	// MaxWorkers bounds the workers that are there at one time; others are refused.
+	// Default 16,384.
+	MaxWorkers int
+	// MaxSlots bounds the slots of one worker; more are cut down to it. Default 64.
+	MaxSlots int
+}
+
+// withDefaults returns c with the defaults in place of zeros.
+func (c Config) withDefaults() Config {
+	if c.Board == (amazons.Board{}) {
+		c.Board = c.Root.Board
+	}
+	if c.Root == (amazons.Position{}) && c.Board.Valid() {
+		if start, err := amazons.Start(c.Board); err == nil {
+			c.Root = start
+		}
+	}
+	defaultTo(&c.InitialBudget, 50_000)
+	defaultTo(&c.MaxBudget, max(20_000_000, c.InitialBudget))
+	defaultTo(&c.SplitAfter, 8_000_000)
+	defaultTo(&c.SilentTicks, 3)
+	defaultTo(&c.StarveTicks, 2)
+	defaultTo(&c.MaxTries, 5)
+	defaultTo(&c.MaxNodes, 2_000_000)
+	defaultTo(&c.MaxFacts, 4_000_000)
+	defaultTo(&c.FactsKept, 4_096)
+	defaultTo(&c.FactsPerLease, min(256, c.FactsKept))
+	defaultTo(&c.MaxWorkers, 16_384)
+	defaultTo(&c.MaxSlots, 64)
+	return c
+}
+
+func defaultTo[T int | uint64](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// validate checks a Config that has its defaults. Errors wrap ErrConfig.
+func (c Config) validate() error {
+	bad := func(format string, a ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, a...))
+	}
+	switch {
+	case !c.Board.Valid():
+		return bad("no board")
+	case c.Root.Board != c.Board:
+		return bad("root is not a position of board %s", c.Board)
+	case c.MaxBudget < c.InitialBudget:
+		return bad("MaxBudget %d is less than InitialBudget %d", c.MaxBudget, c.InitialBudget)
+	case c.FactsPerLease > c.FactsKept:
+		return bad("FactsPerLease %d is more than FactsKept %d", c.FactsPerLease, c.FactsKept)
+	}
+	for _, f := range []struct {
+		name  string
+		value int
+	}{
+		{"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks}, {"MaxTries", c.MaxTries}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
+		{"FactsKept", c.FactsKept}, {"FactsPerLease", c.FactsPerLease}, {"MaxWorkers", c.MaxWorkers}, {"MaxSlots", c.MaxSlots},
+	} {
+		if f.value < 1 {
+			return bad("%s %d is less than 1", f.name, f.value)
+		}
+	}
+	root := c.Root.State()
+	for _, m := range c.FirstMoves {
+		if !root.Legal(m) {
+			return bad("first move %s is not legal", m)
+		}
+	}
+	return nil
+}

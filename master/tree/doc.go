@@ -1,0 +1,40 @@
+// Package tree is the master's part of the proof: the top of the game tree as
+// an explicit graph, the leases on its leaves, and the facts that workers have
+// proved. It is a pure state machine: Step takes one event and returns its
+// effects. It holds no goroutine, clock, random source, file or socket, and
+// nothing in it depends on the order of a map, so the same events always give
+// the same effects. Time is the Tick event.
+//
+// The graph is keyed by canonical positions, so transpositions and mirror
+// images are one node with several parents. Every move burns one square, so
+// the number of burnt squares orders the graph and it has no cycles.
+//
+// # Numbers
+//
+// Phi is the proof number of "the side to move wins", delta its disproof
+// number. A node that the side to move wins has phi 0 and delta Infinity; one
+// that it loses has phi Infinity and delta 0; every other number lies strictly
+// between. From the children c of a node:
+//
+//	phi   = min delta(c)
+//	delta = max phi(c) + 0.15 * (the sum of the other phi(c)), rounded up
+//
+// The plain sum counts transposed work many times over; this form needs far
+// fewer nodes. The factor is that of the workers' own search.
+//
+// # Locks
+//
+// A leased leaf is locked, and so is an inner node whose unsolved children are
+// all locked. Locks never change numbers: a locked child is passed over when a
+// leaf is selected, and counts in its parent's numbers as before. They follow
+// from the leases alone, so they are kept up to date along the ancestors and
+// never stored.
+//
+// # What survives
+//
+// Persist comes first among the effects of a step and must be durable before
+// the others are acted upon. What it has carried since the campaign began makes
+// a Snapshot, and New makes of that a tree with the same facts, numbers,
+// expansions and counters. Leases do not survive: the new tree has another
+// epoch, and what returns under an older one is refused, all but its facts.
+package tree

@@ -1,0 +1,327 @@
+package tree
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// Infinity is the proof or disproof number of what cannot be proved or
+// disproved any more. Numbers of unsolved nodes are at least 1 and strictly
+// below it.
+const Infinity uint32 = 1 << 30
+
+// ErrConfig is wrapped by every error about a setting.
+var ErrConfig = errors.New("bad tree setting")
+
+// ErrSnapshot is wrapped by every error about what the store gave back.
+var ErrSnapshot = errors.New("snapshot does not fit the campaign")
+
+// Outcome says who wins a position, from the view of the side to move.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unknown Outcome = iota // not proved
+	Won                    // the side to move wins
+	Lost                   // the side to move loses
+)
+
+// String returns "unknown", "won" or "lost".
+func (o Outcome) String() string {
+	switch o {
+	case Unknown:
+		return "unknown"
+	case Won:
+		return "won"
+	case Lost:
+		return "lost"
+	}
+	return fmt.Sprintf("outcome(%d)", uint8(o))
+}
+
+// ID names a certificate by the SHA-256 of its bytes. The zero ID names none.
+type ID [32]byte
+
+// String returns the first eight hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:4]) }
+
+// LeaseID numbers the leases of one epoch from 1.
+type LeaseID uint64
+
+// Fact is a proved position: its canonical key, who wins it, the nodes it took
+// and the certificate that holds the evidence.
+type Fact struct {
+	Key         amazons.Key // canonical
+	Outcome     Outcome     // Won or Lost
+	Work        uint64      // nodes that went into it; facts with more work travel first
+	Certificate ID          // never zero
+}
+
+// NodeRecord is what the store keeps of one node of the tree; a later record of
+// the same key replaces an earlier one. A node without a record is a leaf with
+// the numbers 1 and 1. Of an expanded node the numbers are those it had as a
+// leaf; its present ones follow from its children and are never stored, and so
+// it is with nodes that facts or rules have solved.
+type NodeRecord struct {
+	Key        amazons.Key // canonical
+	Phi, Delta uint32      // numbers as a leaf: 1..Infinity-1
+	Work       uint64      // nodes spent on it as a leaf
+	Budget     uint64      // nodes of its next lease; 0: the initial budget
+	Expanded   bool        // its children are in the tree
+}
+
+// Snapshot is what the store holds: the last record of each node, every fact,
+// the last counters. The order of the slices does not matter. The zero Snapshot
+// begins a campaign.
+type Snapshot struct {
+	Nodes         []NodeRecord
+	Facts         []Fact
+	Spent         uint64         // nodes searched in all returned and lost leases
+	Epoch         uint64         // of the last tree that could grant leases
+	Contradiction *Contradiction // not nil: the campaign was stopped by it
+}
+
+// ChildNumber is what a worker's search thinks of one child of its job.
+type ChildNumber struct {
+	Key        amazons.Key // canonical
+	Phi, Delta uint32      // from the view of the side to move in the child
+}
+
+// Lease is one job: search Key, for about Budget nodes, knowing Facts.
+type Lease struct {
+	ID     LeaseID
+	Epoch  uint64
+	Key    amazons.Key // canonical
+	Budget uint64      // nodes
+	Facts  []Fact      // positions that may be met below Key and were not yet sent to or by this worker
+}
+
+// Event is an input of the state machine: Joined, Left, Ready, Progress,
+// Result, Proved, Tick, Pause, Resume or Drain.
+type Event interface {
+	event()
+	fmt.Stringer
+}
+
+// Joined says that a worker is there. Slots is the number of leases it may hold
+// at once (at least 1): a worker that searches one job at a time and wants the
+// next one in hand has 2. A worker that joins again keeps its leases, which live
+// on if it reports progress on them, and has to say Ready again.
+type Joined struct {
+	Worker string
+	Slots  int
+}
+
+// Left says that a worker is gone; its leases are lost.
+type Left struct{ Worker string }
+
+// Ready asks for one lease. The request stands until a Grant answers it, the
+// worker leaves or joins again; a NoWork in between only tells why it waits.
+type Ready struct{ Worker string }
+
+// Progress is the heartbeat of one lease. A lease lives while either number
+// grows, so a stuck worker is not alive; a lease not begun (Nodes 0) also lives
+// by the progress of its worker's other leases.
+type Progress struct {
+	Worker   string
+	Lease    LeaseID
+	Epoch    uint64
+	Nodes    uint64 // searched in this lease so far
+	Activity uint64 // anything that grows while the worker works otherwise, such as at evidence
+}
+
+// Result ends a lease. It may come twice or late: then it is refused and only
+// its facts are taken.
+type Result struct {
+	Worker       string
+	Lease        LeaseID
+	Epoch        uint64
+	Key          amazons.Key   // that of the lease
+	Outcome      Outcome       // counts only with a fact beside it
+	Phi, Delta   uint32        // of Key
+	Nodes        uint64        // searched in this lease
+	Children     []ChildNumber // of Key; may be missing or partial
+	Facts        []Fact
+	Certificates []ID // those that the store holds whole and that Facts name
+	Cancelled    bool // it ended because of a Cancel, not by its budget
+}
+
+// Proved brings facts while a lease goes on. Certificates lists those that the
+// store holds whole; a fact that names another one is refused.
+type Proved struct {
+	Worker       string
+	Facts        []Fact
+	Certificates []ID
+}
+
+// Tick is the passing of one unit of time (one second in production).
+type Tick struct{}
+
+// Pause stops granting; running leases go on.
+type Pause struct{}
+
+// Resume undoes Pause.
+type Resume struct{}
+
+// Drain stops granting for good and calls all leases back with their numbers.
+type Drain struct{}
+
+func (Joined) event()   {}
+func (Left) event()     {}
+func (Ready) event()    {}
+func (Progress) event() {}
+func (Result) event()   {}
+func (Proved) event()   {}
+func (Tick) event()     {}
+func (Pause) event()    {}
+func (Resume) event()   {}
+func (Drain) event()    {}
+
+// Effect is an output of the state machine: Persist, Grant, Cancel, NoWork,
+// Settled, Contradiction or Refused.
+type Effect interface {
+	effect()
+	fmt.Stringer
+}
+
+// Persist must be durable before any other effect of its step is acted upon and
+// before the event is acknowledged. Several may be written at once, in order.
+type Persist struct {
+	Nodes         []NodeRecord   // replace earlier records of the same keys
+	Facts         []Fact         // new ones, each key once in a campaign
+	Spent         uint64         // the counter itself, not a difference
+	Epoch         uint64         // of this tree
+	Contradiction *Contradiction // usually nil
+}
+
+// Grant answers a Ready.
+type Grant struct {
+	Worker string
+	Lease  Lease
+}
+
+// Cancel asks a worker to end a lease and to send its Result, with the numbers
+// it has and Cancelled set (after CancelStale nobody waits for it).
+type Cancel struct {
+	Worker string
+	Lease  LeaseID
+	Epoch  uint64
+	Reason CancelReason
+}
+
+// CancelReason says why a lease is called back.
+type CancelReason uint8
+
+// The reasons to cancel.
+const (
+	CancelClosed  CancelReason = iota // the position is solved, or lies below solved ones only
+	CancelSplit                       // workers wait: its numbers are wanted to split it
+	CancelOver                        // the campaign is settled
+	CancelDrain                       // the master drains
+	CancelStopped                     // a contradiction stopped the campaign
+	CancelStale                       // the master does not know this lease (any more)
+)
+
+// String returns one word.
+func (r CancelReason) String() string {
+	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "stale")
+}
+
+// NoWork tells a waiting worker why it waits. It comes again when the reason
+// changes; no new Ready is needed.
+type NoWork struct {
+	Worker string
+	Reason NoWorkReason
+}
+
+// NoWorkReason says why a Ready is not answered by a Grant.
+type NoWorkReason uint8
+
+// The reasons not to grant.
+const (
+	NoReason      NoWorkReason = iota // work is granted
+	NoWorkLeased                      // every open leaf is leased; one will be split
+	NoWorkFull                        // every open leaf is leased and the tree is as large as MaxNodes allows
+	NoWorkSlots                       // the worker already holds as many leases as it has slots
+	NoWorkPaused                      // granting is paused
+	NoWorkDrain                       // the master drains
+	NoWorkSettled                     // the campaign has its answer
+	NoWorkStopped                     // a contradiction stopped the campaign
+)
+
+// String returns a phrase.
+func (r NoWorkReason) String() string {
+	return nameOf(uint8(r), "no work", "none", "every open position is leased", "every open position is leased and the tree is full",
+		"all slots of the worker are in use", "paused", "draining", "campaign settled", "campaign stopped by a contradiction")
+}
+
+// Settled gives the answer, once in the life of a Tree: at the first step at
+// which it is known, so again after a restart.
+type Settled struct {
+	// Outcome of the root for the side to move. Unknown when first moves were
+	// given and none of them wins: the others were not asked.
+	Outcome Outcome
+	// NoGivenMoveWins says just that.
+	NoGivenMoveWins bool
+}
+
+// Basis says what an outcome rests on.
+type Basis uint8
+
+// The bases of an outcome.
+const (
+	NoBasis    Basis = iota // unsolved
+	ByFact                  // a fact with a certificate
+	ByRules                 // the side to move has no move
+	ByChildren              // a lost child, or all children won
+)
+
+// String returns one word.
+func (b Basis) String() string {
+	return nameOf(uint8(b), "basis", "none", "fact", "rules", "children")
+}
+
+// Claim is one side of a contradiction.
+type Claim struct {
+	Outcome Outcome
+	Basis   Basis
+	Fact    Fact   // with basis ByFact
+	Worker  string // who sent it, where that is known
+}
+
+// Contradiction says that two claims about one position exclude each other. The
+// campaign stops: no lease is granted and no fact is taken any more, until a
+// person has looked. The fact that caused it is not among the persisted facts
+// when it is Claim itself.
+type Contradiction struct {
+	Key   amazons.Key
+	Known Claim
+	Claim Claim
+}
+
+// Refused says that an event, or one fact of it, was not taken, and why. It is
+// final: sending the same again does not help.
+type Refused struct {
+	Worker string
+	Lease  LeaseID // 0: none
+	Why    string
+}
+
+func (Persist) effect()       {}
+func (Grant) effect()         {}
+func (Cancel) effect()        {}
+func (NoWork) effect()        {}
+func (Settled) effect()       {}
+func (Contradiction) effect() {}
+func (Refused) effect()       {}
+
+// nameOf returns names[i], or the kind and the number where there is none.
+func nameOf(i uint8, kind string, names ...string) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return fmt.Sprintf("%s(%d)", kind, i)
+}
