@@ -1,0 +1,163 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "amazonsfarm/"
+
+// allowedEntries are the top-level entries of the repository; the code lives in the first five.
+var allowedEntries = []string{
+	"proto", "master", "worker", "shared", "deploy", "scripts",
+	"docker-compose.yml", "go.mod", "go.sum", "README.md", "Dockerfile", "LICENSE", ".ci", ".gitignore",
+	".git", ".dockerignore",
+}
+
+// rank orders the packages inside shared: one may import only packages of a smaller rank. checker has none, since it
+// imports nothing of this module; cli and proof stand beside the search.
+var rank = map[string]int{
+	"amazons": 0,
+	"area":    1, "cgt": 1, "endgame": 2,
+	"eval":  3,
+	"proof": 4,
+	"dfpn":  5,
+	"cli":   6,
+}
+
+// mayImport says whether a package of this module may import another one; both are paths below the module.
+func mayImport(from, to string, test bool) bool {
+	top := func(p string) string { s, _, _ := strings.Cut(p, "/"); return s }
+	switch top(from) {
+	case "proto":
+		return false
+	case "shared":
+		fromName, toName := strings.Split(from, "/")[1], path.Base(to)
+		if top(to) != "shared" {
+			return false
+		}
+		if test || from == to || strings.HasPrefix(to, from+"/") {
+			return true // a test may compare any two parts of shared
+		}
+		if fromName == "checker" || toName == "checker" {
+			return false
+		}
+		f, okF := rank[fromName]
+		t, okT := rank[toName]
+		return okF && okT && t < f
+	case "master":
+		return top(to) == "master" || top(to) == "shared" || top(to) == "proto" || to == "worker/agent"
+	case "worker":
+		return top(to) == "worker" || top(to) == "shared" || top(to) == "proto"
+	}
+	return true
+}
+
+// foreign are imports that keep a part from being what it is: shared knows no network, no store and no metrics, and the
+// state machine of the master has no clock, socket or file.
+func foreign(from, imported string) bool {
+	for _, p := range []string{"google.golang.org/grpc", "go.etcd.io/bbolt", "github.com/prometheus/"} {
+		if strings.HasPrefix(from, "shared/") && strings.HasPrefix(imported, p) {
+			return true
+		}
+	}
+	if from == "master/tree" {
+		return slices.Contains([]string{"time", "net", "os", "io", "math/rand", "math/rand/v2", "sync", "context", "log/slog"}, imported)
+	}
+	return false
+}
+
+// TestImports holds the direction of imports: master and worker know proto and shared, the master of the workers only the
+// agent, for the embedded farm; shared knows neither; the checker imports nothing of this module.
+func TestImports(t *testing.T) {
+	root := ".."
+	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (strings.HasPrefix(d.Name(), ".") && d.Name() != ".." || d.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(file, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, file)
+		if err != nil {
+			return err
+		}
+		from, test := filepath.ToSlash(filepath.Dir(rel)), strings.HasSuffix(file, "_test.go")
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
+		if err != nil {
+			return nil // a file that does not parse fails elsewhere
+		}
+		for _, spec := range f.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if foreign(from, imported) && !test {
+				t.Errorf("%s imports %s, which %s must not know", rel, imported, from)
+			}
+			if to, ours := strings.CutPrefix(imported, module); ours && !mayImport(from, to, test) {
+				t.Errorf("%s imports %s against the direction of imports", rel, imported)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestTopLevelEntries keeps the top level of the repository to what the design names. What git ignores may lie about.
+func TestTopLevelEntries(t *testing.T) {
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored, err := os.ReadFile("../.gitignore")
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if slices.Contains(allowedEntries, e.Name()) || slices.Contains(strings.Fields(string(ignored)), "/"+e.Name()) ||
+			slices.Contains(strings.Fields(string(ignored)), "/"+e.Name()+"/") {
+			continue
+		}
+		t.Errorf("%s is not among the top-level entries that the design allows", e.Name())
+	}
+}
+
+func TestMayImport(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"master/rpc", "master/tree", true},
+		{"master", "worker/agent", true},
+		{"master", "worker/engine", false},
+		{"worker/agent", "master/tree", false},
+		{"worker/agent", "proto/farm/v1", true},
+		{"shared/dfpn", "shared/eval", true},
+		{"shared/eval", "shared/dfpn", false},
+		{"shared/amazons", "shared/area", false},
+		{"shared/checker", "shared/amazons", false},
+		{"shared/proof", "shared/checker", false},
+		{"shared/dfpn", "proto/farm/v1", false},
+	} {
+		if got := mayImport(c.from, c.to, false); got != c.want {
+			t.Errorf("mayImport(%s, %s) = %v, want %v", c.from, c.to, got, c.want)
+		}
+	}
+	if !foreign("shared/dfpn", "google.golang.org/grpc/codes") || foreign("master/rpc", "google.golang.org/grpc/codes") {
+		t.Error("foreign does not tell shared from master")
+	}
+}
