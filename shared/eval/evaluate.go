@@ -1,0 +1,101 @@
+package eval
+
+import (
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// Features are what a leaf of the search is judged by when no rule decides it,
+// seen by the side to move. Squares are counted once each.
+type Features struct {
+	Territory int // empty squares nearer (in queen moves) to the side to move, minus those nearer to the other side
+	Shared    int // empty squares equally near to both
+	OwnMoves  int // squares the side to move reaches in one queen move
+	OppMoves  int // squares the other side reaches in one queen move
+}
+
+// Evaluate judges s for the search. It returns Won or Lost where a static rule
+// decides, and otherwise Open with the features of the position. b is not needed: the rules look at empty
+// squares only. The rules are those of [Plain], applied to s as it stands and not to
+// its canonical image (so ties in a walk may break otherwise), and one more that the checker does not know:
+//
+// Safe move (Müller 2001, section 2.3.2): the side that is not to move, P, has a queen q with
+// three or more neighbours that the mover O can reach. One move of O takes away two of them at the most, one by
+// its queen and one by its arrow, so q can answer with a step into a third and shoot back: O has then used one move and lost one
+// square besides. P wins if it has N-2 plods with its other queens, where N bounds O's moves.
+func Evaluate(s amazons.State) (Verdict, Features) {
+	empty := s.Empty
+	own := amazons.QueenReach(s.Own, empty)
+	if own == 0 {
+		return Lost, Features{}
+	}
+	opp := amazons.QueenReach(s.Opp, empty)
+
+	var f Features
+	f.OwnMoves = bits.OnesCount64(own)
+	f.OppMoves = bits.OnesCount64(opp)
+
+	// Queen distances of both sides, one layer at a time, until neither grows.
+	ownNearer, oppNearer := own&^opp, opp&^own
+	shared := own & opp
+	for {
+		undecided := empty &^ (ownNearer | oppNearer | shared)
+		nextOwn, nextOpp := own, opp
+		if own != empty {
+			nextOwn |= amazons.QueenReach(own, empty)
+		}
+		if opp != empty {
+			nextOpp |= amazons.QueenReach(opp, empty)
+		}
+		if nextOwn == own && nextOpp == opp {
+			break
+		}
+		own, opp = nextOwn, nextOpp
+		ownNearer |= undecided & own &^ opp
+		oppNearer |= undecided & opp &^ own
+		shared |= undecided & own & opp
+	}
+	f.Territory = bits.OnesCount64(ownNearer) - bits.OnesCount64(oppNearer)
+	f.Shared = bits.OnesCount64(shared)
+
+	// The counting lemma. own and opp are now all squares each side can ever
+	// use. Most positions fail the comparison of the counts.
+	if t, n := own&^opp, bits.OnesCount64(opp); bits.OnesCount64(t)+1 >= n && moverWins(s.Own, t, opp, n) {
+		return Won, f
+	}
+	if t, n := opp&^own, bits.OnesCount64(own); bits.OnesCount64(t)+2 >= n && waiterWins(s.Opp, t, own, n) {
+		return Lost, f
+	}
+	return Open, f
+}
+
+// moverWins applies rules 2a and 2b of FORMAT.md for the side to move: its queens,
+// its territory t, the squares c of the other side and their number n.
+func moverWins(queens, t, c amazons.Set, n int) bool {
+	near, room := amazons.Grow(c), bits.OnesCount64(t)
+	if room >= n+1 && walks(queens, near, t, n+1) {
+		return true
+	}
+	for free := queens & near; free != 0; free &= free - 1 {
+		if walks(queens&^(free&-free), near, t, n-1) {
+			return true
+		}
+	}
+	return false
+}
+
+// waiterWins applies rule 2c and the safe move for the side not to move.
+func waiterWins(queens, t, c amazons.Set, n int) bool {
+	near, room := amazons.Grow(c), bits.OnesCount64(t)
+	if room >= n && walks(queens, near, t, n) {
+		return true
+	}
+	for free := queens & near; free != 0; free &= free - 1 {
+		q := bits.TrailingZeros64(free)
+		if bits.OnesCount64(amazons.Neighbours[q&63]&c) >= 3 && walks(queens&^(free&-free), near, t, n-2) {
+			return true
+		}
+	}
+	return false
+}
