@@ -65,7 +65,7 @@ func ParseBoard(text string) (Board, error) {
 			return NewBoard(width, height)
 		}
 	}
-	return Board{}, fmt.Errorf("%w: %q: write WIDTHxHEIGHT, for example 5x6", ErrBoard, text)
+	return Board{}, fmt.Errorf("%w: %s: write WIDTHxHEIGHT, for example 5x6", ErrBoard, quote(text))
 }
 
 // String returns the canonical form, such as "5x6".
@@ -176,8 +176,8 @@ func Grow(x Set) Set {
 }
 
 // Flood returns the squares of empty that are reached from the squares next to
-// from by steps between touching squares of empty (8-connected). Squares of
-// from itself are not entered unless they are in empty.
+// from by steps between touching squares of empty (8-connected). A square of
+// from is in the result exactly if it is in empty.
 func Flood(from, empty Set) Set {
 	x := Grow(from) & empty
 	for {

@@ -23,18 +23,18 @@ func ParseMove(b Board, text string) (Move, error) {
 		if rest == "" {
 			break
 		}
-		if len(rest) < 2 || rest[0] < 'A' || rest[0] > 'H' || rest[1] < '1' || rest[1] > '8' || len(squares) == 3 {
-			return Move{}, fmt.Errorf("%w: %q: write three squares, for example B1-B4xD4", ErrMove, text)
+		if len(rest) < 2 || rest[0] < 'A' || rest[0] > 'Z' || rest[1] < '0' || rest[1] > '9' || len(squares) == 3 {
+			return Move{}, fmt.Errorf("%w: %s: write three squares, for example B1-B4xD4", ErrMove, quote(text))
 		}
-		s := Square(8*(rest[1]-'1') + rest[0] - 'A')
-		if !b.Contains(s) {
-			return Move{}, fmt.Errorf("%w: %q: square %v is not on a %v board", ErrMove, text, s, b)
+		file, rank := int(rest[0])-'A', int(rest[1])-'1'
+		if file >= int(b.Width) || rank < 0 || rank >= int(b.Height) {
+			return Move{}, fmt.Errorf("%w: %s: square %s is not on a %v board", ErrMove, quote(text), rest[:2], b)
 		}
-		squares = append(squares, s)
+		squares = append(squares, b.Square(file, rank))
 		rest = rest[2:]
 	}
 	if len(squares) != 3 {
-		return Move{}, fmt.Errorf("%w: %q: write three squares, for example B1-B4xD4", ErrMove, text)
+		return Move{}, fmt.Errorf("%w: %s: write three squares, for example B1-B4xD4", ErrMove, quote(text))
 	}
 	return Move{squares[0], squares[1], squares[2]}, nil
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // ErrPosition is wrapped by every error about a position's text or content.
@@ -108,20 +110,13 @@ func (p Position) letter(s Square) byte {
 	}
 }
 
-// ParsePosition reads a position or the name of a board, which stands for its
+// ParsePosition reads a position, or the name of a board such as 5x6, which stands for its
 // starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
 // burnt square, "." an empty one, and a digit n stands for n empty ones. Letter case
-// does not matter, "_" or "-" also mean empty, "*" and "#" burnt. After the rows comes the side to move,
-// "w" or "b" (also white, black); without it White moves. Errors wrap ErrPosition or ErrBoard.
+// does not matter, "_" or "-" also mean empty, "*" and "#" burnt. After the rows or the name
+// comes the side to move, "w" or "b" (also white, black); without it White moves. A number, x
+// and a number is always the name of a board. Errors wrap ErrPosition or ErrBoard.
 func ParsePosition(text string) (Position, error) {
-	text = strings.TrimSpace(text)
-	if !strings.Contains(text, "/") {
-		if b, err := ParseBoard(text); err == nil {
-			return Start(b)
-		} else if w, h, ok := strings.Cut(strings.ToLower(text), "x"); ok && isDigits(w) && isDigits(h) {
-			return Position{}, err
-		}
-	}
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
 		return Position{}, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w", ErrPosition)
@@ -133,7 +128,19 @@ func ParsePosition(text string) (Position, error) {
 	case len(fields) == 2 && (strings.EqualFold(fields[1], "b") || strings.EqualFold(fields[1], "black")):
 		p.ToMove = Black
 	default:
-		return Position{}, fmt.Errorf("%w: %q: after the rows comes the side to move, w or b, and nothing else", ErrPosition, text)
+		return Position{}, fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else", ErrPosition, quote(text))
+	}
+	if w, h, ok := strings.Cut(strings.ToLower(fields[0]), "x"); ok && isDigits(w) && isDigits(h) {
+		b, err := ParseBoard(fields[0])
+		if err != nil {
+			return Position{}, err
+		}
+		start, err := Start(b)
+		if err != nil {
+			return Position{}, err
+		}
+		start.ToMove = p.ToMove
+		return start, nil
 	}
 	rows := strings.Split(fields[0], "/")
 	if len(rows) > MaxSide {
@@ -156,10 +163,11 @@ func ParsePosition(text string) (Position, error) {
 			case '1', '2', '3', '4', '5', '6', '7', '8':
 				n = int(c - '0')
 			default:
-				return Position{}, fmt.Errorf("%w: row %d (%q) has %q; squares are W, B, x, . or a digit for empty squares", ErrPosition, i+1, row, string(rune(c)))
+				r, _ := utf8.DecodeRuneInString(row[j:])
+				return Position{}, fmt.Errorf("%w: row %d (%s) has %q; squares are W, B, x, . or a digit for empty squares", ErrPosition, i+1, quote(row), r)
 			}
 			if file+n > MaxSide {
-				return Position{}, fmt.Errorf("%w: row %d (%q) is longer than %d squares", ErrPosition, i+1, row, MaxSide)
+				return Position{}, fmt.Errorf("%w: row %d (%s) is longer than %d squares", ErrPosition, i+1, quote(row), MaxSide)
 			}
 			if set != nil {
 				*set |= Square(8*rank + file).Bit()
@@ -169,12 +177,24 @@ func ParsePosition(text string) (Position, error) {
 		if width == -1 {
 			width = file
 		}
-		if file != width || file == 0 {
-			return Position{}, fmt.Errorf("%w: row %d (%q) has %d squares where the first row has %d; all rows must be equally long and not empty", ErrPosition, i+1, row, file, width)
+		if file == 0 {
+			return Position{}, fmt.Errorf("%w: row %d of %d is empty", ErrPosition, i+1, len(rows))
+		}
+		if file != width {
+			return Position{}, fmt.Errorf("%w: row %d (%s) has %d squares where the first row has %d", ErrPosition, i+1, quote(row), file, width)
 		}
 	}
 	p.Board = Board{uint8(width), uint8(len(rows))}
 	return p, nil
+}
+
+// quote quotes text for an error message, and cuts it where it is long.
+func quote(text string) string {
+	const most = 96
+	if len(text) > most {
+		return strconv.Quote(text[:most]) + "..."
+	}
+	return strconv.Quote(text)
 }
 
 func isDigits(s string) bool {
