@@ -341,7 +341,9 @@ func (r *run) layer(ctx context.Context, reader *blockReader, l layer) error {
 	if first != nil {
 		return first
 	}
-	r.progress(l)
+	if err == nil {
+		r.progress(l)
+	}
 	return err
 }
 

@@ -76,6 +76,7 @@ type certificate struct {
 	entries int64
 	start   int64    // offset of the first block
 	stated  [32]byte // the hash that the file states
+	hashed  []byte   // the part of the prefix that the hash covers, and the header
 }
 
 // readAt fills p from offset. A file that is shorter than it was said to be is ErrTruncated.
@@ -98,10 +99,11 @@ func (c *certificate) readAt(p []byte, offset int64) error {
 func open(r io.ReaderAt, size int64) (*certificate, error) {
 	c := &certificate{r: r, size: size}
 	var prefix [prefixBytes]byte
-	if err := c.readAt(prefix[:min(size, int64(len(magic)))], 0); err != nil {
+	n := max(0, min(size, int64(len(magic))))
+	if err := c.readAt(prefix[:n], 0); err != nil && n > 0 {
 		return nil, err
 	}
-	if n := min(size, int64(len(magic))); size == 0 || string(prefix[:n]) != magic[:n] {
+	if n == 0 || string(prefix[:n]) != magic[:n] {
 		return nil, fmt.Errorf("%w: a certificate begins with the %d bytes %q", ErrNotCertificate, len(magic), magic)
 	}
 	if err := c.readAt(prefix[:], 0); err != nil {
@@ -118,7 +120,8 @@ func open(r io.ReaderAt, size int64) (*certificate, error) {
 	if int64(length) > size-prefixBytes {
 		return c, fmt.Errorf("%w: the header ends at byte %d, the file has %d bytes", ErrTruncated, prefixBytes+int64(length), size)
 	}
-	header := make([]byte, length)
+	c.hashed = append(make([]byte, 0, hashedPrefix+int(length)), prefix[:hashedPrefix]...)[:hashedPrefix+length]
+	header := c.hashed[hashedPrefix:]
 	if err := c.readAt(header, prefixBytes); err != nil {
 		return c, err
 	}
@@ -277,7 +280,7 @@ func checksumError(stated, found []byte) error {
 }
 
 // blockReader decodes the blocks in file order. It hashes what it reads, so that a file which is changed between the first
-// reading and this one does not go unnoticed.
+// reading and this one does not go unnoticed: what is verified is what was hashed.
 type blockReader struct {
 	*certificate
 	offset  int64
@@ -293,14 +296,8 @@ func newBlockReader(c *certificate) (*blockReader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start zstd decoder: %w", err)
 	}
-	b := &blockReader{certificate: c, zstd: d, hash: sha256.New()}
-	start := make([]byte, c.start)
-	if err := c.readAt(start, 0); err != nil {
-		return nil, err
-	}
-	b.hash.Write(start[:hashedPrefix])
-	b.hash.Write(start[prefixBytes:])
-	b.offset = c.start
+	b := &blockReader{certificate: c, offset: c.start, zstd: d, hash: sha256.New()}
+	b.hash.Write(c.hashed)
 	return b, nil
 }
 
