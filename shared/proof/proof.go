@@ -1,0 +1,126 @@
+// Package proof holds certificates: who wins a position of the game of Amazons, with all the evidence. FORMAT.md
+// beside this file says what a certificate is, byte by byte, and when it is valid.
+//
+// A [Set] collects entries: positions that the side to move wins, each with a winning move. A [Builder] extracts them
+// from a search. [Write] and [Read] turn a [Certificate] into a file and back, [Merge] unites certificates, and [Prune]
+// keeps what the roots need and tells what they lack. Whether a certificate is valid is for the package checker to
+// say, which shares no code with this one.
+package proof
+
+import (
+	"errors"
+	"fmt"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// What can be wrong with a file that is read as a certificate. Errors of [Read], [ReadFile] and [ReadInfo] wrap one of
+// these, or are errors of reading.
+var (
+	ErrNotCertificate = errors.New("not a certificate")
+	ErrVersion        = errors.New("unknown certificate version")
+	ErrTruncated      = errors.New("certificate is cut short")
+	ErrChecksum       = errors.New("certificate does not match its checksum")
+	ErrCorrupt        = errors.New("certificate is damaged")
+)
+
+var (
+	// ErrInvalid is wrapped by errors about a certificate that cannot be written: no board, no root, a root or an entry
+	// that is not of the board.
+	ErrInvalid = errors.New("not a certificate that can be written")
+
+	// ErrMismatch is wrapped by errors of [Merge] about certificates for different boards.
+	ErrMismatch = errors.New("certificates do not belong together")
+
+	// ErrNotProved is wrapped by errors of [Builder.Prove] about claims that turned out false, or could not be made
+	// certain.
+	ErrNotProved = errors.New("not proved")
+
+	// ErrUnsolved is wrapped by errors of [Builder.Prove] about positions that the search left open.
+	ErrUnsolved = errors.New("left open by the search")
+
+	// ErrFull is wrapped by errors of [Builder.Prove] when the builder has reached its limit.
+	ErrFull = errors.New("certificate builder is full")
+)
+
+// Entry is a canonical position that the side to move wins, with a winning move.
+type Entry struct {
+	Key  amazons.Key
+	Move amazons.Move
+}
+
+// Root is a position whose winner a certificate proves.
+type Root struct {
+	State  amazons.State // any orientation
+	ToMove amazons.Colour
+	Claim  eval.Verdict // Won or Lost, for the side to move
+}
+
+// RootOf returns p as a root with the given claim.
+func RootOf(p amazons.Position, claim eval.Verdict) Root { return Root{p.State(), p.ToMove, claim} }
+
+// Position returns the root with its colours.
+func (r Root) Position(b amazons.Board) amazons.Position {
+	return amazons.PositionOf(b, r.State, r.ToMove)
+}
+
+// Certificate proves its roots. A nil Set stands for an empty one.
+type Certificate struct {
+	Board     amazons.Board
+	RulesOnly bool // the proof does without leaf rule 2
+	Roots     []Root
+	Set       *Set
+}
+
+// validate returns an error that wraps ErrInvalid if the header of c cannot be written. Entries are looked at while
+// they are written.
+func (c *Certificate) validate() error {
+	switch {
+	case !c.Board.Valid():
+		return fmt.Errorf("%w: %v is not a board", ErrInvalid, c.Board)
+	case len(c.Roots) == 0:
+		return fmt.Errorf("%w: it has no root", ErrInvalid)
+	case fixedHeader+rootBytes*len(c.Roots)+layerBytes*maxLayers > maxHeader:
+		return fmt.Errorf("%w: %d roots are too many", ErrInvalid, len(c.Roots))
+	}
+	mask := c.Board.Mask()
+	for i, r := range c.Roots {
+		s := r.State
+		if (s.Own|s.Opp|s.Empty)&^mask != 0 || s.Own&s.Opp|s.Own&s.Empty|s.Opp&s.Empty != 0 {
+			return fmt.Errorf("%w: root %d is not a position of a %v board", ErrInvalid, i, c.Board)
+		}
+		if r.ToMove > amazons.Black || r.Claim != eval.Won && r.Claim != eval.Lost {
+			return fmt.Errorf("%w: root %d, %v: the claim must be won or lost, the side to move white or black", ErrInvalid, i, r.Position(c.Board))
+		}
+	}
+	return nil
+}
+
+// checkEntry says what keeps e from being an entry of the layer, "" if nothing does. Whether its move wins is not
+// looked at.
+func checkEntry(b amazons.Board, e Entry, arrows int) string {
+	s, err := e.Key.State(b)
+	switch {
+	case err != nil:
+		return err.Error()
+	case layerOf(e.Key) != arrows:
+		return fmt.Sprintf("it has %d burnt squares in layer %d", layerOf(e.Key), arrows)
+	case s.CanonicalKey(b) != e.Key:
+		return "it is not canonical"
+	case !s.Legal(e.Move):
+		return fmt.Sprintf("its move %v is not legal", e.Move)
+	}
+	return ""
+}
+
+// leaf returns what the leaf rules say about a canonical state: rule 1 alone where rulesOnly.
+func leaf(b amazons.Board, s amazons.State, rulesOnly bool) eval.Verdict {
+	if !rulesOnly {
+		return eval.Plain(s, b)
+	}
+	if !s.CanMove() {
+		return eval.Lost
+	}
+	return eval.Open
+}

@@ -1,0 +1,144 @@
+package proof
+
+import (
+	"iter"
+	"math/bits"
+	"runtime"
+	"slices"
+	"sync"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// maxLayers is the number of layers there can be: 0 to 64 burnt squares.
+const maxLayers = 65
+
+// Set is a set of entries, by layer. The zero Set is empty and ready for use. It takes 32 to 48 bytes an entry. It may
+// be read by several goroutines at once, but not while one changes it.
+type Set struct {
+	layers [maxLayers]table
+}
+
+// layerOf returns the number of burnt squares.
+func layerOf(k amazons.Key) int { return bits.OnesCount64(k.A & k.B) }
+
+// Add puts e into the set and reports whether its position was new. The move of a known position stays as it is. The
+// empty board is no entry: it is left out.
+func (s *Set) Add(e Entry) bool {
+	if e.Key == (amazons.Key{}) {
+		return false
+	}
+	at, added := s.layers[layerOf(e.Key)].insert(e.Key)
+	if added {
+		at.move = e.Move
+	}
+	return added
+}
+
+// Has reports whether the position of k is in the set.
+func (s *Set) Has(k amazons.Key) bool { return s != nil && s.layers[layerOf(k)].find(k) != nil }
+
+// Move returns the winning move of the position, and whether the position is in the set.
+func (s *Set) Move(k amazons.Key) (amazons.Move, bool) {
+	if s != nil {
+		if at := s.layers[layerOf(k)].find(k); at != nil {
+			return at.move, true
+		}
+	}
+	return amazons.Move{}, false
+}
+
+// Len returns the number of entries.
+func (s *Set) Len() int {
+	n := 0
+	for arrows := range maxLayers {
+		n += s.LayerLen(arrows)
+	}
+	return n
+}
+
+// LayerLen returns the number of entries with the given number of arrows.
+func (s *Set) LayerLen(arrows int) int {
+	if s == nil || arrows < 0 || arrows >= maxLayers {
+		return 0
+	}
+	return s.layers[arrows].n
+}
+
+// Merge adds all entries of o and returns how many were new.
+func (s *Set) Merge(o *Set) int {
+	if o == nil || o == s {
+		return 0
+	}
+	added := 0
+	for arrows := range o.layers {
+		from, to := &o.layers[arrows], &s.layers[arrows]
+		to.reserve(max(to.n, from.n))
+		for i := range from.slots {
+			if f := &from.slots[i]; f.key != (amazons.Key{}) {
+				if at, fresh := to.insert(f.key); fresh {
+					at.move = f.move
+					added++
+				}
+			}
+		}
+	}
+	return added
+}
+
+// All returns the entries, deepest layer first, in no particular order within a layer.
+func (s *Set) All() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		if s == nil {
+			return
+		}
+		for arrows := maxLayers - 1; arrows >= 0; arrows-- {
+			for i := range s.layers[arrows].slots {
+				if at := &s.layers[arrows].slots[i]; at.key != (amazons.Key{}) && !yield(Entry{at.key, at.move}) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Sorted returns the entries with the given number of arrows in increasing order of their keys.
+func (s *Set) Sorted(arrows int) []Entry {
+	n := s.LayerLen(arrows)
+	if n == 0 {
+		return nil
+	}
+	entries := make([]Entry, 0, n)
+	for i := range s.layers[arrows].slots {
+		if at := &s.layers[arrows].slots[i]; at.key != (amazons.Key{}) {
+			entries = append(entries, Entry{at.key, at.move})
+		}
+	}
+	return sortEntries(entries, min(runtime.GOMAXPROCS(0), 8))
+}
+
+func compareEntries(a, b Entry) int { return a.Key.Compare(b.Key) }
+
+// sortEntries sorts entries with distinct keys, using the given number of goroutines where it pays. The result may be
+// another slice.
+func sortEntries(entries []Entry, workers int) []Entry {
+	if workers < 2 || len(entries) < 1<<15 {
+		slices.SortFunc(entries, compareEntries)
+		return entries
+	}
+	half := len(entries) / 2
+	a, b := entries[:half], entries[half:]
+	var wg sync.WaitGroup
+	wg.Go(func() { a = sortEntries(a, workers/2) })
+	b = sortEntries(b, workers-workers/2)
+	wg.Wait()
+	merged := make([]Entry, 0, len(entries))
+	for len(a) > 0 && len(b) > 0 {
+		if compareEntries(a[0], b[0]) < 0 {
+			merged, a = append(merged, a[0]), a[1:]
+		} else {
+			merged, b = append(merged, b[0]), b[1:]
+		}
+	}
+	return append(append(merged, a...), b...)
+}

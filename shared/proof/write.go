@@ -1,0 +1,273 @@
+package proof
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"amazonsfarm/shared/amazons"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// The numbers of FORMAT.md.
+const (
+	magic       = "AMZCERT\n"
+	version     = 1
+	preamble    = 48 // magic, version, header length, hash
+	fixedHeader = 20
+	rootBytes   = 24
+	layerBytes  = 16
+	maxHeader   = 64 << 20
+	blockHeader = 12
+	maxBlock    = 1 << 16 // entries
+	maxRaw      = 4 << 20 // bytes
+	maxStored   = 2 * maxRaw
+	moveBytes   = 3
+)
+
+// Write writes c to w, in the format of FORMAT.md. The same content gives the same bytes, whatever the order in which
+// the entries were added and the number of cores. The compressed blocks are held in memory, about 10 bytes an entry,
+// as the hash of all comes first. Errors wrap ErrInvalid or are w's.
+func Write(w io.Writer, c Certificate) error {
+	var blocks [][]byte
+	head, err := emit(&c, func(p []byte) error {
+		blocks = append(blocks, p)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("write certificate: %w", err)
+	}
+	for _, p := range append([][]byte{head}, blocks...) {
+		if _, err := w.Write(p); err != nil {
+			return fmt.Errorf("write certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// Encode returns the bytes that [Write] writes.
+func Encode(c Certificate) ([]byte, error) {
+	var w bytes.Buffer
+	err := Write(&w, c)
+	return w.Bytes(), err
+}
+
+// WriteFile writes c to the named file, as [Write] does, but block by block. The file appears complete and on stable
+// storage, or not at all: what had the name before stays until then.
+func WriteFile(name string, c Certificate) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write certificate %s: %w", name, err)
+		}
+	}()
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close() // the error that counts is the one before; a second close does no harm
+			_ = os.Remove(f.Name())
+		}
+	}()
+	offset := int64(preamble)
+	head, err := emit(&c, func(p []byte) error {
+		if offset == preamble {
+			offset += headerLen(&c)
+		}
+		n, err := f.WriteAt(p, offset)
+		offset += int64(n)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err = f.WriteAt(head, 0); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(name))
+}
+
+// syncDir makes the names in a folder durable.
+func syncDir(name string) error {
+	d, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+func headerLen(c *Certificate) int64 {
+	n := int64(fixedHeader + rootBytes*len(c.Roots))
+	for arrows := range maxLayers {
+		if c.Set.LayerLen(arrows) > 0 {
+			n += layerBytes
+		}
+	}
+	return n
+}
+
+// emit gives the blocks of c to sink, one after the other, and returns what goes before them.
+func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	head := make([]byte, preamble, preamble+headerLen(c))
+	copy(head, magic)
+	binary.LittleEndian.PutUint32(head[8:], version)
+	binary.LittleEndian.PutUint32(head[12:], uint32(headerLen(c)))
+	head = appendHeader(head, c)
+	sum := sha256.New()
+	sum.Write(head[:16])
+	sum.Write(head[preamble:])
+
+	workers := runtime.GOMAXPROCS(0)
+	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
+		entries := c.Set.Sorted(arrows)
+		for len(entries) > 0 {
+			// A few blocks for each worker at a time, written in their order.
+			batch := make([][]byte, min(4*workers, blockCount(len(entries))))
+			fault := make([]error, len(batch))
+			parallel(workers, len(batch), func(i int) {
+				part := entries[i*maxBlock : min(len(entries), (i+1)*maxBlock)]
+				batch[i], fault[i] = encodeBlock(c.Board, arrows, part)
+			})
+			entries = entries[min(len(entries), len(batch)*maxBlock):]
+			if err := errors.Join(fault...); err != nil {
+				return nil, err
+			}
+			for _, p := range batch {
+				sum.Write(p)
+				if err := sink(p); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	sum.Sum(head[16:16])
+	return head, nil
+}
+
+// wordBytes is the length of the second word of an entry.
+func wordBytes(b amazons.Board) int { return (b.Squares() + 7) / 8 }
+
+func blockCount(entries int) int { return (entries + maxBlock - 1) / maxBlock }
+
+// appendHeader appends the header of FORMAT.md.
+func appendHeader(p []byte, c *Certificate) []byte {
+	flags := byte(1)
+	if c.RulesOnly {
+		flags = 0
+	}
+	layers := 0
+	for arrows := range maxLayers {
+		if c.Set.LayerLen(arrows) > 0 {
+			layers++
+		}
+	}
+	le := binary.LittleEndian
+	p = append(p, c.Board.Width, c.Board.Height, flags, 0)
+	p = le.AppendUint32(p, uint32(len(c.Roots)))
+	p = le.AppendUint32(p, uint32(layers))
+	p = le.AppendUint64(p, uint64(c.Set.Len()))
+	for _, r := range c.Roots {
+		k := r.State.Key(c.Board)
+		p = le.AppendUint64(p, k.A)
+		p = le.AppendUint64(p, k.B)
+		p = append(p, byte(r.ToMove), byte(r.Claim), 0, 0, 0, 0, 0, 0)
+	}
+	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
+		if n := c.Set.LayerLen(arrows); n > 0 {
+			p = le.AppendUint32(p, uint32(arrows))
+			p = le.AppendUint32(p, uint32(blockCount(n)))
+			p = le.AppendUint64(p, uint64(n))
+		}
+	}
+	return p
+}
+
+// encoders holds compressors. One of them works on one block at a time, so that the bytes depend on the block alone.
+var encoders = sync.Pool{New: func() any {
+	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return e
+}}
+
+// encodeBlock returns the block of sorted entries, its header included. Errors wrap ErrInvalid: an entry that is not
+// one of the layer.
+func encodeBlock(b amazons.Board, arrows int, entries []Entry) ([]byte, error) {
+	width := wordBytes(b)
+	raw := make([]byte, 0, len(entries)*(6+width+moveBytes))
+	last := uint64(0)
+	for _, e := range entries {
+		if why := checkEntry(b, e, arrows); why != "" {
+			return nil, fmt.Errorf("%w: entry %x %x of layer %d: %s", ErrInvalid, e.Key.A, e.Key.B, arrows, why)
+		}
+		raw = binary.AppendUvarint(raw, e.Key.A-last)
+		last = e.Key.A
+	}
+	for _, e := range entries {
+		var word [8]byte
+		binary.LittleEndian.PutUint64(word[:], e.Key.B)
+		raw = append(raw, word[:width]...)
+	}
+	for _, e := range entries {
+		raw = append(raw, b.PackSquare(e.Move.From), b.PackSquare(e.Move.To), b.PackSquare(e.Move.Arrow))
+	}
+	block := make([]byte, blockHeader, blockHeader+len(raw)/2)
+	enc := encoders.Get().(*zstd.Encoder)
+	block = enc.EncodeAll(raw, block)
+	encoders.Put(enc)
+	binary.LittleEndian.PutUint32(block[0:], uint32(len(entries)))
+	binary.LittleEndian.PutUint32(block[4:], uint32(len(raw)))
+	binary.LittleEndian.PutUint32(block[8:], uint32(len(block)-blockHeader))
+	return block, nil
+}
+
+// parallel calls f for 0..n-1 on up to the given number of goroutines and returns when all calls have returned.
+func parallel(workers, n int, f func(i int)) {
+	workers = min(workers, n)
+	if workers < 2 {
+		for i := range n {
+			f(i)
+		}
+		return
+	}
+	work := make(chan int, n)
+	for i := range n {
+		work <- i
+	}
+	close(work)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() {
+			for i := range work {
+				f(i)
+			}
+		})
+	}
+	wg.Wait()
+}
