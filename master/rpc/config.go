@@ -1,0 +1,212 @@
+// Package rpc is the master's shell: the gRPC services around one loop that owns the tree.
+//
+// Handlers turn messages into events and put them into one bounded queue. The loop takes a batch of what is queued, steps the
+// tree for each event, makes what must survive durable in one commit, and only then sends acknowledgements, leases and
+// cancellations: what a worker has been told is on disk. Nothing else touches the tree, so it needs no locks.
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// Versions that a worker must share with its master.
+const (
+	ProtocolVersion = 1 // of proto/farm/v1
+	RulesVersion    = 1 // of the game's rules and the two leaf rules of certificates
+)
+
+// The states of a campaign.
+const (
+	StateRunning    = "running"    // leases are granted
+	StatePaused     = "paused"     // no new leases; running ones go on
+	StateDraining   = "draining"   // no new leases; running ones are called back, then the process ends
+	StateAssembling = "assembling" // the winner is known; the certificate is being put together
+	StateVerifying  = "verifying"  // the checker goes over it
+	StateSettled    = "settled"    // the winner is known and verified
+	StateStopped    = "stopped"    // something is wrong, a person has to look; Why says what
+)
+
+// Errors that end Run.
+var (
+	// ErrDrained: Drain was asked for and all leases are back.
+	ErrDrained = errors.New("drained")
+	// ErrLimit: Config.MaxNodes were spent and all leases are back.
+	ErrLimit = errors.New("node limit reached")
+	// ErrStore: the store took no commit; what was not acknowledged is done again after a restart.
+	ErrStore = errors.New("commit to the store")
+	// ErrContradiction is wrapped by a ContradictionError.
+	ErrContradiction = errors.New("contradiction")
+	// errConfig: a setting is out of its range.
+	errConfig = errors.New("bad master setting")
+)
+
+// ContradictionError says which two claims exclude each other. The campaign stays stopped, also after a restart.
+type ContradictionError struct {
+	Position string // as text
+	tree.Contradiction
+}
+
+// Error shows both sides.
+func (e *ContradictionError) Error() string {
+	return fmt.Sprintf("contradiction at %s: known as %s, now claimed as %s; the campaign is stopped until a person has looked at both certificates",
+		e.Position, e.Known, e.Claim)
+}
+
+// Unwrap returns ErrContradiction.
+func (e *ContradictionError) Unwrap() error { return ErrContradiction }
+
+// Store is what the loop and the uploads need of a proof store. Methods may be called at the same time.
+type Store interface {
+	// Commit makes the effects of several steps durable in one transaction, in their order.
+	Commit([]tree.Persist) error
+	// PutCertificate keeps a certificate durably. known says that it was there before. The data is that of id.
+	PutCertificate(id tree.ID, data []byte) (known bool, err error)
+	// Certificate returns a certificate, or an error that wraps ErrNoCertificate.
+	Certificate(id tree.ID) ([]byte, error)
+	// HasCertificate reports whether Certificate would return one.
+	HasCertificate(id tree.ID) bool
+	// Certificates returns how many there are, and their bytes in all.
+	Certificates() (count int, bytes int64)
+}
+
+// ErrNoCertificate is wrapped by Store.Certificate where there is none of that id.
+var ErrNoCertificate = errors.New("no such certificate")
+
+// Root is a claim of a certificate: a canonical position and who wins it.
+type Root struct {
+	Key     amazons.Key
+	Outcome tree.Outcome
+}
+
+// Conclusion is what is known of a settled campaign after its certificate was made and checked.
+type Conclusion struct {
+	Winner       string // first, second, white or black; empty where no given first move wins
+	Verified     bool   // the checker accepted the certificate
+	File         string // of the certificate
+	Positions    uint64 // its entries
+	Bytes        uint64 // its size
+	SHA256       string // of the file
+	WinningMoves []string
+}
+
+// Evidence is what the tree itself contributes to the certificate of a settled campaign.
+type Evidence struct {
+	Settled    tree.Settled
+	Won        []tree.WonNode
+	FirstMoves []tree.FirstMove
+	Spent      uint64
+}
+
+// Config holds the settings of a Master. Zero stands for the default where one is named.
+type Config struct {
+	Root       amazons.Position // of the campaign
+	FirstMoves []amazons.Move   // when given, only these are tried
+	RulesOnly  bool             // certificates may use leaf rule 1 alone
+	StoreFile  string           // shown in the status
+
+	// Build names this build. A worker of another build is refused unless AllowOtherBuilds: its node counts cannot be
+	// compared. Its facts are as good as any, since certificates are checked. Empty: every build is taken.
+	Build            string
+	AllowOtherBuilds bool
+	// DatabaseSHA256 is the hash of the endgame databases of the campaign; a worker with others is refused. Empty: none.
+	DatabaseSHA256 string
+
+	// Heartbeat is how often a worker reports; the tree's tick. Default 1 s. Too short: traffic; too long: lost
+	// workers are noticed late, after three of them.
+	Heartbeat time.Duration
+	// Ticks, if not nil, takes the place of a ticker of one Heartbeat.
+	Ticks <-chan time.Time
+	// Now is the clock for what people see. Default time.Now.
+	Now func() time.Time
+
+	// QueueEvents bounds the events that wait for the loop; beyond it, the streams of workers wait. Default 1024.
+	QueueEvents int
+	// BatchEvents bounds the events of one commit. Default 256. Too small: a commit for each event; too large: late answers.
+	BatchEvents int
+	// SendQueue bounds the messages that wait for one worker; a worker that does not read them is cut off. Default 256.
+	SendQueue int
+	// MaxWorkers bounds the sessions; more are refused with RESOURCE_EXHAUSTED. Default 10,000.
+	MaxWorkers int
+	// SessionTicks is how long a session without a stream lives. Default 30 ticks.
+	SessionTicks int
+	// LeavingTicks is how long a worker whose stream broke keeps its leases, if it comes back. Default 3 ticks.
+	LeavingTicks int
+	// Slots is the number of leases a worker may hold: one running, the next in hand. Default 2.
+	Slots int
+	// MaxCertificateBytes bounds one upload. Default 1 GiB. Uploads are held in memory while they come.
+	MaxCertificateBytes int64
+	// MaxUploads bounds the uploads at one time; more are refused with RESOURCE_EXHAUSTED, to be tried again. Default 8.
+	MaxUploads int
+	// MaxFacts bounds the facts of one message. Default 4096.
+	MaxFacts int
+	// MinFactNodes is the work below which a fact is not worth sending. Default 1000.
+	MinFactNodes uint64
+	// KnownCertificates bounds the certificates whose claims are kept in memory. Default 256; others are read again.
+	KnownCertificates int
+	// MaxNodes, if not 0, ends the campaign's run when that many nodes were spent in all, with ErrLimit. Leases in flight
+	// are called back and counted.
+	MaxNodes uint64
+
+	// ReadRoots reads a certificate of the campaign's board and returns its claims, canonical. Required.
+	ReadRoots func(data []byte) ([]Root, error)
+	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
+	// An error stops the campaign. Required.
+	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
+	// Stay keeps the master serving after its campaign is settled or stopped, until the context of Run ends.
+	Stay bool
+
+	Metrics *Metrics     // default: on a registry nobody reads
+	Log     *slog.Logger // default: discards
+}
+
+func (c *Config) complete() error {
+	for _, s := range []struct {
+		name  string
+		field *int
+		value int
+	}{
+		{"QueueEvents", &c.QueueEvents, 1024}, {"BatchEvents", &c.BatchEvents, 256}, {"SendQueue", &c.SendQueue, 256},
+		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
+		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"KnownCertificates", &c.KnownCertificates, 256},
+	} {
+		if *s.field == 0 {
+			*s.field = s.value
+		}
+		if *s.field < 1 {
+			return fmt.Errorf("%w: %s %d is less than 1", errConfig, s.name, *s.field)
+		}
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = time.Second
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.MaxCertificateBytes == 0 {
+		c.MaxCertificateBytes = 1 << 30
+	}
+	if c.MinFactNodes == 0 {
+		c.MinFactNodes = 1000
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case c.Heartbeat < time.Millisecond:
+		return fmt.Errorf("%w: Heartbeat %v is less than a millisecond", errConfig, c.Heartbeat)
+	case c.MaxCertificateBytes < 1:
+		return fmt.Errorf("%w: MaxCertificateBytes %d is less than 1", errConfig, c.MaxCertificateBytes)
+	case !c.Root.Board.Valid():
+		return fmt.Errorf("%w: no root", errConfig)
+	case c.ReadRoots == nil || c.Conclude == nil:
+		return fmt.Errorf("%w: ReadRoots and Conclude are required", errConfig)
+	}
+	return nil
+}

@@ -1,0 +1,132 @@
+package rpc
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
+)
+
+// controlService is what operators call.
+type controlService struct {
+	farmv1.UnimplementedControlServer
+	master *Master
+}
+
+func (c *controlService) Status(ctx context.Context, _ *farmv1.StatusRequest) (*farmv1.StatusResponse, error) {
+	v, err := c.master.View(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return c.master.statusMessage(v), nil
+}
+
+// The shortest and the longest period of Watch.
+const (
+	minWatchPeriod = 100 * time.Millisecond
+	maxWatchPeriod = time.Hour
+)
+
+func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_WatchServer) error {
+	seconds := r.GetPeriodSeconds()
+	if seconds == 0 {
+		seconds = 1
+	}
+	if !(seconds >= minWatchPeriod.Seconds() && seconds <= maxWatchPeriod.Seconds()) {
+		return status.Errorf(codes.InvalidArgument, "a period is 0 (one second) or %v to %v", minWatchPeriod, maxWatchPeriod)
+	}
+	ctx := stream.Context()
+	ticker := time.NewTicker(time.Duration(seconds * float64(time.Second)))
+	defer ticker.Stop()
+	var last *farmv1.StatusResponse
+	for {
+		v, err := c.master.View(ctx)
+		if err != nil {
+			return err
+		}
+		now := c.master.statusMessage(v)
+		same := proto.Clone(now).(*farmv1.StatusResponse)
+		same.Seconds = last.GetSeconds()
+		if last == nil || !proto.Equal(same, last) {
+			if err := stream.Send(now); err != nil {
+				return err
+			}
+			last = now
+		}
+		select {
+		case <-ticker.C:
+		case <-c.master.done:
+			return errEnded
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+func (c *controlService) Workers(ctx context.Context, _ *farmv1.WorkersRequest) (*farmv1.WorkersResponse, error) {
+	reply := make(chan []*farmv1.Worker, 1)
+	list, err := await(ctx, c.master, workersQuery{reply}, reply)
+	if err != nil {
+		return nil, err
+	}
+	return &farmv1.WorkersResponse{Workers: list}, nil
+}
+
+func (c *controlService) command(ctx context.Context, ev tree.Event, end error) (*farmv1.StatusResponse, error) {
+	reply := make(chan View, 1)
+	v, err := await(ctx, c.master, command{event: ev, err: end, reply: reply}, reply)
+	if err != nil {
+		return nil, err
+	}
+	return c.master.statusMessage(v), nil
+}
+
+func (c *controlService) Pause(ctx context.Context, _ *farmv1.PauseRequest) (*farmv1.StatusResponse, error) {
+	return c.command(ctx, tree.Pause{}, nil)
+}
+
+func (c *controlService) Resume(ctx context.Context, _ *farmv1.ResumeRequest) (*farmv1.StatusResponse, error) {
+	return c.command(ctx, tree.Resume{}, nil)
+}
+
+func (c *controlService) Drain(ctx context.Context, _ *farmv1.DrainRequest) (*farmv1.StatusResponse, error) {
+	return c.command(ctx, tree.Drain{}, ErrDrained)
+}
+
+// statusMessage writes a view as the contract has it.
+func (m *Master) statusMessage(v View) *farmv1.StatusResponse {
+	t := v.Tree
+	out := &farmv1.StatusResponse{
+		Campaign: m.campaign(), State: v.State, Why: v.Why, Outcome: farmv1.Outcome(t.Outcome),
+		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Seconds: v.Seconds,
+		TreeNodes: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
+		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
+		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
+		Workers: number32(v.Connected), StoreFile: v.StoreFile,
+	}
+	if t.Outcome != tree.Unknown {
+		out.Winner = cli.WinnerName(m.cfg.Root, t.Outcome == tree.Won)
+	}
+	if c := v.Conclusion; c != nil {
+		out.Verified, out.CertificateFile, out.CertificatePositions = c.Verified, c.File, c.Positions
+		out.CertificateFileBytes, out.CertificateSha256 = c.Bytes, c.SHA256
+	}
+	for _, f := range t.FirstMoves {
+		// The position's outcome is for its side to move; the move's is for the other side.
+		outcome := farmv1.Outcome_OUTCOME_UNSPECIFIED
+		switch f.Outcome {
+		case tree.Won:
+			outcome = farmv1.Outcome_OUTCOME_LOST
+		case tree.Lost:
+			outcome = farmv1.Outcome_OUTCOME_WON
+		}
+		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi, Delta: f.Delta, Nodes: f.Work})
+	}
+	return out
+}

@@ -1,0 +1,395 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+)
+
+// farmService is what workers call. It judges messages by themselves; whether they fit the campaign's progress is the
+// tree's to say.
+type farmService struct {
+	farmv1.UnimplementedFarmServer
+	master *Master
+}
+
+// Join is the gate: who does not fit is told which version, rules, database or build is asked for.
+func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.JoinResponse, error) {
+	cfg := &f.master.cfg
+	refuse := func(format string, args ...any) error {
+		return status.Errorf(codes.FailedPrecondition, format, args...)
+	}
+	name := r.GetWorker()
+	switch {
+	case len(name) < 1 || len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return nil, status.Error(codes.InvalidArgument, "a worker's name has 1 to 128 printable characters")
+	case len(r.GetBuild()) > 256:
+		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 bytes")
+	case r.GetProtocolVersion() != ProtocolVersion:
+		return nil, refuse("this master speaks protocol version %d, the worker version %d; use worker and master of one release", ProtocolVersion, r.GetProtocolVersion())
+	case r.GetRulesVersion() != RulesVersion:
+		return nil, refuse("this campaign is solved with rules version %d, the worker has version %d; use worker and master of one release", RulesVersion, r.GetRulesVersion())
+	case r.GetDatabaseSha256() != cfg.DatabaseSHA256:
+		return nil, refuse("this campaign is solved with endgame databases %s, the worker has %s", orNone(cfg.DatabaseSHA256), orNone(r.GetDatabaseSha256()))
+	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
+		return nil, refuse("this campaign is solved by build %s, the worker is build %s; use the same build, or start the master with --allow-other-builds", cfg.Build, orNone(r.GetBuild()))
+	}
+	info := workerInfo{build: r.GetBuild(), cores: r.GetCores(), tableBytes: r.GetTableBytes()}
+	if p, ok := peer.FromContext(ctx); ok {
+		info.address = p.Addr.String()
+	}
+	s, err := f.master.open(name, info)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Log.Info("worker joined", "worker", name, "address", info.address, "build", info.build, "cores", info.cores)
+	return &farmv1.JoinResponse{
+		Session:             s.token,
+		Campaign:            f.master.campaign(),
+		HeartbeatSeconds:    cfg.Heartbeat.Seconds(),
+		MaxCertificateBytes: uint64(cfg.MaxCertificateBytes),
+		MaxFactsPerMessage:  uint32(cfg.MaxFacts),
+		MinFactNodes:        cfg.MinFactNodes,
+	}, nil
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "none"
+	}
+	return clip(s, 80)
+}
+
+func (m *Master) campaign() *farmv1.Campaign {
+	c := &farmv1.Campaign{Board: m.cfg.Root.Board.String(), Root: m.cfg.Root.String(), RulesOnly: m.cfg.RulesOnly}
+	for _, move := range m.cfg.FirstMoves {
+		c.FirstMoves = append(c.FirstMoves, move.String())
+	}
+	return c
+}
+
+// Work is a worker's stream. This goroutine sends; another one receives, and ends with the stream.
+func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
+	m, ctx := f.master, stream.Context()
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	hello := first.GetHello()
+	if hello == nil {
+		return status.Error(codes.InvalidArgument, "the first message of a work stream is hello")
+	}
+	s, err := m.session(hello.GetSession())
+	if err != nil {
+		return err
+	}
+	l := &link{out: make(chan *farmv1.WorkResponse, m.cfg.SendQueue), ended: make(chan struct{})}
+	if err := m.post(ctx, attach{s, l}); err != nil {
+		return err
+	}
+	go f.receive(stream, s, l)
+	for {
+		select {
+		case msg := <-l.out:
+			if err := stream.Send(msg); err != nil {
+				return err
+			}
+		case <-l.ended:
+			// What was queued before the end is still sent, such as the word that the campaign is over.
+			for {
+				select {
+				case msg := <-l.out:
+					if err := stream.Send(msg); err != nil {
+						return err
+					}
+				default:
+					return l.err
+				}
+			}
+		case <-m.done:
+			select {
+			case <-l.ended:
+			default:
+				l.end(errEnded)
+			}
+		case <-ctx.Done():
+			return status.FromContextError(ctx.Err()).Err()
+		}
+	}
+}
+
+// receive turns a worker's messages into events until the stream ends.
+func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *session, l *link) {
+	m, ctx := f.master, stream.Context()
+	goodbye := false
+	for {
+		msg, err := stream.Recv()
+		if err != nil {
+			break
+		}
+		if msg.GetGoodbye() != nil {
+			goodbye = true
+			break
+		}
+		in, err := m.incoming(s.name, msg)
+		if err != nil {
+			l.end(err)
+			break
+		}
+		in.session, in.link = s, l
+		if err := m.post(ctx, in); err != nil {
+			l.end(err)
+			break
+		}
+	}
+	// The loop ends the link after it has answered what came before. The stream may be over already, so its context must
+	// not keep this from being known.
+	_ = m.post(context.WithoutCancel(ctx), detach{session: s, link: l, goodbye: goodbye})
+}
+
+// incoming judges a message. Errors end the stream: a sound worker does not cause them.
+func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, error) {
+	switch k := msg.GetKind().(type) {
+	case *farmv1.WorkRequest_Ready:
+		return incoming{event: tree.Ready{Worker: worker}}, nil
+	case *farmv1.WorkRequest_Progress:
+		p := k.Progress
+		return incoming{
+			event: tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(), Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
+			heard: heard{p.GetEvaluations(), p.GetTableFill()},
+		}, nil
+	case *farmv1.WorkRequest_Facts:
+		facts, ids, err := m.facts(k.Facts.GetFacts())
+		if err != nil {
+			return incoming{}, err
+		}
+		return incoming{event: tree.Proved{Worker: worker, Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial()}, nil
+	case *farmv1.WorkRequest_Result:
+		r := k.Result
+		key, err := m.key(r.GetKey())
+		if err != nil {
+			return incoming{}, err
+		}
+		outcome, err := outcomeOf(r.GetOutcome())
+		if err != nil {
+			return incoming{}, err
+		}
+		facts, ids, err := m.facts(r.GetFacts())
+		if err != nil {
+			return incoming{}, err
+		}
+		if n := len(r.GetChildren()); n > 1<<16 {
+			return incoming{}, status.Errorf(codes.ResourceExhausted, "a result has %d children", n)
+		}
+		ev := tree.Result{
+			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Outcome: outcome,
+			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids, Cancelled: r.GetCancelled(),
+		}
+		for _, c := range r.GetChildren() {
+			k, err := m.key(c.GetKey())
+			if err != nil {
+				return incoming{}, err
+			}
+			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: c.GetPhi(), Delta: c.GetDelta()})
+		}
+		return incoming{event: ev, serial: r.GetSerial(), heard: heard{evaluations: r.GetEvaluations()}}, nil
+	case *farmv1.WorkRequest_Hello:
+		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
+	}
+	return incoming{}, status.Error(codes.InvalidArgument, "a message of no known kind")
+}
+
+// key reads a position: canonical, of this board, with the campaign's queens, and not earlier than its root.
+func (m *Master) key(p []byte) (amazons.Key, error) {
+	root := m.cfg.Root
+	bad := func(format string, args ...any) (amazons.Key, error) {
+		return amazons.Key{}, status.Errorf(codes.InvalidArgument, "bad position: "+format, args...)
+	}
+	k, err := amazons.KeyFromBytes(p)
+	if err != nil {
+		return bad("%v", err)
+	}
+	s, err := k.State(root.Board)
+	if err != nil {
+		return bad("%v", err)
+	}
+	if s.CanonicalKey(root.Board) != k {
+		return bad("%x is not canonical", p)
+	}
+	arrows := s.Arrows(root.Board) - root.Arrows()
+	own, opp := root.State().Own, root.State().Opp
+	if arrows%2 != 0 {
+		own, opp = opp, own
+	}
+	if arrows < 0 || count(s.Own) != count(own) || count(s.Opp) != count(opp) {
+		return bad("%x does not come from the campaign's root", p)
+	}
+	return k, nil
+}
+
+func count(s amazons.Set) (n int) {
+	for ; s != 0; s &= s - 1 {
+		n++
+	}
+	return n
+}
+
+func outcomeOf(o farmv1.Outcome) (tree.Outcome, error) {
+	switch o {
+	case farmv1.Outcome_OUTCOME_UNSPECIFIED:
+		return tree.Unknown, nil
+	case farmv1.Outcome_OUTCOME_WON:
+		return tree.Won, nil
+	case farmv1.Outcome_OUTCOME_LOST:
+		return tree.Lost, nil
+	}
+	return tree.Unknown, status.Errorf(codes.InvalidArgument, "%d is no outcome", o)
+}
+
+// facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does not claim it, is an error: a sound worker
+// uploads first.
+func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, err error) {
+	if len(list) > m.cfg.MaxFacts {
+		return nil, nil, status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list), m.cfg.MaxFacts)
+	}
+	seen := map[tree.ID]map[amazons.Key]tree.Outcome{}
+	for _, f := range list {
+		key, err := m.key(f.GetKey())
+		if err != nil {
+			return nil, nil, err
+		}
+		outcome, err := outcomeOf(f.GetOutcome())
+		if err != nil {
+			return nil, nil, err
+		}
+		if outcome == tree.Unknown || len(f.GetCertificateSha256()) != len(tree.ID{}) {
+			return nil, nil, status.Error(codes.InvalidArgument, "a fact has an outcome and the SHA-256 of its certificate")
+		}
+		id := tree.ID(f.GetCertificateSha256())
+		claims := seen[id]
+		if claims == nil {
+			if claims, err = m.claims(id); err != nil {
+				return nil, nil, err
+			}
+			seen[id] = claims
+			ids = append(ids, id)
+		}
+		if claims[key] != outcome {
+			return nil, nil, status.Errorf(codes.InvalidArgument, "certificate %x does not claim that %s is %v for the side to move", id[:8], m.positionText(key), outcome)
+		}
+		facts = append(facts, tree.Fact{Key: key, Outcome: outcome, Work: f.GetNodes(), Certificate: id})
+	}
+	return facts, ids, nil
+}
+
+// claims returns what a stored certificate claims.
+func (m *Master) claims(id tree.ID) (map[amazons.Key]tree.Outcome, error) {
+	if c, ok := m.known.get(id); ok {
+		return c, nil
+	}
+	data, err := m.store.Certificate(id)
+	switch {
+	case errors.Is(err, ErrNoCertificate):
+		return nil, status.Errorf(codes.InvalidArgument, "certificate %x is named by a fact and was not uploaded", id[:8])
+	case err != nil:
+		return nil, status.Errorf(codes.Internal, "certificate %x: %v", id[:8], err)
+	}
+	c, err := m.readClaims(data)
+	if err != nil {
+		return nil, status.Errorf(codes.DataLoss, "stored certificate %x: %v", id[:8], err)
+	}
+	m.known.put(id, c)
+	return c, nil
+}
+
+func (m *Master) readClaims(data []byte) (map[amazons.Key]tree.Outcome, error) {
+	roots, err := m.cfg.ReadRoots(data)
+	if err != nil {
+		return nil, err
+	}
+	c := make(map[amazons.Key]tree.Outcome, len(roots))
+	for _, r := range roots {
+		if known, ok := c[r.Key]; ok && known != r.Outcome {
+			return nil, fmt.Errorf("it claims both outcomes of %s", m.positionText(r.Key))
+		}
+		c[r.Key] = r.Outcome
+	}
+	return c, nil
+}
+
+// UploadCertificate takes a certificate in chunks, judges it and stores it. Only then does the answer come.
+func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServer) error {
+	m := f.master
+	first, err := stream.Recv()
+	if err != nil {
+		return err
+	}
+	if _, err := m.session(first.GetSession()); err != nil {
+		return err
+	}
+	if len(first.GetSha256()) != len(tree.ID{}) {
+		return status.Error(codes.InvalidArgument, "the first message of an upload has the SHA-256 of the certificate")
+	}
+	id, size := tree.ID(first.GetSha256()), first.GetSize()
+	switch {
+	case size == 0:
+		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")
+	case size > uint64(m.cfg.MaxCertificateBytes):
+		return status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size, m.cfg.MaxCertificateBytes)
+	}
+	if m.store.HasCertificate(id) {
+		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
+	}
+	select {
+	case m.uploads <- struct{}{}:
+		defer func() { <-m.uploads }()
+	default:
+		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", m.cfg.MaxUploads)
+	}
+	// Room grows with what has really come, not with what was announced.
+	data := make([]byte, 0, min(size, 1<<20))
+	for msg := first; ; {
+		chunk := msg.GetData()
+		if len(chunk) > ChunkBytes {
+			return status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk), ChunkBytes)
+		}
+		if uint64(len(data)+len(chunk)) > size {
+			return status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
+		}
+		data = append(data, chunk...)
+		if msg, err = stream.Recv(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+	}
+	if uint64(len(data)) != size {
+		return status.Errorf(codes.DataLoss, "%d bytes came of the announced %d", len(data), size)
+	}
+	if sum := sha256.Sum256(data); sum != id {
+		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s", hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
+	}
+	claims, err := m.readClaims(data)
+	if err != nil {
+		return status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
+	}
+	known, err := m.store.PutCertificate(id, data)
+	if err != nil {
+		return status.Errorf(codes.Internal, "store certificate: %v", err)
+	}
+	m.known.put(id, claims)
+	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
+}

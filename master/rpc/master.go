@@ -1,0 +1,810 @@
+package rpc
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+)
+
+// Master owns a campaign: its tree, its sessions, its state. Run does the work; the services and View ask it.
+type Master struct {
+	cfg     Config
+	store   Store
+	inbox   chan message
+	done    chan struct{} // closed when Run has ended: nobody reads the inbox any more
+	uploads chan struct{} // a token for each upload in flight
+	known   *knownCertificates
+
+	mu       sync.Mutex
+	sessions map[string]*session // by token
+	byName   map[string]*session
+
+	// What follows belongs to the goroutine of Run.
+	tree       *tree.Tree
+	started    time.Time
+	settled    *tree.Settled
+	conclusion *Conclusion
+	concluding bool
+	state, why string // when not running, paused or draining
+	stopped    error  // why the campaign is stopped
+	draining   error  // what Run returns once the leases are back
+	ended      bool   // workers have been told that the campaign is over
+	paused     bool
+	counted    uint64 // nodes in the metric
+	expired    map[string]int
+}
+
+// session is one stay of a worker.
+type session struct {
+	token string
+	name  string
+	info  workerInfo
+
+	// What follows belongs to the loop.
+	link     *link // nil while no stream is attached
+	ticks    int   // since the stream ended
+	joined   bool  // the tree knows the worker
+	evals    uint64
+	fill     float64
+	last     time.Time
+	since    time.Time
+	results  uint64
+	facts    uint64
+	nodes    uint64
+	leaseKey map[tree.LeaseID]struct{}
+}
+
+type workerInfo struct {
+	address, build string
+	cores          uint32
+	tableBytes     uint64
+}
+
+// link is the sending half of one work stream. The loop puts messages into out and never waits; the stream's handler sends
+// them.
+type link struct {
+	out   chan *farmv1.WorkResponse
+	ended chan struct{} // closed by end
+	once  sync.Once
+	err   error // status the stream ends with; read after ended is closed
+}
+
+func (l *link) end(err error) {
+	l.once.Do(func() {
+		l.err = err
+		close(l.ended)
+	})
+}
+
+// message is what the loop takes from its queue.
+type message interface{ message() }
+
+type attach struct { // a stream has said hello
+	session *session
+	link    *link
+}
+
+type detach struct { // a stream has ended; goodbye: the worker holds nothing any more
+	session *session
+	link    *link
+	goodbye bool
+}
+
+type incoming struct { // an event of a worker
+	session *session
+	link    *link
+	event   tree.Event
+	serial  uint64 // to acknowledge; 0: nothing
+	heard   heard
+}
+
+type heard struct {
+	evaluations uint64
+	fill        float64
+}
+
+type query struct{ reply chan View }
+
+type workersQuery struct{ reply chan []*farmv1.Worker }
+
+type command struct {
+	event tree.Event
+	err   error // of Run after a Drain
+	reply chan View
+}
+
+type report struct{ state, why string }
+
+type concluded struct {
+	conclusion Conclusion
+	err        error
+}
+
+func (attach) message()       {}
+func (detach) message()       {}
+func (incoming) message()     {}
+func (query) message()        {}
+func (workersQuery) message() {}
+func (command) message()      {}
+func (report) message()       {}
+func (concluded) message()    {}
+
+// View is what is known of the campaign at one moment.
+type View struct {
+	State, Why  string
+	Tree        tree.Status
+	Settled     *tree.Settled // nil: not yet
+	Conclusion  *Conclusion   // nil: not yet
+	Seconds     float64       // since Run began
+	Connected   int           // workers with a stream
+	Certs       int
+	CertBytes   int64
+	StoreFile   string
+	WinnerKnown bool
+}
+
+// New makes a master around a tree and its store. Run starts it. Errors are about settings.
+func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
+	}
+	return &Master{
+		cfg:      cfg,
+		store:    s,
+		inbox:    make(chan message, cfg.QueueEvents),
+		done:     make(chan struct{}),
+		uploads:  make(chan struct{}, cfg.MaxUploads),
+		known:    newKnownCertificates(cfg.KnownCertificates),
+		sessions: map[string]*session{},
+		byName:   map[string]*session{},
+		tree:     t,
+		state:    StateRunning,
+	}, nil
+}
+
+// errEnded is what callers get when the loop does not run any more.
+var errEnded = status.Error(codes.Unavailable, "the master is stopping")
+
+// post puts a message into the loop's queue. It waits while the queue is full: that is how fast workers are slowed down.
+func (m *Master) post(ctx context.Context, msg message) error {
+	select {
+	case m.inbox <- msg:
+		return nil
+	case <-m.done:
+		return errEnded
+	case <-ctx.Done():
+		return status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// View asks the loop what it knows.
+func (m *Master) View(ctx context.Context) (View, error) {
+	reply := make(chan View, 1)
+	return await(ctx, m, query{reply}, reply)
+}
+
+func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T, error) {
+	var zero T
+	if err := m.post(ctx, msg); err != nil {
+		return zero, err
+	}
+	select {
+	case v := <-reply:
+		return v, nil
+	case <-m.done:
+		return zero, errEnded
+	case <-ctx.Done():
+		return zero, status.FromContextError(ctx.Err()).Err()
+	}
+}
+
+// Drain calls all leases back; Run returns ErrDrained when they are in. It does nothing once the campaign is settled.
+func (m *Master) Drain(ctx context.Context) error {
+	reply := make(chan View, 1)
+	_, err := await(ctx, m, command{event: tree.Drain{}, err: ErrDrained, reply: reply}, reply)
+	return err
+}
+
+// Run owns the tree until the campaign is settled and concluded (nil, unless Config.Stay), drained (ErrDrained), at its
+// node limit (ErrLimit), stopped by a contradiction or by what Conclude says, or until a commit fails (ErrStore) or ctx
+// ends. When it returns, all work streams have been ended. It is called once.
+func (m *Master) Run(ctx context.Context) error {
+	m.started = m.cfg.Now()
+	work, cancel := context.WithCancel(ctx)
+	var concluding sync.WaitGroup
+	defer func() {
+		cancel()
+		close(m.done)
+		concluding.Wait()
+	}()
+	ticks := m.cfg.Ticks
+	if ticks == nil {
+		ticker := time.NewTicker(m.cfg.Heartbeat)
+		defer ticker.Stop()
+		ticks = ticker.C
+	}
+	err := m.loop(ctx, ticks, func(e Evidence) {
+		concluding.Go(func() {
+			c, err := m.cfg.Conclude(work, e, func(state, why string) { _ = m.post(work, report{state, why}) })
+			_ = m.post(work, concluded{c, err})
+		})
+	})
+	m.endLinks(err)
+	return err
+}
+
+// endLinks tells all workers that it is over, or that the master goes away.
+func (m *Master) endLinks(err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		if s.link == nil {
+			continue
+		}
+		switch {
+		case err == nil:
+			s.link.end(nil)
+		case errors.Is(err, ErrContradiction):
+			s.link.end(status.Error(codes.FailedPrecondition, "the campaign is stopped: "+err.Error()))
+		default:
+			s.link.end(status.Error(codes.Unavailable, "the master is stopping"))
+		}
+	}
+}
+
+func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func(Evidence)) error {
+	batch := make([]message, 0, m.cfg.BatchEvents)
+	// A campaign that was settled or stopped before says so at its first event.
+	if err := m.turn(nil, true, conclude); err != nil {
+		return err
+	}
+	for {
+		if end, err := m.over(); end {
+			return err
+		}
+		batch = batch[:0]
+		tick := false
+		select {
+		case msg := <-m.inbox:
+			batch = append(batch, msg)
+		case <-ticks:
+			tick = true
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	fill:
+		for len(batch) < m.cfg.BatchEvents {
+			select {
+			case msg := <-m.inbox:
+				batch = append(batch, msg)
+			default:
+				break fill
+			}
+		}
+		m.cfg.Metrics.queue.Set(float64(len(m.inbox)))
+		if len(batch) > 0 {
+			m.cfg.Metrics.batch.Observe(float64(len(batch)))
+		}
+		if err := m.turn(batch, tick, conclude); err != nil {
+			return err
+		}
+	}
+}
+
+// over says whether Run ends, and how.
+func (m *Master) over() (bool, error) {
+	switch {
+	case m.stopped != nil:
+		return !m.cfg.Stay, m.stopped
+	case m.conclusion != nil:
+		return !m.cfg.Stay, nil
+	case m.draining != nil && m.settled == nil:
+		s := m.tree.Status()
+		return s.Leased == 0, m.draining
+	}
+	return false, nil
+}
+
+// turn steps the tree for each message, commits what must survive, and then answers.
+func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error {
+	var persist []tree.Persist
+	var after []func()
+	step := func(s *session, serial uint64, ev tree.Event) {
+		var refused []string
+		var effects []tree.Effect
+		for _, effect := range m.tree.Step(ev) {
+			switch e := effect.(type) {
+			case tree.Persist:
+				persist = append(persist, e)
+			case tree.Refused:
+				m.cfg.Metrics.refused.Inc()
+				refused = append(refused, e.Why)
+			default:
+				effects = append(effects, effect)
+			}
+		}
+		if serial != 0 {
+			ack := &farmv1.Ack{Serial: serial, Refused: clip(strings.Join(refused, "; "), 512)}
+			after = append(after, func() { m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: ack}}) })
+		}
+		for _, effect := range effects {
+			after = append(after, func() { m.act(effect, conclude) })
+		}
+	}
+	for _, msg := range batch {
+		switch msg := msg.(type) {
+		case attach:
+			m.attach(msg, step)
+			after = append(after, func() { m.greet(msg) })
+		case detach:
+			m.detach(msg, step)
+			after = append(after, func() { msg.link.end(nil) })
+		case incoming:
+			if msg.session.link != msg.link {
+				continue // its stream was replaced; what was not acknowledged comes again
+			}
+			m.hear(msg)
+			step(msg.session, msg.serial, msg.event)
+		case command:
+			m.command(msg, step)
+			after = append(after, func() { msg.reply <- m.view() })
+		case query:
+			after = append(after, func() { msg.reply <- m.view() })
+		case workersQuery:
+			after = append(after, func() { msg.reply <- m.workers() })
+		case report:
+			m.state, m.why = msg.state, msg.why
+		case concluded:
+			m.conclude(msg)
+			after = append(after, m.finish)
+		}
+	}
+	if tick {
+		m.sweep(step)
+		step(nil, 0, tree.Tick{})
+	}
+	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && m.settled == nil && len(batch) > 0 {
+		if s := m.tree.Status(); s.Spent+s.Running >= limit && !s.Settled {
+			m.draining = ErrLimit
+			step(nil, 0, tree.Drain{})
+		}
+	}
+	if len(persist) > 0 {
+		begin := time.Now()
+		if err := m.store.Commit(persist); err != nil {
+			return fmt.Errorf("%w: %w", ErrStore, err)
+		}
+		m.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
+	}
+	for _, f := range after {
+		f()
+	}
+	if tick || m.conclusion != nil || m.stopped != nil {
+		m.measure()
+	}
+	return nil
+}
+
+// attach connects a stream to its session. A stream the session had before is ended.
+func (m *Master) attach(a attach, step func(*session, uint64, tree.Event)) {
+	s := a.session
+	if s.link != nil {
+		s.link.end(status.Error(codes.Aborted, "another stream of the same session took over"))
+	}
+	m.setLink(s, a.link)
+	s.ticks, s.last, s.joined = 0, m.cfg.Now(), true
+	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots})
+}
+
+// greet tells a worker that comes when all is over that it may leave.
+func (m *Master) greet(a attach) {
+	if m.ended && a.session.link == a.link {
+		m.sendFinished(a.session)
+	}
+}
+
+// detach forgets a stream. Leases live on for a while: a worker may come back and go on with them. Its open requests are
+// withdrawn (joining again does that), so that no lease is sent to nobody.
+func (m *Master) detach(d detach, step func(*session, uint64, tree.Event)) {
+	s := d.session
+	if s.link != d.link {
+		return
+	}
+	m.setLink(s, nil)
+	if d.goodbye {
+		m.forget(s, step)
+		return
+	}
+	s.ticks = 0
+	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots})
+}
+
+func (m *Master) setLink(s *session, l *link) {
+	m.mu.Lock()
+	s.link = l
+	m.mu.Unlock()
+}
+
+func (m *Master) forget(s *session, step func(*session, uint64, tree.Event)) {
+	m.mu.Lock()
+	delete(m.sessions, s.token)
+	current := m.byName[s.name] == s
+	if current {
+		delete(m.byName, s.name)
+	}
+	m.mu.Unlock()
+	if s.joined && current {
+		m.leave(s.name, step)
+	}
+	s.joined = false
+}
+
+// leave tells the tree that a worker is gone and counts the leases it takes along.
+func (m *Master) leave(name string, step func(*session, uint64, tree.Event)) {
+	for _, w := range m.tree.Status().Workers {
+		if w.Name == name {
+			m.cfg.Metrics.expired.Add(float64(len(w.Leases)))
+		}
+	}
+	step(nil, 0, tree.Left{Worker: name})
+}
+
+// sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own effects.
+func (m *Master) sweep(step func(*session, uint64, tree.Event)) {
+	m.mu.Lock()
+	var leaving, gone []*session
+	for _, s := range m.sessions {
+		if s.link != nil {
+			continue
+		}
+		s.ticks++
+		if s.joined && s.ticks > m.cfg.LeavingTicks {
+			leaving = append(leaving, s)
+		}
+		if s.ticks > m.cfg.SessionTicks {
+			gone = append(gone, s)
+		}
+	}
+	m.mu.Unlock()
+	for _, s := range leaving {
+		s.joined = false
+		m.mu.Lock()
+		current := m.byName[s.name] == s
+		m.mu.Unlock()
+		if current {
+			m.leave(s.name, step)
+		}
+	}
+	for _, s := range gone {
+		m.forget(s, step)
+	}
+}
+
+func (m *Master) hear(msg incoming) {
+	s := msg.session
+	s.last = m.cfg.Now()
+	s.evals, s.fill = max(s.evals, msg.heard.evaluations), msg.heard.fill
+	switch ev := msg.event.(type) {
+	case tree.Result:
+		s.results++
+		s.nodes += ev.Nodes
+		s.facts += uint64(len(ev.Facts))
+		outcome := "open"
+		if ev.Outcome != tree.Unknown {
+			outcome = ev.Outcome.String()
+		}
+		m.cfg.Metrics.returned.WithLabelValues(outcome).Inc()
+	case tree.Proved:
+		s.facts += uint64(len(ev.Facts))
+	}
+}
+
+func (m *Master) command(c command, step func(*session, uint64, tree.Event)) {
+	switch c.event.(type) {
+	case tree.Drain:
+		if m.draining == nil {
+			m.draining = c.err
+		}
+	case tree.Pause:
+		m.paused = true
+	case tree.Resume:
+		m.paused = false
+	}
+	step(nil, 0, c.event)
+}
+
+// act carries out an effect whose step is durable.
+func (m *Master) act(effect tree.Effect, conclude func(Evidence)) {
+	switch e := effect.(type) {
+	case tree.Grant:
+		m.cfg.Metrics.granted.Inc()
+		key := e.Lease.Key.Bytes()
+		lease := &farmv1.Lease{Id: uint64(e.Lease.ID), Epoch: e.Lease.Epoch, Key: key[:], BudgetNodes: e.Lease.Budget}
+		for _, f := range e.Lease.Facts {
+			lease.Facts = append(lease.Facts, factMessage(f))
+		}
+		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: lease}})
+	case tree.Cancel:
+		m.cfg.Metrics.cancelled.Inc()
+		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
+			Lease: uint64(e.Lease), Reason: e.Reason.String()}}})
+	case tree.NoWork:
+		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{Reason: e.Reason.String()}}})
+	case tree.Settled:
+		if m.settled != nil || m.stopped != nil {
+			return
+		}
+		m.settled = &e
+		m.state, m.why = StateAssembling, "the winner is known; its certificate is being put together"
+		evidence := Evidence{Settled: e, FirstMoves: m.tree.FirstMoves(), Spent: m.tree.Status().Spent}
+		for n := range m.tree.WonNodes() {
+			evidence.Won = append(evidence.Won, n)
+		}
+		m.concluding = true
+		conclude(evidence)
+	case tree.Contradiction:
+		m.cfg.Metrics.contradictions.Inc()
+		m.stop(&ContradictionError{Position: m.positionText(e.Key), Contradiction: e})
+	}
+}
+
+// stop ends the campaign because of something that a person has to look at.
+func (m *Master) stop(err error) {
+	if m.stopped != nil {
+		return
+	}
+	m.stopped, m.state, m.why = err, StateStopped, err.Error()
+	m.cfg.Log.Error("campaign stopped", "error", err)
+}
+
+func (m *Master) conclude(c concluded) {
+	m.concluding = false
+	if c.err != nil {
+		m.stop(c.err)
+		return
+	}
+	m.conclusion = &c.conclusion
+	m.state, m.why = StateSettled, "the winner is known and the certificate is verified"
+	if !c.conclusion.Verified {
+		m.why = "the winner is known"
+	}
+}
+
+// finish tells all workers that they may leave.
+func (m *Master) finish() {
+	m.ended = true
+	m.mu.Lock()
+	sessions := make([]*session, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		sessions = append(sessions, s)
+	}
+	m.mu.Unlock()
+	for _, s := range sessions {
+		m.sendFinished(s)
+	}
+}
+
+func (m *Master) sendFinished(s *session) {
+	m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{Reason: m.state + ": " + clip(m.why, 1000)}}})
+}
+
+func (m *Master) sendTo(worker string, msg *farmv1.WorkResponse) {
+	m.mu.Lock()
+	s := m.byName[worker]
+	m.mu.Unlock()
+	if s != nil {
+		m.send(s, msg)
+	}
+}
+
+// send queues a message for a worker. One that does not read what it is sent is cut off.
+func (m *Master) send(s *session, msg *farmv1.WorkResponse) {
+	if s == nil || s.link == nil {
+		return
+	}
+	select {
+	case s.link.out <- msg:
+	default:
+		s.link.end(status.Errorf(codes.ResourceExhausted, "%d messages wait for this worker, which does not read them", cap(s.link.out)))
+	}
+}
+
+// view is what the loop knows.
+func (m *Master) view() View {
+	t := m.tree.Status()
+	v := View{
+		State: m.state, Why: m.why,
+		Tree: t, Settled: m.settled, Conclusion: m.conclusion,
+		Seconds:   m.cfg.Now().Sub(m.started).Seconds(),
+		StoreFile: m.cfg.StoreFile,
+	}
+	m.mu.Lock()
+	for _, s := range m.sessions {
+		if s.link != nil {
+			v.Connected++
+		}
+	}
+	m.mu.Unlock()
+	v.Certs, v.CertBytes = m.store.Certificates()
+	if v.State == StateRunning {
+		switch {
+		case m.draining != nil:
+			v.State, v.Why = StateDraining, m.draining.Error()+"; leases are called back"
+		case m.paused:
+			v.State, v.Why = StatePaused, "an operator paused the campaign"
+		case v.Connected == 0:
+			v.Why = "no worker is connected"
+		case t.Leased == 0:
+			v.Why = t.NoWork.String()
+		default:
+			v.Why = fmt.Sprintf("%d positions are leased", t.Leased)
+		}
+	}
+	v.WinnerKnown = t.Settled && !t.NoGivenMoveWins
+	return v
+}
+
+// measure brings the metrics up to date.
+func (m *Master) measure() {
+	v, x := m.view(), m.cfg.Metrics
+	t := v.Tree
+	x.rootPhi.Set(float64(t.Phi))
+	x.rootDelta.Set(float64(t.Delta))
+	x.facts.WithLabelValues("won").Set(float64(t.FactsWon))
+	x.facts.WithLabelValues("lost").Set(float64(t.FactsLost))
+	var moves [3]int
+	for _, f := range t.FirstMoves {
+		switch f.Outcome {
+		case tree.Lost:
+			moves[1]++
+		case tree.Won:
+			moves[2]++
+		default:
+			moves[0]++
+		}
+	}
+	for i, label := range []string{"open", "won", "lost"} {
+		x.firstMoves.WithLabelValues(label).Set(float64(moves[i]))
+	}
+	if n := len(t.FirstMoves); n > 0 {
+		x.firstMovesSettled.Set(float64(moves[1]+moves[2]) / float64(n))
+	}
+	if t.Spent > m.counted {
+		x.nodes.Add(float64(t.Spent - m.counted))
+		m.counted = t.Spent
+	}
+	x.running.Set(float64(t.Leased))
+	x.frontier.Set(float64(t.Frontier))
+	x.setAside.Set(float64(t.Aside))
+	x.tree.Set(float64(t.Nodes))
+	x.workers.Set(float64(v.Connected))
+	x.certificates.Set(float64(v.Certs))
+	x.certificateBytes.Set(float64(v.CertBytes))
+	for _, s := range states {
+		value := 0.0
+		if s == v.State {
+			value = 1
+		}
+		x.state.WithLabelValues(s).Set(value)
+	}
+	// A worker's lost leases are in the tree's own counters; what they grew by has expired.
+	lost := make(map[string]int, len(t.Workers))
+	for _, w := range t.Workers {
+		lost[w.Name] = w.Lost
+		if grown := w.Lost - m.expired[w.Name]; grown > 0 {
+			x.expired.Add(float64(grown))
+		}
+	}
+	m.expired = lost
+}
+
+func (m *Master) workers() []*farmv1.Worker {
+	m.mu.Lock()
+	byName := make(map[string]*session, len(m.byName))
+	for name, s := range m.byName {
+		byName[name] = s
+	}
+	m.mu.Unlock()
+	now := m.cfg.Now()
+	var list []*farmv1.Worker
+	for _, w := range m.tree.Status().Workers {
+		s := byName[w.Name]
+		if s == nil {
+			continue
+		}
+		out := &farmv1.Worker{
+			Name: w.Name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
+			ConnectedSeconds: now.Sub(s.since).Seconds(), SilentSeconds: now.Sub(s.last).Seconds(),
+			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
+		}
+		if len(w.Leases) > 0 {
+			l := w.Leases[0]
+			out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), m.positionText(l.Key), l.Nodes, l.Budget
+		}
+		list = append(list, out)
+	}
+	return list
+}
+
+// positionText writes a key with the colours it has in this campaign: whose turn it is follows from the number of arrows.
+func (m *Master) positionText(k amazons.Key) string {
+	s, err := k.State(m.cfg.Root.Board)
+	if err != nil {
+		return fmt.Sprintf("%x:%x", k.A, k.B)
+	}
+	side := m.cfg.Root.ToMove
+	if (s.Arrows(m.cfg.Root.Board)-m.cfg.Root.Arrows())%2 != 0 {
+		side = side.Other()
+	}
+	return amazons.PositionOf(m.cfg.Root.Board, s, side).String()
+}
+
+// open starts a session; one of the same name that was there before ends.
+func (m *Master) open(name string, info workerInfo) (*session, error) {
+	now := m.cfg.Now()
+	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	old := m.byName[name]
+	if old == nil && len(m.byName) >= m.cfg.MaxWorkers {
+		return nil, status.Errorf(codes.ResourceExhausted, "the farm has its limit of %d workers", m.cfg.MaxWorkers)
+	}
+	if old != nil {
+		delete(m.sessions, old.token)
+		if old.link != nil {
+			old.link.end(status.Errorf(codes.Aborted, "another worker joined as %s and takes its place", name))
+		}
+	}
+	m.sessions[s.token], m.byName[name] = s, s
+	return s, nil
+}
+
+// session returns the session of a token.
+func (m *Master) session(token string) (*session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s := m.sessions[token]; s != nil {
+		return s, nil
+	}
+	return nil, status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	return s[:most-3] + "..."
+}
+
+// number32 bounds a count to what a message holds.
+func number32(n int) uint32 {
+	if n < 0 || n > math.MaxUint32 {
+		return math.MaxUint32
+	}
+	return uint32(n)
+}
+
+func factMessage(f tree.Fact) *farmv1.Fact {
+	key := f.Key.Bytes()
+	outcome := farmv1.Outcome_OUTCOME_WON
+	if f.Outcome == tree.Lost {
+		outcome = farmv1.Outcome_OUTCOME_LOST
+	}
+	return &farmv1.Fact{Key: key[:], Outcome: outcome, Nodes: f.Work}
+}
