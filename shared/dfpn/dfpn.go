@@ -42,31 +42,42 @@ type Options struct {
 	Threads int
 }
 
-// Searcher runs searches, one at a time, over one table that stays warm between them.
+// Searcher runs searches, one at a time, over a table that stays warm between
+// them. Several searchers may use the same table at the same time.
 type Searcher struct {
-	o       Options
-	stop    atomic.Bool
-	threads []*thread
+	o        Options
+	parallel bool
+	stop     atomic.Bool
+	threads  []*thread
+	limit    uint64
+	nodes    atomic.Uint64 // of the search that runs or ran last
+	evals    atomic.Uint64
+	working  *[busySlots]atomic.Int32
 }
 
 // New returns a searcher. Errors wrap ErrOptions.
 func New(o Options) (*Searcher, error) {
-	if !o.Board.Valid() || o.Table == nil || o.Threads < 0 {
-		return nil, fmt.Errorf("%w: a board, a table and a number of threads are needed", ErrOptions)
+	switch {
+	case !o.Board.Valid():
+		return nil, fmt.Errorf("%w: the board is missing", ErrOptions)
+	case o.Table == nil:
+		return nil, fmt.Errorf("%w: the table is missing", ErrOptions)
+	case o.Threads < 0 || o.Threads > MaxThreads:
+		return nil, fmt.Errorf("%w: %d threads: 1 to %d are possible", ErrOptions, o.Threads, MaxThreads)
 	}
-	if o.Threads == 0 {
-		o.Threads = 1
+	s := &Searcher{o: o, parallel: o.Threads > 1}
+	if s.parallel {
+		s.working = new([busySlots]atomic.Int32)
 	}
-	s := &Searcher{o: o}
-	for range o.Threads {
-		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, stack: make([]child, 0, 1<<14)})
+	for range max(o.Threads, 1) {
+		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }
 
 // Limit ends a search before it has an answer.
 type Limit struct {
-	Nodes uint64 // positions expanded; 0: no limit
+	Nodes uint64 // positions expanded; 0: no limit. Several threads may go beyond it by some dozens each
 }
 
 // Result is what a search found out.
@@ -77,7 +88,15 @@ type Result struct {
 	Evaluations uint64 // positions evaluated by this search
 }
 
-func verdictOf(n numbers) eval.Verdict {
+// Progress is how far a running search has come.
+type Progress struct {
+	Nodes, Evaluations uint64 // a little behind
+}
+
+// Progress may be called while Search runs.
+func (s *Searcher) Progress() Progress { return Progress{s.nodes.Load(), s.evals.Load()} }
+
+func (n numbers) verdict() eval.Verdict {
 	switch {
 	case n.phi == 0:
 		return eval.Won
@@ -87,27 +106,106 @@ func verdictOf(n numbers) eval.Verdict {
 	return eval.Open
 }
 
-// Search searches st until it is solved, the limit is reached or ctx ends.
+func numbersOf(v eval.Verdict) numbers {
+	switch v {
+	case eval.Won:
+		return won
+	case eval.Lost:
+		return lost
+	}
+	return numbers{1, 1}
+}
+
+// Search searches st until it is solved, the limit is reached or ctx ends. It
+// goes on from what the table knows.
 func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Result {
 	s.stop.Store(false)
-	release := context.AfterFunc(ctx, func() { s.stop.Store(true) })
-	defer release()
-	t := s.threads[0]
-	t.nodes, t.evaluations, t.limit = 0, 0, limit.Nodes
+	s.nodes.Store(0)
+	s.evals.Store(0)
+	s.limit = limit.Nodes
 	if limit.Nodes == 0 {
-		t.limit = 1<<64 - 1
+		s.limit = 1<<64 - 1
 	}
-	hash := st.Hash(s.o.Board)
+	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
+	for _, t := range s.threads {
+		t.reset(s.limit)
+	}
+	var n numbers
+	if s.parallel {
+		n = s.searchParallel(st)
+	} else {
+		n = s.threads[0].run(st)
+	}
+	return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
+}
+
+// run searches st on one thread until it is solved or stopped.
+func (t *thread) run(st amazons.State) numbers {
+	hash := st.Hash(t.b)
 	n := t.look(st, hash)
 	for !n.solved() && !t.stopped() {
 		_, _, work := unpack(t.table.get(hash))
 		n = t.search(st, hash, numbers{Infinity, Infinity}, work)
 	}
-	return Result{verdictOf(n), n.phi, n.delta, t.nodes, t.evaluations}
+	t.publish()
+	return n
+}
+
+// Child is one reply to a position, with what is known of it.
+type Child struct {
+	Move    amazons.Move
+	State   amazons.State // after the move, seen by the other side
+	Verdict eval.Verdict  // for the side to move in State
+	Phi     uint32
+	Delta   uint32
+	Nodes   uint64 // work behind the numbers; 0: from the static evaluation
+}
+
+// Children returns every legal move of st with what the table and the static evaluation know of the position after it.
+func (s *Searcher) Children(st amazons.State) []Child {
+	var out []Child
+	t := &thread{s: s, b: s.o.Board, table: s.o.Table}
+	for _, m := range st.Moves(nil) {
+		next := st.After(m)
+		hash := next.Hash(s.o.Board)
+		n := t.look(next, hash)
+		_, _, work := unpack(s.o.Table.get(hash))
+		out = append(out, Child{m, next, n.verdict(), n.phi, n.delta, work})
+	}
+	return out
+}
+
+// Probe tells what is known of st without searching: the verdict of the static rules (with no work) or of
+// the table, and the nodes behind it.
+func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
+	if data := s.o.Table.get(st.Hash(s.o.Board)); data != 0 {
+		phi, delta, work := unpack(data)
+		if v := (numbers{phi, delta}).verdict(); v != eval.Open {
+			return v, work
+		}
+	}
+	v, _ := eval.Evaluate(st)
+	return v, 0
+}
+
+// Solve searches st until it is solved or ctx ends; the error is then that of ctx.
+func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
+	r := s.Search(ctx, st, Limit{})
+	if r.Verdict == eval.Open {
+		return eval.Open, context.Cause(ctx)
+	}
+	return r.Verdict, nil
+}
+
+// Insert tells the table a verdict from outside, with the nodes behind it. An Open verdict is ignored.
+func (s *Searcher) Insert(st amazons.State, v eval.Verdict, nodes uint64) {
+	if n := numbersOf(v); n.solved() {
+		s.o.Table.put(st.Hash(s.o.Board), pack(n.phi, n.delta, max(nodes, 1)))
+	}
 }
 
 func (s *Searcher) report(st amazons.State, n numbers, work uint64) {
 	if s.o.OnSolved != nil && work >= s.o.MinSolvedNodes {
-		s.o.OnSolved(st, verdictOf(n), work)
+		s.o.OnSolved(st, n.verdict(), work)
 	}
 }

@@ -12,9 +12,10 @@ type child struct {
 	hash       uint64
 	phi, delta uint32
 	move       amazons.Move
+	shared     bool // another thread was searching it
 }
 
-// thread is one searching thread: its own counters and stack of children, over the shared table.
+// thread is one searching thread: its own counters and stacks over the shared table.
 type thread struct {
 	s     *Searcher
 	b     amazons.Board
@@ -22,8 +23,15 @@ type thread struct {
 	stack []child // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
-	limit              uint64
+	published          numbersSpent // what the searcher already knows of the two
+	limit              uint64       // of nodes of this thread, when it is alone
+
+	// Only with several threads.
+	path []uint64 // hashes of the nodes being searched, the root first
+	cut  int      // length of the path whose last node another thread has solved; noCut if none
 }
+
+const noCut = 1 << 30
 
 // numbers are the proof and disproof number of a position for its side to move.
 type numbers struct{ phi, delta uint32 }
@@ -37,19 +45,28 @@ var (
 
 // search is multiple iterative deepening (df-pn, Nagai 2002, in the form with
 // phi and delta): it searches below st until phi or delta reaches its threshold, the position is
-// solved or the search is stopped, stores the numbers and returns them.
+// solved or the search is stopped, stores the numbers and returns them. work
+// is what the table knows to have been spent on st before.
 func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint64) numbers {
+	before := t.nodes
 	t.nodes++
-	before := t.nodes - 1
+	if t.nodes%publishPeriod == 0 {
+		t.publish()
+	}
+	if t.s.parallel {
+		t.enter(hash)
+		defer t.leave(hash)
+	}
 	base := len(t.stack)
 	n := t.expand(st)
 	if !n.solved() {
-		n = t.deepen(st, base, limit)
+		n = t.deepen(st, hash, base, limit)
 	}
 	t.stack = t.stack[:base]
-	t.table.put(hash, pack(n.phi, n.delta, work+t.nodes-before))
+	work += t.nodes - before
+	t.table.put(hash, pack(n.phi, n.delta, work))
 	if n.solved() {
-		t.s.report(st, n, work+t.nodes-before)
+		t.s.report(st, n, work)
 	}
 	return n
 }
@@ -77,7 +94,7 @@ func (t *thread) expand(st amazons.State) numbers {
 					return won
 				}
 				if n.phi != 0 {
-					t.stack = append(t.stack, child{hash, n.phi, n.delta, m})
+					t.stack = append(t.stack, child{hash: hash, phi: n.phi, delta: n.delta, move: m})
 				}
 			}
 		}
@@ -115,67 +132,103 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 }
 
 // deepen searches the most promising child again and again until the numbers reach the thresholds.
-func (t *thread) deepen(st amazons.State, base int, limit numbers) numbers {
+func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) numbers {
 	for {
-		children := t.stack[base:]
-		// phi = least delta of a child; delta = weighted sum of the children's phi.
-		best, second := -1, uint32(Infinity)
-		least := uint32(Infinity) + 1
-		var sum uint64
-		var largest, largestRest uint32 // the largest phi, and the largest among the children other than best
-		for i := range children {
-			c := &children[i]
-			sum += uint64(c.phi)
-			if c.delta < least {
-				if best >= 0 {
-					second = least
-					largestRest = max(largestRest, children[best].phi)
-				}
-				best, least = i, c.delta
-			} else {
-				second = min(second, c.delta)
-				largestRest = max(largestRest, c.phi)
+		if t.s.parallel {
+			if n, ok := t.refresh(hash, base); ok {
+				return n
 			}
 		}
-		if best < 0 {
+		sel := t.choose(t.stack[base:])
+		if sel.best < 0 {
 			return lost
 		}
-		c := &children[best]
-		largest = max(largestRest, c.phi)
-		n := numbers{least, weigh(largest, sum-uint64(largest))}
-		if n.phi == 0 {
-			return won
-		}
+		n := numbers{sel.least, weigh(sel.largest, sel.sum-uint64(sel.largest))}
 		if n.phi >= limit.phi || n.delta >= limit.delta || t.stopped() {
 			return n
 		}
-
+		i := base + sel.best
+		c := t.stack[i]
 		next := numbers{
-			phi:   childLimit(limit.delta, largestRest, sum-uint64(c.phi)-uint64(largestRest)),
-			delta: min(limit.phi, slack(second)),
+			phi:   childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
+			delta: min(limit.phi, slack(sel.second)),
 		}
-		st2 := st.After(c.move)
+		// A child may be chosen beyond its thresholds, when it is busy or when
+		// numbers have run into their limit; it must still get somewhere.
+		next = numbers{max(next.phi, c.phi+1), max(next.delta, c.delta+1)}
 		_, _, work := unpack(t.table.get(c.hash))
-		r := t.search(st2, c.hash, next, work)
-		children = t.stack[base:] // the stack may have moved
-		c = &children[best]
-		c.phi, c.delta = r.phi, r.delta
+		r := t.search(st.After(c.move), c.hash, next, work)
 		switch {
 		case r.delta == 0:
 			return won
 		case r.phi == 0:
-			last := len(t.stack) - 1
-			children[best] = t.stack[last]
-			t.stack = t.stack[:last]
+			t.drop(i)
+		default:
+			t.stack[i].phi, t.stack[i].delta = r.phi, r.delta
 		}
 	}
 }
 
-func (t *thread) stopped() bool { return t.nodes >= t.limit || t.s.stop.Load() }
+// drop forgets a child that is won for the opponent.
+func (t *thread) drop(i int) {
+	last := len(t.stack) - 1
+	t.stack[i] = t.stack[last]
+	t.stack = t.stack[:last]
+}
 
-// Weight of all children but the largest in a sum of proof numbers, in units of 1/256. A plain
-// sum counts what transpositions share many times over; 0.15 of the rest was best among the values tried.
-const sumWeight = 38
+// selection is what a node needs to know of its children.
+type selection struct {
+	best        int    // index of the child to search, -1 if there is none
+	least       uint32 // least delta: phi of the node
+	second      uint32 // least delta among the others, with what busy threads add
+	sum         uint64 // of all phi
+	largest     uint32 // phi
+	largestRest uint32 // largest phi among the children other than best
+}
+
+// choose finds the child with the least delta. With several threads, a child that others are
+// searching counts as worse than it is (virtual numbers), so that they spread.
+func (t *thread) choose(children []child) selection {
+	s := selection{best: -1, least: Infinity, second: Infinity}
+	leading := uint32(Infinity) + 1 // delta of best, with what busy threads add
+	for i := range children {
+		c := &children[i]
+		s.sum += uint64(c.phi)
+		delta := c.delta
+		s.least = min(s.least, delta)
+		if t.s.parallel {
+			if busy := t.s.busy(c.hash).Load(); busy > 0 {
+				delta = uint32(min(uint64(delta)*uint64(1+busy)+uint64(busy), largestUnsolved))
+			}
+		}
+		if delta < leading {
+			if s.best >= 0 {
+				s.second = leading
+				s.largestRest = max(s.largestRest, children[s.best].phi)
+			}
+			s.best, leading = i, delta
+		} else {
+			s.second = min(s.second, delta)
+			s.largestRest = max(s.largestRest, c.phi)
+		}
+	}
+	if s.best >= 0 {
+		s.largest = max(s.largestRest, children[s.best].phi)
+	}
+	return s
+}
+
+func (t *thread) stopped() bool {
+	if t.s.parallel {
+		return t.s.stop.Load() || t.cut < len(t.path)
+	}
+	return t.nodes >= t.limit || t.s.stop.Load()
+}
+
+// sumWeight is the weight of all children but the largest in a sum of proof numbers, in units of 1/256. A plain
+// sum counts what transpositions share many times over; an eighth of the rest was best among the values tried (1/16 to 1/4)
+// on the starting positions of 4x5, 5x5 and 4x6.
+const sumWeight = 32
 
 // weigh adds up the phi of children: the largest in full, the rest by sumWeight.
 func weigh(largest uint32, rest uint64) uint32 {
@@ -198,18 +251,20 @@ func childLimit(limit, largest uint32, rest uint64) uint32 {
 // between two equal children at every step.
 func slack(second uint32) uint32 { return min(second+second/4+1, Infinity) }
 
-// initial returns the numbers of a position nobody has searched yet.
+// initial returns the numbers of a position nobody has searched yet. A loss
+// needs every move refuted, so delta grows with the mobility of the side to move; a win needs one
+// move, so phi does not. A lead in territory makes the one easier and the other harder.
+// Of the forms tried (linear, rational and exponential in the lead; powers 0 to 3/2
+// of either side's mobility) this needed the fewest evaluations on the starting positions of 4x5, 5x5 and 4x6.
 func initial(f eval.Features) numbers {
-	lead := f.Territory
-	phi := f.OppMoves * scale(-lead)
-	delta := f.OwnMoves * scale(lead)
-	return numbers{uint32(max(1, phi/32)), uint32(max(1, delta/32))}
-}
-
-func scale(lead int) int {
-	x := 32 + 4*lead
-	if lead < 0 {
-		x = 32 * 8 / (8 - lead)
+	const unit = 8
+	phi, delta := uint32(unit), uint32(unit*f.OwnMoves)
+	if lead := f.Territory; lead >= 0 {
+		phi /= uint32(1 + lead)
+		delta *= uint32(1 + lead)
+	} else {
+		phi *= uint32(1 - lead)
+		delta /= uint32(1 - lead)
 	}
-	return x
+	return numbers{max(1, phi), max(1, delta)}
 }

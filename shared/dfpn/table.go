@@ -133,7 +133,8 @@ func (t *Table) get(hash uint64) uint64 {
 	return 0
 }
 
-// put stores numbers for hash: over the old ones, or in a free entry, or over the entry of the line with the least work.
+// put stores numbers for hash: over the old ones, or in a free entry, or over
+// the entry of the line with the least work. What is solved stays solved.
 func (t *Table) put(hash, data uint64) {
 	line := t.lineOf(hash)
 	var victim *slot
@@ -142,6 +143,9 @@ func (t *Table) put(hash, data uint64) {
 		s := t.slot(line, j)
 		old := atomic.LoadUint64(&s.data)
 		if atomic.LoadUint64(&s.check)^old == hash {
+			if data>>24&Infinity != 0 && data&Infinity != 0 && old != 0 && (old>>24&Infinity == 0 || old&Infinity == 0) {
+				return
+			}
 			victim = s
 			break
 		}
