@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
 )
@@ -72,3 +74,71 @@ type FirstMove struct {
 
 // keyName is the short form of a key in traces.
 func keyName(k amazons.Key) string { return fmt.Sprintf("%x:%x", k.A, k.B) }
+
+// listFirstMoves notes the moves of the root and the keys they lead to.
+func (t *Tree) listFirstMoves(s amazons.State) {
+	moves := slices.Clone(t.cfg.FirstMoves)
+	if len(moves) == 0 {
+		moves = s.Moves(nil)
+	}
+	slices.SortFunc(moves, func(a, b amazons.Move) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Arrow, b.Arrow))
+	})
+	for _, m := range slices.Compact(moves) {
+		t.firstMoves = append(t.firstMoves, rootMove{m, s.After(m).CanonicalKey(t.cfg.Board)})
+	}
+}
+
+// FirstMoves returns the moves of the root (the given ones where some were
+// given) in increasing order, in the root's own orientation.
+func (t *Tree) FirstMoves() []FirstMove {
+	out := make([]FirstMove, 0, len(t.firstMoves))
+	for _, m := range t.firstMoves {
+		f := FirstMove{Move: m.move, Key: m.key, Phi: 1, Delta: 1}
+		if n := t.byKey[m.key]; n != nil {
+			f.Outcome, f.Phi, f.Delta, f.Work = n.outcome(), n.phi, n.delta, n.work
+			f.Leased, f.Expanded = n.lease != nil, n.expanded
+		} else if fact, ok := t.facts[m.key]; ok {
+			f.Outcome = fact.Outcome
+			f.Phi, f.Delta = 0, Infinity
+			if fact.Outcome == Lost {
+				f.Phi, f.Delta = Infinity, 0
+			}
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// Status returns a summary. It costs time in the number of workers, leases and
+// first moves, not of nodes.
+func (t *Tree) Status() Status {
+	s := Status{
+		Settled: t.root.solved() && t.stopped == nil, Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.spent,
+		Nodes: len(t.byKey), Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
+		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
+		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
+		Contradiction: t.stopped,
+	}
+	if s.Settled {
+		a := t.answer()
+		s.Outcome, s.NoGivenMoveWins = a.Outcome, a.NoGivenMoveWins
+	}
+	if s.NoWork = t.halted(); s.NoWork == NoReason && t.root.class == locked {
+		s.NoWork = t.busy()
+	}
+	t.aside = slices.DeleteFunc(t.aside, func(n *node) bool { return !n.aside || n.solved() })
+	s.Aside = len(t.aside)
+	for _, n := range t.aside[:min(len(t.aside), 100)] {
+		s.SetAside = append(s.SetAside, n.key)
+	}
+	for _, w := range t.roll {
+		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts, Lost: w.lost}
+		for _, l := range w.leases {
+			s.Running = plus(s.Running, l.nodes)
+			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.key, l.budget, l.nodes, t.now - l.granted, t.now - l.lastSign(), l.cancelled})
+		}
+		s.Workers = append(s.Workers, ws)
+	}
+	return s
+}

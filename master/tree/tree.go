@@ -1,41 +1,264 @@
 package tree
 
 import (
-	"errors"
+	"cmp"
+	"fmt"
 	"iter"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
 )
 
 // Tree is the state machine. It is not safe for concurrent use.
-type Tree struct{ cfg Config }
+type Tree struct {
+	cfg   Config
+	epoch uint64
+	now   int // ticks since New
+
+	// The graph.
+	root       *node
+	byKey      map[amazons.Key]*node // looked up only, never ranged over
+	slab       []node                // room for the next nodes
+	dirty      [65][]*node           // nodes in line, by layer
+	frontier   int
+	expansions int
+	full       bool
+	aside      []*node // set aside, in order; may hold some that are not any more
+
+	facts               map[amazons.Key]Fact // looked up only
+	factsWon, factsLost int
+	dropped             uint64
+	shelf               *shelf
+
+	// The farm.
+	workers   map[string]*worker // looked up only
+	roll      []*worker          // in the order they joined
+	serial    uint32
+	waiting   []*worker // one entry per request, oldest first
+	leases    map[LeaseID]*lease
+	running   []*lease // in the order of their numbers
+	lastLease LeaseID
+	starving  bool // a worker without any lease waits and no leaf is free
+	starved   int  // for so many ticks
+
+	paused, draining, settled bool
+	stopped                   *Contradiction
+	spent                     uint64
+
+	firstMoves []rootMove
+
+	// What the present step has brought so far.
+	effects  []Effect
+	changed  []*node
+	newFacts []Fact
+	newStop  *Contradiction
+	closed   []*lease // of nodes that were solved or died
+	began    bool     // the epoch was persisted
+
+	// Buffers.
+	moves []amazons.Move
+	seen  map[amazons.Key]struct{}
+	next  []child
+}
+
+type rootMove struct {
+	move amazons.Move
+	key  amazons.Key
+}
 
 // New makes a tree from its settings and from what the store holds. Errors wrap
-// ErrConfig or ErrSnapshot.
+// ErrConfig or ErrSnapshot. A tree whose facts contradict each other is made,
+// but stopped.
 func New(cfg Config, restored Snapshot) (*Tree, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return nil, errors.New("not yet written")
+	t := &Tree{
+		cfg:     cfg,
+		epoch:   restored.Epoch + 1,
+		byKey:   map[amazons.Key]*node{},
+		facts:   map[amazons.Key]Fact{},
+		shelf:   newShelf(cfg.Board, cfg.FactsKept),
+		workers: map[string]*worker{},
+		leases:  map[LeaseID]*lease{},
+		spent:   restored.Spent,
+		stopped: restored.Contradiction,
+		newStop: restored.Contradiction,
+		seen:    map[amazons.Key]struct{}{},
+	}
+	state := cfg.Root.State()
+	t.listFirstMoves(state)
+	t.root = t.add(state.CanonicalKey(cfg.Board), state.CanMove())
+	t.root.live = 1
+	if !t.root.solved() {
+		t.frontier = 1
+	}
+	if err := t.restore(restored); err != nil {
+		return nil, err
+	}
+	if t.restricted() && !t.root.expanded {
+		t.expand(t.root, t.successors(t.root), noNumbers)
+	}
+	t.propagate()
+	t.closed = nil
+	return t, nil
+}
+
+func noNumbers(amazons.Key) (phi, delta uint32, ok bool) { return 0, 0, false }
+
+// restore puts facts and records of the store into a tree that has only a root.
+// What is written here is on disk already, so nothing is left to persist but
+// an expansion of the root into given first moves.
+func (t *Tree) restore(from Snapshot) error {
+	facts := slices.Clone(from.Facts)
+	slices.SortFunc(facts, func(a, b Fact) int {
+		return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Outcome, b.Outcome))
+	})
+	for _, f := range facts {
+		if why := t.flaw(f); why != "" {
+			return fmt.Errorf("%w: fact about %s: %s", ErrSnapshot, keyName(f.Key), why)
+		}
+		if old, ok := t.facts[f.Key]; ok {
+			if old.Outcome != f.Outcome {
+				t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old}, Claim{Outcome: f.Outcome, Basis: ByFact, Fact: f})
+			}
+			continue
+		}
+		if f.Key == t.root.key {
+			t.believe(t.root, f, "")
+		}
+		t.enter(f)
+	}
+	records := make(map[amazons.Key]NodeRecord, len(from.Nodes))
+	for _, r := range from.Nodes {
+		if _, ok := records[r.Key]; ok {
+			return fmt.Errorf("%w: two records of node %s", ErrSnapshot, keyName(r.Key))
+		}
+		if r.Phi < 1 || r.Phi >= Infinity || r.Delta < 1 || r.Delta >= Infinity {
+			return fmt.Errorf("%w: node %s has the numbers of a solved position", ErrSnapshot, keyName(r.Key))
+		}
+		records[r.Key] = r
+	}
+	queue, met := []*node{t.root}, 0
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		r, ok := records[n.key]
+		if !ok {
+			continue
+		}
+		met++
+		n.work, n.budget = r.Work, r.Budget
+		t.setLeaf(n, r.Phi, r.Delta)
+		if !r.Expanded {
+			continue
+		}
+		t.expand(n, t.successors(n), noNumbers)
+		for _, c := range n.children {
+			if len(c.parents) == 1 { // new
+				queue = append(queue, c)
+			}
+		}
+	}
+	if met != len(records) {
+		return fmt.Errorf("%w: of %d node records only %d are reached from the root", ErrSnapshot, len(records), met)
+	}
+	for _, n := range t.changed {
+		n.changed = false
+	}
+	t.changed = nil
+	return nil
 }
 
 // Step takes one event and returns its effects; Persist, if any, comes first.
-func (t *Tree) Step(ev Event) []Effect { return nil }
+func (t *Tree) Step(ev Event) []Effect {
+	switch e := ev.(type) {
+	case Joined:
+		t.joined(e)
+	case Left:
+		t.left(e)
+	case Ready:
+		t.ready(e)
+	case Progress:
+		t.progress(e)
+	case Result:
+		t.result(e)
+	case Proved:
+		t.proved(e)
+	case Tick:
+		t.tick()
+	case Pause:
+		t.paused = true
+	case Resume:
+		t.paused = false
+	case Drain:
+		t.draining = true
+	}
+	t.conclude()
+	t.assign()
+	return t.flush()
+}
 
-// Status returns a summary. It costs time in the number of workers, leases and
-// first moves, not of nodes.
-func (t *Tree) Status() Status { return Status{} }
+// conclude calls back the leases that have lost their purpose.
+func (t *Tree) conclude() {
+	switch {
+	case t.stopped != nil:
+		if t.newStop != nil {
+			t.emit(*t.newStop)
+		}
+		t.cancelAll(CancelStopped)
+	case t.root.solved():
+		if !t.settled {
+			t.settled = true
+			t.emit(t.answer())
+		}
+		t.cancelAll(CancelOver)
+	case t.draining:
+		t.cancelAll(CancelDrain)
+	}
+	for _, l := range t.closed {
+		if t.leases[l.id] == l && (l.node.solved() || l.node.live == 0) {
+			t.cancel(l, CancelClosed)
+		}
+	}
+	t.closed = t.closed[:0]
+}
 
-// Describe returns a picture of the tree for people and for goldens.
-func (t *Tree) Describe() string { return "" }
+// answer returns the answer of a campaign whose root is solved.
+func (t *Tree) answer() Settled {
+	if t.restricted() && t.root.outcome() == Lost {
+		return Settled{NoGivenMoveWins: true}
+	}
+	return Settled{Outcome: t.root.outcome()}
+}
 
-// FirstMoves returns the moves of the root (the given ones where some were
-// given) in increasing order, in the root's own orientation.
-func (t *Tree) FirstMoves() []FirstMove { return nil }
+func (t *Tree) emit(e Effect) { t.effects = append(t.effects, e) }
+
+func (t *Tree) refuse(worker string, l LeaseID, why string) { t.emit(Refused{worker, l, why}) }
+
+// flush returns the effects of the step, with what must be durable first.
+func (t *Tree) flush() []Effect {
+	effects := t.effects
+	t.effects = nil
+	if t.began && len(t.changed) == 0 && len(t.newFacts) == 0 && t.newStop == nil {
+		return effects // spent changes only together with a node
+	}
+	p := Persist{Facts: t.newFacts, Spent: t.spent, Epoch: t.epoch, Contradiction: t.newStop}
+	for _, n := range t.changed {
+		n.changed = false
+		p.Nodes = append(p.Nodes, n.record())
+	}
+	clear(t.changed)
+	t.changed, t.newFacts, t.newStop, t.began = t.changed[:0], nil, nil, true
+	return append([]Effect{p}, effects...)
+}
 
 // Fact returns what is known by certificate about a canonical key.
-func (t *Tree) Fact(k amazons.Key) (Fact, bool) { return Fact{}, false }
+func (t *Tree) Fact(k amazons.Key) (Fact, bool) {
+	f, ok := t.facts[k]
+	return f, ok
+}
 
 // WonNode is a won position whose evidence is the tree's own: Move, in the
 // orientation of Key, leads to Child, which is lost.
@@ -46,5 +269,54 @@ type WonNode struct {
 }
 
 // WonNodes yields every expanded node that has a lost child: the entries of the
-// certificate that the master itself adds.
-func (t *Tree) WonNodes() iter.Seq[WonNode] { return func(func(WonNode) bool) {} }
+// certificate that the master itself adds. A node comes after those above it.
+// Where several children are lost it takes one with a fact, with as little
+// work as there is.
+func (t *Tree) WonNodes() iter.Seq[WonNode] {
+	return func(yield func(WonNode) bool) {
+		queue, met := []*node{t.root}, map[*node]bool{t.root: true}
+		for len(queue) > 0 {
+			n := queue[0]
+			queue = queue[1:]
+			var best *node
+			for _, c := range n.children {
+				if !met[c] {
+					met[c] = true
+					queue = append(queue, c)
+				}
+				if c.outcome() == Lost && (best == nil || t.cheaper(c, best)) {
+					best = c
+				}
+			}
+			if best != nil && !yield(WonNode{n.key, t.moveTo(n, best), best.key}) {
+				return
+			}
+		}
+	}
+}
+
+// cheaper says that the evidence for a is likely smaller than for b.
+func (t *Tree) cheaper(a, b *node) bool {
+	cost := func(n *node) uint64 {
+		if n.basis == ByRules {
+			return 0
+		}
+		if f, ok := t.facts[n.key]; ok {
+			return f.Work
+		}
+		return 1 << 63
+	}
+	return cost(a) < cost(b)
+}
+
+// moveTo returns the first move that leads from n, in the orientation of its
+// key, to a child.
+func (t *Tree) moveTo(n, c *node) amazons.Move {
+	s, _ := n.key.State(t.cfg.Board)
+	for _, m := range s.Moves(nil) {
+		if s.After(m).CanonicalKey(t.cfg.Board) == c.key {
+			return m
+		}
+	}
+	panic("tree: no move leads to a child")
+}

@@ -108,8 +108,9 @@ type Event interface {
 
 // Joined says that a worker is there. Slots is the number of leases it may hold
 // at once (at least 1): a worker that searches one job at a time and wants the
-// next one in hand has 2. A worker that joins again keeps its leases, which live
-// on if it reports progress on them, and has to say Ready again.
+// next one in hand has 2. A worker that joins again, because its connection broke,
+// keeps the leases on which it has reported progress, and is told again which of
+// them are cancelled; the others are freed, and it has to say Ready again.
 type Joined struct {
 	Worker string
 	Slots  int
@@ -222,12 +223,13 @@ const (
 	CancelOver                        // the campaign is settled
 	CancelDrain                       // the master drains
 	CancelStopped                     // a contradiction stopped the campaign
+	CancelShare                       // workers wait without any lease and this one is not begun
 	CancelStale                       // the master does not know this lease (any more)
 )
 
 // String returns one word.
 func (r CancelReason) String() string {
-	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "stale")
+	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "share", "stale")
 }
 
 // NoWork tells a waiting worker why it waits. It comes again when the reason

@@ -1,0 +1,116 @@
+package tree
+
+// halted says why nothing is granted at all; NoReason if something may be.
+func (t *Tree) halted() NoWorkReason {
+	switch {
+	case t.stopped != nil:
+		return NoWorkStopped
+	case t.settled:
+		return NoWorkSettled
+	case t.draining:
+		return NoWorkDrain
+	case t.paused:
+		return NoWorkPaused
+	}
+	return NoReason
+}
+
+// busy says why a worker with free slots gets nothing although nothing is halted.
+func (t *Tree) busy() NoWorkReason {
+	if t.full {
+		return NoWorkFull
+	}
+	return NoWorkLeased
+}
+
+// assign grants what can be granted and tells the others why they wait. Workers
+// without any lease come first, then those that want one in hand; within each
+// group in the order they asked.
+func (t *Tree) assign() {
+	halted := t.halted()
+	for halted == NoReason && t.root.class != locked {
+		w := t.nextWorker()
+		if w == nil {
+			break
+		}
+		n := t.mostProving(w)
+		t.grant(t.fittest(n, w), n)
+	}
+	t.starving = false
+	for _, w := range t.waiting {
+		reason := halted
+		if reason == NoReason {
+			if len(w.leases) >= w.slots {
+				reason = NoWorkSlots
+			} else {
+				reason = t.busy()
+				t.starving = t.starving || len(w.leases) == 0
+			}
+		}
+		if w.told != reason {
+			w.told = reason
+			t.emit(NoWork{w.name, reason})
+		}
+	}
+	if !t.starving {
+		t.starved = 0
+	}
+}
+
+// nextWorker returns the waiting worker whose turn it is, or nil.
+func (t *Tree) nextWorker() *worker {
+	var second *worker
+	for _, w := range t.waiting {
+		if len(w.leases) == 0 {
+			return w
+		}
+		if second == nil && len(w.leases) < w.slots {
+			second = w
+		}
+	}
+	return second
+}
+
+// mostProving descends from the root, at each node to the child with the
+// smallest delta that is not locked, to a leaf. The root is not locked. Among
+// equals it takes the one that w has searched before, then the first.
+func (t *Tree) mostProving(w *worker) *node {
+	n, want := t.root, t.root.class
+	for n.expanded {
+		var best *node
+		for _, c := range n.children {
+			if c.class < want {
+				continue
+			}
+			if best == nil || c.delta < best.delta || c.delta == best.delta && c.warm == w.serial && best.warm != w.serial {
+				best = c
+			}
+		}
+		n = best
+	}
+	return n
+}
+
+// fittest returns the worker to search n: the one whose table is warm, if it
+// waits as well; not the one that lost it last, if another waits; else w.
+func (t *Tree) fittest(n *node, w *worker) *worker {
+	if n.warm == w.serial && n.lostBy != w.serial {
+		return w
+	}
+	var other *worker
+	for _, o := range t.waiting {
+		if len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots || o.serial == n.lostBy {
+			continue
+		}
+		if o.serial == n.warm {
+			return o
+		}
+		if other == nil {
+			other = o
+		}
+	}
+	if n.lostBy == w.serial && other != nil {
+		return other
+	}
+	return w
+}

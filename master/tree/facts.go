@@ -1,0 +1,222 @@
+package tree
+
+import (
+	"cmp"
+	"slices"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// learn takes the facts of an event, as far as they are in order.
+func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
+	for _, f := range facts {
+		if t.stopped != nil {
+			t.refuse(name, 0, "facts are not taken: a contradiction stopped the campaign")
+			return
+		}
+		if why := t.flaw(f); why != "" {
+			t.refuse(name, 0, "fact refused: "+why)
+			continue
+		}
+		if !slices.Contains(vouched, f.Certificate) {
+			t.refuse(name, 0, "fact refused: its certificate "+f.Certificate.String()+" is not among those that were received")
+			continue
+		}
+		if t.take(f, name) && w != nil {
+			w.facts++
+		}
+		if w != nil {
+			t.shelf.mark(w, f.Key)
+		}
+	}
+}
+
+// flaw says what is wrong with the form of a fact; "" if nothing.
+func (t *Tree) flaw(f Fact) string {
+	if f.Outcome != Won && f.Outcome != Lost {
+		return "its outcome is neither won nor lost"
+	}
+	if f.Certificate == (ID{}) {
+		return "it names no certificate"
+	}
+	s, err := f.Key.State(t.cfg.Board)
+	if err != nil {
+		return "its key is not a position of the board"
+	}
+	if s.CanonicalKey(t.cfg.Board) != f.Key {
+		return "its key is not canonical"
+	}
+	if layerOf(f.Key) < t.root.layer {
+		return "its position cannot come after the root"
+	}
+	return ""
+}
+
+// take enters a fact that is in order, and reports whether it is new.
+func (t *Tree) take(f Fact, from string) bool {
+	if old, ok := t.facts[f.Key]; ok {
+		if old.Outcome != f.Outcome {
+			t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old}, Claim{f.Outcome, ByFact, f, from})
+		}
+		return false
+	}
+	n := t.byKey[f.Key]
+	if n == nil && len(t.facts) >= t.cfg.MaxFacts {
+		t.dropped++
+		return false
+	}
+	if n != nil && !t.believe(n, f, from) {
+		return false
+	}
+	t.enter(f)
+	t.newFacts = append(t.newFacts, f)
+	return true
+}
+
+// enter notes a fact that contradicts nothing.
+func (t *Tree) enter(f Fact) {
+	t.facts[f.Key] = f
+	if f.Outcome == Won {
+		t.factsWon++
+	} else {
+		t.factsLost++
+	}
+	t.shelf.put(f)
+}
+
+// believe lets a fact solve its node. It returns false if the node is known
+// otherwise.
+func (t *Tree) believe(n *node, f Fact, from string) bool {
+	if n == t.root && t.restricted() {
+		if f.Outcome == Lost && n.outcome() == Won {
+			t.contradict(n.key, t.claimOf(n), Claim{f.Outcome, ByFact, f, from})
+			return false
+		}
+		return true
+	}
+	if n.solved() {
+		if n.outcome() != f.Outcome {
+			t.contradict(n.key, t.claimOf(n), Claim{f.Outcome, ByFact, f, from})
+			return false
+		}
+		return true
+	}
+	t.solve(n, f.Outcome, ByFact)
+	return true
+}
+
+// claimOf returns what is known of a solved node.
+func (t *Tree) claimOf(n *node) Claim {
+	c := Claim{Outcome: n.outcome(), Basis: n.basis}
+	if n.basis == ByFact {
+		c.Fact = t.facts[n.key]
+	}
+	return c
+}
+
+// contradict stops the campaign. Only the first contradiction is kept: what
+// follows may rest on it.
+func (t *Tree) contradict(k amazons.Key, known, claim Claim) {
+	if t.stopped != nil {
+		return
+	}
+	t.stopped = &Contradiction{Key: k, Known: known, Claim: claim}
+	t.newStop = t.stopped
+}
+
+// shelf holds the facts that are offered to leases: those with most work, ties
+// by key, so that it depends on the set of facts alone. Each has a slot, and
+// each worker an array of what it knows by slot; the generation tells a fact
+// from an earlier one in its slot.
+type shelf struct {
+	board amazons.Board
+	size  int
+	gen   uint64
+	facts []*shelved // most work first
+	byKey map[amazons.Key]*shelved
+}
+
+type shelved struct {
+	fact  Fact
+	burnt uint64 // packed
+	slot  int
+	gen   uint64
+}
+
+func newShelf(b amazons.Board, size int) *shelf {
+	return &shelf{board: b, size: size, byKey: map[amazons.Key]*shelved{}}
+}
+
+func (s *shelf) compare(a *shelved, f Fact) int {
+	if c := cmp.Compare(f.Work, a.fact.Work); c != 0 {
+		return c
+	}
+	return a.fact.Key.Compare(f.Key)
+}
+
+// put offers a fact that is not on the shelf.
+func (s *shelf) put(f Fact) {
+	at, _ := slices.BinarySearchFunc(s.facts, f, s.compare)
+	slot := len(s.facts)
+	if len(s.facts) == s.size {
+		if at == s.size {
+			return
+		}
+		last := s.facts[s.size-1]
+		slot = last.slot
+		delete(s.byKey, last.fact.Key)
+		s.facts = s.facts[:s.size-1]
+	}
+	s.gen++
+	e := &shelved{fact: f, burnt: f.Key.A & f.Key.B, slot: slot, gen: s.gen}
+	s.facts = slices.Insert(s.facts, at, e)
+	s.byKey[f.Key] = e
+}
+
+// mark notes that w knows the fact about k, if it is on the shelf.
+func (s *shelf) mark(w *worker, k amazons.Key) {
+	if e := s.byKey[k]; e != nil {
+		s.markEntry(w, e)
+	}
+}
+
+func (s *shelf) markEntry(w *worker, e *shelved) {
+	for len(w.knows) <= e.slot {
+		w.knows = append(w.knows, 0)
+	}
+	w.knows[e.slot] = e.gen
+}
+
+func (s *shelf) knows(w *worker, e *shelved) bool {
+	return e.slot < len(w.knows) && w.knows[e.slot] == e.gen
+}
+
+// pick returns at most limit facts that w lacks and that may lie below k, and
+// marks them. Squares once burnt stay burnt, so a position below k has, in
+// some orientation, all burnt squares of k and more. That is a necessary
+// condition only, and cheap.
+func (s *shelf) pick(w *worker, k amazons.Key, limit int) []Fact {
+	burnt := s.board.Unpack(k.A & k.B)
+	var images [8]uint64
+	symmetries := s.board.Symmetries()
+	for i := range symmetries {
+		images[i] = s.board.Pack(s.board.Apply(amazons.Symmetry(i), burnt))
+	}
+	var out []Fact
+	for _, e := range s.facts {
+		if len(out) == limit {
+			break
+		}
+		if s.knows(w, e) || layerOf(e.fact.Key) <= layerOf(k) {
+			continue
+		}
+		for _, image := range images[:symmetries] {
+			if image&^e.burnt == 0 {
+				out = append(out, e.fact)
+				s.markEntry(w, e)
+				break
+			}
+		}
+	}
+	return out
+}

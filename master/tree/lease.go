@@ -1,0 +1,292 @@
+package tree
+
+import (
+	"math"
+	"slices"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// lease is one running job.
+type lease struct {
+	id        LeaseID
+	node      *node
+	worker    *worker
+	budget    uint64
+	nodes     uint64 // reported so far
+	activity  uint64
+	granted   int // tick
+	beat      int // tick of its last progress
+	cancelled bool
+	why       CancelReason // with cancelled
+	split     bool         // called back to be split
+}
+
+// begun says that the worker has reported anything about it.
+func (l *lease) begun() bool { return l.nodes > 0 || l.activity > 0 }
+
+// lastSign returns the tick of the last sign of life. A lease in its worker's
+// queue shows none of its own.
+func (l *lease) lastSign() int {
+	if l.begun() {
+		return l.beat
+	}
+	return max(l.beat, l.worker.beat)
+}
+
+// held returns the lease that an event names, or nil: unknown, ended, of
+// another worker or of another epoch.
+func (t *Tree) held(name string, id LeaseID, epoch uint64) *lease {
+	l := t.leases[id]
+	if l == nil || epoch != t.epoch || l.worker.name != name {
+		return nil
+	}
+	return l
+}
+
+func (t *Tree) grant(w *worker, n *node) {
+	i := slices.Index(t.waiting, w)
+	t.waiting = slices.Delete(t.waiting, i, i+1)
+	w.waiting--
+	w.told = NoReason
+	t.lastLease++
+	l := &lease{id: t.lastLease, node: n, worker: w, budget: t.budgetOf(n), granted: t.now, beat: t.now}
+	n.lease = l
+	w.leases = append(w.leases, l)
+	t.leases[l.id] = l
+	t.running = append(t.running, l)
+	t.reclass(n)
+	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, t.shelf.pick(w, n.key, t.cfg.FactsPerLease)}})
+}
+
+// end takes a lease off the books, with the nodes it used.
+func (t *Tree) end(l *lease, nodes uint64) {
+	n, w := l.node, l.worker
+	n.lease = nil
+	delete(t.leases, l.id)
+	same := func(o *lease) bool { return o == l }
+	w.leases = slices.DeleteFunc(w.leases, same)
+	i, _ := slices.BinarySearchFunc(t.running, l.id, func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
+	t.running = slices.Delete(t.running, i, i+1)
+	if nodes > 0 {
+		n.work = plus(n.work, nodes)
+		t.spent = plus(t.spent, nodes)
+		w.nodes = plus(w.nodes, nodes)
+		t.change(n)
+	}
+	t.reclass(n)
+}
+
+// plus adds without wrapping around.
+func plus(a, b uint64) uint64 {
+	if a > math.MaxUint64-b {
+		return math.MaxUint64
+	}
+	return a + b
+}
+
+// lose frees the leaf of a lease whose worker is gone or silent.
+func (t *Tree) lose(l *lease) {
+	t.end(l, l.nodes)
+	l.worker.lost++
+	l.node.lostBy = l.worker.serial
+	t.failed(l.node)
+}
+
+// failed counts a try at a leaf that brought nothing.
+func (t *Tree) failed(n *node) {
+	n.tries++
+	if int(n.tries) < t.cfg.MaxTries || n.aside {
+		return
+	}
+	n.aside = true
+	t.aside = append(t.aside, n)
+	n.budget = t.cfg.InitialBudget
+	t.change(n)
+	t.reclass(n)
+}
+
+// succeeded takes a leaf back among the ordinary ones.
+func (t *Tree) succeeded(n *node) {
+	n.tries = 0
+	if n.aside {
+		n.aside = false
+		t.reclass(n)
+	}
+}
+
+func (t *Tree) progress(e Progress) {
+	l := t.held(e.Worker, e.Lease, e.Epoch)
+	if l == nil {
+		t.emit(Cancel{e.Worker, e.Lease, e.Epoch, CancelStale})
+		return
+	}
+	if e.Nodes > l.nodes || e.Activity > l.activity {
+		l.beat, l.worker.beat = t.now, t.now
+	}
+	l.nodes = max(l.nodes, e.Nodes)
+	l.activity = max(l.activity, e.Activity)
+}
+
+func (t *Tree) proved(e Proved) {
+	w := t.workers[e.Worker]
+	if w != nil {
+		for _, l := range w.leases {
+			if l.begun() {
+				l.beat = t.now
+			}
+		}
+		w.beat = t.now
+	}
+	t.learn(e.Worker, w, e.Facts, e.Certificates)
+	t.propagate()
+}
+
+func (t *Tree) result(e Result) {
+	w := t.workers[e.Worker]
+	t.learn(e.Worker, w, e.Facts, e.Certificates)
+	l := t.held(e.Worker, e.Lease, e.Epoch)
+	switch {
+	case e.Epoch != t.epoch:
+		t.refuse(e.Worker, e.Lease, "lease is of another epoch")
+	case l == nil:
+		t.refuse(e.Worker, e.Lease, "lease is not held")
+	case l.node.key != e.Key:
+		t.refuse(e.Worker, e.Lease, "result is for another position")
+	default:
+		w.beat = t.now
+		t.returned(l, e)
+		return
+	}
+	t.propagate()
+}
+
+// returned ends a lease that came back in order.
+func (t *Tree) returned(l *lease, e Result) {
+	n := l.node
+	nodes := max(e.Nodes, l.nodes)
+	t.end(l, nodes)
+	n.warm = l.worker.serial
+	if t.stopped != nil {
+		return
+	}
+	empty := false
+	if !n.solved() {
+		phi, delta := unproved(e.Phi), unproved(e.Delta)
+		switch e.Outcome { // solved, but by no fact: a strong hint, and a try that failed
+		case Won:
+			phi, delta, empty = 1, hint, true
+		case Lost:
+			phi, delta, empty = hint, 1, true
+		}
+		if nodes > 0 || empty {
+			t.setLeaf(n, phi, delta)
+		}
+		empty = empty || nodes == 0 && !e.Cancelled
+		if !e.Cancelled {
+			n.budget = l.budget + min(l.budget, t.cfg.MaxBudget-l.budget)
+			t.change(n)
+		}
+		switch {
+		case empty:
+			t.failed(n)
+		case nodes > 0:
+			t.succeeded(n)
+		}
+	}
+	t.propagate()
+	if n.solved() || n.live == 0 || n.work == 0 {
+		return
+	}
+	if n.work >= t.cfg.SplitAfter || l.split || t.starving && nodes > 0 {
+		t.split(n, e.Children)
+		t.propagate()
+	}
+}
+
+// split expands a leaf by one level, with a worker's numbers for its children,
+// if the tree has room.
+func (t *Tree) split(n *node, numbers []ChildNumber) {
+	next := t.successors(n)
+	fresh := 0
+	for _, c := range next {
+		if t.byKey[c.key] == nil {
+			fresh++
+		}
+	}
+	if len(t.byKey)+fresh > t.cfg.MaxNodes {
+		t.full = true
+		return
+	}
+	known := make(map[amazons.Key]ChildNumber, len(numbers))
+	for _, c := range numbers {
+		known[c.Key] = c
+	}
+	t.expand(n, next, func(k amazons.Key) (phi, delta uint32, ok bool) {
+		c, ok := known[k]
+		return unproved(c.Phi), unproved(c.Delta), ok
+	})
+}
+
+// tick lets a unit of time pass: it sweeps silent leases and counts how long
+// workers have starved.
+func (t *Tree) tick() {
+	t.now++
+	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
+		for i := 0; i < len(t.running); {
+			l := t.running[i]
+			if t.now-l.lastSign() >= t.cfg.SilentTicks {
+				t.lose(l) // takes it out of t.running
+				continue
+			}
+			i++
+		}
+	}
+	if t.starving {
+		t.starved++
+		if t.starved >= t.cfg.StarveTicks && t.callBack() {
+			t.starved = 0
+		}
+	}
+}
+
+// callBack cancels one lease for the sake of workers that have none: one that
+// its worker holds beside another and has not begun, else the one with most
+// nodes, to be split. It reports whether there was one.
+func (t *Tree) callBack() bool {
+	var largest *lease
+	for _, l := range t.running {
+		if l.cancelled {
+			continue
+		}
+		if !l.begun() {
+			if len(l.worker.leases) > 1 && l.worker.leases[0] != l {
+				t.cancel(l, CancelShare)
+				return true
+			}
+			continue
+		}
+		if l.nodes > 0 && (largest == nil || l.nodes > largest.nodes) {
+			largest = l
+		}
+	}
+	if largest == nil || t.full {
+		return false
+	}
+	largest.split = true
+	t.cancel(largest, CancelSplit)
+	return true
+}
+
+func (t *Tree) cancel(l *lease, why CancelReason) {
+	if !l.cancelled {
+		l.cancelled, l.why = true, why
+		t.emit(Cancel{l.worker.name, l.id, t.epoch, why})
+	}
+}
+
+func (t *Tree) cancelAll(why CancelReason) {
+	for _, l := range t.running {
+		t.cancel(l, why)
+	}
+}

@@ -1,0 +1,248 @@
+package tree
+
+import (
+	"fmt"
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// node is one position of the tree. Everything below the line is derived from
+// the rest of the tree and kept up to date step by step; audit (in the tests)
+// computes it anew and compares.
+type node struct {
+	key      amazons.Key
+	layer    uint8  // burnt squares; children have one more
+	expanded bool   // children are in the tree
+	basis    Basis  // NoBasis: unsolved
+	changed  bool   // its record goes with the next Persist
+	aside    bool   // leaf set aside after too many losses
+	tries    int32  // losses and empty returns in a row
+	warm     uint32 // serial of the worker that searched it last
+	lostBy   uint32 // serial of the worker that lost it last
+
+	leafPhi, leafDelta uint32 // numbers as a leaf
+	work               uint64 // nodes spent on it as a leaf
+	budget             uint64 // of its next lease
+
+	lease    *lease // not nil: leased
+	children []*node
+	parents  []*node
+
+	// ---
+	phi, delta uint32
+	live       int32              // parents that are live and unsolved; the root has one more
+	free       [freeClasses]int32 // children by class
+	class      class              // what can be granted here or below
+	queued     bool               // in line to have its numbers computed
+}
+
+// class says what can be granted at a leaf, or below an inner node at best.
+type class uint8
+
+const (
+	locked      class = iota // nothing: solved, leased, or all unsolved children locked
+	lastly                   // only leaves that were set aside
+	open                     // a leaf
+	freeClasses = 3
+)
+
+func (n *node) solved() bool { return n.basis != NoBasis }
+
+// outcome returns who wins, as far as it is known.
+func (n *node) outcome() Outcome {
+	switch {
+	case n.basis == NoBasis:
+		return Unknown
+	case n.phi == 0:
+		return Won
+	}
+	return Lost
+}
+
+// budgetOf returns the nodes of the next lease of a leaf.
+func (t *Tree) budgetOf(n *node) uint64 {
+	if n.budget == 0 {
+		return t.cfg.InitialBudget
+	}
+	return min(n.budget, t.cfg.MaxBudget)
+}
+
+// layerOf returns the number of burnt squares of a key: those in both halves.
+func layerOf(k amazons.Key) uint8 { return uint8(bits.OnesCount64(k.A & k.B)) }
+
+// add makes the node of a position that is not yet in the tree. It is solved at
+// once where the side to move has no move or a fact is known.
+func (t *Tree) add(k amazons.Key, canMove bool) *node {
+	if len(t.slab) == 0 {
+		t.slab = make([]node, 256)
+	}
+	n := &t.slab[0]
+	t.slab = t.slab[1:]
+	*n = node{key: k, layer: layerOf(k), phi: 1, delta: 1, leafPhi: 1, leafDelta: 1, class: open}
+	t.byKey[k] = n
+	if !canMove {
+		t.solve(n, Lost, ByRules)
+	}
+	if f, ok := t.facts[k]; ok {
+		t.believe(n, f, "")
+	}
+	return n
+}
+
+// child is a position that one move leads to.
+type child struct {
+	key     amazons.Key
+	canMove bool
+}
+
+// successors returns the canonical positions after the moves of a node, each
+// once, in the order of the first move that leads there. The slice is valid
+// until the next call.
+func (t *Tree) successors(n *node) []child {
+	s, err := n.key.State(t.cfg.Board)
+	if err != nil {
+		panic(fmt.Sprintf("tree: node %s: %v", keyName(n.key), err)) // every key was checked when it came in
+	}
+	t.moves = s.Moves(t.moves[:0])
+	if n == t.root && len(t.cfg.FirstMoves) > 0 {
+		s = t.cfg.Root.State()
+		t.moves = append(t.moves[:0], t.cfg.FirstMoves...)
+	}
+	clear(t.seen)
+	t.next = t.next[:0]
+	for _, m := range t.moves {
+		after := s.After(m)
+		k := after.CanonicalKey(t.cfg.Board)
+		if _, ok := t.seen[k]; ok {
+			continue
+		}
+		t.seen[k] = struct{}{}
+		t.next = append(t.next, child{k, after.CanMove()})
+	}
+	return t.next
+}
+
+// expand puts the given children under a leaf. The new ones begin with the
+// numbers of start, where it has them.
+func (t *Tree) expand(n *node, next []child, start func(amazons.Key) (phi, delta uint32, ok bool)) {
+	n.children = make([]*node, 0, len(next))
+	for _, c := range next {
+		m := t.byKey[c.key]
+		if m == nil {
+			m = t.add(c.key, c.canMove)
+		}
+		if phi, delta, ok := start(c.key); ok && !m.expanded && !m.solved() && m.work == 0 {
+			t.setLeaf(m, phi, delta)
+		}
+		m.parents = append(m.parents, n)
+		n.children = append(n.children, m)
+		n.free[m.class]++
+	}
+	if n.live > 0 && !n.solved() {
+		t.frontier--
+	}
+	n.expanded = true
+	n.aside, n.tries = false, 0
+	t.expansions++
+	t.change(n)
+	if n.live > 0 && !n.solved() {
+		t.enliven(n)
+	}
+	t.reclass(n)
+	t.queue(n)
+}
+
+// setLeaf gives a leaf the numbers of a search.
+func (t *Tree) setLeaf(n *node, phi, delta uint32) {
+	if n.leafPhi == phi && n.leafDelta == delta {
+		return
+	}
+	n.leafPhi, n.leafDelta = phi, delta
+	t.change(n)
+	if !n.solved() {
+		n.phi, n.delta = phi, delta
+		t.queueParents(n)
+	}
+}
+
+// change notes that the record of n goes with the next Persist.
+func (t *Tree) change(n *node) {
+	if !n.changed {
+		n.changed = true
+		t.changed = append(t.changed, n)
+	}
+}
+
+// record returns what the store keeps of n.
+func (n *node) record() NodeRecord {
+	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget, Expanded: n.expanded}
+}
+
+// A node matters while some path of unsolved nodes leads from the root to it.
+// live counts the parents on such paths. Each edge of the graph is cut once when
+// the node above it is solved or dies, so the cost of closing is paid by the
+// expansions, not by the size of the tree.
+
+// enliven counts n, unsolved and now live, for its children.
+func (t *Tree) enliven(n *node) {
+	for _, c := range n.children {
+		c.live++
+		if c.live > 1 || c.solved() {
+			continue
+		}
+		if c.expanded {
+			t.enliven(c)
+		} else {
+			t.frontier++
+		}
+	}
+}
+
+// deaden takes n, solved or dead now, back from its children.
+func (t *Tree) deaden(n *node) {
+	for _, c := range n.children {
+		c.live--
+		if c.live > 0 || c.solved() {
+			continue
+		}
+		if c.expanded {
+			t.deaden(c)
+			continue
+		}
+		t.frontier--
+		if c.lease != nil {
+			t.closed = append(t.closed, c.lease)
+		}
+	}
+}
+
+// reclass computes the class of n and, where it changes, those above it.
+func (t *Tree) reclass(n *node) {
+	c := locked
+	switch {
+	case n.solved():
+	case n.expanded:
+		for k := open; k > locked; k-- {
+			if n.free[k] > 0 {
+				c = k
+				break
+			}
+		}
+	case n.lease != nil:
+	case n.aside:
+		c = lastly
+	default:
+		c = open
+	}
+	if c == n.class {
+		return
+	}
+	old := n.class
+	n.class = c
+	for _, p := range n.parents {
+		p.free[old]--
+		p.free[c]++
+		t.reclass(p)
+	}
+}

@@ -1,0 +1,128 @@
+package tree
+
+// hint is the number that stands for "solved, they say" where a worker reports
+// a solved number and no fact: far from 1, and far from Infinity, so that sums
+// over siblings stay meaningful.
+const hint uint32 = 1 << 20
+
+// clamped returns a number of an unsolved node: at least 1, strictly below
+// Infinity. Sums that reach the number for infinity would prove by arithmetic
+// what nobody has proved.
+func clamped(x uint64) uint32 { return uint32(min(max(x, 1), uint64(Infinity)-1)) }
+
+// unproved returns a worker's number for a node that is not solved.
+func unproved(x uint32) uint32 {
+	if x >= Infinity {
+		return hint
+	}
+	return max(x, 1)
+}
+
+// combine returns the numbers that follow from the children of n: solved ones
+// if a child is lost or all are won, else clamped ones.
+func combine(n *node) (phi, delta uint32) {
+	var largest, sum uint64
+	phi = Infinity
+	for _, c := range n.children {
+		phi = min(phi, c.delta)
+		largest = max(largest, uint64(c.phi))
+		sum += uint64(c.phi)
+	}
+	switch phi {
+	case 0: // a lost child
+		return 0, Infinity
+	case Infinity: // all won
+		return Infinity, 0
+	}
+	rest := sum - largest
+	return clamped(uint64(phi)), clamped(largest + (rest*3+19)/20)
+}
+
+// solve fixes the outcome of an unsolved node.
+func (t *Tree) solve(n *node, o Outcome, b Basis) {
+	n.phi, n.delta = 0, Infinity
+	if o == Lost {
+		n.phi, n.delta = Infinity, 0
+	}
+	n.basis = b
+	if n.live > 0 {
+		if n.expanded {
+			t.deaden(n)
+		} else {
+			t.frontier--
+		}
+	}
+	if n.lease != nil {
+		t.closed = append(t.closed, n.lease)
+	}
+	t.reclass(n)
+	t.queueParents(n)
+}
+
+// queue puts n in line to have its numbers computed.
+func (t *Tree) queue(n *node) {
+	if !n.queued {
+		n.queued = true
+		t.dirty[n.layer] = append(t.dirty[n.layer], n)
+	}
+}
+
+func (t *Tree) queueParents(n *node) {
+	for _, p := range n.parents {
+		t.queue(p)
+	}
+}
+
+// propagate computes the numbers of all nodes in line and of their ancestors as
+// far as something changes. Parents have one burnt square less, so one pass
+// from the deepest layer up visits each ancestor at most once.
+func (t *Tree) propagate() {
+	for layer := len(t.dirty) - 1; layer >= 0; layer-- {
+		for _, n := range t.dirty[layer] {
+			n.queued = false
+			t.compute(n)
+		}
+		clear(t.dirty[layer])
+		t.dirty[layer] = t.dirty[layer][:0]
+	}
+}
+
+// compute brings the numbers of n in line with its children. Where n is solved
+// already they are compared.
+func (t *Tree) compute(n *node) {
+	if !n.expanded {
+		return
+	}
+	phi, delta := combine(n)
+	derived := Unknown
+	switch {
+	case phi == 0:
+		derived = Won
+	case delta == 0:
+		derived = Lost
+	}
+	if n == t.root && t.restricted() && derived == Won {
+		if f, ok := t.facts[n.key]; ok && f.Outcome == Lost {
+			t.contradict(n.key, Claim{Outcome: Lost, Basis: ByFact, Fact: f}, Claim{Outcome: Won, Basis: ByChildren})
+		}
+	}
+	if n.solved() {
+		if derived != Unknown && derived != n.outcome() {
+			t.contradict(n.key, t.claimOf(n), Claim{Outcome: derived, Basis: ByChildren})
+		}
+		return
+	}
+	if derived != Unknown {
+		t.solve(n, derived, ByChildren)
+		return
+	}
+	if phi != n.phi || delta != n.delta {
+		n.phi, n.delta = phi, delta
+		t.queueParents(n)
+	}
+}
+
+// restricted says that the question is about given first moves only. Then the
+// root is "lost" in the tree when none of them wins, which says nothing about
+// the position: facts about it are kept, but do not solve the root.
+func (t *Tree) restricted() bool { return len(t.cfg.FirstMoves) > 0 }

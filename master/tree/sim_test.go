@@ -1,0 +1,417 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// oracle solves small positions by exhaustive negamax, with nothing else than
+// the rules and a map.
+type oracle map[amazons.Key]bool
+
+func (o oracle) wins(b amazons.Board, s amazons.State) bool {
+	k := s.CanonicalKey(b)
+	if w, ok := o[k]; ok {
+		return w
+	}
+	won := false
+	for _, m := range s.Moves(nil) {
+		if !o.wins(b, s.After(m)) {
+			won = true
+			break
+		}
+	}
+	o[k] = won
+	return won
+}
+
+func (o oracle) outcome(b amazons.Board, s amazons.State) Outcome {
+	if o.wins(b, s) {
+		return Won
+	}
+	return Lost
+}
+
+func (o oracle) fact(b amazons.Board, s amazons.State, work uint64) Fact {
+	k := s.CanonicalKey(b)
+	return Fact{Key: k, Outcome: o.outcome(b, s), Work: work, Certificate: certificate(k)}
+}
+
+func certificate(k amazons.Key) ID {
+	id := ID{31: 1}
+	bytes := k.Bytes()
+	copy(id[:], bytes[:])
+	return id
+}
+
+// latePosition plays random moves from the start until few squares are empty
+// and there is still something to solve.
+func latePosition(r *rand.Rand, b amazons.Board, empty int) amazons.Position {
+	for {
+		p, err := amazons.Start(b)
+		if err != nil {
+			panic(err)
+		}
+		for {
+			moves := p.State().Moves(nil)
+			if len(moves) == 0 {
+				break
+			}
+			if left := b.Squares() - 8 - p.Arrows(); left == empty {
+				if len(moves) > 8 {
+					return p
+				}
+				break
+			}
+			p = p.After(moves[r.IntN(len(moves))])
+		}
+	}
+}
+
+// simulation is a farm of virtual workers on a network that loses, repeats and
+// reorders, over a master that crashes.
+type simulation struct {
+	r      *rand.Rand
+	cfg    Config
+	oracle oracle
+	disk   *disk
+	tree   *Tree
+	net    []Event // under way to the master
+	jobs   map[string][]*job
+	names  []string
+	next   int // for names
+	steps  int
+	answer *Settled
+	spent  uint64
+	seen   struct{ crashes, lost, stale, splits, repeats, cancels, aside int }
+}
+
+// job is a lease on the side of its worker.
+type job struct {
+	lease     Lease
+	nodes     uint64
+	cancelled bool
+}
+
+func newSimulation(seed uint64, cfg Config, o oracle) (*simulation, error) {
+	s := &simulation{r: rand.New(rand.NewPCG(seed, 1)), cfg: cfg, oracle: o, disk: newDisk(), jobs: map[string][]*job{}}
+	return s, s.boot()
+}
+
+func (s *simulation) boot() (err error) {
+	if s.tree, err = New(s.cfg, s.disk.snapshot(s.r)); err != nil {
+		return err
+	}
+	for _, name := range s.names { // all come back
+		s.send(Joined{name, 2}, Ready{name})
+	}
+	return s.tree.audit()
+}
+
+func (s *simulation) send(events ...Event) { s.net = append(s.net, events...) }
+
+func (s *simulation) chance(n int) bool { return s.r.IntN(n) == 0 }
+
+// deliver gives one event to the master, with crashes before and after the
+// commit, and its effects to the workers.
+func (s *simulation) deliver(ev Event) error {
+	before := s.tree.expansions
+	effects := s.tree.Step(ev)
+	s.steps++
+	if s.steps < 50 || s.chance(5+len(s.tree.byKey)/20) {
+		if err := s.tree.audit(); err != nil {
+			return fmt.Errorf("after %s: %w", ev, err)
+		}
+	}
+	s.seen.splits += s.tree.expansions - before
+	if s.chance(400) { // nothing was written, nothing acknowledged: the worker sends again
+		s.seen.crashes++
+		s.send(ev)
+		return s.boot()
+	}
+	for i, e := range effects {
+		if p, ok := e.(Persist); ok {
+			if i != 0 {
+				return errors.New("persist is not first")
+			}
+			if err := s.disk.write(p); err != nil {
+				return err
+			}
+		}
+	}
+	if s.steps < 20 || s.chance(5+len(s.tree.byKey)/10) {
+		again, err := New(s.cfg, s.disk.snapshot(s.r))
+		if err != nil {
+			return err
+		}
+		if err := same(s.tree, again); err != nil {
+			return fmt.Errorf("recovered after %s: %w", ev, err)
+		}
+	}
+	if s.tree.spent < s.spent || s.tree.spent != s.disk.spent {
+		return fmt.Errorf("spent %d, then %d, on disk %d", s.spent, s.tree.spent, s.disk.spent)
+	}
+	s.spent = s.tree.spent
+	if s.chance(400) { // written, but not told
+		s.seen.crashes++
+		return s.boot()
+	}
+	live := map[amazons.Key]LeaseID{}
+	for _, l := range s.tree.running {
+		if other, ok := live[l.node.key]; ok {
+			return fmt.Errorf("leases %d and %d on one leaf", other, l.id)
+		}
+		live[l.node.key] = l.id
+	}
+	for _, e := range effects {
+		switch e := e.(type) {
+		case Grant:
+			n := s.tree.byKey[e.Lease.Key]
+			if n == nil || n.solved() || n.expanded || n.live == 0 || n.lease == nil || n.lease.id != e.Lease.ID {
+				return fmt.Errorf("%s of a leaf that is not free", e)
+			}
+			if len(e.Lease.Facts) > s.cfg.FactsPerLease {
+				return fmt.Errorf("%s with %d facts", e, len(e.Lease.Facts))
+			}
+			if !s.chance(200) { // else lost on the way
+				s.jobs[e.Worker] = append(s.jobs[e.Worker], &job{lease: e.Lease})
+			}
+		case Cancel:
+			s.seen.cancels++
+			for _, j := range s.jobs[e.Worker] {
+				if j.lease.ID == e.Lease && j.lease.Epoch == e.Epoch {
+					j.cancelled = true
+				}
+			}
+		case Contradiction:
+			return errors.New(e.String())
+		case Settled:
+			s.answer = &e
+		case Refused:
+			s.seen.stale++
+		}
+	}
+	return nil
+}
+
+// work lets a worker go on with its first job.
+func (s *simulation) work(name string) {
+	jobs := s.jobs[name]
+	if len(jobs) == 0 {
+		return
+	}
+	j, b := jobs[0], s.cfg.Board
+	state, _ := j.lease.Key.State(b)
+	left := b.Squares() - 8 - state.Arrows(b)
+	cost := uint64(1) << (2 * max(left-3, 0)) // nodes that it takes
+	j.nodes += 1 + s.r.Uint64N(40)
+	solved := j.nodes >= cost
+	if !solved && !j.cancelled && j.nodes < j.lease.Budget {
+		s.send(Progress{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes})
+		if s.chance(6) { // something on the way
+			below := state
+			for range 1 + s.r.IntN(2) {
+				if moves := below.Moves(nil); len(moves) > 0 {
+					below = below.After(moves[s.r.IntN(len(moves))])
+				}
+			}
+			f := s.oracle.fact(b, below, s.r.Uint64N(100))
+			s.send(Proved{name, []Fact{f}, []ID{f.Certificate}})
+		}
+		return
+	}
+	s.jobs[name] = jobs[1:]
+	res := Result{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Nodes: j.nodes, Cancelled: j.cancelled && !solved,
+		Phi: 1 + s.r.Uint32N(30), Delta: 1 + s.r.Uint32N(30)}
+	if solved {
+		f := s.oracle.fact(b, state, j.nodes)
+		res.Outcome, res.Facts, res.Certificates = f.Outcome, []Fact{f}, []ID{f.Certificate}
+	} else {
+		for _, m := range state.Moves(nil) {
+			c := ChildNumber{state.After(m).CanonicalKey(b), 1 + s.r.Uint32N(10), 1 + s.r.Uint32N(10)}
+			if s.chance(50) {
+				c.Phi, c.Delta = 0, Infinity // "solved", they say
+			}
+			res.Children = append(res.Children, c)
+		}
+	}
+	if s.chance(30) { // and ends without a word, sometimes
+		return
+	}
+	s.send(res, Ready{name})
+	if s.chance(20) {
+		s.seen.repeats++
+		s.send(res)
+	}
+}
+
+func (s *simulation) run(workers int) error {
+	for s.answer == nil {
+		if s.steps > 100_000 {
+			return fmt.Errorf("no end:\n%s", s.tree.Describe())
+		}
+		switch {
+		case len(s.names) < workers && s.chance(5):
+			s.next++
+			name := fmt.Sprintf("w%d", s.next)
+			s.names = append(s.names, name)
+			s.send(Joined{name, 1 + s.r.IntN(2)}, Ready{name})
+		case len(s.names) > 1 && s.chance(400): // a worker dies, with or without notice
+			s.seen.lost++
+			i := s.r.IntN(len(s.names))
+			if s.chance(2) {
+				s.send(Left{s.names[i]})
+			}
+			delete(s.jobs, s.names[i])
+			s.names = append(s.names[:i], s.names[i+1:]...)
+		case s.chance(12 * workers):
+			if err := s.deliver(Tick{}); err != nil {
+				return err
+			}
+			for _, name := range s.names { // a worker without anything asks again
+				if len(s.jobs[name]) == 0 && s.chance(4) {
+					s.send(Joined{name, 2}, Ready{name})
+				}
+			}
+		case len(s.net) > 0 && !s.chance(3):
+			i := 0
+			if s.chance(3) {
+				i = s.r.IntN(len(s.net))
+			}
+			ev := s.net[i]
+			s.net = append(s.net[:i], s.net[i+1:]...)
+			if s.chance(50) {
+				s.send(ev)
+			}
+			if err := s.deliver(ev); err != nil {
+				return err
+			}
+		case len(s.names) > 0:
+			s.work(s.names[s.r.IntN(len(s.names))])
+		}
+		s.seen.aside = max(s.seen.aside, len(s.tree.aside))
+	}
+	return s.tree.audit()
+}
+
+// TestSimulation runs farms to the end over bad networks, dying workers and
+// crashes of the master: the answer is always that of exhaustive search.
+func TestSimulation(t *testing.T) {
+	seeds := 60
+	if testing.Short() {
+		seeds = 10
+	}
+	o := oracle{}
+	b := amazons.Board{Width: 4, Height: 4}
+	outcomes := map[string]int{}
+	var total struct{ steps, crashes, lost, stale, splits, repeats, cancels, aside int }
+	for seed := range uint64(seeds) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		empty := 7
+		if seed%5 == 0 {
+			empty = 8
+		}
+		root := latePosition(r, b, empty)
+		cfg := Config{Root: root, InitialBudget: 10, MaxBudget: 200, SplitAfter: 60, MaxTries: 2, FactsKept: 64, FactsPerLease: 8}
+		if seed%3 == 1 {
+			cfg.SplitAfter, cfg.MaxBudget = 1<<40, 2000 // split by starving only
+		}
+		want := Settled{Outcome: o.outcome(b, root.State())}
+		if seed%4 == 3 { // the question is about some first moves
+			moves := root.State().Moves(nil)
+			r.Shuffle(len(moves), func(i, j int) { moves[i], moves[j] = moves[j], moves[i] })
+			cfg.FirstMoves = moves[:1+r.IntN(4)]
+			want = Settled{NoGivenMoveWins: true}
+			for _, m := range cfg.FirstMoves {
+				if !o.wins(b, root.State().After(m)) {
+					want = Settled{Outcome: Won}
+				}
+			}
+		}
+		cfg = cfg.withDefaults()
+		s, err := newSimulation(seed, cfg, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.run(1 + r.IntN(12)); err != nil {
+			t.Fatalf("seed %d: %s: %v", seed, root, err)
+		}
+		if *s.answer != want {
+			t.Fatalf("seed %d: %s: %s, want %s", seed, root, s.answer, want)
+		}
+		outcomes[want.String()]++
+		checkEvidence(t, s.tree, o)
+		total.steps += s.steps
+		total.crashes += s.seen.crashes
+		total.lost += s.seen.lost
+		total.stale += s.seen.stale
+		total.splits += s.seen.splits
+		total.repeats += s.seen.repeats
+		total.cancels += s.seen.cancels
+		total.aside += s.seen.aside
+	}
+	t.Logf("%v %+v", outcomes, total)
+	if !testing.Short() && (len(outcomes) < 3 || total.crashes == 0 || total.lost == 0 || total.stale == 0 || total.splits == 0 ||
+		total.repeats == 0 || total.cancels == 0 || total.aside == 0) {
+		t.Error("the simulation has become too tame")
+	}
+}
+
+// checkEvidence follows the tree's own evidence from the root: every position it
+// needs is won by an entry of WonNodes or by a fact, or lost with all replies so.
+func checkEvidence(t *testing.T, tree *Tree, o oracle) {
+	t.Helper()
+	b := tree.cfg.Board
+	entries := map[amazons.Key]WonNode{}
+	for e := range tree.WonNodes() {
+		s, _ := e.Key.State(b)
+		if !s.Legal(e.Move) || s.After(e.Move).CanonicalKey(b) != e.Child || o.wins(b, s.After(e.Move)) {
+			t.Fatalf("entry %+v is wrong", e)
+		}
+		entries[e.Key] = e
+	}
+	var lost func(k amazons.Key)
+	won := func(k amazons.Key) {
+		if e, ok := entries[k]; ok {
+			lost(e.Child)
+		} else if f, ok := tree.Fact(k); !ok || f.Outcome != Won {
+			t.Fatalf("no evidence that %s is won", tree.text(k))
+		}
+	}
+	done := map[amazons.Key]bool{}
+	lost = func(k amazons.Key) {
+		if f, ok := tree.Fact(k); done[k] || ok && f.Outcome == Lost {
+			return
+		}
+		done[k] = true
+		s, _ := k.State(b)
+		for _, m := range s.Moves(nil) {
+			won(s.After(m).CanonicalKey(b))
+		}
+	}
+	wins := false
+	for _, m := range tree.FirstMoves() {
+		if o.outcome(b, tree.cfg.Root.State().After(m.Move)) != m.Outcome && m.Outcome != Unknown {
+			t.Fatalf("first move %s: %s", m.Move, m.Outcome)
+		}
+		wins = wins || m.Outcome == Lost
+	}
+	a := tree.answer()
+	switch {
+	case a.NoGivenMoveWins:
+		if wins {
+			t.Fatal("a given first move wins")
+		}
+		for _, m := range tree.FirstMoves() {
+			won(m.Key)
+		}
+	case a.Outcome == Won:
+		won(tree.root.key)
+	default:
+		lost(tree.root.key)
+	}
+}

@@ -1,0 +1,90 @@
+package tree
+
+import "slices"
+
+// worker is one worker that has joined.
+type worker struct {
+	name    string
+	serial  uint32 // tells it from an earlier worker of the same name; from 1
+	slots   int
+	waiting int      // requests in t.waiting
+	leases  []*lease // in the order of their numbers
+	told    NoWorkReason
+	beat    int      // tick of the last sign of work on any lease
+	knows   []uint64 // see shelf
+
+	nodes uint64
+	facts uint64
+	lost  int
+}
+
+func (t *Tree) joined(e Joined) {
+	slots := min(max(e.Slots, 1), t.cfg.MaxSlots)
+	w := t.workers[e.Worker]
+	if w != nil {
+		t.rejoined(w)
+		w.slots, w.told = slots, NoReason
+		return
+	}
+	if e.Worker == "" {
+		t.refuse(e.Worker, 0, "a worker needs a name")
+		return
+	}
+	if len(t.roll) >= t.cfg.MaxWorkers {
+		t.refuse(e.Worker, 0, "as many workers as allowed are there")
+		return
+	}
+	t.serial++
+	w = &worker{name: e.Worker, serial: t.serial, slots: slots, beat: t.now}
+	t.workers[e.Worker] = w
+	t.roll = append(t.roll, w)
+}
+
+// rejoined makes up for what may have been lost on a broken connection: grants
+// and cancels. A lease that was not begun may never have arrived, and nothing
+// would ever end it while its worker is busy with others.
+func (t *Tree) rejoined(w *worker) {
+	t.unqueue(w)
+	for _, l := range slices.Clone(w.leases) {
+		switch {
+		case !l.begun():
+			t.end(l, 0)
+		case l.cancelled:
+			t.emit(Cancel{w.name, l.id, t.epoch, l.why})
+		}
+	}
+}
+
+func (t *Tree) left(e Left) {
+	w := t.workers[e.Worker]
+	if w == nil {
+		return
+	}
+	t.unqueue(w)
+	for len(w.leases) > 0 {
+		t.lose(w.leases[0])
+	}
+	delete(t.workers, w.name)
+	t.roll = slices.DeleteFunc(t.roll, func(o *worker) bool { return o == w })
+}
+
+func (t *Tree) ready(e Ready) {
+	w := t.workers[e.Worker]
+	if w == nil {
+		t.refuse(e.Worker, 0, "worker has not joined")
+		return
+	}
+	w.told = NoReason
+	if w.waiting < w.slots {
+		w.waiting++
+		t.waiting = append(t.waiting, w)
+	}
+}
+
+// unqueue takes back all requests of w.
+func (t *Tree) unqueue(w *worker) {
+	if w.waiting > 0 {
+		w.waiting = 0
+		t.waiting = slices.DeleteFunc(t.waiting, func(o *worker) bool { return o == w })
+	}
+}
