@@ -21,7 +21,13 @@ type board struct {
 
 	symmetries int           // 4, or 8 on a square board; number 0 is the identity
 	image      [8][64]uint64 // image[s][i] is the bit of the square to which symmetry s takes square i
+
+	// groupImage[s][g][x] is the image of the squares x of group g, where a group is groupBits squares in a row: the same
+	// as image, for several squares at a time.
+	groupImage [8][(64 + groupBits - 1) / groupBits][1 << groupBits]uint64
 }
+
+const groupBits = 6
 
 // directions in (file, rank) steps. The first four raise the square number, the last four lower it.
 var directions = [8][2]int{{1, 0}, {-1, 1}, {0, 1}, {1, 1}, {-1, 0}, {1, -1}, {0, -1}, {-1, -1}}
@@ -78,6 +84,16 @@ func newBoard(width, height int) *board {
 			b.image[s][i] = bit(f, r)
 		}
 	}
+	for s := range b.symmetries {
+		for i := range b.squares {
+			group := &b.groupImage[s][i/groupBits]
+			for x := range group {
+				if x>>(i%groupBits)&1 != 0 {
+					group[x] |= b.image[s][i]
+				}
+			}
+		}
+	}
 	return b
 }
 
@@ -125,8 +141,9 @@ func (b *board) flood(queens, empty uint64) uint64 {
 // imageOf returns the set of squares to which symmetry s takes the squares of x.
 func (b *board) imageOf(s int, x uint64) uint64 {
 	var y uint64
-	for ; x != 0; x &= x - 1 {
-		y |= b.image[s][bits.TrailingZeros64(x)]
+	for g := 0; x != 0; g++ {
+		y |= b.groupImage[s][g][x%(1<<groupBits)]
+		x >>= groupBits
 	}
 	return y
 }
@@ -137,7 +154,6 @@ type position struct{ a, b uint64 }
 
 func (p position) own() uint64      { return p.a &^ p.b }
 func (p position) opponent() uint64 { return p.b &^ p.a }
-func (p position) burnt() uint64    { return p.a & p.b }
 func (p position) occupied() uint64 { return p.a | p.b }
 
 // arrows is the number of burnt squares, the layer of the position.

@@ -83,22 +83,31 @@ func (p *paper) write() []byte {
 	return seal(f)
 }
 
-func writeBlock(width int, entries []entry) []byte {
-	le := binary.LittleEndian
-	var raw []byte
+// rawColumns is the raw data of a block.
+func rawColumns(width int, entries []entry) (raw []byte) {
 	var last uint64
 	for _, e := range entries {
 		raw = binary.AppendUvarint(raw, e.a-last)
 		last = e.a
 	}
 	for _, e := range entries {
-		raw = append(raw, le.AppendUint64(nil, e.b)[:width]...)
+		raw = append(raw, binary.LittleEndian.AppendUint64(nil, e.b)[:width]...)
 	}
 	for _, e := range entries {
 		raw = append(raw, e.move.from, e.move.to, e.move.arrow)
 	}
+	return raw
+}
+
+func writeBlock(width int, entries []entry) []byte {
+	return frame(rawColumns(width, entries), uint32(len(entries)))
+}
+
+// frame is a block with the raw data given.
+func frame(raw []byte, entries uint32) []byte {
+	le := binary.LittleEndian
 	stored := encoder.EncodeAll(raw, nil)
-	b := le.AppendUint32(nil, uint32(len(entries)))
+	b := le.AppendUint32(nil, entries)
 	b = le.AppendUint32(b, uint32(len(raw)))
 	b = le.AppendUint32(b, uint32(len(stored)))
 	return append(b, stored...)

@@ -39,10 +39,12 @@ func (t *table) add(p position) {
 
 // has reports whether p is in the set; nothing is in a nil table.
 func (t *table) has(p position) bool {
-	if t == nil || p.a == 0 {
-		return false
-	}
-	for i := t.home(p); ; {
+	return t != nil && p.a != 0 && t.hasFrom(t.home(p), p)
+}
+
+// hasFrom is has with the home slot of p known, for a p that can be in a table that is not nil.
+func (t *table) hasFrom(i uint64, p position) bool {
+	for {
 		switch s := t.slots[i]; {
 		case s == p:
 			return true
@@ -53,4 +55,17 @@ func (t *table) has(p position) bool {
 			i = 0
 		}
 	}
+}
+
+// touch reads the home slots of some positions and returns them. The reads do not wait for each other, so that the memory of
+// a large table answers them together; one by one, each search would wait for its own.
+func (t *table) touch(replies []reply) (sum uint64) {
+	if t == nil {
+		return 0
+	}
+	for i := range replies {
+		replies[i].home = t.home(replies[i].after)
+		sum += t.slots[replies[i].home].a
+	}
+	return sum
 }

@@ -28,7 +28,6 @@ type entry struct {
 type verifier struct {
 	*board
 	rule2     bool // leaf rule 2 may be used
-	fileRule2 bool // the certificate asks for leaf rule 2
 	rootBlack bool // black is to move in layers with the parity of rootArrows
 	rootLayer int
 	counts    counts
@@ -36,6 +35,16 @@ type verifier struct {
 	// For the arrow square c of a reply: the smallest word a that any symmetry gives, and the set of those symmetries.
 	smallest [64]uint64
 	ties     [64]uint8
+
+	batch [64]reply // replies that wait to be looked up together
+	touch uint64    // keeps the reads of table.touch from being optimised away
+}
+
+// reply is a move and the canonical position after it.
+type reply struct {
+	after position
+	home  uint64 // its slot in the table
+	move  move
 }
 
 // blackToMove is the side to move that the first root implies for positions with this many arrows.
@@ -84,18 +93,33 @@ func (v *verifier) unproved(p position, reply move) string {
 }
 
 // won reports whether p is an entry in t or won by a leaf rule.
-func (v *verifier) won(p position, t *table) bool { return v.wonCanonical(v.canonical(p), t) }
-
-func (v *verifier) wonCanonical(p position, t *table) bool {
+func (v *verifier) won(p position, t *table) bool {
+	p = v.canonical(p)
 	v.counts.lookups++
-	if t.has(p) {
-		return true
+	return t.has(p) || v.wonByLeaf(p)
+}
+
+// wonByLeaf looks at rule 2 alone: rule 1 wins nothing for the side to move.
+func (v *verifier) wonByLeaf(p position) bool {
+	if !v.rule2 || !v.wonByCount(p) {
+		return false
 	}
-	if v.rule2 && v.wonByCount(p) { // the winner has a move: rule 1 has nothing to say
-		v.counts.rule2++
-		return true
+	v.counts.rule2++
+	return true
+}
+
+// firstUnproved returns the number of the first of the replies that is neither in t nor won by a leaf rule, or -1.
+func (v *verifier) firstUnproved(replies []reply, t *table) int {
+	v.counts.replies += int64(len(replies))
+	v.counts.lookups += int64(len(replies))
+	v.touch += t.touch(replies)
+	for i := range replies {
+		r := &replies[i] // its word a is not 0: the arrow of the reply is in it
+		if (t == nil || !t.hasFrom(r.home, r.after)) && !v.wonByLeaf(r.after) {
+			return i
+		}
 	}
-	return false
+	return -1
 }
 
 // lost reports whether the side to move loses p: by a leaf rule, or because every legal move leads to a position that
@@ -130,6 +154,7 @@ func (v *verifier) lost(p position, next *table) (move, bool) {
 		}
 		v.smallest[c], v.ties[c] = least, ties
 	}
+	n := 0
 	for queens := p.own(); queens != 0; queens &= queens - 1 {
 		from := bits.TrailingZeros64(queens)
 		without := p.occupied() &^ (1 << from)
@@ -142,12 +167,19 @@ func (v *verifier) lost(p position, next *table) (move, bool) {
 					image := &v.image[bits.TrailingZeros8(ties)&7]
 					q.b = min(q.b, mine[bits.TrailingZeros8(ties)&7]^image[from]^image[to]|image[c])
 				}
-				v.counts.replies++
-				if !v.wonCanonical(q, next) {
-					return move{uint8(from), uint8(to), uint8(c)}, false
+				if n == len(v.batch) {
+					if i := v.firstUnproved(v.batch[:n], next); i >= 0 {
+						return v.batch[i].move, false
+					}
+					n = 0
 				}
+				v.batch[n] = reply{after: q, move: move{uint8(from), uint8(to), uint8(c)}}
+				n++
 			}
 		}
+	}
+	if i := v.firstUnproved(v.batch[:n], next); i >= 0 {
+		return v.batch[i].move, false
 	}
 	return move{}, true
 }
