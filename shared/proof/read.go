@@ -126,11 +126,11 @@ func (d *decoder) header() error {
 	if v := le.Uint32(p); v != version {
 		return fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, v, version)
 	}
+	copy(d.want[:], p[8:])
 	n := int64(le.Uint32(p[4:]))
 	if n < fixedHeader+rootBytes || n > maxHeader {
 		return corrupt("the header's length is %d, which is not %d to %d", n, fixedHeader+rootBytes, maxHeader)
 	}
-	copy(d.want[:], p[8:])
 	d.sum.Write(m)
 	d.sum.Write(p[:8])
 	h, err := d.next(n, "header")

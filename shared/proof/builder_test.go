@@ -1,0 +1,258 @@
+package proof_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// build proves s with its true verdict and returns the certificate.
+func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, search proof.Searcher, rulesOnly bool) (proof.Certificate, proof.BuilderStats) {
+	t.Helper()
+	builder := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly})
+	if err := builder.Prove(context.Background(), s, claim); err != nil {
+		t.Fatal(err)
+	}
+	c := proof.Certificate{Board: b, RulesOnly: rulesOnly, Roots: []proof.Root{{State: s, Claim: claim}}, Set: builder.Take()}
+	if st := builder.Stats(); st.Entries != c.Set.Len() || st.Pending != 0 {
+		t.Fatalf("stats %+v, but %d entries", st, c.Set.Len())
+	}
+	return c, builder.Stats()
+}
+
+// TestBuilder proves random late positions, won and lost ones, from searchers of all kinds. Whatever the searcher does,
+// the result is a valid certificate.
+func TestBuilder(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	entries, researches, games := 0, uint64(0), [3]int{}
+	for i := range 100 {
+		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
+		s := late(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
+		rulesOnly := i%3 == 0
+		x := newExact(b, i%2 == 0)
+		v := x.wins(s).verdict
+		games[v]++
+		for kind, search := range []proof.Searcher{
+			x,
+			forgetful{x, r, 0.5},
+			forgetful{x, r, 1},
+			lying{x, 2},
+			lying{x, 1},
+			newExact(b, true), // knows nothing yet
+		} {
+			c, st := build(t, b, s, v, search, rulesOnly)
+			verify(t, c)
+			entries += c.Set.Len()
+			researches += st.Researches
+			if kind == 0 && !rulesOnly && i%2 == 0 && st.Researches != 0 {
+				t.Errorf("%d searches where all was known", st.Researches)
+			}
+			err := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly}).Prove(context.Background(), s, v.Other())
+			if !errors.Is(err, proof.ErrNotProved) {
+				t.Fatalf("the opposite of the truth: %v", err)
+			}
+		}
+	}
+	t.Logf("%d entries, %d searches, %d won, %d lost", entries, researches, games[eval.Won], games[eval.Lost])
+	if entries < 10000 || researches < 1000 || games[eval.Won] < 20 || games[eval.Lost] < 20 {
+		t.Error("the test tests too little")
+	}
+}
+
+// TestBuilderSmallBoards proves whole small games, with two and more queens a side.
+func TestBuilderSmallBoards(t *testing.T) {
+	for _, c := range []struct {
+		position  string
+		want      eval.Verdict
+		rulesOnly bool
+	}{
+		{"B.B/.../W.W w", eval.Open, true},
+		{"B..B/..x./W.../.W.. w", eval.Open, false},
+		{"BBx./..../.x../..WW b", eval.Open, false},
+		{"B.BB/...x/WW.. w", eval.Open, true},
+		{"BBB./...W/.... b", eval.Open, false},
+		{"4x4", eval.Lost, false}, // the paper's table I, and exhaustive search
+	} {
+		p := position(t, c.position)
+		x := newExact(p.Board, true)
+		v := x.wins(p.State()).verdict
+		if c.want != eval.Open && v != c.want {
+			t.Fatalf("%s: %v, want %v", c.position, v, c.want)
+		}
+		cert, st := build(t, p.Board, p.State(), v, x, c.rulesOnly)
+		cert.Roots[0] = proof.RootOf(p, v)
+		data := verify(t, cert)
+		pruned, missing, err := proof.Prune(context.Background(), cert, proof.PruneOptions{})
+		if err != nil || len(missing) > 0 || pruned.Len() > cert.Set.Len() {
+			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Len(), cert.Set.Len(), missing, err)
+		}
+		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.nodes, cert.Set.Len(), len(data), pruned.Len(), st)
+		cert.Set = pruned
+		verify(t, cert)
+	}
+}
+
+// TestFragments proves some positions of a game one after the other, as workers do, and puts the fragments together.
+func TestFragments(t *testing.T) {
+	p := position(t, "4x4")
+	b := p.Board
+	x := newExact(b, true)
+	v := x.wins(p.State()).verdict
+	facts := make(map[amazons.Key]eval.Verdict)
+	options := proof.BuilderOptions{Known: func(k amazons.Key) eval.Verdict { return facts[k] }}
+	var fragments []proof.Certificate
+	add := func(builder *proof.Builder, p amazons.Position, claim eval.Verdict) {
+		t.Helper()
+		if err := builder.Prove(context.Background(), p.State(), claim); err != nil {
+			t.Fatal(err)
+		}
+		facts[p.State().CanonicalKey(b)] = claim
+		c := proof.Certificate{Board: b, Roots: []proof.Root{proof.RootOf(p, claim)}, Set: builder.Take()}
+		data, err := proof.Encode(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c, err = proof.Read(bytes.NewReader(data), int64(len(data))); err != nil {
+			t.Fatal(err)
+		}
+		fragments = append(fragments, c)
+	}
+	// Two builders work at every fifth position after one and two moves in turn; the root comes last.
+	builders := []*proof.Builder{proof.NewBuilder(b, x, options), proof.NewBuilder(b, forgetful{x, rand.New(rand.NewPCG(1, 1)), 0.3}, options)}
+	for i, m := range p.State().Moves(nil) {
+		if i%5 != 0 {
+			continue
+		}
+		after := p.After(m)
+		for j, m := range after.State().Moves(nil) {
+			if j%5 == 0 {
+				q := after.After(m)
+				add(builders[j/5%2], q, x.wins(q.State()).verdict)
+			}
+		}
+		add(builders[i/5%2], after, x.wins(after.State()).verdict)
+	}
+	add(proof.NewBuilder(b, x, options), p, v)
+
+	last := fragments[len(fragments)-1]
+	_, missing, err := proof.Prune(context.Background(), last, proof.PruneOptions{})
+	if err != nil || len(missing) == 0 {
+		t.Fatalf("the last fragment alone lacks nothing: the test tests nothing (%v)", err)
+	}
+	replies := make(map[amazons.Key]bool) // to positions that the facts call lost
+	for k, claim := range facts {
+		if s, _ := k.State(b); claim == eval.Lost {
+			for _, m := range s.Moves(nil) {
+				replies[s.After(m).CanonicalKey(b)] = true
+			}
+		}
+	}
+	for _, k := range missing {
+		if facts[k] != eval.Won && !replies[k] {
+			t.Errorf("missing %v is not owed to a fact", k)
+		}
+	}
+	all, err := proof.Merge(fragments...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all.Roots) != len(fragments) {
+		t.Errorf("%d roots of %d fragments", len(all.Roots), len(fragments))
+	}
+	verify(t, all)
+	all.Roots = last.Roots
+	pruned, missing, err := proof.Prune(context.Background(), all, proof.PruneOptions{Workers: 3})
+	if err != nil || len(missing) > 0 {
+		t.Fatalf("missing %v, %v", missing, err)
+	}
+	t.Logf("%d fragments, %d entries together, %d needed", len(fragments), all.Set.Len(), pruned.Len())
+	if pruned.Len() >= all.Set.Len() {
+		t.Error("pruning took nothing away")
+	}
+	all.Set = pruned
+	verify(t, all)
+
+	// Without any one of the entries something is missing.
+	n := 0
+	for gone := range pruned.All() {
+		if n++; n%97 != 0 {
+			continue
+		}
+		less := new(proof.Set)
+		for e := range pruned.All() {
+			if e != gone {
+				less.Add(e)
+			}
+		}
+		_, missing, err := proof.Prune(context.Background(), proof.Certificate{Board: b, Roots: all.Roots, Set: less}, proof.PruneOptions{})
+		if err != nil || len(missing) != 1 || missing[0] != gone.Key {
+			t.Fatalf("without %v: missing %v, %v", gone, missing, err)
+		}
+	}
+}
+
+// TestBuilderErrors asks for what cannot be had.
+func TestBuilderErrors(t *testing.T) {
+	ctx := context.Background()
+	p := position(t, "4x4")
+	b, s := p.Board, p.State()
+	x := newExact(b, true)
+	v := x.wins(s).verdict
+
+	broken := errors.New("broken")
+	for _, c := range []struct {
+		name   string
+		search proof.Searcher
+		want   []error
+	}{
+		{"open", silent{}, []error{proof.ErrUnsolved}},
+		{"error", silent{broken}, []error{proof.ErrUnsolved, broken}},
+	} {
+		builder := proof.NewBuilder(b, c.search, proof.BuilderOptions{})
+		for _, claim := range []eval.Verdict{eval.Won, eval.Lost} {
+			err := builder.Prove(ctx, s, claim)
+			for _, want := range c.want {
+				if !errors.Is(err, want) {
+					t.Errorf("%s: %v, want %v", c.name, err, want)
+				}
+			}
+			t.Log(err)
+		}
+	}
+	builder := proof.NewBuilder(b, x, proof.BuilderOptions{})
+	if err := builder.Prove(ctx, s, eval.Open); !errors.Is(err, proof.ErrNotProved) {
+		t.Errorf("claim open: %v", err)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := builder.Prove(cancelled, s, v); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	err := builder.Prove(ctx, s, v.Other())
+	if !errors.Is(err, proof.ErrNotProved) {
+		t.Errorf("a false claim: %v", err)
+	}
+	t.Log(err)
+	// After all that the truth can still be proved, and what was found on the way is no harm.
+	if err := builder.Prove(ctx, s, v); err != nil {
+		t.Error(err)
+	}
+	verify(t, proof.Certificate{Board: b, Roots: []proof.Root{proof.RootOf(p, v)}, Set: builder.Take()})
+	if n := builder.Take().Len(); n != 0 {
+		t.Errorf("%d entries taken twice", n)
+	}
+
+	full := proof.NewBuilder(b, x, proof.BuilderOptions{MaxEntries: 10})
+	if err := full.Prove(ctx, s, v); !errors.Is(err, proof.ErrFull) {
+		t.Errorf("full: %v", err)
+	}
+	if n := full.Stats().Entries + full.Stats().Lost; n > 10 || n == 0 {
+		t.Errorf("%d positions where 10 are allowed", n)
+	}
+}

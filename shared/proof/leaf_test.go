@@ -1,0 +1,34 @@
+package proof_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/eval"
+)
+
+// TestLeafRulesAgree compares the two implementations of the leaf rules, ours and the checker's, on boards of all sizes,
+// with none to five queens a side.
+func TestLeafRulesAgree(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	var seen [3]int
+	for i := range 256_000 {
+		b := amazons.Board{Width: uint8(1 + i%8), Height: uint8(1 + i/8%8)}
+		n := b.Squares()
+		own, opp := min(n, r.IntN(6)), 0
+		opp = min(n-own, r.IntN(6))
+		s, _ := late(r, b, own, opp, min(n-own-opp, r.IntN(n+1))).Canonical(b)
+		k := s.Key(b)
+		got, want := eval.Plain(s, b), checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, false)
+		if got.String() != want.String() {
+			t.Fatalf("%v: eval says %v, the checker %v", amazons.PositionOf(b, s, amazons.White), got, want)
+		}
+		seen[got]++
+		if stuck := checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, true) == checker.Lost; stuck == s.CanMove() {
+			t.Fatalf("%v: the checker's rule 1 says %v", amazons.PositionOf(b, s, amazons.White), stuck)
+		}
+	}
+	t.Logf("open %d, won %d, lost %d", seen[0], seen[1], seen[2])
+}

@@ -1,0 +1,213 @@
+package proof_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// exact is a dumb searcher: negamax over everything below a position, all of it remembered.
+type exact struct {
+	board amazons.Board
+	leafs bool // stop at what Plain decides
+	memo  map[amazons.Key]known
+	nodes uint64
+}
+
+type known struct {
+	verdict eval.Verdict
+	work    uint64
+}
+
+func newExact(b amazons.Board, leafs bool) *exact {
+	return &exact{board: b, leafs: leafs, memo: make(map[amazons.Key]known)}
+}
+
+func (x *exact) wins(s amazons.State) known {
+	s, _ = s.Canonical(x.board)
+	if x.leafs {
+		if v := eval.Plain(s, x.board); v != eval.Open {
+			return known{v, 0}
+		}
+	}
+	k := s.Key(x.board)
+	if v, ok := x.memo[k]; ok {
+		return v
+	}
+	x.nodes++
+	r := known{eval.Lost, 1}
+	for _, m := range s.Moves(nil) {
+		c := x.wins(s.After(m))
+		r.work += c.work
+		if c.verdict == eval.Lost {
+			r.verdict = eval.Won
+			break
+		}
+	}
+	x.memo[k] = r
+	return r
+}
+
+func (x *exact) Nodes() uint64 { return x.nodes }
+
+func (x *exact) Probe(s amazons.State) (eval.Verdict, uint64) {
+	v := x.memo[s.CanonicalKey(x.board)]
+	return v.verdict, v.work
+}
+
+func (x *exact) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return eval.Open, err
+	}
+	return x.wins(s).verdict, nil
+}
+
+// forgetful loses a part of what it knew, whenever it is asked.
+type forgetful struct {
+	*exact
+	r    *rand.Rand
+	lost float64
+}
+
+func (f forgetful) Probe(s amazons.State) (eval.Verdict, uint64) {
+	if f.r.Float64() < f.lost {
+		return eval.Open, 0
+	}
+	return f.exact.Probe(s)
+}
+
+// lying says the opposite now and then: always about the same positions, as a collision of hashes would.
+type lying struct {
+	*exact
+	every uint64
+}
+
+func (l lying) Probe(s amazons.State) (eval.Verdict, uint64) {
+	v, work := l.exact.Probe(s)
+	if s.Hash(l.board)%l.every == 0 {
+		return []eval.Verdict{eval.Lost, eval.Lost, eval.Won}[v], work
+	}
+	return v, work
+}
+
+// silent finds nothing out.
+type silent struct{ err error }
+
+func (silent) Probe(amazons.State) (eval.Verdict, uint64) { return eval.Open, 0 }
+
+func (s silent) Solve(context.Context, amazons.State) (eval.Verdict, error) { return eval.Open, s.err }
+
+// late returns a position of a random game from the start of a board, or from random places for the queens, with the
+// given number of empty squares.
+func late(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.State {
+	var s amazons.State
+	for i, p := range r.Perm(b.Squares()) {
+		bit := b.UnpackSquare(uint8(p)).Bit()
+		switch {
+		case i < own:
+			s.Own |= bit
+		case i < own+opp:
+			s.Opp |= bit
+		case i < own+opp+empties:
+			s.Empty |= bit
+		}
+	}
+	return s
+}
+
+func position(t testing.TB, text string) amazons.Position {
+	t.Helper()
+	p, err := amazons.ParsePosition(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// dumbCheck says what is wrong with a certificate, with the rules of FORMAT.md written as plainly as can be.
+func dumbCheck(c proof.Certificate) error {
+	won := func(s amazons.State) bool {
+		s, _ = s.Canonical(c.Board)
+		if !c.RulesOnly && eval.Plain(s, c.Board) == eval.Won {
+			return true
+		}
+		return c.Set.Has(s.Key(c.Board))
+	}
+	lost := func(s amazons.State) error {
+		canonical, _ := s.Canonical(c.Board)
+		if !c.RulesOnly && eval.Plain(canonical, c.Board) == eval.Lost {
+			return nil
+		}
+		for _, m := range s.Moves(nil) {
+			if !won(s.After(m)) {
+				return fmt.Errorf("%v in %v", m, amazons.PositionOf(c.Board, s, amazons.White))
+			}
+		}
+		return nil
+	}
+	for e := range c.Set.All() {
+		s, err := e.Key.State(c.Board)
+		if err != nil || s.CanonicalKey(c.Board) != e.Key || !s.Legal(e.Move) {
+			return fmt.Errorf("%v: %v: bad entry", e, err)
+		}
+		if err := lost(s.After(e.Move)); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Roots {
+		if r.Claim == eval.Won && !won(r.State) {
+			return errors.New("a root is not won")
+		}
+		if r.Claim == eval.Lost {
+			if err := lost(r.State); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// verify writes and reads c, compares, and has it checked twice.
+func verify(t testing.TB, c proof.Certificate) []byte {
+	t.Helper()
+	data, err := proof.Encode(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := proof.Read(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, got, c)
+	if err := dumbCheck(got); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)), checker.Options{RulesOnly: c.RulesOnly}); err != nil {
+		t.Fatalf("the checker: %v", err)
+	}
+	return data
+}
+
+// same fails unless both certificates have the same content.
+func same(t testing.TB, got, want proof.Certificate) {
+	t.Helper()
+	if got.Board != want.Board || got.RulesOnly != want.RulesOnly || fmt.Sprint(got.Roots) != fmt.Sprint(want.Roots) {
+		t.Fatalf("got %v %v %v, want %v %v %v", got.Board, got.RulesOnly, got.Roots, want.Board, want.RulesOnly, want.Roots)
+	}
+	if got.Set.Len() != want.Set.Len() {
+		t.Fatalf("got %d entries, want %d", got.Set.Len(), want.Set.Len())
+	}
+	for e := range want.Set.All() {
+		if m, ok := got.Set.Move(e.Key); !ok || m != e.Move {
+			t.Fatalf("entry %v: got %v %v", e, m, ok)
+		}
+	}
+}

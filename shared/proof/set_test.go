@@ -1,0 +1,112 @@
+package proof_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// TestSet compares a set with a map.
+func TestSet(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	var set proof.Set
+	want := make(map[amazons.Key]amazons.Move)
+	layers := make(map[int]int)
+	for i := range 50000 {
+		k := amazons.Key{A: r.Uint64N(200), B: r.Uint64N(500)}
+		m := amazons.Move{From: amazons.Square(i & 63)}
+		_, known := want[k]
+		if added := set.Add(proof.Entry{Key: k, Move: m}); added == (known || k == amazons.Key{}) {
+			t.Fatalf("add %v: %v, known %v", k, added, known)
+		} else if added {
+			want[k] = m
+			s, _ := k.State(amazons.Board{Width: 8, Height: 8})
+			layers[s.Arrows(amazons.Board{Width: 8, Height: 8})]++
+		}
+	}
+	if set.Len() != len(want) {
+		t.Fatalf("%d entries, want %d", set.Len(), len(want))
+	}
+	for arrows, n := range layers {
+		sorted := set.Sorted(arrows)
+		if set.LayerLen(arrows) != n || len(sorted) != n {
+			t.Errorf("layer %d: %d and %d entries, want %d", arrows, set.LayerLen(arrows), len(sorted), n)
+		}
+		for i := 1; i < len(sorted); i++ {
+			if sorted[i-1].Key.Compare(sorted[i].Key) >= 0 {
+				t.Fatalf("layer %d is not sorted at %d", arrows, i)
+			}
+		}
+	}
+	for a := range uint64(300) {
+		k := amazons.Key{A: a, B: 499}
+		if _, known := want[k]; set.Has(k) != known {
+			t.Errorf("Has(%v) is %v", k, !known)
+		}
+	}
+	var other proof.Set
+	other.Add(proof.Entry{Key: amazons.Key{A: 1 << 40}})
+	if n := other.Merge(&set); n != len(want) || other.Len() != n+1 {
+		t.Errorf("merged %d of %d", n, len(want))
+	}
+	if n := other.Merge(&set) + set.Merge(&set) + set.Merge(nil); n != 0 {
+		t.Errorf("%d entries were new the second time", n)
+	}
+	for e := range other.All() {
+		if m, ok := want[e.Key]; ok && m != e.Move {
+			t.Fatalf("%v has another move", e)
+		}
+		delete(want, e.Key)
+	}
+	if len(want) != 0 {
+		t.Errorf("%d entries were not listed", len(want))
+	}
+	var none *proof.Set
+	if none.Len() != 0 || none.Has(amazons.Key{A: 1}) || none.Sorted(0) != nil {
+		t.Error("the nil set is not empty")
+	}
+	for range none.All() {
+		t.Error("the nil set is not empty")
+	}
+}
+
+// TestSetTransfer moves entries from one set to another in the order of the first one's slots: this must not be slow.
+func TestSetTransfer(t *testing.T) {
+	var a, b proof.Set
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 200000 {
+		a.Add(proof.Entry{Key: amazons.Key{A: r.Uint64() &^ 0xffffffff, B: r.Uint64() & 0xffffffff}})
+	}
+	for e := range a.All() {
+		b.Add(e)
+	}
+	if a.Len() != b.Len() {
+		t.Errorf("%d of %d entries", b.Len(), a.Len())
+	}
+}
+
+func TestMergeErrors(t *testing.T) {
+	a := proof.Certificate{Board: amazons.Board{Width: 4, Height: 4}, RulesOnly: true}
+	b := proof.Certificate{Board: amazons.Board{Width: 4, Height: 5}}
+	if _, err := proof.Merge(a, b); !errors.Is(err, proof.ErrMismatch) {
+		t.Errorf("two boards: %v", err)
+	}
+	if _, err := proof.Merge(); !errors.Is(err, proof.ErrMismatch) {
+		t.Errorf("nothing: %v", err)
+	}
+	p := position(t, "4x4")
+	a.Roots = []proof.Root{proof.RootOf(p, eval.Won)}
+	b = proof.Certificate{Board: p.Board, Roots: []proof.Root{proof.RootOf(p, eval.Lost)}}
+	if _, err := proof.Merge(a, b); !errors.Is(err, proof.ErrMismatch) {
+		t.Errorf("opposite claims: %v", err)
+	}
+	b.Roots = append([]proof.Root{}, a.Roots...)
+	c, err := proof.Merge(a, a, b)
+	if err != nil || len(c.Roots) != 1 || c.RulesOnly {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
