@@ -34,7 +34,7 @@ type Options struct {
 	Table *Table // shared by all searches; required
 
 	// OnSolved, if given, is called for every position that gets solved with at
-	// least MinSolvedNodes nodes of work behind it, from any search thread, before its parent goes on.
+	// least MinSolvedNodes nodes of work behind it, from any search thread, before its parent goes on. It must not call back into a Searcher.
 	OnSolved       func(s amazons.State, v eval.Verdict, nodes uint64)
 	MinSolvedNodes uint64
 
@@ -47,7 +47,8 @@ type Options struct {
 type Searcher struct {
 	o        Options
 	parallel bool
-	stop     atomic.Bool
+	stop     atomic.Bool // the search shall end
+	crowded  atomic.Bool // the stretch shall end so that the table can grow
 	threads  []*thread
 	limit    uint64
 	nodes    atomic.Uint64 // of the search that runs or ran last
@@ -130,13 +131,24 @@ func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Re
 	for _, t := range s.threads {
 		t.reset(s.limit)
 	}
-	var n numbers
-	if s.parallel {
-		n = s.searchParallel(st)
-	} else {
-		n = s.threads[0].run(st)
+	for {
+		n := s.stretch(st)
+		if n.solved() || ctx.Err() != nil || s.nodes.Load() >= s.limit {
+			return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
+		}
+		s.o.Table.grow()
 	}
-	return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
+}
+
+// stretch searches until st is solved, the search is stopped or the table is crowded.
+func (s *Searcher) stretch(st amazons.State) numbers {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
+	s.crowded.Store(false)
+	if s.parallel {
+		return s.searchParallel(st)
+	}
+	return s.threads[0].run(st)
 }
 
 // run searches st on one thread until it is solved or stopped.
@@ -163,6 +175,8 @@ type Child struct {
 
 // Children returns every legal move of st with what the table and the static evaluation know of the position after it.
 func (s *Searcher) Children(st amazons.State) []Child {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
 	var out []Child
 	t := &thread{s: s, b: s.o.Board, table: s.o.Table}
 	for _, m := range st.Moves(nil) {
@@ -178,6 +192,8 @@ func (s *Searcher) Children(st amazons.State) []Child {
 // Probe tells what is known of st without searching: the verdict of the static rules (with no work) or of
 // the table, and the nodes behind it.
 func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
 	if data := s.o.Table.get(st.Hash(s.o.Board)); data != 0 {
 		phi, delta, work := unpack(data)
 		if v := (numbers{phi, delta}).verdict(); v != eval.Open {
@@ -199,6 +215,8 @@ func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, e
 
 // Insert tells the table a verdict from outside, with the nodes behind it. An Open verdict is ignored.
 func (s *Searcher) Insert(st amazons.State, v eval.Verdict, nodes uint64) {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
 	if n := numbersOf(v); n.solved() {
 		s.o.Table.put(st.Hash(s.o.Board), pack(n.phi, n.delta, max(nodes, 1)))
 	}

@@ -33,7 +33,7 @@ func (s *Searcher) searchParallel(st amazons.State) numbers {
 		wg.Go(func() {
 			results[i] = t.run(st)
 			if results[i].solved() {
-				s.stop.Store(true)
+				s.crowded.Store(true) // the others come back
 			}
 		})
 	}

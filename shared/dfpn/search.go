@@ -52,6 +52,9 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 	t.nodes++
 	if t.nodes%publishPeriod == 0 {
 		t.publish()
+		if t.table.crowded() {
+			t.s.crowded.Store(true)
+		}
 	}
 	if t.s.parallel {
 		t.enter(hash)
@@ -220,9 +223,9 @@ func (t *thread) choose(children []child) selection {
 
 func (t *thread) stopped() bool {
 	if t.s.parallel {
-		return t.s.stop.Load() || t.cut < len(t.path)
+		return t.s.stop.Load() || t.s.crowded.Load() || t.cut < len(t.path)
 	}
-	return t.nodes >= t.limit || t.s.stop.Load()
+	return t.nodes >= t.limit || t.s.stop.Load() || t.s.crowded.Load()
 }
 
 // sumWeight is the weight of all children but the largest in a sum of proof numbers, in units of 1/256. A plain

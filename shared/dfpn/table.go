@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -19,10 +20,18 @@ var ErrTableSize = errors.New("not a table size")
 // writers matches no hash (Hyatt's scheme). The table forgets: a full line drops the
 // entry with the least work. It is never part of a proof; what it claims is
 // checked when a certificate is extracted.
+//
+// A table starts with few lines in use, so that a small search stays in the cache and touches
+// little memory, and doubles them between two stretches of a search until all are in use.
 type Table struct {
 	memory []byte
-	lines  unsafe.Pointer // of [4]slot
-	n      uint64         // number of lines
+	base   unsafe.Pointer // of [4]slot
+	lines  uint64         // lines in use
+	most   uint64         // lines there are: lines times a power of two
+	used   atomic.Int64   // slots in use
+
+	// Held for reading by whoever uses the table and for writing while it grows.
+	mu sync.RWMutex
 }
 
 type slot struct{ check, data uint64 }
@@ -45,47 +54,88 @@ func NewTable(size int64) (*Table, error) {
 	if total := machineMemory(); total > 0 && size > total {
 		return nil, fmt.Errorf("%w: %d bytes: this machine has %d bytes of memory; ask for less", ErrTableSize, size, total)
 	}
-	n := uint64(size) / lineBytes
-	memory, err := reserve(int(n * lineBytes))
+	lines, doublings := uint64(size)/lineBytes, 0
+	for lines >= 2*firstLines {
+		lines, doublings = lines/2, doublings+1
+	}
+	most := lines << doublings
+	memory, err := reserve(int(most * lineBytes))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %d bytes: reserve memory: %v", ErrTableSize, size, err)
 	}
-	return &Table{memory: memory, lines: unsafe.Pointer(unsafe.SliceData(memory)), n: n}, nil
+	return &Table{memory: memory, base: unsafe.Pointer(unsafe.SliceData(memory)), lines: lines, most: most}, nil
 }
+
+// firstLines is about the number of lines a table starts with: 2 MiB, the size of many second-level caches.
+const firstLines = 1 << 15
 
 // Close gives the memory back. Nobody may use the table any more.
 func (t *Table) Close() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	memory := t.memory
-	t.memory, t.lines, t.n = nil, nil, 0
+	t.memory, t.base, t.lines, t.most = nil, nil, 0, 0
 	return release(memory)
 }
 
-// Clear forgets everything. Nobody may be searching.
-func (t *Table) Clear() { clear(t.memory) }
+// Clear forgets everything. It waits until nobody is searching.
+func (t *Table) Clear() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	clear(t.memory[:t.lines*lineBytes])
+	for t.lines >= 2*firstLines {
+		t.lines /= 2
+	}
+	t.used.Store(0)
+}
 
 // Bytes returns the size of the table in bytes.
 func (t *Table) Bytes() int64 { return int64(len(t.memory)) }
 
-// Fill returns the share of entries in use, 0 to 1, estimated from the first 4,096 lines.
+// Fill returns the share of entries in use, 0 to 1.
 func (t *Table) Fill() float64 {
-	lines := min(t.n, 4096)
-	used := 0
-	for i := range lines {
-		for j := range uintptr(lineSlots) {
-			if atomic.LoadUint64(&t.slot(i, j).data) != 0 {
-				used++
+	return float64(t.used.Load()) / float64(t.Bytes()/slotBytes)
+}
+
+// crowded reports whether the lines in use are half full and there are more.
+func (t *Table) crowded() bool {
+	return t.lines < t.most && uint64(t.used.Load()) >= t.lines*lineSlots/2
+}
+
+// grow doubles the lines in use. The line of a hash is the integer part of hash/2^64 times the number
+// of lines, so the entries of line i go to lines 2i and 2i+1; from the last line down, those are free by then.
+func (t *Table) grow() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.crowded() {
+		return
+	}
+	old := t.lines
+	t.lines *= 2
+	for i := old; i > 0; i-- {
+		var line [lineSlots]slot
+		for j := range line {
+			s := t.slot(i-1, uintptr(j))
+			line[j], *s = *s, slot{}
+		}
+		var next [2]uintptr
+		for _, s := range line {
+			if s.data == 0 {
+				continue
 			}
+			to := t.lineOf(s.check ^ s.data)
+			*t.slot(to, next[to&1]) = s
+			next[to&1]++
 		}
 	}
-	return float64(used) / float64(lines*lineSlots)
 }
 
 func (t *Table) slot(line uint64, j uintptr) *slot {
-	return (*slot)(unsafe.Add(t.lines, uintptr(line)*lineBytes+j*slotBytes))
+	return (*slot)(unsafe.Add(t.base, uintptr(line)*lineBytes+j*slotBytes))
 }
 
 func (t *Table) lineOf(hash uint64) uint64 {
-	line, _ := bits.Mul64(hash, t.n)
+	line, _ := bits.Mul64(hash, t.lines)
 	return line
 }
 
@@ -152,6 +202,9 @@ func (t *Table) put(hash, data uint64) {
 		if old>>48 < least {
 			least, victim = old>>48, s
 		}
+	}
+	if least == 0 && atomic.LoadUint64(&victim.data) == 0 {
+		t.used.Add(1)
 	}
 	atomic.StoreUint64(&victim.check, hash^data)
 	atomic.StoreUint64(&victim.data, data)
