@@ -1,0 +1,532 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/worker/engine"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Run works for the master at the other end of conn until the campaign is
+// finished (nil), Config.Drain is closed and everything is handed back (nil, or an error that
+// wraps ErrUndelivered), ctx ends (its error, at once, nothing is handed back), or something stands in
+// the way: errors wrap ErrConfig, ErrUnreachable, ErrRefused, ErrProtocol or are the engine's. All goroutines
+// have ended when it returns; conn stays open.
+func Run(ctx context.Context, conn grpc.ClientConnInterface, c Config) error {
+	c, err := c.withDefaults()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a := &agent{
+		Config:  c,
+		client:  farmv1.NewFarmClient(conn),
+		handed:  make(chan *parcel),
+		ended:   make(chan error, 1),
+		drained: c.Drain,
+	}
+	err = a.run(ctx)
+	cancel()
+	if a.lease != nil {
+		<-a.ended
+	}
+	if a.solver != nil {
+		err = errors.Join(err, a.solver.Close())
+	}
+	return err
+}
+
+// agent is the state of Run, owned by its goroutine.
+type agent struct {
+	Config
+	client farmv1.FarmClient
+
+	board  amazons.Board
+	root   amazons.Key // of the campaign, canonical
+	rules  bool        // rules only
+	limits *farmv1.JoinResponse
+	solver solver
+
+	lease   *lease       // being searched; nil: none
+	handed  chan *parcel // from the lease's goroutine
+	ended   chan error   // the lease's goroutine has returned
+	waiting []*parcel    // not acknowledged, oldest first
+	serial  uint64       // of the last parcel
+
+	drained  <-chan struct{} // nil once the drain is under way
+	draining bool
+	deadline time.Time // of the drain
+}
+
+// errLost says that the stream to the master broke; it is opened anew.
+var errLost = errors.New("connection to the master lost")
+
+func (a *agent) run(ctx context.Context) error {
+	away := time.Now() // since when there is no master
+	limit := a.JoinTimeout
+	pause := a.BackoffMin
+	for {
+		session, err := a.join(ctx)
+		if err == nil {
+			a.Stats.Joins.Add(1)
+			began := time.Now()
+			err = a.serve(ctx, session)
+			if err == nil || !errors.Is(err, errLost) {
+				return err
+			}
+			away, limit = time.Now(), a.AwayTimeout
+			if away.Sub(began) > 10*a.BackoffMax {
+				pause = a.BackoffMin
+			}
+		}
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, errEngine):
+			return err
+		case time.Since(away) >= limit:
+			return fmt.Errorf("%w after trying for %v: %v", ErrUnreachable, limit, reason(err))
+		}
+		a.Log.Warn("no connection to the master, trying again", "error", reason(err), "pause", pause)
+		wait := min(pause/2+rand.N(pause/2+1), max(0, limit-time.Since(away)))
+		pause = min(2*pause, a.BackoffMax)
+		if err := a.wait(ctx, wait); err != nil || a.draining && a.idle() {
+			return err
+		}
+	}
+}
+
+var errEngine = errors.New("engine")
+
+// reason returns what a person needs of an error that may come from gRPC.
+func reason(err error) string {
+	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
+		return s.Message()
+	}
+	return err.Error()
+}
+
+// wait lets a pause pass. The search goes on meanwhile, and a drain begins if it is asked for.
+func (a *agent) wait(ctx context.Context, pause time.Duration) error {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		if a.draining && (a.idle() || !time.Now().Before(a.deadline)) {
+			return a.drainError()
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return nil
+		case <-a.drained:
+			a.drain()
+		case p := <-a.room():
+			a.take(p)
+		case err := <-a.ended:
+			if err := a.leaseEnded(err); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (a *agent) idle() bool { return a.lease == nil && len(a.waiting) == 0 }
+
+func (a *agent) drain() {
+	a.Log.Info("draining: handing back what is being searched")
+	a.drained, a.draining, a.deadline = nil, true, time.Now().Add(a.DrainTimeout)
+	if a.lease != nil {
+		a.lease.cancel()
+	}
+}
+
+func (a *agent) drainError() error {
+	if a.idle() {
+		return nil
+	}
+	return fmt.Errorf("%w within %v of the drain", ErrUndelivered, a.DrainTimeout)
+}
+
+// room returns the channel of parcels while there is room for one.
+func (a *agent) room() <-chan *parcel {
+	if len(a.waiting) < a.MaxWaiting {
+		return a.handed
+	}
+	return nil
+}
+
+func (a *agent) take(p *parcel) {
+	a.serial++
+	p.serial = a.serial
+	switch k := p.message.Kind.(type) {
+	case *farmv1.WorkRequest_Facts:
+		k.Facts.Serial = p.serial
+	case *farmv1.WorkRequest_Result:
+		k.Result.Serial = p.serial
+	}
+	a.waiting = append(a.waiting, p)
+}
+
+func (a *agent) leaseEnded(err error) error {
+	a.lease = nil
+	a.Stats.Lease.Store(0)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errEngine, err)
+	}
+	return nil
+}
+
+// join introduces the worker and readies the engine for the campaign.
+func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
+	call, cancel := context.WithTimeout(ctx, a.CallTimeout)
+	defer cancel()
+	r, err := a.client.Join(call, &farmv1.JoinRequest{
+		Worker: a.Name, ProtocolVersion: ProtocolVersion, RulesVersion: RulesVersion, Build: Build(),
+		Cores: uint32(a.Cores), TableBytes: uint64(a.TableBytes),
+	})
+	switch status.Code(err) {
+	case codes.OK:
+	case codes.FailedPrecondition, codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
+		return nil, fmt.Errorf("%w: %s", ErrRefused, reason(err))
+	default:
+		return nil, err
+	}
+	root, err := amazons.ParsePosition(r.GetCampaign().GetRoot())
+	if err != nil {
+		return nil, fmt.Errorf("%w: root of the campaign: %v", ErrProtocol, err)
+	}
+	if r.GetSession() == "" || !(r.GetHeartbeatSeconds() >= 0.01 && r.GetHeartbeatSeconds() <= 3600) {
+		return nil, fmt.Errorf("%w: joined without a session or with a heartbeat of %v s", ErrProtocol, r.GetHeartbeatSeconds())
+	}
+	key := root.State().CanonicalKey(root.Board)
+	same := a.solver != nil && a.board == root.Board && a.rules == r.GetCampaign().GetRulesOnly() && a.root == key
+	a.limits = r
+	switch {
+	case same:
+		// Perhaps another store behind the same campaign: it must not lack what was delivered to the one before.
+		// What is waiting was promised evidence that it may not find, too; facts without evidence are refused, not believed.
+		if a.lease == nil {
+			a.solver.Forget()
+		}
+	case a.solver != nil:
+		return nil, fmt.Errorf("%w: another campaign: %s instead of %v", ErrRefused, root, a.board)
+	default:
+		a.board, a.root, a.rules = root.Board, key, r.GetCampaign().GetRulesOnly()
+		a.solver, err = a.newSolver(engine.Config{
+			Board: a.board, TableBytes: a.TableBytes, Cores: a.Cores, RulesOnly: a.rules,
+			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: min(engine.DefaultMaxFacts, max(1, int(r.GetMaxFactsPerMessage())-1)), MaxEntries: a.MaxEntries,
+			Log: a.Log,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", errEngine, err)
+		}
+	}
+	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session", r.GetSession())
+	return r, nil
+}
+
+// stream is one connection's worth of talk: three goroutines that wait for the
+// network, so that the owner of the agent never does.
+type stream struct {
+	in       chan *farmv1.WorkResponse // from the reader
+	out      chan *farmv1.WorkRequest  // to the writer; closed: no more
+	upload   chan *parcel              // to the uploader
+	uploaded chan upload               // from it
+	broken   chan error                // of the reader or the writer; holds two
+	outgoing []*farmv1.WorkRequest     // waiting for the writer: at most a Hello, a Ready, one progress, and the parcels
+	busy     bool                      // a parcel is with the uploader
+	asked    bool                      // a Ready is open
+	leaving  bool                      // Goodbye was said
+}
+
+type upload struct {
+	*parcel
+	err error
+}
+
+// serve opens a work stream and works until the campaign ends or the drain is
+// done (nil), the stream breaks (an error that wraps errLost), or for the other reasons of Run.
+func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
+	sctx, cancel := context.WithCancel(ctx)
+	work, err := a.client.Work(sctx)
+	if err != nil {
+		cancel()
+		return fmt.Errorf("%w: %s", errLost, reason(err))
+	}
+	s := &stream{
+		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest),
+		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2),
+	}
+	done := make(chan struct{}, 3)
+	go func() { defer func() { done <- struct{}{} }(); s.read(sctx, work) }()
+	go func() { defer func() { done <- struct{}{} }(); s.write(sctx, work) }()
+	go func() { defer func() { done <- struct{}{} }(); a.uploader(sctx, s, session) }()
+	defer func() {
+		cancel()
+		for range 3 {
+			<-done
+		}
+		a.Stats.Connected.Store(false)
+	}()
+	a.Stats.Connected.Store(true)
+	for _, p := range a.waiting {
+		p.sentAt = time.Time{}
+	}
+	s.outgoing = append(s.outgoing, &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: session.GetSession()}}})
+	beat := time.NewTicker(time.Duration(session.GetHeartbeatSeconds() * float64(time.Second)))
+	defer beat.Stop()
+	return a.loop(ctx, s, beat.C)
+}
+
+func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) error {
+	var goodbye <-chan time.Time // the master had time enough to end the stream
+	for {
+		if a.draining && a.lease == nil && len(a.waiting) == 0 && !s.leaving {
+			s.leaving = true
+			s.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "drained"}}})
+			timer := time.NewTimer(min(a.CallTimeout, max(time.Second, time.Until(a.deadline))))
+			defer timer.Stop()
+			goodbye = timer.C
+		}
+		if a.draining && !s.leaving && !time.Now().Before(a.deadline) {
+			return a.drainError()
+		}
+		if !s.asked && !a.draining && a.lease == nil && len(a.waiting) < a.MaxWaiting && s.allSent(a) {
+			s.asked = true
+			s.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
+		}
+		var out chan *farmv1.WorkRequest
+		var next *farmv1.WorkRequest
+		if len(s.outgoing) > 0 {
+			out, next = s.out, s.outgoing[0]
+		} else if s.leaving && s.out != nil {
+			close(s.out)
+			s.out = nil
+		}
+		var up chan *parcel
+		candidate := s.nextUpload(a)
+		if candidate != nil {
+			up = s.upload
+		}
+
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.drained:
+			a.drain()
+		case err := <-s.broken:
+			if s.leaving {
+				return nil
+			}
+			return fmt.Errorf("%w: %s", errLost, reason(err))
+		case <-goodbye:
+			return nil
+		case out <- next:
+			s.outgoing = s.outgoing[1:]
+		case up <- candidate:
+			s.busy = true
+		case u := <-s.uploaded:
+			s.busy = false
+			if err := a.uploadEnded(u); err != nil {
+				return err
+			}
+		case p := <-a.room():
+			a.take(p)
+		case err := <-a.ended:
+			if err := a.leaseEnded(err); err != nil {
+				return err
+			}
+		case m := <-s.in:
+			if finished, err := a.receive(ctx, s, m); finished || err != nil {
+				return err
+			}
+		case now := <-beat:
+			if err := a.heartbeat(s, now); err != nil {
+				return err
+			}
+		}
+		s.pump(a)
+	}
+}
+
+func (s *stream) send(m *farmv1.WorkRequest) { s.outgoing = append(s.outgoing, m) }
+
+// nextUpload returns the oldest parcel that has to be uploaded, while the uploader is free.
+func (s *stream) nextUpload(a *agent) *parcel {
+	if s.busy {
+		return nil
+	}
+	for _, p := range a.waiting {
+		if len(p.fragment.Data) > 0 && !p.uploaded {
+			return p
+		}
+	}
+	return nil
+}
+
+// pump sends the messages of parcels whose fragments are with the master, in order.
+func (s *stream) pump(a *agent) {
+	for _, p := range a.waiting {
+		if len(p.fragment.Data) > 0 && !p.uploaded {
+			return
+		}
+		if p.sentAt.IsZero() {
+			p.sentAt = time.Now()
+			s.send(p.message)
+		}
+	}
+}
+
+func (s *stream) allSent(a *agent) bool {
+	for _, p := range a.waiting {
+		if p.sentAt.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// receive handles a message of the master; finished says that the campaign is over.
+func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) (finished bool, err error) {
+	switch k := m.GetKind().(type) {
+	case *farmv1.WorkResponse_Lease:
+		if a.lease != nil {
+			return false, fmt.Errorf("%w: a lease that was not asked for", ErrProtocol)
+		}
+		l, err := newLease(a.board, k.Lease)
+		if err != nil {
+			return false, err
+		}
+		s.asked = false
+		a.begin(ctx, l)
+	case *farmv1.WorkResponse_Cancel:
+		if a.lease != nil && a.lease.id == k.Cancel.GetLease() {
+			a.Log.Debug("lease cancelled", "lease", a.lease.id, "reason", k.Cancel.GetReason())
+			a.lease.cancel()
+		}
+	case *farmv1.WorkResponse_Ack:
+		a.acknowledged(k.Ack)
+	case *farmv1.WorkResponse_NoWork:
+		a.Log.Info("waiting for work", "reason", k.NoWork.GetReason())
+	case *farmv1.WorkResponse_Finished:
+		a.Log.Info("campaign finished", "reason", k.Finished.GetReason())
+		return true, nil
+	}
+	return false, nil
+}
+
+// begin starts to search a lease.
+func (a *agent) begin(ctx context.Context, l *lease) {
+	search, cancel := context.WithCancel(ctx)
+	l.cancel = cancel
+	a.lease = l
+	a.Stats.Leases.Add(1)
+	a.Stats.Lease.Store(l.id)
+	a.Log.Debug("lease begun", "lease", l.id, "epoch", l.epoch, "budget", l.job.Budget, "facts", len(l.job.Facts))
+	if a.draining {
+		cancel()
+	}
+	go func() {
+		defer cancel()
+		err := l.run(ctx, search, a.Config, a.solver, a.root, func(p *parcel) bool {
+			select {
+			case a.handed <- p:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+		a.ended <- err
+	}()
+}
+
+func (a *agent) acknowledged(ack *farmv1.Ack) {
+	for i, p := range a.waiting {
+		if p.serial != ack.GetSerial() {
+			continue
+		}
+		a.waiting = append(a.waiting[:i:i], a.waiting[i+1:]...)
+		switch {
+		case ack.GetRefused() != "":
+			a.Stats.Refused.Add(1)
+			a.Log.Warn("refused by the master", slog.Uint64("serial", p.serial), slog.String("reason", ack.GetRefused()))
+		case p.lease != nil:
+			a.Stats.Results.Add(1)
+		}
+		return
+	}
+}
+
+// heartbeat reports on the lease, and breaks off a stream on which acknowledgements are overdue.
+func (a *agent) heartbeat(s *stream, now time.Time) error {
+	for _, p := range a.waiting {
+		if !p.sentAt.IsZero() && now.Sub(p.sentAt) > a.AckTimeout {
+			return fmt.Errorf("%w: no acknowledgement within %v", errLost, a.AckTimeout)
+		}
+	}
+	open := a.lease
+	for _, p := range a.waiting {
+		if p.lease != nil && p.sentAt.IsZero() {
+			open = p.lease // searched, but its result is still on the way
+		}
+	}
+	if open == nil {
+		return nil
+	}
+	m := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
+		Lease: open.id, Epoch: open.epoch, Nodes: open.nodes.Load(),
+		Evaluations: open.evaluations.Load() + open.activity.Load(), TableFill: a.Stats.TableFill(),
+	}}}
+	for i, old := range s.outgoing {
+		if old.GetProgress() != nil {
+			s.outgoing[i] = m
+			return nil
+		}
+	}
+	s.send(m)
+	return nil
+}
+
+func (s *stream) read(ctx context.Context, work farmv1.Farm_WorkClient) {
+	for {
+		m, err := work.Recv()
+		if err != nil {
+			s.broken <- err
+			return
+		}
+		select {
+		case s.in <- m:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *stream) write(ctx context.Context, work farmv1.Farm_WorkClient) {
+	out := s.out
+	for {
+		select {
+		case m, ok := <-out:
+			if !ok {
+				work.CloseSend()
+				return
+			}
+			if err := work.Send(m); err != nil {
+				return // the reader gets the reason
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,663 @@
+package agent
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/worker/engine"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const heartbeat = time.Second
+
+// fakeMaster plays a master: what a worker calls shows up on channels, and the test plays the answers.
+type fakeMaster struct {
+	farmv1.UnimplementedFarmServer
+	join    func(*farmv1.JoinRequest) error // nil: welcome
+	upload  func(attempt int) error         // nil: taken
+	streams chan *fakeStream
+
+	mu       sync.Mutex
+	joins    int
+	attempts int
+	uploads  map[[32]byte]int // size of what was uploaded
+	order    []string         // uploads and messages as they came in
+}
+
+func (m *fakeMaster) Join(_ context.Context, r *farmv1.JoinRequest) (*farmv1.JoinResponse, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.joins++
+	if m.join != nil {
+		if err := m.join(r); err != nil {
+			return nil, err
+		}
+	}
+	return &farmv1.JoinResponse{
+		Session:          fmt.Sprint("session ", m.joins),
+		Campaign:         &farmv1.Campaign{Board: "4x4", Root: start().String()},
+		HeartbeatSeconds: heartbeat.Seconds(), MaxCertificateBytes: 8 << 20, MaxFactsPerMessage: 100, MinFactNodes: 10,
+	}, nil
+}
+
+func (m *fakeMaster) UploadCertificate(s farmv1.Farm_UploadCertificateServer) error {
+	var first *farmv1.UploadCertificateRequest
+	var data []byte
+	for {
+		r, err := s.Recv()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = r
+			m.mu.Lock()
+			m.attempts++
+			attempt := m.attempts
+			m.mu.Unlock()
+			if m.upload != nil {
+				if err := m.upload(attempt); err != nil {
+					return err
+				}
+			}
+		}
+		if len(r.Data) > 1<<20 {
+			return status.Error(codes.InvalidArgument, "chunk too large")
+		}
+		data = append(data, r.Data...)
+	}
+	sum := sha256.Sum256(data)
+	if first == nil || string(sum[:]) != string(first.Sha256) || uint64(len(data)) != first.Size || first.Session == "" {
+		return status.Error(codes.DataLoss, "hash or size is wrong")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uploads[sum] = len(data)
+	m.order = append(m.order, "upload")
+	return s.SendAndClose(&farmv1.UploadCertificateResponse{})
+}
+
+// fakeStream is the master's end of a work stream.
+type fakeStream struct {
+	t     *testing.T
+	s     farmv1.Farm_WorkServer
+	in    chan *farmv1.WorkRequest
+	ended chan error // closing or filling it ends the stream
+}
+
+func (m *fakeMaster) Work(s farmv1.Farm_WorkServer) error {
+	f := &fakeStream{s: s, in: make(chan *farmv1.WorkRequest, 1024), ended: make(chan error, 1)}
+	go func() {
+		defer close(f.in)
+		for {
+			r, err := s.Recv()
+			if err != nil {
+				return
+			}
+			m.mu.Lock()
+			m.order = append(m.order, fmt.Sprintf("%T", r.Kind))
+			m.mu.Unlock()
+			f.in <- r
+		}
+	}()
+	m.streams <- f
+	select {
+	case err := <-f.ended:
+		return err
+	case <-s.Context().Done():
+		return s.Context().Err()
+	}
+}
+
+// farm is a fake master with an agent at work.
+type farm struct {
+	t      *testing.T
+	master *fakeMaster
+	solver *fakeSolver
+	stats  *Stats
+	drain  chan struct{}
+	abort  context.CancelFunc
+	done   chan error
+}
+
+// fakeSolver is an engine whose searches are played by the test.
+type fakeSolver struct {
+	search   func(ctx context.Context, job engine.Job) engine.Result
+	fragment func(ctx context.Context, facts []engine.Fact) engine.Fragment // nil: all facts in one small file
+	forgets  atomic.Int32
+	closed   atomic.Bool
+	jobs     []engine.Job
+}
+
+func (s *fakeSolver) Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error) {
+	s.jobs = append(s.jobs, job)
+	progress(engine.Progress{Nodes: 7, Evaluations: 70, TableFill: 0.5})
+	return s.search(ctx, job), nil
+}
+
+func (s *fakeSolver) Fragment(ctx context.Context, facts []engine.Fact, _ func()) (engine.Fragment, error) {
+	if s.fragment != nil {
+		return s.fragment(ctx, facts), nil
+	}
+	return fragmentOf([]byte(fmt.Sprint(facts)), facts), nil
+}
+
+func fragmentOf(data []byte, facts []engine.Fact) engine.Fragment {
+	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
+}
+
+func (s *fakeSolver) Forget()      { s.forgets.Add(1) }
+func (s *fakeSolver) Close() error { s.closed.Store(true); return nil }
+
+func start() amazons.Position {
+	b, _ := amazons.NewBoard(4, 4)
+	p, _ := amazons.Start(b)
+	return p
+}
+
+func rootKey() amazons.Key { return start().State().CanonicalKey(start().Board) }
+
+// childKey is another position of the board.
+func childKey() amazons.Key {
+	s := start().State()
+	return s.After(s.Moves(nil)[0]).CanonicalKey(start().Board)
+}
+
+// work runs play in virtual time beside an agent, then looks after a clean end with the given error (nil: none).
+func work(t *testing.T, c Config, search func(context.Context, engine.Job) engine.Result, want error, play func(*farm)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		f := &farm{
+			t: t, master: &fakeMaster{streams: make(chan *fakeStream, 10), uploads: make(map[[32]byte]int)},
+			solver: &fakeSolver{search: search}, stats: new(Stats), drain: make(chan struct{}), done: make(chan error, 1),
+		}
+		listener := bufconn.Listen(1 << 20)
+		server := grpc.NewServer()
+		farmv1.RegisterFarmServer(server, f.master)
+		served := make(chan struct{})
+		go func() { defer close(served); server.Serve(listener) }()
+		conn, err := grpc.NewClient("passthrough:master", append(DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return listener.Dial() }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Name, c.Drain, c.Stats = "w", f.drain, f.stats
+		c.newSolver = func(engine.Config) (solver, error) { return f.solver, nil }
+		ctx, abort := context.WithCancel(t.Context())
+		f.abort = abort
+		go func() { f.done <- Run(ctx, conn, c) }()
+		play(f)
+		select {
+		case err := <-f.done:
+			if !errors.Is(err, want) || want == nil && err != nil {
+				t.Errorf("Run returned %v; want %v", err, want)
+			}
+		case <-time.After(time.Hour):
+			t.Error("the agent did not end")
+			abort()
+			<-f.done
+		}
+		abort()
+		if f.master.joins > 0 && !f.solver.closed.Load() && f.stats.Joins.Load() > 0 {
+			t.Error("the engine was not closed")
+		}
+		conn.Close()
+		server.Stop()
+		<-served
+	})
+}
+
+// stream waits for the next work stream and its Hello.
+func (f *farm) stream() *fakeStream {
+	f.t.Helper()
+	select {
+	case s := <-f.master.streams:
+		s.t = f.t
+		if hello := s.next().GetHello(); hello == nil || !strings.HasPrefix(hello.Session, "session ") {
+			f.t.Fatal("the stream does not begin with a Hello")
+		}
+		return s
+	case <-time.After(time.Hour):
+		f.t.Fatal("no stream was opened")
+		return nil
+	}
+}
+
+// next returns the next message that is not progress.
+func (s *fakeStream) next() *farmv1.WorkRequest {
+	s.t.Helper()
+	for {
+		select {
+		case m, ok := <-s.in:
+			if !ok {
+				s.t.Fatal("the stream ended")
+			}
+			if m.GetProgress() == nil {
+				return m
+			}
+		case <-time.After(time.Hour):
+			s.t.Fatal("no message came")
+		}
+	}
+}
+
+func (s *fakeStream) ready() {
+	s.t.Helper()
+	if m := s.next(); m.GetReady() == nil {
+		s.t.Fatalf("got %v; want Ready", m)
+	}
+}
+
+func (s *fakeStream) result() *farmv1.Result {
+	s.t.Helper()
+	m := s.next()
+	if m.GetResult() == nil {
+		s.t.Fatalf("got %v; want a Result", m)
+	}
+	return m.GetResult()
+}
+
+func (s *fakeStream) send(m *farmv1.WorkResponse) {
+	s.t.Helper()
+	if err := s.s.Send(m); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *fakeStream) lease(id, epoch, budget uint64, facts ...*farmv1.Fact) {
+	s.t.Helper()
+	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch, Key: keyBytes(rootKey()), BudgetNodes: budget, Facts: facts}}})
+}
+
+func (s *fakeStream) ack(serial uint64, refused string) {
+	s.t.Helper()
+	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: &farmv1.Ack{Serial: serial, Refused: refused}}})
+}
+
+func (s *fakeStream) cancelLease(id uint64) {
+	s.t.Helper()
+	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: id, Reason: "closed"}}})
+}
+
+func (s *fakeStream) finish() {
+	s.t.Helper()
+	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{Reason: "settled"}}})
+}
+
+// spent is a search that uses up its budget at once and finds nothing.
+func spent(_ context.Context, job engine.Job) engine.Result {
+	return engine.Result{Phi: 3, Delta: 4, Nodes: job.Budget, Evaluations: 5, Children: []engine.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
+}
+
+// solvedLost is a search that proves its position lost at once.
+func solvedLost(_ context.Context, job engine.Job) engine.Result {
+	return engine.Result{Verdict: eval.Lost, Phi: 99, Delta: 0, Nodes: job.Budget / 2}
+}
+
+// endless is a search that runs until it is stopped, with one position solved on the way.
+func endless(ctx context.Context, job engine.Job) engine.Result {
+	<-ctx.Done()
+	return engine.Result{Phi: 3, Delta: 4, Nodes: 10, Solved: []engine.Fact{{Key: childKey(), Verdict: eval.Won, Nodes: 9}}}
+}
+
+func TestLeases(t *testing.T) {
+	work(t, Config{}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 5, 1000, &farmv1.Fact{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 3})
+		r := s.result()
+		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 || r.Cancelled ||
+			r.Outcome != 0 || len(r.Facts) != 0 || len(r.Children) != 1 || string(r.Key) != string(keyBytes(rootKey())) {
+			t.Errorf("result %v", r)
+		}
+		s.ready() // before the acknowledgement
+		if want := (engine.Fact{Key: childKey(), Verdict: eval.Won, Nodes: 3}); len(f.solver.jobs) != 1 || f.solver.jobs[0].Facts[0] != want {
+			t.Errorf("jobs %v", f.solver.jobs)
+		}
+		s.ack(r.Serial, "")
+		f.solver.search = solvedLost
+		s.lease(2, 5, 2000)
+		r = s.result()
+		if r.Outcome != farmv1.Outcome_OUTCOME_LOST || len(r.Facts) != 1 || r.Facts[0].Nodes != 1000 || len(r.Children) != 0 {
+			t.Errorf("result %v", r)
+		}
+		if len(f.master.uploads) != 1 || f.master.uploads[[32]byte(r.Facts[0].CertificateSha256)] == 0 {
+			t.Error("the fact's evidence was not uploaded before the result")
+		}
+		s.ready()
+		s.ack(r.Serial, "")
+		s.finish()
+	})
+}
+
+func TestProgress(t *testing.T) {
+	work(t, Config{FactsEvery: 10 * time.Second}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		for range 3 {
+			select {
+			case m := <-s.in:
+				if p := m.GetProgress(); p == nil || p.Lease != 1 || p.Epoch != 1 || p.Nodes != 7 || p.Evaluations != 70 || p.TableFill != 0.5 {
+					t.Errorf("got %v", m)
+				}
+			case <-time.After(2 * heartbeat):
+				t.Fatal("no heartbeat")
+			}
+		}
+		// After FactsEvery what was proved comes, the search goes on.
+		facts := s.next().GetFacts()
+		if facts == nil || len(facts.Facts) != 1 || facts.Facts[0].Outcome != farmv1.Outcome_OUTCOME_WON {
+			t.Fatalf("got %v; want Facts", facts)
+		}
+		s.ack(facts.Serial, "")
+		s.cancelLease(1)
+		if r := s.result(); !r.Cancelled || r.Nodes != 20 {
+			t.Errorf("result %v", r)
+		}
+		if len(f.solver.jobs) != 2 || f.solver.jobs[1].Budget != 990 {
+			t.Errorf("jobs %v", f.solver.jobs)
+		}
+		s.finish()
+	})
+}
+
+func TestCancel(t *testing.T) {
+	work(t, Config{}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		s.cancelLease(77) // not ours
+		time.Sleep(time.Millisecond)
+		begun := time.Now()
+		s.cancelLease(1)
+		r := s.result()
+		if !r.Cancelled || len(r.Facts) != 1 || r.Outcome != 0 || time.Since(begun) > time.Millisecond {
+			t.Errorf("after %v: result %v", time.Since(begun), r)
+		}
+		s.ready()
+		s.finish()
+	})
+}
+
+func TestReconnect(t *testing.T) {
+	work(t, Config{}, solvedLost, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		r := s.result()
+		s.ready()
+		s.ended <- status.Error(codes.Unavailable, "restarting")
+		// Not acknowledged: it comes again, before a Ready, and its evidence is there already.
+		s = f.stream()
+		again := s.result()
+		if again.Serial != r.Serial || again.Outcome != r.Outcome || string(again.Facts[0].CertificateSha256) != string(r.Facts[0].CertificateSha256) {
+			t.Errorf("got %v; want %v again", again, r)
+		}
+		if f.master.attempts != 1 {
+			t.Errorf("%d uploads", f.master.attempts)
+		}
+		if f.solver.forgets.Load() != 1 {
+			t.Error("a new master was believed to have what the old one had")
+		}
+		s.ready()
+		s.ack(again.Serial, "")
+		time.Sleep(time.Millisecond)
+		s.ended <- status.Error(codes.Unavailable, "restarting")
+		s = f.stream()
+		s.ready() // nothing is sent again
+		s.finish()
+	})
+}
+
+func TestLeaseOutlivesConnection(t *testing.T) {
+	work(t, Config{FactsEvery: time.Hour}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(3, 1, 1000)
+		time.Sleep(time.Second)
+		s.ended <- nil
+		s = f.stream()
+		select {
+		case m := <-s.in:
+			if m.GetProgress().GetLease() != 3 {
+				t.Fatalf("got %v; want progress on the lease", m)
+			}
+		case <-time.After(2 * heartbeat):
+			t.Fatal("no heartbeat")
+		}
+		s.cancelLease(3)
+		if r := s.result(); r.Lease != 3 || len(r.Facts) != 1 {
+			t.Errorf("result %v", r)
+		}
+		s.finish()
+	})
+}
+
+func TestStaleResult(t *testing.T) {
+	work(t, Config{}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		r := s.result()
+		s.ready()
+		s.ack(r.Serial, "stale epoch")
+		s.lease(2, 2, 1000)
+		s.ack(s.result().Serial, "")
+		s.ready()
+		s.finish()
+		time.Sleep(time.Second)
+		if f.stats.Refused.Load() != 1 || f.stats.Results.Load() != 1 {
+			t.Errorf("refused %d, taken %d", f.stats.Refused.Load(), f.stats.Results.Load())
+		}
+	})
+}
+
+func TestSlowAcks(t *testing.T) {
+	work(t, Config{MaxWaiting: 2, AckTimeout: time.Minute}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 10)
+		first := s.result()
+		s.ready()
+		s.lease(2, 1, 10)
+		second := s.result()
+		// Two wait: no Ready until one is acknowledged.
+		time.Sleep(30 * time.Second)
+		if len(s.in) != 0 {
+			t.Fatalf("got %v", <-s.in)
+		}
+		s.ack(first.Serial, "")
+		s.ready()
+		// The other one is overdue: a new stream, on which it comes again.
+		s = f.stream()
+		if again := s.result(); again.Serial != second.Serial {
+			t.Errorf("got %v; want %v", again, second)
+		}
+		s.finish()
+	})
+}
+
+func TestDrain(t *testing.T) {
+	work(t, Config{}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		time.Sleep(time.Second)
+		close(f.drain)
+		r := s.result()
+		if !r.Cancelled || len(r.Facts) != 1 {
+			t.Errorf("result %v", r)
+		}
+		time.Sleep(time.Second)
+		s.ack(r.Serial, "")
+		if m := s.next(); m.GetGoodbye() == nil {
+			t.Fatalf("got %v; want Goodbye", m)
+		}
+		if _, ok := <-s.in; ok {
+			t.Error("something came after Goodbye")
+		}
+		s.ended <- nil
+	})
+}
+
+func TestDrainIdle(t *testing.T) {
+	work(t, Config{}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		close(f.drain)
+		if m := s.next(); m.GetGoodbye() == nil {
+			t.Fatalf("got %v; want Goodbye", m)
+		}
+	})
+}
+
+func TestDrainUndelivered(t *testing.T) {
+	work(t, Config{DrainTimeout: 5 * time.Second}, endless, ErrUndelivered, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		time.Sleep(time.Second)
+		close(f.drain)
+		s.result() // never acknowledged
+	})
+}
+
+func TestDrainWhileAway(t *testing.T) {
+	work(t, Config{JoinTimeout: time.Hour}, spent, nil, func(f *farm) {
+		f.master.join = func(*farmv1.JoinRequest) error { return status.Error(codes.Unavailable, "not yet") }
+		time.Sleep(10 * time.Second)
+		close(f.drain)
+	})
+}
+
+func TestAbort(t *testing.T) {
+	work(t, Config{}, endless, context.Canceled, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		time.Sleep(time.Second)
+		f.abort()
+	})
+}
+
+func TestUnreachable(t *testing.T) {
+	work(t, Config{JoinTimeout: 20 * time.Second}, spent, ErrUnreachable, func(f *farm) {
+		begun := time.Now()
+		f.master.join = func(*farmv1.JoinRequest) error { return status.Error(codes.Unavailable, "not yet") }
+		err := <-f.done
+		if took := time.Since(begun); took < 15*time.Second || took > 25*time.Second {
+			t.Errorf("gave up after %v", took)
+		}
+		f.done <- err
+	})
+}
+
+func TestRefused(t *testing.T) {
+	work(t, Config{}, spent, ErrRefused, func(f *farm) {
+		f.master.join = func(r *farmv1.JoinRequest) error {
+			if r.ProtocolVersion != 1 || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 || r.TableBytes == 0 || r.Build == "" {
+				t.Errorf("join %v", r)
+			}
+			return status.Error(codes.FailedPrecondition, "another version")
+		}
+	})
+}
+
+func TestUploadIsTriedAgain(t *testing.T) {
+	work(t, Config{}, solvedLost, nil, func(f *farm) {
+		f.solver.fragment = func(_ context.Context, facts []engine.Fact) engine.Fragment {
+			return fragmentOf(make([]byte, 5<<19), facts)
+		}
+		f.master.upload = func(attempt int) error {
+			switch attempt {
+			case 1:
+				return status.Error(codes.ResourceExhausted, "too many uploads")
+			case 2:
+				return status.Error(codes.Unavailable, "gone")
+			}
+			return nil
+		}
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		s = f.stream() // the second try broke the session
+		if r := s.result(); r.Outcome != farmv1.Outcome_OUTCOME_LOST {
+			t.Errorf("result %v", r)
+		}
+		s.finish()
+	})
+}
+
+func TestUploadRefused(t *testing.T) {
+	for name, fragment := range map[string][]byte{"by the master": []byte("small"), "as too large": make([]byte, 9<<20)} {
+		t.Run(name, func(t *testing.T) {
+			work(t, Config{}, solvedLost, nil, func(f *farm) {
+				f.solver.fragment = func(_ context.Context, facts []engine.Fact) engine.Fragment { return fragmentOf(fragment, facts) }
+				f.master.upload = func(int) error { return status.Error(codes.DataLoss, "not a certificate") }
+				s := f.stream()
+				s.ready()
+				s.lease(1, 1, 1000)
+				r := s.result()
+				if r.Outcome != 0 || len(r.Facts) != 0 {
+					t.Errorf("a fact without evidence: %v", r)
+				}
+				s.ready()
+				if f.solver.forgets.Load() != 1 {
+					t.Error("what was lost still counts as delivered")
+				}
+				s.finish()
+			})
+		})
+	}
+}
+
+func TestBadLease(t *testing.T) {
+	for name, m := range map[string]*farmv1.Lease{
+		"key":    {Id: 1, Key: []byte("short"), BudgetNodes: 1},
+		"board":  {Id: 1, Key: []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), BudgetNodes: 1},
+		"budget": {Id: 1, Key: keyBytes(rootKey())},
+		"fact":   {Id: 1, Key: keyBytes(rootKey()), BudgetNodes: 1, Facts: []*farmv1.Fact{{Key: keyBytes(rootKey())}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			work(t, Config{}, spent, ErrProtocol, func(f *farm) {
+				s := f.stream()
+				s.ready()
+				s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: m}})
+			})
+		})
+	}
+}
+
+func TestConfig(t *testing.T) {
+	for _, c := range []Config{
+		{Name: strings.Repeat("x", 129)}, {Cores: -1}, {TableBytes: -1}, {EvidenceShare: 2}, {MaxWaiting: -1}, {AckTimeout: -1}, {MaxEntries: -1},
+	} {
+		if err := Run(t.Context(), nil, c); !errors.Is(err, ErrConfig) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/worker/engine"
+)
+
+// solver is what a lease needs of an [engine.Engine].
+type solver interface {
+	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
+	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (engine.Fragment, error)
+	Forget()
+	Close() error
+}
+
+// lease is a job of the master while it is being searched. One goroutine runs it and hands parcels over.
+type lease struct {
+	id, epoch uint64
+	key       amazons.Key
+	job       engine.Job
+	cancel    context.CancelFunc // ends the search; the result comes all the same
+
+	nodes, evaluations, activity atomic.Uint64 // shown in heartbeats
+}
+
+// parcel is one thing to deliver: a fragment, if there is one, and after it the message that names it.
+type parcel struct {
+	serial   uint64
+	fragment engine.Fragment // Data is dropped once it is uploaded
+	message  *farmv1.WorkRequest
+	lease    *lease // of a result: the lease it ends
+	uploaded bool
+	sentAt   time.Time // in this session; zero: not yet
+}
+
+// evidenceFloor is evidence time that is always allowed, so that short searches also bring something in.
+const evidenceFloor = 5 * time.Millisecond
+
+// run searches the lease to its end and hands its parcels to deliver, which
+// blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
+func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazons.Key, deliver func(*parcel) bool) error {
+	begun := time.Now()
+	var total engine.Result
+	for {
+		slice, end := context.WithTimeout(search, c.FactsEvery)
+		job := l.job
+		job.Budget -= total.Nodes
+		if total.Nodes > 0 {
+			job.Facts = nil
+		}
+		began := time.Now()
+		r, err := s.Run(slice, job, func(p engine.Progress) {
+			l.nodes.Store(total.Nodes + p.Nodes)
+			l.evaluations.Store(total.Evaluations + p.Evaluations)
+			c.Stats.fill.Store(math.Float64bits(p.TableFill))
+		})
+		idle := slice.Err() == nil && r.Nodes == 0 // it will not go on
+		end()
+		if err != nil {
+			return fmt.Errorf("search: %w", err)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.Stats.Nodes.Add(r.Nodes)
+		c.Stats.Evaluations.Add(r.Evaluations)
+		r.Nodes += total.Nodes
+		r.Evaluations += total.Evaluations
+		total = r
+		l.nodes.Store(r.Nodes)
+		l.evaluations.Store(r.Evaluations)
+
+		cancelled := search.Err() != nil && r.Verdict == eval.Open
+		last := cancelled || idle || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
+		fragment, err := l.evidence(ctx, c, s, r, final, time.Since(began))
+		if err != nil {
+			return fmt.Errorf("gather evidence: %w", err)
+		}
+		switch {
+		case last:
+			deliver(&parcel{fragment: fragment, lease: l, message: l.result(total, fragment, cancelled, time.Since(begun))})
+			return nil
+		case len(fragment.Facts) > 0:
+			facts := &farmv1.Facts{Facts: wireFacts(fragment)}
+			if !deliver(&parcel{fragment: fragment, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
+				return ctx.Err()
+			}
+		}
+	}
+}
+
+// evidence returns a fragment for what r proved: all of it for the lease's own position, and for positions on the way
+// as much as the time allowance admits. Nothing else matters once the campaign's root is proved.
+func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Result, root amazons.Key, searched time.Duration) (engine.Fragment, error) {
+	alive := func() { l.activity.Add(1) }
+	if r.Verdict != eval.Open {
+		return s.Fragment(ctx, []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}, alive)
+	}
+	if len(r.Solved) == 0 {
+		return engine.Fragment{}, nil
+	}
+	allowance := max(evidenceFloor, time.Duration(c.EvidenceShare*float64(searched)))
+	limited, end := context.WithTimeout(ctx, allowance)
+	defer end()
+	return s.Fragment(limited, r.Solved, alive)
+}
+
+func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took time.Duration) *farmv1.WorkRequest {
+	m := &farmv1.Result{
+		Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key),
+		Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations, Seconds: took.Seconds(),
+		Cancelled: cancelled, Facts: wireFacts(f),
+	}
+	for _, fact := range f.Facts {
+		if fact.Key == l.key {
+			m.Outcome = wireOutcome(fact.Verdict)
+		}
+	}
+	if m.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
+		for _, c := range r.Children {
+			m.Children = append(m.Children, &farmv1.ChildNumber{Key: keyBytes(c.Key), Phi: c.Phi, Delta: c.Delta})
+		}
+	}
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
+}
+
+func keyBytes(k amazons.Key) []byte {
+	b := k.Bytes()
+	return b[:]
+}
+
+func wireOutcome(v eval.Verdict) farmv1.Outcome {
+	switch v {
+	case eval.Won:
+		return farmv1.Outcome_OUTCOME_WON
+	case eval.Lost:
+		return farmv1.Outcome_OUTCOME_LOST
+	}
+	return farmv1.Outcome_OUTCOME_UNSPECIFIED
+}
+
+func wireFacts(f engine.Fragment) []*farmv1.Fact {
+	facts := make([]*farmv1.Fact, len(f.Facts))
+	for i, fact := range f.Facts {
+		facts[i] = &farmv1.Fact{Key: keyBytes(fact.Key), Outcome: wireOutcome(fact.Verdict), Nodes: fact.Nodes, CertificateSha256: f.SHA256[:]}
+	}
+	return facts
+}
+
+// newLease reads a lease of the wire. Errors wrap ErrProtocol.
+func newLease(b amazons.Board, m *farmv1.Lease) (*lease, error) {
+	key, err := amazons.KeyFromBytes(m.GetKey())
+	if err != nil {
+		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
+	}
+	state, err := key.State(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
+	}
+	if m.GetBudgetNodes() == 0 {
+		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
+	}
+	l := &lease{id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes()}}
+	for _, f := range m.GetFacts() {
+		key, err := amazons.KeyFromBytes(f.GetKey())
+		if err != nil {
+			return nil, fmt.Errorf("%w: fact of lease %d: %v", ErrProtocol, m.GetId(), err)
+		}
+		verdict := eval.Open
+		switch f.GetOutcome() {
+		case farmv1.Outcome_OUTCOME_WON:
+			verdict = eval.Won
+		case farmv1.Outcome_OUTCOME_LOST:
+			verdict = eval.Lost
+		}
+		if _, err := key.State(b); err != nil || verdict == eval.Open {
+			return nil, fmt.Errorf("%w: fact of lease %d: not a fact about a position of %v", ErrProtocol, m.GetId(), b)
+		}
+		l.job.Facts = append(l.job.Facts, engine.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()})
+	}
+	return l, nil
+}

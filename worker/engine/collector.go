@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"cmp"
+	"container/heap"
+	"slices"
+)
+
+// collector keeps the facts with the most work, up to a limit. A position noted twice may be kept twice until it is taken.
+type collector struct {
+	limit int
+	facts byWork
+}
+
+// byWork is a heap with the least work first.
+type byWork []Fact
+
+func (h byWork) Len() int           { return len(h) }
+func (h byWork) Less(i, j int) bool { return h[i].Nodes < h[j].Nodes }
+func (h byWork) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byWork) Push(x any)        { *h = append(*h, x.(Fact)) }
+func (h *byWork) Pop() any {
+	old := *h
+	x := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return x
+}
+
+// wants reports whether a fact with that work would be kept.
+func (c *collector) wants(nodes uint64) bool {
+	return len(c.facts) < c.limit || nodes > c.facts[0].Nodes
+}
+
+func (c *collector) add(f Fact) {
+	if len(c.facts) < c.limit {
+		heap.Push(&c.facts, f)
+		return
+	}
+	c.facts[0] = f
+	heap.Fix(&c.facts, 0)
+}
+
+// take returns the facts, each position once, those with most work first, and empties the collector.
+func (c *collector) take() []Fact {
+	facts := slices.Clone([]Fact(c.facts))
+	c.facts = c.facts[:0]
+	slices.SortFunc(facts, func(a, b Fact) int {
+		return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(b.Nodes, a.Nodes))
+	})
+	facts = slices.CompactFunc(facts, func(a, b Fact) bool { return a.Key == b.Key })
+	slices.SortStableFunc(facts, func(a, b Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	return facts
+}

@@ -1,0 +1,300 @@
+// Package engine runs one search job at a time with all cores of a machine over
+// one table, and turns what it proves into certificate fragments.
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// ErrConfig is wrapped by errors about settings.
+var ErrConfig = errors.New("bad engine setting")
+
+// ProgressPeriod is how often a running engine tells how far it is.
+const ProgressPeriod = 250 * time.Millisecond
+
+// Defaults and limits of settings.
+const (
+	DefaultTableBytes   = 256 << 20
+	DefaultMinFactNodes = 1000
+	DefaultMaxFacts     = 256
+	DefaultMaxKnown     = 1 << 20
+	DefaultMaxEntries   = 16 << 20
+	// MaxCores is the largest number of threads of one engine.
+	MaxCores = 1024
+)
+
+// Config holds the settings of an engine. Board is required, zero stands for the default elsewhere.
+type Config struct {
+	// Board is the size of the board of all jobs.
+	Board amazons.Board
+	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search forgets and repeats
+	// itself. Larger than the machine's memory: an error.
+	TableBytes int64
+	// Cores is the number of threads of the search. Default: all. With one, node counts are reproducible.
+	Cores int
+	// RulesOnly makes certificates that rely on leaf rule 1 alone. They are much larger.
+	RulesOnly bool
+	// MinFactNodes is the work, in nodes, from which a position solved on the way is kept as a fact. Default 1000.
+	// Too small: time goes into evidence nobody needs.
+	MinFactNodes uint64
+	// MaxFacts is the number of such positions kept of one run, those with most work. Default 256.
+	MaxFacts int
+	// MaxKnown bounds the facts of others that are remembered, about 60 bytes each. Default a million. Beyond it,
+	// fragments repeat evidence that others have.
+	MaxKnown int
+	// MaxEntries is the number of proved positions remembered, about 40 bytes each, from which the engine forgets
+	// them before the next fragment. Default 16 million. One fragment may use four times as many; a fact that needs more is not proved.
+	MaxEntries int
+	// Log takes messages. Default: none are written.
+	Log *slog.Logger
+}
+
+func (c Config) withDefaults() (Config, error) {
+	if c.TableBytes == 0 {
+		c.TableBytes = DefaultTableBytes
+	}
+	if c.Cores == 0 {
+		c.Cores = runtime.GOMAXPROCS(0)
+	}
+	if c.MinFactNodes == 0 {
+		c.MinFactNodes = DefaultMinFactNodes
+	}
+	for _, s := range []struct {
+		field    *int
+		standard int
+	}{{&c.MaxFacts, DefaultMaxFacts}, {&c.MaxKnown, DefaultMaxKnown}, {&c.MaxEntries, DefaultMaxEntries}} {
+		if *s.field == 0 {
+			*s.field = s.standard
+		}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	switch {
+	case !c.Board.Valid():
+		return c, fmt.Errorf("%w: no board", ErrConfig)
+	case c.Cores < 1 || c.Cores > MaxCores:
+		return c, fmt.Errorf("%w: %d cores; 1 to %d are possible", ErrConfig, c.Cores, MaxCores)
+	case c.MaxFacts < 1 || c.MaxKnown < 1 || c.MaxEntries < 1:
+		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
+	}
+	return c, nil
+}
+
+// Fact is a solved position.
+type Fact struct {
+	Key     amazons.Key  // canonical
+	Verdict eval.Verdict // Won or Lost, for the side to move
+	Nodes   uint64       // work behind it
+}
+
+// Job is a position to search.
+type Job struct {
+	State  amazons.State
+	Budget uint64 // nodes; 0: no limit
+	Facts  []Fact // proved by others, their evidence lies with others
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	Nodes, Evaluations uint64  // of this run
+	TableFill          float64 // 0..1
+}
+
+// Child is what a run thinks of a position one move on.
+type Child struct {
+	Key        amazons.Key // canonical
+	Phi, Delta uint32      // for its side to move
+}
+
+// Result is what a run found out.
+type Result struct {
+	Verdict            eval.Verdict // Open when the budget was spent or the context ended
+	Phi, Delta         uint32
+	Nodes, Evaluations uint64
+	Children           []Child // of the job's position while it is open, each canonical position once
+	Solved             []Fact  // positions solved on the way, those with most work first; claims of the search, not yet proved
+}
+
+// Fragment is a certificate file that proves facts, together with fragments that came before it.
+type Fragment struct {
+	Facts   []Fact // its roots; none: nothing could be proved, or nothing was new
+	Data    []byte
+	SHA256  [sha256.Size]byte // of Data
+	Entries int
+}
+
+// Engine holds a table and what has been proved. Its methods are called by one goroutine at a time.
+type Engine struct {
+	c       Config
+	table   *dfpn.Table
+	search  witness
+	known   map[amazons.Key]eval.Verdict // facts whose evidence the other side has
+	builder *proof.Builder
+
+	mu     sync.Mutex
+	solved collector // filled by search threads
+}
+
+// New returns an engine with an empty table. Errors wrap ErrConfig or dfpn's ErrTableSize.
+func New(c Config) (*Engine, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	table, err := dfpn.NewTable(c.TableBytes)
+	if err != nil {
+		return nil, fmt.Errorf("reserve table: %w", err)
+	}
+	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}}
+	e.search.Searcher, err = dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note, MinSolvedNodes: c.MinFactNodes})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
+	}
+	e.Forget()
+	return e, nil
+}
+
+// Close gives the table's memory back.
+func (e *Engine) Close() error { return e.table.Close() }
+
+// Forget drops everything about what the other side has: known facts and delivered evidence. Later fragments are whole by themselves.
+// The table stays.
+func (e *Engine) Forget() {
+	e.known = make(map[amazons.Key]eval.Verdict)
+	e.renew()
+}
+
+// renew starts the evidence anew. Facts that were delivered or came from outside stay known.
+func (e *Engine) renew() {
+	e.builder = proof.NewBuilder(e.c.Board, &e.search, proof.BuilderOptions{
+		RulesOnly:  e.c.RulesOnly,
+		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
+		MaxEntries: 4 * e.c.MaxEntries,
+	})
+}
+
+func (e *Engine) note(s amazons.State, v eval.Verdict, nodes uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.solved.wants(nodes) {
+		e.solved.add(Fact{s.CanonicalKey(e.c.Board), v, nodes})
+	}
+}
+
+// Run searches a job until its position is solved, the budget is spent or ctx
+// ends. The table stays warm, so the same job goes on where it stopped. progress, if given, is called every ProgressPeriod
+// from another goroutine, not after Run has returned. Errors are about the job.
+func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Result, error) {
+	for _, f := range job.Facts {
+		s, err := f.Key.State(e.c.Board)
+		if err != nil || f.Verdict == eval.Open {
+			return Result{}, fmt.Errorf("take fact: %w: verdict %v, %v", ErrConfig, f.Verdict, err)
+		}
+		e.search.Insert(s, f.Verdict, f.Nodes)
+		e.remember(f)
+	}
+	stop := func() {}
+	if progress != nil {
+		stop = every(ProgressPeriod, func() {
+			p := e.search.Progress()
+			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill()})
+		})
+	}
+	r := e.search.Search(ctx, job.State, dfpn.Limit{Nodes: job.Budget})
+	stop()
+	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
+	if r.Verdict == eval.Open {
+		seen := make(map[amazons.Key]bool)
+		for _, c := range e.search.Children(job.State) {
+			if key := c.State.CanonicalKey(e.c.Board); !seen[key] {
+				seen[key] = true
+				out.Children = append(out.Children, Child{key, c.Phi, c.Delta})
+			}
+		}
+	}
+	e.mu.Lock()
+	out.Solved = e.solved.take()
+	e.mu.Unlock()
+	return out, nil
+}
+
+// remember keeps a fact whose evidence need not be delivered.
+func (e *Engine) remember(f Fact) {
+	if _, ok := e.known[f.Key]; ok || len(e.known) < e.c.MaxKnown {
+		e.known[f.Key] = f.Verdict
+	}
+}
+
+// Fragment proves facts, in their order, until ctx ends, and returns a certificate of
+// those that could be proved and were not delivered before. It holds the entries that no earlier fragment
+// had. What was proved of a fact when ctx ended goes into the next fragment. alive, if given, is called
+// every ProgressPeriod in which there was progress, from another goroutine, not after Fragment has returned. The only errors are those of writing.
+func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Fragment, error) {
+	if alive != nil {
+		seen := e.search.activity()
+		defer every(ProgressPeriod, func() {
+			if now := e.search.activity(); now != seen {
+				seen = now
+				alive()
+			}
+		})()
+	}
+	if st := e.builder.Stats(); st.Entries+st.Lost > e.c.MaxEntries && st.Pending == 0 {
+		e.renew()
+	}
+	var f Fragment
+	c := proof.Certificate{Board: e.c.Board, RulesOnly: e.c.RulesOnly}
+	for _, fact := range facts {
+		if ctx.Err() != nil {
+			break
+		}
+		if _, ok := e.known[fact.Key]; ok {
+			continue
+		}
+		s, err := fact.Key.State(e.c.Board)
+		if err != nil {
+			continue
+		}
+		err = e.builder.Prove(ctx, s, fact.Verdict)
+		switch {
+		case err == nil:
+			f.Facts = append(f.Facts, fact)
+			c.Roots = append(c.Roots, proof.Root{State: s, Claim: fact.Verdict})
+		case errors.Is(err, proof.ErrNotProved):
+			// The table has erred, which one hash for two positions explains.
+			e.c.Log.Warn("a claim of the search is false; the table is cleared", "error", err)
+			e.table.Clear()
+		case ctx.Err() != nil:
+		default:
+			e.c.Log.Warn("a claim of the search was not proved", "error", err)
+		}
+	}
+	if len(f.Facts) == 0 {
+		return Fragment{}, nil
+	}
+	c.Set = e.builder.Take()
+	f.Entries = c.Set.Len()
+	var err error
+	if f.Data, err = proof.Encode(c); err != nil {
+		return Fragment{}, err
+	}
+	f.SHA256 = sha256.Sum256(f.Data)
+	for _, fact := range f.Facts {
+		e.remember(fact)
+	}
+	return f, nil
+}

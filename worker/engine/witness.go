@@ -1,0 +1,58 @@
+package engine
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+)
+
+// witness is the search as a proof builder sees it. It counts what it is asked.
+type witness struct {
+	*dfpn.Searcher
+	probes atomic.Uint64
+	nodes  atomic.Uint64 // of searches made for the builder
+}
+
+// Probe implements proof.Searcher.
+func (w *witness) Probe(s amazons.State) (eval.Verdict, uint64) {
+	w.probes.Add(1)
+	return w.Searcher.Probe(s)
+}
+
+// Solve implements proof.Searcher.
+func (w *witness) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error) {
+	v, err := w.Searcher.Solve(ctx, s)
+	w.nodes.Add(w.Searcher.Progress().Nodes)
+	return v, err
+}
+
+// Nodes returns the nodes of all searches made for the builder.
+func (w *witness) Nodes() uint64 { return w.nodes.Load() }
+
+// activity is different whenever something was done since.
+func (w *witness) activity() [3]uint64 {
+	return [3]uint64{w.probes.Load(), w.nodes.Load(), w.Searcher.Progress().Nodes}
+}
+
+// every calls f once a period until the function it returns is called, which waits for the last call to end.
+func every(period time.Duration, f func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(period)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				f()
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
