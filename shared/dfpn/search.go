@@ -24,6 +24,7 @@ type thread struct {
 
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two
+	fetched            uint64       // keeps the loads of fetch alive
 	limit              uint64       // of nodes of this thread, when it is alone
 
 	// Only with several threads.
@@ -77,7 +78,59 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 // expand pushes the children of st that are not yet known to be won for the
 // opponent. It returns won as soon as it meets a child that is lost, lost
 // when nothing was pushed, and otherwise numbers that are not solved.
+//
+// It goes over the children several times, each time doing one thing: most of the time is
+// spent waiting for memory, and lines asked for one right after the other come together.
 func (t *thread) expand(st amazons.State) numbers {
+	base := len(t.stack)
+	t.generate(st)
+	t.fetched = t.table.fetch(t.stack[base:])
+
+	// What the table knows. Children that are won for the opponent are dropped
+	// at once; the unknown ones are marked by phi 0.
+	kept := base
+	for i := base; i < len(t.stack); i++ {
+		c := t.stack[i]
+		if data := t.table.get(c.hash); data != 0 {
+			c.phi, c.delta, _ = unpack(data)
+			if c.delta == 0 {
+				return won
+			}
+			if c.phi == 0 {
+				continue
+			}
+		}
+		t.stack[kept] = c
+		kept++
+	}
+	t.stack = t.stack[:kept]
+
+	kept = base
+	for i := base; i < len(t.stack); i++ {
+		c := t.stack[i]
+		if c.phi == 0 {
+			n := t.evaluate(st.After(c.move))
+			if n.delta == 0 {
+				return won
+			}
+			if n.phi == 0 {
+				continue
+			}
+			c.phi, c.delta = n.phi, n.delta
+		}
+		t.stack[kept] = c
+		kept++
+	}
+	t.stack = t.stack[:kept]
+	if kept == base {
+		return lost
+	}
+	return numbers{1, 1}
+}
+
+// generate pushes a child for every legal move of st, without numbers. Where
+// st is symmetric, moves to the same canonical state are pushed once.
+func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)
 	for queens := st.Own; queens != 0; queens &= queens - 1 {
@@ -87,25 +140,14 @@ func (t *thread) expand(st amazons.State) numbers {
 			to := amazons.Square(bits.TrailingZeros64(targets))
 			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
 				m := amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}
-				next := st.After(m)
-				hash := next.Hash(t.b)
+				hash := st.After(m).Hash(t.b)
 				if symmetric && t.pushed(base, hash) {
 					continue
 				}
-				n := t.look(next, hash)
-				if n.delta == 0 {
-					return won
-				}
-				if n.phi != 0 {
-					t.stack = append(t.stack, child{hash: hash, phi: n.phi, delta: n.delta, move: m})
-				}
+				t.stack = append(t.stack, child{hash: hash, move: m})
 			}
 		}
 	}
-	if len(t.stack) == base {
-		return lost
-	}
-	return numbers{1, 1}
 }
 
 func (t *thread) pushed(base int, hash uint64) bool {
@@ -123,6 +165,11 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 		phi, delta, _ := unpack(data)
 		return numbers{phi, delta}
 	}
+	return t.evaluate(st)
+}
+
+// evaluate returns the numbers of a position by the static evaluation.
+func (t *thread) evaluate(st amazons.State) numbers {
 	t.evaluations++
 	verdict, f := eval.Evaluate(st)
 	switch verdict {

@@ -170,6 +170,16 @@ func unpackWork(p uint16) uint64 {
 	return (1<<11 | uint64(p&(1<<11-1))) << (e - 1)
 }
 
+// fetch loads the lines of all children, one right after the other, so that
+// the processor waits for several of them at a time. What it returns means nothing.
+func (t *Table) fetch(children []child) uint64 {
+	var x uint64
+	for i := range children {
+		x ^= atomic.LoadUint64(&t.slot(t.lineOf(children[i].hash), 0).check)
+	}
+	return x
+}
+
 // get returns the data word stored for hash; 0 when there is none.
 func (t *Table) get(hash uint64) uint64 {
 	line := t.lineOf(hash)
