@@ -141,6 +141,7 @@ type farm struct {
 	drain  chan struct{}
 	abort  context.CancelFunc
 	done   chan error
+	begin  func() // starts the agent; before it, the master may be changed
 }
 
 // fakeSolver is an engine whose searches are played by the test.
@@ -186,7 +187,7 @@ func childKey() amazons.Key {
 	return s.After(s.Moves(nil)[0]).CanonicalKey(start().Board)
 }
 
-// work runs play in virtual time beside an agent, then looks after a clean end with the given error (nil: none).
+// work runs play in virtual time beside an agent, which starts with the first stream asked for, then looks after a clean end with the given error (nil: none).
 func work(t *testing.T, c Config, search func(context.Context, engine.Job) engine.Result, want error, play func(*farm)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -208,8 +209,9 @@ func work(t *testing.T, c Config, search func(context.Context, engine.Job) engin
 		c.newSolver = func(engine.Config) (solver, error) { return f.solver, nil }
 		ctx, abort := context.WithCancel(t.Context())
 		f.abort = abort
-		go func() { f.done <- Run(ctx, conn, c) }()
+		f.begin = sync.OnceFunc(func() { go func() { f.done <- Run(ctx, conn, c) }() })
 		play(f)
+		f.begin()
 		select {
 		case err := <-f.done:
 			if !errors.Is(err, want) || want == nil && err != nil {
@@ -233,6 +235,7 @@ func work(t *testing.T, c Config, search func(context.Context, engine.Job) engin
 // stream waits for the next work stream and its Hello.
 func (f *farm) stream() *fakeStream {
 	f.t.Helper()
+	f.begin()
 	select {
 	case s := <-f.master.streams:
 		s.t = f.t
@@ -549,6 +552,7 @@ func TestDrainUndelivered(t *testing.T) {
 func TestDrainWhileAway(t *testing.T) {
 	work(t, Config{JoinTimeout: time.Hour}, spent, nil, func(f *farm) {
 		f.master.join = func(*farmv1.JoinRequest) error { return status.Error(codes.Unavailable, "not yet") }
+		f.begin()
 		time.Sleep(10 * time.Second)
 		close(f.drain)
 	})
@@ -568,6 +572,7 @@ func TestUnreachable(t *testing.T) {
 	work(t, Config{JoinTimeout: 20 * time.Second}, spent, ErrUnreachable, func(f *farm) {
 		begun := time.Now()
 		f.master.join = func(*farmv1.JoinRequest) error { return status.Error(codes.Unavailable, "not yet") }
+		f.begin()
 		err := <-f.done
 		if took := time.Since(begun); took < 15*time.Second || took > 25*time.Second {
 			t.Errorf("gave up after %v", took)
