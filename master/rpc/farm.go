@@ -172,11 +172,11 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			heard: heard{p.GetEvaluations(), p.GetTableFill()},
 		}, nil
 	case *farmv1.WorkRequest_Facts:
-		facts, ids, err := m.facts(k.Facts.GetFacts())
+		facts, ids, refused, err := m.facts(k.Facts.GetFacts())
 		if err != nil {
 			return incoming{}, err
 		}
-		return incoming{event: tree.Proved{Worker: worker, Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial()}, nil
+		return incoming{event: tree.Proved{Worker: worker, Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused}, nil
 	case *farmv1.WorkRequest_Result:
 		r := k.Result
 		key, err := m.key(r.GetKey())
@@ -187,7 +187,7 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		facts, ids, err := m.facts(r.GetFacts())
+		facts, ids, refused, err := m.facts(r.GetFacts())
 		if err != nil {
 			return incoming{}, err
 		}
@@ -205,7 +205,7 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			}
 			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: c.GetPhi(), Delta: c.GetDelta()})
 		}
-		return incoming{event: ev, serial: r.GetSerial(), heard: heard{evaluations: r.GetEvaluations()}}, nil
+		return incoming{event: ev, serial: r.GetSerial(), refused: refused, heard: heard{evaluations: r.GetEvaluations()}}, nil
 	case *farmv1.WorkRequest_Hello:
 		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
 	}
@@ -259,40 +259,50 @@ func outcomeOf(o farmv1.Outcome) (tree.Outcome, error) {
 	return tree.Unknown, status.Errorf(codes.InvalidArgument, "%d is no outcome", o)
 }
 
-// facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does not claim it, is an error: a sound worker
-// uploads first.
-func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, err error) {
+// facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does not claim it, is left out and
+// refused says why; a message that is malformed is an error.
+func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, err error) {
+	fail := func(err error) ([]tree.Fact, []tree.ID, []string, error) { return nil, nil, nil, err }
 	if len(list) > m.cfg.MaxFacts {
-		return nil, nil, status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list), m.cfg.MaxFacts)
+		return fail(status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list), m.cfg.MaxFacts))
 	}
 	seen := map[tree.ID]map[amazons.Key]tree.Outcome{}
 	for _, f := range list {
 		key, err := m.key(f.GetKey())
 		if err != nil {
-			return nil, nil, err
+			return fail(err)
 		}
 		outcome, err := outcomeOf(f.GetOutcome())
 		if err != nil {
-			return nil, nil, err
+			return fail(err)
 		}
 		if outcome == tree.Unknown || len(f.GetCertificateSha256()) != len(tree.ID{}) {
-			return nil, nil, status.Error(codes.InvalidArgument, "a fact has an outcome and the SHA-256 of its certificate")
+			return fail(status.Error(codes.InvalidArgument, "a fact has an outcome and the SHA-256 of its certificate"))
 		}
 		id := tree.ID(f.GetCertificateSha256())
-		claims := seen[id]
-		if claims == nil {
-			if claims, err = m.claims(id); err != nil {
-				return nil, nil, err
+		claims, known := seen[id]
+		if !known {
+			claims, err = m.claims(id)
+			switch {
+			case errors.Is(err, ErrNoCertificate):
+				refused = append(refused, fmt.Sprintf("certificate %v is named by a fact and was not uploaded", id))
+			case err != nil:
+				return fail(status.Errorf(codes.DataLoss, "stored certificate %v: %v", id, err))
+			default:
+				ids = append(ids, id)
 			}
 			seen[id] = claims
-			ids = append(ids, id)
+		}
+		if claims == nil {
+			continue
 		}
 		if claims[key] != outcome {
-			return nil, nil, status.Errorf(codes.InvalidArgument, "certificate %x does not claim that %s is %v for the side to move", id[:8], m.positionText(key), outcome)
+			refused = append(refused, fmt.Sprintf("certificate %v does not claim that %s is %v for the side to move", id, m.positionText(key), outcome))
+			continue
 		}
 		facts = append(facts, tree.Fact{Key: key, Outcome: outcome, Work: f.GetNodes(), Certificate: id})
 	}
-	return facts, ids, nil
+	return facts, ids, refused, nil
 }
 
 // claims returns what a stored certificate claims.
@@ -301,15 +311,12 @@ func (m *Master) claims(id tree.ID) (map[amazons.Key]tree.Outcome, error) {
 		return c, nil
 	}
 	data, err := m.store.Certificate(id)
-	switch {
-	case errors.Is(err, ErrNoCertificate):
-		return nil, status.Errorf(codes.InvalidArgument, "certificate %x is named by a fact and was not uploaded", id[:8])
-	case err != nil:
-		return nil, status.Errorf(codes.Internal, "certificate %x: %v", id[:8], err)
+	if err != nil {
+		return nil, err
 	}
 	c, err := m.readClaims(data)
 	if err != nil {
-		return nil, status.Errorf(codes.DataLoss, "stored certificate %x: %v", id[:8], err)
+		return nil, err
 	}
 	m.known.put(id, c)
 	return c, nil

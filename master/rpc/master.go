@@ -107,7 +107,8 @@ type incoming struct { // an event of a worker
 	session *session
 	link    *link
 	event   tree.Event
-	serial  uint64 // to acknowledge; 0: nothing
+	serial  uint64   // to acknowledge; 0: nothing
+	refused []string // what was left out of the event, and why
 	heard   heard
 }
 
@@ -214,7 +215,8 @@ func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T,
 	}
 }
 
-// Drain calls all leases back; Run returns ErrDrained when they are in. It does nothing once the campaign is settled.
+// Drain calls all leases back; Run returns ErrDrained when they are in. Once the campaign is settled or stopped it ends a Run
+// that would stay.
 func (m *Master) Drain(ctx context.Context) error {
 	reply := make(chan View, 1)
 	_, err := await(ctx, m, command{event: tree.Drain{}, err: ErrDrained, reply: reply}, reply)
@@ -311,9 +313,9 @@ func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func
 func (m *Master) over() (bool, error) {
 	switch {
 	case m.stopped != nil:
-		return !m.cfg.Stay, m.stopped
+		return !m.cfg.Stay || m.draining != nil, m.stopped
 	case m.conclusion != nil:
-		return !m.cfg.Stay, nil
+		return !m.cfg.Stay || m.draining != nil, nil
 	case m.draining != nil && m.settled == nil:
 		s := m.tree.Status()
 		return s.Leased == 0, m.draining
@@ -321,12 +323,15 @@ func (m *Master) over() (bool, error) {
 	return false, nil
 }
 
+// stepFunc steps the tree for an event; with a serial, what was refused of it is acknowledged to the session.
+type stepFunc func(s *session, serial uint64, ev tree.Event, refused ...string)
+
 // turn steps the tree for each message, commits what must survive, and then answers.
 func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error {
 	var persist []tree.Persist
 	var after []func()
-	step := func(s *session, serial uint64, ev tree.Event) {
-		var refused []string
+	step := func(s *session, serial uint64, ev tree.Event, refused ...string) {
+		m.cfg.Metrics.refused.Add(float64(len(refused)))
 		var effects []tree.Effect
 		for _, effect := range m.tree.Step(ev) {
 			switch e := effect.(type) {
@@ -360,7 +365,7 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 				continue // its stream was replaced; what was not acknowledged comes again
 			}
 			m.hear(msg)
-			step(msg.session, msg.serial, msg.event)
+			step(msg.session, msg.serial, msg.event, msg.refused...)
 		case command:
 			m.command(msg, step)
 			after = append(after, func() { msg.reply <- m.view() })
@@ -402,7 +407,7 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 }
 
 // attach connects a stream to its session. A stream the session had before is ended.
-func (m *Master) attach(a attach, step func(*session, uint64, tree.Event)) {
+func (m *Master) attach(a attach, step stepFunc) {
 	s := a.session
 	if s.link != nil {
 		s.link.end(status.Error(codes.Aborted, "another stream of the same session took over"))
@@ -421,7 +426,7 @@ func (m *Master) greet(a attach) {
 
 // detach forgets a stream. Leases live on for a while: a worker may come back and go on with them. Its open requests are
 // withdrawn (joining again does that), so that no lease is sent to nobody.
-func (m *Master) detach(d detach, step func(*session, uint64, tree.Event)) {
+func (m *Master) detach(d detach, step stepFunc) {
 	s := d.session
 	if s.link != d.link {
 		return
@@ -441,7 +446,7 @@ func (m *Master) setLink(s *session, l *link) {
 	m.mu.Unlock()
 }
 
-func (m *Master) forget(s *session, step func(*session, uint64, tree.Event)) {
+func (m *Master) forget(s *session, step stepFunc) {
 	m.mu.Lock()
 	delete(m.sessions, s.token)
 	current := m.byName[s.name] == s
@@ -456,7 +461,7 @@ func (m *Master) forget(s *session, step func(*session, uint64, tree.Event)) {
 }
 
 // leave tells the tree that a worker is gone and counts the leases it takes along.
-func (m *Master) leave(name string, step func(*session, uint64, tree.Event)) {
+func (m *Master) leave(name string, step stepFunc) {
 	for _, w := range m.tree.Status().Workers {
 		if w.Name == name {
 			m.cfg.Metrics.expired.Add(float64(len(w.Leases)))
@@ -466,7 +471,7 @@ func (m *Master) leave(name string, step func(*session, uint64, tree.Event)) {
 }
 
 // sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own effects.
-func (m *Master) sweep(step func(*session, uint64, tree.Event)) {
+func (m *Master) sweep(step stepFunc) {
 	m.mu.Lock()
 	var leaving, gone []*session
 	for _, s := range m.sessions {
@@ -515,7 +520,7 @@ func (m *Master) hear(msg incoming) {
 	}
 }
 
-func (m *Master) command(c command, step func(*session, uint64, tree.Event)) {
+func (m *Master) command(c command, step stepFunc) {
 	switch c.event.(type) {
 	case tree.Drain:
 		if m.draining == nil {

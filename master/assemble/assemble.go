@@ -1,0 +1,180 @@
+// Package assemble makes the one certificate of a settled campaign out of what the store and the tree hold: the fragments
+// of the workers, and an entry for each won position that the master expanded itself.
+package assemble
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// ErrMissing is wrapped by a MissingError.
+var ErrMissing = errors.New("evidence is missing")
+
+// MissingError lists positions that the proof needs and that no certificate of a worker has.
+type MissingError struct {
+	Board amazons.Board
+	Keys  []amazons.Key
+}
+
+// Error names the first few positions.
+func (e *MissingError) Error() string {
+	var some []string
+	for _, k := range e.Keys[:min(3, len(e.Keys))] {
+		if s, err := k.State(e.Board); err == nil {
+			some = append(some, amazons.PositionOf(e.Board, s, amazons.White).String())
+		}
+	}
+	return fmt.Sprintf("%v for %d positions that should be won for the side to move, such as %s", ErrMissing, len(e.Keys), strings.Join(some, ", "))
+}
+
+// Unwrap returns ErrMissing.
+func (e *MissingError) Unwrap() error { return ErrMissing }
+
+// Fragment is a certificate of a worker.
+type Fragment struct {
+	ID   tree.ID
+	Data io.ReaderAt
+	Size int64
+}
+
+// Input is what a certificate is made of.
+type Input struct {
+	Board     amazons.Board
+	RulesOnly bool         // leaf rule 1 alone is allowed
+	Roots     []proof.Root // of the certificate
+	Won       []tree.WonNode
+	Fragments []Fragment // all of the campaign
+}
+
+// Output says what was written.
+type Output struct {
+	// Set holds the entries, as far as they were read.
+	Set *proof.Set
+	// Copied says that a single fragment was the whole certificate already and was taken as it is.
+	Copied bool
+}
+
+// Write makes the certificate and writes it to the named file, which appears whole or not at all. Errors: a
+// MissingError; those of reading fragments, of writing, of ctx.
+func Write(ctx context.Context, name string, in Input) (Output, error) {
+	if whole, set, err := whole(in); err != nil {
+		return Output{}, err
+	} else if whole != nil {
+		return Output{Set: set, Copied: true}, writeFile(name, whole)
+	}
+	union := proof.Certificate{Board: in.Board, RulesOnly: true, Roots: in.Roots, Set: new(proof.Set)}
+	for _, n := range in.Won {
+		union.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
+	}
+	for _, f := range in.Fragments {
+		if err := ctx.Err(); err != nil {
+			return Output{}, err
+		}
+		c, err := proof.Read(f.Data, f.Size)
+		if err != nil {
+			return Output{}, fmt.Errorf("fragment %v: %w", f.ID, err)
+		}
+		union.RulesOnly = union.RulesOnly && c.RulesOnly
+		if union.Set.Len() == 0 {
+			union.Set = c.Set
+		} else {
+			union.Set.Merge(c.Set)
+		}
+	}
+	if in.RulesOnly {
+		union.RulesOnly = true
+	}
+	pruned, missing, err := proof.Prune(ctx, union, proof.PruneOptions{})
+	if err != nil {
+		return Output{}, err
+	}
+	if len(missing) > 0 {
+		return Output{}, &MissingError{in.Board, missing}
+	}
+	union.Set = pruned
+	return Output{Set: pruned}, proof.WriteFile(name, union)
+}
+
+// whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then nothing needs to be walked
+// again, and the checker will say whether it is good.
+func whole(in Input) ([]byte, *proof.Set, error) {
+	if len(in.Fragments) != 1 || len(in.Roots) != 1 {
+		return nil, nil, nil
+	}
+	f := in.Fragments[0]
+	data := make([]byte, f.Size)
+	if n, err := f.Data.ReadAt(data, 0); int64(n) != f.Size {
+		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
+	}
+	c, err := proof.Read(bytes.NewReader(data), f.Size)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
+	}
+	if len(c.Roots) != 1 || c.Roots[0] != in.Roots[0] || c.Board != in.Board || in.RulesOnly && !c.RulesOnly {
+		return nil, nil, nil
+	}
+	return data, c.Set, nil
+}
+
+// writeFile writes data to the named file, on stable storage and whole, or not at all.
+func writeFile(name string, data []byte) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
+	if err != nil {
+		return fmt.Errorf("write certificate: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+			os.Remove(f.Name())
+			err = fmt.Errorf("write certificate %s: %w", name, err)
+		}
+	}()
+	if _, err = f.Write(data); err != nil {
+		return err
+	}
+	if err = f.Chmod(0o644); err != nil {
+		return err
+	}
+	if err = f.Sync(); err != nil {
+		return err
+	}
+	if err = f.Close(); err != nil {
+		return err
+	}
+	if err = os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	d, err := os.Open(filepath.Dir(name))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Roots returns the claims of a campaign's certificate: its root, or, where first moves were given and all of them lose,
+// the positions after these moves, each won for the side that then moves.
+func Roots(root amazons.Position, firstMoves []amazons.Move, settled tree.Settled) []proof.Root {
+	if !settled.NoGivenMoveWins {
+		claim := eval.Lost
+		if settled.Outcome == tree.Won {
+			claim = eval.Won
+		}
+		return []proof.Root{proof.RootOf(root, claim)}
+	}
+	roots := make([]proof.Root, len(firstMoves))
+	for i, m := range firstMoves {
+		roots[i] = proof.RootOf(root.After(m), eval.Won)
+	}
+	return roots
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/worker/agent"
+)
+
+// callTimeout bounds a call to a master.
+const callTimeout = 10 * time.Second
+
+const defaultMaster = "127.0.0.1:7171"
+
+// dial connects to a master's control service; the first call finds out whether there is one.
+func dial(address string) (farmv1.ControlClient, io.Closer, error) {
+	options := append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("passthrough:///"+address, options...)
+	if err != nil {
+		return nil, nil, cli.Usagef("--master %s: %w", address, err)
+	}
+	return farmv1.NewControlClient(conn), conn, nil
+}
+
+// callError turns what a call returned into a sentence.
+func callError(address string, err error) error {
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	switch s.Code() {
+	case codes.Unavailable:
+		return fmt.Errorf("no master answers at %s: %s", address, s.Message())
+	case codes.DeadlineExceeded:
+		return fmt.Errorf("the master at %s did not answer within %v", address, callTimeout)
+	case codes.Canceled:
+		return cli.Exit(cli.ExitInterrupted, nil)
+	}
+	return fmt.Errorf("master at %s: %s", address, s.Message())
+}
+
+func statusCommand() *cobra.Command {
+	var (
+		address       string
+		watch, asJSON bool
+		period        time.Duration
+	)
+	c := &cobra.Command{
+		Use:   "status",
+		Short: "Show how far a serving master is",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if period < 100*time.Millisecond || period > time.Hour {
+				return cli.Usagef("--period %v: it must be from 100ms to 1h", period)
+			}
+			client, conn, err := dial(address)
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			_, ctx, stop := cli.Signals(c.Context())
+			defer stop()
+			if !watch {
+				ctx, cancel := context.WithTimeout(ctx, callTimeout)
+				defer cancel()
+				r, err := client.Status(ctx, &farmv1.StatusRequest{})
+				if err != nil {
+					return callError(address, err)
+				}
+				if !asJSON {
+					w, err := client.Workers(ctx, &farmv1.WorkersRequest{})
+					if err != nil {
+						return callError(address, err)
+					}
+					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+workersReport(w))
+					return err
+				}
+				return writeStatus(c.OutOrStdout(), r, true)
+			}
+			stream, err := client.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: period.Seconds()})
+			if err != nil {
+				return callError(address, err)
+			}
+			var last *farmv1.StatusResponse
+			for {
+				r, err := stream.Recv()
+				if err != nil {
+					if last != nil && status.Code(err) == codes.Unavailable && last.GetState() == "settled" {
+						return nil
+					}
+					return callError(address, err)
+				}
+				last = r
+				if err := writeStatus(c.OutOrStdout(), r, asJSON); err != nil {
+					return err
+				}
+			}
+		},
+	}
+	c.Flags().StringVar(&address, "master", defaultMaster, "address of the master")
+	c.Flags().BoolVar(&watch, "watch", false, "show a line whenever something changed")
+	c.Flags().DurationVar(&period, "period", time.Second, "shortest time between two lines of --watch")
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON, one line a status")
+	return c
+}
+
+func controlCommands() []*cobra.Command {
+	type call func(context.Context, farmv1.ControlClient) (*farmv1.StatusResponse, error)
+	command := func(use, short string, do call) *cobra.Command {
+		var address string
+		var asJSON bool
+		c := &cobra.Command{
+			Use: use, Short: short, Args: cobra.NoArgs,
+			RunE: func(c *cobra.Command, _ []string) error {
+				client, conn, err := dial(address)
+				if err != nil {
+					return err
+				}
+				defer conn.Close()
+				ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
+				defer cancel()
+				r, err := do(ctx, client)
+				if err != nil {
+					return callError(address, err)
+				}
+				return writeStatus(c.OutOrStdout(), r, asJSON)
+			},
+		}
+		c.Flags().StringVar(&address, "master", defaultMaster, "address of the master")
+		c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
+		return c
+	}
+	return []*cobra.Command{
+		command("pause", "Grant no new leases; running ones go on", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+			return c.Pause(ctx, &farmv1.PauseRequest{})
+		}),
+		command("resume", "Grant leases again", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+			return c.Resume(ctx, &farmv1.ResumeRequest{})
+		}),
+		command("drain", "Call all leases back and end the master", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+			return c.Drain(ctx, &farmv1.DrainRequest{})
+		}),
+	}
+}
+
+// statusJSON is a status as programs read it. Fields may be added, never renamed.
+type statusJSON struct {
+	MessageType  string           `json:"message_type"` // "status"
+	Board        string           `json:"board"`
+	Root         string           `json:"root"`
+	State        string           `json:"state"`
+	Why          string           `json:"why"`
+	Winner       string           `json:"winner"`
+	Phi          uint32           `json:"proof_number"`
+	Delta        uint32           `json:"disproof_number"`
+	Nodes        uint64           `json:"nodes"`
+	RunningNodes uint64           `json:"running_nodes"`
+	Seconds      float64          `json:"seconds"`
+	TreeNodes    uint64           `json:"tree_positions"`
+	Frontier     uint64           `json:"frontier"`
+	Leased       uint64           `json:"leased"`
+	SetAside     uint64           `json:"set_aside"`
+	FactsWon     uint64           `json:"facts_won"`
+	FactsLost    uint64           `json:"facts_lost"`
+	Fragments    uint64           `json:"fragments"`
+	FragmentSize uint64           `json:"fragment_bytes"`
+	Workers      uint32           `json:"workers"`
+	FirstMoves   []firstMoveJSON  `json:"first_moves,omitempty"`
+	Verified     bool             `json:"verified"`
+	Certificate  *cli.Certificate `json:"certificate,omitempty"`
+	Store        string           `json:"store"`
+}
+
+type firstMoveJSON struct {
+	Move    string `json:"move"`
+	Outcome string `json:"outcome"`         // wins, loses or unknown, for the side that plays it
+	Phi     uint32 `json:"proof_number"`    // of the position after it
+	Delta   uint32 `json:"disproof_number"` // of the position after it
+	Nodes   uint64 `json:"nodes"`
+}
+
+func outcomeWord(o farmv1.Outcome) string {
+	switch o {
+	case farmv1.Outcome_OUTCOME_WON:
+		return "wins"
+	case farmv1.Outcome_OUTCOME_LOST:
+		return "loses"
+	}
+	return "unknown"
+}
+
+func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
+	if !asJSON {
+		_, err := fmt.Fprintln(w, statusLine(r))
+		return err
+	}
+	out := statusJSON{
+		MessageType: "status", Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
+		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(), RunningNodes: r.GetRunningNodes(),
+		Seconds: r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(),
+		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
+		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
+	}
+	for _, f := range r.GetFirstMoves() {
+		out.FirstMoves = append(out.FirstMoves, firstMoveJSON{f.GetMove(), outcomeWord(f.GetOutcome()), f.GetPhi(), f.GetDelta(), f.GetNodes()})
+	}
+	if r.GetCertificateSha256() != "" {
+		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(), Bytes: int64(r.GetCertificateFileBytes()),
+			SHA256: r.GetCertificateSha256(), File: r.GetCertificateFile()}
+	}
+	return json.NewEncoder(w).Encode(out)
+}
+
+// statusLine is a status in one line.
+func statusLine(r *farmv1.StatusResponse) string {
+	won, lost := 0, 0
+	for _, f := range r.GetFirstMoves() {
+		switch f.GetOutcome() {
+		case farmv1.Outcome_OUTCOME_WON:
+			won++
+		case farmv1.Outcome_OUTCOME_LOST:
+			lost++
+		}
+	}
+	s := fmt.Sprintf("%s %s (%s): %s nodes, proof number %d, disproof number %d, %d facts, %d workers, %d leased",
+		r.GetCampaign().GetBoard(), r.GetState(), r.GetWhy(), count(r.GetNodes()+r.GetRunningNodes()), r.GetRootPhi(), r.GetRootDelta(),
+		r.GetFactsWon()+r.GetFactsLost(), r.GetWorkers(), r.GetLeased())
+	if n := len(r.GetFirstMoves()); n > 0 {
+		s += fmt.Sprintf(", first moves: %d win, %d lose, %d open", won, lost, n-won-lost)
+	}
+	if r.GetWinner() != "" {
+		s += ", winner: " + r.GetWinner()
+	}
+	return s
+}
+
+// statusReport is a status in several lines.
+func statusReport(r *farmv1.StatusResponse) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "campaign       %s, %s\n", r.GetCampaign().GetBoard(), r.GetCampaign().GetRoot())
+	if m := r.GetCampaign().GetFirstMoves(); len(m) > 0 {
+		fmt.Fprintf(&s, "first moves    %s\n", strings.Join(m, " "))
+	}
+	fmt.Fprintf(&s, "state          %s: %s\n", r.GetState(), r.GetWhy())
+	if r.GetWinner() != "" {
+		fmt.Fprintf(&s, "winner         %s\n", r.GetWinner())
+	}
+	fmt.Fprintf(&s, "root           proof number %d, disproof number %d\n", r.GetRootPhi(), r.GetRootDelta())
+	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
+	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreeNodes(), r.GetFrontier(), r.GetLeased(), r.GetSetAside())
+	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d fragments of %s\n", r.GetFactsWon(), r.GetFactsLost(), r.GetCertificates(),
+		cli.FormatSize(int64(r.GetCertificateBytes())))
+	fmt.Fprintf(&s, "running since  %.0f s\n", r.GetSeconds())
+	if r.GetCertificateSha256() != "" {
+		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(), r.GetCertificatePositions(),
+			r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
+	}
+	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
+	for _, f := range r.GetFirstMoves() {
+		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
+			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), outcomeWord(f.GetOutcome()))
+		}
+	}
+	return s.String()
+}
+
+func workersReport(r *farmv1.WorkersResponse) string {
+	var s strings.Builder
+	for _, w := range r.GetWorkers() {
+		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results, %d facts, %s nodes", w.GetName(), w.GetCores(),
+			cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), w.GetFacts(), count(w.GetNodes()))
+		if w.GetLease() != 0 {
+			fmt.Fprintf(&s, "; on %s, %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()), count(w.GetBudgetNodes()))
+		}
+		s.WriteByte('\n')
+	}
+	return s.String()
+}

@@ -1,0 +1,95 @@
+package farm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/test/bufconn"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/worker/agent"
+)
+
+// memoryBuffer is the size of the buffer of an in-memory connection, in bytes each way.
+const memoryBuffer = 1 << 20
+
+// RunEmbedded runs the campaign with workers in this process, over gRPC on an in-memory connection: the same code as on many
+// machines. It returns what Master.Run returns, or the error of a worker that could not go on. A drain that ends calls the
+// leases back first; ctx ends everything at once.
+func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
+	listener := bufconn.Listen(memoryBuffer)
+	server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: f.options.Registerer, Log: f.options.Log})
+	var shell, agents sync.WaitGroup
+	shell.Go(func() { _ = server.Serve(listener) })
+	defer shell.Wait()
+	defer server.Stop()
+
+	options := append(agent.DialOptions(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	conn, err := grpc.NewClient("passthrough:///embedded", options...)
+	if err != nil {
+		return fmt.Errorf("connect embedded workers: %w", err)
+	}
+	defer conn.Close()
+
+	run, cut := context.WithCancelCause(ctx)
+	defer cut(nil)
+	working, leave := context.WithCancel(context.WithoutCancel(ctx))
+	defer agents.Wait()
+	defer leave()
+	var mu sync.Mutex
+	left := len(workers)
+	for i, c := range workers {
+		if c.Name == "" {
+			c.Name = fmt.Sprintf("embedded-%d", i+1)
+		}
+		agents.Go(func() {
+			err := agent.Run(working, conn, c)
+			mu.Lock()
+			defer mu.Unlock()
+			if left--; err != nil && working.Err() == nil && left == 0 {
+				cut(fmt.Errorf("worker %s: %w", c.Name, err))
+			}
+		})
+	}
+	shell.Go(func() {
+		select {
+		case <-drain:
+			_ = f.Master.Drain(run)
+		case <-run.Done():
+		}
+	})
+	err = f.Master.Run(run)
+	cause := context.Cause(run)
+	cut(nil)
+	if errors.Is(err, context.Canceled) && ctx.Err() == nil && cause != nil {
+		return cause
+	}
+	if err == nil {
+		// The workers have been told that it is over.
+		waitFor(&agents, time.Second)
+	}
+	return err
+}
+
+// waitFor waits until the group is done, at most for a while.
+func waitFor(g *sync.WaitGroup, atMost time.Duration) {
+	done := make(chan struct{})
+	go func() {
+		g.Wait()
+		close(done)
+	}()
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
+}

@@ -1,0 +1,100 @@
+package farm
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+)
+
+// shelf is the proof store as the services need it. It remembers which certificates there are.
+type shelf struct {
+	*store.Store
+
+	mu    sync.Mutex
+	have  map[tree.ID]struct{}
+	bytes int64
+}
+
+func newShelf(s *store.Store) (*shelf, error) {
+	list, err := s.Certificates()
+	if err != nil {
+		return nil, err
+	}
+	h := &shelf{Store: s, have: make(map[tree.ID]struct{}, len(list))}
+	for _, c := range list {
+		h.have[c.ID] = struct{}{}
+		h.bytes += c.Size
+	}
+	return h, nil
+}
+
+// Commit writes the effects of several steps in one transaction.
+func (h *shelf) Commit(effects []tree.Persist) error {
+	var b store.Batch
+	for _, p := range effects {
+		b.Add(p)
+	}
+	return h.Store.Commit(b)
+}
+
+// PutCertificate keeps a certificate durably.
+func (h *shelf) PutCertificate(id tree.ID, data []byte) (known bool, err error) {
+	u, err := h.BeginCertificate(id, int64(len(data)))
+	if err != nil {
+		return false, err
+	}
+	if u.Known() {
+		return true, u.Close()
+	}
+	if _, err := u.Write(data); err != nil {
+		return false, err
+	}
+	if err := u.Close(); err != nil {
+		return false, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if _, ok := h.have[id]; !ok {
+		h.have[id] = struct{}{}
+		h.bytes += int64(len(data))
+	}
+	return false, nil
+}
+
+// Certificate returns the bytes of a certificate.
+func (h *shelf) Certificate(id tree.ID) ([]byte, error) {
+	r, size, err := h.Store.Certificate(id)
+	if errors.Is(err, store.ErrNoCertificate) {
+		return nil, fmt.Errorf("%w: %w", rpc.ErrNoCertificate, err)
+	} else if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	if n, err := r.ReadAt(data, 0); int64(n) != size {
+		if err == nil || errors.Is(err, io.EOF) {
+			err = io.ErrUnexpectedEOF
+		}
+		return nil, err
+	}
+	return data, nil
+}
+
+// HasCertificate reports whether a certificate is there, whole.
+func (h *shelf) HasCertificate(id tree.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, ok := h.have[id]
+	return ok
+}
+
+// Certificates returns how many certificates there are, and their bytes.
+func (h *shelf) Certificates() (int, int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.have), h.bytes
+}

@@ -1,0 +1,162 @@
+package farm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+)
+
+// StoreReport says what VerifyStore found.
+type StoreReport struct {
+	File             string   `json:"file"`
+	Board            string   `json:"board"`
+	Root             string   `json:"root"`
+	FirstMoves       []string `json:"first_moves,omitempty"`
+	Nodes            uint64   `json:"nodes"` // spent
+	TreePositions    uint64   `json:"tree_positions"`
+	Facts            uint64   `json:"facts"`
+	Certificates     uint64   `json:"certificates"`
+	CertificateBytes uint64   `json:"certificate_bytes"`
+	Settled          bool     `json:"settled"`
+	Winner           string   `json:"winner,omitempty"`
+	CertificateFile  string   `json:"certificate_file,omitempty"` // what was checked; empty: made from the store for the check
+	Contradiction    string   `json:"contradiction,omitempty"`
+}
+
+// String returns the report in a few lines for people.
+func (r *StoreReport) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "store          %s: every record is good\n", r.File)
+	fmt.Fprintf(&s, "campaign       %s, %s\n", r.Board, r.Root)
+	if len(r.FirstMoves) > 0 {
+		fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
+	}
+	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s\n", r.TreePositions, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
+	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
+	switch {
+	case r.Contradiction != "":
+		fmt.Fprintf(&s, "stopped        %s\n", r.Contradiction)
+	case !r.Settled:
+		fmt.Fprintf(&s, "settled        no: there is no certificate to check yet\n")
+	case r.Winner == "":
+		fmt.Fprintf(&s, "settled        no given first move wins\n")
+	default:
+		fmt.Fprintf(&s, "settled        winner %s\n", r.Winner)
+	}
+	if r.CertificateFile != "" {
+		fmt.Fprintf(&s, "certificate    %s\n", r.CertificateFile)
+	} else if r.Settled {
+		fmt.Fprintf(&s, "certificate    made from the store for this check\n")
+	}
+	return s.String()
+}
+
+// VerifyStore verifies every record of a store and, if its campaign is settled, the certificate: the file that the store names, if
+// it is there, otherwise one that is assembled for the check. The report of the checker is nil for a campaign that is not settled. Nothing
+// is written but a temporary file. Errors: those of opening a store; ErrVerification; those of the checker.
+func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreReport, *checker.Report, error) {
+	s, err := store.Open(file, store.Options{ReadOnly: true})
+	if err != nil {
+		return StoreReport{}, nil, err
+	}
+	defer s.Close()
+	if err := s.Check(); err != nil {
+		return StoreReport{}, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+	}
+	c := s.Campaign()
+	stats, err := s.Stats()
+	if err != nil {
+		return StoreReport{}, nil, err
+	}
+	report := StoreReport{
+		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, Nodes: stats.Spent, TreePositions: stats.Nodes,
+		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
+	}
+	root, err := amazons.ParsePosition(c.Root)
+	if err != nil {
+		return report, nil, fmt.Errorf("%w: root of the campaign: %w", ErrVerification, err)
+	}
+	var moves []amazons.Move
+	for _, text := range c.FirstMoves {
+		m, err := root.ParseMove(text)
+		if err != nil {
+			return report, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
+		}
+		moves = append(moves, m)
+	}
+	snapshot, err := s.Snapshot()
+	if err != nil {
+		return report, nil, err
+	}
+	t, err := tree.New(tree.Config{Board: root.Board, Root: root, FirstMoves: moves}, snapshot)
+	if err != nil {
+		return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+	}
+	status := t.Status()
+	if status.Contradiction != nil {
+		report.Contradiction = status.Contradiction.String()
+		return report, nil, fmt.Errorf("%w: %s", ErrVerification, report.Contradiction)
+	}
+	if report.Settled = status.Settled; !report.Settled {
+		return report, nil, nil
+	}
+	if status.Outcome != tree.Unknown {
+		report.Winner = cli.WinnerName(root, status.Outcome == tree.Won)
+	}
+	f := &Farm{options: Options{Root: root, FirstMoves: moves, RulesOnly: c.RulesOnly}, store: s}
+	roots := assemble.Roots(root, moves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins})
+	o.RulesOnly = o.RulesOnly || c.RulesOnly
+
+	name := ""
+	if r, ok, err := s.Result(); err != nil {
+		return report, nil, err
+	} else if ok && r.Certificate.Path != "" {
+		if _, err := os.Stat(r.Certificate.Path); err == nil {
+			name = r.Certificate.Path
+			report.CertificateFile = name
+			f.options.ProofFile = name
+			if !f.unchanged(r.Certificate) {
+				return report, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s", ErrVerification, name, r.Certificate.SHA256)
+			}
+		}
+	}
+	if name == "" {
+		folder, err := os.MkdirTemp("", "amazons-verify-")
+		if err != nil {
+			return report, nil, err
+		}
+		defer os.RemoveAll(folder)
+		name = filepath.Join(folder, "certificate")
+		fragments, err := f.fragments()
+		if err != nil {
+			return report, nil, err
+		}
+		in := assemble.Input{Board: root.Board, RulesOnly: c.RulesOnly, Roots: roots, Fragments: fragments}
+		for n := range t.WonNodes() {
+			in.Won = append(in.Won, n)
+		}
+		if _, err := assemble.Write(ctx, name, in); errors.Is(err, assemble.ErrMissing) {
+			return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+		} else if err != nil {
+			return report, nil, err
+		}
+	}
+	checked, err := checker.CheckFile(ctx, name, o)
+	if err != nil {
+		return report, nil, err
+	}
+	if err := f.claims(checked, roots); err != nil {
+		return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+	}
+	return report, checked, nil
+}

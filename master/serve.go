@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/farm"
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/web"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/worker/agent"
+)
+
+// drainPatience is how long a serving master waits for calls in flight after its work streams have ended.
+const drainPatience = 2 * time.Second
+
+func serveCommand() *cobra.Command {
+	var (
+		board, storeFile, proof     string
+		moves                       []string
+		listen, httpAddress, level  string
+		open, stay, rulesOnly, any_ bool
+		nodes, budget, splitAfter   uint64
+	)
+	c := &cobra.Command{
+		Use:   "serve --board BOARD|POSITION --store FILE",
+		Short: "Serve a campaign to workers on this and other machines",
+		Long: `serve runs the master of a campaign; workers join it with "worker run --master ADDR". It goes on from its store,
+also after a crash, and ends when the campaign is settled and its certificate verified (with --stay it keeps answering
+status requests). The first SIGINT or SIGTERM calls all leases back and ends (exit code 130), the second ends at
+once; both leave the store good.
+
+Connections are not encrypted, so an address that is not loopback needs --insecure.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			q, err := parseQuestion(board, moves)
+			if err != nil {
+				return err
+			}
+			log, err := logger(c.ErrOrStderr(), level)
+			if err != nil {
+				return err
+			}
+			if proof == "" {
+				proof = farm.ProofFile(storeFile)
+			}
+			if err := checkFiles(storeFile, proof, false); err != nil {
+				return err
+			}
+			if !open && !loopback(listen) {
+				return cli.Usagef("--listen %s: connections are not encrypted; use a loopback address, or --insecure where the network is trusted", listen)
+			}
+			rpcListener, err := net.Listen("tcp", listen)
+			if err != nil {
+				return fmt.Errorf("listen for workers: %w", err)
+			}
+			defer rpcListener.Close()
+			var httpListener net.Listener
+			if httpAddress != "" {
+				if httpListener, err = net.Listen("tcp", httpAddress); err != nil {
+					return fmt.Errorf("listen for http: %w", err)
+				}
+				defer httpListener.Close()
+			}
+			registry := prometheus.NewRegistry()
+			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+			f, err := farm.Open(farm.Options{
+				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
+				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter,
+				Stay: stay, Registerer: registry, Log: log,
+			})
+			if err != nil {
+				return exitCode(err)
+			}
+			defer f.Close()
+			drain, abort, stop := cli.Signals(c.Context())
+			defer stop()
+
+			server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: registry, Log: log})
+			var shells sync.WaitGroup
+			defer shells.Wait()
+			shells.Go(func() { _ = server.Serve(rpcListener) })
+			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
+			defer closePages()
+			if httpListener != nil {
+				shells.Go(func() {
+					err := web.Serve(pages, httpListener, web.Config{
+						Gatherer: registry,
+						Ready:    func() error { return ready(pages, f.Master) },
+						Alive:    func() error { return alive(pages, f.Master) },
+					})
+					if err != nil {
+						log.Error("http", "error", err)
+					}
+				})
+				fmt.Fprintf(c.ErrOrStderr(), "master: metrics and health on http://%s\n", httpListener.Addr())
+			}
+			how := "going on with"
+			if f.Created {
+				how = "made"
+			}
+			fmt.Fprintf(c.ErrOrStderr(), "master: %s store %s\n", how, storeFile)
+			fmt.Fprintf(c.ErrOrStderr(), "master: workers join at %s\n", rpcListener.Addr())
+			ended := make(chan struct{})
+			signalled := false
+			shells.Go(func() {
+				select {
+				case <-drain.Done():
+					signalled = true
+					_ = f.Master.Drain(abort)
+				case <-ended:
+				}
+			})
+			err = f.Master.Run(abort)
+			close(ended)
+			server.StopWithin(drainPatience)
+			closePages()
+			shells.Wait()
+
+			if _, printErr := fmt.Fprint(c.OutOrStdout(), f.Result(err)); printErr != nil {
+				return printErr
+			}
+			if errors.Is(err, rpc.ErrDrained) && signalled || abort.Err() != nil {
+				return cli.Exit(cli.ExitInterrupted, nil)
+			}
+			return exitCode(err)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&board, "board", "", "board or position to solve")
+	flags.StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
+	flags.StringVar(&storeFile, "store", "", "store of the campaign; made if it is not there")
+	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
+	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
+	flags.StringVar(&httpAddress, "http", "", "address for /metrics, /healthz and /readyz (default: none)")
+	flags.BoolVar(&open, "insecure", false, "allow unencrypted connections from other machines")
+	flags.BoolVar(&stay, "stay", false, "keep answering when the campaign is settled")
+	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
+	flags.BoolVar(&any_, "allow-other-builds", false, "take workers of other builds")
+	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
+	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
+	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.StringVar(&level, "log-level", "info", "messages to show: debug, info, warn, error")
+	for _, name := range []string{"board", "store"} {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag is defined above
+		}
+	}
+	return c
+}
+
+// loopback reports whether an address to listen on is reached from this machine only.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return true // listening will say what is wrong with it
+	}
+	if host == "localhost" {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// The longest a probe waits for the loop: it commits to disk between answers.
+const probePatience = 5 * time.Second
+
+func alive(ctx context.Context, m *rpc.Master) error {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	_, err := m.View(ctx)
+	return err
+}
+
+func ready(ctx context.Context, m *rpc.Master) error {
+	ctx, cancel := context.WithTimeout(ctx, probePatience)
+	defer cancel()
+	v, err := m.View(ctx)
+	if err != nil {
+		return err
+	}
+	switch v.State {
+	case rpc.StateDraining, rpc.StateStopped:
+		return fmt.Errorf("%s: %s", v.State, v.Why)
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"amazonsfarm/master/farm"
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/worker/agent"
+)
+
+func solveCommand() *cobra.Command {
+	var (
+		moves              []string
+		storeFile, proof   string
+		workers, cores     int
+		nodes              uint64
+		rulesOnly, asJSON  bool
+		level              string
+		table              = cli.Size(256 << 20)
+		budget, splitAfter uint64
+	)
+	c := &cobra.Command{
+		Use:   "solve BOARD|POSITION",
+		Short: "Solve a board or position in this process, and prove the answer",
+		Long: `solve runs a whole farm in this process: a master, its store, and workers on all cores, over the same
+protocol as on many machines. It ends with the winner, the winning first moves found, and a certificate that the
+independent checker has gone over.
+
+Without --store a store is made in $XDG_STATE_HOME/amazonsfarm (or ~/.local/state/amazonsfarm) and named in the
+output. The same command again goes on where it was stopped, or answers at once when all is done. The first SIGINT
+or SIGTERM calls the search back and keeps what it found (exit code 130), the second ends at once; both leave the
+store good.
+
+A position is its ranks from the top joined by "/", then the side to move: ".B.B./B...B/...../...../W...W/.W.W. w".
+
+` + cli.ExitHelp,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			q, err := parseQuestion(args[0], moves)
+			if err != nil {
+				return err
+			}
+			if err := checkCores("cores", cores); err != nil {
+				return err
+			}
+			if err := checkCores("workers", workers); err != nil {
+				return err
+			}
+			if err := checkTable(int64(table), workers); err != nil {
+				return err
+			}
+			line := cli.NewStatusLine(c.ErrOrStderr())
+			log, err := logger(line, level)
+			if err != nil {
+				return err
+			}
+			madeFolder := false
+			if storeFile == "" {
+				if storeFile, err = defaultStore(q, rulesOnly); err != nil {
+					return err
+				}
+				madeFolder = true
+			}
+			if proof == "" {
+				proof = farm.ProofFile(storeFile)
+			}
+			if err := checkFiles(storeFile, proof, madeFolder); err != nil {
+				return err
+			}
+			if madeFolder {
+				if err := os.MkdirAll(filepath.Dir(storeFile), 0o755); err != nil {
+					return fmt.Errorf("make the folder for the store: %w", err)
+				}
+			}
+			f, err := farm.Open(farm.Options{
+				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
+				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, CheckWorkers: cores, Log: log,
+			})
+			if err != nil {
+				return exitCode(err)
+			}
+			defer f.Close()
+			drain, abort, stop := cli.Signals(c.Context())
+			defer stop()
+
+			var shown sync.WaitGroup
+			lineContext, hide := context.WithCancel(abort)
+			shown.Go(func() { line.Run(lineContext, func() string { return statusText(lineContext, f.Master) }) })
+			ended := f.RunEmbedded(abort, drain.Done(), agents(workers, cores, int64(table)))
+			hide()
+			shown.Wait()
+
+			result := f.Result(ended)
+			if asJSON {
+				err = result.WriteJSON(c.OutOrStdout())
+			} else {
+				_, err = fmt.Fprint(c.OutOrStdout(), result)
+			}
+			if errors.Is(ended, rpc.ErrDrained) || abort.Err() != nil {
+				return cli.Exit(cli.ExitInterrupted, nil)
+			}
+			if errors.Is(ended, rpc.ErrLimit) {
+				return cli.Exit(cli.ExitLimit, nil)
+			}
+			return errors.Join(exitCode(ended), err)
+		},
+	}
+	flags := c.Flags()
+	flags.StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
+	flags.StringVar(&storeFile, "store", "", "store of the campaign; made if it is not there")
+	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
+	flags.IntVar(&workers, "workers", 1, "workers; they share cores and table")
+	flags.IntVar(&cores, "cores", allCores(), "cores for all workers together")
+	flags.Var(&table, "table", "transposition tables of all workers together")
+	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
+	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
+	flags.BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	flags.StringVar(&level, "log-level", "warn", "messages to show: debug, info, warn, error")
+	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
+	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	return c
+}
+
+// agents shares cores and table among workers.
+func agents(workers, cores int, table int64) []agent.Config {
+	list := make([]agent.Config, workers)
+	for i := range list {
+		share := cores / workers
+		if i < cores%workers {
+			share++
+		}
+		list[i] = agent.Config{Cores: max(1, share), TableBytes: table / int64(workers)}
+	}
+	return list
+}
+
+// checkTable refuses tables that do not fit this machine or are too small to share.
+func checkTable(bytes int64, workers int) error {
+	if smallest := int64(dfpn.MinTableBytes); bytes/int64(workers) < smallest {
+		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers, cli.FormatSize(smallest))
+	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return nil
+	}
+	if memory := int64(uint64(info.Totalram) * uint64(info.Unit)); bytes > memory {
+		return cli.Usagef("--table %s: this machine has %s of memory", cli.FormatSize(bytes), cli.FormatSize(memory))
+	}
+	return nil
+}
+
+// checkFiles says before anything is done that the store or the certificate could not be written.
+func checkFiles(storeFile, proof string, willMake bool) error {
+	for _, f := range []struct{ flag, file string }{{"store", storeFile}, {"proof", proof}} {
+		folder := filepath.Dir(f.file)
+		info, err := os.Stat(folder)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && willMake && folder == filepath.Dir(storeFile):
+		case errors.Is(err, os.ErrNotExist):
+			return cli.Usagef("--%s %s: there is no folder %s", f.flag, f.file, folder)
+		case err != nil:
+			return cli.Usagef("--%s %s: %w", f.flag, f.file, err)
+		case !info.IsDir():
+			return cli.Usagef("--%s %s: %s is not a folder", f.flag, f.file, folder)
+		case unix.Access(folder, unix.W_OK) != nil:
+			return cli.Usagef("--%s %s: the folder %s cannot be written to", f.flag, f.file, folder)
+		}
+		if info, err := os.Stat(f.file); err == nil && !info.Mode().IsRegular() {
+			return cli.Usagef("--%s %s: it is there and is not a regular file", f.flag, f.file)
+		}
+	}
+	if a, err := filepath.Abs(storeFile); err == nil {
+		if b, err := filepath.Abs(proof); err == nil && a == b {
+			return cli.Usagef("--store and --proof name the same file %s", storeFile)
+		}
+	}
+	return nil
+}
+
+// defaultStore returns where the store of a question lies when nobody says: in the user's state directory.
+func defaultStore(q question, rulesOnly bool) (string, error) {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", cli.Usagef("there is no home directory for the store; use --store FILE")
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	name := q.root.Board.String()
+	if !cli.IsStart(q.root) {
+		name += "-position-" + short(q.root.String())
+	}
+	if len(q.firstMoves) > 0 {
+		var texts []string
+		for _, m := range q.firstMoves {
+			texts = append(texts, m.String())
+		}
+		if all := strings.Join(texts, "_"); len(all) <= 60 {
+			name += "_" + all
+		} else {
+			name += "_moves-" + short(all)
+		}
+	}
+	if rulesOnly {
+		name += "_rules-only"
+	}
+	return filepath.Join(state, "amazonsfarm", name+".store"), nil
+}
+
+func short(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// statusText is the status line of a campaign.
+func statusText(ctx context.Context, m *rpc.Master) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	v, err := m.View(ctx)
+	if err != nil {
+		return "starting or stopping"
+	}
+	t := v.Tree
+	nodes := t.Spent + t.Running
+	text := fmt.Sprintf("%s: %s nodes in %s", v.State, count(nodes), (time.Duration(v.Seconds) * time.Second).String())
+	if v.State == rpc.StateRunning || v.State == rpc.StatePaused {
+		text += fmt.Sprintf(", proof number %d, disproof number %d, %d facts, %d of %d leased",
+			t.Phi, t.Delta, t.FactsWon+t.FactsLost, t.Leased, t.Frontier)
+	}
+	settled := 0
+	for _, f := range t.FirstMoves {
+		if f.Outcome != 0 {
+			settled++
+		}
+	}
+	if len(t.FirstMoves) > 0 {
+		text += fmt.Sprintf(", first moves %d/%d", settled, len(t.FirstMoves))
+	}
+	return text
+}
+
+// count writes a large number with a unit.
+func count(n uint64) string {
+	switch {
+	case n >= 10_000_000_000:
+		return fmt.Sprintf("%.1f G", float64(n)/1e9)
+	case n >= 10_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%.1f k", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}

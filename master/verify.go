@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/farm"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+)
+
+// verificationJSON is what verify says to programs. Fields may be added, never renamed.
+type verificationJSON struct {
+	MessageType string            `json:"message_type"` // "verification"
+	File        string            `json:"file,omitempty"`
+	Store       *farm.StoreReport `json:"store,omitempty"`
+	Verified    bool              `json:"verified"` // the certificate holds; for a store: and all its records do
+	Reason      string            `json:"reason,omitempty"`
+	Fault       *checker.Fault    `json:"fault,omitempty"`
+	Report      *checker.Report   `json:"report,omitempty"`
+}
+
+func verifyCommand() *cobra.Command {
+	var (
+		storeFile         string
+		rulesOnly, asJSON bool
+		cores             int
+	)
+	c := &cobra.Command{
+		Use:   "verify FILE | --store FILE",
+		Short: "Check a certificate, or a store and its certificate, with the independent checker",
+		Long: `verify goes over a certificate with the independent checker, which shares no code with the solver: every position
+of it, and every reply to every move. It prints what was checked and what is proved. A certificate that does not hold
+ends with exit code 20 and names the first position that fails and why.
+
+With --store it verifies every record of a store; if the campaign is settled, also its certificate, which is assembled
+again if the file is not there.
+
+` + cli.ExitHelp,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := checkCores("cores", cores); err != nil {
+				return err
+			}
+			// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
+			if len(args) == 1 && c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") || len(args) == 0 && storeFile == "" {
+				return cli.Usagef("give a certificate or --store FILE, one of them")
+			}
+			_, ctx, stop := cli.Signals(c.Context())
+			defer stop()
+			out := verificationJSON{MessageType: "verification"}
+			var err error
+			if len(args) == 1 {
+				out.File = args[0]
+				out.Report, err = checker.CheckFile(ctx, args[0], checker.Options{RulesOnly: rulesOnly, Workers: cores})
+				err = certificateError(err)
+			} else {
+				var store farm.StoreReport
+				store, out.Report, err = farm.VerifyStore(ctx, storeFile, checker.Options{RulesOnly: rulesOnly, Workers: cores})
+				if store.File != "" {
+					out.Store = &store
+				}
+				err = exitCode(certificateError(err))
+			}
+			out.Verified = err == nil && out.Report != nil
+			return errors.Join(err, writeVerification(ctx, c.OutOrStdout(), out, err, asJSON))
+		},
+	}
+	c.Flags().StringVar(&storeFile, "store", "", "store to check")
+	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	c.Flags().IntVar(&cores, "cores", allCores(), "cores to check with")
+	return c
+}
+
+func writeVerification(_ context.Context, w io.Writer, v verificationJSON, failure error, asJSON bool) error {
+	if asJSON {
+		if failure != nil {
+			v.Reason = failure.Error()
+			errors.As(failure, &v.Fault)
+		}
+		return json.NewEncoder(w).Encode(v)
+	}
+	if v.Store != nil {
+		if _, err := fmt.Fprint(w, v.Store); err != nil {
+			return err
+		}
+	}
+	if v.Report != nil {
+		if _, err := fmt.Fprint(w, v.Report); err != nil {
+			return err
+		}
+	}
+	return nil
+}
