@@ -198,10 +198,21 @@ func (t *Tree) returned(l *lease, e Result) {
 	if n.solved() || n.live == 0 || n.work == 0 {
 		return
 	}
-	if n.work >= t.cfg.SplitAfter || l.split || t.starving && nodes > 0 {
+	if n.work >= t.splitAfter() || l.split || t.starving && nodes > 0 {
 		t.split(n, e.Children)
 		t.propagate()
 	}
+}
+
+// splitAfter returns the nodes after which a leaf is split: the setting, doubled
+// with each eighth of MaxNodes that is in use, so that a long campaign fills the
+// tree ever more slowly instead of meeting the bound early.
+func (t *Tree) splitAfter() uint64 {
+	threshold := t.cfg.SplitAfter
+	for range len(t.byKey) * 8 / t.cfg.MaxNodes {
+		threshold = plus(threshold, threshold)
+	}
+	return threshold
 }
 
 // split expands a leaf by one level, with a worker's numbers for its children,
