@@ -37,7 +37,6 @@ type Master struct {
 	started    time.Time
 	settled    *tree.Settled
 	conclusion *Conclusion
-	concluding bool
 	state, why string // when not running, paused or draining
 	stopped    error  // why the campaign is stopped
 	draining   error  // what Run returns once the leases are back
@@ -54,17 +53,16 @@ type session struct {
 	info  workerInfo
 
 	// What follows belongs to the loop.
-	link     *link // nil while no stream is attached
-	ticks    int   // since the stream ended
-	joined   bool  // the tree knows the worker
-	evals    uint64
-	fill     float64
-	last     time.Time
-	since    time.Time
-	results  uint64
-	facts    uint64
-	nodes    uint64
-	leaseKey map[tree.LeaseID]struct{}
+	link    *link // nil while no stream is attached
+	ticks   int   // since the stream ended
+	joined  bool  // the tree knows the worker
+	evals   uint64
+	fill    float64
+	last    time.Time
+	since   time.Time
+	results uint64
+	facts   uint64
+	nodes   uint64
 }
 
 type workerInfo struct {
@@ -561,7 +559,6 @@ func (m *Master) act(effect tree.Effect, conclude func(Evidence)) {
 		for n := range m.tree.WonNodes() {
 			evidence.Won = append(evidence.Won, n)
 		}
-		m.concluding = true
 		conclude(evidence)
 	case tree.Contradiction:
 		m.cfg.Metrics.contradictions.Inc()
@@ -579,7 +576,6 @@ func (m *Master) stop(err error) {
 }
 
 func (m *Master) conclude(c concluded) {
-	m.concluding = false
 	if c.err != nil {
 		m.stop(c.err)
 		return
