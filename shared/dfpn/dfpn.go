@@ -53,6 +53,7 @@ type Searcher struct {
 	limit    uint64
 	nodes    atomic.Uint64 // of the search that runs or ran last
 	evals    atomic.Uint64
+	spent    atomic.Uint64 // nodes of all searches before
 	working  *[busySlots]atomic.Int32
 }
 
@@ -94,6 +95,9 @@ type Progress struct {
 	Nodes, Evaluations uint64 // a little behind
 }
 
+// Nodes returns the positions expanded by all searches that have ended.
+func (s *Searcher) Nodes() uint64 { return s.spent.Load() }
+
 // Progress may be called while Search runs.
 func (s *Searcher) Progress() Progress { return Progress{s.nodes.Load(), s.evals.Load()} }
 
@@ -134,6 +138,7 @@ func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Re
 	for {
 		n := s.stretch(st)
 		if n.solved() || ctx.Err() != nil || s.nodes.Load() >= s.limit {
+			s.spent.Add(s.nodes.Load())
 			return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
 		}
 		s.o.Table.grow()
