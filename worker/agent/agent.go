@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -110,10 +111,15 @@ var errEngine = errors.New("engine")
 
 // reason returns what a person needs of an error that may come from gRPC.
 func reason(err error) string {
+	text := err.Error()
 	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
-		return s.Message()
+		text = s.Message()
 	}
-	return err.Error()
+	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection refused"
+	if _, cause, ok := strings.Cut(text, "Error while dialing: "); ok {
+		text = strings.TrimSuffix(cause, `"`)
+	}
+	return text
 }
 
 // wait lets a pause pass. The search goes on meanwhile, and a drain begins if it is asked for.
