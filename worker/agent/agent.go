@@ -184,7 +184,19 @@ func (a *agent) take(p *parcel) {
 	a.waiting = append(a.waiting, p)
 }
 
+// forget has the engine forget what was delivered: now, or when the lease's goroutine, which owns the engine, comes to it.
+func (a *agent) forget() {
+	if a.lease != nil {
+		a.lease.forget.Store(true)
+	} else {
+		a.solver.Forget()
+	}
+}
+
 func (a *agent) leaseEnded(err error) error {
+	if a.lease.forget.Load() {
+		a.solver.Forget()
+	}
 	a.lease = nil
 	a.Stats.Lease.Store(0)
 	if err != nil {
@@ -222,9 +234,7 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	case same:
 		// Perhaps another store behind the same campaign: it must not lack what was delivered to the one before.
 		// What is waiting was promised evidence that it may not find, too; facts without evidence are refused, not believed.
-		if a.lease == nil {
-			a.solver.Forget()
-		}
+		a.forget()
 	case a.solver != nil:
 		return nil, fmt.Errorf("%w: another campaign: %s instead of %v", ErrRefused, root, a.board)
 	default:
@@ -286,9 +296,17 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 		a.Stats.Connected.Store(false)
 	}()
 	a.Stats.Connected.Store(true)
+	kept := a.waiting[:0]
 	for _, p := range a.waiting {
 		p.sentAt = time.Time{}
+		if p.sends >= a.MaxSends {
+			a.Log.Error("given up: the stream broke each time this was sent", "serial", p.serial, "times", p.sends)
+			a.Stats.Refused.Add(1)
+			continue
+		}
+		kept = append(kept, p)
 	}
+	a.waiting = kept
 	s.outgoing = append(s.outgoing, &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: session.GetSession()}}})
 	beat := time.NewTicker(time.Duration(session.GetHeartbeatSeconds() * float64(time.Second)))
 	defer beat.Stop()
@@ -389,6 +407,7 @@ func (s *stream) pump(a *agent) {
 		}
 		if p.sentAt.IsZero() {
 			p.sentAt = time.Now()
+			p.sends++
 			s.send(p.message)
 		}
 	}

@@ -504,6 +504,44 @@ func TestSlowAcks(t *testing.T) {
 	})
 }
 
+// A parcel on which the stream breaks each time is given up.
+func TestPoisonedResult(t *testing.T) {
+	work(t, Config{MaxSends: 3}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 10)
+		for range 3 {
+			s.result()
+			s.ended <- status.Error(codes.InvalidArgument, "bad")
+			s = f.stream()
+		}
+		s.ready()
+		s.finish()
+	})
+}
+
+// What was delivered is forgotten while a lease runs, but not behind the back of its goroutine.
+func TestForgetDuringLease(t *testing.T) {
+	work(t, Config{FactsEvery: 10 * time.Second}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		time.Sleep(time.Second)
+		s.ended <- nil
+		s = f.stream()
+		if n := f.solver.forgets.Load(); n != 0 {
+			t.Errorf("forgotten %d times", n)
+		}
+		s.ack(s.next().GetFacts().GetSerial(), "")
+		if n := f.solver.forgets.Load(); n != 1 {
+			t.Errorf("forgotten %d times", n)
+		}
+		s.cancelLease(1)
+		s.result()
+		s.finish()
+	})
+}
+
 func TestDrain(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		s := f.stream()

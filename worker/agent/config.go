@@ -57,6 +57,8 @@ type Config struct {
 	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in memory until it is
 	// uploaded. Default 4. When it is reached, no lease is asked for and a running one stops at its next parcel.
 	MaxWaiting int
+	// MaxSends is the number of times a parcel is sent, each on another stream, until it is given up. Default 20.
+	MaxSends int
 
 	// CallTimeout bounds Join. Default 10 s.
 	CallTimeout time.Duration
@@ -121,10 +123,13 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 4
 	}
+	if c.MaxSends == 0 {
+		c.MaxSends = 20
+	}
 	if c.MaxEntries == 0 {
 		c.MaxEntries = 32 << 20
 	}
-	if c.MaxWaiting < 1 || c.MaxEntries < 1 {
+	if c.MaxWaiting < 1 || c.MaxEntries < 1 || c.MaxSends < 1 {
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	}
 	for _, d := range []struct {

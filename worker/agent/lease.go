@@ -28,6 +28,7 @@ type lease struct {
 	job       engine.Job
 	cancel    context.CancelFunc // ends the search; the result comes all the same
 
+	forget                       atomic.Bool   // before the next fragment: what was delivered may be gone
 	nodes, evaluations, activity atomic.Uint64 // shown in heartbeats
 }
 
@@ -39,6 +40,7 @@ type parcel struct {
 	lease    *lease // of a result: the lease it ends
 	uploaded bool
 	sentAt   time.Time // in this session; zero: not yet
+	sends    int       // in all sessions
 }
 
 // evidenceFloor is evidence time that is always allowed, so that short searches also bring something in.
@@ -101,6 +103,9 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 // as much as the time allowance admits. Nothing else matters once the campaign's root is proved.
 func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Result, root amazons.Key, searched time.Duration) (engine.Fragment, error) {
 	alive := func() { l.activity.Add(1) }
+	if l.forget.Swap(false) {
+		s.Forget()
+	}
 	if r.Verdict != eval.Open {
 		return s.Fragment(ctx, []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}, alive)
 	}
