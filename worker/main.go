@@ -48,6 +48,9 @@ func exitCode(err error) error {
 	if err == nil || errors.As(err, &exit) {
 		return err
 	}
+	if errors.Is(err, context.Canceled) {
+		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted"))
+	}
 	for _, kind := range []struct {
 		err  error
 		code int
