@@ -209,6 +209,20 @@ func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
 	return v, 0
 }
 
+// Best returns the move that the search found to win s, false where the table has none. It is legal unless two positions have
+// the same hash.
+func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
+	m, ok := unpackMove(s.o.Table.get(st.Hash(s.o.Board)))
+	if !ok {
+		return amazons.Move{}, false
+	}
+	_, symmetry := st.Canonical(s.o.Board)
+	m = s.o.Board.ApplyMove(symmetry.Inverse(), m)
+	return m, st.Legal(m)
+}
+
 // Solve searches st until it is solved or ctx ends; the error is then that of ctx.
 func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
 	r := s.Search(ctx, st, Limit{})

@@ -17,7 +17,8 @@ import (
 // evidence is there, down to the leaf rules.
 //
 // A searcher that also has a method Nodes() uint64, the nodes it has expanded so far, lets [BuilderStats] count those of
-// the searches made here.
+// the searches made here. One that also has a method Best(amazons.State) (amazons.Move, bool), the legal move with which
+// it won a position if it remembers, saves the builder from looking at all the others.
 type Searcher interface {
 	// Probe tells what the search's table knows: the verdict for the side to move and the work (nodes) behind it.
 	Probe(s amazons.State) (eval.Verdict, uint64)
@@ -55,7 +56,10 @@ type BuilderStats struct {
 type Builder struct {
 	board  amazons.Board
 	search Searcher
-	o      BuilderOptions
+	best   interface {
+		Best(s amazons.State) (amazons.Move, bool)
+	} // search, if it remembers winning moves
+	o BuilderOptions
 
 	marks  table         // what has been proved, by canonical key
 	fresh  []amazons.Key // entries since the last Take
@@ -103,7 +107,11 @@ const (
 
 // NewBuilder returns a builder for positions of one board.
 func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
-	return &Builder{board: b, search: search, o: o}
+	builder := &Builder{board: b, search: search, o: o}
+	builder.best, _ = search.(interface {
+		Best(s amazons.State) (amazons.Move, bool)
+	})
+	return builder
 }
 
 // Prove adds all entries that the claim (Won or Lost, for the side to move) about s needs. It needs none where a leaf rule
@@ -280,6 +288,9 @@ func (b *Builder) won(s amazons.State, k amazons.Key, depth int) outcome {
 	if !b.enter() {
 		return stopped
 	}
+	if r := b.wonByBest(s, k, depth); r != refuted {
+		return r
+	}
 	f := &b.frames[depth]
 	f.moves = s.Moves(f.moves[:0])
 	f.open = f.open[:0]
@@ -376,6 +387,31 @@ func (b *Builder) won(s amazons.State, k amazons.Key, depth int) outcome {
 		}
 	}
 	return b.refute(s, k, failedWon, "no move is shown to win")
+}
+
+// wonByBest tries the move that the search remembers, which saves looking at all the others. refuted
+// means nothing but that this was no short cut.
+func (b *Builder) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
+	if b.best == nil || b.o.RulesOnly {
+		return refuted
+	}
+	m, ok := b.best.Best(s)
+	if !ok {
+		return refuted
+	}
+	c, _ := s.After(m).Canonical(b.board)
+	key := c.Key(b.board)
+	v, failed := b.decided(key, eval.Plain(c, b.board))
+	if v == eval.Lost {
+		return b.addWon(k, m)
+	}
+	if v == eval.Won || failed&failedLost != 0 {
+		return refuted
+	}
+	if r := b.lost(c, key, depth+1); r != proved {
+		return r
+	}
+	return b.addWon(k, m)
 }
 
 // plausible reports whether some successor of s seems to be lost, so that s seems to be won.
