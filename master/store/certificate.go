@@ -177,7 +177,7 @@ func (u *Upload) flush(last func(tx *bbolt.Tx, c *counters) error) error {
 
 // fail ends the upload with an error and removes what it has written.
 func (u *Upload) fail(err error) error {
-	u.err = fmt.Errorf("certificate %x: %w", u.id, err)
+	u.err = fmt.Errorf("certificate %x: %w", u.id[:], err)
 	u.end()
 	return u.err
 }
@@ -200,7 +200,7 @@ func (u *Upload) end() {
 // Abort ends an upload and removes what it has written. After Close it does nothing.
 func (u *Upload) Abort() {
 	if u.err == nil && !u.ended {
-		u.err = fmt.Errorf("certificate %x: %w", u.id, ErrClosed)
+		u.err = fmt.Errorf("certificate %x: %w", u.id[:], ErrClosed)
 	}
 	u.end()
 }
@@ -342,7 +342,7 @@ type certificateReader struct {
 
 func (r *certificateReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	if offset < 0 {
-		return 0, fmt.Errorf("certificate %x: %w: a negative offset", r.id, ErrInvalid)
+		return 0, fmt.Errorf("certificate %x: %w: a negative offset", r.id[:], ErrInvalid)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -352,7 +352,7 @@ func (r *certificateReader) ReadAt(p []byte, offset int64) (n int, err error) {
 			return n, io.EOF
 		}
 		if err := r.load(at / chunkBytes); err != nil {
-			return n, fmt.Errorf("certificate %x: %w", r.id, err)
+			return n, fmt.Errorf("certificate %x: %w", r.id[:], err)
 		}
 		n += copy(p[n:], r.last[at%chunkBytes:])
 	}

@@ -165,8 +165,9 @@ func (c *checker) pages() error {
 }
 
 func (c *checker) meta() error {
-	meta := c.tx.Bucket([]byte(bucketMeta))
-	return c.each(bucketMeta, func(k, v []byte) (err error) {
+	wanted := map[string]bool{keyMagic: true, keyFormat: true, keyCampaign: true, keyCounters: true}
+	err := c.each(bucketMeta, func(k, v []byte) (err error) {
+		delete(wanted, string(k))
 		switch string(k) {
 		case keyMagic:
 			_, err = unseal(bucketMeta, k, v)
@@ -175,7 +176,7 @@ func (c *checker) meta() error {
 		case keyCampaign:
 			err = decodeJSON(keyCampaign, v, &Campaign{})
 		case keyCounters:
-			c.counters, err = decodeCounters(meta.Get(k))
+			c.counters, err = decodeCounters(v)
 		case keyContradiction:
 			_, err = decodeContradiction(v)
 		case keyResult:
@@ -185,6 +186,10 @@ func (c *checker) meta() error {
 		}
 		return err
 	})
+	for key := range wanted {
+		c.found = append(c.found, corrupt(bucketMeta, []byte(key), "it is missing"))
+	}
+	return err
 }
 
 func (c *checker) nodes() error {
@@ -212,7 +217,7 @@ func (c *checker) certificates() error {
 		}
 		c.counted.certificateBytes += record.size
 		if other, ok := c.numbers[record.number]; ok {
-			return corrupt(bucketCertificates, k, "it has the number %d of certificate %x", record.number, other)
+			return corrupt(bucketCertificates, k, "it has the number %d of certificate %x", record.number, other[:])
 		}
 		if record.number > c.counters.uploads {
 			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number, c.counters.uploads)
@@ -233,7 +238,7 @@ func (c *checker) facts() error {
 			return corrupt(bucketFacts, k, "%v", err)
 		}
 		if _, ok := c.complete[f.Certificate]; !ok {
-			return corrupt(bucketFacts, k, "its certificate %x is not complete in the store", f.Certificate)
+			return corrupt(bucketFacts, k, "its certificate %x is not complete in the store", f.Certificate[:])
 		}
 		return nil
 	})
@@ -257,7 +262,7 @@ func (c *checker) chunks() error {
 		number, index := chunkOf(k)
 		if id, ok := c.numbers[number]; ok {
 			if size := c.complete[id].size; index >= chunkCount(size) {
-				return corrupt(bucketChunks, k, "it lies past the end of certificate %x", id)
+				return corrupt(bucketChunks, k, "it lies past the end of certificate %x", id[:])
 			}
 			return nil // its data are verified with the certificate
 		}

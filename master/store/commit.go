@@ -66,7 +66,7 @@ type ContradictionError struct {
 // Error names both facts.
 func (e *ContradictionError) Error() string {
 	return fmt.Sprintf("%v: position %x is %v by certificate %x and claimed to be %v by certificate %x; one of the two certificates is wrong, verify both",
-		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Outcome, e.Stored.Certificate, e.Claimed.Outcome, e.Claimed.Certificate)
+		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Outcome, e.Stored.Certificate[:], e.Claimed.Outcome, e.Claimed.Certificate[:])
 }
 
 // Is reports whether target is ErrContradiction.
@@ -167,7 +167,7 @@ func freshFacts(tx *bbolt.Tx, facts []tree.Fact) ([]tree.Fact, error) {
 		if !complete[f.Certificate] {
 			v := certificates.Get(f.Certificate[:])
 			if v == nil {
-				return nil, fmt.Errorf("%w: certificate %x of position %x is not complete in the store; upload it first", ErrNoEvidence, f.Certificate, k)
+				return nil, fmt.Errorf("%w: certificate %x of position %x is not complete in the store; upload it first", ErrNoEvidence, f.Certificate[:], k)
 			}
 			if _, _, err := decodeCertificate(f.Certificate[:], v); err != nil {
 				return nil, err
