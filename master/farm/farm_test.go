@@ -66,11 +66,11 @@ func TestEmbedded(t *testing.T) {
 		rulesOnly          bool
 	}{
 		{"4x4 alone", "4x4", "second", nil, 1, 0, 0, false},
-		{"4x4 split", "4x4", "second", nil, 3, 10, 20, false},
+		{"4x4 split", "4x4", "second", nil, 3, 50, 100, false},
 		{"5x4 split", "5x4", "first", nil, 3, 20, 40, false},
 		{"5x4 by a first move", "5x4", "first", []string{"D1-D2xB2"}, 2, 20, 40, false},
-		{"black to move", "4x3: ", "", nil, 2, 5, 5, false},
-		{"rules only", "4x3: ", "", nil, 2, 5, 5, true},
+		{"black to move", "4x3: ", "", nil, 2, 50, 100, false},
+		{"rules only", "4x3: ", "", nil, 2, 100, 200, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if strings.HasSuffix(c.text, ": ") {
