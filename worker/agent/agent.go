@@ -55,7 +55,6 @@ type agent struct {
 	board  amazons.Board
 	root   amazons.Key // of the campaign, canonical
 	rules  bool        // rules only
-	limits *farmv1.JoinResponse
 	solver solver
 
 	lease   *lease       // being searched; nil: none
@@ -229,7 +228,6 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	}
 	key := root.State().CanonicalKey(root.Board)
 	same := a.solver != nil && a.board == root.Board && a.rules == r.GetCampaign().GetRulesOnly() && a.root == key
-	a.limits = r
 	switch {
 	case same:
 		// Perhaps another store behind the same campaign: it must not lack what was delivered to the one before.
@@ -241,7 +239,7 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 		a.board, a.root, a.rules = root.Board, key, r.GetCampaign().GetRulesOnly()
 		a.solver, err = a.newSolver(engine.Config{
 			Board: a.board, TableBytes: a.TableBytes, Cores: a.Cores, RulesOnly: a.rules,
-			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: min(engine.DefaultMaxFacts, max(1, int(r.GetMaxFactsPerMessage())-1)), MaxEntries: a.MaxEntries,
+			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()), MaxEntries: a.MaxEntries,
 			Log: a.Log,
 		})
 		if err != nil {
@@ -250,6 +248,14 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	}
 	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session", r.GetSession())
 	return r, nil
+}
+
+// factLimit is the number of facts to gather for one message of a master that takes so many, 0: any number.
+func factLimit(taken uint32) int {
+	if taken == 0 || taken > engine.DefaultMaxFacts {
+		return engine.DefaultMaxFacts
+	}
+	return int(taken)
 }
 
 // stream is one connection's worth of talk: three goroutines that wait for the

@@ -76,8 +76,8 @@ type Config struct {
 	BackoffMin, BackoffMax time.Duration
 	// DrainTimeout bounds the time between Drain and the end. Default 30 s. After it, what is not delivered is given up.
 	DrainTimeout time.Duration
-	// MaxEntries bounds the certificate entries kept in memory, 64 bytes each or so. Default 32 million. When it is reached
-	// the agent forgets what it has delivered, and may deliver parts of it again.
+	// MaxEntries is the number of proved positions kept in memory, about 40 bytes each, from which the agent forgets what it
+	// has delivered, and may deliver parts of it again. Default 8 million. The proof of one position may use four times as many.
 	MaxEntries int
 
 	// Drain asks, when it is closed, for an orderly end: the lease is handed back with what was learned. Nil: never.
@@ -127,7 +127,7 @@ func (c Config) withDefaults() (Config, error) {
 		c.MaxSends = 20
 	}
 	if c.MaxEntries == 0 {
-		c.MaxEntries = 32 << 20
+		c.MaxEntries = engine.DefaultMaxEntries
 	}
 	if c.MaxWaiting < 1 || c.MaxEntries < 1 || c.MaxSends < 1 {
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)

@@ -31,7 +31,7 @@ const (
 	DefaultMinFactNodes = 1000
 	DefaultMaxFacts     = 256
 	DefaultMaxKnown     = 1 << 20
-	DefaultMaxEntries   = 16 << 20
+	DefaultMaxEntries   = 8 << 20
 	// MaxCores is the largest number of threads of one engine.
 	MaxCores = 1024
 )
@@ -56,7 +56,7 @@ type Config struct {
 	// fragments repeat evidence that others have.
 	MaxKnown int
 	// MaxEntries is the number of proved positions remembered, about 40 bytes each, from which the engine forgets
-	// them before the next fragment. Default 16 million. One fragment may use four times as many; a fact that needs more is not proved.
+	// them before the next fragment. Default 8 million. One fragment may use four times as many; a fact that needs more is not proved.
 	MaxEntries int
 	// Log takes messages. Default: none are written.
 	Log *slog.Logger
