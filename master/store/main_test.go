@@ -60,24 +60,25 @@ func mustOpen(t testing.TB, path string, o Options) *Store {
 	return s
 }
 
-// keyOf returns the i-th of some distinct canonical keys: the empty squares of the board
-// spell i; two queens a side stand in fixed places.
+// keyOf returns the key of random position number i. The tests rely on that those they use are distinct.
 func keyOf(i uint64) amazons.Key {
 	r := rand.New(rand.NewPCG(i, 7))
-	for {
-		mask := testBoard.Mask()
-		pick := func() amazons.Set {
-			for {
-				if q := amazons.Set(1) << r.IntN(64); q&mask != 0 {
-					mask &^= q
-					return q
-				}
+	mask := testBoard.Mask()
+	pick := func() amazons.Set {
+		for {
+			if q := amazons.Set(1) << r.IntN(64); q&mask != 0 {
+				mask &^= q
+				return q
 			}
 		}
-		s := amazons.State{Own: pick() | pick(), Opp: pick() | pick()}
-		s.Empty = mask & r.Uint64()
-		return s.CanonicalKey(testBoard)
 	}
+	var s amazons.State
+	for range 2 {
+		s.Own |= pick()
+		s.Opp |= pick()
+	}
+	s.Empty = mask & r.Uint64()
+	return s.CanonicalKey(testBoard)
 }
 
 // payloadOf returns a certificate's bytes and id.

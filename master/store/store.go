@@ -212,10 +212,11 @@ func (s *Store) open() error {
 		return err
 	}
 	s.file = f
+	locked := fmt.Errorf("%w: %s is in use by another process; stop it, or ask it instead of the file", ErrLocked, s.path)
 	if err := lock(f, !s.options.ReadOnly, s.options.LockTimeout); err != nil {
 		f.Close()
 		if errors.Is(err, errLockTimeout) {
-			return fmt.Errorf("%w: %s is in use by another process; stop it, or ask it instead of the file", ErrLocked, s.path)
+			return locked
 		}
 		return err
 	}
@@ -236,6 +237,9 @@ func (s *Store) open() error {
 	})
 	if err != nil {
 		f.Close()
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			return locked
+		}
 		return err
 	}
 	if err := s.begin(); err != nil {
