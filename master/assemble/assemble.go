@@ -59,7 +59,7 @@ type Input struct {
 
 // Output says what was written.
 type Output struct {
-	// Set holds the entries, as far as they were read.
+	// Set holds the entries; of a Copied certificate, whose root is lost, it may be empty.
 	Set *proof.Set
 	// Copied says that a single fragment was the whole certificate already and was taken as it is.
 	Copied bool
@@ -117,12 +117,19 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 	if n, err := f.Data.ReadAt(data, 0); int64(n) != f.Size {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
-	c, err := proof.Read(bytes.NewReader(data), f.Size)
+	info, err := proof.ReadInfo(bytes.NewReader(data), f.Size)
 	if err != nil {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
-	if len(c.Roots) != 1 || c.Roots[0] != in.Roots[0] || c.Board != in.Board || in.RulesOnly && !c.RulesOnly {
+	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || in.RulesOnly && !info.RulesOnly {
 		return nil, nil, nil
+	}
+	if in.Roots[0].Claim != eval.Won {
+		return data, new(proof.Set), nil // nobody will ask for the move of the root
+	}
+	c, err := proof.Read(bytes.NewReader(data), f.Size)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
 	return data, c.Set, nil
 }
