@@ -790,7 +790,7 @@ func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:most-3] + "..."
+	return strings.ToValidUTF8(s[:most-3], "") + "..."
 }
 
 // number32 bounds a count to what a message holds.
