@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
 )
 
 // findings is how many findings Check names.
@@ -48,7 +49,7 @@ func (s *Store) Findings(ctx context.Context) iter.Seq[error] {
 		// The consumer's code never runs inside guard: its panics are not ours.
 		c := &checker{s: s, ctx: ctx}
 		defer c.end()
-		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.chunks, c.contents, c.totals} {
+		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.memories, c.chunks, c.contents, c.totals} {
 			err := guard(part)
 			if err != nil {
 				c.found = append(c.found, err)
@@ -190,6 +191,16 @@ func (c *checker) meta() error {
 		c.found = append(c.found, corrupt(bucketMeta, []byte(key), "it is missing"))
 	}
 	return err
+}
+
+func (c *checker) memories() error {
+	return c.each(bucketMemories, func(k, v []byte) error {
+		if len(k) != amazons.KeyBytes {
+			return corrupt(bucketMemories, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
+		}
+		_, err := unseal(bucketMemories, k, v)
+		return err
+	})
 }
 
 func (c *checker) nodes() error {

@@ -44,6 +44,7 @@ type Batch struct {
 	Spent         uint64              // the counter itself; a smaller one than the stored has no effect
 	Epoch         uint64              // 0: no change; a smaller one than the stored is refused
 	Contradiction *tree.Contradiction // nil: no change
+	Memories      []Memory            // replace earlier ones of the same positions
 }
 
 // Add appends what one step of the tree wants to have written.
@@ -103,10 +104,11 @@ func (s *Store) Commit(b Batch) error {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
+	memories, memoryBytes := s.keepable(b.Memories)
 	var fresh []tree.Fact
 	r := &request{
-		records: len(b.Nodes) + len(b.Facts) + 1,
-		bytes:   int64(len(b.Nodes)+len(b.Facts)+1)*128 + int64(len(contradiction)),
+		records: len(b.Nodes) + len(b.Facts) + len(memories) + 1,
+		bytes:   int64(len(b.Nodes)+len(b.Facts)+1)*128 + int64(len(contradiction)) + memoryBytes,
 		check: func(tx *bbolt.Tx, c *counters) (err error) {
 			if b.Epoch != 0 && b.Epoch < c.epoch {
 				return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.Epoch, c.epoch)
@@ -132,6 +134,9 @@ func (s *Store) Commit(b Batch) error {
 				}
 			}
 			c.facts += uint64(len(fresh))
+			if err := s.putMemories(tx, memories, fresh); err != nil {
+				return err
+			}
 			c.spent = max(c.spent, b.Spent)
 			c.epoch = max(c.epoch, b.Epoch)
 			if contradiction != nil {

@@ -33,6 +33,13 @@ type Options struct {
 	// 1 MiB of memory; more are refused with ErrBusy.
 	MaxUploads int
 
+	// MaxMemories is how many search memories are kept. Default 64. When there are as many, a
+	// memory of another position is dropped, and who goes on with that position after a restart begins anew.
+	MaxMemories int
+
+	// MaxMemoryBytes is the size of the largest memory, in bytes. Default 1 MiB. Larger ones are dropped.
+	MaxMemoryBytes int
+
 	// OnCommit, where not nil, is told of each transaction on disk: the time from its begin
 	// to the end of its fsync, and the number of records in it. It runs on the store's
 	// own goroutine: it must return soon and may not write to the store.
@@ -49,7 +56,8 @@ type Options struct {
 
 // withDefaults returns the options with defaults filled in. Errors wrap ErrInvalid.
 func (o Options) withDefaults() (Options, error) {
-	if o.LockTimeout < 0 || o.MaxCertificateBytes < 0 || o.MaxStoreBytes < 0 || o.MaxBatchRecords < 0 || o.MaxUploads < 0 {
+	if o.LockTimeout < 0 || o.MaxCertificateBytes < 0 || o.MaxStoreBytes < 0 || o.MaxBatchRecords < 0 || o.MaxUploads < 0 ||
+		o.MaxMemories < 0 || o.MaxMemoryBytes < 0 {
 		return o, fmt.Errorf("%w: a limit in its options is negative; 0 stands for the default", ErrInvalid)
 	}
 	if o.LockTimeout == 0 {
@@ -69,6 +77,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxUploads == 0 {
 		o.MaxUploads = 256
+	}
+	if o.MaxMemories == 0 {
+		o.MaxMemories = 64
+	}
+	if o.MaxMemoryBytes == 0 {
+		o.MaxMemoryBytes = 1 << 20
 	}
 	return o, nil
 }

@@ -29,9 +29,10 @@ const (
 	bucketCertificates = "certificates"
 	bucketUploads      = "uploads"
 	bucketChunks       = "chunks"
+	bucketMemories     = "memories"
 )
 
-var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks}
+var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks, bucketMemories}
 
 // Keys in the meta bucket.
 const (

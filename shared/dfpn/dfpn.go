@@ -47,8 +47,8 @@ type Options struct {
 type Searcher struct {
 	o        Options
 	parallel bool
-	stop     atomic.Bool // the search shall end
-	crowded  atomic.Bool // the stretch shall end so that the table can grow
+	stop     *atomic.Bool // the search shall end; each search has its own, as a context that ended may tell late
+	crowded  atomic.Bool  // the stretch shall end so that the table can grow
 	threads  []*thread
 	limit    uint64
 	nodes    atomic.Uint64 // of the search that runs or ran last
@@ -124,14 +124,15 @@ func numbersOf(v eval.Verdict) numbers {
 // Search searches st until it is solved, the limit is reached or ctx ends. It
 // goes on from what the table knows.
 func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Result {
-	s.stop.Store(false)
+	stop := new(atomic.Bool)
+	s.stop = stop
 	s.nodes.Store(0)
 	s.evals.Store(0)
 	s.limit = limit.Nodes
 	if limit.Nodes == 0 {
 		s.limit = 1<<64 - 1
 	}
-	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	for _, t := range s.threads {
 		t.reset(s.limit)
 	}

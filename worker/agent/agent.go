@@ -240,7 +240,7 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 		a.solver, err = a.newSolver(engine.Config{
 			Board: a.board, TableBytes: a.TableBytes, Cores: a.Cores, RulesOnly: a.rules,
 			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()), MaxEntries: a.MaxEntries,
-			Log: a.Log,
+			MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)), Log: a.Log,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errEngine, err)

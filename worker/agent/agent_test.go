@@ -170,6 +170,8 @@ func fragmentOf(data []byte, facts []engine.Fact) engine.Fragment {
 	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
 }
 
+func (s *fakeSolver) Remember() []byte { return []byte("memory") }
+
 func (s *fakeSolver) Forget()      { s.forgets.Add(1) }
 func (s *fakeSolver) Close() error { s.closed.Store(true); return nil }
 

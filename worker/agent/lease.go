@@ -16,6 +16,7 @@ import (
 // solver is what a lease needs of an [engine.Engine].
 type solver interface {
 	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
+	Remember() []byte
 	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (engine.Fragment, error)
 	Forget()
 	Close() error
@@ -56,7 +57,7 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 		job := l.job
 		job.Budget -= total.Nodes
 		if total.Nodes > 0 {
-			job.Facts = nil
+			job.Facts, job.Memories = nil, nil
 		}
 		began := time.Now()
 		r, err := s.Run(slice, job, func(p engine.Progress) {
@@ -88,7 +89,11 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 		}
 		switch {
 		case last:
-			deliver(&parcel{fragment: fragment, lease: l, message: l.result(total, fragment, cancelled, time.Since(begun))})
+			message := l.result(total, fragment, cancelled, time.Since(begun))
+			if r := message.GetResult(); r.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
+				r.Memory = s.Remember()
+			}
+			deliver(&parcel{fragment: fragment, lease: l, message: message})
 			return nil
 		case len(fragment.Facts) > 0:
 			facts := &farmv1.Facts{Facts: wireFacts(fragment)}
@@ -173,7 +178,7 @@ func newLease(b amazons.Board, m *farmv1.Lease) (*lease, error) {
 	if m.GetBudgetNodes() == 0 {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
-	l := &lease{id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes()}}
+	l := &lease{id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
 	for _, f := range m.GetFacts() {
 		key, err := amazons.KeyFromBytes(f.GetKey())
 		if err != nil {
