@@ -48,8 +48,9 @@ type Config struct {
 	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search forgets and repeats itself.
 	TableBytes int64
 
-	// FactsEvery is how often a running lease stops for a moment to bring in what it has proved. Default 5 s.
-	// Too short: the search is interrupted for little; too long: other workers learn late.
+	// FactsEvery is the longest time after which a running lease stops for a moment to bring in what it has proved and what
+	// its table knows. Default 30 s. Too short: the search is interrupted, and the master's store written, for little; too
+	// long: other workers learn late, and a crash loses more.
 	FactsEvery time.Duration
 	// EvidenceShare is the share of the search's time that may go into evidence for facts met on the way, 0..1. Default
 	// 0.05. The evidence for a lease's own position is not limited.
@@ -137,7 +138,7 @@ func (c Config) withDefaults() (Config, error) {
 		value    *time.Duration
 		standard time.Duration
 	}{
-		{"FactsEvery", &c.FactsEvery, 5 * time.Second},
+		{"FactsEvery", &c.FactsEvery, 30 * time.Second},
 		{"CallTimeout", &c.CallTimeout, 10 * time.Second},
 		{"UploadTimeout", &c.UploadTimeout, 5 * time.Minute},
 		{"AckTimeout", &c.AckTimeout, time.Minute},

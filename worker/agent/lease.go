@@ -47,15 +47,21 @@ type parcel struct {
 // evidenceFloor is evidence time that is always allowed, so that short searches also bring something in.
 const evidenceFloor = 5 * time.Millisecond
 
+// firstSlice is the number of nodes after which a lease stops for the first time to bring in what it knows, so that
+// a crash loses little of it; each slice is twice as long as the one before, up to Config.FactsEvery.
+const firstSlice = 100_000
+
 // run searches the lease to its end and hands its parcels to deliver, which
 // blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
 func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazons.Key, deliver func(*parcel) bool) error {
 	begun := time.Now()
 	var total engine.Result
+	sliceNodes := uint64(firstSlice)
 	for {
 		slice, end := context.WithTimeout(search, c.FactsEvery)
 		job := l.job
-		job.Budget -= total.Nodes
+		job.Budget = min(job.Budget-total.Nodes, sliceNodes)
+		sliceNodes *= 2
 		if total.Nodes > 0 {
 			job.Facts, job.Memories = nil, nil
 		}
@@ -95,8 +101,11 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 			}
 			deliver(&parcel{fragment: fragment, lease: l, message: message})
 			return nil
-		case len(fragment.Facts) > 0:
-			facts := &farmv1.Facts{Facts: wireFacts(fragment)}
+		default:
+			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember()}
+			if len(facts.Facts)+len(facts.Memory) == 0 {
+				continue
+			}
 			if !deliver(&parcel{fragment: fragment, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
 				return ctx.Err()
 			}
