@@ -165,7 +165,7 @@ func TestLyingFragment(t *testing.T) {
 				continue
 			}
 			p := tree.Persist{Epoch: 1, Facts: []tree.Fact{{Key: key, Outcome: tree.Won, Work: 1, Certificate: id}}}
-			if err := f.shelf.Commit([]tree.Persist{p}); err != nil {
+			if err := f.shelf.Commit([]tree.Persist{p}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -41,13 +41,20 @@ type memory struct {
 	commits      int
 	gate         chan struct{} // not nil: each commit waits for it
 	fail         error
+	memories     map[amazons.Key][]byte
 }
 
 func newMemory() *memory {
-	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}}
+	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}}
 }
 
-func (s *memory) Commit(list []tree.Persist) error {
+func (s *memory) Memory(k amazons.Key) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.memories[k], nil
+}
+
+func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 	if s.gate != nil {
 		<-s.gate
 	}
@@ -57,6 +64,9 @@ func (s *memory) Commit(list []tree.Persist) error {
 		return s.fail
 	}
 	s.commits++
+	for _, m := range memories {
+		s.memories[m.Key] = m.Data
+	}
 	for _, p := range list {
 		for _, n := range p.Nodes {
 			s.nodes[n.Key] = n
