@@ -177,7 +177,9 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		in := incoming{event: tree.Proved{Worker: worker, Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused}
+		in := incoming{event: tree.Proved{
+			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(), Nodes: k.Facts.GetNodes(),
+			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused}
 		if len(k.Facts.GetMemory()) > 0 {
 			if in.memory.Key, err = m.key(k.Facts.GetKey()); err != nil {
 				return incoming{}, err

@@ -14,6 +14,7 @@ type lease struct {
 	worker    *worker
 	budget    uint64
 	nodes     uint64 // reported so far
+	charged   uint64 // of these, what is counted in its leaf's work and the campaign's
 	activity  uint64
 	granted   int // tick
 	beat      int // tick of its last progress
@@ -68,13 +69,21 @@ func (t *Tree) end(l *lease, nodes uint64) {
 	w.leases = slices.DeleteFunc(w.leases, same)
 	i, _ := slices.BinarySearchFunc(t.running, l.id, func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
 	t.running = slices.Delete(t.running, i, i+1)
-	if nodes > 0 {
-		n.work = plus(n.work, nodes)
-		t.spent = plus(t.spent, nodes)
-		w.nodes = plus(w.nodes, nodes)
-		t.change(n)
-	}
+	t.charge(l, nodes)
 	t.reclass(n)
+}
+
+// charge counts the nodes that a lease has used.
+func (t *Tree) charge(l *lease, nodes uint64) {
+	if nodes <= l.charged {
+		return
+	}
+	more := nodes - l.charged
+	l.charged = nodes
+	l.node.work = plus(l.node.work, more)
+	t.spent = plus(t.spent, more)
+	l.worker.nodes = plus(l.worker.nodes, more)
+	t.change(l.node)
 }
 
 // plus adds without wrapping around.
@@ -137,6 +146,11 @@ func (t *Tree) proved(e Proved) {
 			}
 		}
 		w.beat = t.now
+	}
+	if l := t.held(e.Worker, e.Lease, e.Epoch); l != nil && e.Nodes > 0 {
+		l.beat = t.now
+		l.nodes = max(l.nodes, e.Nodes)
+		t.charge(l, l.nodes)
 	}
 	t.learn(e.Worker, w, e.Facts, e.Certificates)
 	t.propagate()

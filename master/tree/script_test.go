@@ -73,7 +73,12 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(t, s.result(t, d, who))
 	case "proved":
 		facts, certs := s.facts(t, d, amazons.Key{})
-		return s.step(t, Proved{who, facts, certs})
+		ev := Proved{Worker: who, Facts: facts, Certificates: certs}
+		if ev.Nodes = number[uint64](t, d, "nodes", 0); ev.Nodes > 0 {
+			l := s.lease(t, d, who)
+			ev.Lease, ev.Epoch = l.ID, l.Epoch
+		}
+		return s.step(t, ev)
 	case "tick":
 		n := 1
 		if who != "" {

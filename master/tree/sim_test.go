@@ -233,7 +233,7 @@ func (s *simulation) work(name string) {
 				}
 			}
 			f := s.oracle.fact(b, below, s.r.Uint64N(100))
-			s.send(Proved{name, []Fact{f}, []ID{f.Certificate}})
+			s.send(Proved{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: []Fact{f}, Certificates: []ID{f.Certificate}})
 		}
 		return
 	}

@@ -72,7 +72,7 @@ func TestFalseFacts(t *testing.T) {
 	} {
 		f := good
 		spoil(&f)
-		effects := tree.Step(Proved{"w", []Fact{f}, []ID{good.Certificate, {}}})
+		effects := tree.Step(Proved{Worker: "w", Facts: []Fact{f}, Certificates: []ID{good.Certificate, {}}})
 		if i := slices.IndexFunc(effects, func(e Effect) bool {
 			r, ok := e.(Refused)
 			return ok && strings.Contains(r.Why, want)
@@ -81,7 +81,7 @@ func TestFalseFacts(t *testing.T) {
 		}
 	}
 	late := small(t, Config{Root: position(t, "WxB/...")})
-	if effects := late.Step(Proved{"w", []Fact{good}, []ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
+	if effects := late.Step(Proved{Worker: "w", Facts: []Fact{good}, Certificates: []ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
 		t.Errorf("before the root: %v", effects)
 	}
 }

@@ -102,7 +102,7 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 			deliver(&parcel{fragment: fragment, lease: l, message: message})
 			return nil
 		default:
-			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember()}
+			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id, Epoch: l.epoch, Nodes: total.Nodes}
 			if len(facts.Facts)+len(facts.Memory) == 0 {
 				continue
 			}

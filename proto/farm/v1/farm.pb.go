@@ -764,9 +764,13 @@ type Facts struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Serial uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number
 	Facts  []*Fact                `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
-	// Of the lease that is running, so that little is lost if it is: as Result.memory. Empty: no news.
+	// Of the lease that is running, so that little is lost if it is: what the table knows of its position, as
+	// Result.memory (empty: no news), and the nodes it has used.
 	Key           []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Memory        []byte `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
+	Lease         uint64 `protobuf:"varint,5,opt,name=lease,proto3" json:"lease,omitempty"`
+	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Nodes         uint64 `protobuf:"varint,7,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -827,6 +831,27 @@ func (x *Facts) GetMemory() []byte {
 		return x.Memory
 	}
 	return nil
+}
+
+func (x *Facts) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Facts) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Facts) GetNodes() uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
 }
 
 type Result struct {
@@ -2344,12 +2369,15 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05nodes\x18\x03 \x01(\x04R\x05nodes\x12 \n" +
 	"\vevaluations\x18\x04 \x01(\x04R\vevaluations\x12\x1d\n" +
 	"\n" +
-	"table_fill\x18\x05 \x01(\x01R\ttableFill\"z\n" +
+	"table_fill\x18\x05 \x01(\x01R\ttableFill\"\xbc\x01\n" +
 	"\x05Facts\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12/\n" +
 	"\x05facts\x18\x02 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12\x16\n" +
-	"\x06memory\x18\x04 \x01(\fR\x06memory\"\xb5\x03\n" +
+	"\x06memory\x18\x04 \x01(\fR\x06memory\x12\x14\n" +
+	"\x05lease\x18\x05 \x01(\x04R\x05lease\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05nodes\x18\a \x01(\x04R\x05nodes\"\xb5\x03\n" +
 	"\x06Result\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x14\n" +
