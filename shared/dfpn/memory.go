@@ -33,35 +33,31 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (t *Table) Remember(b amazons.Board, entries int) []byte {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	// The least work to take: count by the upper bits of the packed work.
-	const shift = 8
-	var count [1 << (16 - shift)]int
-	t.each(func(s slot) { count[s.data>>(48+shift)]++ })
-	bucket, sum := len(count)-1, 0
-	for ; bucket >= 0 && sum+count[bucket] <= entries; bucket-- {
-		sum += count[bucket]
+	// The least work to take whole, and how many entries of the next lower work there is room for.
+	count := make([]int, 1<<16) // entries by packed work
+	t.each(func(s slot) { count[s.data>>48]++ })
+	least, room := uint64(1<<16), entries
+	for least > 2 && count[least-1] <= room {
+		least--
+		room -= count[least]
 	}
-	least := max(uint64(bucket+1)<<shift, 2)
-	if bucket < 0 {
-		least = 2
+	if least == 2 {
+		room = 0
 	}
-	kept := make([]slot, 0, sum)
-	var partial []slot // of the bucket that does not fit whole
+	kept := make([]slot, 0, entries)
 	t.each(func(s slot) {
-		s.check ^= s.data
 		switch work := s.data >> 48; {
-		case work >= least && len(kept) < entries:
-			kept = append(kept, s)
-		case bucket >= 0 && work>>shift == uint64(bucket) && work >= 2:
-			partial = append(partial, s)
+		case len(kept) == entries || work+1 < least || work < 2:
+			return
+		case work+1 == least:
+			if room == 0 {
+				return
+			}
+			room--
 		}
+		s.check ^= s.data
+		kept = append(kept, s)
 	})
-	if room := entries - len(kept); room > 0 {
-		slices.SortFunc(partial, func(x, y slot) int {
-			return cmp.Or(cmp.Compare(y.data>>48, x.data>>48), cmp.Compare(x.check, y.check))
-		})
-		kept = append(kept, partial[:min(room, len(partial))]...)
-	}
 	slices.SortFunc(kept, func(x, y slot) int { return cmp.Compare(x.check, y.check) })
 
 	out := make([]byte, 0, 16+14*len(kept))

@@ -52,10 +52,11 @@ type agent struct {
 	Config
 	client farmv1.FarmClient
 
-	board  amazons.Board
-	root   amazons.Key // of the campaign, canonical
-	rules  bool        // rules only
-	solver solver
+	board    amazons.Board
+	root     amazons.Key // of the campaign, canonical
+	rules    bool        // rules only
+	maxFacts int         // of one message
+	solver   solver
 
 	lease   *lease       // being searched; nil: none
 	handed  chan *parcel // from the lease's goroutine
@@ -246,6 +247,7 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 			return nil, fmt.Errorf("%w: %w", errEngine, err)
 		}
 	}
+	a.maxFacts = factLimit(r.GetMaxFactsPerMessage())
 	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session", r.GetSession())
 	return r, nil
 }
@@ -462,6 +464,7 @@ func (a *agent) begin(ctx context.Context, l *lease) {
 	search, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
 	a.lease = l
+	l.maxFacts = a.maxFacts
 	a.Stats.Leases.Add(1)
 	a.Stats.Lease.Store(l.id)
 	a.Log.Debug("lease begun", "lease", l.id, "epoch", l.epoch, "budget", l.job.Budget, "facts", len(l.job.Facts))
@@ -470,7 +473,7 @@ func (a *agent) begin(ctx context.Context, l *lease) {
 	}
 	go func() {
 		defer cancel()
-		err := l.run(ctx, search, a.Config, a.solver, a.root, func(p *parcel) bool {
+		err := l.run(ctx, search, a.Config, a.solver, func(p *parcel) bool {
 			select {
 			case a.handed <- p:
 				return true

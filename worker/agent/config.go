@@ -52,6 +52,9 @@ type Config struct {
 	// its table knows. Default 30 s. Too short: the search is interrupted, and the master's store written, for little; too
 	// long: other workers learn late, and a crash loses more.
 	FactsEvery time.Duration
+	// EvidenceAfter is the age of a running lease from which positions that it solves on the way are proved to the master.
+	// Default 3 s. Too short: a proof that one lease could have brought whole comes in pieces, which cost time to put together.
+	EvidenceAfter time.Duration
 	// EvidenceShare is the share of the search's time that may go into evidence for facts met on the way, 0..1. Default
 	// 0.05. The evidence for a lease's own position is not limited.
 	EvidenceShare float64
@@ -138,6 +141,7 @@ func (c Config) withDefaults() (Config, error) {
 		value    *time.Duration
 		standard time.Duration
 	}{
+		{"EvidenceAfter", &c.EvidenceAfter, 3 * time.Second},
 		{"FactsEvery", &c.FactsEvery, 30 * time.Second},
 		{"CallTimeout", &c.CallTimeout, 10 * time.Second},
 		{"UploadTimeout", &c.UploadTimeout, 5 * time.Minute},

@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +31,8 @@ type lease struct {
 	job       engine.Job
 	cancel    context.CancelFunc // ends the search; the result comes all the same
 
+	maxFacts int // of one message
+
 	forget                       atomic.Bool   // before the next fragment: what was delivered may be gone
 	nodes, evaluations, activity atomic.Uint64 // shown in heartbeats
 }
@@ -53,9 +57,10 @@ const firstSlice = 100_000
 
 // run searches the lease to its end and hands its parcels to deliver, which
 // blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
-func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazons.Key, deliver func(*parcel) bool) error {
+func (l *lease) run(ctx, search context.Context, c Config, s solver, deliver func(*parcel) bool) error {
 	begun := time.Now()
 	var total engine.Result
+	var solved []engine.Fact // on the way, without evidence as yet
 	sliceNodes := uint64(firstSlice)
 	for {
 		slice, end := context.WithTimeout(search, c.FactsEvery)
@@ -89,9 +94,13 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 
 		cancelled := search.Err() != nil && r.Verdict == eval.Open
 		last := cancelled || idle || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
-		fragment, err := l.evidence(ctx, c, s, r, final, time.Since(began))
-		if err != nil {
-			return fmt.Errorf("gather evidence: %w", err)
+		solved = append(solved, r.Solved...)
+		var fragment engine.Fragment
+		if last || time.Since(begun) >= c.EvidenceAfter {
+			if fragment, err = l.evidence(ctx, c, s, r, solved, time.Since(began)); err != nil {
+				return fmt.Errorf("gather evidence: %w", err)
+			}
+			solved = nil
 		}
 		switch {
 		case last:
@@ -115,7 +124,7 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 
 // evidence returns a fragment for what r proved: all of it for the lease's own position, and for positions on the way
 // as much as the time allowance admits. Nothing else matters once the campaign's root is proved.
-func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Result, root amazons.Key, searched time.Duration) (engine.Fragment, error) {
+func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Result, solved []engine.Fact, searched time.Duration) (engine.Fragment, error) {
 	alive := func() { l.activity.Add(1) }
 	if l.forget.Swap(false) {
 		s.Forget()
@@ -123,13 +132,15 @@ func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Resul
 	if r.Verdict != eval.Open {
 		return s.Fragment(ctx, []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}, alive)
 	}
-	if len(r.Solved) == 0 {
+	if len(solved) == 0 {
 		return engine.Fragment{}, nil
 	}
+	slices.SortStableFunc(solved, func(a, b engine.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	solved = solved[:min(len(solved), l.maxFacts)]
 	allowance := max(evidenceFloor, time.Duration(c.EvidenceShare*float64(searched)))
 	limited, end := context.WithTimeout(ctx, allowance)
 	defer end()
-	return s.Fragment(limited, r.Solved, alive)
+	return s.Fragment(limited, solved, alive)
 }
 
 func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took time.Duration) *farmv1.WorkRequest {
