@@ -70,7 +70,7 @@ func statusCommand() *cobra.Command {
 				return err
 			}
 			defer conn.Close()
-			_, ctx, stop := cli.Signals(c.Context())
+			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
 			if !watch {
 				ctx, cancel := context.WithTimeout(ctx, callTimeout)

@@ -52,7 +52,7 @@ again if the file is not there.
 			if len(args) == 1 && c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") || len(args) == 0 && storeFile == "" {
 				return cli.Usagef("give a certificate or --store FILE, one of them")
 			}
-			_, ctx, stop := cli.Signals(c.Context())
+			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
 			out := verificationJSON{MessageType: "verification"}
 			var err error
