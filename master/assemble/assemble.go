@@ -72,7 +72,7 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	if whole, set, err := whole(in); err != nil {
 		return Output{}, err
 	} else if whole != nil {
-		return Output{Set: set, Copied: true}, writeFile(name, whole)
+		return Output{Set: set, Copied: true}, proof.WriteEncoded(name, whole)
 	}
 	union := proof.Certificate{Board: in.Board, RulesOnly: true, Roots: in.Roots, Set: new(proof.Set)}
 	for _, n := range in.Won {
@@ -147,41 +147,6 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
 	return data, c.Set, nil
-}
-
-// writeFile writes data to the named file, on stable storage and whole, or not at all.
-func writeFile(name string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
-	if err != nil {
-		return fmt.Errorf("write certificate: %w", err)
-	}
-	defer func() {
-		if err != nil {
-			f.Close()
-			os.Remove(f.Name())
-			err = fmt.Errorf("write certificate %s: %w", name, err)
-		}
-	}()
-	if _, err = f.Write(data); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), name); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(name))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Roots returns the claims of a campaign's certificate: its root, or, where first moves were given and all of them lose,

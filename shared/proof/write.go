@@ -62,7 +62,35 @@ func Encode(c Certificate) ([]byte, error) {
 
 // WriteFile writes c to the named file, as [Write] does, but block by block. The file appears complete and on stable
 // storage, or not at all: what had the name before stays until then.
-func WriteFile(name string, c Certificate) (err error) {
+func WriteFile(name string, c Certificate) error {
+	return replaceFile(name, func(f *os.File) error {
+		offset := int64(preamble)
+		head, err := emit(&c, func(p []byte) error {
+			if offset == preamble {
+				offset += headerLen(&c)
+			}
+			n, err := f.WriteAt(p, offset)
+			offset += int64(n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt(head, 0)
+		return err
+	})
+}
+
+// WriteEncoded writes what [Encode] returned to the named file, in the way of [WriteFile].
+func WriteEncoded(name string, data []byte) error {
+	return replaceFile(name, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
+}
+
+// replaceFile gives the named file the content that fill writes: whole and durable, or not at all.
+func replaceFile(name string, fill func(*os.File) error) (err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("write certificate %s: %w", name, err)
@@ -78,19 +106,7 @@ func WriteFile(name string, c Certificate) (err error) {
 			_ = os.Remove(f.Name())
 		}
 	}()
-	offset := int64(preamble)
-	head, err := emit(&c, func(p []byte) error {
-		if offset == preamble {
-			offset += headerLen(&c)
-		}
-		n, err := f.WriteAt(p, offset)
-		offset += int64(n)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if _, err = f.WriteAt(head, 0); err != nil {
+	if err = fill(f); err != nil {
 		return err
 	}
 	if err = f.Chmod(0o644); err != nil {
