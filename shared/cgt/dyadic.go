@@ -39,11 +39,14 @@ type overflow string
 func (o overflow) Error() string { return ErrOverflow.Error() + ": " + string(o) }
 func (overflow) Unwrap() error   { return ErrOverflow }
 
-// catch turns a panic of arithmetic into an error. It is deferred.
+// catch turns a panic of arithmetic, or of an Arena at its limits, into an error. It is
+// deferred.
 func catch(err *error) {
 	switch r := recover().(type) {
 	case nil:
 	case overflow:
+		*err = r
+	case limit:
 		*err = r
 	default:
 		panic(r)
