@@ -6,6 +6,7 @@ package cgt
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	"pgregory.net/rapid"
 )
@@ -130,17 +131,28 @@ func (a *Arena) tree(f Form) *tree {
 	return t
 }
 
+// check runs a property on some times as many random cases as rapid does by itself.
+func check(t *testing.T, times int, f func(*rapid.T)) {
+	t.Helper()
+	for range times {
+		rapid.Check(t, f)
+	}
+}
+
 // drawTree draws a game that lasts at most so many moves, with few options.
 func drawTree(t *rapid.T, depth int, label string) *tree {
 	g := &tree{}
 	if depth == 0 {
 		return g
 	}
-	for range rapid.IntRange(0, 2).Draw(t, label+" left") {
-		g.left = append(g.left, drawTree(t, depth-1, label))
-	}
-	for range rapid.IntRange(0, 2).Draw(t, label+" right") {
-		g.right = append(g.right, drawTree(t, depth-1, label))
+	// Booleans, unlike integers, are not drawn small more often than large.
+	for range 2 {
+		if rapid.Bool().Draw(t, label+" left") {
+			g.left = append(g.left, drawTree(t, depth-1, label))
+		}
+		if rapid.Bool().Draw(t, label+" right") {
+			g.right = append(g.right, drawTree(t, depth-1, label))
+		}
 	}
 	return g
 }

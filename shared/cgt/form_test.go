@@ -6,8 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"amazonsfarm/shared/amazons"
-
 	"pgregory.net/rapid"
 )
 
@@ -24,7 +22,7 @@ func must[T any](t interface{ Fatal(...any) }) func(T, error) T {
 // the definitions on trees.
 func TestFormAgainstDumb(t *testing.T) {
 	a := NewArena(Limits{})
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, 5, func(t *rapid.T) {
 		g, h := drawTree(t, 3, "g"), drawTree(t, 3, "h")
 		f, e := g.form(a), h.form(a)
 		ge, le := h.lessEq(g), g.lessEq(h)
@@ -53,7 +51,7 @@ func b2i(b bool) int {
 // TestSumAgreesWithPlay: the outcome of a sum is that of playing its parts.
 func TestSumAgreesWithPlay(t *testing.T) {
 	a := NewArena(Limits{})
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, 5, func(t *rapid.T) {
 		g, h := drawTree(t, 3, "g"), drawTree(t, 2, "h")
 		sum := must[Form](t)(a.Add(g.form(a), h.form(a)))
 		if sum != g.plus(h).form(a) {
@@ -70,7 +68,7 @@ func TestSumAgreesWithPlay(t *testing.T) {
 // TestGroup: games under addition are a group whose order is partial and kept by sums.
 func TestGroup(t *testing.T) {
 	a := NewArena(Limits{})
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, 5, func(t *rapid.T) {
 		add := func(f, g Form) Form { return must[Form](t)(a.Add(f, g)) }
 		f, g, h := drawForm(t, a, 2, "f"), drawForm(t, a, 2, "g"), drawForm(t, a, 1, "h")
 		if must[Form](t)(a.Sub(f, f)) != 0 {
@@ -95,7 +93,7 @@ func TestGroup(t *testing.T) {
 // TestCanonical: forms have no dominated and no reversible options, by the definitions.
 func TestCanonical(t *testing.T) {
 	a := NewArena(Limits{})
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, 5, func(t *rapid.T) {
 		f := drawForm(t, a, 3, "f")
 		l, r := a.Left(f), a.Right(f)
 		if !slices.IsSorted(l) || !slices.IsSorted(r) {
@@ -236,7 +234,7 @@ func TestLimits(t *testing.T) {
 // TestText: text is read back, in another arena too, and does not depend on the arena.
 func TestText(t *testing.T) {
 	a := NewArena(Limits{})
-	rapid.Check(t, func(t *rapid.T) {
+	check(t, 5, func(t *rapid.T) {
 		f := drawForm(t, a, 3, "f")
 		s := must[string](t)(a.Text(f))
 		if g := must[Form](t)(a.Parse(s)); g != f {
@@ -247,41 +245,6 @@ func TestText(t *testing.T) {
 			t.Fatalf("%s is written %s in another arena", s, again)
 		}
 	})
-}
-
-// TestOracleForms: canonical forms of played-out areas are those of the oracle, and their Values
-// those of the areas.
-func TestOracleForms(t *testing.T) {
-	rows := oracleRows(t, "values.tsv")
-	a := NewArena(Limits{})
-	for i, row := range rows {
-		if testing.Short() && i%10 != 0 {
-			continue
-		}
-		_, s := area(t, row["board"])
-		f := play(t, a, map[amazons.State]Form{}, s)
-		if want := must[Form](t)(a.Parse(row["canonical"])); f != want {
-			text, _ := a.Text(f)
-			t.Errorf("%s is %s, the oracle says %s", row["board"], text, row["canonical"])
-		}
-		p := player{values: map[amazons.State]Value{}}
-		if v := must[Value](t)(a.Value(f)); v != p.value(t, s) {
-			t.Errorf("%s: the Value of the canonical form is not that of play", row["board"])
-		}
-	}
-	t.Logf("%d forms", a.Len())
-}
-
-func play(t testing.TB, a *Arena, known map[amazons.State]Form, s amazons.State) Form {
-	if f, ok := known[s]; ok {
-		return f
-	}
-	var l, r []Form
-	options(s, Left, func(s amazons.State) { l = append(l, play(t, a, known, s)) })
-	options(s, Right, func(s amazons.State) { r = append(r, play(t, a, known, s)) })
-	f := must[Form](t)(a.Form(l, r))
-	known[s] = f
-	return f
 }
 
 func FuzzParse(f *testing.F) {

@@ -57,60 +57,81 @@ func oracleRows(t testing.TB, name string) []map[string]string {
 	return rows
 }
 
-// player plays areas out. White is Right, Black is Left.
+// judged is what is known of a state.
+type judged struct {
+	value Value // from the options' Values
+	form  Form  // from the options' Forms
+}
+
+// player plays areas out to the end. Left is Black and own.
 type player struct {
-	values map[amazons.State]Value // own is Black
-	c      Combiner
+	arena *Arena // nil: no forms
+	c     Combiner
+	known map[amazons.State]judged
 }
 
-// options calls f for the states after each move of a side, always with Black as own.
-func options(s amazons.State, side Side, f func(amazons.State)) {
-	if side == Right {
-		s.Own, s.Opp = s.Opp, s.Own
+// judge returns what play to the end says of a state.
+func (p *player) judge(t testing.TB, s amazons.State) judged {
+	if j, ok := p.known[s]; ok {
+		return j
 	}
-	for _, m := range s.Moves(nil) {
-		a := s.After(m)
-		if side == Left {
-			a.Own, a.Opp = a.Opp, a.Own
+	var values [2][]Value
+	var forms [2][]Form
+	for i := range 2 {
+		turned := s
+		if i == 1 {
+			turned.Own, turned.Opp = s.Opp, s.Own
 		}
-		f(a)
+		for _, m := range turned.Moves(nil) {
+			after := turned.After(m) // seen by the other side
+			if i == 0 {
+				after.Own, after.Opp = after.Opp, after.Own
+			}
+			j := p.judge(t, after)
+			values[i] = append(values[i], j.value)
+			forms[i] = append(forms[i], j.form)
+		}
 	}
-}
-
-func (p *player) value(t testing.TB, s amazons.State) Value {
-	if v, ok := p.values[s]; ok {
-		return v
-	}
-	var l, r []Value
-	options(s, Left, func(s amazons.State) { l = append(l, p.value(t, s)) })
-	options(s, Right, func(s amazons.State) { r = append(r, p.value(t, s)) })
-	v, err := p.c.Combine(l, r)
+	v, err := p.c.Combine(values[0], values[1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.values[s] = v
-	return v
+	j := judged{value: v}
+	if p.arena != nil {
+		if j.form, err = p.arena.Form(forms[0], forms[1]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p.known[s] = j
+	return j
 }
 
 // area returns the state of a board text with Black as own.
-func area(t testing.TB, board string) (amazons.Board, amazons.State) {
+func area(t testing.TB, board string) amazons.State {
 	t.Helper()
 	p, err := amazons.ParsePosition(board + " b")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.Board, p.State()
+	return p.State()
 }
 
+// TestOracleValues plays every area of the oracle out and compares all that the oracle says of
+// it: stops, mean, temperature, kind, walls and winners by the Value, which is computed from the
+// options' Values only, and the canonical form.
 func TestOracleValues(t *testing.T) {
 	rows := oracleRows(t, "values.tsv")
-	agree := 0
-	for _, row := range rows {
-		_, s := area(t, row["board"])
-		p := player{values: map[amazons.State]Value{}}
-		v := p.value(t, s)
+	arena := NewArena(Limits{})
+	agree, asked := 0, 0
+	for i, row := range rows {
+		if testing.Short() && i%10 != 0 {
+			continue
+		}
+		asked++
+		p := player{arena: arena, known: map[amazons.State]judged{}}
+		j := p.judge(t, area(t, row["board"]))
+		v := j.value
 		l, r := v.Stops()
-		kind := v.Kind().String()
 		win := func(side Side) string {
 			if v.Winner(side) == side {
 				return "win"
@@ -120,23 +141,28 @@ func TestOracleValues(t *testing.T) {
 		got := map[string]string{
 			"left_stop": l.String(), "right_stop": r.String(),
 			"mean": v.Mean().String(), "temperature": v.Temperature().String(),
-			"kind": kind, "black_first": win(Left), "white_first": win(Right),
+			"kind": v.Kind().String(), "black_first": win(Left), "white_first": win(Right),
 			"thermograph_left": v.Thermograph().Left.String(), "thermograph_right": v.Thermograph().Right.String(),
 		}
 		ok := true
-		for k, g := range got {
-			if g != row[k] {
+		for column, g := range got {
+			if g != row[column] {
 				ok = false
-				t.Errorf("%s (%s): %s is %s, the oracle says %s", row["board"], row["canonical"], k, g, row[k])
+				t.Errorf("%s (%s): %s is %s, the oracle says %s", row["board"], row["canonical"], column, g, row[column])
 			}
 		}
-		if star := v.Tail() == Star; star != (row["canonical"] == v.Mean().String()+"*" || row["canonical"] == "*") {
+		if want, err := arena.Parse(row["canonical"]); err != nil || j.form != want {
 			ok = false
-			t.Errorf("%s (%s): tail %v", row["board"], row["canonical"], v.Tail())
+			text, _ := arena.Text(j.form)
+			t.Errorf("%s is %s, the oracle says %s (%v)", row["board"], text, row["canonical"], err)
+		}
+		if w, err := arena.Value(j.form); err != nil || w != v {
+			ok = false
+			t.Errorf("%s: the Value of the canonical form, %v, is not that of play, %v (%v)", row["board"], w.Thermograph(), v.Thermograph(), err)
 		}
 		if ok {
 			agree++
 		}
 	}
-	t.Logf("%d of %d lines of values.tsv agree in stops, mean, temperature, kind, thermograph and winners", agree, len(rows))
+	t.Logf("%d of %d lines of values.tsv agree in all columns; %d canonical forms", agree, asked, arena.Len())
 }

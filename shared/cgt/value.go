@@ -272,7 +272,7 @@ func (c *Combiner) integer(n int64) ([]byte, error) {
 // number returns the value of the number n, built from its canonical options.
 func (c *Combiner) number(n Dyadic) (Value, error) {
 	num, exp := n.Fraction()
-	if exp >= maxScale {
+	if exp > maxScale {
 		return Value{}, overflow(n.String())
 	}
 	if exp == 0 {
