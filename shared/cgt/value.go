@@ -638,8 +638,9 @@ func (v *Value) UnmarshalBinary(b []byte) error {
 }
 
 // DecodeValue reads a Value at the start of b and returns how many bytes it took. Only
-// canonical bytes of walls that a game could have are taken; errors wrap
-// ErrValue.
+// canonical bytes are taken, and only walls as games have them: integers at
+// temperature -1, corners below 0 at temperatures -1/2^k only, apart below the mast; those of
+// a number below temperature 0. Errors wrap ErrValue.
 func DecodeValue(b []byte) (Value, int, error) {
 	n, why := checkCode(b)
 	if why != "" {

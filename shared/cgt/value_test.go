@@ -272,6 +272,35 @@ func TestValueBytes(t *testing.T) {
 	})
 }
 
+// TestDecodeRefuses: walls that no game has, and bytes that are not canonical.
+func TestDecodeRefuses(t *testing.T) {
+	for name, b := range map[string][]byte{
+		"empty":                 {},
+		"no denominator":        {0},
+		"no mean":               {0, 0},
+		"denominator too large": {0, 56, 1},
+		"long zero":             {0, 0, 0x80, 0},
+		"1/2 with a mast at -1": {0, 1, 2},
+		"2/2":                   {0, 1, 4},
+		"corner at -1":          {1<<2 | 1<<5, 0, 0, 0, 1},
+		"corner cut off":        {1<<2 | 1<<5, 0, 0, 1},
+		"a bend at -3/4":        {3<<2 | 1<<5, 2, 0, 1, 1, 6, 8},
+		"a wall from 1/2":       {1<<2 | 1<<5, 1, 0, 1, 2},
+		"the walls do not part": {1 << 2, 0, 0, 0},
+		"1/4 with walls of 1/2": {1<<2 | 1<<5, 2, 2, 2, 2},
+		"0 compared with star":  {1, 0, 0},
+		"up at most star":       {1 | 1<<2, 0, 0, 1},
+		"mean out of range":     {0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
+		"more corners than fit": {7 << 2, 0xff, 0xff, 0xff, 0xff, 0xf, 0, 0},
+		"corner out of range":   {1 << 2, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1},
+		"few written as many":   {7 << 2, 0x80, 0, 0, 0},
+	} {
+		if v, n, err := DecodeValue(b); !errors.Is(err, ErrValue) || n != 0 || v != (Value{}) {
+			t.Errorf("%s: %v, %d, %v", name, v, n, err)
+		}
+	}
+}
+
 func FuzzDecodeValue(f *testing.F) {
 	a := NewArena(Limits{})
 	for _, s := range []string{"0", "-5/8", "*", "^", "{2|1*}", "{{1|0}|-7/4, {{1|-1}, {2|-2}|-2}}"} {
