@@ -177,7 +177,9 @@ type statusJSON struct {
 	Fragments    uint64           `json:"fragments"`
 	FragmentSize uint64           `json:"fragment_bytes"`
 	Workers      uint32           `json:"workers"`
-	FirstMoves   []firstMoveJSON  `json:"first_moves,omitempty"`
+	FirstMoves   []firstMoveJSON  `json:"first_moves,omitempty"` // those that something is known of, or that were given
+	MovesKnown   int              `json:"first_moves_known"`     // of all first moves, those whose outcome is known
+	MovesAll     int              `json:"first_moves_all"`
 	Verified     bool             `json:"verified"`
 	Certificate  *cli.Certificate `json:"certificate,omitempty"`
 	Store        string           `json:"store"`
@@ -213,7 +215,13 @@ func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
 		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
 		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
 	}
+	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {
+		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
+			out.MovesKnown++
+		} else if f.GetPhi() == 1 && f.GetDelta() == 1 && f.GetNodes() == 0 && len(r.GetCampaign().GetFirstMoves()) == 0 {
+			continue
+		}
 		out.FirstMoves = append(out.FirstMoves, firstMoveJSON{f.GetMove(), outcomeWord(f.GetOutcome()), f.GetPhi(), f.GetDelta(), f.GetNodes()})
 	}
 	if r.GetCertificateSha256() != "" {

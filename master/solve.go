@@ -22,6 +22,10 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
+// loneBudget is the first budget of a worker that is alone, in nodes: some seconds of work. Nobody waits for its leases to be split, and
+// what it proves comes in while they run; so a small board is one lease, whose evidence is the certificate.
+const loneBudget = 1_000_000
+
 func solveCommand() *cobra.Command {
 	var (
 		moves              []string
@@ -84,6 +88,12 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			if madeFolder {
 				if err := os.MkdirAll(filepath.Dir(storeFile), 0o755); err != nil {
 					return fmt.Errorf("make the folder for the store: %w", err)
+				}
+			}
+			if budget == 0 && workers == 1 {
+				budget = loneBudget
+				if nodes > 0 {
+					budget = min(budget, nodes)
 				}
 			}
 			f, err := farm.Open(farm.Options{

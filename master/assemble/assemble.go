@@ -59,7 +59,7 @@ type Input struct {
 
 // Output says what was written.
 type Output struct {
-	// Set holds the entries, as far as they were read.
+	// Set holds the entries; of a Copied certificate, whose root is lost, it may be empty.
 	Set *proof.Set
 	// Copied says that a single fragment was the whole certificate already and was taken as it is.
 	Copied bool
@@ -68,6 +68,7 @@ type Output struct {
 // Write makes the certificate and writes it to the named file, which appears whole or not at all. Errors: a
 // MissingError; those of reading fragments, of writing, of ctx.
 func Write(ctx context.Context, name string, in Input) (Output, error) {
+	removeDrafts(name)
 	if whole, set, err := whole(in); err != nil {
 		return Output{}, err
 	} else if whole != nil {
@@ -106,6 +107,20 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	return Output{Set: pruned}, proof.WriteFile(name, union)
 }
 
+// removeDrafts removes what a process that was killed while it wrote the named file has left. The store's lock keeps a second
+// process from writing it now.
+func removeDrafts(name string) {
+	entries, err := os.ReadDir(filepath.Dir(name))
+	if err != nil {
+		return // writing will say what is wrong
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "."+filepath.Base(name)+".") && strings.HasSuffix(e.Name(), ".tmp") {
+			_ = os.Remove(filepath.Join(filepath.Dir(name), e.Name())) // it only takes room
+		}
+	}
+}
+
 // whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then nothing needs to be walked
 // again, and the checker will say whether it is good.
 func whole(in Input) ([]byte, *proof.Set, error) {
@@ -117,12 +132,19 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 	if n, err := f.Data.ReadAt(data, 0); int64(n) != f.Size {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
-	c, err := proof.Read(bytes.NewReader(data), f.Size)
+	info, err := proof.ReadInfo(bytes.NewReader(data), f.Size)
 	if err != nil {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
-	if len(c.Roots) != 1 || c.Roots[0] != in.Roots[0] || c.Board != in.Board || in.RulesOnly && !c.RulesOnly {
+	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || in.RulesOnly && !info.RulesOnly {
 		return nil, nil, nil
+	}
+	if in.Roots[0].Claim != eval.Won {
+		return data, new(proof.Set), nil // nobody will ask for the move of the root
+	}
+	c, err := proof.Read(bytes.NewReader(data), f.Size)
+	if err != nil {
+		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
 	return data, c.Set, nil
 }

@@ -212,7 +212,9 @@ func (f *Farm) conclude(ctx context.Context, e rpc.Evidence, report func(state, 
 	if err != nil {
 		return rpc.Conclusion{}, err
 	}
-	out, err := assemble.Write(ctx, name, assemble.Input{
+	// Under its own name a certificate appears only after the checker has accepted it.
+	draft := name + ".unverified"
+	out, err := assemble.Write(ctx, draft, assemble.Input{
 		Board: f.options.Root.Board, RulesOnly: f.options.RulesOnly, Roots: roots, Won: e.Won, Fragments: fragments,
 	})
 	if errors.Is(err, assemble.ErrMissing) {
@@ -223,7 +225,7 @@ func (f *Farm) conclude(ctx context.Context, e rpc.Evidence, report func(state, 
 	}
 	report(rpc.StateVerifying, "the winner is known; the checker goes over its certificate")
 	began := time.Now()
-	r, err := checker.CheckFile(ctx, name, checker.Options{RulesOnly: f.options.RulesOnly, Workers: f.options.CheckWorkers})
+	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: f.options.RulesOnly, Workers: f.options.CheckWorkers})
 	f.checked = time.Since(began)
 	if err == nil {
 		err = f.claims(r, roots)
@@ -233,9 +235,12 @@ func (f *Farm) conclude(ctx context.Context, e rpc.Evidence, report func(state, 
 			return rpc.Conclusion{}, ctx.Err()
 		}
 		f.metrics.Verified(false)
-		return rpc.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, name, err)
+		return rpc.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
 	}
 	f.metrics.Verified(true)
+	if err := os.Rename(draft, name); err != nil {
+		return rpc.Conclusion{}, fmt.Errorf("name the verified certificate: %w", err)
+	}
 	if path, err := filepath.Abs(name); err == nil {
 		name = path
 	}

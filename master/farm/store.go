@@ -33,11 +33,14 @@ func newShelf(s *store.Store) (*shelf, error) {
 	return h, nil
 }
 
-// Commit writes the effects of several steps in one transaction.
-func (h *shelf) Commit(effects []tree.Persist) error {
+// Commit writes the effects of several steps, and memories, in one transaction.
+func (h *shelf) Commit(effects []tree.Persist, memories []rpc.Memory) error {
 	var b store.Batch
 	for _, p := range effects {
 		b.Add(p)
+	}
+	for _, m := range memories {
+		b.Memories = append(b.Memories, store.Memory(m))
 	}
 	return h.Store.Commit(b)
 }

@@ -64,8 +64,10 @@ func (e *ContradictionError) Unwrap() error { return ErrContradiction }
 
 // Store is what the loop and the uploads need of a proof store. Methods may be called at the same time.
 type Store interface {
-	// Commit makes the effects of several steps durable in one transaction, in their order.
-	Commit([]tree.Persist) error
+	// Commit makes the effects of several steps durable in one transaction, in their order, and keeps the memories if there is room.
+	Commit([]tree.Persist, []Memory) error
+	// Memory returns the memory kept for a position, nil if there is none.
+	Memory(amazons.Key) ([]byte, error)
 	// PutCertificate keeps a certificate durably. known says that it was there before. The data is that of id.
 	PutCertificate(id tree.ID, data []byte) (known bool, err error)
 	// Certificate returns a certificate, or an error that wraps ErrNoCertificate.
@@ -148,6 +150,9 @@ type Config struct {
 	MaxFacts int
 	// MinFactNodes is the work below which a fact is not worth sending. Default 1000.
 	MinFactNodes uint64
+	// MaxMemoryEntries is how many entries of its table a worker sends along with a position it leaves unsolved, about 13 bytes
+	// each. Default 16,384; negative: none. Too small: after a restart more of the search is done again.
+	MaxMemoryEntries int
 	// KnownCertificates bounds the certificates whose claims are kept in memory. Default 256; others are read again.
 	KnownCertificates int
 	// MaxNodes, if not 0, ends the campaign's run when that many nodes were spent in all, with ErrLimit. Leases in flight
@@ -191,6 +196,14 @@ func (c *Config) complete() error {
 	}
 	if c.MaxCertificateBytes == 0 {
 		c.MaxCertificateBytes = 1 << 30
+	}
+	switch {
+	case c.MaxMemoryEntries == 0:
+		c.MaxMemoryEntries = 1 << 14
+	case c.MaxMemoryEntries < 0:
+		c.MaxMemoryEntries = 0
+	case c.MaxMemoryEntries > 1<<18:
+		return fmt.Errorf("%w: MaxMemoryEntries %d; at most %d fit in a message", errConfig, c.MaxMemoryEntries, 1<<18)
 	}
 	if c.MinFactNodes == 0 {
 		c.MinFactNodes = 1000

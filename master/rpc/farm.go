@@ -63,6 +63,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		MaxCertificateBytes: uint64(cfg.MaxCertificateBytes),
 		MaxFactsPerMessage:  uint32(cfg.MaxFacts),
 		MinFactNodes:        cfg.MinFactNodes,
+		MaxMemoryEntries:    uint32(cfg.MaxMemoryEntries),
 	}, nil
 }
 
@@ -176,7 +177,16 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		return incoming{event: tree.Proved{Worker: worker, Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused}, nil
+		in := incoming{event: tree.Proved{
+			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(), Nodes: k.Facts.GetNodes(),
+			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused}
+		if len(k.Facts.GetMemory()) > 0 {
+			if in.memory.Key, err = m.key(k.Facts.GetKey()); err != nil {
+				return incoming{}, err
+			}
+			in.memory.Data = k.Facts.GetMemory()
+		}
+		return in, nil
 	case *farmv1.WorkRequest_Result:
 		r := k.Result
 		key, err := m.key(r.GetKey())
@@ -205,7 +215,8 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			}
 			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: c.GetPhi(), Delta: c.GetDelta()})
 		}
-		return incoming{event: ev, serial: r.GetSerial(), refused: refused, heard: heard{evaluations: r.GetEvaluations()}}, nil
+		return incoming{event: ev, serial: r.GetSerial(), refused: refused, heard: heard{evaluations: r.GetEvaluations()},
+			memory: Memory{key, r.GetMemory()}}, nil
 	case *farmv1.WorkRequest_Hello:
 		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
 	}

@@ -37,13 +37,14 @@ type Master struct {
 	started    time.Time
 	settled    *tree.Settled
 	conclusion *Conclusion
-	concluding bool
 	state, why string // when not running, paused or draining
 	stopped    error  // why the campaign is stopped
 	draining   error  // what Run returns once the leases are back
 	ended      bool   // workers have been told that the campaign is over
 	paused     bool
-	counted    uint64 // nodes in the metric
+	counted    uint64                 // nodes in the metric
+	memories   uint64                 // that came in this run
+	versions   map[amazons.Key]uint64 // of the memories kept for open positions
 	expired    map[string]int
 }
 
@@ -54,17 +55,17 @@ type session struct {
 	info  workerInfo
 
 	// What follows belongs to the loop.
-	link     *link // nil while no stream is attached
-	ticks    int   // since the stream ended
-	joined   bool  // the tree knows the worker
-	evals    uint64
-	fill     float64
-	last     time.Time
-	since    time.Time
-	results  uint64
-	facts    uint64
-	nodes    uint64
-	leaseKey map[tree.LeaseID]struct{}
+	link    *link // nil while no stream is attached
+	ticks   int   // since the stream ended
+	joined  bool  // the tree knows the worker
+	evals   uint64
+	fill    float64
+	last    time.Time
+	since   time.Time
+	results uint64
+	facts   uint64
+	nodes   uint64
+	seen    map[amazons.Key]uint64 // versions of memories that its table has
 }
 
 type workerInfo struct {
@@ -110,6 +111,7 @@ type incoming struct { // an event of a worker
 	serial  uint64   // to acknowledge; 0: nothing
 	refused []string // what was left out of the event, and why
 	heard   heard
+	memory  Memory // no data: none came
 }
 
 type heard struct {
@@ -175,6 +177,7 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 		sessions: map[string]*session{},
 		byName:   map[string]*session{},
 		tree:     t,
+		versions: map[amazons.Key]uint64{},
 		state:    StateRunning,
 	}, nil
 }
@@ -329,6 +332,7 @@ type stepFunc func(s *session, serial uint64, ev tree.Event, refused ...string)
 // turn steps the tree for each message, commits what must survive, and then answers.
 func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error {
 	var persist []tree.Persist
+	var memories []Memory
 	var after []func()
 	step := func(s *session, serial uint64, ev tree.Event, refused ...string) {
 		m.cfg.Metrics.refused.Add(float64(len(refused)))
@@ -366,6 +370,9 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 			}
 			m.hear(msg)
 			step(msg.session, msg.serial, msg.event, msg.refused...)
+			if memory, ok := m.takeMemory(msg); ok {
+				memories = append(memories, memory)
+			}
 		case command:
 			m.command(msg, step)
 			after = append(after, func() { msg.reply <- m.view() })
@@ -382,6 +389,7 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 	}
 	if tick {
 		m.sweep(step)
+		m.forgetMemories()
 		step(nil, 0, tree.Tick{})
 	}
 	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && m.settled == nil && len(batch) > 0 {
@@ -390,9 +398,9 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 			step(nil, 0, tree.Drain{})
 		}
 	}
-	if len(persist) > 0 {
+	if len(persist)+len(memories) > 0 {
 		begin := time.Now()
-		if err := m.store.Commit(persist); err != nil {
+		if err := m.store.Commit(persist, memories); err != nil {
 			return fmt.Errorf("%w: %w", ErrStore, err)
 		}
 		m.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
@@ -540,7 +548,8 @@ func (m *Master) act(effect tree.Effect, conclude func(Evidence)) {
 	case tree.Grant:
 		m.cfg.Metrics.granted.Inc()
 		key := e.Lease.Key.Bytes()
-		lease := &farmv1.Lease{Id: uint64(e.Lease.ID), Epoch: e.Lease.Epoch, Key: key[:], BudgetNodes: e.Lease.Budget}
+		lease := &farmv1.Lease{Id: uint64(e.Lease.ID), Epoch: e.Lease.Epoch, Key: key[:], BudgetNodes: e.Lease.Budget,
+			Memories: m.memoriesFor(e.Worker, e.Lease)}
 		for _, f := range e.Lease.Facts {
 			lease.Facts = append(lease.Facts, factMessage(f))
 		}
@@ -561,7 +570,6 @@ func (m *Master) act(effect tree.Effect, conclude func(Evidence)) {
 		for n := range m.tree.WonNodes() {
 			evidence.Won = append(evidence.Won, n)
 		}
-		m.concluding = true
 		conclude(evidence)
 	case tree.Contradiction:
 		m.cfg.Metrics.contradictions.Inc()
@@ -579,7 +587,6 @@ func (m *Master) stop(err error) {
 }
 
 func (m *Master) conclude(c concluded) {
-	m.concluding = false
 	if c.err != nil {
 		m.stop(c.err)
 		return
@@ -763,7 +770,7 @@ func (m *Master) positionText(k amazons.Key) string {
 // open starts a session; one of the same name that was there before ends.
 func (m *Master) open(name string, info workerInfo) (*session, error) {
 	now := m.cfg.Now()
-	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now}
+	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: map[amazons.Key]uint64{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	old := m.byName[name]
@@ -794,7 +801,7 @@ func clip(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	return s[:most-3] + "..."
+	return strings.ToValidUTF8(s[:most-3], "") + "..."
 }
 
 // number32 bounds a count to what a message holds.

@@ -25,8 +25,8 @@ type Config struct {
 	// InitialBudget. Default 20,000,000, a minute or two of one core. Too
 	// large: a lost worker loses that much work.
 	MaxBudget uint64
-	// SplitAfter is the number of nodes spent on a leaf after which it is split.
-	// Default 8,000,000. Too small: the tree grows and the workers' tables are
+	// SplitAfter is the number of nodes spent on a leaf after which it is split; it
+	// counts double for each eighth of MaxNodes that is in use. Default 8,000,000. Too small: the tree grows and the workers' tables are
 	// not used. Too large: the farm splits only when it starves.
 	SplitAfter uint64
 

@@ -14,6 +14,7 @@ type lease struct {
 	worker    *worker
 	budget    uint64
 	nodes     uint64 // reported so far
+	charged   uint64 // of these, what is counted in its leaf's work and the campaign's
 	activity  uint64
 	granted   int // tick
 	beat      int // tick of its last progress
@@ -68,13 +69,21 @@ func (t *Tree) end(l *lease, nodes uint64) {
 	w.leases = slices.DeleteFunc(w.leases, same)
 	i, _ := slices.BinarySearchFunc(t.running, l.id, func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
 	t.running = slices.Delete(t.running, i, i+1)
-	if nodes > 0 {
-		n.work = plus(n.work, nodes)
-		t.spent = plus(t.spent, nodes)
-		w.nodes = plus(w.nodes, nodes)
-		t.change(n)
-	}
+	t.charge(l, nodes)
 	t.reclass(n)
+}
+
+// charge counts the nodes that a lease has used.
+func (t *Tree) charge(l *lease, nodes uint64) {
+	if nodes <= l.charged {
+		return
+	}
+	more := nodes - l.charged
+	l.charged = nodes
+	l.node.work = plus(l.node.work, more)
+	t.spent = plus(t.spent, more)
+	l.worker.nodes = plus(l.worker.nodes, more)
+	t.change(l.node)
 }
 
 // plus adds without wrapping around.
@@ -138,6 +147,11 @@ func (t *Tree) proved(e Proved) {
 		}
 		w.beat = t.now
 	}
+	if l := t.held(e.Worker, e.Lease, e.Epoch); l != nil && e.Nodes > 0 {
+		l.beat = t.now
+		l.nodes = max(l.nodes, e.Nodes)
+		t.charge(l, l.nodes)
+	}
 	t.learn(e.Worker, w, e.Facts, e.Certificates)
 	t.propagate()
 }
@@ -198,10 +212,21 @@ func (t *Tree) returned(l *lease, e Result) {
 	if n.solved() || n.live == 0 || n.work == 0 {
 		return
 	}
-	if n.work >= t.cfg.SplitAfter || l.split || t.starving && nodes > 0 {
+	if n.work >= t.splitAfter() || l.split || t.starving && nodes > 0 {
 		t.split(n, e.Children)
 		t.propagate()
 	}
+}
+
+// splitAfter returns the nodes after which a leaf is split: the setting, doubled
+// with each eighth of MaxNodes that is in use, so that a long campaign fills the
+// tree ever more slowly instead of meeting the bound early.
+func (t *Tree) splitAfter() uint64 {
+	threshold := t.cfg.SplitAfter
+	for range len(t.byKey) * 8 / t.cfg.MaxNodes {
+		threshold = plus(threshold, threshold)
+	}
+	return threshold
 }
 
 // split expands a leaf by one level, with a worker's numbers for its children,

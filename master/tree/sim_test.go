@@ -1,9 +1,12 @@
 package tree
 
 import (
+	"crypto/sha256"
 	"errors"
+	"flag"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
@@ -42,10 +45,8 @@ func (o oracle) fact(b amazons.Board, s amazons.State, work uint64) Fact {
 }
 
 func certificate(k amazons.Key) ID {
-	id := ID{31: 1}
 	bytes := k.Bytes()
-	copy(id[:], bytes[:])
-	return id
+	return sha256.Sum256(bytes[:])
 }
 
 // latePosition plays random moves from the start until few squares are empty
@@ -80,6 +81,7 @@ type simulation struct {
 	oracle oracle
 	disk   *disk
 	tree   *Tree
+	twin   *Tree   // takes the same events; nil: not in this run
 	net    []Event // under way to the master
 	jobs   map[string][]*job
 	names  []string
@@ -99,12 +101,20 @@ type job struct {
 
 func newSimulation(seed uint64, cfg Config, o oracle) (*simulation, error) {
 	s := &simulation{r: rand.New(rand.NewPCG(seed, 1)), cfg: cfg, oracle: o, disk: newDisk(), jobs: map[string][]*job{}}
+	if seed%4 == 0 {
+		s.twin = new(Tree)
+	}
 	return s, s.boot()
 }
 
 func (s *simulation) boot() (err error) {
 	if s.tree, err = New(s.cfg, s.disk.snapshot(s.r)); err != nil {
 		return err
+	}
+	if s.twin != nil {
+		if s.twin, err = New(s.cfg, s.disk.snapshot(s.r)); err != nil { // in another order
+			return err
+		}
 	}
 	for _, name := range s.names { // all come back
 		s.send(Joined{name, 2}, Ready{name})
@@ -122,6 +132,9 @@ func (s *simulation) deliver(ev Event) error {
 	before := s.tree.expansions
 	effects := s.tree.Step(ev)
 	s.steps++
+	if s.twin != nil && !reflect.DeepEqual(effects, s.twin.Step(ev)) {
+		return fmt.Errorf("the same events have other effects at %s", ev)
+	}
 	if s.steps < 50 || s.chance(5+len(s.tree.byKey)/20) {
 		if err := s.tree.audit(); err != nil {
 			return fmt.Errorf("after %s: %w", ev, err)
@@ -220,7 +233,7 @@ func (s *simulation) work(name string) {
 				}
 			}
 			f := s.oracle.fact(b, below, s.r.Uint64N(100))
-			s.send(Proved{name, []Fact{f}, []ID{f.Certificate}})
+			s.send(Proved{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: []Fact{f}, Certificates: []ID{f.Certificate}})
 		}
 		return
 	}
@@ -298,12 +311,14 @@ func (s *simulation) run(workers int) error {
 	return s.tree.audit()
 }
 
+var simulationSeeds = flag.Int("seeds", 24, "number of farms to simulate")
+
 // TestSimulation runs farms to the end over bad networks, dying workers and
 // crashes of the master: the answer is always that of exhaustive search.
 func TestSimulation(t *testing.T) {
-	seeds := 60
+	seeds := *simulationSeeds
 	if testing.Short() {
-		seeds = 10
+		seeds = min(seeds, 8)
 	}
 	o := oracle{}
 	b := amazons.Board{Width: 4, Height: 4}

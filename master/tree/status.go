@@ -135,7 +135,7 @@ func (t *Tree) Status() Status {
 	for _, w := range t.roll {
 		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts, Lost: w.lost}
 		for _, l := range w.leases {
-			s.Running = plus(s.Running, l.nodes)
+			s.Running = plus(s.Running, l.nodes-l.charged)
 			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.key, l.budget, l.nodes, t.now - l.granted, t.now - l.lastSign(), l.cancelled})
 		}
 		s.Workers = append(s.Workers, ws)

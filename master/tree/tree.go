@@ -295,6 +295,34 @@ func (t *Tree) WonNodes() iter.Seq[WonNode] {
 	}
 }
 
+// Open reports whether a position is in the tree and not solved.
+func (t *Tree) Open(k amazons.Key) bool {
+	n := t.byKey[k]
+	return n != nil && n.basis == NoBasis
+}
+
+// Above returns k and positions above it in the tree, the nearest first, at most limit of them; none if k is not in the tree.
+func (t *Tree) Above(k amazons.Key, limit int) []amazons.Key {
+	n := t.byKey[k]
+	if n == nil {
+		return nil
+	}
+	queue, met := []*node{n}, map[*node]bool{n: true}
+	for i := 0; i < len(queue) && len(queue) < limit; i++ {
+		for _, p := range queue[i].parents {
+			if !met[p] && len(queue) < limit {
+				met[p] = true
+				queue = append(queue, p)
+			}
+		}
+	}
+	keys := make([]amazons.Key, len(queue))
+	for i, n := range queue {
+		keys[i] = n.key
+	}
+	return keys
+}
+
 // cheaper says that the evidence for a is likely smaller than for b.
 func (t *Tree) cheaper(a, b *node) bool {
 	cost := func(n *node) uint64 {

@@ -151,9 +151,13 @@ type Result struct {
 }
 
 // Proved brings facts while a lease goes on. Certificates lists those that the
-// store holds whole; a fact that names another one is refused.
+// store holds whole; a fact that names another one is refused. The nodes that the
+// lease has used so far are durable with it; a lease that is not held is passed over.
 type Proved struct {
 	Worker       string
+	Lease        LeaseID
+	Epoch        uint64
+	Nodes        uint64 // as in Progress; 0: not said
 	Facts        []Fact
 	Certificates []ID
 }

@@ -45,6 +45,7 @@ func (t *Tree) joined(e Joined) {
 // would ever end it while its worker is busy with others.
 func (t *Tree) rejoined(w *worker) {
 	t.unqueue(w)
+	w.knows = nil // facts of a grant that was lost were never seen
 	for _, l := range slices.Clone(w.leases) {
 		switch {
 		case !l.begun():

@@ -322,6 +322,36 @@ func TestCanonicalIsTheSmallestImage(t *testing.T) {
 	})
 }
 
+func TestSymmetricStates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		b := drawBoard(t)
+		s := drawState(t, b)
+		if rapid.Bool().Draw(t, "symmetric") {
+			sym := Symmetry(rapid.IntRange(0, b.Symmetries()-1).Draw(t, "symmetry"))
+			for range 4 { // no symmetry has a longer orbit
+				image := s.Apply(b, sym)
+				s = State{Own: s.Own & image.Own, Opp: s.Opp & image.Opp, Empty: s.Empty & image.Empty}
+			}
+		}
+		images := dumbOf(b, s).images()
+		want := false
+		for _, image := range images[1:] {
+			want = want || image.key() == images[0].key()
+		}
+		if got := s.Symmetric(b); got != want {
+			t.Fatalf("%v: Symmetric of %+v is %v", b, s, got)
+		}
+	})
+
+	// Two moves of a state without symmetries can still lead to one canonical state.
+	p := mustPosition(t, "W..../xxxxx w")
+	one, _ := mustPlay(t, p, "A2-C2xA2")
+	two, _ := mustPlay(t, p, "A2-C2xE2")
+	if p.State().Symmetric(p.Board) || one.State().CanonicalKey(p.Board) != two.State().CanonicalKey(p.Board) {
+		t.Errorf("%v and %v are not mirror images after %v", one, two, p)
+	}
+}
+
 func TestHashTellsCanonicalPositionsApart(t *testing.T) {
 	const sample = 200_000
 	r := rand.New(rand.NewPCG(11, 12))

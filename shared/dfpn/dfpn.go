@@ -47,12 +47,13 @@ type Options struct {
 type Searcher struct {
 	o        Options
 	parallel bool
-	stop     atomic.Bool // the search shall end
-	crowded  atomic.Bool // the stretch shall end so that the table can grow
+	stop     *atomic.Bool // the search shall end; each search has its own, as a context that ended may tell late
+	crowded  atomic.Bool  // the stretch shall end so that the table can grow
 	threads  []*thread
 	limit    uint64
 	nodes    atomic.Uint64 // of the search that runs or ran last
 	evals    atomic.Uint64
+	spent    atomic.Uint64 // nodes of all searches before
 	working  *[busySlots]atomic.Int32
 }
 
@@ -94,6 +95,9 @@ type Progress struct {
 	Nodes, Evaluations uint64 // a little behind
 }
 
+// Nodes returns the positions expanded by all searches that have ended.
+func (s *Searcher) Nodes() uint64 { return s.spent.Load() }
+
 // Progress may be called while Search runs.
 func (s *Searcher) Progress() Progress { return Progress{s.nodes.Load(), s.evals.Load()} }
 
@@ -120,20 +124,22 @@ func numbersOf(v eval.Verdict) numbers {
 // Search searches st until it is solved, the limit is reached or ctx ends. It
 // goes on from what the table knows.
 func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Result {
-	s.stop.Store(false)
+	stop := new(atomic.Bool)
+	s.stop = stop
 	s.nodes.Store(0)
 	s.evals.Store(0)
 	s.limit = limit.Nodes
 	if limit.Nodes == 0 {
 		s.limit = 1<<64 - 1
 	}
-	defer context.AfterFunc(ctx, func() { s.stop.Store(true) })()
+	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	for _, t := range s.threads {
 		t.reset(s.limit)
 	}
 	for {
 		n := s.stretch(st)
 		if n.solved() || ctx.Err() != nil || s.nodes.Load() >= s.limit {
+			s.spent.Add(s.nodes.Load())
 			return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
 		}
 		s.o.Table.grow()
@@ -202,6 +208,20 @@ func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
 	}
 	v, _ := eval.Evaluate(st)
 	return v, 0
+}
+
+// Best returns the move that the search found to win s, false where the table has none. It is legal unless two positions have
+// the same hash.
+func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
+	s.o.Table.mu.RLock()
+	defer s.o.Table.mu.RUnlock()
+	m, ok := unpackMove(s.o.Table.get(st.Hash(s.o.Board)))
+	if !ok {
+		return amazons.Move{}, false
+	}
+	_, symmetry := st.Canonical(s.o.Board)
+	m = s.o.Board.ApplyMove(symmetry.Inverse(), m)
+	return m, st.Legal(m)
 }
 
 // Solve searches st until it is solved or ctx ends; the error is then that of ctx.

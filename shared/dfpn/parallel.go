@@ -96,11 +96,11 @@ func (t *thread) known(hash uint64) numbers {
 }
 
 // refresh brings in what other threads learned: it returns the numbers of the
-// node itself, true, when it is solved, and otherwise reads the numbers of those children anew that others were
+// node itself, with the move if it is won, when it is solved, and otherwise reads the numbers of those children anew that others were
 // searching when this node last looked.
-func (t *thread) refresh(hash uint64, base int) (numbers, bool) {
+func (t *thread) refresh(hash uint64, base int) (numbers, amazons.Move) {
 	if n := t.known(hash); n.solved() {
-		return n, true
+		return n, noMove // the table has the move and keeps it
 	}
 	for i := base; i < len(t.stack); i++ {
 		c := &t.stack[i]
@@ -113,15 +113,14 @@ func (t *thread) refresh(hash uint64, base int) (numbers, bool) {
 		if data == 0 {
 			continue
 		}
-		phi, delta, _ := unpack(data)
-		c.phi, c.delta = phi, delta
+		c.phi, c.delta, _ = unpack(data)
 		switch {
-		case delta == 0:
-			return won, true
-		case phi == 0:
+		case c.delta == 0:
+			return won, c.move
+		case c.phi == 0:
 			t.drop(i)
 			i--
 		}
 	}
-	return numbers{}, false
+	return numbers{1, 1}, noMove
 }

@@ -62,26 +62,34 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 		defer t.leave(hash)
 	}
 	base := len(t.stack)
-	n := t.expand(st)
+	n, m := t.expand(st)
 	if !n.solved() {
-		n = t.deepen(st, hash, base, limit)
+		n, m = t.deepen(st, hash, base, limit)
 	}
 	t.stack = t.stack[:base]
 	work += t.nodes - before
-	t.table.put(hash, pack(n.phi, n.delta, work))
+	data := pack(n.phi, n.delta, work)
+	if n == won && m != noMove {
+		_, symmetry := st.Canonical(t.b)
+		data = packWon(t.b.ApplyMove(symmetry, m), work)
+	}
+	t.table.put(hash, data)
 	if n.solved() {
 		t.s.report(st, n, work)
 	}
 	return n
 }
 
+// noMove stands for a winning move that is not known. A real move leaves its square.
+var noMove amazons.Move
+
 // expand pushes the children of st that are not yet known to be won for the
-// opponent. It returns won as soon as it meets a child that is lost, lost
+// opponent. It returns won and the move as soon as it meets a child that is lost, lost
 // when nothing was pushed, and otherwise numbers that are not solved.
 //
 // It goes over the children several times, each time doing one thing: most of the time is
 // spent waiting for memory, and lines asked for one right after the other come together.
-func (t *thread) expand(st amazons.State) numbers {
+func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	base := len(t.stack)
 	t.generate(st)
 	t.fetched = t.table.fetch(t.stack[base:])
@@ -94,7 +102,7 @@ func (t *thread) expand(st amazons.State) numbers {
 		if data := t.table.get(c.hash); data != 0 {
 			c.phi, c.delta, _ = unpack(data)
 			if c.delta == 0 {
-				return won
+				return won, c.move
 			}
 			if c.phi == 0 {
 				continue
@@ -111,7 +119,7 @@ func (t *thread) expand(st amazons.State) numbers {
 		if c.phi == 0 {
 			n := t.evaluate(st.After(c.move))
 			if n.delta == 0 {
-				return won
+				return won, c.move
 			}
 			if n.phi == 0 {
 				continue
@@ -123,9 +131,9 @@ func (t *thread) expand(st amazons.State) numbers {
 	}
 	t.stack = t.stack[:kept]
 	if kept == base {
-		return lost
+		return lost, noMove
 	}
-	return numbers{1, 1}
+	return numbers{1, 1}, noMove
 }
 
 // generate pushes a child for every legal move of st, without numbers. Where
@@ -182,20 +190,20 @@ func (t *thread) evaluate(st amazons.State) numbers {
 }
 
 // deepen searches the most promising child again and again until the numbers reach the thresholds.
-func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) numbers {
+func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) (numbers, amazons.Move) {
 	for {
 		if t.s.parallel {
-			if n, ok := t.refresh(hash, base); ok {
-				return n
+			if n, m := t.refresh(hash, base); n.solved() {
+				return n, m
 			}
 		}
 		sel := t.choose(t.stack[base:])
 		if sel.best < 0 {
-			return lost
+			return lost, noMove
 		}
 		n := numbers{sel.least, weigh(sel.largest, sel.sum-uint64(sel.largest))}
 		if n.phi >= limit.phi || n.delta >= limit.delta || t.stopped() {
-			return n
+			return n, noMove
 		}
 		i := base + sel.best
 		c := t.stack[i]
@@ -210,7 +218,7 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		r := t.search(st.After(c.move), c.hash, next, work)
 		switch {
 		case r.delta == 0:
-			return won
+			return won, c.move
 		case r.phi == 0:
 			t.drop(i)
 		default:

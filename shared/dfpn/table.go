@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"unsafe"
+
+	"amazonsfarm/shared/amazons"
 )
 
 // ErrTableSize is wrapped by errors about the size asked of a table.
@@ -35,6 +37,11 @@ type Table struct {
 }
 
 type slot struct{ check, data uint64 }
+
+// load reads both words.
+func (s *slot) load() slot {
+	return slot{check: atomic.LoadUint64(&s.check), data: atomic.LoadUint64(&s.data)}
+}
 
 const (
 	slotBytes = 16
@@ -139,14 +146,39 @@ func (t *Table) lineOf(hash uint64) uint64 {
 	return line
 }
 
-// The data word of an entry: phi in bits 0..23, delta in 24..47, work in 48..63. It is never 0.
+// The data word of an entry: phi in bits 0..23, delta in 24..47, work in 48..63. It is never 0. In an
+// entry with phi 0 (won) delta can only be Infinity, and its bits hold the winning move of the canonical state
+// instead: bit 23 set, then three times six bits; all set if the move is not known.
 func pack(phi, delta uint32, work uint64) uint64 {
 	return uint64(phi) | uint64(delta)<<24 | uint64(packWork(work))<<48
 }
 
 func unpack(data uint64) (phi, delta uint32, work uint64) {
-	return uint32(data) & Infinity, uint32(data>>24) & Infinity, unpackWork(uint16(data >> 48))
+	phi, delta, work = uint32(data)&Infinity, uint32(data>>24)&Infinity, unpackWork(uint16(data>>48))
+	if phi == 0 {
+		delta = Infinity
+	}
+	return phi, delta, work
 }
+
+const moveFlag = 1 << 23
+
+// packWon is pack for a won state with its winning move.
+func packWon(m amazons.Move, work uint64) uint64 {
+	return pack(0, moveFlag|uint32(m.From)<<12|uint32(m.To)<<6|uint32(m.Arrow), work)
+}
+
+// unpackMove returns the winning move of a won entry, false when it is not known.
+func unpackMove(data uint64) (amazons.Move, bool) {
+	x := uint32(data>>24) & Infinity
+	if data&Infinity != 0 || x&moveFlag == 0 || x == Infinity {
+		return amazons.Move{}, false
+	}
+	return amazons.Move{From: amazons.Square(x >> 12 & 63), To: amazons.Square(x >> 6 & 63), Arrow: amazons.Square(x & 63)}, true
+}
+
+// solvedData reports whether an entry is won or lost.
+func solvedData(data uint64) bool { return data&Infinity == 0 || data>>24&Infinity == 0 }
 
 // Work is kept to eleven bits of precision: a floating point number with a
 // 5-bit exponent, so that comparisons of the packed form compare work. The
@@ -203,8 +235,10 @@ func (t *Table) put(hash, data uint64) {
 		s := t.slot(line, j)
 		old := atomic.LoadUint64(&s.data)
 		if atomic.LoadUint64(&s.check)^old == hash {
-			if data>>24&Infinity != 0 && data&Infinity != 0 && old != 0 && (old>>24&Infinity == 0 || old&Infinity == 0) {
-				return
+			if old != 0 && solvedData(old) {
+				if _, has := unpackMove(old); has || !solvedData(data) {
+					return
+				}
 			}
 			victim = s
 			break

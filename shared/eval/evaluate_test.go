@@ -36,7 +36,9 @@ func latePosition(r *rand.Rand) (amazons.Board, amazons.State) {
 	return b, s
 }
 
-func swap(s amazons.State) amazons.State { return amazons.State{Own: s.Opp, Opp: s.Own, Empty: s.Empty} }
+func swap(s amazons.State) amazons.State {
+	return amazons.State{Own: s.Opp, Opp: s.Own, Empty: s.Empty}
+}
 
 // TestEvaluateAgainstSearch compares every verdict of the static evaluation,
 // the safe move included, with exhaustive search.

@@ -17,7 +17,8 @@ import (
 // evidence is there, down to the leaf rules.
 //
 // A searcher that also has a method Nodes() uint64, the nodes it has expanded so far, lets [BuilderStats] count those of
-// the searches made here.
+// the searches made here. One that also has a method Best(amazons.State) (amazons.Move, bool), the legal move with which
+// it won a position if it remembers, saves the builder from looking at all the others.
 type Searcher interface {
 	// Probe tells what the search's table knows: the verdict for the side to move and the work (nodes) behind it.
 	Probe(s amazons.State) (eval.Verdict, uint64)
@@ -55,7 +56,10 @@ type BuilderStats struct {
 type Builder struct {
 	board  amazons.Board
 	search Searcher
-	o      BuilderOptions
+	best   interface {
+		Best(s amazons.State) (amazons.Move, bool)
+	} // search, if it remembers winning moves
+	o BuilderOptions
 
 	marks  table         // what has been proved, by canonical key
 	fresh  []amazons.Key // entries since the last Take
@@ -103,7 +107,11 @@ const (
 
 // NewBuilder returns a builder for positions of one board.
 func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
-	return &Builder{board: b, search: search, o: o}
+	builder := &Builder{board: b, search: search, o: o}
+	builder.best, _ = search.(interface {
+		Best(s amazons.State) (amazons.Move, bool)
+	})
+	return builder
 }
 
 // Prove adds all entries that the claim (Won or Lost, for the side to move) about s needs. It needs none where a leaf rule
@@ -125,7 +133,7 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 		return fmt.Errorf("prove %s %v: %w: the claim must be won or lost", b.text(s), claim, ErrNotProved)
 	}
 	k := s.Key(b.board)
-	got := b.decided(k, leaf(b.board, s, b.o.RulesOnly))
+	got, _ := b.decided(k, leaf(b.board, s, b.o.RulesOnly))
 	result := proved
 	switch {
 	case got == claim.Other():
@@ -165,30 +173,27 @@ func (b *Builder) text(s amazons.State) string {
 	return amazons.PositionOf(b.board, s, amazons.White).String()
 }
 
-// decided returns what is certain about a position without expanding it: l, what the leaf rules say, or a mark,
-// or a known fact.
-func (b *Builder) decided(k amazons.Key, l eval.Verdict) eval.Verdict {
+// decided returns what is certain about a position without expanding it: l, what the leaf rules say, or a mark, or a
+// known fact. failed has the marks of failures that hold in this call.
+func (b *Builder) decided(k amazons.Key, l eval.Verdict) (v eval.Verdict, failed uint8) {
 	if l != eval.Open {
-		return l
+		return l, 0
 	}
 	if at := b.marks.find(k); at != nil {
 		if at.mark&markWon != 0 {
-			return eval.Won
+			return eval.Won, 0
 		}
 		if at.mark&markLost != 0 {
-			return eval.Lost
+			return eval.Lost, 0
+		}
+		if at.stamp == b.run {
+			failed = at.mark
 		}
 	}
 	if b.o.Known != nil {
-		return b.o.Known(k)
+		v = b.o.Known(k)
 	}
-	return eval.Open
-}
-
-// failed reports whether the mark of a failure is set for k in this call.
-func (b *Builder) failed(k amazons.Key, mark uint8) bool {
-	at := b.marks.find(k)
-	return at != nil && at.stamp == b.run && at.mark&mark != 0
+	return v, failed
 }
 
 // slot returns the slot for a new mark of k, nil if the builder is full.
@@ -280,11 +285,11 @@ func (b *Builder) solve(s amazons.State) (eval.Verdict, bool) {
 
 // won shows that the side to move wins s, which is canonical and not decided: it looks for a move to a lost position.
 func (b *Builder) won(s amazons.State, k amazons.Key, depth int) outcome {
-	if b.failed(k, failedWon) {
-		return refuted
-	}
 	if !b.enter() {
 		return stopped
+	}
+	if r := b.wonByBest(s, k, depth); r != refuted {
+		return r
 	}
 	f := &b.frames[depth]
 	f.moves = s.Moves(f.moves[:0])
@@ -309,14 +314,13 @@ func (b *Builder) won(s amazons.State, k amazons.Key, depth int) outcome {
 	for i := range f.open {
 		c := &f.open[i]
 		c.key = c.state.Key(b.board)
-		switch b.decided(c.key, eval.Open) {
-		case eval.Lost:
+		v, failed := b.decided(c.key, eval.Open)
+		if v == eval.Lost {
 			return b.addWon(k, c.move)
-		case eval.Open:
-			if !b.failed(c.key, failedLost) {
-				f.open[n] = *c
-				n++
-			}
+		}
+		if v == eval.Open && failed&failedLost == 0 {
+			f.open[n] = *c
+			n++
 		}
 	}
 	f.open = f.open[:n]
@@ -366,7 +370,68 @@ func (b *Builder) won(s amazons.State, k amazons.Key, depth int) outcome {
 			return stopped
 		}
 	}
+
+	// The search contradicts itself: s is won and all successors are. One of these may have met a wrong number in the
+	// table (two positions with one hash). Look below those whose replies do not bear it out.
+	for i := range f.open {
+		c := &f.open[i]
+		if c.tried || b.plausible(c.state, depth+1) {
+			continue
+		}
+		c.tried = true
+		switch b.lost(c.state, c.key, depth+1) {
+		case proved:
+			return b.addWon(k, c.move)
+		case stopped:
+			return stopped
+		}
+	}
 	return b.refute(s, k, failedWon, "no move is shown to win")
+}
+
+// wonByBest tries the move that the search remembers, which saves looking at all the others. refuted
+// means nothing but that this was no short cut.
+func (b *Builder) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
+	if b.best == nil || b.o.RulesOnly {
+		return refuted
+	}
+	m, ok := b.best.Best(s)
+	if !ok {
+		return refuted
+	}
+	c, _ := s.After(m).Canonical(b.board)
+	key := c.Key(b.board)
+	v, failed := b.decided(key, eval.Plain(c, b.board))
+	if v == eval.Lost {
+		return b.addWon(k, m)
+	}
+	if v == eval.Won || failed&failedLost != 0 {
+		return refuted
+	}
+	if r := b.lost(c, key, depth+1); r != proved {
+		return r
+	}
+	return b.addWon(k, m)
+}
+
+// plausible reports whether some successor of s seems to be lost, so that s seems to be won.
+func (b *Builder) plausible(s amazons.State, depth int) bool {
+	f := &b.frames[depth]
+	f.moves = s.Moves(f.moves[:0])
+	for _, m := range f.moves {
+		c, _ := s.After(m).Canonical(b.board)
+		v := eval.Plain(c, b.board)
+		if v == eval.Open {
+			v, _ = b.decided(c.Key(b.board), v)
+		}
+		if v == eval.Open {
+			v, _ = b.search.Probe(c)
+		}
+		if v == eval.Lost {
+			return true
+		}
+	}
+	return false
 }
 
 // tryLost asks the search's table about the open successors and tries to prove those that it calls lost, the cheapest
@@ -409,13 +474,12 @@ func (b *Builder) tryLost(f *frame, k amazons.Key, depth int) outcome {
 // lost shows that the side to move loses s, which is canonical and was not decided a moment ago: all successors are
 // won.
 func (b *Builder) lost(s amazons.State, k amazons.Key, depth int) outcome {
-	switch b.decided(k, eval.Open) {
-	case eval.Lost:
+	switch v, failed := b.decided(k, eval.Open); {
+	case v == eval.Lost:
 		return proved
-	case eval.Won:
+	case v == eval.Won:
 		return b.refute(s, k, failedLost, "it is won")
-	}
-	if b.failed(k, failedLost) {
+	case failed&failedLost != 0:
 		return refuted
 	}
 	if !b.enter() {
@@ -436,7 +500,11 @@ func (b *Builder) lost(s amazons.State, k amazons.Key, depth int) outcome {
 		}
 		if v == eval.Open {
 			key := c.Key(b.board)
-			if v = b.decided(key, eval.Open); v == eval.Open {
+			failed := uint8(0)
+			if v, failed = b.decided(key, eval.Open); failed&failedWon != 0 {
+				return b.refute(s, k, failedLost, m.String()+" leads to a position that is not won")
+			}
+			if v == eval.Open {
 				f.open = append(f.open, successor{state: c, key: key})
 				continue
 			}
@@ -447,11 +515,12 @@ func (b *Builder) lost(s amazons.State, k amazons.Key, depth int) outcome {
 	}
 	for i := range f.open {
 		c := &f.open[i]
-		switch b.decided(c.key, eval.Open) { // an image of it may have been proved since
-		case eval.Won:
+		// An image of it, or it itself below another, may have been looked at since.
+		switch v, failed := b.decided(c.key, eval.Open); {
+		case v == eval.Won:
 			continue
-		case eval.Lost:
-			return b.refute(s, k, failedLost, "a move leads to a lost position")
+		case v == eval.Lost || failed&failedWon != 0:
+			return b.refute(s, k, failedLost, "a move leads to a position that is not won")
 		}
 		switch b.won(c.state, c.key, depth+1) {
 		case refuted:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -45,6 +46,7 @@ func TestBuilder(t *testing.T) {
 			lying{x, 2},
 			lying{x, 1},
 			newExact(b, true), // knows nothing yet
+			poisoned{x, 10},
 		} {
 			c, st := build(t, b, s, v, search, rulesOnly)
 			verify(t, c)
@@ -52,6 +54,9 @@ func TestBuilder(t *testing.T) {
 			researches += st.Researches
 			if kind == 0 && !rulesOnly && i%2 == 0 && st.Researches != 0 {
 				t.Errorf("%d searches where all was known", st.Researches)
+			}
+			if kind == 6 {
+				continue // it may find no disproof
 			}
 			err := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly}).Prove(context.Background(), s, v.Other())
 			if !errors.Is(err, proof.ErrNotProved) {
@@ -96,6 +101,27 @@ func TestBuilderSmallBoards(t *testing.T) {
 		cert.Set = pruned
 		verify(t, cert)
 	}
+}
+
+// TestBuilderSearch takes a proof from the df-pn search with a table that is far too small for it.
+func TestBuilderSearch(t *testing.T) {
+	p := position(t, "5x5")
+	table, err := dfpn.NewTable(1 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer table.Close()
+	search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := search.Solve(context.Background(), p.State())
+	if err != nil || v != eval.Won { // Müller 2001
+		t.Fatal(v, err)
+	}
+	c, st := build(t, p.Board, p.State(), v, search, false)
+	data := verify(t, c)
+	t.Logf("%d entries, %d bytes, %+v", c.Set.Len(), len(data), st)
 }
 
 // TestFragments proves some positions of a game one after the other, as workers do, and puts the fragments together.

@@ -34,7 +34,7 @@ const (
 )
 
 // Write writes c to w, in the format of FORMAT.md. The same content gives the same bytes, whatever the order in which
-// the entries were added and the number of cores. The compressed blocks are held in memory, about 10 bytes an entry,
+// the entries were added and the number of cores. The compressed blocks are held in memory, about 4 bytes an entry,
 // as the hash of all comes first. Errors wrap ErrInvalid or are w's.
 func Write(w io.Writer, c Certificate) error {
 	var blocks [][]byte

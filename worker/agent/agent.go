@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -54,7 +55,6 @@ type agent struct {
 	board  amazons.Board
 	root   amazons.Key // of the campaign, canonical
 	rules  bool        // rules only
-	limits *farmv1.JoinResponse
 	solver solver
 
 	lease   *lease       // being searched; nil: none
@@ -110,10 +110,15 @@ var errEngine = errors.New("engine")
 
 // reason returns what a person needs of an error that may come from gRPC.
 func reason(err error) string {
+	text := err.Error()
 	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
-		return s.Message()
+		text = s.Message()
 	}
-	return err.Error()
+	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection refused"
+	if _, cause, ok := strings.Cut(text, "Error while dialing: "); ok {
+		text = strings.TrimSuffix(cause, `"`)
+	}
+	return text
 }
 
 // wait lets a pause pass. The search goes on meanwhile, and a drain begins if it is asked for.
@@ -178,7 +183,19 @@ func (a *agent) take(p *parcel) {
 	a.waiting = append(a.waiting, p)
 }
 
+// forget has the engine forget what was delivered: now, or when the lease's goroutine, which owns the engine, comes to it.
+func (a *agent) forget() {
+	if a.lease != nil {
+		a.lease.forget.Store(true)
+	} else {
+		a.solver.Forget()
+	}
+}
+
 func (a *agent) leaseEnded(err error) error {
+	if a.lease.forget.Load() {
+		a.solver.Forget()
+	}
 	a.lease = nil
 	a.Stats.Lease.Store(0)
 	if err != nil {
@@ -211,22 +228,19 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	}
 	key := root.State().CanonicalKey(root.Board)
 	same := a.solver != nil && a.board == root.Board && a.rules == r.GetCampaign().GetRulesOnly() && a.root == key
-	a.limits = r
 	switch {
 	case same:
 		// Perhaps another store behind the same campaign: it must not lack what was delivered to the one before.
 		// What is waiting was promised evidence that it may not find, too; facts without evidence are refused, not believed.
-		if a.lease == nil {
-			a.solver.Forget()
-		}
+		a.forget()
 	case a.solver != nil:
 		return nil, fmt.Errorf("%w: another campaign: %s instead of %v", ErrRefused, root, a.board)
 	default:
 		a.board, a.root, a.rules = root.Board, key, r.GetCampaign().GetRulesOnly()
 		a.solver, err = a.newSolver(engine.Config{
 			Board: a.board, TableBytes: a.TableBytes, Cores: a.Cores, RulesOnly: a.rules,
-			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: min(engine.DefaultMaxFacts, max(1, int(r.GetMaxFactsPerMessage())-1)), MaxEntries: a.MaxEntries,
-			Log: a.Log,
+			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()), MaxEntries: a.MaxEntries,
+			MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)), Log: a.Log,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("%w: %w", errEngine, err)
@@ -234,6 +248,14 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	}
 	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session", r.GetSession())
 	return r, nil
+}
+
+// factLimit is the number of facts to gather for one message of a master that takes so many, 0: any number.
+func factLimit(taken uint32) int {
+	if taken == 0 || taken > engine.DefaultMaxFacts {
+		return engine.DefaultMaxFacts
+	}
+	return int(taken)
 }
 
 // stream is one connection's worth of talk: three goroutines that wait for the
@@ -280,9 +302,17 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 		a.Stats.Connected.Store(false)
 	}()
 	a.Stats.Connected.Store(true)
+	kept := a.waiting[:0]
 	for _, p := range a.waiting {
 		p.sentAt = time.Time{}
+		if p.sends >= a.MaxSends {
+			a.Log.Error("given up: the stream broke each time this was sent", "serial", p.serial, "times", p.sends)
+			a.Stats.Refused.Add(1)
+			continue
+		}
+		kept = append(kept, p)
 	}
+	a.waiting = kept
 	s.outgoing = append(s.outgoing, &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: session.GetSession()}}})
 	beat := time.NewTicker(time.Duration(session.GetHeartbeatSeconds() * float64(time.Second)))
 	defer beat.Stop()
@@ -383,6 +413,7 @@ func (s *stream) pump(a *agent) {
 		}
 		if p.sentAt.IsZero() {
 			p.sentAt = time.Now()
+			p.sends++
 			s.send(p.message)
 		}
 	}

@@ -170,6 +170,8 @@ func fragmentOf(data []byte, facts []engine.Fact) engine.Fragment {
 	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
 }
 
+func (s *fakeSolver) Remember() []byte { return []byte("memory") }
+
 func (s *fakeSolver) Forget()      { s.forgets.Add(1) }
 func (s *fakeSolver) Close() error { s.closed.Store(true); return nil }
 
@@ -500,6 +502,44 @@ func TestSlowAcks(t *testing.T) {
 		if again := s.result(); again.Serial != second.Serial {
 			t.Errorf("got %v; want %v", again, second)
 		}
+		s.finish()
+	})
+}
+
+// A parcel on which the stream breaks each time is given up.
+func TestPoisonedResult(t *testing.T) {
+	work(t, Config{MaxSends: 3}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 10)
+		for range 3 {
+			s.result()
+			s.ended <- status.Error(codes.InvalidArgument, "bad")
+			s = f.stream()
+		}
+		s.ready()
+		s.finish()
+	})
+}
+
+// What was delivered is forgotten while a lease runs, but not behind the back of its goroutine.
+func TestForgetDuringLease(t *testing.T) {
+	work(t, Config{FactsEvery: 10 * time.Second}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		time.Sleep(time.Second)
+		s.ended <- nil
+		s = f.stream()
+		if n := f.solver.forgets.Load(); n != 0 {
+			t.Errorf("forgotten %d times", n)
+		}
+		s.ack(s.next().GetFacts().GetSerial(), "")
+		if n := f.solver.forgets.Load(); n != 1 {
+			t.Errorf("forgotten %d times", n)
+		}
+		s.cancelLease(1)
+		s.result()
 		s.finish()
 	})
 }

@@ -48,8 +48,9 @@ type Config struct {
 	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search forgets and repeats itself.
 	TableBytes int64
 
-	// FactsEvery is how often a running lease stops for a moment to bring in what it has proved. Default 5 s.
-	// Too short: the search is interrupted for little; too long: other workers learn late.
+	// FactsEvery is the longest time after which a running lease stops for a moment to bring in what it has proved and what
+	// its table knows. Default 30 s. Too short: the search is interrupted, and the master's store written, for little; too
+	// long: other workers learn late, and a crash loses more.
 	FactsEvery time.Duration
 	// EvidenceShare is the share of the search's time that may go into evidence for facts met on the way, 0..1. Default
 	// 0.05. The evidence for a lease's own position is not limited.
@@ -57,6 +58,8 @@ type Config struct {
 	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in memory until it is
 	// uploaded. Default 4. When it is reached, no lease is asked for and a running one stops at its next parcel.
 	MaxWaiting int
+	// MaxSends is the number of times a parcel is sent, each on another stream, until it is given up. Default 20.
+	MaxSends int
 
 	// CallTimeout bounds Join. Default 10 s.
 	CallTimeout time.Duration
@@ -74,8 +77,8 @@ type Config struct {
 	BackoffMin, BackoffMax time.Duration
 	// DrainTimeout bounds the time between Drain and the end. Default 30 s. After it, what is not delivered is given up.
 	DrainTimeout time.Duration
-	// MaxEntries bounds the certificate entries kept in memory, 64 bytes each or so. Default 32 million. When it is reached
-	// the agent forgets what it has delivered, and may deliver parts of it again.
+	// MaxEntries is the number of proved positions kept in memory, about 40 bytes each, from which the agent forgets what it
+	// has delivered, and may deliver parts of it again. Default 8 million. The proof of one position may use four times as many.
 	MaxEntries int
 
 	// Drain asks, when it is closed, for an orderly end: the lease is handed back with what was learned. Nil: never.
@@ -121,10 +124,13 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 4
 	}
-	if c.MaxEntries == 0 {
-		c.MaxEntries = 32 << 20
+	if c.MaxSends == 0 {
+		c.MaxSends = 20
 	}
-	if c.MaxWaiting < 1 || c.MaxEntries < 1 {
+	if c.MaxEntries == 0 {
+		c.MaxEntries = engine.DefaultMaxEntries
+	}
+	if c.MaxWaiting < 1 || c.MaxEntries < 1 || c.MaxSends < 1 {
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	}
 	for _, d := range []struct {
@@ -132,7 +138,7 @@ func (c Config) withDefaults() (Config, error) {
 		value    *time.Duration
 		standard time.Duration
 	}{
-		{"FactsEvery", &c.FactsEvery, 5 * time.Second},
+		{"FactsEvery", &c.FactsEvery, 30 * time.Second},
 		{"CallTimeout", &c.CallTimeout, 10 * time.Second},
 		{"UploadTimeout", &c.UploadTimeout, 5 * time.Minute},
 		{"AckTimeout", &c.AckTimeout, time.Minute},

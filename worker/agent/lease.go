@@ -16,6 +16,7 @@ import (
 // solver is what a lease needs of an [engine.Engine].
 type solver interface {
 	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
+	Remember() []byte
 	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (engine.Fragment, error)
 	Forget()
 	Close() error
@@ -28,6 +29,7 @@ type lease struct {
 	job       engine.Job
 	cancel    context.CancelFunc // ends the search; the result comes all the same
 
+	forget                       atomic.Bool   // before the next fragment: what was delivered may be gone
 	nodes, evaluations, activity atomic.Uint64 // shown in heartbeats
 }
 
@@ -39,22 +41,29 @@ type parcel struct {
 	lease    *lease // of a result: the lease it ends
 	uploaded bool
 	sentAt   time.Time // in this session; zero: not yet
+	sends    int       // in all sessions
 }
 
 // evidenceFloor is evidence time that is always allowed, so that short searches also bring something in.
 const evidenceFloor = 5 * time.Millisecond
+
+// firstSlice is the number of nodes after which a lease stops for the first time to bring in what it knows, so that
+// a crash loses little of it; each slice is twice as long as the one before, up to Config.FactsEvery.
+const firstSlice = 100_000
 
 // run searches the lease to its end and hands its parcels to deliver, which
 // blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
 func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazons.Key, deliver func(*parcel) bool) error {
 	begun := time.Now()
 	var total engine.Result
+	sliceNodes := uint64(firstSlice)
 	for {
 		slice, end := context.WithTimeout(search, c.FactsEvery)
 		job := l.job
-		job.Budget -= total.Nodes
+		job.Budget = min(job.Budget-total.Nodes, sliceNodes)
+		sliceNodes *= 2
 		if total.Nodes > 0 {
-			job.Facts = nil
+			job.Facts, job.Memories = nil, nil
 		}
 		began := time.Now()
 		r, err := s.Run(slice, job, func(p engine.Progress) {
@@ -86,10 +95,17 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 		}
 		switch {
 		case last:
-			deliver(&parcel{fragment: fragment, lease: l, message: l.result(total, fragment, cancelled, time.Since(begun))})
+			message := l.result(total, fragment, cancelled, time.Since(begun))
+			if r := message.GetResult(); r.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
+				r.Memory = s.Remember()
+			}
+			deliver(&parcel{fragment: fragment, lease: l, message: message})
 			return nil
-		case len(fragment.Facts) > 0:
-			facts := &farmv1.Facts{Facts: wireFacts(fragment)}
+		default:
+			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id, Epoch: l.epoch, Nodes: total.Nodes}
+			if len(facts.Facts)+len(facts.Memory) == 0 {
+				continue
+			}
 			if !deliver(&parcel{fragment: fragment, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
 				return ctx.Err()
 			}
@@ -101,6 +117,9 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, final amazo
 // as much as the time allowance admits. Nothing else matters once the campaign's root is proved.
 func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Result, root amazons.Key, searched time.Duration) (engine.Fragment, error) {
 	alive := func() { l.activity.Add(1) }
+	if l.forget.Swap(false) {
+		s.Forget()
+	}
 	if r.Verdict != eval.Open {
 		return s.Fragment(ctx, []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}, alive)
 	}
@@ -168,7 +187,7 @@ func newLease(b amazons.Board, m *farmv1.Lease) (*lease, error) {
 	if m.GetBudgetNodes() == 0 {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
-	l := &lease{id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes()}}
+	l := &lease{id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
 	for _, f := range m.GetFacts() {
 		key, err := amazons.KeyFromBytes(f.GetKey())
 		if err != nil {

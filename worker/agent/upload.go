@@ -114,7 +114,7 @@ func (a *agent) uploadEnded(u upload) error {
 		case *farmv1.WorkRequest_Result:
 			k.Result.Facts, k.Result.Outcome = nil, farmv1.Outcome_OUTCOME_UNSPECIFIED
 		}
-		a.solver.Forget()
+		a.forget()
 	default:
 		return fmt.Errorf("%w: upload: %s", errLost, reason(u.err))
 	}

@@ -31,7 +31,7 @@ const (
 	DefaultMinFactNodes = 1000
 	DefaultMaxFacts     = 256
 	DefaultMaxKnown     = 1 << 20
-	DefaultMaxEntries   = 16 << 20
+	DefaultMaxEntries   = 8 << 20
 	// MaxCores is the largest number of threads of one engine.
 	MaxCores = 1024
 )
@@ -56,8 +56,11 @@ type Config struct {
 	// fragments repeat evidence that others have.
 	MaxKnown int
 	// MaxEntries is the number of proved positions remembered, about 40 bytes each, from which the engine forgets
-	// them before the next fragment. Default 16 million. One fragment may use four times as many; a fact that needs more is not proved.
+	// them before the next fragment. Default 8 million. One fragment may use four times as many; a fact that needs more is not proved.
 	MaxEntries int
+	// MaxMemory is the number of table entries, about 12 bytes each, in the memory that a run without an answer gives
+	// back. Default 0: none is given. Too small: who goes on from it repeats work.
+	MaxMemory int
 	// Log takes messages. Default: none are written.
 	Log *slog.Logger
 }
@@ -88,10 +91,18 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: no board", ErrConfig)
 	case c.Cores < 1 || c.Cores > MaxCores:
 		return c, fmt.Errorf("%w: %d cores; 1 to %d are possible", ErrConfig, c.Cores, MaxCores)
-	case c.MaxFacts < 1 || c.MaxKnown < 1 || c.MaxEntries < 1:
+	case c.MaxFacts < 1 || c.MaxKnown < 1 || c.MaxEntries < 1 || c.MaxMemory < 0:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	}
 	return c, nil
+}
+
+// Remember returns what the table knows, Config.MaxMemory entries at most; nil when that is 0.
+func (e *Engine) Remember() []byte {
+	if e.c.MaxMemory == 0 {
+		return nil
+	}
+	return e.table.Remember(e.c.Board, e.c.MaxMemory)
 }
 
 // Fact is a solved position.
@@ -106,6 +117,8 @@ type Job struct {
 	State  amazons.State
 	Budget uint64 // nodes; 0: no limit
 	Facts  []Fact // proved by others, their evidence lies with others
+	// Memories are what other tables know about the position. Damaged ones are logged and passed over.
+	Memories [][]byte
 }
 
 // Progress is how far a run is.
@@ -206,6 +219,13 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		}
 		e.search.Insert(s, f.Verdict, f.Nodes)
 		e.remember(f)
+	}
+	for _, m := range job.Memories {
+		if n, err := e.table.Recall(e.c.Board, m); err != nil {
+			e.c.Log.Warn("the memory of another search is passed over", "error", err)
+		} else {
+			e.c.Log.Debug("took in the memory of another search", "entries", n)
+		}
 	}
 	stop := func() {}
 	if progress != nil {

@@ -175,7 +175,8 @@ type JoinResponse struct {
 	HeartbeatSeconds    float64                `protobuf:"fixed64,3,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"`           // how often progress is due; silent for three of these: the lease is freed
 	MaxCertificateBytes uint64                 `protobuf:"varint,4,opt,name=max_certificate_bytes,json=maxCertificateBytes,proto3" json:"max_certificate_bytes,omitempty"` // a larger upload is refused with RESOURCE_EXHAUSTED
 	MaxFactsPerMessage  uint32                 `protobuf:"varint,5,opt,name=max_facts_per_message,json=maxFactsPerMessage,proto3" json:"max_facts_per_message,omitempty"`
-	MinFactNodes        uint64                 `protobuf:"varint,6,opt,name=min_fact_nodes,json=minFactNodes,proto3" json:"min_fact_nodes,omitempty"` // facts with less work behind them are not worth sending
+	MinFactNodes        uint64                 `protobuf:"varint,6,opt,name=min_fact_nodes,json=minFactNodes,proto3" json:"min_fact_nodes,omitempty"`             // facts with less work behind them are not worth sending
+	MaxMemoryEntries    uint32                 `protobuf:"varint,7,opt,name=max_memory_entries,json=maxMemoryEntries,proto3" json:"max_memory_entries,omitempty"` // of the table, in the memory of a result; 0: the master keeps none
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -248,6 +249,13 @@ func (x *JoinResponse) GetMaxFactsPerMessage() uint32 {
 func (x *JoinResponse) GetMinFactNodes() uint64 {
 	if x != nil {
 		return x.MinFactNodes
+	}
+	return 0
+}
+
+func (x *JoinResponse) GetMaxMemoryEntries() uint32 {
+	if x != nil {
+		return x.MaxMemoryEntries
 	}
 	return 0
 }
@@ -753,9 +761,16 @@ func (x *Progress) GetTableFill() float64 {
 
 // Facts are proved on the way, while a lease is running.
 type Facts struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Serial        uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number
-	Facts         []*Fact                `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Serial uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number
+	Facts  []*Fact                `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
+	// Of the lease that is running, so that little is lost if it is: what the table knows of its position, as
+	// Result.memory (empty: no news), and the nodes it has used.
+	Key           []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	Memory        []byte `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
+	Lease         uint64 `protobuf:"varint,5,opt,name=lease,proto3" json:"lease,omitempty"`
+	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Nodes         uint64 `protobuf:"varint,7,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -804,21 +819,59 @@ func (x *Facts) GetFacts() []*Fact {
 	return nil
 }
 
+func (x *Facts) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Facts) GetMemory() []byte {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
+}
+
+func (x *Facts) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Facts) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *Facts) GetNodes() uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
 type Result struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Serial        uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number; a result is sent again until it is
-	Lease         uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
-	Epoch         uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Key           []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
-	Outcome       Outcome                `protobuf:"varint,5,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // set only together with a fact for key among facts
-	Phi           uint32                 `protobuf:"varint,6,opt,name=phi,proto3" json:"phi,omitempty"`
-	Delta         uint32                 `protobuf:"varint,7,opt,name=delta,proto3" json:"delta,omitempty"`
-	Nodes         uint64                 `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Evaluations   uint64                 `protobuf:"varint,9,opt,name=evaluations,proto3" json:"evaluations,omitempty"`
-	Seconds       float64                `protobuf:"fixed64,10,opt,name=seconds,proto3" json:"seconds,omitempty"`
-	Children      []*ChildNumber         `protobuf:"bytes,11,rep,name=children,proto3" json:"children,omitempty"` // of key, when it is not solved
-	Facts         []*Fact                `protobuf:"bytes,12,rep,name=facts,proto3" json:"facts,omitempty"`
-	Cancelled     bool                   `protobuf:"varint,13,opt,name=cancelled,proto3" json:"cancelled,omitempty"` // came back early because it was asked to, or because the worker leaves
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Serial      uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number; a result is sent again until it is
+	Lease       uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
+	Epoch       uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Key         []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
+	Outcome     Outcome                `protobuf:"varint,5,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // set only together with a fact for key among facts
+	Phi         uint32                 `protobuf:"varint,6,opt,name=phi,proto3" json:"phi,omitempty"`
+	Delta       uint32                 `protobuf:"varint,7,opt,name=delta,proto3" json:"delta,omitempty"`
+	Nodes       uint64                 `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Evaluations uint64                 `protobuf:"varint,9,opt,name=evaluations,proto3" json:"evaluations,omitempty"`
+	Seconds     float64                `protobuf:"fixed64,10,opt,name=seconds,proto3" json:"seconds,omitempty"`
+	Children    []*ChildNumber         `protobuf:"bytes,11,rep,name=children,proto3" json:"children,omitempty"` // of key, when it is not solved
+	Facts       []*Fact                `protobuf:"bytes,12,rep,name=facts,proto3" json:"facts,omitempty"`
+	Cancelled   bool                   `protobuf:"varint,13,opt,name=cancelled,proto3" json:"cancelled,omitempty"` // came back early because it was asked to, or because the worker leaves
+	// What the worker's table knows, of an unsolved position (shared/dfpn, memory.go). It is no evidence: it
+	// lets this or another worker go on after a restart without doing the work again.
+	Memory        []byte `protobuf:"bytes,14,opt,name=memory,proto3" json:"memory,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -942,6 +995,13 @@ func (x *Result) GetCancelled() bool {
 		return x.Cancelled
 	}
 	return false
+}
+
+func (x *Result) GetMemory() []byte {
+	if x != nil {
+		return x.Memory
+	}
+	return nil
 }
 
 // Goodbye says that the worker leaves and holds no lease any more.
@@ -1125,7 +1185,8 @@ type Lease struct {
 	Epoch         uint64                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	BudgetNodes   uint64                 `protobuf:"varint,4,opt,name=budget_nodes,json=budgetNodes,proto3" json:"budget_nodes,omitempty"`
-	Facts         []*Fact                `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"` // what the worker may lack
+	Facts         []*Fact                `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`       // what the worker may lack
+	Memories      [][]byte               `protobuf:"bytes,6,rep,name=memories,proto3" json:"memories,omitempty"` // of results of others for this position or those above it, that this worker has not made or seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1191,6 +1252,13 @@ func (x *Lease) GetBudgetNodes() uint64 {
 func (x *Lease) GetFacts() []*Fact {
 	if x != nil {
 		return x.Facts
+	}
+	return nil
+}
+
+func (x *Lease) GetMemories() [][]byte {
+	if x != nil {
+		return x.Memories
 	}
 	return nil
 }
@@ -2259,14 +2327,15 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05build\x18\x05 \x01(\tR\x05build\x12\x14\n" +
 	"\x05cores\x18\x06 \x01(\rR\x05cores\x12\x1f\n" +
 	"\vtable_bytes\x18\a \x01(\x04R\n" +
-	"tableBytes\"\x9d\x02\n" +
+	"tableBytes\"\xcb\x02\n" +
 	"\fJoinResponse\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x129\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12+\n" +
 	"\x11heartbeat_seconds\x18\x03 \x01(\x01R\x10heartbeatSeconds\x122\n" +
 	"\x15max_certificate_bytes\x18\x04 \x01(\x04R\x13maxCertificateBytes\x121\n" +
 	"\x15max_facts_per_message\x18\x05 \x01(\rR\x12maxFactsPerMessage\x12$\n" +
-	"\x0emin_fact_nodes\x18\x06 \x01(\x04R\fminFactNodes\"t\n" +
+	"\x0emin_fact_nodes\x18\x06 \x01(\x04R\fminFactNodes\x12,\n" +
+	"\x12max_memory_entries\x18\a \x01(\rR\x10maxMemoryEntries\"t\n" +
 	"\bCampaign\x12\x14\n" +
 	"\x05board\x18\x01 \x01(\tR\x05board\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x12\x1f\n" +
@@ -2300,10 +2369,15 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05nodes\x18\x03 \x01(\x04R\x05nodes\x12 \n" +
 	"\vevaluations\x18\x04 \x01(\x04R\vevaluations\x12\x1d\n" +
 	"\n" +
-	"table_fill\x18\x05 \x01(\x01R\ttableFill\"P\n" +
+	"table_fill\x18\x05 \x01(\x01R\ttableFill\"\xbc\x01\n" +
 	"\x05Facts\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12/\n" +
-	"\x05facts\x18\x02 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\"\x9d\x03\n" +
+	"\x05facts\x18\x02 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x16\n" +
+	"\x06memory\x18\x04 \x01(\fR\x06memory\x12\x14\n" +
+	"\x05lease\x18\x05 \x01(\x04R\x05lease\x12\x14\n" +
+	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
+	"\x05nodes\x18\a \x01(\x04R\x05nodes\"\xb5\x03\n" +
 	"\x06Result\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x14\n" +
@@ -2318,7 +2392,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	" \x01(\x01R\aseconds\x12<\n" +
 	"\bchildren\x18\v \x03(\v2 .amazonsfarm.farm.v1.ChildNumberR\bchildren\x12/\n" +
 	"\x05facts\x18\f \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x1c\n" +
-	"\tcancelled\x18\r \x01(\bR\tcancelled\"!\n" +
+	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x16\n" +
+	"\x06memory\x18\x0e \x01(\fR\x06memory\"!\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa4\x02\n" +
 	"\fWorkResponse\x122\n" +
@@ -2327,13 +2402,14 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x03ack\x18\x03 \x01(\v2\x18.amazonsfarm.farm.v1.AckH\x00R\x03ack\x126\n" +
 	"\ano_work\x18\x04 \x01(\v2\x1b.amazonsfarm.farm.v1.NoWorkH\x00R\x06noWork\x12;\n" +
 	"\bfinished\x18\x05 \x01(\v2\x1d.amazonsfarm.farm.v1.FinishedH\x00R\bfinishedB\x06\n" +
-	"\x04kind\"\x93\x01\n" +
+	"\x04kind\"\xaf\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12!\n" +
 	"\fbudget_nodes\x18\x04 \x01(\x04R\vbudgetNodes\x12/\n" +
-	"\x05facts\x18\x05 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\"6\n" +
+	"\x05facts\x18\x05 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x1a\n" +
+	"\bmemories\x18\x06 \x03(\fR\bmemories\"6\n" +
 	"\x06Cancel\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"7\n" +

@@ -1,0 +1,258 @@
+package farm
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+	"amazonsfarm/worker/agent"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func position(t testing.TB, text string) amazons.Position {
+	t.Helper()
+	p, err := amazons.ParsePosition(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// solve runs a campaign to its end, or until it is drained.
+func solve(t testing.TB, o Options, drain <-chan struct{}, workers int) (cli.SolveResult, error) {
+	t.Helper()
+	o.Build = agent.Build()
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []agent.Config
+	for range workers {
+		list = append(list, agent.Config{Cores: 1, TableBytes: 4 << 20})
+	}
+	err = f.RunEmbedded(t.Context(), drain, list)
+	r := f.Result(err)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r, err
+}
+
+// TestEmbedded solves with one worker, whose answer is the whole certificate, and with three and a tree that is split early, so
+// that the certificate is put together from many fragments and the tree's own entries. The winners are from AMAZONS.md.
+func TestEmbedded(t *testing.T) {
+	for _, c := range []struct {
+		name, text, winner string
+		moves              []string
+		workers            int
+		budget, split      uint64
+		rulesOnly          bool
+	}{
+		{"4x4 alone", "4x4", "second", nil, 1, 0, 0, false},
+		{"4x4 split", "4x4", "second", nil, 3, 50, 100, false},
+		{"5x4 split", "5x4", "first", nil, 3, 20, 40, false},
+		{"5x4 by a first move", "5x4", "first", []string{"D1-D2xB2"}, 2, 20, 40, false},
+		{"black to move", "4x3: ", "", nil, 2, 50, 100, false},
+		{"rules only", "4x3: ", "", nil, 2, 100, 200, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if strings.HasSuffix(c.text, ": ") {
+				c.text = "B..B/..../W..W b"
+			}
+			root := position(t, c.text)
+			o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: c.budget, SplitAfter: c.split,
+				RulesOnly: c.rulesOnly, Heartbeat: 50 * time.Millisecond}
+			for _, text := range c.moves {
+				m, err := root.ParseMove(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				o.FirstMoves = append(o.FirstMoves, m)
+			}
+			r, err := solve(t, o, nil, c.workers)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Verified || c.winner != "" && r.Winner != c.winner || r.Winner == "" {
+				t.Errorf("got %+v", r)
+			}
+			if _, err := os.Stat(ProofFile(o.StoreFile) + ".unverified"); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the draft of the certificate is left: %v", err)
+			}
+			again, err := solve(t, o, nil, 0)
+			if err != nil || again.Winner != r.Winner || again.Certificate.SHA256 != r.Certificate.SHA256 || again.Nodes != r.Nodes ||
+				!slices.Equal(again.WinningMoves, r.WinningMoves) {
+				t.Errorf("asked again: %+v, %v; before: %+v", again, err, r)
+			}
+			if err := os.Remove(r.Certificate.File); err != nil {
+				t.Fatal(err)
+			}
+			report, checked, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{})
+			if err != nil || !report.Settled || checked == nil || report.CertificateFile != "" {
+				t.Errorf("verify the store: %+v, %v", report, err)
+			}
+			// Fragments that came in after the answer may bring other winning moves, so only what is proved is the same.
+			made, err := solve(t, o, nil, 0)
+			if err != nil || !made.Verified || made.Winner != r.Winner {
+				t.Errorf("the certificate is not made again: %+v, %v", made, err)
+			}
+		})
+	}
+}
+
+func TestDrainAndGoOn(t *testing.T) {
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: 2000, SplitAfter: 4000}
+	drain := make(chan struct{})
+	timer := time.AfterFunc(100*time.Millisecond, func() { close(drain) })
+	defer timer.Stop()
+	r, err := solve(t, o, drain, 2)
+	if !errors.Is(err, rpc.ErrDrained) || r.Winner != "" || r.Stopped == "" {
+		t.Fatalf("drained: %+v, %v", r, err)
+	}
+	report, checked, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{})
+	if err != nil || report.Settled || checked != nil {
+		t.Errorf("verify an unsettled store: %+v, %v", report, err)
+	}
+	o.MaxNodes = r.Nodes + 1
+	if r, err := solve(t, o, nil, 2); !errors.Is(err, rpc.ErrLimit) {
+		t.Fatalf("limit: %+v, %v", r, err)
+	}
+}
+
+// TestLyingFragment holds that a worker's false certificate does not become an answer.
+func TestLyingFragment(t *testing.T) {
+	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	for _, fragments := range []int{1, 2} {
+		o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")}
+		f, err := Open(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		key := root.State().CanonicalKey(root.Board)
+		m := root.State().Moves(nil)[0]
+		for i := range fragments {
+			set := new(proof.Set)
+			if i == 0 {
+				_, symmetry := root.State().Canonical(root.Board)
+				set.Add(proof.Entry{Key: key, Move: root.Board.ApplyMove(symmetry, m)})
+			}
+			data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Won)}, Set: set})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := tree.ID(sha256.Sum256(data))
+			if _, err := f.shelf.PutCertificate(id, data); err != nil {
+				t.Fatal(err)
+			}
+			if i > 0 {
+				continue
+			}
+			p := tree.Persist{Epoch: 1, Facts: []tree.Fact{{Key: key, Outcome: tree.Won, Work: 1, Certificate: id}}}
+			if err := f.shelf.Commit([]tree.Persist{p}, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		r, err := solve(t, o, nil, 1)
+		if !errors.Is(err, ErrVerification) || r.Verified || r.MessageType != "error" {
+			t.Errorf("%d fragments: %+v, %v", fragments, r, err)
+		}
+		if _, err := os.Stat(ProofFile(o.StoreFile)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%d fragments: a refused certificate has its name: %v", fragments, err)
+		}
+		if _, _, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{}); err == nil {
+			t.Errorf("%d fragments: the store verifies", fragments)
+		}
+	}
+}
+
+func TestUploadsAreJudged(t *testing.T) {
+	root := position(t, "4x4")
+	f, err := Open(Options{Root: root, RulesOnly: true, StoreFile: filepath.Join(t.TempDir(), "s.store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	encode := func(text string, rulesOnly bool) []byte {
+		p := position(t, text)
+		data, err := proof.Encode(proof.Certificate{Board: p.Board, RulesOnly: rulesOnly, Roots: []proof.Root{proof.RootOf(p, eval.Lost)}, Set: new(proof.Set)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	if roots, err := f.readRoots(encode("4x4", true)); err != nil || len(roots) != 1 || roots[0].Outcome != tree.Lost {
+		t.Errorf("good: %v, %v", roots, err)
+	}
+	if _, err := f.readRoots(encode("4x5", true)); err == nil || !strings.Contains(err.Error(), "board 4x5") {
+		t.Errorf("another board: %v", err)
+	}
+	if _, err := f.readRoots(encode("4x4", false)); err == nil || !strings.Contains(err.Error(), "counting rule") {
+		t.Errorf("another rule: %v", err)
+	}
+	if data := encode("4x4", true); true {
+		if _, err := f.readRoots(data[:len(data)-1]); err == nil {
+			t.Error("cut short: taken")
+		}
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(folder, "s.store")}
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	other := o
+	other.RulesOnly = true
+	if _, err := Open(other); !errors.Is(err, store.ErrCampaign) {
+		t.Errorf("another campaign: %v", err)
+	}
+	other = o
+	other.ProofFile = filepath.Join(folder, "missing", "p")
+	if _, err := Open(other); cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("no folder: %v", err)
+	}
+	other.ProofFile = folder
+	if _, err := Open(other); cli.ExitCode(err) != cli.ExitUsage {
+		t.Errorf("a folder for a file: %v", err)
+	}
+}
+
+// TestWorkerCannotStart holds that a campaign does not wait for workers that never come.
+func TestWorkerCannotStart(t *testing.T) {
+	f, err := Open(Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	err = f.RunEmbedded(ctx, nil, []agent.Config{{Cores: -1}})
+	if !errors.Is(err, agent.ErrConfig) {
+		t.Errorf("ended with %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package rpc
+
+import (
+	"testing"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// memories returns what came with a lease, as text.
+func memories(l *farmv1.Lease) (out []string) {
+	for _, m := range l.GetMemories() {
+		out = append(out, string(m))
+	}
+	return out
+}
+
+func expectMemories(t *testing.T, l *farmv1.Lease, want ...string) {
+	t.Helper()
+	got := memories(l)
+	if len(got) != len(want) {
+		t.Fatalf("memories %q, want %q", got, want)
+	}
+	for i := range want {
+		if got[i] != want[i] {
+			t.Errorf("memories %q, want %q", got, want)
+		}
+	}
+}
+
+// TestMemories: what a worker knew goes to whoever lacks it, also after a restart of the master, and not back to itself.
+func TestMemories(t *testing.T) {
+	s := newMemory()
+	b := start(t, s, nil)
+	w := b.worker("w")
+	l := w.lease()
+	expectMemories(t, l)
+
+	// In the middle of a lease.
+	key := l.GetKey()
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Key: key, Memory: []byte("half way")}}})
+	w.ack(1)
+	if got := string(s.memories[b.root]); got != "half way" {
+		t.Fatalf("acknowledged, but on disk is %q", got)
+	}
+	// With a result.
+	r := result(2, l, 0)
+	r.GetResult().Memory = []byte("unsolved")
+	w.send(r)
+	w.ack(2)
+	l = w.lease()
+	expectMemories(t, l) // its own
+
+	b.kill()
+	<-b.ended
+	b = start(t, s, nil)
+	w = b.worker("other")
+	expectMemories(t, w.lease(), "unsolved")
+}

@@ -1,0 +1,883 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/test/bufconn"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memory is a store in memory that survives its master, as a disk would.
+type memory struct {
+	mu           sync.Mutex
+	nodes        map[amazons.Key]tree.NodeRecord
+	facts        []tree.Fact
+	spent, epoch uint64
+	contra       *tree.Contradiction
+	certificates map[tree.ID][]byte
+	commits      int
+	gate         chan struct{} // not nil: each commit waits for it
+	fail         error
+	memories     map[amazons.Key][]byte
+}
+
+func newMemory() *memory {
+	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}}
+}
+
+func (s *memory) Memory(k amazons.Key) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.memories[k], nil
+}
+
+func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
+	if s.gate != nil {
+		<-s.gate
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	s.commits++
+	for _, m := range memories {
+		s.memories[m.Key] = m.Data
+	}
+	for _, p := range list {
+		for _, n := range p.Nodes {
+			s.nodes[n.Key] = n
+		}
+		s.facts = append(s.facts, p.Facts...)
+		s.spent, s.epoch = p.Spent, p.Epoch
+		if p.Contradiction != nil {
+			s.contra = p.Contradiction
+		}
+	}
+	return nil
+}
+
+func (s *memory) PutCertificate(id tree.ID, data []byte) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, known := s.certificates[id]
+	s.certificates[id] = data
+	return known, nil
+}
+
+func (s *memory) Certificate(id tree.ID) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if data, ok := s.certificates[id]; ok {
+		return data, nil
+	}
+	return nil, fmt.Errorf("%w: %v", ErrNoCertificate, id)
+}
+
+func (s *memory) HasCertificate(id tree.ID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.certificates[id]
+	return ok
+}
+
+func (s *memory) Certificates() (int, int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := int64(0)
+	for _, data := range s.certificates {
+		n += int64(len(data))
+	}
+	return len(s.certificates), n
+}
+
+func (s *memory) snapshot() tree.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := tree.Snapshot{Facts: append([]tree.Fact(nil), s.facts...), Spent: s.spent, Epoch: s.epoch, Contradiction: s.contra}
+	for _, n := range s.nodes {
+		out.Nodes = append(out.Nodes, n)
+	}
+	return out
+}
+
+// A certificate of these tests is a word, then for each claim the key and the outcome.
+const word = "proof"
+
+func certificate(claims ...Root) []byte {
+	b := []byte(word)
+	for _, c := range claims {
+		k := c.Key.Bytes()
+		b = append(append(b, k[:]...), byte(c.Outcome))
+	}
+	return b
+}
+
+func readRoots(data []byte) ([]Root, error) {
+	rest, ok := bytes.CutPrefix(data, []byte(word))
+	if !ok || len(rest)%17 != 0 {
+		return nil, errors.New("not a certificate")
+	}
+	var roots []Root
+	for ; len(rest) > 0; rest = rest[17:] {
+		k, err := amazons.KeyFromBytes(rest[:16])
+		if err != nil {
+			return nil, err
+		}
+		roots = append(roots, Root{k, tree.Outcome(rest[16])})
+	}
+	return roots, nil
+}
+
+// bench is a running master with a connection to it.
+type bench struct {
+	t        testing.TB
+	master   *Master
+	farm     farmv1.FarmClient
+	control  farmv1.ControlClient
+	health   healthpb.HealthClient
+	root     amazons.Key
+	ended    chan error
+	registry *prometheus.Registry
+	kill     func()
+}
+
+// start runs a master on a store. Its end is the test's to wait for, on ended; kill ends it at once.
+func start(t testing.TB, s *memory, change func(*Config)) *bench {
+	t.Helper()
+	root, err := amazons.ParsePosition("4x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := prometheus.NewRegistry()
+	cfg := Config{
+		Root: root, ReadRoots: readRoots, Build: "this build", Metrics: NewMetrics(registry),
+		Conclude: func(_ context.Context, _ Evidence, report func(string, string)) (Conclusion, error) {
+			report(StateVerifying, "")
+			return Conclusion{Verified: true}, nil
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	tr, err := tree.New(tree.Config{Root: cfg.Root, FirstMoves: cfg.FirstMoves}, s.snapshot())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := New(cfg, tr, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := bufconn.Listen(1 << 20)
+	server := NewServer(m, ServerOptions{Registerer: registry})
+	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	b := &bench{t: t, master: m, farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn), health: healthpb.NewHealthClient(conn),
+		root: root.State().CanonicalKey(root.Board), ended: make(chan error, 1), registry: registry}
+	var all sync.WaitGroup
+	all.Go(func() { _ = server.Serve(listener) })
+	all.Go(func() { b.ended <- m.Run(ctx) })
+	var once sync.Once
+	b.kill = func() {
+		once.Do(func() {
+			cancel()
+			conn.Close()
+			server.Stop()
+			all.Wait()
+		})
+	}
+	t.Cleanup(b.kill)
+	return b
+}
+
+func (b *bench) join(name string) string {
+	b.t.Helper()
+	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: 1, RulesVersion: 1, Build: "this build", Cores: 1})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return r.GetSession()
+}
+
+// worker is one scripted worker with an open stream.
+type worker struct {
+	b       *bench
+	session string
+	stream  farmv1.Farm_WorkClient
+	cancel  context.CancelFunc
+}
+
+func (b *bench) worker(name string) *worker {
+	b.t.Helper()
+	w := &worker{b: b, session: b.join(name)}
+	w.connect()
+	return w
+}
+
+func (w *worker) connect() {
+	w.b.t.Helper()
+	ctx, cancel := context.WithCancel(w.b.t.Context())
+	w.cancel = cancel
+	var err error
+	if w.stream, err = w.b.farm.Work(ctx); err != nil {
+		w.b.t.Fatal(err)
+	}
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: w.session}}})
+}
+
+func (w *worker) send(m *farmv1.WorkRequest) {
+	w.b.t.Helper()
+	if err := w.stream.Send(m); err != nil {
+		w.b.t.Fatal(err)
+	}
+}
+
+func (w *worker) ready() {
+	w.b.t.Helper()
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
+}
+
+func (w *worker) receive() *farmv1.WorkResponse {
+	w.b.t.Helper()
+	m, err := w.stream.Recv()
+	if err != nil {
+		w.b.t.Fatal(err)
+	}
+	return m
+}
+
+func (w *worker) lease() *farmv1.Lease {
+	w.b.t.Helper()
+	w.ready()
+	m := w.receive()
+	if m.GetLease() == nil {
+		w.b.t.Fatalf("got %v instead of a lease", m)
+	}
+	return m.GetLease()
+}
+
+func (w *worker) upload(data []byte) (tree.ID, error) {
+	id := tree.ID(sha256.Sum256(data))
+	return id, w.uploadAs(id, uint64(len(data)), data)
+}
+
+func (w *worker) uploadAs(id tree.ID, size uint64, chunks ...[]byte) error {
+	stream, err := w.b.farm.UploadCertificate(w.b.t.Context())
+	if err != nil {
+		return err
+	}
+	for i, c := range chunks {
+		m := &farmv1.UploadCertificateRequest{Data: c}
+		if i == 0 {
+			m.Session, m.Sha256, m.Size = w.session, id[:], size
+		}
+		if stream.Send(m) != nil {
+			break // the answer says why
+		}
+	}
+	_, err = stream.CloseAndRecv()
+	return err
+}
+
+func fact(k amazons.Key, o farmv1.Outcome, id tree.ID) *farmv1.Fact {
+	key := k.Bytes()
+	return &farmv1.Fact{Key: key[:], Outcome: o, Nodes: 10, CertificateSha256: id[:]}
+}
+
+func result(serial uint64, l *farmv1.Lease, o farmv1.Outcome, facts ...*farmv1.Fact) *farmv1.WorkRequest {
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{
+		Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: o, Phi: 3, Delta: 4, Nodes: 10, Facts: facts,
+	}}}
+}
+
+func (w *worker) ack(serial uint64) *farmv1.Ack {
+	w.b.t.Helper()
+	for {
+		if a := w.receive().GetAck(); a != nil {
+			if a.GetSerial() != serial {
+				w.b.t.Fatalf("acknowledged %d instead of %d", a.GetSerial(), serial)
+			}
+			return a
+		}
+	}
+}
+
+func wantCode(t testing.TB, err error, want codes.Code, part string) {
+	t.Helper()
+	if got := status.Code(err); got != want || !strings.Contains(status.Convert(err).Message(), part) {
+		t.Errorf("got %v (%v), want %v with %q", got, err, want, part)
+	}
+}
+
+func TestJoinGate(t *testing.T) {
+	b := start(t, newMemory(), func(c *Config) { c.DatabaseSHA256 = "abc"; c.MaxWorkers = 1 })
+	good := func() *farmv1.JoinRequest {
+		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: 1, RulesVersion: 1, Build: "this build", DatabaseSha256: "abc"}
+	}
+	for _, c := range []struct {
+		name   string
+		change func(*farmv1.JoinRequest)
+		code   codes.Code
+		part   string
+	}{
+		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 2 }, codes.FailedPrecondition, "protocol version 1"},
+		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
+		{"database", func(r *farmv1.JoinRequest) { r.DatabaseSha256 = "" }, codes.FailedPrecondition, "databases abc"},
+		{"build", func(r *farmv1.JoinRequest) { r.Build = "another" }, codes.FailedPrecondition, "build this build"},
+		{"no name", func(r *farmv1.JoinRequest) { r.Worker = "" }, codes.InvalidArgument, "name"},
+		{"long name", func(r *farmv1.JoinRequest) { r.Worker = strings.Repeat("x", 129) }, codes.InvalidArgument, "name"},
+		{"control characters", func(r *farmv1.JoinRequest) { r.Worker = "a\nb" }, codes.InvalidArgument, "name"},
+	} {
+		r := good()
+		c.change(r)
+		_, err := b.farm.Join(t.Context(), r)
+		t.Run(c.name, func(t *testing.T) { wantCode(t, err, c.code, c.part) })
+	}
+	r, err := b.farm.Join(t.Context(), good())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.GetSession() == "" || r.GetCampaign().GetBoard() != "4x4" || r.GetHeartbeatSeconds() != 1 || r.GetMaxFactsPerMessage() == 0 {
+		t.Errorf("welcome lacks something: %v", r)
+	}
+	other := good()
+	other.Worker = "second"
+	_, err = b.farm.Join(t.Context(), other)
+	wantCode(t, err, codes.ResourceExhausted, "limit of 1 workers")
+	if _, err := b.farm.Join(t.Context(), good()); err != nil {
+		t.Errorf("the same worker cannot join again: %v", err)
+	}
+}
+
+func TestOtherBuildsWhenAllowed(t *testing.T) {
+	b := start(t, newMemory(), func(c *Config) { c.AllowOtherBuilds = true })
+	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: 1, RulesVersion: 1, Build: "another"})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUploads(t *testing.T) {
+	b := start(t, newMemory(), func(c *Config) { c.MaxCertificateBytes = 4 << 20 })
+	w := b.worker("w")
+	data := certificate(Root{b.root, tree.Lost})
+	id := tree.ID(sha256.Sum256(data))
+	size := uint64(len(data))
+	big := make([]byte, ChunkBytes+1)
+	for _, c := range []struct {
+		name   string
+		upload func() error
+		code   codes.Code
+		part   string
+	}{
+		{"hash", func() error { return w.uploadAs(tree.ID{1}, size, data) }, codes.DataLoss, "SHA-256"},
+		{"short", func() error { return w.uploadAs(id, size+1, data) }, codes.DataLoss, "of the announced"},
+		{"long", func() error { return w.uploadAs(id, size, data, data) }, codes.DataLoss, "more than the announced"},
+		{"no size", func() error { return w.uploadAs(id, 0, data) }, codes.InvalidArgument, "size"},
+		{"over the limit", func() error { return w.uploadAs(id, 5<<20, data) }, codes.ResourceExhausted, "limit"},
+		{"large chunk", func() error { return w.uploadAs(id, 2<<20, big) }, codes.InvalidArgument, "chunk"},
+		{"foreign", func() error { _, err := w.upload([]byte("something else")); return err }, codes.InvalidArgument, "not a certificate"},
+		{"no session", func() error { o := *w; o.session = "none"; _, err := o.upload(data); return err }, codes.FailedPrecondition, "join again"},
+		{"contradictory", func() error {
+			_, err := w.upload(certificate(Root{b.root, tree.Lost}, Root{b.root, tree.Won}))
+			return err
+		}, codes.InvalidArgument, "both outcomes"},
+	} {
+		t.Run(c.name, func(t *testing.T) { wantCode(t, c.upload(), c.code, c.part) })
+	}
+	if n, _ := b.master.store.Certificates(); n != 0 {
+		t.Errorf("%d refused certificates are stored", n)
+	}
+	for range 2 { // the second time it is known
+		if _, err := w.upload(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestSettled(t *testing.T) {
+	var got Evidence
+	b := start(t, newMemory(), func(c *Config) {
+		c.Conclude = func(_ context.Context, e Evidence, _ func(string, string)) (Conclusion, error) {
+			got = e
+			return Conclusion{Verified: true, SHA256: "x"}, nil
+		}
+	})
+	w := b.worker("w")
+	l := w.lease()
+	if want := b.root.Bytes(); !bytes.Equal(l.GetKey(), want[:]) {
+		t.Fatalf("the first lease is on %x, not on the root", l.GetKey())
+	}
+	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	if a := w.ack(1); a.GetRefused() != "" {
+		t.Errorf("refused: %s", a.GetRefused())
+	}
+	for {
+		m := w.receive()
+		if f := m.GetFinished(); f != nil {
+			if !strings.Contains(f.GetReason(), "settled") {
+				t.Errorf("finished: %s", f.GetReason())
+			}
+			break
+		}
+	}
+	if _, err := w.stream.Recv(); err == nil || status.Code(err) == codes.Unknown {
+		if err == nil {
+			t.Error("the stream goes on after the end")
+		}
+	}
+	if err := <-b.ended; err != nil {
+		t.Fatal(err)
+	}
+	if got.Settled.Outcome != tree.Lost || got.Spent != 10 {
+		t.Errorf("concluded with %+v", got)
+	}
+}
+
+func TestCommitBeforeAcknowledging(t *testing.T) {
+	s := newMemory()
+	b := start(t, s, nil)
+	w := b.worker("w")
+	l := w.lease()
+	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	s.fail = errors.New("the disk is full")
+	s.mu.Unlock()
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	for {
+		m, err := w.stream.Recv()
+		if err != nil {
+			wantCode(t, err, codes.Unavailable, "stopping")
+			break
+		}
+		if m.GetAck() != nil {
+			t.Fatal("acknowledged what is not on disk")
+		}
+	}
+	if err := <-b.ended; !errors.Is(err, ErrStore) {
+		t.Errorf("ended with %v, want %v", err, ErrStore)
+	}
+	if len(s.facts) != 0 {
+		t.Error("a fact is stored")
+	}
+}
+
+func TestRefused(t *testing.T) {
+	b := start(t, newMemory(), nil)
+	w := b.worker("w")
+	l := w.lease()
+	won := farmv1.Outcome_OUTCOME_WON
+	lost := farmv1.Outcome_OUTCOME_LOST
+
+	w.send(result(1, &farmv1.Lease{Id: 99, Epoch: l.GetEpoch(), Key: l.GetKey()}, 0))
+	if a := w.ack(1); a.GetRefused() == "" {
+		t.Error("the result of an unknown lease is taken")
+	}
+	w.send(result(2, &farmv1.Lease{Id: l.GetId(), Epoch: l.GetEpoch() + 5, Key: l.GetKey()}, 0))
+	if a := w.ack(2); a.GetRefused() == "" {
+		t.Error("the result of another epoch is taken")
+	}
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 3, Facts: []*farmv1.Fact{fact(b.root, won, tree.ID{7})}}}})
+	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") {
+		t.Errorf("a fact without a certificate: %q", a.GetRefused())
+	}
+	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 4, Facts: []*farmv1.Fact{fact(b.root, won, id)}}}})
+	if a := w.ack(4); !strings.Contains(a.GetRefused(), "does not claim") {
+		t.Errorf("a fact that its certificate does not claim: %q", a.GetRefused())
+	}
+	if v, err := b.master.View(t.Context()); err != nil || v.Tree.FactsWon+v.Tree.FactsLost != 0 {
+		t.Errorf("facts were taken: %+v, %v", v.Tree, err)
+	}
+
+	// The same result twice: the second is acknowledged too, so that it is not sent a third time.
+	w.send(result(5, l, 0))
+	w.send(result(6, l, 0))
+	if a := w.ack(5); a.GetRefused() != "" {
+		t.Errorf("refused: %s", a.GetRefused())
+	}
+	w.ack(6)
+
+	// What is malformed ends the stream.
+	for name, c := range map[string]struct {
+		m    *farmv1.WorkRequest
+		code codes.Code
+	}{
+		"short key":     {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Key: []byte{1}}}}, codes.InvalidArgument},
+		"other queens":  {result(7, &farmv1.Lease{Key: make([]byte, 16)}, 0), codes.InvalidArgument},
+		"no kind":       {&farmv1.WorkRequest{}, codes.InvalidArgument},
+		"second hello":  {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{}}}, codes.InvalidArgument},
+		"bad outcome":   {result(7, l, 9), codes.InvalidArgument},
+		"fact, no cert": {result(7, l, lost, &farmv1.Fact{Key: l.GetKey(), Outcome: lost}), codes.InvalidArgument},
+		"many facts":    {result(7, l, 0, make([]*farmv1.Fact, 5000)...), codes.ResourceExhausted},
+	} {
+		o := b.worker("other")
+		o.send(c.m)
+		for {
+			if _, err := o.stream.Recv(); err != nil {
+				if status.Code(err) != c.code {
+					t.Errorf("%s: %v, want %v", name, err, c.code)
+				}
+				break
+			}
+		}
+	}
+	o := &worker{b: b, session: "nobody"}
+	o.connect()
+	_, err = o.stream.Recv()
+	wantCode(t, err, codes.FailedPrecondition, "join again")
+	stream, err := b.farm.Work(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err = stream.Recv()
+	wantCode(t, err, codes.InvalidArgument, "hello")
+}
+
+// TestNotCanonical holds that a mirrored key is not taken for another position.
+func TestNotCanonical(t *testing.T) {
+	b := start(t, newMemory(), nil)
+	p := b.master.cfg.Root
+	m, err := p.ParseMove("B1-B2xB1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := p.After(m).State()
+	for i := range p.Board.Symmetries() {
+		k := s.Apply(p.Board, amazons.Symmetry(i)).Key(p.Board)
+		bytes := k.Bytes()
+		_, err := b.master.key(bytes[:])
+		if canonical := k == s.CanonicalKey(p.Board); canonical != (err == nil) {
+			t.Errorf("image %d, canonical %v: %v", i, canonical, err)
+		}
+	}
+}
+
+func TestRestart(t *testing.T) {
+	s := newMemory()
+	b := start(t, s, nil)
+	w := b.worker("w")
+	l := w.lease()
+	w.send(result(1, l, 0))
+	w.ack(1)
+	l = w.lease()
+	b.kill()
+	if err := <-b.ended; !errors.Is(err, context.Canceled) {
+		t.Fatalf("killed, ended with %v", err)
+	}
+	if s.spent != 10 {
+		t.Fatalf("%d nodes are on disk, want 10", s.spent)
+	}
+
+	b = start(t, s, nil)
+	old := &worker{b: b, session: w.session}
+	old.connect()
+	_, err := old.stream.Recv()
+	wantCode(t, err, codes.FailedPrecondition, "join again")
+
+	w = b.worker("w")
+	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A result of a lease from before the restart: refused, but its fact is as good as ever.
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	if a := w.ack(1); a.GetRefused() == "" {
+		t.Error("a result of another epoch is taken")
+	}
+	if err := <-b.ended; err != nil {
+		t.Fatal(err)
+	}
+	b.kill()
+
+	// Settled before: the next master says so by itself, without any worker.
+	b = start(t, s, nil)
+	if err := <-b.ended; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestContradiction(t *testing.T) {
+	s := newMemory()
+	b := start(t, s, func(c *Config) {
+		c.Stay = true
+		c.Conclude = func(ctx context.Context, _ Evidence, _ func(string, string)) (Conclusion, error) {
+			<-ctx.Done()
+			return Conclusion{}, ctx.Err()
+		}
+	})
+	w := b.worker("w")
+	m, err := b.master.cfg.Root.ParseMove("B1-B2xB1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := b.master.cfg.Root.After(m).State().CanonicalKey(b.master.cfg.Root.Board)
+	for serial, o := range []tree.Outcome{tree.Won, tree.Lost} {
+		id, err := w.upload(certificate(Root{key, o}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: uint64(serial + 1),
+			Facts: []*farmv1.Fact{fact(key, farmv1.Outcome(o), id)}}}})
+		w.ack(uint64(serial + 1))
+	}
+	r, err := b.control.Status(t.Context(), &farmv1.StatusRequest{})
+	if err != nil || r.GetState() != StateStopped || !strings.Contains(r.GetWhy(), "known as won") || !strings.Contains(r.GetWhy(), "claimed as lost") {
+		t.Errorf("status after a contradiction: %v, %v", r, err)
+	}
+	b.kill()
+	if s.contra == nil {
+		t.Fatal("the contradiction is not on disk")
+	}
+	b = start(t, s, nil)
+	if err := <-b.ended; !errors.Is(err, ErrContradiction) {
+		t.Errorf("started again: %v, want %v", err, ErrContradiction)
+	}
+}
+
+func TestControl(t *testing.T) {
+	b := start(t, newMemory(), nil)
+	ctx := t.Context()
+	if r, err := b.health.Check(ctx, &healthpb.HealthCheckRequest{Service: "amazonsfarm.farm.v1.Farm"}); err != nil || r.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+		t.Errorf("health: %v, %v", r, err)
+	}
+	if r, err := b.control.Pause(ctx, &farmv1.PauseRequest{}); err != nil || r.GetState() != StatePaused {
+		t.Fatalf("pause: %v, %v", r, err)
+	}
+	w := b.worker("w")
+	w.ready()
+	if m := w.receive(); !strings.Contains(m.GetNoWork().GetReason(), "paused") {
+		t.Errorf("paused: %v", m)
+	}
+	watch, err := b.control.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err := watch.Recv(); err != nil || r.GetState() != StatePaused {
+		t.Errorf("watch: %v, %v", r, err)
+	}
+	if r, err := b.control.Resume(ctx, &farmv1.ResumeRequest{}); err != nil || r.GetState() != StateRunning {
+		t.Fatalf("resume: %v, %v", r, err)
+	}
+	l := w.receive().GetLease()
+	if l == nil {
+		t.Fatal("no lease after resume")
+	}
+	for {
+		r, err := watch.Recv()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.GetState() == StateRunning && r.GetLeased() == 1 {
+			break
+		}
+	}
+	bad, err := b.control.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: -1})
+	if err == nil {
+		_, err = bad.Recv()
+	}
+	wantCode(t, err, codes.InvalidArgument, "period")
+	list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{})
+	if err != nil || len(list.GetWorkers()) != 1 || list.GetWorkers()[0].GetLease() != l.GetId() || list.GetWorkers()[0].GetPosition() != b.master.cfg.Root.String() {
+		t.Errorf("workers: %v, %v", list, err)
+	}
+	if r, err := b.control.Drain(ctx, &farmv1.DrainRequest{}); err != nil || r.GetState() != StateDraining {
+		t.Fatalf("drain: %v, %v", r, err)
+	}
+	if c := w.receive().GetCancel(); c.GetLease() != l.GetId() {
+		t.Errorf("the lease is not called back: %v", c)
+	}
+	w.send(result(1, l, 0))
+	w.ack(1)
+	if err := <-b.ended; !errors.Is(err, ErrDrained) {
+		t.Errorf("ended with %v, want %v", err, ErrDrained)
+	}
+	if _, err := b.control.Status(ctx, &farmv1.StatusRequest{}); status.Code(err) != codes.Unavailable {
+		t.Errorf("status after the end: %v", err)
+	}
+}
+
+func TestNodeLimit(t *testing.T) {
+	b := start(t, newMemory(), func(c *Config) { c.MaxNodes = 10 })
+	w := b.worker("w")
+	w.send(result(1, w.lease(), 0))
+	w.ack(1)
+	if err := <-b.ended; !errors.Is(err, ErrLimit) {
+		t.Errorf("ended with %v, want %v", err, ErrLimit)
+	}
+}
+
+// TestLeaseExpiry lets a worker fall silent: in virtual time, over the real transport.
+func TestLeaseExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), nil)
+		silent := b.worker("silent")
+		first := silent.lease()
+		waiting := b.worker("waiting")
+		begun := time.Now()
+		waiting.ready()
+		var second *farmv1.Lease
+		for second == nil {
+			second = waiting.receive().GetLease()
+		}
+		if !bytes.Equal(first.GetKey(), second.GetKey()) || first.GetId() == second.GetId() {
+			t.Errorf("leases %v and %v", first, second)
+		}
+		if took := time.Since(begun); took < 2*time.Second || took > 10*time.Second {
+			t.Errorf("a silent worker's lease was freed after %v", took)
+		}
+		b.kill()
+	})
+}
+
+// TestBrokenStream lets a worker come back on a new stream before it is forgotten: it goes on with its lease.
+func TestBrokenStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), nil)
+		w := b.worker("w")
+		l := w.lease()
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: 5}}})
+		synctest.Wait()
+		w.cancel()
+		time.Sleep(time.Second)
+		w.connect()
+		w.send(result(1, l, 0))
+		if a := w.ack(1); a.GetRefused() != "" {
+			t.Errorf("refused: %s", a.GetRefused())
+		}
+		w.cancel()
+		time.Sleep(10 * time.Second)
+		if list, err := b.control.Workers(t.Context(), &farmv1.WorkersRequest{}); err != nil || len(list.GetWorkers()) != 0 {
+			t.Errorf("a worker that is gone for 10 s is still there: %v, %v", list, err)
+		}
+		b.kill()
+	})
+}
+
+// TestSlowWorker holds that a worker that does not read is cut off and holds nobody up.
+func TestSlowWorker(t *testing.T) {
+	b := start(t, newMemory(), func(c *Config) { c.SendQueue = 1 })
+	l := &link{out: make(chan *farmv1.WorkResponse, 1), ended: make(chan struct{})}
+	s, err := b.master.open("slow", workerInfo{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.master.post(t.Context(), attach{s, l}); err != nil {
+		t.Fatal(err)
+	}
+	for serial := range uint64(3) {
+		if err := b.master.post(t.Context(), incoming{session: s, link: l, event: tree.Proved{Worker: "slow"}, serial: serial + 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	<-l.ended
+	wantCode(t, l.err, codes.ResourceExhausted, "does not read")
+}
+
+func TestSameNameTakesOver(t *testing.T) {
+	b := start(t, newMemory(), nil)
+	first := b.worker("w")
+	first.ready()
+	first.receive()
+	second := b.worker("w")
+	_, err := first.stream.Recv()
+	wantCode(t, err, codes.Aborted, "takes its place")
+	second.ready()
+	second.receive()
+}
+
+func TestMetricsLint(t *testing.T) {
+	b := start(t, newMemory(), nil)
+	families, err := b.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	problems, err := promlint.NewWithMetricFamilies(families).Lint()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "amazons_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+	have := map[string]int{}
+	for _, f := range families {
+		have[f.GetName()] = len(f.GetMetric())
+		for _, m := range f.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if n := l.GetName(); n == "worker" || n == "position" || n == "lease" {
+					t.Errorf("%s has the unbounded label %s", f.GetName(), n)
+				}
+			}
+		}
+	}
+	for name, least := range map[string]int{
+		"amazons_master_root_proof_number": 1, "amazons_master_facts": 2, "amazons_master_leases_returned_total": 3, "amazons_master_verifications_total": 2,
+		"amazons_master_campaign_state": len(states), "amazons_master_store_commit_duration_seconds": 1, "grpc_server_handled_total": 10,
+	} {
+		if have[name] < least {
+			t.Errorf("%s has %d series from the start, want at least %d", name, have[name], least)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	root, err := amazons.ParsePosition("4x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*Config){
+		"queue":     func(c *Config) { c.QueueEvents = -1 },
+		"heartbeat": func(c *Config) { c.Heartbeat = time.Microsecond },
+		"upload":    func(c *Config) { c.MaxCertificateBytes = -1 },
+		"root":      func(c *Config) { c.Root = amazons.Position{} },
+		"conclude":  func(c *Config) { c.Conclude = nil },
+	} {
+		cfg := Config{Root: root, ReadRoots: readRoots, Conclude: func(context.Context, Evidence, func(string, string)) (Conclusion, error) { return Conclusion{}, nil }}
+		change(&cfg)
+		if _, err := New(cfg, nil, nil); !errors.Is(err, errConfig) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

@@ -1,0 +1,425 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"hash"
+	"io"
+	"sort"
+	"sync"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+)
+
+// An upload has a number; its chunks lie under the number, not under the certificate's
+// id, so that two workers may send the same certificate at once and a broken upload cannot harm a good one.
+// While it runs there is a record in the bucket "uploads"; its last transaction moves that to "certificates", and so
+// whatever is in "certificates" is whole. Open removes what is left in "uploads".
+
+const (
+	writeChunks  = 16                       // chunks in one write: about 1 MiB
+	writeBytes   = writeChunks * chunkBytes // memory that an upload holds
+	removeChunks = 1024                     // chunks removed in one transaction
+)
+
+// Upload takes one certificate in. It is an io.Writer for one goroutine.
+type Upload struct {
+	s       *Store
+	id      tree.ID
+	size    int64
+	known   bool // the store has it already
+	number  uint64
+	begun   bool // there is a record in the bucket "uploads"
+	sum     hash.Hash
+	taken   int64 // bytes given to Write
+	chunks  uint64
+	pending []byte
+	err     error // of an earlier call
+	ended   bool
+}
+
+// BeginCertificate starts to take in the certificate with the given SHA-256 and size in bytes. If the store has
+// it already, the upload is Known: Write and Close then succeed at once and write nothing. The caller ends
+// each upload with Close or Abort. Errors: ErrInvalid, ErrMismatch (the store has it with another size), ErrTooLarge, ErrBusy,
+// ErrNoSpace, ErrReadOnly, ErrFailed, ErrClosed, ErrCorrupt.
+func (s *Store) BeginCertificate(id [32]byte, size int64) (*Upload, error) {
+	u, err := s.beginUpload(id, size)
+	if err != nil {
+		return nil, fmt.Errorf("begin certificate %x: %w", id, err)
+	}
+	return u, nil
+}
+
+func (s *Store) beginUpload(id tree.ID, size int64) (*Upload, error) {
+	if size <= 0 || id == (tree.ID{}) {
+		return nil, fmt.Errorf("%w: a certificate has an id and at least one byte, not %d", ErrInvalid, size)
+	}
+	if size > s.options.MaxCertificateBytes {
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d; raise the limit or split the proof", ErrTooLarge, size, s.options.MaxCertificateBytes)
+	}
+	if s.options.ReadOnly {
+		return nil, fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
+	}
+	u := &Upload{s: s, id: id, size: size}
+	record, known, err := s.certificate(id)
+	if err != nil {
+		return nil, err
+	}
+	if known {
+		if record.size != uint64(size) {
+			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size, record.size)
+		}
+		u.known = true
+		return u, nil
+	}
+	if s.options.MinFreeBytes >= 0 {
+		if err := spaceLeft(s.path, s.options.MinFreeBytes+size+size/16); err != nil {
+			return nil, err
+		}
+	}
+	if n := s.uploads.Add(1); n > int64(s.options.MaxUploads) {
+		s.uploads.Add(-1)
+		return nil, fmt.Errorf("%w: %d are open, which is the limit; try again later", ErrBusy, n-1)
+	}
+	u.sum = sha256.New()
+	u.pending = make([]byte, 0, min(size, writeBytes))
+	return u, nil
+}
+
+// certificate returns the record of a complete certificate.
+func (s *Store) certificate(id tree.ID) (c certRecord, ok bool, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		v := tx.Bucket([]byte(bucketCertificates)).Get(id[:])
+		if ok = v != nil; !ok {
+			return nil
+		}
+		_, c, err = decodeCertificate(id[:], v)
+		return err
+	})
+	return c, ok, err
+}
+
+// Known reports whether the store had the certificate when the upload began, so that its bytes need not be sent.
+func (u *Upload) Known() bool { return u.known }
+
+// Write takes the next bytes, in pieces of any size. An error ends the upload and is what all later
+// calls return: ErrMismatch for more bytes than announced, otherwise as of Commit.
+func (u *Upload) Write(p []byte) (int, error) {
+	if u.ended && u.err == nil {
+		return 0, fmt.Errorf("write certificate: %w", ErrClosed)
+	}
+	if u.err != nil {
+		return 0, u.err
+	}
+	u.taken += int64(len(p))
+	if u.taken > u.size {
+		return 0, u.fail(fmt.Errorf("%w: it was announced with %d bytes and has more", ErrMismatch, u.size))
+	}
+	if u.known {
+		return len(p), nil
+	}
+	u.sum.Write(p)
+	for rest := p; len(rest) > 0; {
+		if len(u.pending) == writeBytes { // a full buffer waits for more: what is in the last one goes with Close
+			if err := u.flush(nil); err != nil {
+				return 0, u.fail(err)
+			}
+		}
+		n := min(writeBytes-len(u.pending), len(rest))
+		u.pending = append(u.pending, rest[:n]...)
+		rest = rest[n:]
+	}
+	return len(p), nil
+}
+
+// flush writes the pending bytes and, in the same transaction, what last does.
+func (u *Upload) flush(last func(tx *bbolt.Tx, c *counters) error) error {
+	data, begun, number := u.pending, u.begun, u.number
+	err := u.s.do(&request{
+		records: 1 + int(chunkCount(uint64(len(data)))),
+		bytes:   int64(len(data)),
+		apply: func(tx *bbolt.Tx, c *counters) error {
+			if !begun {
+				c.uploads++
+				number = c.uploads
+				if err := tx.Bucket([]byte(bucketUploads)).Put(uploadKey(number), encodeUpload(number, u.id, uint64(u.size))); err != nil {
+					return err
+				}
+			}
+			chunks := tx.Bucket([]byte(bucketChunks))
+			for i, rest := u.chunks, data; len(rest) > 0; i++ {
+				n := min(chunkBytes, len(rest))
+				key := chunkKey(number, i)
+				if err := chunks.Put(key, seal(bucketChunks, key, rest[:n])); err != nil {
+					return err
+				}
+				rest = rest[n:]
+			}
+			u.number = number
+			if last != nil {
+				return last(tx, c)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	u.begun = true
+	u.chunks += chunkCount(uint64(len(data)))
+	u.pending = u.pending[:0]
+	return nil
+}
+
+// fail ends the upload with an error and removes what it has written.
+func (u *Upload) fail(err error) error {
+	u.err = fmt.Errorf("certificate %x: %w", u.id[:], err)
+	u.end()
+	return u.err
+}
+
+func (u *Upload) end() {
+	if u.ended {
+		return
+	}
+	u.ended = true
+	u.pending = nil
+	if u.known {
+		return
+	}
+	u.s.uploads.Add(-1)
+	if u.begun {
+		u.s.remove(u.number) // what fails here is removed at the next Open
+	}
+}
+
+// Abort ends an upload and removes what it has written. After Close it does nothing.
+func (u *Upload) Abort() {
+	if u.err == nil && !u.ended {
+		u.err = fmt.Errorf("certificate %x: %w", u.id[:], ErrClosed)
+	}
+	u.end()
+}
+
+// Close verifies size and SHA-256, marks the certificate complete and returns when all of it is on disk. Where
+// another upload of the same certificate was faster, this one is removed and Close succeeds. Errors: ErrMismatch, otherwise as of
+// Commit; nothing of the certificate is then left.
+func (u *Upload) Close() error {
+	if u.err != nil {
+		return u.err
+	}
+	if u.ended {
+		return nil
+	}
+	if u.known {
+		u.ended = true
+		return nil
+	}
+	if u.taken != u.size {
+		return u.fail(fmt.Errorf("%w: it was announced with %d bytes and has %d", ErrMismatch, u.size, u.taken))
+	}
+	if got := u.sum.Sum(nil); !bytes.Equal(got, u.id[:]) {
+		return u.fail(fmt.Errorf("%w: its SHA-256 is %x", ErrMismatch, got))
+	}
+	duplicate := false
+	err := u.flush(func(tx *bbolt.Tx, c *counters) error {
+		certificates := tx.Bucket([]byte(bucketCertificates))
+		if duplicate = certificates.Get(u.id[:]) != nil; duplicate {
+			return nil
+		}
+		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size)})); err != nil {
+			return err
+		}
+		c.certificates++
+		c.certificateBytes += uint64(u.size)
+		return tx.Bucket([]byte(bucketUploads)).Delete(uploadKey(u.number))
+	})
+	if err != nil {
+		return u.fail(err)
+	}
+	if !duplicate {
+		u.begun = false // its chunks belong to the certificate now
+	}
+	u.end()
+	return nil
+}
+
+// remove deletes the chunks of an upload and then its record.
+func (s *Store) remove(number uint64) error {
+	for more := true; more; {
+		err := s.do(&request{
+			records: 1,
+			bytes:   pageSize,
+			apply:   func(tx *bbolt.Tx, _ *counters) (err error) { more, err = removeSome(tx, number); return err },
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeSome deletes chunks of an upload, at most removeChunks, and its record once they are gone.
+func removeSome(tx *bbolt.Tx, number uint64) (more bool, err error) {
+	chunks := tx.Bucket([]byte(bucketChunks))
+	prefix := uploadKey(number)
+	var keys [][]byte
+	cursor := chunks.Cursor()
+	for k, _ := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cursor.Next() {
+		if len(keys) == removeChunks {
+			more = true
+			break
+		}
+		keys = append(keys, bytes.Clone(k))
+	}
+	for _, k := range keys {
+		if err := chunks.Delete(k); err != nil {
+			return false, err
+		}
+	}
+	if more {
+		return true, nil
+	}
+	return false, tx.Bucket([]byte(bucketUploads)).Delete(prefix)
+}
+
+// removeUnfinished removes the uploads that an earlier process has not finished. It runs before the writer does.
+func (s *Store) removeUnfinished() error {
+	var numbers []uint64
+	err := s.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucketUploads)).ForEach(func(k, v []byte) error {
+			number, _, _, err := decodeUpload(k, v)
+			numbers = append(numbers, number)
+			return err
+		})
+	})
+	if err != nil {
+		return err
+	}
+	for _, number := range numbers {
+		for more := true; more; {
+			err := guard(func() error {
+				return s.db.Update(func(tx *bbolt.Tx) (err error) {
+					more, err = removeSome(tx, number)
+					return err
+				})
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Certificate returns a complete certificate's bytes and size. The reader may be used by any number of
+// goroutines until the store is closed; each read verifies the checksums of what it touches. It keeps one chunk in memory, so
+// that small reads in a row are cheap. Errors: ErrNoCertificate, ErrCorrupt, ErrClosed.
+func (s *Store) Certificate(id [32]byte) (io.ReaderAt, int64, error) {
+	c, ok, err := s.certificate(id)
+	if err != nil {
+		return nil, 0, fmt.Errorf("certificate %x: %w", id, err)
+	}
+	if !ok {
+		return nil, 0, fmt.Errorf("%w: %x is not complete in the store", ErrNoCertificate, id)
+	}
+	return &certificateReader{s: s, id: id, record: c}, int64(c.size), nil
+}
+
+type certificateReader struct {
+	s      *Store
+	id     tree.ID
+	record certRecord
+
+	mu    sync.Mutex
+	index uint64 // of the chunk in last
+	last  []byte // nil: none
+}
+
+func (r *certificateReader) ReadAt(p []byte, offset int64) (n int, err error) {
+	if offset < 0 {
+		return 0, fmt.Errorf("certificate %x: %w: a negative offset", r.id[:], ErrInvalid)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n < len(p) {
+		at := uint64(offset) + uint64(n)
+		if at >= r.record.size {
+			return n, io.EOF
+		}
+		if err := r.load(at / chunkBytes); err != nil {
+			return n, fmt.Errorf("certificate %x: %w", r.id[:], err)
+		}
+		n += copy(p[n:], r.last[at%chunkBytes:])
+	}
+	return n, nil
+}
+
+func (r *certificateReader) load(index uint64) error {
+	if r.last != nil && r.index == index {
+		return nil
+	}
+	buffer := r.last[:0]
+	r.last = nil
+	return r.s.view(func(tx *bbolt.Tx) error {
+		data, err := readChunk(tx, r.record, index)
+		if err == nil {
+			r.index, r.last = index, append(buffer, data...)
+		}
+		return err
+	})
+}
+
+// readChunk returns chunk i of a certificate, valid as long as the transaction.
+func readChunk(tx *bbolt.Tx, c certRecord, i uint64) ([]byte, error) {
+	key := chunkKey(c.number, i)
+	v := tx.Bucket([]byte(bucketChunks)).Get(key)
+	if v == nil {
+		return nil, corrupt(bucketChunks, key, "it is missing")
+	}
+	data, err := unseal(bucketChunks, key, v)
+	if err == nil && len(data) != chunkSize(c.size, i) {
+		err = corrupt(bucketChunks, key, "it has %d bytes, not %d", len(data), chunkSize(c.size, i))
+	}
+	return data, err
+}
+
+// CertificateInfo describes a complete certificate.
+type CertificateInfo struct {
+	ID     tree.ID
+	Size   int64  // bytes
+	Number uint64 // rises in the order in which the uploads began
+}
+
+// Certificates returns the complete certificates, by number.
+func (s *Store) Certificates() ([]CertificateInfo, error) {
+	var list []CertificateInfo
+	err := s.view(func(tx *bbolt.Tx) error {
+		c, err := readCounters(tx)
+		if err != nil {
+			return err
+		}
+		err = tx.Bucket([]byte(bucketCertificates)).ForEach(func(k, v []byte) error {
+			id, c, err := decodeCertificate(k, v)
+			list = append(list, CertificateInfo{ID: id, Size: int64(c.size), Number: c.number})
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		return counted(bucketCertificates, uint64(len(list)), c.certificates)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list certificates: %w", err)
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Number < list[j].Number })
+	return list, nil
+}
+
+func chunkOf(key []byte) (number, index uint64) {
+	return binary.BigEndian.Uint64(key), uint64(binary.BigEndian.Uint32(key[8:]))
+}

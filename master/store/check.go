@@ -1,0 +1,325 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// findings is how many findings Check names.
+const findings = 20
+
+// Check verifies the whole store and returns nil, or an error that matches ErrCorrupt and names the first
+// findings. It reads every byte of the file, beside commits; see Findings.
+func (s *Store) Check() error {
+	var list []error
+	more := 0
+	for err := range s.Findings(context.Background()) {
+		if len(list) < findings {
+			list = append(list, err)
+		} else {
+			more++
+		}
+	}
+	if more > 0 {
+		list = append(list, fmt.Errorf("and %d more", more))
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return fmt.Errorf("check proof store: %w", errors.Join(list...))
+}
+
+// Findings verifies the whole store as of one moment and yields what is wrong, each a *CorruptError; or, when the
+// check itself could not go on, an error of another kind. What is verified, in this order: the page structure of the file, and that each page is
+// used once or free; that every record decodes and is on the campaign's board; that every fact's certificate is complete;
+// that every chunk is there, belongs to something, and that the chunks of a certificate have its SHA-256;
+// that the counters agree. Commits go on beside it; the file grows meanwhile, because no page of that moment is reused.
+// The consumer may read from the store but not write to it.
+func (s *Store) Findings(ctx context.Context) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		// The consumer's code never runs inside guard: its panics are not ours.
+		c := &checker{s: s, ctx: ctx}
+		defer c.end()
+		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.memories, c.chunks, c.contents, c.totals} {
+			err := guard(part)
+			if err != nil {
+				c.found = append(c.found, err)
+			}
+			for _, f := range c.found {
+				s.place(f)
+				if !yield(f) {
+					return
+				}
+			}
+			c.found = c.found[:0]
+			if c.broken || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}
+
+// maxFound is how many findings one part of the check gathers.
+const maxFound = 10_000
+
+type checker struct {
+	s     *Store
+	ctx   context.Context
+	tx    *bbolt.Tx
+	found []error
+
+	lone     int  // how often only one header was whole
+	broken   bool // the page structure is damaged: records cannot be reached safely
+	counters counters
+	counted  counters
+	complete map[tree.ID]certRecord
+	numbers  map[uint64]tree.ID
+}
+
+// each decodes every record of a bucket; a finding does not stop it.
+func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
+	n := 0
+	return c.tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
+		if n++; n%1024 == 0 && c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
+		if err := decode(k, v); err != nil {
+			c.found = append(c.found, err)
+			if len(c.found) >= maxFound {
+				return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf("more than %d records are damaged", maxFound)}
+			}
+		}
+		return nil
+	})
+}
+
+// begin opens the transaction and returns the file's header of that moment. A header lives until the second commit
+// after it, so it has to be caught in time.
+func (c *checker) begin() (header, error) {
+	for range 100 {
+		c.end()
+		tx, err := c.s.db.Begin(false)
+		if err != nil {
+			return header{}, ErrClosed
+		}
+		c.tx = tx
+		headers, err := readHeaders(c.s.file, math.MaxInt64)
+		if err != nil {
+			return header{}, err
+		}
+		for _, h := range headers {
+			if h.txid == uint64(tx.ID()) {
+				if len(headers) < 2 {
+					c.lone++ // damaged, or just being written
+					if c.lone < 10 {
+						break
+					}
+					c.found = append(c.found, &CorruptError{Reason: "one of its two headers is damaged; the next commits replace it"})
+				}
+				return h, nil
+			}
+		}
+	}
+	return header{}, errors.New("check proof store: commits came too fast to begin; try again")
+}
+
+func (c *checker) end() {
+	if c.tx != nil {
+		c.tx.Rollback()
+		c.tx = nil
+	}
+}
+
+// pages verifies the structure of the file. Pages that the transaction can reach are not overwritten while it is open.
+func (c *checker) pages() error {
+	c.broken = true
+	h, err := c.begin()
+	if err != nil {
+		return err
+	}
+	info, err := c.s.file.Stat()
+	if err != nil {
+		return err
+	}
+	m, err := newImage(c.ctx, c.s.file, info.Size(), h)
+	if err != nil {
+		return err
+	}
+	buckets, err := m.buckets()
+	if err != nil {
+		return err
+	}
+	if err := m.wholeStore(buckets); err != nil {
+		return err
+	}
+	c.broken = false
+	return nil
+}
+
+func (c *checker) meta() error {
+	wanted := map[string]bool{keyMagic: true, keyFormat: true, keyCampaign: true, keyCounters: true}
+	err := c.each(bucketMeta, func(k, v []byte) (err error) {
+		delete(wanted, string(k))
+		switch string(k) {
+		case keyMagic:
+			_, err = unseal(bucketMeta, k, v)
+		case keyFormat:
+			_, err = decodeFormat(v)
+		case keyCampaign:
+			err = decodeJSON(keyCampaign, v, &Campaign{})
+		case keyCounters:
+			c.counters, err = decodeCounters(v)
+		case keyContradiction:
+			_, err = decodeContradiction(v)
+		case keyResult:
+			err = decodeJSON(keyResult, v, &Result{})
+		default:
+			err = corrupt(bucketMeta, k, "no such record belongs to a store")
+		}
+		return err
+	})
+	for key := range wanted {
+		c.found = append(c.found, corrupt(bucketMeta, []byte(key), "it is missing"))
+	}
+	return err
+}
+
+func (c *checker) memories() error {
+	return c.each(bucketMemories, func(k, v []byte) error {
+		if len(k) != amazons.KeyBytes {
+			return corrupt(bucketMemories, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
+		}
+		_, err := unseal(bucketMemories, k, v)
+		return err
+	})
+}
+
+func (c *checker) nodes() error {
+	return c.each(bucketNodes, func(k, v []byte) error {
+		c.counted.nodes++
+		n, err := decodeNode(k, v)
+		if err != nil {
+			return err
+		}
+		if err := onBoard(c.s.board, n.Key); err != nil {
+			return corrupt(bucketNodes, k, "%v", err)
+		}
+		return nil
+	})
+}
+
+func (c *checker) certificates() error {
+	c.complete = map[tree.ID]certRecord{}
+	c.numbers = map[uint64]tree.ID{}
+	return c.each(bucketCertificates, func(k, v []byte) error {
+		c.counted.certificates++
+		id, record, err := decodeCertificate(k, v)
+		if err != nil {
+			return err
+		}
+		c.counted.certificateBytes += record.size
+		if other, ok := c.numbers[record.number]; ok {
+			return corrupt(bucketCertificates, k, "it has the number %d of certificate %x", record.number, other[:])
+		}
+		if record.number > c.counters.uploads {
+			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number, c.counters.uploads)
+		}
+		c.complete[id], c.numbers[record.number] = record, id
+		return nil
+	})
+}
+
+func (c *checker) facts() error {
+	return c.each(bucketFacts, func(k, v []byte) error {
+		c.counted.facts++
+		f, err := decodeFact(k, v)
+		if err != nil {
+			return err
+		}
+		if err := onBoard(c.s.board, f.Key); err != nil {
+			return corrupt(bucketFacts, k, "%v", err)
+		}
+		if _, ok := c.complete[f.Certificate]; !ok {
+			return corrupt(bucketFacts, k, "its certificate %x is not complete in the store", f.Certificate[:])
+		}
+		return nil
+	})
+}
+
+// chunks verifies that each chunk belongs to a certificate or to an unfinished upload.
+func (c *checker) chunks() error {
+	uploads := map[uint64]bool{}
+	err := c.each(bucketUploads, func(k, v []byte) error {
+		number, _, _, err := decodeUpload(k, v)
+		uploads[number] = err == nil
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return c.each(bucketChunks, func(k, v []byte) error {
+		if len(k) != chunkKeyBytes {
+			return corrupt(bucketChunks, k, "its key has %d bytes, not %d", len(k), chunkKeyBytes)
+		}
+		number, index := chunkOf(k)
+		if id, ok := c.numbers[number]; ok {
+			if size := c.complete[id].size; index >= chunkCount(size) {
+				return corrupt(bucketChunks, k, "it lies past the end of certificate %x", id[:])
+			}
+			return nil // its data are verified with the certificate
+		}
+		if !uploads[number] {
+			return corrupt(bucketChunks, k, "it belongs to no certificate and no upload")
+		}
+		_, err := unseal(bucketChunks, k, v)
+		return err
+	})
+}
+
+// contents verifies the SHA-256 of each certificate.
+func (c *checker) contents() error {
+	for number, id := range c.numbers {
+		record, hash := c.complete[id], sha256.New()
+		for i := range chunkCount(record.size) {
+			if err := c.ctx.Err(); err != nil {
+				return err
+			}
+			data, err := readChunk(c.tx, record, i)
+			if err != nil {
+				c.found = append(c.found, err)
+				hash = nil
+				break
+			}
+			hash.Write(data)
+		}
+		if hash != nil && tree.ID(hash.Sum(nil)) != id {
+			c.found = append(c.found, corrupt(bucketCertificates, id[:], "the bytes under number %d do not have its SHA-256", number))
+		}
+	}
+	return nil
+}
+
+func (c *checker) totals() error {
+	for _, err := range []error{
+		counted(bucketNodes, c.counted.nodes, c.counters.nodes),
+		counted(bucketFacts, c.counted.facts, c.counters.facts),
+		counted(bucketCertificates, c.counted.certificates, c.counters.certificates),
+	} {
+		if err != nil {
+			c.found = append(c.found, err)
+		}
+	}
+	if c.counted.certificateBytes != c.counters.certificateBytes {
+		c.found = append(c.found, &CorruptError{Bucket: bucketCertificates, Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.certificateBytes, c.counters.certificateBytes)})
+	}
+	return nil
+}

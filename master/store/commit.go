@@ -1,0 +1,358 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// The simple way to commit is one transaction per caller: two fsyncs each, some hundred a second. So one goroutine
+// writes, and every request that waits when it is free shares the next transaction. Three things
+// must hold:
+//
+//   - A request that is refused (a contradiction, no evidence) leaves no trace and does not disturb the others. So each
+//     request has two parts: check, which only reads and may refuse, and apply, which only writes and
+//     may not fail. Requests run one after the other, check then apply, so that each sees those before it.
+//   - An error in apply or in the transaction's commit is the end: it is not known what is on disk. Everybody in
+//     the transaction and everybody after it gets ErrFailed; opening the file again shows what is there.
+//   - Requests of one caller are in order, because a caller waits for each.
+
+// groupRecords is how many records a transaction gathers before it stops taking more requests in. Its first
+// request may be larger. About 30 ms of work.
+const groupRecords = 4096
+
+// A request is one caller's share of a transaction.
+type request struct {
+	records int
+	bytes   int64                                       // of values and keys, for the guard of free space
+	check   func(tx *bbolt.Tx, c *counters) error       // nil: nothing to refuse
+	apply   func(tx *bbolt.Tx, c *counters) (err error) // all of the writes; updates the counters
+	refused error                                       // result of check
+	done    chan error
+}
+
+// Batch is what one Commit writes: some tree.Persist effects, in order.
+type Batch struct {
+	Nodes         []tree.NodeRecord   // replace earlier records of the same keys; of equal keys the last one counts
+	Facts         []tree.Fact         // their certificates are complete in the store
+	Spent         uint64              // the counter itself; a smaller one than the stored has no effect
+	Epoch         uint64              // 0: no change; a smaller one than the stored is refused
+	Contradiction *tree.Contradiction // nil: no change
+	Memories      []Memory            // replace earlier ones of the same positions
+}
+
+// Add appends what one step of the tree wants to have written.
+func (b *Batch) Add(p tree.Persist) {
+	b.Nodes = append(b.Nodes, p.Nodes...)
+	b.Facts = append(b.Facts, p.Facts...)
+	b.Spent = max(b.Spent, p.Spent)
+	b.Epoch = max(b.Epoch, p.Epoch)
+	if b.Contradiction == nil {
+		b.Contradiction = p.Contradiction
+	}
+}
+
+// ContradictionError names two facts about one position that exclude each other. It matches ErrContradiction.
+type ContradictionError struct {
+	Stored  tree.Fact // or, where both are of one batch, the first
+	Claimed tree.Fact
+}
+
+// Error names both facts.
+func (e *ContradictionError) Error() string {
+	return fmt.Sprintf("%v: position %x is %v by certificate %x and claimed to be %v by certificate %x; one of the two certificates is wrong, verify both",
+		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Outcome, e.Stored.Certificate[:], e.Claimed.Outcome, e.Claimed.Certificate[:])
+}
+
+// Is reports whether target is ErrContradiction.
+func (e *ContradictionError) Is(target error) bool { return target == ErrContradiction }
+
+// Commit writes a batch as a whole or not at all and returns when it is on disk. A fact that is stored
+// already stays as it is. Callers that come together share a transaction. Errors: ErrContradiction, ErrNoEvidence,
+// ErrInvalid, ErrTooLarge, ErrNoSpace, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but ErrFailed nothing of the
+// batch is in the store.
+func (s *Store) Commit(b Batch) error {
+	if n := len(b.Nodes) + len(b.Facts); n > s.options.MaxBatchRecords {
+		return fmt.Errorf("commit: %w: a batch of %d records, where %d are allowed; split it", ErrTooLarge, n, s.options.MaxBatchRecords)
+	}
+	for _, n := range b.Nodes {
+		if err := errors.Join(checkNode(n), onBoard(s.board, n.Key)); err != nil {
+			return fmt.Errorf("commit: %w: %v", ErrInvalid, err)
+		}
+	}
+	said := make(map[amazons.Key]tree.Fact, len(b.Facts))
+	for _, f := range b.Facts {
+		if err := errors.Join(checkFact(f), onBoard(s.board, f.Key)); err != nil {
+			return fmt.Errorf("commit: %w: %v", ErrInvalid, err)
+		}
+		if first, ok := said[f.Key]; ok && first.Outcome != f.Outcome {
+			return fmt.Errorf("commit: %w", &ContradictionError{Stored: first, Claimed: f})
+		} else if !ok {
+			said[f.Key] = f
+		}
+	}
+	var contradiction []byte
+	if b.Contradiction != nil {
+		var err error
+		if contradiction, err = encodeContradiction(*b.Contradiction); err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+	}
+	memories, memoryBytes := s.keepable(b.Memories)
+	var fresh []tree.Fact
+	r := &request{
+		records: len(b.Nodes) + len(b.Facts) + len(memories) + 1,
+		bytes:   int64(len(b.Nodes)+len(b.Facts)+1)*128 + int64(len(contradiction)) + memoryBytes,
+		check: func(tx *bbolt.Tx, c *counters) (err error) {
+			if b.Epoch != 0 && b.Epoch < c.epoch {
+				return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.Epoch, c.epoch)
+			}
+			fresh, err = freshFacts(tx, b.Facts)
+			return err
+		},
+		apply: func(tx *bbolt.Tx, c *counters) error {
+			nodes, facts := tx.Bucket([]byte(bucketNodes)), tx.Bucket([]byte(bucketFacts))
+			for _, n := range b.Nodes {
+				k, v := encodeNode(n)
+				if nodes.Get(k) == nil {
+					c.nodes++
+				}
+				if err := nodes.Put(k, v); err != nil {
+					return err
+				}
+			}
+			for _, f := range fresh {
+				k, v := encodeFact(f)
+				if err := facts.Put(k, v); err != nil {
+					return err
+				}
+			}
+			c.facts += uint64(len(fresh))
+			if err := s.putMemories(tx, memories, fresh); err != nil {
+				return err
+			}
+			c.spent = max(c.spent, b.Spent)
+			c.epoch = max(c.epoch, b.Epoch)
+			if contradiction != nil {
+				return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyContradiction), contradiction)
+			}
+			return nil
+		},
+	}
+	if err := s.do(r); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// freshFacts returns the facts that the store does not have, each once.
+func freshFacts(tx *bbolt.Tx, facts []tree.Fact) ([]tree.Fact, error) {
+	stored, certificates := tx.Bucket([]byte(bucketFacts)), tx.Bucket([]byte(bucketCertificates))
+	complete := map[tree.ID]bool{}
+	fresh := make([]tree.Fact, 0, len(facts))
+	taken := make(map[amazons.Key]bool, len(facts))
+	for _, f := range facts {
+		k := f.Key.Bytes()
+		if v := stored.Get(k[:]); v != nil {
+			old, err := decodeFact(k[:], v)
+			if err != nil {
+				return nil, err
+			}
+			if old.Outcome != f.Outcome {
+				return nil, &ContradictionError{Stored: old, Claimed: f}
+			}
+			continue
+		}
+		if !complete[f.Certificate] {
+			v := certificates.Get(f.Certificate[:])
+			if v == nil {
+				return nil, fmt.Errorf("%w: certificate %x of position %x is not complete in the store; upload it first", ErrNoEvidence, f.Certificate[:], k)
+			}
+			if _, _, err := decodeCertificate(f.Certificate[:], v); err != nil {
+				return nil, err
+			}
+			complete[f.Certificate] = true
+		}
+		if !taken[f.Key] {
+			taken[f.Key] = true
+			fresh = append(fresh, f)
+		}
+	}
+	return fresh, nil
+}
+
+// SetResult writes the final answer. It may be written again, for instance once it is verified; a different outcome is
+// ErrContradiction. Other errors as of Commit.
+func (s *Store) SetResult(r Result) error {
+	if r.Outcome != tree.Won.String() && r.Outcome != tree.Lost.String() && !(r.Outcome == tree.Unknown.String() && r.NoGivenMoveWins) {
+		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Outcome)
+	}
+	value, err := encodeJSON(keyResult, r)
+	if err != nil {
+		return fmt.Errorf("set result: %w", err)
+	}
+	err = s.do(&request{
+		records: 1,
+		bytes:   int64(len(value)),
+		check: func(tx *bbolt.Tx, _ *counters) error {
+			v := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyResult))
+			if v == nil {
+				return nil
+			}
+			var old Result
+			if err := decodeJSON(keyResult, v, &old); err != nil {
+				return err
+			}
+			if old.Outcome != r.Outcome || old.Winner != r.Winner {
+				return fmt.Errorf("%w: the stored result is %s %s and the new one is %s %s; one of the two is wrong, verify the certificate", ErrContradiction, old.Outcome, old.Winner, r.Outcome, r.Winner)
+			}
+			return nil
+		},
+		apply: func(tx *bbolt.Tx, _ *counters) error {
+			return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyResult), value)
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("set result: %w", err)
+	}
+	return nil
+}
+
+// do hands a request to the writer and waits until it is on disk or refused.
+func (s *Store) do(r *request) error {
+	if s.options.ReadOnly {
+		return fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
+	}
+	select {
+	case <-s.closing:
+		return ErrClosed
+	default:
+	}
+	r.done = make(chan error, 1)
+	select {
+	case s.requests <- r:
+	case <-s.closing:
+		return ErrClosed
+	}
+	select {
+	case err := <-r.done:
+		return err
+	case <-s.stopped:
+	}
+	select { // the writer may have answered just before it stopped
+	case err := <-r.done:
+		return err
+	default:
+		return ErrClosed
+	}
+}
+
+// write is the writer: it runs until Close.
+func (s *Store) write() {
+	defer close(s.stopped)
+	for {
+		var group []*request
+		select {
+		case r := <-s.requests:
+			group = append(group, r)
+		case <-s.closing:
+			select { // those who came before Close are served
+			case r := <-s.requests:
+				group = append(group, r)
+			default:
+				return
+			}
+		}
+		for records := group[0].records; records < groupRecords; {
+			select {
+			case r := <-s.requests:
+				group = append(group, r)
+				records += r.records
+				continue
+			default:
+			}
+			break
+		}
+		err := s.transact(group)
+		for _, r := range group {
+			if r.refused != nil {
+				r.done <- r.refused
+			} else {
+				r.done <- err
+			}
+		}
+	}
+}
+
+var errNothing = errors.New("nothing to write")
+
+// transact writes a group in one transaction. Its error is that of all requests that were not refused.
+func (s *Store) transact(group []*request) error {
+	if failed := s.failed.Load(); failed != nil {
+		return *failed
+	}
+	var bytes int64
+	for _, r := range group {
+		bytes += r.bytes
+	}
+	// A leaf is rewritten around each record: twice the bytes and some pages of the path.
+	if s.options.MinFreeBytes >= 0 {
+		if err := spaceLeft(s.path, s.options.MinFreeBytes+2*bytes+(1<<20)); err != nil {
+			return err
+		}
+	}
+	records, applying := 0, false
+	begin := time.Now()
+	err := guard(func() error {
+		return s.db.Update(func(tx *bbolt.Tx) error {
+			c, err := readCounters(tx)
+			if err != nil {
+				return err
+			}
+			for _, r := range group {
+				if r.check != nil {
+					if r.refused = r.check(tx, &c); r.refused != nil {
+						continue
+					}
+				}
+				applying = true
+				if err := r.apply(tx, &c); err != nil {
+					return err
+				}
+				records += r.records
+			}
+			if !applying {
+				return errNothing
+			}
+			c.commits++
+			return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyCounters), encodeCounters(c))
+		})
+	})
+	for _, r := range group {
+		s.place(r.refused)
+	}
+	switch {
+	case err == nil:
+		if s.options.OnCommit != nil {
+			s.options.OnCommit(time.Since(begin), records)
+		}
+		return nil
+	case errors.Is(err, errNothing):
+		return nil
+	case errors.Is(err, bolterrors.ErrMaxSizeReached): // rolled back before the first write
+		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; raise the limit and start again", ErrNoSpace, s.path, s.options.MaxStoreBytes>>20)
+	}
+	if diskFull(err) {
+		err = fmt.Errorf("%w: %w: the disk under %s is full (%w); free some and open the store again", ErrNoSpace, ErrFailed, s.path, err)
+	} else {
+		err = fmt.Errorf("%w: writing %s stopped (%w); open the store again to see what is on disk", ErrFailed, s.path, err)
+	}
+	s.failed.Store(&err)
+	return err
+}

@@ -1,0 +1,328 @@
+package store
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"amazonsfarm/master/tree"
+)
+
+// child starts this test binary again to run children[name].
+func child(t testing.TB, name, path string, env ...string) (*exec.Cmd, io.ReadCloser) {
+	t.Helper()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), append(env, childEnv+"="+name, childEnv+"_PATH="+path)...)
+	c.Stderr = os.Stderr
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, out
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "child:", err)
+		os.Exit(1)
+	}
+}
+
+// Batch i of a caller in the kill test: three facts and two nodes, of which one is written again and again.
+func killBatch(caller, i uint64, id tree.ID) Batch {
+	at := caller<<20 + 10*i
+	last := nodeOf(caller << 40)
+	last.Work = i
+	return Batch{
+		Facts: []tree.Fact{factOf(at, id), factOf(at+1, id), factOf(at+2, id)},
+		Nodes: []tree.NodeRecord{last, nodeOf(at + 3)},
+		Epoch: 1,
+	}
+}
+
+const killCallers = 4
+
+func init() {
+	// commits: callers commit batches and a certificate now and then, and print what was acknowledged.
+	children["commits"] = func(path string) {
+		start, _ := strconv.ParseUint(os.Getenv(childEnv+"_START"), 10, 64)
+		s, err := Open(path, quick)
+		must(err)
+		var mu sync.Mutex
+		say := func(format string, args ...any) {
+			mu.Lock()
+			defer mu.Unlock()
+			os.Stdout.WriteString(fmt.Sprintf(format, args...))
+		}
+		p, id := payloadOf(0, 100)
+		u, err := s.BeginCertificate(id, int64(len(p)))
+		must(err)
+		_, err = u.Write(p)
+		must(err)
+		must(u.Close())
+		say("ready\n")
+		for c := range uint64(killCallers) {
+			go func() {
+				for i := start; ; i++ {
+					must(s.Commit(killBatch(c, i, id)))
+					say("%d %d\n", c, i)
+				}
+			}()
+		}
+		for i := start; ; i++ {
+			p, id := payloadOf(i+1, 1<<20+int(i%7)*100_000)
+			u, err := s.BeginCertificate(id, int64(len(p)))
+			must(err)
+			_, err = u.Write(p)
+			must(err)
+			must(u.Close())
+			say("certificate %d\n", i)
+		}
+	}
+	// hold keeps the store open until its input ends.
+	children["hold"] = func(path string) {
+		s, err := Open(path, quick)
+		must(err)
+		fmt.Println("open")
+		time.Sleep(time.Minute)
+		s.Close()
+	}
+	// create kills itself at one step of Create.
+	children["create"] = func(path string) {
+		step := os.Getenv(childEnv + "_STEP")
+		crashPoint = func(at string) {
+			if at == step {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		}
+		s, err := Create(path, testCampaign, quick)
+		must(err)
+		s.Close()
+		fmt.Println("created")
+	}
+	// full fills the store up to a limit that the system sets on files.
+	children["full"] = func(path string) {
+		s, err := Open(path, quick)
+		must(err)
+		must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: 1 << 20}))
+		ignoreFileSizeSignal()
+		for i := uint64(0); ; i++ {
+			var b Batch
+			for j := range uint64(500) {
+				b.Nodes = append(b.Nodes, nodeOf(i*500+j))
+			}
+			if err := s.Commit(b); err != nil {
+				if !errors.Is(err, ErrFailed) {
+					must(fmt.Errorf("a failed write is: %w", err))
+				}
+				if again := s.Commit(Batch{Nodes: b.Nodes[:1]}); !errors.Is(again, ErrFailed) {
+					must(fmt.Errorf("a commit after a failed one is: %w", again))
+				}
+				fmt.Println("failed", i)
+				s.Close()
+				return
+			}
+		}
+	}
+}
+
+// TestKill kills a process that commits, many times at random moments: what it has acknowledged is there
+// each time, what it has not is there as a whole or not at all, and the check is clean.
+func TestKill(t *testing.T) {
+	kills := 25
+	if testing.Short() {
+		kills = 5
+	}
+	s := newStore(t, quick)
+	path := s.Path()
+	s.Close()
+	_, evidence := payloadOf(0, 100)
+	var next [killCallers]uint64 // of each caller, the first batch that is not acknowledged
+	nextCertificate := uint64(0)
+	random := rand.New(rand.NewPCG(1, 2))
+	total := 0
+	for range kills {
+		start := max(next[0], next[1], next[2], next[3], nextCertificate)
+		c, out := child(t, "commits", path, childEnv+"_START="+strconv.FormatUint(start, 10))
+		lines := bufio.NewScanner(out)
+		var timer *time.Timer
+		for i := range next {
+			next[i] = start
+		}
+		nextCertificate = start
+		for lines.Scan() {
+			line := lines.Text()
+			var caller, i uint64
+			if line == "ready" {
+				timer = time.AfterFunc(time.Duration(random.IntN(120_000))*time.Microsecond, func() { c.Process.Kill() })
+			} else if _, err := fmt.Sscanf(line, "certificate %d", &i); err == nil {
+				nextCertificate = i + 1
+			} else if _, err := fmt.Sscanf(line, "%d %d", &caller, &i); err == nil {
+				if i != next[caller] {
+					t.Fatal("a caller's batches are acknowledged out of order:", line)
+				}
+				next[caller]++
+				total++
+			} else {
+				t.Fatal("child says", line)
+			}
+		}
+		c.Wait()
+		if timer == nil {
+			t.Fatal("the child could not begin")
+		}
+		timer.Stop()
+
+		s := mustOpen(t, path, quick)
+		check(t, s)
+		for caller := range uint64(killCallers) {
+			for i := start; i <= next[caller]; i++ {
+				b := killBatch(caller, i, evidence)
+				found := 0
+				for _, f := range b.Facts {
+					if got, ok, err := s.Fact(f.Key); err != nil {
+						t.Fatal(err)
+					} else if ok && got == f {
+						found++
+					}
+				}
+				if i < next[caller] && found != 3 || found%3 != 0 {
+					t.Fatalf("%d facts of batch %d of caller %d, acknowledged up to %d", found, i, caller, next[caller])
+				}
+			}
+		}
+		snap, err := s.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range snap.Nodes {
+			for caller := range uint64(killCallers) {
+				if a := next[caller]; n.Key == keyOf(caller<<40) && a > start && n.Work+1 != a && n.Work != a {
+					t.Fatalf("the last record of caller %d is %d, acknowledged up to %d", caller, n.Work, a)
+				}
+			}
+		}
+		for i := start; i < nextCertificate; i++ {
+			p, id := payloadOf(i+1, 1<<20+int(i%7)*100_000)
+			r, n, err := s.Certificate(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := io.ReadAll(io.NewSectionReader(r, 0, n)); err != nil || !bytes.Equal(got, p) {
+				t.Fatal("certificate differs", err)
+			}
+		}
+		if count(t, s, bucketUploads) != 0 {
+			t.Fatal("unfinished uploads are left")
+		}
+		s.Close()
+	}
+	t.Logf("%d kills, %d acknowledged batches", kills, total)
+}
+
+// TestKillCreate kills a process at each step of Create.
+func TestKillCreate(t *testing.T) {
+	for _, step := range []string{"temporary file", "pages", "records", "synced", "linked", "never"} {
+		path := filepath.Join(t.TempDir(), "store")
+		c, out := child(t, "create", path, childEnv+"_STEP="+step)
+		said, _ := io.ReadAll(out)
+		c.Wait()
+		if (string(said) == "created\n") != (step == "never") {
+			t.Fatalf("%s: the child said %q", step, said)
+		}
+		entries, _ := os.ReadDir(filepath.Dir(path))
+		want := map[string]bool{"linked": true, "never": true}[step]
+		if _, err := os.Lstat(path); (err == nil) != want {
+			t.Errorf("%s: %v", step, err)
+		}
+		s, err := Create(path, testCampaign, quick) // in the way is only a whole store
+		if want != errors.Is(err, ErrExists) {
+			t.Errorf("%s: %v", step, err)
+		}
+		if want {
+			s = mustOpen(t, path, quick)
+		}
+		check(t, s)
+		s.Close()
+
+		// Leftovers go once they are old.
+		for _, e := range entries {
+			if strings.HasPrefix(e.Name(), ".") {
+				old := time.Now().Add(-2 * time.Hour)
+				os.Chtimes(filepath.Join(filepath.Dir(path), e.Name()), old, old)
+			}
+		}
+		os.Remove(path)
+		if s, err = Create(path, testCampaign, quick); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+			t.Errorf("%s: leftovers stay: %v", step, entries)
+		}
+	}
+}
+
+func TestLockedByProcess(t *testing.T) {
+	s := newStore(t, quick)
+	path := s.Path()
+	// In one process too: a lock belongs to an open file.
+	if _, err := Open(path, Options{LockTimeout: 20 * time.Millisecond}); !errors.Is(err, ErrLocked) {
+		t.Fatal(err)
+	}
+	s.Close()
+	c, out := child(t, "hold", path)
+	defer c.Wait()
+	defer c.Process.Kill()
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "open\n" {
+		t.Fatal(line, err)
+	}
+	for _, o := range []Options{{}, {ReadOnly: true}} {
+		begin := time.Now()
+		_, err := Open(path, o)
+		if !errors.Is(err, ErrLocked) || time.Since(begin) > time.Second {
+			t.Errorf("%v after %v", err, time.Since(begin))
+		}
+	}
+	// The lock goes with the process; who waits gets it.
+	time.AfterFunc(50*time.Millisecond, func() { c.Process.Kill() })
+	mustOpen(t, path, Options{LockTimeout: 10 * time.Second}).Close()
+}
+
+// TestWriteFails lets the system refuse a write: the store stops, and opened again holds what was acknowledged.
+func TestWriteFails(t *testing.T) {
+	s := newStore(t, quick)
+	path := s.Path()
+	s.Close()
+	c, out := child(t, "full", path)
+	said, _ := io.ReadAll(out)
+	if err := c.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	var batches int
+	if _, err := fmt.Sscanf(string(said), "failed %d", &batches); err != nil || batches == 0 {
+		t.Fatalf("the child said %q", said)
+	}
+	s = mustOpen(t, path, quick)
+	check(t, s)
+	snap, err := s.Snapshot()
+	if err != nil || len(snap.Nodes) < 500*batches || len(snap.Nodes) > 500*(batches+1) || len(snap.Nodes)%500 != 0 {
+		t.Error(len(snap.Nodes), batches, err)
+	}
+}

@@ -1,0 +1,81 @@
+package store
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+)
+
+// The kinds of error; judge with errors.Is. The message of each error that the
+// package returns is one sentence that says what is wrong and what would be right.
+var (
+	// ErrMissing: there is no file at the path.
+	ErrMissing = errors.New("there is no proof store")
+	// ErrExists: Create found something at the path.
+	ErrExists = errors.New("the path is taken")
+	// ErrLocked: another process has the store open.
+	ErrLocked = errors.New("the proof store is locked")
+	// ErrForeign: the file is not a proof store of this program.
+	ErrForeign = errors.New("not a proof store")
+	// ErrVersion: the store's format is older or newer than this build can use.
+	ErrVersion = errors.New("incompatible proof store version")
+	// ErrCorrupt: the file is damaged. Errors about a place in the file are also a *CorruptError.
+	ErrCorrupt = errors.New("the proof store is damaged")
+	// ErrCampaign: the campaign given is not one a store can hold, or not the one it holds.
+	ErrCampaign = errors.New("wrong campaign")
+	// ErrInvalid: a batch, result or upload is malformed, which is a mistake of the caller.
+	ErrInvalid = errors.New("not accepted by the proof store")
+	// ErrContradiction: a fact or result says the opposite of what is stored, also a *ContradictionError for facts.
+	ErrContradiction = errors.New("contradiction")
+	// ErrNoEvidence: a fact's certificate is not whole in the store.
+	ErrNoEvidence = errors.New("a fact without evidence does not enter the store")
+	// ErrNoCertificate: there is no complete certificate with that id.
+	ErrNoCertificate = errors.New("no such certificate")
+	// ErrMismatch: an uploaded certificate does not have the size or hash it was announced with.
+	ErrMismatch = errors.New("the certificate is not what was announced")
+	// ErrTooLarge: a certificate or batch is larger than a limit in Options.
+	ErrTooLarge = errors.New("too large for the proof store")
+	// ErrBusy: as many uploads are open as Options.MaxUploads allows.
+	ErrBusy = errors.New("too many uploads at once")
+	// ErrNoSpace: the store or the disk has reached its limit; nothing was written.
+	ErrNoSpace = errors.New("no space for the proof store")
+	// ErrReadOnly: a write to a store opened with Options.ReadOnly.
+	ErrReadOnly = errors.New("the proof store is open for reading only")
+	// ErrFailed: a write to disk failed earlier, so that memory and disk may differ; the store takes no more writes until it is opened again.
+	ErrFailed = errors.New("the proof store has failed")
+	// ErrClosed: the store or the upload was closed before.
+	ErrClosed = errors.New("the proof store is closed")
+)
+
+// CorruptError is damage at a known place. It matches ErrCorrupt.
+type CorruptError struct {
+	Path   string // the store's file, "" where it is not known
+	Bucket string // the bucket, "" for the file's own structure
+	Key    []byte // the record's key, nil for the bucket as a whole
+	Reason string // what is wrong, without the place
+}
+
+// Error returns the damage with its place.
+func (e *CorruptError) Error() string {
+	place := "its page structure"
+	if e.Bucket != "" {
+		place = "bucket " + e.Bucket
+	}
+	if e.Key != nil {
+		place += ", key " + keyText(e.Bucket, e.Key)
+	}
+	if e.Path != "" {
+		return fmt.Sprintf("%v: %s: %s: %s; restore it from a backup", ErrCorrupt, e.Path, place, e.Reason)
+	}
+	return fmt.Sprintf("%v: %s: %s; restore it from a backup", ErrCorrupt, place, e.Reason)
+}
+
+// Is reports whether target is ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+func keyText(bucket string, key []byte) string {
+	if bucket == bucketMeta {
+		return fmt.Sprintf("%q", key)
+	}
+	return hex.EncodeToString(key)
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// Children of the tests are this binary run again with childEnv naming what to do.
+const childEnv = "AMAZONS_STORE_TEST_CHILD"
+
+var children = map[string]func(path string){}
+
+func TestMain(m *testing.M) {
+	if name := os.Getenv(childEnv); name != "" {
+		children[name](os.Getenv(childEnv + "_PATH"))
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+var testCampaign = Campaign{
+	Board:   "5x6",
+	Root:    "5x6",
+	Created: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC),
+	Build:   "test",
+}
+
+var testBoard = amazons.Board{Width: 5, Height: 6}
+
+// quick are options for stores that need not keep the disk free.
+var quick = Options{MinFreeBytes: -1}
+
+func newStore(t testing.TB, o Options) *Store {
+	t.Helper()
+	s, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func mustOpen(t testing.TB, path string, o Options) *Store {
+	t.Helper()
+	s, err := Open(path, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// keyOf returns the key of random position number i. The tests rely on that those they use are distinct.
+func keyOf(i uint64) amazons.Key {
+	r := rand.New(rand.NewPCG(i, 7))
+	mask := testBoard.Mask()
+	pick := func() amazons.Set {
+		for {
+			if q := amazons.Set(1) << r.IntN(64); q&mask != 0 {
+				mask &^= q
+				return q
+			}
+		}
+	}
+	var s amazons.State
+	for range 2 {
+		s.Own |= pick()
+		s.Opp |= pick()
+	}
+	s.Empty = mask & r.Uint64()
+	return s.CanonicalKey(testBoard)
+}
+
+// payloadOf returns a certificate's bytes and id.
+func payloadOf(seed uint64, size int) ([]byte, tree.ID) {
+	var key [32]byte
+	binary.LittleEndian.PutUint64(key[:], seed)
+	p := make([]byte, size)
+	rand.NewChaCha8(key).Read(p)
+	return p, sha256.Sum256(p)
+}
+
+func upload(t testing.TB, s *Store, p []byte) tree.ID {
+	t.Helper()
+	id := tree.ID(sha256.Sum256(p))
+	u, err := s.BeginCertificate(id, int64(len(p)))
+	if err == nil {
+		if _, err = u.Write(p); err == nil {
+			err = u.Close()
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func nodeOf(i uint64) tree.NodeRecord {
+	return tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20, Expanded: i%3 == 0}
+}
+
+func factOf(i uint64, id tree.ID) tree.Fact {
+	return tree.Fact{Key: keyOf(i), Outcome: tree.Outcome(1 + i%2), Work: i * 5, Certificate: id}
+}
+
+func check(t testing.TB, s *Store) {
+	t.Helper()
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+}

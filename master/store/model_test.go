@@ -1,0 +1,213 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// model is what a store should hold.
+type model struct {
+	nodes         map[amazons.Key]tree.NodeRecord
+	facts         map[amazons.Key]tree.Fact
+	certificates  map[tree.ID][]byte
+	spent, epoch  uint64
+	contradiction *tree.Contradiction
+	result        *Result
+}
+
+// commit says what Commit should answer, and does it.
+func (m *model) commit(b Batch) error {
+	fresh := map[amazons.Key]tree.Fact{}
+	for _, f := range b.Facts {
+		if first, ok := fresh[f.Key]; ok && first.Outcome != f.Outcome {
+			return ErrContradiction
+		} else if !ok {
+			fresh[f.Key] = f
+		}
+	}
+	clear(fresh)
+	if b.Epoch != 0 && b.Epoch < m.epoch {
+		return ErrInvalid
+	}
+	for _, f := range b.Facts {
+		if old, ok := m.facts[f.Key]; ok {
+			if old.Outcome != f.Outcome {
+				return ErrContradiction
+			}
+			continue
+		}
+		if m.certificates[f.Certificate] == nil {
+			return ErrNoEvidence
+		}
+		if _, ok := fresh[f.Key]; !ok {
+			fresh[f.Key] = f
+		}
+	}
+	for k, f := range fresh {
+		m.facts[k] = f
+	}
+	for _, n := range b.Nodes {
+		m.nodes[n.Key] = n
+	}
+	m.spent, m.epoch = max(m.spent, b.Spent), max(m.epoch, b.Epoch)
+	if b.Contradiction != nil {
+		m.contradiction = b.Contradiction
+	}
+	return nil
+}
+
+func (m *model) snapshot() tree.Snapshot {
+	s := tree.Snapshot{Spent: m.spent, Epoch: m.epoch, Contradiction: m.contradiction}
+	for _, n := range m.nodes {
+		s.Nodes = append(s.Nodes, n)
+	}
+	for _, f := range m.facts {
+		s.Facts = append(s.Facts, f)
+	}
+	return s
+}
+
+// TestModel does the same things to a store and to a model, with the store opened again now and then.
+func TestModel(t *testing.T) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
+	if !given {
+		flag.Set("rapid.checks", "25") // each costs 0.1 s
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		folder, err := os.MkdirTemp("", "store")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer os.RemoveAll(folder)
+		path := filepath.Join(folder, "store")
+		s, err := Create(path, testCampaign, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { s.Close() }()
+		s.db.NoSync = true // nothing crashes here
+		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]tree.Fact{}, certificates: map[tree.ID][]byte{}}
+
+		keys := make([]amazons.Key, 12)
+		for i := range keys {
+			keys[i] = keyOf(uint64(i))
+		}
+		payloads := make([][]byte, 3)
+		ids := make([]tree.ID, len(payloads))
+		for i, size := range []int{10, chunkBytes + 5, writeBytes + 1} {
+			payloads[i], ids[i] = payloadOf(uint64(i), size)
+		}
+		key := rapid.SampledFrom(keys)
+		number := rapid.Uint32Range(1, tree.Infinity-1)
+		node := rapid.Custom(func(t *rapid.T) tree.NodeRecord {
+			return tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
+				Work: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"), Expanded: rapid.Bool().Draw(t, "expanded")}
+		})
+		fact := rapid.Custom(func(t *rapid.T) tree.Fact {
+			outcome := tree.Won // mostly, so that most batches are taken
+			if rapid.IntRange(0, 9).Draw(t, "outcome") == 0 {
+				outcome = tree.Lost
+			}
+			return tree.Fact{Key: key.Draw(t, "key"), Outcome: outcome, Work: rapid.Uint64().Draw(t, "work"), Certificate: rapid.SampledFrom(ids).Draw(t, "certificate")}
+		})
+		expect := func(got, want error) {
+			if !errors.Is(got, want) || want == nil && got != nil {
+				t.Fatalf("got %v, want %v", got, want)
+			}
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"commit": func(t *rapid.T) {
+				b := Batch{
+					Nodes: rapid.SliceOfN(node, 0, 5).Draw(t, "nodes"),
+					Facts: rapid.SliceOfN(fact, 0, 3).Draw(t, "facts"),
+					Spent: rapid.Uint64Range(0, 1000).Draw(t, "spent"),
+					Epoch: rapid.Uint64Range(0, 3).Draw(t, "epoch"),
+				}
+				if rapid.IntRange(0, 19).Draw(t, "contradiction") == 0 {
+					b.Contradiction = &tree.Contradiction{Key: key.Draw(t, "key"), Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: fact.Draw(t, "fact"), Worker: rapid.String().Draw(t, "worker")}}
+				}
+				want := m.commit(b)
+				expect(s.Commit(b), want)
+			},
+			"certificate": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(ids)-1).Draw(t, "certificate")
+				u, err := s.BeginCertificate(ids[i], int64(len(payloads[i])))
+				expect(err, nil)
+				if u.Known() != (m.certificates[ids[i]] != nil) {
+					t.Fatal("known:", u.Known())
+				}
+				if rapid.Bool().Draw(t, "abandoned") {
+					u.Write(payloads[i][:len(payloads[i])/2])
+					u.Abort()
+					return
+				}
+				cut := rapid.IntRange(0, len(payloads[i])).Draw(t, "cut")
+				_, err = u.Write(payloads[i][:cut])
+				expect(err, nil)
+				_, err = u.Write(payloads[i][cut:])
+				expect(err, nil)
+				expect(u.Close(), nil)
+				m.certificates[ids[i]] = payloads[i]
+			},
+			"result": func(t *rapid.T) {
+				r := Result{Outcome: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"), Nodes: rapid.Uint64().Draw(t, "nodes")}
+				if m.result != nil && m.result.Outcome != r.Outcome {
+					expect(s.SetResult(r), ErrContradiction)
+					return
+				}
+				expect(s.SetResult(r), nil)
+				m.result = &r
+			},
+			"reopen": func(t *rapid.T) {
+				if rapid.Bool().Draw(t, "with an upload") {
+					if u, err := s.BeginCertificate(sha256.Sum256([]byte{1}), 2<<20); err == nil {
+						u.Write(make([]byte, 3<<19))
+					}
+				}
+				expect(s.Close(), nil)
+				s, err = Open(path, quick)
+				expect(err, nil)
+				s.db.NoSync = true
+			},
+			"": func(t *rapid.T) {
+				got, err := s.Snapshot()
+				expect(err, nil)
+				if d := cmp.Diff(m.snapshot(), got, byKey); d != "" {
+					t.Fatal(d)
+				}
+				r, ok, err := s.Result()
+				expect(err, nil)
+				if ok != (m.result != nil) || ok && r != *m.result {
+					t.Fatal(r, m.result)
+				}
+				for i, id := range ids {
+					reader, n, err := s.Certificate(id)
+					if m.certificates[id] == nil {
+						expect(err, ErrNoCertificate)
+						continue
+					}
+					expect(err, nil)
+					p, err := io.ReadAll(io.NewSectionReader(reader, 0, n))
+					expect(err, nil)
+					if !bytes.Equal(p, payloads[i]) {
+						t.Fatal("certificate differs")
+					}
+				}
+				expect(s.Check(), nil)
+			},
+		})
+	})
+}

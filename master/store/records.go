@@ -1,0 +1,478 @@
+package store
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// The bytes of each record; SCHEMA.md is their description. A value is its
+// payload followed by a checksum.
+
+const (
+	formatMagic  = "amazons proof store\n"
+	formatNow    = 1 // written by this build
+	formatOldest = 1 // the oldest that this build reads
+)
+
+const (
+	bucketMeta         = "meta"
+	bucketNodes        = "nodes"
+	bucketFacts        = "facts"
+	bucketCertificates = "certificates"
+	bucketUploads      = "uploads"
+	bucketChunks       = "chunks"
+	bucketMemories     = "memories"
+)
+
+var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks, bucketMemories}
+
+// Keys in the meta bucket.
+const (
+	keyMagic         = "magic"
+	keyFormat        = "format"
+	keyCampaign      = "campaign"
+	keyCounters      = "counters"
+	keyContradiction = "contradiction"
+	keyResult        = "result"
+)
+
+const (
+	sumBytes        = 4
+	nodePayload     = 4 + 4 + 8 + 8 + 1
+	factPayload     = 1 + 8 + 32
+	certPayload     = 8 + 8
+	uploadPayload   = 32 + 8
+	countersPayload = 8 * 8
+	uploadKeyBytes  = 8
+	chunkKeyBytes   = 8 + 4
+	maxJSONBytes    = 1 << 20
+	maxFirstMoves   = 1 << 14
+)
+
+// chunkBytes is the data of one chunk of a certificate. Two chunks with their keys, checksums and page header
+// (16 + 2*(16+12+4) bytes) fill 32 pages of 4 KiB exactly. A leaf of bbolt is split only once it holds more than four values, and
+// is written anew with every value that joins it: chunks of 1 MiB, one a transaction, wrote 4.5 bytes for each byte
+// of data, these, sixteen a transaction, write 1.25.
+const chunkBytes = 64<<10 - 40
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// seal returns the payload with its checksum, which also covers bucket and key, so that
+// a value under the wrong key is as wrong as a flipped bit.
+func seal(bucket string, key, payload []byte) []byte {
+	value := make([]byte, 0, len(payload)+sumBytes)
+	value = append(value, payload...)
+	return binary.LittleEndian.AppendUint32(value, sum(bucket, key, payload))
+}
+
+func sum(bucket string, key, payload []byte) uint32 {
+	c := crc32.Update(bucketSums[bucket], castagnoli, key)
+	return crc32.Update(c, castagnoli, payload)
+}
+
+// bucketSums holds the checksums of the names of the buckets, each with a zero byte after it.
+var bucketSums = func() map[string]uint32 {
+	sums := map[string]uint32{}
+	for _, name := range bucketNames {
+		sums[name] = crc32.Checksum(append([]byte(name), 0), castagnoli)
+	}
+	return sums
+}()
+
+// unseal returns the payload of a value, or a CorruptError with the place. The payload
+// is part of the value, not a copy.
+func unseal(bucket string, key, value []byte) ([]byte, error) {
+	n := len(value) - sumBytes
+	if n < 0 {
+		return nil, corrupt(bucket, key, "its value of %d bytes is too short for a checksum", len(value))
+	}
+	if binary.LittleEndian.Uint32(value[n:]) != sum(bucket, key, value[:n]) {
+		return nil, corrupt(bucket, key, "its checksum does not fit its bytes")
+	}
+	return value[:n], nil
+}
+
+func corrupt(bucket string, key []byte, format string, args ...any) error {
+	return &CorruptError{Bucket: bucket, Key: append([]byte{}, key...), Reason: fmt.Sprintf(format, args...)}
+}
+
+// unsealFixed is unseal for records of a fixed size.
+func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) ([]byte, error) {
+	if len(key) != keyBytes {
+		return nil, corrupt(bucket, key, "its key has %d bytes, not %d", len(key), keyBytes)
+	}
+	p, err := unseal(bucket, key, value)
+	if err == nil && len(p) != payloadBytes {
+		err = corrupt(bucket, key, "its value has %d bytes, not %d", len(p), payloadBytes)
+	}
+	return p, err
+}
+
+func encodeNode(n tree.NodeRecord) (key, value []byte) {
+	k := n.Key.Bytes()
+	p := make([]byte, 0, nodePayload)
+	p = binary.LittleEndian.AppendUint32(p, n.Phi)
+	p = binary.LittleEndian.AppendUint32(p, n.Delta)
+	p = binary.LittleEndian.AppendUint64(p, n.Work)
+	p = binary.LittleEndian.AppendUint64(p, n.Budget)
+	if n.Expanded {
+		p = append(p, 1)
+	} else {
+		p = append(p, 0)
+	}
+	return k[:], seal(bucketNodes, k[:], p)
+}
+
+func decodeNode(key, value []byte) (tree.NodeRecord, error) {
+	p, err := unsealFixed(bucketNodes, key, value, amazons.KeyBytes, nodePayload)
+	if err != nil {
+		return tree.NodeRecord{}, err
+	}
+	k, err := amazons.KeyFromBytes(key)
+	if err != nil {
+		return tree.NodeRecord{}, corrupt(bucketNodes, key, "%v", err)
+	}
+	n := tree.NodeRecord{
+		Key:      k,
+		Phi:      binary.LittleEndian.Uint32(p),
+		Delta:    binary.LittleEndian.Uint32(p[4:]),
+		Work:     binary.LittleEndian.Uint64(p[8:]),
+		Budget:   binary.LittleEndian.Uint64(p[16:]),
+		Expanded: p[24] == 1,
+	}
+	if p[24] > 1 {
+		return n, corrupt(bucketNodes, key, "unknown flags %#x", p[24])
+	}
+	if err := checkNode(n); err != nil {
+		return n, corrupt(bucketNodes, key, "%v", err)
+	}
+	return n, nil
+}
+
+// checkNode verifies what a record of a node always satisfies, whatever the board.
+func checkNode(n tree.NodeRecord) error {
+	if n.Phi < 1 || n.Phi >= tree.Infinity || n.Delta < 1 || n.Delta >= tree.Infinity {
+		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", n.Phi, n.Delta, tree.Infinity-1)
+	}
+	return nil
+}
+
+func encodeFact(f tree.Fact) (key, value []byte) {
+	k := f.Key.Bytes()
+	p := make([]byte, 0, factPayload)
+	p = append(p, byte(f.Outcome))
+	p = binary.LittleEndian.AppendUint64(p, f.Work)
+	p = append(p, f.Certificate[:]...)
+	return k[:], seal(bucketFacts, k[:], p)
+}
+
+func decodeFact(key, value []byte) (tree.Fact, error) {
+	p, err := unsealFixed(bucketFacts, key, value, amazons.KeyBytes, factPayload)
+	if err != nil {
+		return tree.Fact{}, err
+	}
+	k, err := amazons.KeyFromBytes(key)
+	if err != nil {
+		return tree.Fact{}, corrupt(bucketFacts, key, "%v", err)
+	}
+	f := tree.Fact{Key: k, Outcome: tree.Outcome(p[0]), Work: binary.LittleEndian.Uint64(p[1:])}
+	copy(f.Certificate[:], p[9:])
+	if err := checkFact(f); err != nil {
+		return f, corrupt(bucketFacts, key, "%v", err)
+	}
+	return f, nil
+}
+
+// checkFact verifies what a fact always satisfies, whatever the board.
+func checkFact(f tree.Fact) error {
+	if f.Outcome != tree.Won && f.Outcome != tree.Lost {
+		return fmt.Errorf("a fact says won or lost, not %v", f.Outcome)
+	}
+	return nil
+}
+
+// onBoard verifies that k is a canonical position of board b.
+func onBoard(b amazons.Board, k amazons.Key) error {
+	s, err := k.State(b)
+	if err != nil {
+		return err
+	}
+	if s.CanonicalKey(b) != k {
+		return fmt.Errorf("the position %x is not the canonical one of its symmetric images", k.Bytes())
+	}
+	return nil
+}
+
+// A certificate is complete once it has this record.
+type certRecord struct {
+	number uint64 // under which its chunks lie
+	size   uint64 // bytes
+}
+
+func encodeCertificate(id tree.ID, c certRecord) []byte {
+	p := binary.LittleEndian.AppendUint64(nil, c.number)
+	p = binary.LittleEndian.AppendUint64(p, c.size)
+	return seal(bucketCertificates, id[:], p)
+}
+
+func decodeCertificate(key, value []byte) (tree.ID, certRecord, error) {
+	var id tree.ID
+	p, err := unsealFixed(bucketCertificates, key, value, len(id), certPayload)
+	if err != nil {
+		return id, certRecord{}, err
+	}
+	copy(id[:], key)
+	c := certRecord{number: binary.LittleEndian.Uint64(p), size: binary.LittleEndian.Uint64(p[8:])}
+	if c.size > chunkBytes<<32 {
+		return id, c, corrupt(bucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.size)
+	}
+	return id, c, nil
+}
+
+// chunkCount returns how many chunks a certificate of the given size has.
+func chunkCount(size uint64) uint64 { return (size + chunkBytes - 1) / chunkBytes }
+
+// chunkSize returns the bytes of data in chunk i of a certificate of the given size.
+func chunkSize(size, i uint64) int { return int(min(size-i*chunkBytes, chunkBytes)) }
+
+func uploadKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
+func chunkKey(number, index uint64) []byte {
+	return binary.BigEndian.AppendUint32(uploadKey(number), uint32(index))
+}
+
+func encodeUpload(number uint64, id tree.ID, size uint64) []byte {
+	return seal(bucketUploads, uploadKey(number), binary.LittleEndian.AppendUint64(id[:], size))
+}
+
+func decodeUpload(key, value []byte) (number uint64, id tree.ID, size uint64, err error) {
+	p, err := unsealFixed(bucketUploads, key, value, uploadKeyBytes, uploadPayload)
+	if err != nil {
+		return 0, id, 0, err
+	}
+	copy(id[:], p)
+	return binary.BigEndian.Uint64(key), id, binary.LittleEndian.Uint64(p[32:]), nil
+}
+
+// counters are kept in one record that every transaction writes.
+type counters struct {
+	nodes, facts, certificates uint64 // records in these buckets
+	certificateBytes           uint64
+	uploads                    uint64 // number of the last upload begun
+	commits                    uint64 // transactions of this program
+	spent                      uint64 // tree.Persist
+	epoch                      uint64 // tree.Persist
+}
+
+func encodeCounters(c counters) []byte {
+	p := make([]byte, 0, countersPayload)
+	for _, v := range []uint64{c.nodes, c.facts, c.certificates, c.certificateBytes, c.uploads, c.commits, c.spent, c.epoch} {
+		p = binary.LittleEndian.AppendUint64(p, v)
+	}
+	return seal(bucketMeta, []byte(keyCounters), p)
+}
+
+func decodeCounters(value []byte) (counters, error) {
+	p, err := unsealFixed(bucketMeta, []byte(keyCounters), value, len(keyCounters), countersPayload)
+	if err != nil {
+		return counters{}, err
+	}
+	var c counters
+	for i, v := range []*uint64{&c.nodes, &c.facts, &c.certificates, &c.certificateBytes, &c.uploads, &c.commits, &c.spent, &c.epoch} {
+		*v = binary.LittleEndian.Uint64(p[8*i:])
+	}
+	return c, nil
+}
+
+func encodeFormat(version uint32) []byte {
+	return seal(bucketMeta, []byte(keyFormat), binary.LittleEndian.AppendUint32(nil, version))
+}
+
+func decodeFormat(value []byte) (uint32, error) {
+	p, err := unsealFixed(bucketMeta, []byte(keyFormat), value, len(keyFormat), 4)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint32(p), nil
+}
+
+// Records that are few and may grow are JSON. Readers pass over fields they do not know; a change of meaning
+// takes a new format version.
+
+func encodeJSON(key string, v any) ([]byte, error) {
+	p, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(p) > maxJSONBytes {
+		return nil, fmt.Errorf("%w: the %s has %d bytes, more than %d", ErrTooLarge, key, len(p), maxJSONBytes)
+	}
+	return seal(bucketMeta, []byte(key), p), nil
+}
+
+func decodeJSON(key string, value []byte, v any) error {
+	p, err := unseal(bucketMeta, []byte(key), value)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(p, v); err != nil {
+		return corrupt(bucketMeta, []byte(key), "%v", err)
+	}
+	return nil
+}
+
+// Campaign is what a store is about; it never changes.
+type Campaign struct {
+	Board      string    `json:"board"`                 // such as "5x6"
+	Root       string    `json:"root"`                  // the position to solve, in the text of amazons.Position
+	FirstMoves []string  `json:"first_moves,omitempty"` // only these are asked at the root; empty: all
+	Created    time.Time `json:"created"`
+	RulesOnly  bool      `json:"rules_only,omitempty"` // proofs may not use the counting lemma
+	Build      string    `json:"build,omitempty"`      // the program that created the store
+}
+
+// check returns the campaign's board, or an error that wraps ErrCampaign.
+func (c Campaign) check() (amazons.Board, error) {
+	b, err := amazons.ParseBoard(c.Board)
+	if err != nil {
+		return b, fmt.Errorf("%w: %v", ErrCampaign, err)
+	}
+	root, err := amazons.ParsePosition(c.Root)
+	if err != nil {
+		return b, fmt.Errorf("%w: %v", ErrCampaign, err)
+	}
+	if root.Board != b {
+		return b, fmt.Errorf("%w: the root is a position of a %v board, not of %v", ErrCampaign, root.Board, b)
+	}
+	if len(c.FirstMoves) > maxFirstMoves {
+		return b, fmt.Errorf("%w: %d first moves are more than %d", ErrCampaign, len(c.FirstMoves), maxFirstMoves)
+	}
+	for _, text := range c.FirstMoves {
+		if _, err := root.ParseMove(text); err != nil {
+			return b, fmt.Errorf("%w: first move: %v", ErrCampaign, err)
+		}
+	}
+	return b, nil
+}
+
+// Same returns nil where both campaigns ask the same question (board, root, first moves as
+// written, kind of proof), and otherwise an error that wraps ErrCampaign and names the difference.
+func (c Campaign) Same(asked Campaign) error {
+	differ := func(what string, stored, asked any) error {
+		return fmt.Errorf("%w: the store holds %s %v, asked was %v; take another store or ask what this one holds", ErrCampaign, what, stored, asked)
+	}
+	if c.Board != asked.Board {
+		return differ("board", c.Board, asked.Board)
+	}
+	if c.Root != asked.Root {
+		return differ("root", c.Root, asked.Root)
+	}
+	if len(c.FirstMoves) != len(asked.FirstMoves) {
+		return differ("first moves", c.FirstMoves, asked.FirstMoves)
+	}
+	for i := range c.FirstMoves {
+		if c.FirstMoves[i] != asked.FirstMoves[i] {
+			return differ("first moves", c.FirstMoves, asked.FirstMoves)
+		}
+	}
+	if c.RulesOnly != asked.RulesOnly {
+		return differ("rules-only =", c.RulesOnly, asked.RulesOnly)
+	}
+	return nil
+}
+
+// Result is the final answer, so that a solved campaign answers at once.
+type Result struct {
+	Outcome         string          `json:"outcome"`                      // of the root for the side to move: won, lost; unknown with NoGivenMoveWins
+	Winner          string          `json:"winner,omitempty"`             // white or black
+	NoGivenMoveWins bool            `json:"no_given_move_wins,omitempty"` // first moves were given and each of them loses
+	WinningMove     string          `json:"winning_move,omitempty"`       // at the root
+	Verified        bool            `json:"verified"`                     // the independent checker has accepted the certificate
+	Certificate     CertificateFile `json:"certificate,omitzero"`
+	Nodes           uint64          `json:"nodes"`   // expanded by df-pn in all leases
+	Seconds         float64         `json:"seconds"` // of search, over all runs of the master
+	Workers         int             `json:"workers,omitempty"`
+	Finished        time.Time       `json:"finished,omitzero"`
+	Build           string          `json:"build,omitempty"`
+}
+
+// CertificateFile names the merged certificate of a result, a file beside the store.
+type CertificateFile struct {
+	Path      string `json:"path"`
+	SHA256    string `json:"sha256"` // 64 hexadecimal digits
+	Bytes     int64  `json:"bytes"`
+	Positions uint64 `json:"positions"` // entries
+}
+
+// A contradiction as it is stored.
+type contradictionJSON struct {
+	Key   string    `json:"key"`
+	Known claimJSON `json:"known"`
+	Claim claimJSON `json:"claim"`
+}
+
+type claimJSON struct {
+	Outcome uint8     `json:"outcome"`
+	Basis   uint8     `json:"basis"`
+	Worker  string    `json:"worker,omitempty"`
+	Fact    *factJSON `json:"fact,omitempty"`
+}
+
+type factJSON struct {
+	Key         string `json:"key"`
+	Outcome     uint8  `json:"outcome"`
+	Work        uint64 `json:"work"`
+	Certificate string `json:"certificate"`
+}
+
+func encodeContradiction(c tree.Contradiction) ([]byte, error) {
+	hexKey := func(k amazons.Key) string { b := k.Bytes(); return hex.EncodeToString(b[:]) }
+	claim := func(c tree.Claim) claimJSON {
+		j := claimJSON{Outcome: uint8(c.Outcome), Basis: uint8(c.Basis), Worker: c.Worker}
+		if f := c.Fact; f != (tree.Fact{}) {
+			j.Fact = &factJSON{Key: hexKey(f.Key), Outcome: uint8(f.Outcome), Work: f.Work, Certificate: hex.EncodeToString(f.Certificate[:])}
+		}
+		return j
+	}
+	return encodeJSON(keyContradiction, contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known), Claim: claim(c.Claim)})
+}
+
+func decodeContradiction(value []byte) (*tree.Contradiction, error) {
+	var j contradictionJSON
+	if err := decodeJSON(keyContradiction, value, &j); err != nil {
+		return nil, err
+	}
+	var failed error
+	key := func(text string) amazons.Key {
+		b, err := hex.DecodeString(text)
+		k, err2 := amazons.KeyFromBytes(b)
+		failed = errors.Join(failed, err, err2)
+		return k
+	}
+	claim := func(j claimJSON) tree.Claim {
+		c := tree.Claim{Outcome: tree.Outcome(j.Outcome), Basis: tree.Basis(j.Basis), Worker: j.Worker}
+		if f := j.Fact; f != nil {
+			c.Fact = tree.Fact{Key: key(f.Key), Outcome: tree.Outcome(f.Outcome), Work: f.Work}
+			id, err := hex.DecodeString(f.Certificate)
+			if err == nil && len(id) != len(c.Fact.Certificate) {
+				err = fmt.Errorf("a certificate id has %d bytes", len(id))
+			}
+			failed = errors.Join(failed, err)
+			copy(c.Fact.Certificate[:], id)
+		}
+		return c
+	}
+	c := &tree.Contradiction{Key: key(j.Key), Known: claim(j.Known), Claim: claim(j.Claim)}
+	if failed != nil {
+		return nil, corrupt(bucketMeta, []byte(keyContradiction), "%v", failed)
+	}
+	return c, nil
+}

@@ -1,0 +1,196 @@
+package store
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"amazonsfarm/master/tree"
+)
+
+var update = flag.Bool("update", false, "write testdata anew, for a new format only")
+
+// formatOne is what testdata/format1.store holds.
+func formatOne() (Campaign, tree.Snapshot, []byte, Result) {
+	c := testCampaign
+	c.FirstMoves = []string{"B1-B4xD4"}
+	c.RulesOnly = true
+	p, id := payloadOf(11, 3000)
+	snap := tree.Snapshot{
+		Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2), nodeOf(3)},
+		Facts: []tree.Fact{factOf(4, id), factOf(5, id)},
+		Spent: 1_234_567,
+		Epoch: 7,
+	}
+	snap.Contradiction = &tree.Contradiction{
+		Key:   keyOf(4),
+		Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: snap.Facts[0], Worker: "w1"},
+		Claim: tree.Claim{Outcome: tree.Lost, Basis: tree.ByRules},
+	}
+	r := Result{
+		Outcome: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,
+		Certificate: CertificateFile{Path: "x.cert", SHA256: strings.Repeat("a", 64), Bytes: 10, Positions: 3},
+		Finished:    time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Build: "test",
+	}
+	return c, snap, p, r
+}
+
+// TestFormat1 reads a store that the first release has written. Later builds keep passing it.
+func TestFormat1(t *testing.T) {
+	const golden = "testdata/format1.store"
+	campaign, want, payload, result := formatOne()
+	if *update {
+		os.Remove(golden)
+		s, err := Create(golden, campaign, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upload(t, s, payload)
+		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent, Epoch: want.Epoch, Contradiction: want.Contradiction}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetResult(result); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+	}
+	p, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	if err := os.WriteFile(path, p, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, path, quick)
+	check(t, s)
+	got, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, byKey); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
+		t.Error(d)
+	}
+	if r, ok, err := s.Result(); r != result || !ok || err != nil {
+		t.Error(r, ok, err)
+	}
+	list, err := s.Certificates()
+	if err != nil || len(list) != 1 {
+		t.Fatal(list, err)
+	}
+	r, n, err := s.Certificate(list[0].ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := io.ReadAll(io.NewSectionReader(r, 0, n)); err != nil || !bytes.Equal(p, payload) {
+		t.Error("certificate differs", err)
+	}
+	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(50)}}); err != nil {
+		t.Error(err)
+	}
+	check(t, s)
+}
+
+// FuzzDecode gives every decoder arbitrary bytes, with and without a fitting checksum. What decodes is
+// what its encoder writes.
+func FuzzDecode(f *testing.F) {
+	id := tree.ID{1}
+	contradiction, _ := encodeContradiction(tree.Contradiction{Key: keyOf(1)})
+	for _, kv := range [][2][]byte{
+		pair(encodeNode(nodeOf(1))), pair(encodeFact(factOf(1, id))),
+		{id[:], encodeCertificate(id, certRecord{1, 2})}, {uploadKey(3), encodeUpload(3, id, 4)},
+		{[]byte(keyCounters), encodeCounters(counters{nodes: 1})}, {[]byte(keyFormat), encodeFormat(1)},
+		{[]byte(keyContradiction), contradiction},
+	} {
+		f.Add(kv[0], kv[1][:len(kv[1])-sumBytes], true)
+		f.Add(kv[0], kv[1], false)
+	}
+	f.Fuzz(func(t *testing.T, key, payload []byte, whole bool) {
+		value := func(bucket string) []byte {
+			if whole {
+				return seal(bucket, key, payload)
+			}
+			return payload
+		}
+		same := func(k, v []byte, bucket string) {
+			if !bytes.Equal(k, key) || !bytes.Equal(v, value(bucket)) {
+				t.Errorf("%s: %x=%x decodes and encodes to %x=%x", bucket, key, value(bucket), k, v)
+			}
+		}
+		if n, err := decodeNode(key, value(bucketNodes)); err == nil {
+			k, v := encodeNode(n)
+			same(k, v, bucketNodes)
+		}
+		if f, err := decodeFact(key, value(bucketFacts)); err == nil {
+			k, v := encodeFact(f)
+			same(k, v, bucketFacts)
+		}
+		if id, c, err := decodeCertificate(key, value(bucketCertificates)); err == nil {
+			same(id[:], encodeCertificate(id, c), bucketCertificates)
+		}
+		if n, id, size, err := decodeUpload(key, value(bucketUploads)); err == nil {
+			same(uploadKey(n), encodeUpload(n, id, size), bucketUploads)
+		}
+		meta := func(key string) []byte {
+			if whole {
+				return seal(bucketMeta, []byte(key), payload)
+			}
+			return payload
+		}
+		if c, err := decodeCounters(meta(keyCounters)); err == nil && !bytes.Equal(encodeCounters(c), meta(keyCounters)) {
+			t.Error("counters")
+		}
+		if v, err := decodeFormat(meta(keyFormat)); err == nil && !bytes.Equal(encodeFormat(v), meta(keyFormat)) {
+			t.Error("format")
+		}
+		if c, err := decodeContradiction(meta(keyContradiction)); err == nil {
+			again, err := encodeContradiction(*c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := decodeContradiction(again); err != nil || !cmp.Equal(c, d) {
+				t.Error(c, d, err)
+			}
+		}
+		decodeJSON(keyCampaign, meta(keyCampaign), &Campaign{})
+		decodeJSON(keyResult, meta(keyResult), &Result{})
+	})
+}
+
+func pair(k, v []byte) [2][]byte { return [2][]byte{k, v} }
+
+// FuzzPages gives the page walker a store with some bytes replaced: it ends, with bounded memory.
+func FuzzPages(f *testing.F) {
+	whole, err := os.ReadFile("testdata/format1.store")
+	if err != nil {
+		f.Skip(err)
+	}
+	f.Add(uint32(0), []byte{1})
+	f.Add(uint32(2*pageSize+8), []byte{1, 0, 255, 255, 255, 255})
+	f.Add(uint32(3*pageSize+12), []byte{255, 255, 255, 127})
+	f.Fuzz(func(t *testing.T, at uint32, replace []byte) {
+		p := bytes.Clone(whole)
+		copy(p[int(at)%len(p):], replace)
+		path := filepath.Join(t.TempDir(), "store")
+		if err := os.WriteFile(path, p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(path, Options{ReadOnly: true, AcceptOlder: true})
+		if err != nil {
+			return
+		}
+		s.Check()
+		s.Snapshot()
+		s.Close()
+	})
+}

@@ -1,0 +1,590 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+const pageSize = 4096 // of every store, whatever the machine's pages are
+
+// Store is an open proof store. All methods may be called by any number of goroutines at once.
+type Store struct {
+	path     string
+	options  Options
+	campaign Campaign
+	board    amazons.Board
+	db       *bbolt.DB
+	file     *os.File // the one db works on
+
+	requests  chan *request
+	closing   chan struct{} // closed by Close: nothing new is taken
+	stopped   chan struct{} // closed when the writer has ended
+	closeOnce sync.Once
+	closeErr  error
+
+	failed  atomic.Pointer[error] // the failure after which nothing is written
+	uploads atomic.Int64          // open ones
+}
+
+// crashPoint is called between the steps of Create; tests kill the process there.
+var crashPoint = func(step string) {}
+
+// Create makes a new store at path and opens it. A crash in the middle leaves nothing at
+// path, and a temporary file ".NAME.new-*" beside it that a later Create removes once it is an hour
+// old. Errors: ErrExists, ErrCampaign, ErrInvalid, ErrNoSpace, those of Open, and those of the file system.
+func Create(path string, c Campaign, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("create proof store: %w", err)
+	}
+	if o.ReadOnly {
+		return nil, fmt.Errorf("create proof store: %w: create it without ReadOnly", ErrReadOnly)
+	}
+	if c.Created.IsZero() {
+		c.Created = time.Now()
+	}
+	c.Created = c.Created.UTC().Truncate(time.Second)
+	if _, err := c.check(); err != nil {
+		return nil, fmt.Errorf("create proof store: %w", err)
+	}
+	if err := create(path, c, o); err != nil {
+		return nil, fmt.Errorf("create proof store: %w", err)
+	}
+	return Open(path, o)
+}
+
+func create(path string, c Campaign, o Options) (err error) {
+	taken := func() error {
+		return fmt.Errorf("%w: there is already a file at %s; open it, or choose another path", ErrExists, path)
+	}
+	if _, err := os.Lstat(path); err == nil {
+		return taken()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	folder, name := filepath.Split(path)
+	if folder == "" {
+		folder = "."
+	}
+	if err := spaceLeft(folder, o.MinFreeBytes); err != nil {
+		return err
+	}
+	removeLeftovers(folder, "."+name+".new-*")
+	temporary, err := os.CreateTemp(folder, "."+name+".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name())
+	if err := temporary.Close(); err != nil {
+		return err
+	}
+	crashPoint("temporary file")
+
+	db, err := bbolt.Open(temporary.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize, FreelistType: bbolt.FreelistMapType})
+	if err != nil {
+		return err
+	}
+	crashPoint("pages")
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range bucketNames {
+			if _, err := tx.CreateBucket([]byte(name)); err != nil {
+				return err
+			}
+		}
+		campaign, err := encodeJSON(keyCampaign, c)
+		if err != nil {
+			return err
+		}
+		meta := tx.Bucket([]byte(bucketMeta))
+		return errors.Join(
+			meta.Put([]byte(keyMagic), seal(bucketMeta, []byte(keyMagic), []byte(formatMagic))),
+			meta.Put([]byte(keyFormat), encodeFormat(formatNow)),
+			meta.Put([]byte(keyCampaign), campaign),
+			meta.Put([]byte(keyCounters), encodeCounters(counters{})))
+	})
+	if err = errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	crashPoint("records")
+	if err := syncFile(temporary.Name()); err != nil {
+		return err
+	}
+	crashPoint("synced")
+
+	// A link fails where path exists; a rename would replace what another process has just made.
+	if err := os.Link(temporary.Name(), path); errors.Is(err, fs.ErrExist) {
+		return taken()
+	} else if err != nil { // a file system without links
+		if _, err := os.Lstat(path); err == nil {
+			return taken()
+		}
+		if err := os.Rename(temporary.Name(), path); err != nil {
+			return err
+		}
+	}
+	crashPoint("linked")
+	if err := os.Remove(temporary.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncFile(folder)
+}
+
+// removeLeftovers removes what creations that were killed have left behind.
+func removeLeftovers(folder, pattern string) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		if ok, _ := filepath.Match(pattern, e.Name()); !ok {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > time.Hour {
+			os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+}
+
+func syncFile(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Open opens the store at path. Before anything may write to the file, its page structure and the records about the
+// store itself are verified; facts, nodes and certificates are verified when they are read. Uploads
+// that were not finished are then removed. Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid,
+// and those of the file system.
+func Open(path string, o Options) (*Store, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, fmt.Errorf("open proof store: %w", err)
+	}
+	s := &Store{
+		path:     path,
+		options:  o,
+		requests: make(chan *request, 256),
+		closing:  make(chan struct{}),
+		stopped:  make(chan struct{}),
+	}
+	if err := s.open(); err != nil {
+		s.place(err)
+		return nil, fmt.Errorf("open proof store: %w", err)
+	}
+	go s.write()
+	return s, nil
+}
+
+func (s *Store) open() error {
+	info, err := os.Stat(s.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w at %s; create one, or give the path of an existing one", ErrMissing, s.path)
+	} else if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return fmt.Errorf("%w: %s is a %s, where the file of a store is wanted", ErrForeign, s.path, kindOf(info.Mode()))
+	}
+	flag := os.O_RDWR
+	if s.options.ReadOnly {
+		flag = os.O_RDONLY
+	}
+	f, err := os.OpenFile(s.path, flag, 0)
+	if err != nil {
+		return err
+	}
+	s.file = f
+	locked := fmt.Errorf("%w: %s is in use by another process; stop it, or ask it instead of the file", ErrLocked, s.path)
+	if err := lock(f, !s.options.ReadOnly, s.options.LockTimeout); err != nil {
+		f.Close()
+		if errors.Is(err, errLockTimeout) {
+			return locked
+		}
+		return err
+	}
+	if err := guard(func() error { return s.verify(f) }); err != nil {
+		f.Close()
+		return err
+	}
+	err = guard(func() (err error) {
+		s.db, err = bbolt.Open(s.path, 0, &bbolt.Options{
+			Timeout:         s.options.LockTimeout,
+			FreelistType:    bbolt.FreelistMapType,
+			ReadOnly:        s.options.ReadOnly,
+			PreLoadFreelist: true,
+			MaxSize:         int(s.options.MaxStoreBytes),
+			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
+		})
+		return err
+	})
+	if err != nil {
+		f.Close()
+		if errors.Is(err, bolterrors.ErrTimeout) {
+			return locked
+		}
+		return err
+	}
+	if err := s.begin(); err != nil {
+		s.db.Close()
+		return err
+	}
+	return nil
+}
+
+// begin reads what the store is about and removes unfinished uploads.
+func (s *Store) begin() error {
+	err := s.view(func(tx *bbolt.Tx) (err error) {
+		meta := tx.Bucket([]byte(bucketMeta))
+		if err := decodeJSON(keyCampaign, meta.Get([]byte(keyCampaign)), &s.campaign); err != nil {
+			return err
+		}
+		if s.board, err = s.campaign.check(); err != nil {
+			return corrupt(bucketMeta, []byte(keyCampaign), "%v", err)
+		}
+		_, err = readCounters(tx)
+		return err
+	})
+	if err != nil || s.options.ReadOnly {
+		return err
+	}
+	return s.removeUnfinished()
+}
+
+func kindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
+
+// verify reads the file without bbolt: is it a store of ours, of a format that this build reads, and is its page structure
+// whole?
+func (s *Store) verify(f *os.File) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	size := info.Size()
+	foreign := func(what string) error {
+		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", ErrForeign, s.path, what)
+	}
+	if size == 0 {
+		return foreign("empty")
+	}
+	headers, err := readHeaders(f, size)
+	if errors.Is(err, ErrForeign) {
+		return foreign("a file of another kind")
+	} else if err != nil {
+		return err
+	}
+	newest := headers[0]
+	if len(headers) > 1 && headers[1].txid > newest.txid {
+		newest = headers[1]
+	}
+	m, err := newImage(context.Background(), f, size, newest)
+	if err != nil {
+		return err
+	}
+	buckets, err := m.buckets()
+	if err != nil {
+		return err
+	}
+	meta, ok := buckets[bucketMeta]
+	if !ok {
+		return foreign("a bbolt file of another program")
+	}
+	values := map[string][]byte{}
+	err = m.walk(meta, func(l leafAt) error {
+		if l.bucket || l.bytes > maxJSONBytes+sumBytes {
+			return nil
+		}
+		value := make([]byte, l.bytes)
+		_, err := f.ReadAt(value, l.offset)
+		values[string(l.key)] = value
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	m.metaWalked = true
+	magic, ok := values[keyMagic]
+	if !ok {
+		return foreign("a bbolt file of another program")
+	}
+	if !bytes.HasPrefix(magic, []byte(formatMagic)) {
+		return foreign("a bbolt file of another program")
+	}
+	if _, err := unseal(bucketMeta, []byte(keyMagic), magic); err != nil {
+		return err
+	}
+	format, err := decodeFormat(values[keyFormat])
+	if err != nil {
+		return err
+	}
+	if format < formatOldest || format > formatNow {
+		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; take a build that fits", ErrVersion, s.path, format, formatOldest, formatNow)
+	}
+	if len(headers) < 2 && !s.options.AcceptOlder {
+		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit; Options.AcceptOlder opens it as of the last whole header"}
+	}
+	return m.wholeStore(buckets)
+}
+
+// wholeStore verifies all buckets and the account of pages. The bucket "meta" may have been walked already.
+func (m *image) wholeStore(buckets map[string]bucketAt) error {
+	for _, name := range bucketNames {
+		b, ok := buckets[name]
+		if !ok {
+			return &CorruptError{Bucket: name, Reason: "it is missing"}
+		}
+		delete(buckets, name)
+		if name == bucketMeta && m.metaWalked {
+			continue
+		}
+		err := m.walk(b, func(l leafAt) error {
+			if l.bucket {
+				return corrupt(name, l.key, "a bucket where a record should be")
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for name := range buckets {
+		return &CorruptError{Bucket: name, Reason: "no such bucket belongs to a store"}
+	}
+	return m.account()
+}
+
+// guard turns a panic of bbolt over a damaged file, and a fault in its memory map (the file was cut short while it was
+// open), into an error.
+func guard(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = &CorruptError{Reason: fmt.Sprintf("it cannot be read: %v", r)}
+		}
+	}()
+	return f()
+}
+
+// view runs f in a reading transaction. f must not call code of the store's users.
+func (s *Store) view(f func(tx *bbolt.Tx) error) error {
+	err := guard(func() error { return s.db.View(f) })
+	s.place(err)
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+// place adds the store's path to the first damage in err.
+func (s *Store) place(err error) {
+	if c := (*CorruptError)(nil); errors.As(err, &c) {
+		c.Path = s.path
+	}
+}
+
+func readCounters(tx *bbolt.Tx) (counters, error) {
+	value := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyCounters))
+	if value == nil {
+		return counters{}, corrupt(bucketMeta, []byte(keyCounters), "it is missing")
+	}
+	return decodeCounters(value)
+}
+
+// Path returns the path the store was opened with.
+func (s *Store) Path() string { return s.path }
+
+// Campaign returns what the store is about.
+func (s *Store) Campaign() Campaign {
+	c := s.campaign
+	c.FirstMoves = append([]string(nil), c.FirstMoves...)
+	return c
+}
+
+// Close waits for the commits under way and closes the file. Later calls of other methods answer
+// ErrClosed; unfinished uploads are removed at the next Open.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() {
+		close(s.closing)
+		<-s.stopped
+		s.closeErr = s.db.Close()
+	})
+	return s.closeErr
+}
+
+// Snapshot returns every record for a tree to start from, as of one moment. It holds about 80 bytes of
+// memory a record. Damage is a *CorruptError, and then nothing is returned.
+func (s *Store) Snapshot() (tree.Snapshot, error) {
+	var snap tree.Snapshot
+	err := s.view(func(tx *bbolt.Tx) error {
+		c, err := readCounters(tx)
+		if err != nil {
+			return err
+		}
+		snap.Spent, snap.Epoch = c.spent, c.epoch
+		if value := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyContradiction)); value != nil {
+			if snap.Contradiction, err = decodeContradiction(value); err != nil {
+				return err
+			}
+		}
+		// The counters come from the file: they are a hint for the capacity, not more.
+		snap.Nodes = make([]tree.NodeRecord, 0, min(c.nodes, 1<<20))
+		snap.Facts = make([]tree.Fact, 0, min(c.facts, 1<<20))
+		err = tx.Bucket([]byte(bucketNodes)).ForEach(func(k, v []byte) error {
+			n, err := decodeNode(k, v)
+			snap.Nodes = append(snap.Nodes, n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = tx.Bucket([]byte(bucketFacts)).ForEach(func(k, v []byte) error {
+			f, err := decodeFact(k, v)
+			snap.Facts = append(snap.Facts, f)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if err := counted(bucketNodes, uint64(len(snap.Nodes)), c.nodes); err != nil {
+			return err
+		}
+		return counted(bucketFacts, uint64(len(snap.Facts)), c.facts)
+	})
+	if err != nil {
+		return tree.Snapshot{}, fmt.Errorf("read proof store: %w", err)
+	}
+	if len(snap.Nodes) == 0 {
+		snap.Nodes = nil
+	}
+	if len(snap.Facts) == 0 {
+		snap.Facts = nil
+	}
+	return snap, nil
+}
+
+func counted(bucket string, found, expected uint64) error {
+	if found != expected {
+		return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d", found, expected)}
+	}
+	return nil
+}
+
+// Fact returns the fact about the position with the given canonical key; false where there is none.
+func (s *Store) Fact(key amazons.Key) (f tree.Fact, ok bool, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		k := key.Bytes()
+		if v := tx.Bucket([]byte(bucketFacts)).Get(k[:]); v != nil {
+			ok = true
+			f, err = decodeFact(k[:], v)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return tree.Fact{}, false, fmt.Errorf("read fact: %w", err)
+	}
+	return f, ok, nil
+}
+
+// Result returns the final answer; false where there is none yet.
+func (s *Store) Result() (r Result, ok bool, err error) {
+	err = s.view(func(tx *bbolt.Tx) error {
+		v := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyResult))
+		ok = v != nil
+		if !ok {
+			return nil
+		}
+		return decodeJSON(keyResult, v, &r)
+	})
+	if err != nil {
+		return Result{}, false, fmt.Errorf("read result: %w", err)
+	}
+	return r, ok, nil
+}
+
+// Stats are figures about a store as of one moment.
+type Stats struct {
+	FileBytes        int64  // size of the file
+	UsedBytes        int64  // of that, pages that are in use
+	Nodes, Facts     uint64 // records
+	Certificates     uint64 // complete ones
+	CertificateBytes uint64 // of those
+	Uploads          int64  // open ones
+	Commits          uint64 // transactions in the life of the store
+	Spent, Epoch     uint64 // as last committed
+}
+
+// Stats returns figures; it costs microseconds.
+func (s *Store) Stats() (Stats, error) {
+	var st Stats
+	err := s.view(func(tx *bbolt.Tx) error {
+		c, err := readCounters(tx)
+		if err != nil {
+			return err
+		}
+		info, err := s.file.Stat()
+		if err != nil {
+			return err
+		}
+		b := s.db.Stats()
+		st = Stats{
+			FileBytes:        info.Size(),
+			UsedBytes:        tx.Size() - int64(b.FreePageN+b.PendingPageN)*pageSize,
+			Nodes:            c.nodes,
+			Facts:            c.facts,
+			Certificates:     c.certificates,
+			CertificateBytes: c.certificateBytes,
+			Uploads:          s.uploads.Load(),
+			Commits:          c.commits,
+			Spent:            c.spent,
+			Epoch:            c.epoch,
+		}
+		return nil
+	})
+	if err != nil {
+		return Stats{}, fmt.Errorf("read statistics: %w", err)
+	}
+	return st, nil
+}
+
+// Backup writes a consistent copy of the store to w while it is in use, and returns its bytes. It is
+// a store of its own; the file grows while a backup runs, because no page of its moment is reused.
+func (s *Store) Backup(w io.Writer) (n int64, err error) {
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return 0, ErrClosed
+	}
+	defer tx.Rollback()
+	n, err = tx.WriteTo(w)
+	if err != nil {
+		return n, fmt.Errorf("back up proof store: %w", err)
+	}
+	return n, nil
+}

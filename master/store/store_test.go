@@ -1,0 +1,654 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+var byKey = cmp.Options{
+	cmpopts.SortSlices(func(a, b tree.NodeRecord) bool { return a.Key.Compare(b.Key) < 0 }),
+	cmpopts.SortSlices(func(a, b tree.Fact) bool { return a.Key.Compare(b.Key) < 0 }),
+	cmpopts.EquateEmpty(),
+}
+
+func TestRoundTrip(t *testing.T) {
+	s := newStore(t, quick)
+	id := upload(t, s, []byte("evidence"))
+	contradiction := &tree.Contradiction{
+		Key:   keyOf(1),
+		Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: factOf(3, id), Worker: "w1"},
+		Claim: tree.Claim{Outcome: tree.Lost, Basis: tree.ByRules},
+	}
+	want := tree.Snapshot{
+		Nodes:         []tree.NodeRecord{nodeOf(1), nodeOf(2)},
+		Facts:         []tree.Fact{factOf(1, id), factOf(2, id), factOf(3, id)},
+		Spent:         123,
+		Epoch:         4,
+		Contradiction: contradiction,
+	}
+	var b Batch
+	b.Add(tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(1), Phi: 1, Delta: 1}, nodeOf(2)}, Facts: want.Facts[:2], Spent: 100, Epoch: 4})
+	b.Add(tree.Persist{Nodes: want.Nodes[:1], Facts: want.Facts[2:], Spent: 123, Epoch: 4, Contradiction: contradiction})
+	if err := s.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	result := Result{
+		Outcome: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,
+		Certificate: CertificateFile{Path: "x.cert", SHA256: strings.Repeat("a", 64), Bytes: 10, Positions: 3},
+		Finished:    time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Build: "test",
+	}
+	if _, ok, err := s.Result(); ok || err != nil {
+		t.Fatal("a new store has a result", err)
+	}
+	if err := s.SetResult(result); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, err := s.Snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, got, byKey); d != "" {
+			t.Fatal(d)
+		}
+		if r, ok, err := s.Result(); err != nil || !ok || r != result {
+			t.Fatal(r, ok, err)
+		}
+		if d := cmp.Diff(testCampaign, s.Campaign()); d != "" {
+			t.Fatal(d)
+		}
+		if f, ok, err := s.Fact(keyOf(2)); err != nil || !ok || f != factOf(2, id) {
+			t.Fatal(f, ok, err)
+		}
+		if _, ok, err := s.Fact(keyOf(20)); ok || err != nil {
+			t.Fatal("a fact that is not there", err)
+		}
+		st, err := s.Stats()
+		if err != nil || st.Nodes != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 || st.Spent != 123 || st.Epoch != 4 ||
+			st.Commits != 3 || st.UsedBytes <= 0 || st.UsedBytes > st.FileBytes {
+			t.Fatalf("%+v %v", st, err)
+		}
+		check(t, s)
+		path := s.Path()
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = mustOpen(t, path, quick)
+	}
+}
+
+func TestCommitRefuses(t *testing.T) {
+	s := newStore(t, Options{MinFreeBytes: -1, MaxBatchRecords: 10})
+	id := upload(t, s, []byte("evidence"))
+	other := upload(t, s, []byte("other evidence"))
+	won := tree.Fact{Key: keyOf(1), Outcome: tree.Won, Certificate: id}
+	lost := tree.Fact{Key: keyOf(1), Outcome: tree.Lost, Certificate: other}
+	if err := s.Commit(Batch{Facts: []tree.Fact{won}, Epoch: 3}); err != nil {
+		t.Fatal(err)
+	}
+	before, _ := s.Snapshot()
+	node := nodeOf(5)
+	mirrored, _ := node.Key.State(testBoard)
+	mirrored = mirrored.Apply(testBoard, 1)
+	for name, c := range map[string]struct {
+		batch Batch
+		want  error
+		says  string
+	}{
+		"contradicts the store": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, id), lost}}, ErrContradiction, fmt.Sprintf("is won by certificate %x and claimed to be lost by certificate %x", id[:], other[:])},
+		"contradicts itself":    {Batch{Facts: []tree.Fact{factOf(7, id), {Key: keyOf(8), Outcome: tree.Won, Certificate: id}, {Key: keyOf(8), Outcome: tree.Lost, Certificate: id}}}, ErrContradiction, "verify both"},
+		"no certificate":        {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, tree.ID{1})}}, ErrNoEvidence, "upload it first"},
+		"zero certificate":      {Batch{Facts: []tree.Fact{factOf(7, tree.ID{})}}, ErrNoEvidence, "without evidence"},
+		"no outcome":            {Batch{Facts: []tree.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid, "won or lost"},
+		"solved numbers":        {Batch{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}}, ErrInvalid, "not within"},
+		"not canonical":         {Batch{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}}, ErrInvalid, "canonical"},
+		"off the board":         {Batch{Facts: []tree.Fact{{Key: amazons.Key{A: 1 << 60}, Outcome: tree.Won, Certificate: id}}}, ErrInvalid, "board"},
+		"old epoch":             {Batch{Nodes: []tree.NodeRecord{node}, Epoch: 2}, ErrInvalid, "epoch 2 is over"},
+		"too large":             {Batch{Nodes: make([]tree.NodeRecord, 11)}, ErrTooLarge, "split it"},
+	} {
+		err := s.Commit(c.batch)
+		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if after, _ := s.Snapshot(); !cmp.Equal(before, after, byKey) {
+			t.Errorf("%s: something of the batch is in the store", name)
+		}
+	}
+	err := s.Commit(Batch{Facts: []tree.Fact{lost}})
+	if c := (*ContradictionError)(nil); !errors.As(err, &c) || c.Stored != won || c.Claimed != lost {
+		t.Error("the contradiction does not name both facts:", err)
+	}
+	// The same again is harmless and keeps the first certificate.
+	again := won
+	again.Certificate, again.Work = other, 99
+	if err := s.Commit(Batch{Facts: []tree.Fact{again, again}}); err != nil {
+		t.Fatal(err)
+	}
+	if f, _, _ := s.Fact(won.Key); f != won {
+		t.Error("a duplicate replaced a fact:", f)
+	}
+	check(t, s)
+}
+
+func TestResult(t *testing.T) {
+	s := newStore(t, quick)
+	r := Result{Outcome: "won", Winner: "white"}
+	if err := s.SetResult(Result{Outcome: "maybe"}); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+	if err := s.SetResult(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetResult(Result{Outcome: "lost", Winner: "black"}); !errors.Is(err, ErrContradiction) {
+		t.Error(err)
+	}
+	r.Verified = true
+	if err := s.SetResult(r); err != nil {
+		t.Error(err)
+	}
+	if got, ok, err := s.Result(); got != r || !ok || err != nil {
+		t.Error(got, ok, err)
+	}
+	if err := s.SetResult(Result{Outcome: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err, ErrTooLarge) {
+		t.Error(err)
+	}
+}
+
+func TestCampaignIsChecked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "store")
+	for _, c := range []Campaign{
+		{},
+		{Board: "9x9", Root: "5x6"},
+		{Board: "5x6", Root: "nonsense"},
+		{Board: "5x6", Root: "5x5"},
+		{Board: "5x6", Root: "5x6", FirstMoves: []string{"A1-A1xA1"}},
+	} {
+		if _, err := Create(path, c, quick); !errors.Is(err, ErrCampaign) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 0 {
+		t.Error("a refused campaign left files:", entries)
+	}
+	c := testCampaign
+	c.FirstMoves = []string{"B1-B4xD4"}
+	s, err := Create(path, c, quick)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := s.Campaign().Same(c); err != nil {
+		t.Error(err)
+	}
+	for _, change := range []func(*Campaign){
+		func(c *Campaign) { c.Board = "6x5" },
+		func(c *Campaign) { c.Root = "x" },
+		func(c *Campaign) { c.FirstMoves = nil },
+		func(c *Campaign) { c.FirstMoves = []string{"B1-B4xD5"} },
+		func(c *Campaign) { c.RulesOnly = true },
+	} {
+		asked := s.Campaign()
+		change(&asked)
+		if err := s.Campaign().Same(asked); !errors.Is(err, ErrCampaign) {
+			t.Error(err)
+		}
+	}
+}
+
+func TestOptionsAreChecked(t *testing.T) {
+	if _, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, Options{MaxUploads: -1}); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+	if _, err := Open("x", Options{LockTimeout: -1}); !errors.Is(err, ErrInvalid) {
+		t.Error(err)
+	}
+}
+
+func TestReadOnly(t *testing.T) {
+	s := newStore(t, quick)
+	id := upload(t, s, []byte("evidence"))
+	u, err := s.BeginCertificate([32]byte{1}, 8<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Write(make([]byte, 4<<20))
+	s.Close()
+	before, _ := os.ReadFile(s.Path())
+	a := mustOpen(t, s.Path(), Options{ReadOnly: true})
+	b := mustOpen(t, s.Path(), Options{ReadOnly: true})
+	for _, s := range []*Store{a, b} {
+		if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(1)}}); !errors.Is(err, ErrReadOnly) {
+			t.Error(err)
+		}
+		if _, err := s.BeginCertificate([32]byte{2}, 1); !errors.Is(err, ErrReadOnly) {
+			t.Error(err)
+		}
+		if _, _, err := s.Certificate(id); err != nil {
+			t.Error(err)
+		}
+		check(t, s)
+		if _, err := s.Stats(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := Open(s.Path(), Options{LockTimeout: 20 * time.Millisecond}); !errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+	a.Close()
+	b.Close()
+	if after, _ := os.ReadFile(s.Path()); !bytes.Equal(before, after) {
+		t.Error("reading has changed the file")
+	}
+	if _, err := Create(filepath.Join(t.TempDir(), "x"), testCampaign, Options{ReadOnly: true}); !errors.Is(err, ErrReadOnly) {
+		t.Error(err)
+	}
+}
+
+func TestClosed(t *testing.T) {
+	s := newStore(t, quick)
+	u, err := s.BeginCertificate([32]byte{1}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Write([]byte{1})
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	_, snapshot := s.Snapshot()
+	_, stats := s.Stats()
+	_, backup := s.Backup(io.Discard)
+	_, _, certificate := s.Certificate([32]byte{1})
+	_, begin := s.BeginCertificate([32]byte{2}, 1)
+	for i, err := range []error{s.Commit(Batch{}), snapshot, stats, backup, certificate, begin, s.Check(), s.SetResult(Result{Outcome: "won"})} {
+		if !errors.Is(err, ErrClosed) {
+			t.Error(i, err)
+		}
+	}
+	if err := u.Close(); err == nil {
+		t.Error("an upload ended after its store was closed")
+	}
+}
+
+// TestGroupCommit runs many callers, some of which are refused, while others read, check and close.
+func TestGroupCommit(t *testing.T) {
+	var mu sync.Mutex
+	transactions, records := 0, 0
+	s := newStore(t, Options{MinFreeBytes: -1, OnCommit: func(d time.Duration, n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		transactions++
+		records += n
+		if d <= 0 {
+			t.Error("a commit took no time")
+		}
+	}})
+	id := upload(t, s, []byte("evidence"))
+	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Won, Certificate: id}}}); err != nil {
+		t.Fatal(err)
+	}
+	const callers, each = 32, 10
+	var group sync.WaitGroup
+	for c := range uint64(callers) {
+		group.Go(func() {
+			for i := range uint64(each) {
+				// Of one caller the last record counts; a refused batch leaves none.
+				n := nodeOf(c)
+				n.Work = i
+				if err := s.Commit(Batch{Nodes: []tree.NodeRecord{n}, Facts: []tree.Fact{factOf(1000+c*each+i, id)}, Spent: c*each + i}); err != nil {
+					t.Error(err)
+				}
+				n.Work = 1 << 40
+				bad := Batch{Nodes: []tree.NodeRecord{n}, Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Lost, Certificate: id}}}
+				if err := s.Commit(bad); !errors.Is(err, ErrContradiction) {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Go(func() {
+		for range 5 {
+			if _, err := s.Snapshot(); err != nil {
+				t.Error(err)
+			}
+			if err := s.Check(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	group.Go(func() {
+		for i := range 5 {
+			p, _ := payloadOf(uint64(i), 200_000)
+			upload(t, s, p)
+		}
+	})
+	group.Wait()
+	snap, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(snap.Nodes) != callers || len(snap.Facts) != callers*each+1 || snap.Spent != callers*each-1 {
+		t.Error(len(snap.Nodes), len(snap.Facts), snap.Spent)
+	}
+	for _, n := range snap.Nodes {
+		if n.Work != each-1 {
+			t.Error("not the last record of its caller:", n)
+		}
+	}
+	mu.Lock()
+	if transactions >= callers*each || records < 2*callers*each {
+		t.Errorf("%d transactions with %d records for %d commits: nothing was shared", transactions, records, callers*each)
+	}
+	mu.Unlock()
+	check(t, s)
+	// Close while others commit: each gets an answer, and what was acknowledged is there.
+	acknowledged := make([]bool, 64)
+	for i := range acknowledged {
+		group.Go(func() {
+			err := s.Commit(Batch{Facts: []tree.Fact{factOf(5000+uint64(i), id)}})
+			acknowledged[i] = err == nil
+			if err != nil && !errors.Is(err, ErrClosed) {
+				t.Error(err)
+			}
+		})
+	}
+	s.Close()
+	group.Wait()
+	s = mustOpen(t, s.Path(), quick)
+	for i, ok := range acknowledged {
+		if _, found, _ := s.Fact(keyOf(5000 + uint64(i))); found != ok {
+			t.Errorf("fact %d: acknowledged %v, stored %v", i, ok, found)
+		}
+	}
+}
+
+func TestNoSpace(t *testing.T) {
+	// A limit on the file: refused as a whole, and smaller commits go on.
+	s := newStore(t, Options{MinFreeBytes: -1, MaxStoreBytes: 1 << 20})
+	var big Batch
+	for i := range uint64(20_000) {
+		big.Nodes = append(big.Nodes, nodeOf(i))
+	}
+	for range 2 {
+		err := s.Commit(big)
+		if !errors.Is(err, ErrNoSpace) || !strings.Contains(err.Error(), "limit of 1 MiB") {
+			t.Fatal(err)
+		}
+		if err := s.Commit(Batch{Nodes: big.Nodes[:1]}); err != nil {
+			t.Fatal(err)
+		}
+		check(t, s)
+	}
+	p, id := payloadOf(1, 4<<20)
+	u, err := s.BeginCertificate(id, int64(len(p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write(p); !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+	if err := u.Close(); !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+	check(t, s)
+	if info, _ := os.Stat(s.Path()); info.Size() > 1<<20 {
+		t.Error("the file has grown past its limit:", info.Size())
+	}
+
+	// A disk with less than is to be left.
+	path := filepath.Join(t.TempDir(), "store")
+	if _, err := Create(path, testCampaign, Options{MinFreeBytes: 1 << 60}); !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = mustOpen(t, s.Path(), Options{MinFreeBytes: 1 << 60})
+	if err := s.Commit(Batch{Nodes: big.Nodes[1:2]}); !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+	if _, err := s.BeginCertificate(id, 1); !errors.Is(err, ErrNoSpace) {
+		t.Fatal(err)
+	}
+}
+
+func TestCertificates(t *testing.T) {
+	s := newStore(t, Options{MinFreeBytes: -1, MaxCertificateBytes: 4 << 20, MaxUploads: 2})
+	sizes := []int{1, chunkBytes - 1, chunkBytes, chunkBytes + 1, writeBytes, writeBytes + 1, 3*writeBytes + 17}
+	var ids []tree.ID
+	var payloads [][]byte
+	for i, size := range sizes {
+		p, id := payloadOf(uint64(i), size)
+		u, err := s.BeginCertificate(id, int64(size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := p; len(rest) > 0; { // pieces of odd sizes
+			n := min(len(rest), 300_007)
+			if _, err := u.Write(rest[:n]); err != nil {
+				t.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if _, _, err := s.Certificate(id); !errors.Is(err, ErrNoCertificate) {
+			t.Error("an unfinished certificate is there:", err)
+		}
+		if u.Known() {
+			t.Error("known before it came")
+		}
+		if err := u.Close(); err != nil {
+			t.Fatal(err)
+		}
+		u.Abort() // does nothing any more
+		ids, payloads = append(ids, id), append(payloads, p)
+	}
+	check(t, s)
+	verify := func(s *Store) {
+		t.Helper()
+		for i, id := range ids {
+			r, n, err := s.Certificate(id)
+			if err != nil || n != int64(sizes[i]) {
+				t.Fatal(n, err)
+			}
+			got, err := io.ReadAll(io.NewSectionReader(r, 0, n))
+			if err != nil || !bytes.Equal(got, payloads[i]) {
+				t.Fatal("read differs", err)
+			}
+			p := make([]byte, 10)
+			if m, err := r.ReadAt(p, n-1); m != 1 || err != io.EOF || p[0] != payloads[i][n-1] {
+				t.Error(m, err)
+			}
+			if m, err := r.ReadAt(p, n+5); m != 0 || err != io.EOF {
+				t.Error(m, err)
+			}
+			if _, err := r.ReadAt(p, -1); err == nil {
+				t.Error("a negative offset")
+			}
+		}
+		list, err := s.Certificates()
+		if err != nil || len(list) != len(ids) {
+			t.Fatal(list, err)
+		}
+		for i, c := range list {
+			if c.ID != ids[i] || c.Size != int64(sizes[i]) {
+				t.Error(i, c)
+			}
+		}
+	}
+	verify(s)
+
+	// Duplicates write nothing.
+	st, _ := s.Stats()
+	u, err := s.BeginCertificate(ids[6], int64(sizes[6]))
+	if err != nil || !u.Known() {
+		t.Fatal(err)
+	}
+	if _, err := u.Write(payloads[6]); err != nil {
+		t.Error(err)
+	}
+	if err := u.Close(); err != nil {
+		t.Error(err)
+	}
+	if now, _ := s.Stats(); now.Commits != st.Commits {
+		t.Error("a duplicate was written")
+	}
+	if _, err := s.BeginCertificate(ids[6], 5); !errors.Is(err, ErrMismatch) {
+		t.Error(err)
+	}
+
+	// What is not as announced leaves nothing.
+	p, id := payloadOf(99, 2<<20)
+	for name, c := range map[string]struct {
+		size int64
+		data []byte
+		want error
+	}{
+		"too long":  {1 << 20, p, ErrMismatch},
+		"too short": {3 << 20, p, ErrMismatch},
+		"altered":   {2 << 20, append([]byte{p[0] ^ 1}, p[1:]...), ErrMismatch},
+		"huge":      {5 << 20, p, ErrTooLarge},
+		"empty":     {0, nil, ErrInvalid},
+	} {
+		u, err := s.BeginCertificate(id, c.size)
+		if err == nil {
+			if _, err = u.Write(c.data[:min(len(c.data), 1<<20)]); err == nil {
+				_, err = u.Write(c.data[1<<20:])
+			}
+			if closed := u.Close(); closed == nil || err != nil && closed != err {
+				t.Error(name, closed)
+			} else {
+				err = closed
+			}
+		}
+		if !errors.Is(err, c.want) {
+			t.Error(name, err)
+		}
+	}
+	if u, err = s.BeginCertificate(id, 2<<20); err != nil {
+		t.Fatal(err)
+	}
+	u.Write(p[:3<<19])
+	u.Abort()
+	if _, err := u.Write(p); err == nil {
+		t.Error("written after Abort")
+	}
+	if err := u.Close(); !errors.Is(err, ErrClosed) {
+		t.Error(err)
+	}
+	if n := count(t, s, bucketUploads); n != 0 {
+		t.Error("uploads left:", n)
+	}
+	check(t, s)
+
+	// Two at once of the same: both succeed, one is kept. A third has to wait.
+	a, err := s.BeginCertificate(id, 2<<20)
+	b, err2 := s.BeginCertificate(id, 2<<20)
+	if err != nil || err2 != nil {
+		t.Fatal(err, err2)
+	}
+	if _, err := s.BeginCertificate(id, 2<<20); !errors.Is(err, ErrBusy) {
+		t.Error(err)
+	}
+	for _, part := range [][]byte{p[:1<<20], p[1<<20:]} {
+		a.Write(part)
+		b.Write(part)
+	}
+	if err := errors.Join(b.Close(), a.Close(), a.Close()); err != nil {
+		t.Fatal(err)
+	}
+	ids, sizes, payloads = append(ids, id), append(sizes, 2<<20), append(payloads, p)
+	if n := count(t, s, bucketUploads); n != 0 {
+		t.Error("uploads left:", n)
+	}
+	check(t, s)
+
+	// Unfinished ones are gone after Open.
+	p, id = payloadOf(100, 4<<20)
+	if u, err = s.BeginCertificate(id, 4<<20); err != nil {
+		t.Fatal(err)
+	}
+	u.Write(p[:3<<20])
+	chunks := count(t, s, bucketChunks)
+	check(t, s)
+	s.Close()
+	s = mustOpen(t, s.Path(), quick)
+	if n := count(t, s, bucketUploads); n != 0 {
+		t.Error("uploads left:", n)
+	}
+	if n := count(t, s, bucketChunks); n != chunks-48 {
+		t.Error("chunks:", n, "of", chunks)
+	}
+	check(t, s)
+	verify(s)
+}
+
+// TestRemoveLarge removes an upload that takes more than one transaction.
+func TestRemoveLarge(t *testing.T) {
+	s := newStore(t, quick)
+	keep := upload(t, s, []byte("kept"))
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		tx.Bucket([]byte(bucketUploads)).Put(uploadKey(9), encodeUpload(9, tree.ID{}, 1))
+		for i := range uint64(2*removeChunks + 5) {
+			tx.Bucket([]byte(bucketChunks)).Put(chunkKey(9, i), []byte("x"))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	s = mustOpen(t, s.Path(), quick)
+	if u, c := count(t, s, bucketUploads), count(t, s, bucketChunks); u != 0 || c != 1 {
+		t.Error(u, c)
+	}
+	if _, _, err := s.Certificate(keep); err != nil {
+		t.Error(err)
+	}
+	check(t, s)
+}
+
+func count(t *testing.T, s *Store, bucket string) (n int) {
+	t.Helper()
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte(bucket)).ForEach(func(_, _ []byte) error { n++; return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestBackup(t *testing.T) {
+	s := newStore(t, quick)
+	id := upload(t, s, []byte("evidence"))
+	if err := s.Commit(Batch{Facts: []tree.Fact{factOf(1, id)}}); err != nil {
+		t.Fatal(err)
+	}
+	var buffer bytes.Buffer
+	n, err := s.Backup(&buffer)
+	if err != nil || n != int64(buffer.Len()) {
+		t.Fatal(n, err)
+	}
+	path := filepath.Join(t.TempDir(), "copy")
+	if err := os.WriteFile(path, buffer.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := mustOpen(t, path, quick)
+	check(t, c)
+	want, _ := s.Snapshot()
+	if got, err := c.Snapshot(); err != nil || !cmp.Equal(want, got, byKey) {
+		t.Error(got, err)
+	}
+}

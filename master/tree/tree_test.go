@@ -1,0 +1,190 @@
+package tree
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// TestClamped: sums that reach the number for infinity must not solve anything
+// (trap 7 of the list of false proofs), and workers' numbers do not either.
+func TestClamped(t *testing.T) {
+	tree := small(t, Config{SplitAfter: 1})
+	grant := ask(t, tree, "w")
+	state, _ := grant.Key.State(tree.cfg.Board)
+	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: 5, Phi: Infinity - 1, Delta: Infinity - 1}
+	for i, m := range state.Moves(nil) {
+		c := ChildNumber{state.After(m).CanonicalKey(tree.cfg.Board), Infinity - 1, Infinity - 1}
+		if i == 0 {
+			c.Phi, c.Delta = 1<<32-1, 0
+		}
+		r.Children = append(r.Children, c)
+	}
+	tree.Step(r)
+	if err := tree.audit(); err != nil {
+		t.Fatal(err)
+	}
+	if s := tree.Status(); s.Settled || s.Phi != 1 || s.Delta != Infinity-1 || s.Expanded != 1 {
+		t.Errorf("root %d/%d, settled %v", s.Phi, s.Delta, s.Settled)
+	}
+}
+
+// TestCombine compares with the formula in rational numbers.
+func TestCombine(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 1000 {
+		n := &node{}
+		var sum, largest uint64
+		least := Infinity
+		for range 1 + r.IntN(20) {
+			c := &node{phi: 1 + r.Uint32N(1000), delta: 1 + r.Uint32N(1000)}
+			n.children = append(n.children, c)
+			sum += uint64(c.phi)
+			largest = max(largest, uint64(c.phi))
+			least = min(least, c.delta)
+		}
+		phi, delta := combine(n)
+		hundredths := 100*largest + 15*(sum-largest)
+		if phi != least || uint64(delta)*100 < hundredths || uint64(delta)*100 >= hundredths+100 {
+			t.Fatalf("%d/%d from sum %d, largest %d", phi, delta, sum, largest)
+		}
+	}
+}
+
+// TestFalseFacts: what is not in the form of a fact is refused.
+func TestFalseFacts(t *testing.T) {
+	tree := small(t, Config{})
+	good := oracle{}.fact(tree.cfg.Board, tree.cfg.Root.State(), 3)
+	for want, spoil := range map[string]func(f *Fact){
+		"names no certificate":        func(f *Fact) { f.Certificate = ID{} },
+		"not among those":             func(f *Fact) { f.Certificate[0]++ },
+		"neither won nor lost":        func(f *Fact) { f.Outcome = Unknown },
+		"neither":                     func(f *Fact) { f.Outcome = 3 },
+		"not a position of the board": func(f *Fact) { f.Key.A |= 1 << 63 },
+		"not canonical": func(f *Fact) {
+			s, _ := f.Key.State(tree.cfg.Board)
+			f.Key = s.Apply(tree.cfg.Board, 3).Key(tree.cfg.Board)
+		},
+	} {
+		f := good
+		spoil(&f)
+		effects := tree.Step(Proved{Worker: "w", Facts: []Fact{f}, Certificates: []ID{good.Certificate, {}}})
+		if i := slices.IndexFunc(effects, func(e Effect) bool {
+			r, ok := e.(Refused)
+			return ok && strings.Contains(r.Why, want)
+		}); i < 0 || len(tree.facts) != 0 {
+			t.Errorf("%s: %v", want, effects)
+		}
+	}
+	late := small(t, Config{Root: position(t, "WxB/...")})
+	if effects := late.Step(Proved{Worker: "w", Facts: []Fact{good}, Certificates: []ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
+		t.Errorf("before the root: %v", effects)
+	}
+}
+
+// TestSnapshotErrors: what was not written by a tree is refused.
+func TestSnapshotErrors(t *testing.T) {
+	cfg := Config{Root: position(t, "W.B/...")}
+	root := cfg.Root.State().CanonicalKey(cfg.Root.Board)
+	other := amazons.Key{A: 3, B: 4}
+	for name, s := range map[string]Snapshot{
+		"not reached": {Nodes: []NodeRecord{{Key: other, Phi: 1, Delta: 1}}},
+		"twice":       {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1}, {Key: root, Phi: 1, Delta: 1}}},
+		"solved":      {Nodes: []NodeRecord{{Key: root, Phi: 0, Delta: Infinity}}},
+		"bare fact":   {Facts: []Fact{{Key: root, Outcome: Won}}},
+	} {
+		if _, err := New(cfg, s); !errors.Is(err, ErrSnapshot) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Facts that exclude each other make a tree that is stopped.
+	f := Fact{Key: root, Outcome: Won, Certificate: ID{1}}
+	g := Fact{Key: root, Outcome: Lost, Certificate: ID{2}}
+	tree, err := New(cfg, Snapshot{Facts: []Fact{g, f}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if effects := tree.Step(Tick{}); len(effects) != 2 || tree.Status().Contradiction == nil {
+		t.Errorf("effects %v", effects)
+	}
+}
+
+// TestConfigErrors: each bad setting is named.
+func TestConfigErrors(t *testing.T) {
+	for want, cfg := range map[string]Config{
+		"no board":    {},
+		"root is not": {Board: amazons.Board{Width: 3, Height: 3}},
+		"MaxBudget":   {Board: amazons.Board{Width: 4, Height: 4}, InitialBudget: 10, MaxBudget: 5},
+		"MaxTries":    {Board: amazons.Board{Width: 4, Height: 4}, MaxTries: -1},
+		"FactsKept":   {Board: amazons.Board{Width: 4, Height: 4}, FactsKept: 2, FactsPerLease: 3},
+		"not legal":   {Board: amazons.Board{Width: 4, Height: 4}, FirstMoves: []amazons.Move{{}}},
+	} {
+		if _, err := New(cfg, Snapshot{}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
+			t.Errorf("want %q: %v", want, err)
+		}
+	}
+}
+
+// TestLoneWorker: with one worker the tree stays one node until SplitAfter,
+// whatever it asks; a second waiting one causes a split at the next return.
+func TestLoneWorker(t *testing.T) {
+	for _, slots := range []int{1, 2} {
+		tree := small(t, Config{}) // the default settings
+		tree.Step(Joined{"w", slots})
+		var spent uint64
+		for tree.Status().Expanded == 0 {
+			if spent >= 8_000_000 {
+				t.Fatalf("not split after %d nodes", spent)
+			}
+			for range slots {
+				tree.Step(Ready{"w"})
+			}
+			l := tree.workers["w"].leases[0]
+			if spent+l.budget >= 8_000_000 && spent < 6_000_000 {
+				t.Fatalf("budget %d after %d", l.budget, spent)
+			}
+			tree.Step(Progress{Worker: "w", Lease: l.id, Epoch: 1, Nodes: l.budget})
+			tree.Step(Tick{})
+			tree.Step(Result{Worker: "w", Lease: l.id, Epoch: 1, Key: l.node.key, Nodes: l.budget, Phi: 3, Delta: 3})
+			spent += l.budget
+			if s := tree.Status(); s.Expanded > 0 && s.Spent < 8_000_000 {
+				t.Fatalf("split after %d nodes", s.Spent)
+			}
+		}
+	}
+}
+
+// small makes a tree over a small position.
+func small(t *testing.T, cfg Config) *Tree {
+	t.Helper()
+	if cfg.Root == (amazons.Position{}) {
+		cfg.Root = position(t, "W.B/...")
+	}
+	tree, err := New(cfg, Snapshot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// ask joins a worker and returns its first lease.
+func ask(tb testing.TB, tree *Tree, name string) Lease {
+	tb.Helper()
+	tree.Step(Joined{name, 1})
+	return take(tb, tree.Step(Ready{name}))
+}
+
+func take(tb testing.TB, effects []Effect) Lease {
+	tb.Helper()
+	for _, e := range effects {
+		if g, ok := e.(Grant); ok {
+			return g.Lease
+		}
+	}
+	tb.Fatalf("no grant: %v", effects)
+	return Lease{}
+}

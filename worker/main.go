@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"runtime"
+	"strings"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/worker/agent"
+	"amazonsfarm/worker/engine"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is main with its surroundings given.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := &cobra.Command{
+		Use:   "worker",
+		Short: "Search positions of the game of Amazons, for a master or alone",
+		Long: `worker searches positions of the game of Amazons: for a master that solves a board with many workers (run), or
+alone (solve).
+
+` + cli.ExitHelp,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			return cli.Environment(c.Flags(), os.Getenv, map[string]string{
+				"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
+				"http": "AMAZONS_HTTP", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
+			})
+		},
+	}
+	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand())
+	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
+}
+
+// exitCode gives the errors of searches and of the agent the exit code that the help documents.
+func exitCode(err error) error {
+	var exit *cli.ExitError
+	if err == nil || errors.As(err, &exit) {
+		return err
+	}
+	if errors.Is(err, context.Canceled) {
+		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted"))
+	}
+	for _, kind := range []struct {
+		err  error
+		code int
+	}{
+		{errVerification, cli.ExitVerification},
+		{agent.ErrRefused, cli.ExitIncompatible},
+		{agent.ErrConfig, cli.ExitUsage},
+		{engine.ErrConfig, cli.ExitUsage},
+		{dfpn.ErrTableSize, cli.ExitUsage},
+		{dfpn.ErrOptions, cli.ExitUsage},
+	} {
+		if errors.Is(err, kind.err) {
+			return cli.Exit(kind.code, err)
+		}
+	}
+	return err
+}
+
+// searchFlags are the flags of all commands that search.
+type searchFlags struct {
+	cores int
+	table cli.Size
+}
+
+func (f *searchFlags) add(c *cobra.Command, cores int, table cli.Size) {
+	f.table = table
+	c.Flags().IntVar(&f.cores, "cores", cores, "threads of the search")
+	c.Flags().Var(&f.table, "table", "size of the transposition table, such as 512M or 4GiB")
+}
+
+// check refuses what cannot be had before anything else is done.
+func (f *searchFlags) check() error {
+	if f.cores < 1 || f.cores > dfpn.MaxThreads {
+		return cli.Usagef("--cores %d: it must be from 1 to %d", f.cores, dfpn.MaxThreads)
+	}
+	t, err := dfpn.NewTable(int64(f.table))
+	if err != nil {
+		return cli.Usagef("--table %v: %w", &f.table, err)
+	}
+	return t.Close()
+}
+
+// parsePosition reads a position given as one argument or as several.
+func parsePosition(args []string) (amazons.Position, error) {
+	p, err := amazons.ParsePosition(strings.Join(args, " "))
+	if err != nil {
+		return p, cli.Usagef("%w", err)
+	}
+	return p, nil
+}
+
+// logger returns a logger of a level: messages go to w.
+func logger(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, cli.Usagef("--log-level: %q is not debug, info, warn or error", level)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+}
+
+func allCores() int { return runtime.GOMAXPROCS(0) }

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+)
+
+// perftResult is the answer of perft as JSON.
+type perftResult struct {
+	MessageType string       `json:"message_type"` // "perft"
+	Position    string       `json:"position"`
+	Depth       int          `json:"depth"`
+	Count       uint64       `json:"count"`
+	Seconds     float64      `json:"seconds"`
+	Moves       []perftCount `json:"moves,omitempty"`
+}
+
+type perftCount struct {
+	Move  string `json:"move"`
+	Count uint64 `json:"count"`
+}
+
+func perftCommand() *cobra.Command {
+	var divide, asJSON bool
+	var cores int
+	c := &cobra.Command{
+		Use:   "perft BOARD|POSITION DEPTH",
+		Short: "Count the sequences of moves of a given length",
+		Args:  cobra.MinimumNArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			p, err := parsePosition(args[:len(args)-1])
+			if err != nil {
+				return err
+			}
+			depth, err := strconv.Atoi(args[len(args)-1])
+			if err != nil || depth < 0 || depth > p.Board.Squares() {
+				return cli.Usagef("depth %q: it must be a number from 0 to %d", args[len(args)-1], p.Board.Squares())
+			}
+			if cores < 1 {
+				return cli.Usagef("--cores %d: it must be at least 1", cores)
+			}
+			begun := time.Now()
+			r := perft(p, depth, cores)
+			r.Seconds = time.Since(begun).Seconds()
+			if !divide {
+				r.Moves = nil
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(r)
+			}
+			for _, m := range r.Moves {
+				fmt.Fprintf(c.OutOrStdout(), "%s: %d\n", m.Move, m.Count)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "perft %d of %s: %d\n", depth, p, r.Count)
+			return err
+		},
+	}
+	c.Flags().BoolVar(&divide, "divide", false, "also print the count of each first move")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	c.Flags().IntVar(&cores, "cores", allCores(), "threads")
+	return c
+}
+
+// perft counts on several cores, one first move at a time.
+func perft(p amazons.Position, depth, cores int) perftResult {
+	r := perftResult{MessageType: "perft", Position: p.String(), Depth: depth}
+	if depth == 0 {
+		r.Count = 1
+		return r
+	}
+	s := p.State()
+	moves := s.Moves(nil)
+	r.Moves = make([]perftCount, len(moves))
+	var group errgroup.Group
+	group.SetLimit(cores)
+	for i, m := range moves {
+		group.Go(func() error {
+			r.Moves[i] = perftCount{m.String(), s.After(m).Perft(depth - 1)}
+			return nil
+		})
+	}
+	_ = group.Wait() // none of them fails
+	slices.SortFunc(r.Moves, func(a, b perftCount) int { return strings.Compare(a.Move, b.Move) })
+	for _, m := range r.Moves {
+		r.Count += m.Count
+	}
+	return r
+}

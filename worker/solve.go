@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/dfpn"
+
+	"github.com/spf13/cobra"
+)
+
+func solveCommand() *cobra.Command {
+	var (
+		flags           searchFlags
+		moves           []string
+		noProof, noTest bool
+		asJSON          bool
+		q               question
+	)
+	c := &cobra.Command{
+		Use:   "solve POSITION|BOARD|-",
+		Short: "Tell who wins a position, with a verified certificate",
+		Long: `solve searches a position until the winner is known, extracts a certificate and has it verified.
+
+A position is a board such as 5x6, which stands for its start, or rows from the top such as
+".B.B./...../.W.W. w" with the side to move. With -, standard input has one position a line, each answered
+with one line of JSON in the same order; each is searched by one core, several at a time. A line that is no position is answered with
+"error", and the exit code is 1 in the end.
+
+winning_moves are the first moves that the certificate shows to win: at least one if the side to move wins, perhaps
+not all.
+
+` + cli.ExitHelp,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := flags.check(); err != nil {
+				return err
+			}
+			q.prove, q.verify = !noProof, !noProof && !noTest
+			if q.proofFile != "" {
+				if noProof {
+					return cli.Usagef("--proof and --no-proof exclude each other")
+				}
+				if info, err := os.Stat(filepath.Dir(q.proofFile)); err != nil || !info.IsDir() {
+					return cli.Usagef("--proof %s: there is no folder %s", q.proofFile, filepath.Dir(q.proofFile))
+				}
+				if info, err := os.Stat(q.proofFile); err == nil && !info.Mode().IsRegular() {
+					return cli.Usagef("--proof %s: it is there and is not a regular file", q.proofFile)
+				}
+			}
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			if len(args) == 1 && args[0] == "-" {
+				if len(moves) > 0 || q.proofFile != "" {
+					return cli.Usagef("--first-move and --proof go with one position, not with -")
+				}
+				return exitCode(solveLines(ctx, c.InOrStdin(), c.OutOrStdout(), flags, q))
+			}
+			var err error
+			if q.position, err = parsePosition(args); err != nil {
+				return err
+			}
+			if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
+				return err
+			}
+			return exitCode(solveOne(ctx, c, flags, q, asJSON))
+		},
+	}
+	flags.add(c, allCores(), 256<<20)
+	f := c.Flags()
+	f.StringArrayVar(&moves, "first-move", nil, "try only this first move; may be repeated")
+	f.Uint64Var(&q.nodes, "nodes", 0, "stop after this many nodes, with exit code 3; 0: no limit")
+	f.StringVar(&q.proofFile, "proof", "", "write the certificate to this file")
+	f.BoolVar(&noProof, "no-proof", false, "make no certificate: the answer is not verified")
+	f.BoolVar(&noTest, "no-verify", false, "make the certificate but do not check it")
+	f.BoolVar(&q.rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma: a much larger certificate")
+	f.BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
+	var moves []amazons.Move
+	seen := make(map[amazons.Move]bool)
+	for _, text := range texts {
+		m, err := p.ParseMove(text)
+		if err != nil {
+			return nil, cli.Usagef("--first-move: %w", err)
+		}
+		if !seen[m] {
+			seen[m] = true
+			moves = append(moves, m)
+		}
+	}
+	return moves, nil
+}
+
+// solveOne answers one question and shows how far it is.
+func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q question, asJSON bool) error {
+	s, err := newSolver(int64(flags.table), flags.cores)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	var search atomic.Pointer[dfpn.Searcher]
+	s.running = search.Store
+	shown, hide := context.WithCancel(ctx)
+	done := make(chan struct{})
+	begun := time.Now()
+	go func() {
+		defer close(done)
+		cli.NewStatusLine(c.ErrOrStderr()).Run(shown, func() string {
+			var p dfpn.Progress
+			if running := search.Load(); running != nil {
+				p = running.Progress()
+			}
+			seconds := time.Since(begun).Seconds()
+			return fmt.Sprintf("%.0f s, %d nodes in this search, %.0f evaluations/s, table %.0f %% full",
+				seconds, p.Nodes, float64(p.Evaluations)/seconds, 100*s.table.Fill())
+		})
+	}()
+	r, err := s.solve(ctx, q)
+	hide()
+	<-done
+	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, errVerification)
+	if known {
+		if werr := write(c.OutOrStdout(), r, asJSON); werr != nil {
+			return errors.Join(werr, err)
+		}
+	}
+	if errors.Is(err, errBudget) {
+		return cli.Exit(cli.ExitLimit, err)
+	}
+	return err
+}
+
+func write(w io.Writer, r cli.SolveResult, asJSON bool) error {
+	if asJSON {
+		return r.WriteJSON(w)
+	}
+	_, err := io.WriteString(w, r.String())
+	return err
+}
+
+func hashFile(name string) (int64, string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0, "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	return n, hex.EncodeToString(h.Sum(nil)), err
+}

@@ -1,0 +1,321 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// errVerification says that the checker did not accept a certificate.
+var errVerification = errors.New("verification failed")
+
+// errBudget says that the node budget was spent before the winner was known.
+var errBudget = errors.New("the node budget is spent")
+
+// question is a position to solve and how.
+type question struct {
+	position   amazons.Position
+	firstMoves []amazons.Move // when given, only these are tried
+	nodes      uint64         // budget; 0: none
+	prove      bool           // make a certificate
+	verify     bool           // have it checked
+	rulesOnly  bool           // without leaf rule 2
+	proofFile  string         // where the certificate goes; empty: nowhere
+}
+
+// solver answers questions one after the other, over one table.
+type solver struct {
+	table     *dfpn.Table
+	cores     int
+	searchers map[amazons.Board]*dfpn.Searcher
+	running   func(*dfpn.Searcher) // if given, told which search is used
+}
+
+func newSolver(tableBytes int64, cores int) (*solver, error) {
+	table, err := dfpn.NewTable(tableBytes)
+	if err != nil {
+		return nil, err
+	}
+	return &solver{table: table, cores: cores, searchers: make(map[amazons.Board]*dfpn.Searcher)}, nil
+}
+
+func (s *solver) close() error { return s.table.Close() }
+
+// searcher returns a searcher for a board over an empty table.
+func (s *solver) searcher(b amazons.Board) (*dfpn.Searcher, error) {
+	s.table.Clear()
+	search, ok := s.searchers[b]
+	if !ok {
+		var err error
+		if search, err = dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores}); err != nil {
+			return nil, err
+		}
+		s.searchers[b] = search // there are 64 boards
+	}
+	if s.running != nil {
+		s.running(search)
+	}
+	return search, nil
+}
+
+// answer is one question being answered.
+type answer struct {
+	question
+	search *dfpn.Searcher
+	result cli.SolveResult
+	claims []proof.Root   // what the answer rests on
+	builds []amazons.Move // first moves whose win the certificate shall show, if possible
+}
+
+// solve answers a question. With errBudget, errVerification and interruption
+// the result tells what is known so far.
+func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error) {
+	begun := time.Now()
+	search, err := s.searcher(q.position.Board)
+	if err != nil {
+		return cli.SolveResult{}, err
+	}
+	a := &answer{question: q, search: search, result: cli.NewSolveResult(q.position)}
+	err = a.run(ctx)
+	a.result.Seconds = time.Since(begun).Seconds()
+	return a.result, err
+}
+
+func (a *answer) run(ctx context.Context) error {
+	// A claim of the search may be false if two positions share a hash. Then it is searched again in an empty table.
+	for try := 1; ; try++ {
+		begun := time.Now()
+		err := a.find(ctx)
+		a.result.SearchSeconds += time.Since(begun).Seconds()
+		if err != nil {
+			a.result.Stopped = err.Error()
+			return err
+		}
+		if !a.prove {
+			for _, c := range a.search.Children(a.position.State()) {
+				if c.Verdict == eval.Lost {
+					a.result.WinningMoves = append(a.result.WinningMoves, c.Move.String())
+				}
+			}
+			return nil
+		}
+		err = a.certify(ctx)
+		if errors.Is(err, proof.ErrNotProved) && try < 3 {
+			fresh := cli.NewSolveResult(a.position)
+			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations, a.result.SearchSeconds
+			a.result, a.claims, a.builds = fresh, nil, nil
+			continue
+		}
+		return err
+	}
+}
+
+// look searches one position within the budget that is left, and within nodes, if that is not 0.
+func (a *answer) look(ctx context.Context, st amazons.State, nodes uint64) (eval.Verdict, error) {
+	for {
+		limit := nodes
+		if a.nodes > 0 {
+			if a.result.Nodes >= a.nodes {
+				return eval.Open, fmt.Errorf("%w: %d nodes", errBudget, a.result.Nodes)
+			}
+			left := a.nodes - a.result.Nodes
+			if limit == 0 || left < limit {
+				limit = left
+			}
+		}
+		r := a.search.Search(ctx, st, dfpn.Limit{Nodes: limit})
+		a.result.Nodes += r.Nodes
+		a.result.Evaluations += r.Evaluations
+		switch {
+		case r.Verdict != eval.Open:
+			return r.Verdict, nil
+		case ctx.Err() != nil:
+			return eval.Open, ctx.Err()
+		case nodes > 0 && r.Nodes >= nodes:
+			return eval.Open, nil
+		}
+	}
+}
+
+// find searches until the winner is known, and notes the claims to prove.
+func (a *answer) find(ctx context.Context) error {
+	if len(a.firstMoves) > 0 {
+		return a.findAmong(ctx)
+	}
+	v, err := a.look(ctx, a.position.State(), 0)
+	if err == nil {
+		a.result.Winner = cli.WinnerName(a.position, v == eval.Won)
+		a.claims = []proof.Root{proof.RootOf(a.position, v)}
+	}
+	return err
+}
+
+// findAmong searches the positions after the given first moves in turns, each
+// time with twice the nodes, until one of them is lost for the opponent or all are won.
+func (a *answer) findAmong(ctx context.Context) (err error) {
+	verdicts := make([]eval.Verdict, len(a.firstMoves))
+	open := len(a.firstMoves)
+	winning := -1
+	for nodes := uint64(10_000); open > 0 && winning < 0 && err == nil; nodes *= 2 {
+		for i, m := range a.firstMoves {
+			if verdicts[i] != eval.Open {
+				continue
+			}
+			if open == 1 {
+				nodes = 0 // nothing else to turn to
+			}
+			if verdicts[i], err = a.look(ctx, a.position.State().After(m), nodes); err != nil {
+				break
+			}
+			if verdicts[i] != eval.Open {
+				open--
+			}
+			if verdicts[i] == eval.Lost {
+				winning = i
+				break
+			}
+		}
+	}
+	for i, m := range a.firstMoves {
+		outcome := map[eval.Verdict]string{eval.Open: "unknown", eval.Won: "loses", eval.Lost: "wins"}[verdicts[i]]
+		a.result.FirstMoves = append(a.result.FirstMoves, cli.FirstMove{Move: m.String(), Outcome: outcome})
+	}
+	switch {
+	case err != nil:
+		return err
+	case winning >= 0:
+		a.result.Winner = cli.WinnerName(a.position, true)
+		a.claims = []proof.Root{proof.RootOf(a.position, eval.Won)}
+		a.builds = []amazons.Move{a.firstMoves[winning]}
+	case a.complete():
+		a.result.Winner = cli.WinnerName(a.position, false)
+		a.claims = []proof.Root{proof.RootOf(a.position, eval.Lost)}
+	default:
+		a.result.Stopped = "none of the given first moves wins"
+		for _, m := range a.firstMoves {
+			a.claims = append(a.claims, proof.RootOf(a.position.After(m), eval.Won))
+		}
+	}
+	return nil
+}
+
+// complete reports whether the given first moves are all there are, up to symmetry.
+func (a *answer) complete() bool {
+	s, b := a.position.State(), a.position.Board
+	given := make(map[amazons.Key]bool)
+	for _, m := range a.firstMoves {
+		given[s.After(m).CanonicalKey(b)] = true
+	}
+	for _, m := range s.Moves(nil) {
+		if !given[s.After(m).CanonicalKey(b)] {
+			return false
+		}
+	}
+	return true
+}
+
+// maxEntries bounds the proved positions held in memory, about 40 bytes each: 8 GiB.
+const maxEntries = 200 << 20
+
+// certify makes the certificate of the claims and has it checked.
+func (a *answer) certify(ctx context.Context) error {
+	b := a.position.Board
+	builder := proof.NewBuilder(b, a.search, proof.BuilderOptions{RulesOnly: a.rulesOnly, MaxEntries: maxEntries})
+	for _, m := range a.builds {
+		if err := builder.Prove(ctx, a.position.State().After(m), eval.Lost); err != nil {
+			return err
+		}
+	}
+	for _, claim := range a.claims {
+		if err := builder.Prove(ctx, claim.State, claim.Claim); err != nil {
+			return err
+		}
+	}
+	c := proof.Certificate{Board: b, RulesOnly: a.rulesOnly, Roots: a.claims, Set: builder.Take()}
+	a.result.WinningMoves = winningMoves(c, a.position.State())
+
+	file := &cli.Certificate{Positions: uint64(c.Set.Len())}
+	var data []byte
+	if a.proofFile != "" {
+		if err := proof.WriteFile(a.proofFile, c); err != nil {
+			return err
+		}
+		file.File = a.proofFile
+	} else {
+		var err error
+		if data, err = proof.Encode(c); err != nil {
+			return err
+		}
+		sum := sha256.Sum256(data)
+		file.Bytes, file.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
+	}
+	if !a.verify && a.proofFile == "" {
+		a.result.Certificate = file
+		return nil
+	}
+	begun := time.Now()
+	options := checker.Options{RulesOnly: a.rulesOnly}
+	var report *checker.Report
+	var err error
+	switch {
+	case !a.verify:
+		file.Bytes, file.SHA256, err = hashFile(a.proofFile)
+	case a.proofFile != "":
+		report, err = checker.CheckFile(ctx, a.proofFile, options)
+	default:
+		options.Workers = 1 + len(data)>>16 // the certificates of small positions come by the thousands
+		report, err = checker.Check(ctx, bytes.NewReader(data), int64(len(data)), options)
+	}
+	a.result.Certificate = file
+	if err != nil {
+		if ctx.Err() != nil || !a.verify {
+			return err
+		}
+		return fmt.Errorf("%w: %w", errVerification, err)
+	}
+	if report != nil {
+		file.Bytes, file.SHA256 = report.Bytes, report.SHA256
+		a.result.Verified = true
+		a.result.VerifySeconds = time.Since(begun).Seconds()
+	}
+	return nil
+}
+
+// winningMoves returns the moves of s that c shows to win: those after which
+// every reply is an entry or won by a leaf rule.
+func winningMoves(c proof.Certificate, s amazons.State) []string {
+	won := []string{}
+	for _, m := range s.Moves(nil) {
+		if lostBy(c, s.After(m)) {
+			won = append(won, m.String())
+		}
+	}
+	return won
+}
+
+func lostBy(c proof.Certificate, s amazons.State) bool {
+	if !s.CanMove() {
+		return true
+	}
+	if canonical, _ := s.Canonical(c.Board); !c.RulesOnly && eval.Plain(canonical, c.Board) != eval.Open {
+		return eval.Plain(canonical, c.Board) == eval.Lost
+	}
+	for _, m := range s.Moves(nil) {
+		reply, _ := s.After(m).Canonical(c.Board)
+		if !c.Set.Has(reply.Key(c.Board)) && (c.RulesOnly || eval.Plain(reply, c.Board) != eval.Won) {
+			return false
+		}
+	}
+	return true
+}
