@@ -62,7 +62,8 @@ func checkCode(b []byte) (n int, why string) {
 		return 0, "not in lowest terms"
 	}
 	v := valueOf(b[:pos])
-	l, r, _ := v.walls()
+	var in room
+	l, r, _ := v.walls(&in)
 	if why := checkWalls(l, r, scale); why != "" {
 		return 0, why
 	}
@@ -103,7 +104,8 @@ func checkWalls(l, r climb, scale int) (why string) {
 	if err != nil {
 		return err.Error()
 	}
-	nl, nr, _ := v.walls()
+	var in room
+	nl, nr, _ := v.walls(&in)
 	if scaleOf(v.code) != scale || !equal(nl, l) || !equal(nr, r) {
 		return "not the walls of a number"
 	}

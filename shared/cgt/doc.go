@@ -8,7 +8,8 @@
 // the Values of the options alone ([ValueOf], [Combiner], [Table]). [Form] is
 // the exact one, a canonical form in an [Arena]: all there is to know for play in
 // any sum, but its size grows fast, so it is for building, testing and
-// explaining only.
+// explaining only. [Bounds] are what Values of several games add up to, and [Sum] does
+// so with an eye on stars.
 //
 // # Thermographs below zero
 //

@@ -20,7 +20,7 @@ func (limit) Unwrap() error   { return ErrLimit }
 type Limits struct {
 	Forms    int // how many forms it holds; default 1,000,000, at most 2^31
 	Birthday int // how many moves a form may last; default 500
-	Memo     int // how many comparisons, and how many sums, it remembers; beyond it forgets all and begins again; default 4,000,000
+	Memo     int // how many comparisons, sums and games by their options it remembers, each; beyond it forgets all and begins again; default 4,000,000
 	Text     int // how many bytes the text of a form may have, written or read; default 1,000,000
 }
 
@@ -54,9 +54,10 @@ type Form uint32
 type Arena struct {
 	limits Limits
 	nodes  []node
-	ids    map[string]Form // by the options, as key writes them
+	ids    map[string]Form // by the options, as keyOf writes them
 	le     map[[2]Form]bool
 	sums   map[[2]Form]Form
+	games  map[string]Form // forms by the options that were given, as keyOf writes them
 	names  map[name]Form
 	key    []byte
 	c      Combiner
@@ -90,6 +91,7 @@ func NewArena(limits Limits) *Arena {
 		ids:    map[string]Form{},
 		le:     map[[2]Form]bool{},
 		sums:   map[[2]Form]Form{},
+		games:  map[string]Form{},
 		names:  map[name]Form{},
 	}
 	a.intern(nil, nil)
@@ -110,14 +112,7 @@ func (a *Arena) Birthday(f Form) int { return a.nodes[f].birthday }
 
 // intern returns the form with these options, which are those of a canonical form, in order.
 func (a *Arena) intern(left, right []Form) Form {
-	k := binary.AppendUvarint(a.key[:0], uint64(len(left)))
-	for _, f := range left {
-		k = binary.AppendUvarint(k, uint64(f))
-	}
-	for _, f := range right {
-		k = binary.AppendUvarint(k, uint64(f))
-	}
-	a.key = k
+	k := a.keyOf(left, right)
 	if f, ok := a.ids[string(k)]; ok {
 		return f
 	}
@@ -138,6 +133,19 @@ func (a *Arena) intern(left, right []Form) Form {
 	a.nodes = append(a.nodes, n)
 	a.ids[string(k)] = f
 	return f
+}
+
+// keyOf writes options for a map. The bytes are good until the next call.
+func (a *Arena) keyOf(left, right []Form) []byte {
+	k := binary.AppendUvarint(a.key[:0], uint64(len(left)))
+	for _, f := range left {
+		k = binary.AppendUvarint(k, uint64(f))
+	}
+	for _, f := range right {
+		k = binary.AppendUvarint(k, uint64(f))
+	}
+	a.key = k
+	return k
 }
 
 // nameOf recognises the canonical forms of numbers plus ups plus nimbers.
@@ -202,6 +210,23 @@ func (a *Arena) Form(left, right []Form) (f Form, err error) {
 
 // form is Form. It keeps or changes the slices.
 func (a *Arena) form(left, right []Form) Form {
+	slices.Sort(left)
+	slices.Sort(right)
+	left, right = slices.Compact(left), slices.Compact(right)
+	k := a.keyOf(left, right)
+	if f, ok := a.games[string(k)]; ok {
+		return f
+	}
+	key := string(k)
+	f := a.canonical(left, right)
+	if len(a.games) >= a.limits.Memo {
+		clear(a.games)
+	}
+	a.games[key] = f
+	return f
+}
+
+func (a *Arena) canonical(left, right []Form) Form {
 	g := &raw{a: a, left: a.undominated(Left, left), right: a.undominated(Right, right)}
 	g.bypass()
 	return a.intern(a.undominated(Left, g.left), a.undominated(Right, g.right))

@@ -57,7 +57,8 @@ type Thermograph struct {
 
 // Thermograph returns the thermograph.
 func (v Value) Thermograph() Thermograph {
-	l, r, scale := v.walls()
+	var in room
+	l, r, scale := v.walls(&in)
 	wall := func(c climb, sign int64) Wall {
 		w := make(Wall, len(c))
 		for i, p := range c {

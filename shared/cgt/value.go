@@ -436,14 +436,17 @@ func facing(dst climb, side Side, code string, scale int) (climb, bool) {
 	return dst, fits(dst[base].v, 0)
 }
 
-// walls returns the left wall and the negated right wall at a scale.
-func (v Value) walls() (left, negRight climb, scale int) {
+// room is memory for two walls, of as many corners as all but odd games have.
+type room [2][12]point
+
+// walls returns the left wall and the negated right wall at a scale, in the room where they fit.
+func (v Value) walls(in *room) (left, negRight climb, scale int) {
 	scale = scaleOf(v.code)
-	l, _ := facing(nil, Right, v.code, scale) // the left wall negated
+	l, _ := facing(in[0][:0], Right, v.code, scale) // the left wall negated
 	for i := range l {
 		l[i].v = -l[i].v
 	}
-	r, _ := facing(nil, Left, v.code, scale)
+	r, _ := facing(in[1][:0], Left, v.code, scale)
 	for i := range r {
 		r[i].v = -r[i].v
 	}
@@ -452,19 +455,22 @@ func (v Value) walls() (left, negRight climb, scale int) {
 
 // Mean returns the value of the mast.
 func (v Value) Mean() Dyadic {
-	l, _, scale := v.walls()
+	var in room
+	l, _, scale := v.walls(&in)
 	return reduce(l[len(l)-1].v, scale)
 }
 
 // Temperature returns the temperature of the foot of the mast, at least -1.
 func (v Value) Temperature() Dyadic {
-	l, r, scale := v.walls()
+	var in room
+	l, r, scale := v.walls(&in)
 	return reduce(max(l[len(l)-1].t, r[len(r)-1].t), scale)
 }
 
 // Stops returns the left and the right stop: the values of the walls at temperature 0.
 func (v Value) Stops() (left, right Dyadic) {
-	l, r, scale := v.walls()
+	var in room
+	l, r, scale := v.walls(&in)
 	return reduce(l.at(0), scale), reduce(-r.at(0), scale)
 }
 
@@ -484,7 +490,8 @@ func (v Value) Kind() Kind {
 
 // Tail returns the class of the game minus its mean.
 func (v Value) Tail() Tail {
-	l, r, _ := v.walls()
+	var in room
+	l, r, _ := v.walls(&in)
 	switch t := max(l[len(l)-1].t, r[len(r)-1].t); {
 	case t < 0:
 		return Zero
@@ -508,14 +515,16 @@ func (v Value) AtLeastStar() bool { return v.code != "" && v.code[0]&atLeastStar
 
 // Floor returns the greatest integer that is at most the game: its right wall at temperature -1.
 func (v Value) Floor() int64 {
-	_, r, scale := v.walls()
+	var in room
+	_, r, scale := v.walls(&in)
 	return -r[0].v >> scale
 }
 
 // Ceil returns the least integer that is at least the game: its left wall at temperature
 // -1.
 func (v Value) Ceil() int64 {
-	l, _, scale := v.walls()
+	var in room
+	l, _, scale := v.walls(&in)
 	return l[0].v >> scale
 }
 
@@ -537,7 +546,8 @@ func (v Value) Winner(mover Side) Side {
 // it is vertical, the paper takes the bound as exact; but a hot game is no number, so it is
 // never equal to its bound, and the bound is tightened here.
 func (v Value) Bounds() Bounds {
-	l, r, scale := v.walls()
+	var in room
+	l, r, scale := v.walls(&in)
 	if max(l[len(l)-1].t, r[len(r)-1].t) < 0 {
 		return NumberBounds(reduce(l[len(l)-1].v, scale))
 	}
@@ -570,7 +580,8 @@ func (v Value) Neg() Value {
 	}
 	var c Combiner
 	var scale int
-	c.right, c.left, scale = v.walls()
+	var in room
+	c.right, c.left, scale = v.walls(&in)
 	f := v.code[0]
 	code, _ := c.encode(flags(f&atLeastStar != 0, f&atMostStar != 0), scale)
 	return valueOf(code)
@@ -582,7 +593,8 @@ func (v Value) Neg() Value {
 func (v Value) AddInt(n int64) (Value, error) {
 	var c Combiner
 	var scale int
-	c.left, c.right, scale = v.walls()
+	var in room
+	c.left, c.right, scale = v.walls(&in)
 	if !fits(n, scale) || !fits(c.left[0].v+n<<scale, 0) || !fits(c.right[0].v-n<<scale, 0) {
 		return Value{}, overflow(fmt.Sprintf("a wall moved by %d", n))
 	}
