@@ -42,6 +42,7 @@ type DB struct {
 
 	entries []atomic.Pointer[Entry]
 	checked []atomic.Bool // by block
+	broken  atomic.Bool
 	damage  atomic.Pointer[error]
 }
 
@@ -78,7 +79,12 @@ const checkAtOpen = 64 << 20
 // find nothing from then on; see Damaged). Errors wrap ErrFormat, ErrVersion or ErrDamaged, or what
 // the file system said.
 func Open(name string) (*DB, error) {
-	db, err := open(name)
+	return openSize(name, checkAtOpen)
+}
+
+// openSize is Open that checks everything in files of up to whole bytes.
+func openSize(name string, whole uint64) (*DB, error) {
+	db, err := open(name, whole)
 	if err != nil {
 		if !errors.Is(err, os.ErrNotExist) {
 			err = fmt.Errorf("%s: %w", name, err)
@@ -88,7 +94,7 @@ func Open(name string) (*DB, error) {
 	return db, nil
 }
 
-func open(name string) (*DB, error) {
+func open(name string, whole uint64) (*DB, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -99,10 +105,8 @@ func open(name string) (*DB, error) {
 		return nil, err
 	}
 	head := make([]byte, headerBytes)
-	n, err := f.ReadAt(head, 0)
-	if n < headerBytes {
-		head = head[:n]
-	}
+	n, _ := f.ReadAt(head, 0) // a file that is too short is refused below
+	head = head[:n]
 	h, err := decodeHeader(head)
 	if err != nil {
 		return nil, err
@@ -130,7 +134,7 @@ func open(name string) (*DB, error) {
 	}
 	for _, s := range db.header.sections {
 		from, to := s.offset, s.offset+s.length
-		if h.size > checkAtOpen && (s.kind == sectionActive || s.kind == sectionTerritory) {
+		if h.size > whole && (s.kind == sectionActive || s.kind == sectionTerritory) {
 			continue
 		}
 		if err := db.checkFile(f, int(from), int(to), nil); err != nil {
@@ -250,7 +254,12 @@ func (db *DB) Damaged() error {
 // ok reports whether the block of an offset is as it was written.
 func (db *DB) ok(offset int) bool {
 	block := (offset - headerBytes) / blockBytes
-	return db.checked[block].Load() || db.checkBlock(block)
+	return db.checked[block].Load() && !db.broken.Load() || db.checkBlock(block)
+}
+
+func (db *DB) fail(err error) {
+	db.damage.CompareAndSwap(nil, &err)
+	db.broken.Store(true)
 }
 
 func (db *DB) checkBlock(block int) bool {
@@ -261,7 +270,7 @@ func (db *DB) checkBlock(block int) bool {
 	to := min(from+blockBytes, db.crcsAt())
 	if crc32.Checksum(db.data[from:to], castagnoli) != db.crcs[block] {
 		err := fmt.Errorf("%s: %w: the checksum of bytes %d to %d does not agree", db.name, ErrDamaged, from, to-1)
-		db.damage.CompareAndSwap(nil, &err)
+		db.fail(err)
 		return false
 	}
 	db.checked[block].Store(true)
@@ -369,7 +378,7 @@ func (db *DB) Entry(id ID) *Entry {
 	v, _, err := cgt.DecodeValue(db.values[start:db.ends[id]])
 	if err != nil {
 		err := fmt.Errorf("%s: %w: value %d is not one", db.name, ErrDamaged, id)
-		db.damage.CompareAndSwap(nil, &err)
+		db.fail(err)
 		return nil
 	}
 	e := newEntry(v)

@@ -182,3 +182,7 @@ func TestDefects(t *testing.T) {
 	}
 	t.Logf("%+v", rows)
 }
+
+func state(own, opp, empty Set) amazons.State {
+	return amazons.State{Own: own, Opp: opp, Empty: empty}
+}
