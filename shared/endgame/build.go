@@ -85,6 +85,7 @@ type build struct {
 	start     time.Time
 	l         layers
 	a         *algebra
+	free      []func() error // of the memory of layers
 
 	mu        sync.Mutex
 	err       error
@@ -101,6 +102,7 @@ func (b *build) run() error {
 		return err
 	}
 	defer unlock()
+	defer b.release()
 	// Whoever had the lock before may have finished this database.
 	if db, err := Open(b.path); err == nil {
 		same := db.Config().String() == b.config.String() && db.Check(nil) == nil
@@ -130,18 +132,28 @@ func (b *build) run() error {
 		}
 	}
 	b.a, b.l.active = nil, nil
+	b.release()
 	for k := 1; k <= n; k++ {
 		if err := b.layer(k, false, k == n); err != nil {
 			return err
 		}
 	}
 	b.l.territory = nil
+	b.release()
 	b.report("write", 0, 0, 0)
 	if err := b.assemble(); err != nil {
 		return err
 	}
 	b.report("write", 0, b.all-b.done, 0)
 	return os.RemoveAll(b.dir)
+}
+
+// release gives the memory of layers back.
+func (b *build) release() {
+	for _, free := range b.free {
+		free()
+	}
+	b.free = nil
 }
 
 // activeCost is what a placement of both sides costs in placements of territories.
@@ -176,10 +188,19 @@ func (b *build) layer(n int, active, last bool) error {
 	}
 	shapes, count := b.chunks(n, rows)
 	if !last {
+		size := rows * len(b.l.shapes[n])
 		if active {
-			b.l.active[n] = make([]uint32, rows*len(b.l.shapes[n]))
+			size *= 4
+		}
+		memory, free, err := reserve(size)
+		if err != nil {
+			return fmt.Errorf("reserve %d MiB: %w", size>>20, err)
+		}
+		b.free = append(b.free, free)
+		if active {
+			b.l.active[n] = cast[uint32](memory)
 		} else {
-			b.l.territory[n] = make([]uint8, rows*len(b.l.shapes[n]))
+			b.l.territory[n] = memory
 		}
 	}
 	next := 0
