@@ -62,7 +62,7 @@ type ID uint32
 // Entry is what a database says of a value, in the forms that an evaluation asks for.
 type Entry struct {
 	Value       cgt.Value
-	Bounds      cgt.Bounds
+	Part        cgt.Part   // its bounds and what else a cgt.Sum asks for
 	Left, Right cgt.Dyadic // stops
 	Mean        cgt.Dyadic
 	Temperature cgt.Dyadic
@@ -387,7 +387,7 @@ func (db *DB) Entry(id ID) *Entry {
 }
 
 func newEntry(v cgt.Value) *Entry {
-	e := &Entry{Value: v, Bounds: v.Bounds(), Mean: v.Mean(), Temperature: v.Temperature(), Kind: v.Kind(), Tail: v.Tail()}
+	e := &Entry{Value: v, Part: v.Part(), Mean: v.Mean(), Temperature: v.Temperature(), Kind: v.Kind(), Tail: v.Tail()}
 	e.Left, e.Right = v.Stops()
 	return e
 }
