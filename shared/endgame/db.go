@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"amazonsfarm/shared/area"
@@ -512,7 +513,7 @@ func OpenDir(dir string) (db *DB, skipped []error, err error) {
 }
 
 // OpenOrBuild opens the best database of a directory, or builds the small one there if it has none
-// that can be used.
+// that can be used. Where another process is building it, it waits for that one.
 func OpenOrBuild(ctx context.Context, dir string, o Options) (db *DB, skipped []error, err error) {
 	if db, skipped, err = OpenDir(dir); err == nil || !errors.Is(err, ErrNone) {
 		return db, skipped, err
@@ -521,9 +522,23 @@ func OpenOrBuild(ctx context.Context, dir string, o Options) (db *DB, skipped []
 		return nil, skipped, err
 	}
 	name := filepath.Join(dir, Small().FileName())
-	if err := Build(ctx, name, Small(), o); err != nil {
-		return nil, skipped, err
+	for {
+		err := Build(ctx, name, Small(), o)
+		if err == nil {
+			db, err = Open(name)
+			return db, skipped, err
+		}
+		if !errors.Is(err, ErrBusy) {
+			return nil, skipped, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, skipped, fmt.Errorf("wait for the database: %w", ctx.Err())
+		case <-time.After(busyPeriod):
+		}
 	}
-	db, err = Open(name)
-	return db, skipped, err
 }
+
+// busyPeriod is how often OpenOrBuild asks whether another process has done its work. That process
+// cannot hold it up for long: its lock goes with it.
+const busyPeriod = 100 * time.Millisecond

@@ -3,6 +3,8 @@ package endgame
 import (
 	"math/bits"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"testing"
 
 	"amazonsfarm/shared/area"
@@ -137,4 +139,42 @@ func small(r *rand.Rand) (x [3]Set) {
 			return [3]Set{x[0] >> k, x[1] >> k, x[2] >> k}
 		}
 	}
+}
+
+// TestEveryEntry compares every entry of up to AREAS_ALL squares (3 without it) with plain search, and
+// a sample of the others.
+func TestEveryEntry(t *testing.T) {
+	db := database(t)
+	full := 3
+	if n, err := strconv.Atoi(os.Getenv("AREAS_ALL")); err == nil {
+		full = n
+	}
+	r := rand.New(rand.NewPCG(15, 1))
+	plain := Solver{}
+	entries := 0
+	for n := 1; n <= db.Squares(); n++ {
+		l := db.layers[n]
+		share := 1.0
+		if n > full {
+			share = 2000 / float64(len(l.active))
+		}
+		for _, shape := range l.shapes {
+			for rank := range int64(powers3[n]+1) / 2 {
+				if share < 1 && r.Float64() > share {
+					continue
+				}
+				b, w := area.Unrank(shape, rank)
+				if l.limit > 0 && (bits.OnesCount64(b) > l.limit || bits.OnesCount64(w) > l.limit) || n > 8 && bits.OnesCount64(b|w) < 3 {
+					continue
+				}
+				got, ok := db.Value(b, w, shape&^(b|w))
+				want, err := plain.Value(b, w, shape&^(b|w))
+				if err != nil || !ok || got != want {
+					t.Fatalf("%s: %v %v, want %v (%v)", area.Text(b, w, shape&^(b|w)), got, ok, want, err)
+				}
+				entries++
+			}
+		}
+	}
+	t.Logf("%d entries equal plain search", entries)
 }
