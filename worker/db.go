@@ -201,7 +201,7 @@ type dbCheckResult struct {
 	MessageType string  `json:"message_type"` // "db_check"
 	File        string  `json:"file"`
 	Config      string  `json:"config"`
-	Sum         string  `json:"sum"` // SHA-256 of the header
+	Sum         string  `json:"sum"` // SHA-256 of the header and the list of checksums
 	Bytes       int64   `json:"bytes"`
 	Seconds     float64 `json:"seconds"`
 }
@@ -244,7 +244,7 @@ type dbInfoResult struct {
 	Size        string           `json:"size"`
 	Config      string           `json:"config"`
 	Version     int              `json:"version"`
-	Sum         string           `json:"sum"` // SHA-256 of the header
+	Sum         string           `json:"sum"` // SHA-256 of the header and the list of checksums
 	Bytes       int64            `json:"bytes"`
 	Values      int              `json:"values"`  // distinct values
 	Escapes     int              `json:"escapes"` // entries whose value's number does not fit 16 bits

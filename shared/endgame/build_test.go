@@ -270,6 +270,42 @@ func TestLookingUpDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// TestReleasedFormat opens the file of each released version and makes it again: the same bytes.
+func TestReleasedFormat(t *testing.T) {
+	const version1 = "testdata/areas-v1.db" // size 3,4:1
+	db, err := Open(version1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Check(nil); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(version1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "db")
+	if err := Build(t.Context(), name, db.Config(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Fatal("the bytes of version 1 have changed: is it another version?")
+	}
+	again, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer again.Close()
+	if again.Sum() != db.Sum() {
+		t.Fatal("equal files, different sums")
+	}
+}
+
 // TestDamage changes each byte of a small file, and cuts it off at many lengths: it is refused each time.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()

@@ -125,7 +125,7 @@ func open(name string, whole uint64) (*DB, error) {
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, fmt.Errorf("%w: this machine is big-endian", ErrVersion)
 	}
-	db := &DB{name: name, config: config, header: h, squares: config.Squares(), sum: sha256.Sum256(head)}
+	db := &DB{name: name, config: config, header: h, squares: config.Squares()}
 	if db.data, db.unmap, err = mapFile(f, int(h.size)); err != nil {
 		return nil, err
 	}
@@ -188,6 +188,7 @@ func (db *DB) sections() error {
 			if len(b) < 4 || binary.LittleEndian.Uint32(b[len(b)-4:]) != crc32.Checksum(b[:len(b)-4], castagnoli) {
 				return fmt.Errorf("%w: the checksums' checksum does not agree", ErrDamaged)
 			}
+			db.sum = sha256.Sum256(append(db.header.encode(), b...))
 			b = b[:len(b)-4]
 			db.crcs, width = cast[uint32](b), 4
 			want = (s.offset - headerBytes + blockBytes - 1) / blockBytes
@@ -230,8 +231,8 @@ func (db *DB) Name() string { return db.name }
 // Config returns what the database holds.
 func (db *DB) Config() Config { return db.config }
 
-// Sum returns the SHA-256 of the header, which holds the checksum of all checksums: databases that
-// differ anywhere have different sums.
+// Sum returns the SHA-256 of the header and of the list of checksums, which names the contents: a
+// worker whose database has another sum may value areas otherwise.
 func (db *DB) Sum() [sha256.Size]byte { return db.sum }
 
 // Bytes returns the size of the file.
