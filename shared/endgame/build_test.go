@@ -272,7 +272,7 @@ func TestLookingUpDoesNotAllocate(t *testing.T) {
 
 // TestReleasedFormat opens the file of each released version and makes it again: the same bytes.
 func TestReleasedFormat(t *testing.T) {
-	const version1 = "testdata/areas-v1.db" // size 3,4:1
+	const version1 = "testdata/areas.v1" // size 3,4:1
 	db, err := Open(version1)
 	if err != nil {
 		t.Fatal(err)
