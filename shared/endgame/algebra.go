@@ -22,7 +22,6 @@ type algebra struct {
 	ids    map[cgt.Value]uint32
 	values []cgt.Value
 	neg    []uint32 // id of the negative
-	class  []uint32 // class of the value alone as a left option; 0: not computed
 	whole  []int8   // the integer it is, or notWhole
 
 	classes map[cgt.Value]uint32 // by {options | -far}
@@ -66,7 +65,6 @@ func (a *algebra) internLocked(v cgt.Value) uint32 {
 	add := func(v cgt.Value) {
 		a.ids[v] = uint32(len(a.values))
 		a.values = append(a.values, v)
-		a.class = append(a.class, 0)
 		w := int8(notWhole)
 		if v.Kind() == cgt.Number && v.Mean().IsInt() {
 			w = int8(v.Mean().Floor())
@@ -92,10 +90,10 @@ type worker struct {
 	joins cache
 	pairs cache
 	moved cache
-	vals  []cgt.Value // snapshot of the slices of the algebra
+	vals  []cgt.Value // the algebra's slices as last seen
 	negs  []uint32
 	whol  []int8
-	cls   []uint32
+	cls   []uint32 // by id: class of the value alone as a left option; 0: not computed
 	stamp []uint32 // by id: the last position that had the value as an option
 	now   uint32
 }
