@@ -143,3 +143,47 @@ func BenchmarkOpen(b *testing.B) {
 		db.Close()
 	}
 }
+
+// BenchmarkSolver values areas that the database lacks, of up to three squares more than its largest, with nothing
+// remembered, and parts with bound blockers of up to its size.
+func BenchmarkSolver(b *testing.B) {
+	db := database(b)
+	var above, bound []area.Area
+	var p area.Partition
+	for _, a := range searchedAreas(b, 64) {
+		if _, ok := db.Find(a.Black, a.White, a.Empty); ok || a.Kind != area.Active {
+			continue
+		}
+		if a.Size() <= db.Squares()+3 {
+			above = append(above, a)
+		}
+		p.Guarded(a.Black, a.White, a.Empty, true)
+		for _, x := range p.Areas() {
+			if x.Kind == area.Active && x.Blockers != 0 && x.Size() <= db.Squares() {
+				bound = append(bound, x)
+			}
+		}
+	}
+	for name, list := range map[string][]area.Area{"above": above, "guarded": bound} {
+		b.Run(name, func(b *testing.B) {
+			s := Solver{DB: db}
+			for i := range b.N {
+				a := &list[i%len(list)]
+				s.Forget()
+				if _, err := s.Guarded(a.Black, a.White, a.Blockers&a.Black, a.Empty); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(len(list)), "areas")
+		})
+		b.Run(name+"/remembered", func(b *testing.B) {
+			s := Solver{DB: db}
+			for i := range b.N {
+				a := &list[i%len(list)]
+				if _, err := s.Guarded(a.Black, a.White, a.Blockers&a.Black, a.Empty); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
