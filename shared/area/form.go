@@ -1,0 +1,190 @@
+package area
+
+import "math/bits"
+
+// Form is an area as it stands in the canonical place: all areas that arise from
+// one another by shifts, by the 8 symmetries of the square and by exchanging the colours have the same Shape,
+// Black and White. The three sets together are an exact key.
+//
+// The shape lies in the lower left corner of the 8x8 grid, touches both edges and is at least as wide as
+// high; among the images that do, it is the smallest as a number. Among the
+// placements on that shape (and the two colourings), Black is the largest as a
+// number, then White. So the highest queen is always black.
+type Form struct {
+	Shape        Set  // all squares
+	Black, White Set  // the queens
+	Negated      bool // the colours were exchanged: the value of the area is the negative of the form's
+
+	// The area was shifted down by shift, transposed where bit 2 of motion is set,
+	// then mirrored left-right (bit 0) within left, then top-bottom (bit 1) within down.
+	motion            uint8
+	shift, left, down uint8
+}
+
+// Squares returns the squares of the area that lie on the squares x of the form.
+func (f *Form) Squares(x Set) Set {
+	if f.motion&2 != 0 {
+		x = bits.ReverseBytes64(x << f.down)
+	}
+	if f.motion&1 != 0 {
+		x = mirror(x << f.left)
+	}
+	if f.motion&4 != 0 {
+		x = transpose(x)
+	}
+	return x << f.shift
+}
+
+// Key is a Form in 16 bytes, without loss: A holds the black queens and all squares that are not
+// in the shape, B the white queens and all squares that are not in the shape.
+type Key struct{ A, B uint64 }
+
+// Key returns the exact key of the form.
+func (f Form) Key() Key { return Key{f.Black | ^f.Shape, f.White | ^f.Shape} }
+
+// Form undoes Key.
+func (k Key) Form() Form {
+	shape := ^(k.A & k.B)
+	return Form{Shape: shape, Black: k.A & shape, White: k.B & shape}
+}
+
+// MaxRanked is the largest number of squares for which a rank fits into 64 bits.
+const MaxRanked = 39
+
+// powers[i] is 3 to the power i.
+var powers = func() (p [MaxRanked + 1]int64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = 3 * p[i-1]
+	}
+	return p
+}()
+
+// Rank numbers the placement of black and white queens on a shape of at most
+// MaxRanked squares: with the squares of the shape numbered from 0 in increasing order, the sum of
+// 3^i over the black queens minus the sum of 3^i over the white ones (balanced
+// ternary). All placements on n squares have different ranks from -(3^n-1)/2 to (3^n-1)/2, and exchanging the
+// colours negates the rank.
+func Rank(shape, black, white Set) int64 {
+	r := int64(0)
+	for ; black != 0; black &= black - 1 {
+		r += powers[bits.OnesCount64(shape&(black&-black-1))&63]
+	}
+	for ; white != 0; white &= white - 1 {
+		r -= powers[bits.OnesCount64(shape&(white&-white-1))&63]
+	}
+	return r
+}
+
+// Unrank undoes Rank.
+func Unrank(shape Set, rank int64) (black, white Set) {
+	for ; shape != 0; shape &= shape - 1 {
+		switch rank % 3 {
+		case 1, -2:
+			black |= shape & -shape
+			rank = (rank - 1) / 3
+		case -1, 2:
+			white |= shape & -shape
+			rank = (rank + 1) / 3
+		default:
+			rank /= 3
+		}
+	}
+	return black, white
+}
+
+// Canonical returns the canonical form of the area with the given squares. The
+// three sets are disjoint and not all empty; they need not be connected.
+func Canonical(black, white, empty Set) Form {
+	shape := black | white | empty
+	files := shape | shape>>32
+	files |= files >> 16
+	files |= files >> 8
+	x0 := bits.TrailingZeros8(uint8(files))
+	y0 := bits.TrailingZeros64(shape) & 56
+	w, h := bits.Len8(uint8(files))-x0, (bits.Len64(shape)+7-y0)>>3
+	shift := uint(y0+x0) & 63
+	shape, black, white = shape>>shift, black>>shift, white>>shift
+	turned := uint8(0)
+	if h > w {
+		shape, black, white = transpose(shape), transpose(black), transpose(white)
+		w, h = h, w
+		turned = 4
+	}
+	left, down := uint(8-w)&63, uint(64-8*h)&63
+	f := Form{Shape: shape, Black: black, White: white, motion: turned, shift: uint8(shift), left: uint8(left), down: uint8(down)}
+	if black < white {
+		f.Black, f.White, f.Negated = white, black, true
+	}
+	x1 := mirror(shape) >> left
+	if x1 <= f.Shape {
+		f.improve(x1, mirror(black)>>left, mirror(white)>>left, turned|1)
+	}
+	x2 := bits.ReverseBytes64(shape) >> down
+	if x2 <= f.Shape {
+		f.improve(x2, bits.ReverseBytes64(black)>>down, bits.ReverseBytes64(white)>>down, turned|2)
+	}
+	x3 := bits.ReverseBytes64(x1) >> down
+	if x3 <= f.Shape {
+		f.improve(x3, bits.ReverseBytes64(mirror(black)>>left)>>down, bits.ReverseBytes64(mirror(white)>>left)>>down, turned|3)
+	}
+	if w != h {
+		return f
+	}
+	shape = transpose(shape)
+	if shape <= f.Shape {
+		f.improve(shape, transpose(black), transpose(white), 4)
+	}
+	x1 = mirror(shape) >> left
+	if x1 <= f.Shape {
+		f.improve(x1, mirror(transpose(black))>>left, mirror(transpose(white))>>left, 5)
+	}
+	x2 = bits.ReverseBytes64(shape) >> down
+	if x2 <= f.Shape {
+		f.improve(x2, bits.ReverseBytes64(transpose(black))>>down, bits.ReverseBytes64(transpose(white))>>down, 6)
+	}
+	x3 = bits.ReverseBytes64(x1) >> down
+	if x3 <= f.Shape {
+		f.improve(x3, bits.ReverseBytes64(mirror(transpose(black))>>left)>>down, bits.ReverseBytes64(mirror(transpose(white))>>left)>>down, 7)
+	}
+	return f
+}
+
+// improve replaces the image by another one of a smaller shape, or of the same shape
+// and a greater placement.
+func (f *Form) improve(shape, black, white Set, motion uint8) {
+	negated := black < white
+	if negated {
+		black, white = white, black
+	}
+	if shape < f.Shape || black > f.Black || black == f.Black && white > f.White {
+		f.Shape, f.Black, f.White, f.Negated, f.motion = shape, black, white, negated, motion
+	}
+}
+
+// CanonicalShape returns the canonical form of a set of squares, not empty: the Shape that
+// [Canonical] gives every area on them.
+func CanonicalShape(shape Set) Set { return Canonical(0, 0, shape).Shape }
+
+// mirror mirrors a set left-right on the 8x8 grid.
+func mirror(x Set) Set {
+	x = x>>1&0x5555555555555555 | x&0x5555555555555555<<1
+	x = x>>2&0x3333333333333333 | x&0x3333333333333333<<2
+	return x>>4&0x0f0f0f0f0f0f0f0f | x&0x0f0f0f0f0f0f0f0f<<4
+}
+
+// transpose exchanges files and ranks.
+func transpose(x Set) Set {
+	t := (x ^ x>>7) & 0x00aa00aa00aa00aa
+	x ^= t ^ t<<7
+	t = (x ^ x>>14) & 0x0000cccc0000cccc
+	x ^= t ^ t<<14
+	t = (x ^ x>>28) & 0x00000000f0f0f0f0
+	return x ^ t ^ t<<28
+}
+
+// Connected reports whether the squares of shape, not empty, are 8-connected.
+func Connected(shape Set) bool { return fill(shape&-shape, shape) == shape }
+
+// Component returns the 8-connected component of the lowest square of shape, which is not empty.
+func Component(shape Set) Set { return fill(shape&-shape, shape) }

@@ -1,0 +1,190 @@
+package cgt
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// ErrBounds is wrapped by every error about the text of bounds.
+var ErrBounds = errors.New("not bounds")
+
+// Side is a player, or nobody.
+type Side uint8
+
+// The players. In Amazons Left is Black and Right is White.
+const (
+	Nobody Side = iota // also: not known
+	Left
+	Right
+)
+
+// Other returns the other player; Nobody stays.
+func (s Side) Other() Side {
+	switch s {
+	case Left:
+		return Right
+	case Right:
+		return Left
+	}
+	return Nobody
+}
+
+// String returns "nobody", "left" or "right".
+func (s Side) String() string {
+	switch s {
+	case Left:
+		return "left"
+	case Right:
+		return "right"
+	}
+	return "nobody"
+}
+
+// Strength says what a bound promises about its number n (Song and Müller 2014, section
+// II.D). Read for a lower bound; for an upper one all signs turn.
+type Strength uint8
+
+// The strengths, for a lower bound n of a game G.
+const (
+	Exact     Strength = iota // G >= n
+	Tightened                 // G > n, so G cannot be n
+	Relaxed                   // G > n - e for every number e > 0; G may be below n or confused with it
+)
+
+// Bound is a number and what it promises.
+type Bound struct {
+	N        Dyadic
+	Strength Strength
+}
+
+// Add returns the sum of two lower or of two upper bounds by the three rules of section
+// II.D: relaxed if one of them is, else tightened if one of them is, else exact. It
+// panics where the number is out of range.
+func (b Bound) Add(o Bound) Bound {
+	return Bound{b.N.Add(o.N), max(b.Strength, o.Strength)}
+}
+
+// Bounds are a lower and an upper bound of a game. The zero value bounds the game 0.
+type Bounds struct {
+	Lower, Upper Bound
+}
+
+// NumberBounds returns the bounds of the number n itself, exact on both sides.
+func NumberBounds(n Dyadic) Bounds {
+	return Bounds{Bound{n, Exact}, Bound{n, Exact}}
+}
+
+// Range returns exact bounds from lower to upper, such as [-3, 2].
+func Range(lower, upper Dyadic) Bounds {
+	return Bounds{Bound{lower, Exact}, Bound{upper, Exact}}
+}
+
+// Add returns bounds of the sum of two games from bounds of each. It panics where a
+// number is out of range.
+func (b Bounds) Add(o Bounds) Bounds {
+	return Bounds{b.Lower.Add(o.Lower), b.Upper.Add(o.Upper)}
+}
+
+// Neg returns the bounds of the negative.
+func (b Bounds) Neg() Bounds {
+	return Bounds{
+		Bound{b.Upper.N.Neg(), b.Upper.Strength},
+		Bound{b.Lower.N.Neg(), b.Lower.Strength},
+	}
+}
+
+// Width returns the upper number minus the lower one. It panics where that is out of range.
+func (b Bounds) Width() Dyadic { return b.Upper.N.Sub(b.Lower.N) }
+
+// Winner returns who wins when mover begins, by the rules of section II.D, or Nobody where
+// the bounds do not tell. A mover of Nobody asks for the side that wins whoever begins.
+//
+// Left wins if the lower bound is above 0; or is 0 and tightened; or is 0, not relaxed, and
+// it is Right's move. Right wins in the mirrored cases.
+func (b Bounds) Winner(mover Side) Side {
+	if wins(b.Lower.N.Sign(), b.Lower.Strength, mover == Right) {
+		return Left
+	}
+	if wins(-b.Upper.N.Sign(), b.Upper.Strength, mover == Left) {
+		return Right
+	}
+	return Nobody
+}
+
+// wins is the rule for the side whose bound has the given sign, seen from that side.
+func wins(sign int, s Strength, second bool) bool {
+	return sign > 0 || sign == 0 && (s == Tightened || s == Exact && second)
+}
+
+// String returns the notation of the paper with e for epsilon, such as "[3, -1+e]",
+// "(0, +e]" or "[-3/2, 5/16]".
+func (b Bounds) String() string {
+	var sb strings.Builder
+	sb.WriteByte("[(["[b.Lower.Strength])
+	sb.WriteString(b.Lower.text("-e"))
+	sb.WriteString(", ")
+	sb.WriteString(b.Upper.text("+e"))
+	sb.WriteByte("])]"[b.Upper.Strength])
+	return sb.String()
+}
+
+func (b Bound) text(e string) string {
+	switch {
+	case b.Strength != Relaxed:
+		return b.N.String()
+	case b.N == Dyadic{}:
+		return e
+	}
+	return b.N.String() + e
+}
+
+// ParseBounds reads what Bounds.String writes; a Greek epsilon is read as e, and spaces
+// do not matter. It does not ask whether the lower bound is below the upper one. Errors
+// wrap ErrBounds.
+func ParseBounds(text string) (Bounds, error) {
+	s := strings.NewReplacer(" ", "", "ε", "e", "ϵ", "e").Replace(text)
+	fail := func(why string) (Bounds, error) {
+		return Bounds{}, fmt.Errorf("%w: %q: %s", ErrBounds, text, why)
+	}
+	if len(s) < 2 {
+		return fail("too short")
+	}
+	lower, upper, ok := strings.Cut(s[1:len(s)-1], ",")
+	if !ok {
+		return fail("no comma")
+	}
+	l, err := parseBound(lower, "-e", s[0], '[', '(')
+	if err != nil {
+		return fail(err.Error())
+	}
+	u, err := parseBound(upper, "+e", s[len(s)-1], ']', ')')
+	if err != nil {
+		return fail(err.Error())
+	}
+	return Bounds{l, u}, nil
+}
+
+func parseBound(text, e string, bracket, square, round byte) (Bound, error) {
+	var b Bound
+	number, relaxed := strings.CutSuffix(text, e)
+	if !relaxed && e == "+e" && text == "e" {
+		number, relaxed = "", true
+	}
+	switch {
+	case bracket != square && bracket != round:
+		return b, fmt.Errorf("%q is no bracket", bracket)
+	case relaxed && bracket == round:
+		return b, fmt.Errorf("%q is both tightened and relaxed", text)
+	case relaxed:
+		b.Strength = Relaxed
+		if number == "" {
+			return b, nil
+		}
+	case bracket == round:
+		b.Strength = Tightened
+	}
+	n, err := ParseDyadic(number)
+	b.N = n
+	return b, err
+}

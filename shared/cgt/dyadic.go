@@ -1,0 +1,238 @@
+package cgt
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// ErrOverflow is wrapped by every error, and every panic of arithmetic, about a
+// number or a wall that does not fit its representation. Nothing is ever rounded.
+var ErrOverflow = errors.New("number out of range")
+
+// ErrNumber is wrapped by every error about the text of a number.
+var ErrNumber = errors.New("not a dyadic number")
+
+// Limits of Dyadic: numerators lie strictly between -2^60 and 2^60, and
+// denominators go up to 2^60.
+const (
+	maxNumBits = 60
+	maxExp     = 60
+)
+
+// Dyadic is a number m/2^k, held exactly in lowest terms with |m| < 2^60 and k <= 60. The
+// zero value is 0. Dyadics are equal exactly if == says so.
+//
+// Arithmetic is exact or panics: a method whose result cannot be held panics
+// with an error that wraps ErrOverflow. Functions of this package that return
+// an error return that one instead of panicking.
+type Dyadic struct {
+	num int64
+	exp uint8 // 0 where num is even
+}
+
+// overflow is what arithmetic panics with.
+type overflow string
+
+func (o overflow) Error() string { return ErrOverflow.Error() + ": " + string(o) }
+func (overflow) Unwrap() error   { return ErrOverflow }
+
+// catch turns a panic of arithmetic, or of an Arena at its limits, into an error. It is
+// deferred.
+func catch(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case overflow:
+		*err = r
+	case limit:
+		*err = r
+	default:
+		panic(r)
+	}
+}
+
+// Int returns the integer n. It panics where |n| >= 2^60.
+func Int(n int64) Dyadic {
+	if n <= -1<<maxNumBits || n >= 1<<maxNumBits {
+		panic(overflow(strconv.FormatInt(n, 10)))
+	}
+	return Dyadic{num: n}
+}
+
+// NewDyadic returns num/2^exp. It fails with an error that wraps ErrOverflow where the
+// number in lowest terms is out of range.
+func NewDyadic(num int64, exp int) (d Dyadic, err error) {
+	defer catch(&err)
+	return reduce(num, exp), nil
+}
+
+// reduce returns num/2^exp in lowest terms. It panics where that is out of range.
+func reduce(num int64, exp int) Dyadic {
+	if exp > 0 {
+		k := min(bits.TrailingZeros64(uint64(num)), exp) // 64 for 0
+		num, exp = num>>k, exp-k
+	} else if exp < 0 {
+		if num != 0 && (exp < -maxNumBits || bits.Len64(abs(num))-exp > maxNumBits) {
+			panic(overflow(fmt.Sprintf("%d*2^%d", num, -exp)))
+		}
+		num, exp = num<<-exp, 0
+	}
+	if num <= -1<<maxNumBits || num >= 1<<maxNumBits || exp > maxExp {
+		panic(overflow(fmt.Sprintf("%d/2^%d", num, exp)))
+	}
+	if num == 0 {
+		exp = 0
+	}
+	return Dyadic{num, uint8(exp)}
+}
+
+func abs(n int64) uint64 {
+	if n < 0 {
+		return -uint64(n)
+	}
+	return uint64(n)
+}
+
+// Fraction returns the numerator and the exponent k of the denominator 2^k, in lowest
+// terms.
+func (d Dyadic) Fraction() (num int64, exp int) { return d.num, int(d.exp) }
+
+// IsInt reports whether d is an integer.
+func (d Dyadic) IsInt() bool { return d.exp == 0 }
+
+// Floor returns the greatest integer that is at most d.
+func (d Dyadic) Floor() int64 { return d.num >> d.exp }
+
+// Ceil returns the least integer that is at least d.
+func (d Dyadic) Ceil() int64 { return -(-d.num >> d.exp) }
+
+// Sign returns -1, 0 or 1.
+func (d Dyadic) Sign() int {
+	switch {
+	case d.num < 0:
+		return -1
+	case d.num > 0:
+		return 1
+	}
+	return 0
+}
+
+// Cmp returns -1, 0 or 1 as d is less than, equal to or greater than o.
+func (d Dyadic) Cmp(o Dyadic) int {
+	a, b := d.Floor(), o.Floor()
+	if a == b { // then the fractions decide, in units of 1/2^60
+		a = (d.num - a<<d.exp) << (maxExp - d.exp)
+		b = (o.num - b<<o.exp) << (maxExp - o.exp)
+	}
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// Less reports whether d < o.
+func (d Dyadic) Less(o Dyadic) bool { return d.Cmp(o) < 0 }
+
+// Neg returns -d.
+func (d Dyadic) Neg() Dyadic { return Dyadic{-d.num, d.exp} }
+
+// Add returns d + o, or panics (see Dyadic).
+func (d Dyadic) Add(o Dyadic) Dyadic {
+	if d.exp < o.exp {
+		d, o = o, d
+	}
+	// o.num is to be shifted to the larger denominator. If it then had 62 bits or more, the
+	// other numerator, of 60 at most, could not bring the sum back into range.
+	k := int(d.exp - o.exp)
+	if bits.Len64(abs(o.num))+k > 62 && o.num != 0 {
+		panic(overflow(fmt.Sprintf("%v + %v", d, o)))
+	}
+	return reduce(d.num+o.num<<k, int(d.exp))
+}
+
+// Sub returns d - o, or panics (see Dyadic).
+func (d Dyadic) Sub(o Dyadic) Dyadic { return d.Add(o.Neg()) }
+
+// Half returns d/2, or panics (see Dyadic).
+func (d Dyadic) Half() Dyadic { return reduce(d.num, int(d.exp)+1) }
+
+// Double returns 2d, or panics (see Dyadic).
+func (d Dyadic) Double() Dyadic { return reduce(d.num, int(d.exp)-1) }
+
+// Float64 returns the nearest float64, for charts only.
+func (d Dyadic) Float64() float64 { return float64(d.num) / float64(uint64(1)<<d.exp) }
+
+// String returns the canonical text, such as "-3", "3/4" or "-11/16".
+func (d Dyadic) String() string {
+	if d.exp == 0 {
+		return strconv.FormatInt(d.num, 10)
+	}
+	return strconv.FormatInt(d.num, 10) + "/" + strconv.FormatUint(1<<d.exp, 10)
+}
+
+// ParseDyadic reads an integer or a fraction whose denominator is a power of two,
+// such as "-3", "3/4" or "6/8". Errors wrap ErrNumber, or ErrOverflow where the
+// number is well written but out of range.
+func ParseDyadic(text string) (Dyadic, error) {
+	n, rest, err := scanDyadic(text)
+	if err != nil {
+		return Dyadic{}, err
+	}
+	if rest != "" {
+		return Dyadic{}, fmt.Errorf("%w: %q", ErrNumber, text)
+	}
+	return n, nil
+}
+
+// scanDyadic reads a number at the start of text and returns what follows it.
+func scanDyadic(text string) (d Dyadic, rest string, err error) {
+	digits := func(s string) int {
+		n := 0
+		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
+			n++
+		}
+		return n
+	}
+	body := strings.TrimPrefix(text, "-")
+	n := digits(body)
+	if n == 0 {
+		return Dyadic{}, "", fmt.Errorf("%w: %q", ErrNumber, text)
+	}
+	m := n
+	if n+1 < len(body) && body[n] == '/' {
+		m = n + 1 + digits(body[n+1:])
+	}
+	sign := len(text) - len(body)
+	whole, rest := text[:sign+m], text[sign+m:]
+	num, err := strconv.ParseInt(text[:sign+n], 10, 64)
+	if err != nil {
+		return Dyadic{}, "", fmt.Errorf("%w: %q", ErrOverflow, whole)
+	}
+	exp := 0
+	if m > n {
+		den, err := strconv.ParseUint(body[n+1:m], 10, 64)
+		switch {
+		case m == n+1 || err == nil && bits.OnesCount64(den) != 1:
+			return Dyadic{}, "", fmt.Errorf("%w: %q: the denominator is no power of two", ErrNumber, whole)
+		case err != nil:
+			return Dyadic{}, "", fmt.Errorf("%w: %q", ErrOverflow, whole)
+		}
+		exp = bits.TrailingZeros64(den)
+	}
+	d, err = NewDyadic(num, exp)
+	return d, rest, err
+}
+
+// MarshalText returns the text of String.
+func (d Dyadic) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads what ParseDyadic reads.
+func (d *Dyadic) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDyadic(string(text))
+	return err
+}

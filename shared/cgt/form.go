@@ -1,0 +1,550 @@
+package cgt
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// ErrLimit is wrapped by the errors of an Arena that would grow beyond its Limits.
+var ErrLimit = errors.New("limit on canonical forms reached")
+
+// limit is what the inner functions of an Arena panic with.
+type limit string
+
+func (l limit) Error() string { return ErrLimit.Error() + ": " + string(l) }
+func (limit) Unwrap() error   { return ErrLimit }
+
+// Limits bound an Arena. A field of 0 means its default; a negative one makes NewArena panic.
+type Limits struct {
+	Forms    int // how many forms it holds; default 1,000,000, at most 2^31
+	Birthday int // how many moves a form may last; default 500
+	Memo     int // how many comparisons, sums and games by their options it remembers, each; beyond it forgets all and begins again; default 4,000,000
+	Text     int // how many bytes the text of a form may have, written or read; default 1,000,000
+}
+
+func (l Limits) validate() Limits {
+	for _, f := range []struct {
+		name      string
+		n         *int
+		def, most int
+	}{
+		{"Forms", &l.Forms, 1_000_000, 1 << 31},
+		{"Birthday", &l.Birthday, 500, 1 << 20},
+		{"Memo", &l.Memo, 4_000_000, 1 << 31},
+		{"Text", &l.Text, 1_000_000, 1 << 31},
+	} {
+		if *f.n == 0 {
+			*f.n = f.def
+		}
+		if *f.n < 0 || *f.n > f.most {
+			panic(fmt.Sprintf("cgt: Limits.%s is %d, not from 0 to %d", f.name, *f.n, f.most))
+		}
+	}
+	return l
+}
+
+// Form is a canonical form in an Arena: games are equal exactly if their Forms are. Form 0
+// is the game 0 in every Arena.
+type Form uint32
+
+// Arena holds canonical forms, each once. It is not safe for concurrent use. After an error
+// that wraps ErrLimit or ErrOverflow it is as good as before.
+type Arena struct {
+	limits Limits
+	nodes  []node
+	ids    map[string]Form // by the options, as keyOf writes them
+	le     map[[2]Form]bool
+	sums   map[[2]Form]Form
+	games  map[string]Form // forms by the options that were given, as keyOf writes them
+	names  map[name]Form
+	key    []byte
+	c      Combiner
+}
+
+// node is what an Arena knows of a form. Options are in the order of their ids.
+type node struct {
+	left, right []Form
+	birthday    int
+	name        name
+	neg         Form
+	negKnown    bool
+	value       Value
+	valueKnown  bool
+}
+
+// name is what a form is called where it is a number plus ups plus a nimber.
+type name struct {
+	ok     bool
+	number Dyadic
+	ups    int // negative: downs
+	nimber int
+}
+
+func (n name) isNumber() bool { return n.ok && n.ups == 0 && n.nimber == 0 }
+
+// NewArena returns an arena that holds the game 0.
+func NewArena(limits Limits) *Arena {
+	a := &Arena{
+		limits: limits.validate(),
+		ids:    map[string]Form{},
+		le:     map[[2]Form]bool{},
+		sums:   map[[2]Form]Form{},
+		games:  map[string]Form{},
+		names:  map[name]Form{},
+	}
+	a.intern(nil, nil)
+	return a
+}
+
+// Len returns the number of forms held.
+func (a *Arena) Len() int { return len(a.nodes) }
+
+// Left returns the left options of f, which the caller does not change.
+func (a *Arena) Left(f Form) []Form { return a.nodes[f].left }
+
+// Right returns the right options of f, which the caller does not change.
+func (a *Arena) Right(f Form) []Form { return a.nodes[f].right }
+
+// Birthday returns the length of the longest sequence of moves in f, of whichever sides.
+func (a *Arena) Birthday(f Form) int { return a.nodes[f].birthday }
+
+// intern returns the form with these options, which are those of a canonical form, in order.
+func (a *Arena) intern(left, right []Form) Form {
+	k := a.keyOf(left, right)
+	if f, ok := a.ids[string(k)]; ok {
+		return f
+	}
+	n := node{left: left, right: right, name: a.nameOf(left, right)}
+	for _, f := range left {
+		n.birthday = max(n.birthday, a.nodes[f].birthday+1)
+	}
+	for _, f := range right {
+		n.birthday = max(n.birthday, a.nodes[f].birthday+1)
+	}
+	if n.birthday > a.limits.Birthday {
+		panic(limit(fmt.Sprintf("a form of birthday %d", n.birthday)))
+	}
+	if len(a.nodes) >= a.limits.Forms {
+		panic(limit(fmt.Sprintf("%d forms", len(a.nodes))))
+	}
+	f := Form(len(a.nodes))
+	a.nodes = append(a.nodes, n)
+	a.ids[string(k)] = f
+	return f
+}
+
+// keyOf writes options for a map. The bytes are good until the next call.
+func (a *Arena) keyOf(left, right []Form) []byte {
+	k := binary.AppendUvarint(a.key[:0], uint64(len(left)))
+	for _, f := range left {
+		k = binary.AppendUvarint(k, uint64(f))
+	}
+	for _, f := range right {
+		k = binary.AppendUvarint(k, uint64(f))
+	}
+	a.key = k
+	return k
+}
+
+// nameOf recognises the canonical forms of numbers plus ups plus nimbers.
+func (a *Arena) nameOf(left, right []Form) name {
+	one := func(fs []Form) name {
+		if len(fs) != 1 {
+			return name{}
+		}
+		return a.nodes[fs[0]].name
+	}
+	l, r := one(left), one(right)
+	switch {
+	case len(left) == 0 && len(right) == 0:
+		return name{ok: true}
+	case len(right) == 0 && l.isNumber():
+		return name{ok: true, number: l.number.Add(Int(1))}
+	case len(left) == 0 && r.isNumber():
+		return name{ok: true, number: r.number.Sub(Int(1))}
+	case l.isNumber() && r.isNumber() && l.number.Less(r.number):
+		return name{ok: true, number: l.number.Add(r.number).Half()}
+	case slices.Equal(left, right):
+		// n*k is {n, n*, ..., n*(k-1) | the same}.
+		x := a.nodes[left[0]].name.number
+		for _, f := range left {
+			if n := a.nodes[f].name; !n.ok || n.number != x || n.ups != 0 || n.nimber >= len(left) {
+				return name{}
+			}
+		}
+		return name{ok: true, number: x, nimber: len(left)}
+	}
+	if u := a.upOf(1, left, right); u.ok {
+		return u
+	}
+	return a.upOf(-1, right, left)
+}
+
+// upOf recognises, for sign 1, n + k ups + a nimber with k > 0: {n | n + (k-1) ups + (nimber xor
+// 1)}, but n^* is {n, n*|n}; for sign -1 and sides exchanged, the same with downs.
+func (a *Arena) upOf(sign int, left, right []Form) name {
+	if len(right) != 1 {
+		return name{}
+	}
+	r := a.nodes[right[0]].name
+	isBase := func(f Form) bool { return a.nodes[f].name == name{ok: true, number: r.number} }
+	isStar := func(f Form) bool { return a.nodes[f].name == name{ok: true, number: r.number, nimber: 1} }
+	switch {
+	case !r.ok || r.ups*sign < 0:
+	case len(left) == 1 && isBase(left[0]) && !r.isNumber():
+		return name{true, r.number, r.ups + sign, r.nimber ^ 1}
+	case len(left) == 2 && r.isNumber() && (isBase(left[0]) && isStar(left[1]) || isBase(left[1]) && isStar(left[0])):
+		return name{true, r.number, sign, 1}
+	}
+	return name{}
+}
+
+// Form returns the canonical form of the game with these options. Errors wrap ErrLimit or
+// ErrOverflow.
+func (a *Arena) Form(left, right []Form) (f Form, err error) {
+	defer catch(&err)
+	return a.form(slices.Clone(left), slices.Clone(right)), nil
+}
+
+// form is Form. It keeps or changes the slices.
+func (a *Arena) form(left, right []Form) Form {
+	slices.Sort(left)
+	slices.Sort(right)
+	left, right = slices.Compact(left), slices.Compact(right)
+	k := a.keyOf(left, right)
+	if f, ok := a.games[string(k)]; ok {
+		return f
+	}
+	key := string(k)
+	f := a.canonical(left, right)
+	if len(a.games) >= a.limits.Memo {
+		clear(a.games)
+	}
+	a.games[key] = f
+	return f
+}
+
+func (a *Arena) canonical(left, right []Form) Form {
+	g := &raw{a: a, left: a.undominated(Left, left), right: a.undominated(Right, right)}
+	g.bypass()
+	return a.intern(a.undominated(Left, g.left), a.undominated(Right, g.right))
+}
+
+// undominated sorts options of a side and drops those that are no better for it than another.
+func (a *Arena) undominated(side Side, fs []Form) []Form {
+	slices.Sort(fs)
+	fs = slices.Compact(fs)
+	better := func(f, g Form) bool { // f is at least as good as g
+		if side == Left {
+			f, g = g, f
+		}
+		return a.lessEq(f, g)
+	}
+	kept := fs[:0:0]
+	for i, f := range fs {
+		if !slices.ContainsFunc(fs[i+1:], func(g Form) bool { return better(g, f) }) &&
+			!slices.ContainsFunc(kept, func(g Form) bool { return better(g, f) }) {
+			kept = append(kept, f)
+		}
+	}
+	return kept
+}
+
+// raw is a game given by its options, not yet canonical.
+type raw struct {
+	a           *Arena
+	left, right []Form
+	le, ge      map[Form]bool // comparisons with forms: the game is <=, >=
+}
+
+// bypass replaces each reversible option by what it reverses to. The game keeps its value, so
+// comparisons stay known.
+func (g *raw) bypass() {
+	g.le, g.ge = map[Form]bool{}, map[Form]bool{}
+	for i := 0; i < len(g.left); i++ {
+		for _, r := range g.a.nodes[g.left[i]].right {
+			if g.greaterEq(r) {
+				g.left = replace(g.left, i, g.a.nodes[r].left)
+				i--
+				break
+			}
+		}
+	}
+	for i := 0; i < len(g.right); i++ {
+		for _, l := range g.a.nodes[g.right[i]].left {
+			if g.lessEq(l) {
+				g.right = replace(g.right, i, g.a.nodes[l].right)
+				i--
+				break
+			}
+		}
+	}
+}
+
+// replace takes element i out of fs and appends those of by which it lacks.
+func replace(fs []Form, i int, by []Form) []Form {
+	fs = slices.Delete(fs, i, i+1)
+	for _, f := range by {
+		if !slices.Contains(fs, f) {
+			fs = append(fs, f)
+		}
+	}
+	return fs
+}
+
+// lessEq reports whether the game is <= f: Left has no good first move in game - f.
+func (g *raw) lessEq(f Form) bool {
+	if is, ok := g.le[f]; ok {
+		return is
+	}
+	is := !slices.ContainsFunc(g.left, func(l Form) bool { return g.a.lessEq(f, l) }) &&
+		!slices.ContainsFunc(g.a.nodes[f].right, g.greaterEq)
+	g.le[f] = is
+	return is
+}
+
+// greaterEq reports whether the game is >= f.
+func (g *raw) greaterEq(f Form) bool {
+	if is, ok := g.ge[f]; ok {
+		return is
+	}
+	is := !slices.ContainsFunc(g.right, func(r Form) bool { return g.a.lessEq(r, f) }) &&
+		!slices.ContainsFunc(g.a.nodes[f].left, g.lessEq)
+	g.ge[f] = is
+	return is
+}
+
+// LessEq reports whether f <= g: Right wins f - g if Left begins.
+func (a *Arena) LessEq(f, g Form) bool { return a.lessEq(f, g) }
+
+func (a *Arena) lessEq(f, g Form) bool {
+	if f == g {
+		return true
+	}
+	x, y := &a.nodes[f], &a.nodes[g]
+	if x.name.isNumber() && y.name.isNumber() {
+		return x.name.number.Cmp(y.name.number) <= 0
+	}
+	k := [2]Form{f, g}
+	if is, ok := a.le[k]; ok {
+		return is
+	}
+	is := !slices.ContainsFunc(x.left, func(l Form) bool { return a.lessEq(g, l) }) &&
+		!slices.ContainsFunc(y.right, func(r Form) bool { return a.lessEq(r, f) })
+	if len(a.le) >= a.limits.Memo {
+		clear(a.le)
+	}
+	a.le[k] = is
+	return is
+}
+
+// Order is how two games compare.
+type Order uint8
+
+// The orders.
+const (
+	Equal    Order = iota // each is <= the other
+	Less                  // the first is <= the second only
+	Greater               // the second is <= the first only
+	Confused              // neither: who moves first is better off
+)
+
+// String returns "=", "<", ">" or "||".
+func (o Order) String() string {
+	return [...]string{"=", "<", ">", "||"}[o]
+}
+
+// Compare returns how f compares with g.
+func (a *Arena) Compare(f, g Form) Order {
+	switch le, ge := a.lessEq(f, g), a.lessEq(g, f); {
+	case le && ge:
+		return Equal
+	case le:
+		return Less
+	case ge:
+		return Greater
+	}
+	return Confused
+}
+
+// Winner returns who wins f when mover (Left or Right) begins.
+func (a *Arena) Winner(f Form, mover Side) Side {
+	if mover == Left && !a.lessEq(f, 0) || mover == Right && a.lessEq(0, f) {
+		return Left
+	}
+	return Right
+}
+
+// Neg returns -f. Errors wrap ErrLimit.
+func (a *Arena) Neg(f Form) (g Form, err error) {
+	defer catch(&err)
+	return a.neg(f), nil
+}
+
+func (a *Arena) neg(f Form) Form {
+	if a.nodes[f].negKnown {
+		return a.nodes[f].neg
+	}
+	all := func(fs []Form) (to []Form) {
+		for _, f := range fs {
+			to = append(to, a.neg(f))
+		}
+		slices.Sort(to)
+		return to
+	}
+	g := a.intern(all(a.nodes[f].right), all(a.nodes[f].left))
+	a.nodes[f].neg, a.nodes[f].negKnown = g, true
+	a.nodes[g].neg, a.nodes[g].negKnown = f, true
+	return g
+}
+
+// Add returns f + g. Errors wrap ErrLimit or ErrOverflow.
+func (a *Arena) Add(f, g Form) (sum Form, err error) {
+	defer catch(&err)
+	return a.add(f, g), nil
+}
+
+// Sub returns f - g. Errors wrap ErrLimit or ErrOverflow.
+func (a *Arena) Sub(f, g Form) (difference Form, err error) {
+	defer catch(&err)
+	return a.add(f, a.neg(g)), nil
+}
+
+func (a *Arena) add(f, g Form) Form {
+	if f > g {
+		f, g = g, f
+	}
+	if f == 0 {
+		return g
+	}
+	x, y := a.nodes[f].name, a.nodes[g].name
+	if x.ok && y.ok {
+		return a.named(name{true, x.number.Add(y.number), x.ups + y.ups, x.nimber ^ y.nimber})
+	}
+	k := [2]Form{f, g}
+	if s, ok := a.sums[k]; ok {
+		return s
+	}
+	var left, right []Form
+	// No one moves in a number beside a game that is none.
+	if !x.isNumber() {
+		for _, l := range a.nodes[f].left {
+			left = append(left, a.add(l, g))
+		}
+		for _, r := range a.nodes[f].right {
+			right = append(right, a.add(r, g))
+		}
+	}
+	if !y.isNumber() {
+		for _, l := range a.nodes[g].left {
+			left = append(left, a.add(f, l))
+		}
+		for _, r := range a.nodes[g].right {
+			right = append(right, a.add(f, r))
+		}
+	}
+	s := a.form(left, right)
+	if len(a.sums) >= a.limits.Memo {
+		clear(a.sums)
+	}
+	a.sums[k] = s
+	return s
+}
+
+// Number returns the number n. Errors wrap ErrLimit or ErrOverflow.
+func (a *Arena) Number(n Dyadic) (f Form, err error) {
+	defer catch(&err)
+	return a.named(name{ok: true, number: n}), nil
+}
+
+// Named returns n plus a number of ups (negative: downs) plus the nimber *nimber, which is
+// not negative. Errors wrap ErrLimit or ErrOverflow.
+func (a *Arena) Named(n Dyadic, ups, nimber int) (f Form, err error) {
+	defer catch(&err)
+	return a.named(name{true, n, ups, nimber}), nil
+}
+
+// named returns the form with this name, built from its canonical options (see nameOf).
+func (a *Arena) named(n name) Form {
+	if f, ok := a.names[n]; ok {
+		return f
+	}
+	// Out of range for sure, so do not begin.
+	if b := int64(a.limits.Birthday); n.nimber < 0 || int64(n.nimber) > b || int64(n.ups) > b || int64(n.ups) < -b || n.number.Floor() > b || n.number.Floor() < -b-1 {
+		panic(limit(fmt.Sprintf("the game %v", n)))
+	}
+	base := name{ok: true, number: n.number}
+	x := func(n name) []Form { return []Form{a.named(n)} }
+	var f Form
+	switch {
+	case n.ups != 0:
+		sign := 1
+		if n.ups < 0 {
+			sign = -1
+		}
+		towards := x(base)
+		if n.ups == sign && n.nimber == 1 {
+			towards = append(towards, a.named(name{true, n.number, 0, 1}))
+			slices.Sort(towards)
+		}
+		away := x(name{true, n.number, n.ups - sign, n.nimber ^ 1})
+		if sign > 0 {
+			f = a.intern(towards, away)
+		} else {
+			f = a.intern(away, towards)
+		}
+	case n.nimber > 0:
+		var all []Form
+		for k := range n.nimber {
+			all = append(all, a.named(name{true, n.number, 0, k}))
+		}
+		slices.Sort(all)
+		f = a.intern(all, all)
+	case !n.number.IsInt():
+		num, exp := n.number.Fraction()
+		f = a.intern(x(name{ok: true, number: reduce(num-1, exp)}), x(name{ok: true, number: reduce(num+1, exp)}))
+	case n.number.Sign() > 0:
+		f = a.intern(x(name{ok: true, number: n.number.Sub(Int(1))}), nil)
+	case n.number.Sign() < 0:
+		f = a.intern(nil, x(name{ok: true, number: n.number.Add(Int(1))}))
+	}
+	a.names[n] = f
+	return f
+}
+
+// Value returns the Value of f. Errors wrap ErrOverflow.
+func (a *Arena) Value(f Form) (Value, error) {
+	if a.nodes[f].valueKnown {
+		return a.nodes[f].value, nil
+	}
+	all := func(fs []Form) (vs []Value, err error) {
+		for _, f := range fs {
+			v, err := a.Value(f)
+			if err != nil {
+				return nil, err
+			}
+			vs = append(vs, v)
+		}
+		return vs, nil
+	}
+	left, err := all(a.nodes[f].left)
+	if err != nil {
+		return Value{}, err
+	}
+	right, err := all(a.nodes[f].right)
+	if err != nil {
+		return Value{}, err
+	}
+	v, err := a.c.Combine(left, right)
+	if err == nil {
+		a.nodes[f].value, a.nodes[f].valueKnown = v, true
+	}
+	return v, err
+}
+
+// IsNumber returns the number that f is, if it is one.
+func (a *Arena) IsNumber(f Form) (n Dyadic, ok bool) {
+	return a.nodes[f].name.number, a.nodes[f].name.isNumber()
+}

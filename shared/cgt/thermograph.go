@@ -1,0 +1,97 @@
+package cgt
+
+import "strings"
+
+// Corner is a point at which a wall of a thermograph bends.
+type Corner struct {
+	Value, Temperature Dyadic
+}
+
+// String returns "(value,temperature)", such as "(1/2,-1)".
+func (c Corner) String() string {
+	return "(" + c.Value.String() + "," + c.Temperature.String() + ")"
+}
+
+// Wall is one wall of a thermograph: its corners from temperature -1 up. Between
+// corners it is straight, with a slope of 0 or 1 in value by temperature; from
+// the last corner on it is vertical. No corner is superfluous, so where a wall is vertical
+// when the mast begins, its last corner lies below the foot of the mast.
+type Wall []Corner
+
+// String returns the corners one after the other.
+func (w Wall) String() string {
+	var sb strings.Builder
+	for _, c := range w {
+		sb.WriteString(c.String())
+	}
+	return sb.String()
+}
+
+// At returns the value of the wall at temperature t; below -1, that at -1. It panics where the
+// value is out of range (see Dyadic).
+func (w Wall) At(t Dyadic) Dyadic {
+	if t.Cmp(w[0].Temperature) <= 0 {
+		return w[0].Value
+	}
+	for i := 1; i < len(w); i++ {
+		if a, b := w[i-1], w[i]; t.Less(b.Temperature) {
+			d := t.Sub(a.Temperature)
+			switch b.Value.Cmp(a.Value) {
+			case 1:
+				return a.Value.Add(d)
+			case -1:
+				return a.Value.Sub(d)
+			}
+			return a.Value
+		}
+	}
+	return w[len(w)-1].Value
+}
+
+// Thermograph is the picture of a game at all taxes from -1 up (see the package comment).
+// The walls end at the same value, the mean; the higher of their last corners is the
+// foot of the mast, at the temperature of the game.
+type Thermograph struct {
+	Left, Right Wall
+}
+
+// Thermograph returns the thermograph.
+func (v Value) Thermograph() Thermograph {
+	var in room
+	l, r, scale := v.walls(&in)
+	wall := func(c climb, sign int64) Wall {
+		w := make(Wall, len(c))
+		for i, p := range c {
+			w[i] = Corner{reduce(sign*p.v, scale), reduce(p.t, scale)}
+		}
+		return w
+	}
+	return Thermograph{wall(l, 1), wall(r, -1)}
+}
+
+// Mean returns the value of the mast.
+func (t Thermograph) Mean() Dyadic { return t.Left[len(t.Left)-1].Value }
+
+// Temperature returns the temperature of the foot of the mast.
+func (t Thermograph) Temperature() Dyadic {
+	l, r := t.Left[len(t.Left)-1].Temperature, t.Right[len(t.Right)-1].Temperature
+	if l.Less(r) {
+		return r
+	}
+	return l
+}
+
+// String returns "left wall | right wall".
+func (t Thermograph) String() string { return t.Left.String() + " | " + t.Right.String() }
+
+// String describes the value for people: the number that it is, or its kind, its tail where there
+// is one, and its thermograph.
+func (v Value) String() string {
+	switch v.Kind() {
+	case Number:
+		return v.Mean().String()
+	case Hot:
+		return "hot " + v.Thermograph().String()
+	}
+	return v.Kind().String() + " " + v.Tail().String() + " " + v.Thermograph().String()
+}

@@ -1,0 +1,300 @@
+package endgame
+
+import (
+	"sync"
+
+	"amazonsfarm/shared/cgt"
+)
+
+// algebra numbers the distinct values that come up during a build and computes the
+// value of a position from those of its options. It is shared by all goroutines of
+// a build; each has a worker of its own, whose caches answer nearly everything.
+//
+// The value of a game depends on its left options only through the highest of
+// their right walls and on whether one that attains the stop is at least that plus star. So the left options
+// as a whole, too, have a number, their class: the id of a set of options that does
+// as well. Classes are told apart by the value of {options | -far}, which
+// shows that wall whole. The class of right options is that of their negatives.
+// A position with sixty options of ten different values then costs ten
+// look-ups in a small table and not one computation with thermographs.
+type algebra struct {
+	mu     sync.RWMutex
+	ids    map[cgt.Value]uint32
+	values []cgt.Value
+	neg    []uint32 // id of the negative
+	whole  []int8   // the integer it is, or notWhole
+
+	classes map[cgt.Value]uint32 // by {options | -far}
+	members [][]uint32           // of a class; class 0 has none
+
+	joins map[uint64]uint32 // two classes -> class of the union
+	pairs map[uint64]uint32 // left and right class -> value
+	moved map[uint64]uint32 // value and integer -> sum
+}
+
+const (
+	far      = 1 << 10 // above every number of moves
+	notWhole = -128
+)
+
+func newAlgebra() *algebra {
+	a := &algebra{
+		ids:     map[cgt.Value]uint32{},
+		classes: map[cgt.Value]uint32{},
+		members: [][]uint32{nil},
+		joins:   map[uint64]uint32{},
+		pairs:   map[uint64]uint32{},
+		moved:   map[uint64]uint32{},
+	}
+	a.intern(cgt.Value{})
+	return a
+}
+
+// intern returns the id of v. The caller holds no lock.
+func (a *algebra) intern(v cgt.Value) uint32 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.internLocked(v)
+}
+
+func (a *algebra) internLocked(v cgt.Value) uint32 {
+	if id, ok := a.ids[v]; ok {
+		return id
+	}
+	id := uint32(len(a.values))
+	add := func(v cgt.Value) {
+		a.ids[v] = uint32(len(a.values))
+		a.values = append(a.values, v)
+		w := int8(notWhole)
+		if v.Kind() == cgt.Number && v.Mean().IsInt() {
+			w = int8(v.Mean().Floor())
+		}
+		a.whole = append(a.whole, w)
+	}
+	add(v)
+	n := v.Neg()
+	if n == v {
+		a.neg = append(a.neg, id)
+		return id
+	}
+	add(n)
+	a.neg = append(a.neg, id+1, id)
+	return id
+}
+
+// worker is one goroutine's view of an algebra.
+type worker struct {
+	*algebra
+	c     cgt.Combiner
+	err   error
+	joins cache
+	pairs cache
+	moved cache
+	vals  []cgt.Value // the algebra's slices as last seen
+	negs  []uint32
+	whol  []int8
+	cls   []uint32 // by id: class of the value alone as a left option; 0: not computed
+	stamp []uint32 // by id: the last position that had the value as an option
+	now   uint32
+}
+
+func (a *algebra) worker() *worker {
+	w := &worker{algebra: a}
+	w.refresh()
+	return w
+}
+
+// refresh takes note of what others have added.
+func (w *worker) refresh() {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	w.vals, w.negs, w.whol = w.algebra.values, w.algebra.neg, w.algebra.whole
+	if n := len(w.vals); len(w.cls) < n {
+		w.cls = append(w.cls, make([]uint32, n-len(w.cls))...)
+		w.stamp = append(w.stamp, make([]uint32, n-len(w.stamp))...)
+	}
+}
+
+func (w *worker) know(id uint32) {
+	if int(id) >= len(w.vals) {
+		w.refresh()
+	}
+}
+
+// classOf returns the class of one value as a left option.
+func (w *worker) classOf(id uint32) uint32 {
+	if c := w.cls[id]; c != 0 {
+		return c
+	}
+	c := w.classOfAll([]uint32{id})
+	w.cls[id] = c
+	return c
+}
+
+// classOfAll returns the class of a set of left options, not empty.
+func (w *worker) classOfAll(ids []uint32) uint32 {
+	left := make([]cgt.Value, len(ids))
+	for i, id := range ids {
+		w.know(id)
+		left[i] = w.vals[id]
+	}
+	v, err := w.c.Combine(left, []cgt.Value{cgt.IntValue(-far)})
+	if err != nil {
+		w.fail(err)
+		return 0
+	}
+	a := w.algebra
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	c, ok := a.classes[v]
+	if !ok {
+		c = uint32(len(a.members))
+		a.members = append(a.members, ids)
+		a.classes[v] = c
+	}
+	return c
+}
+
+func (w *worker) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *worker) membersOf(class uint32) []uint32 {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	return w.members[class]
+}
+
+// join returns the class of the options of both classes together.
+func (w *worker) join(a, b uint32) uint32 {
+	switch {
+	case a == b || b == 0:
+		return a
+	case a == 0:
+		return b
+	case a > b:
+		a, b = b, a
+	}
+	key := uint64(a)<<32 | uint64(b)
+	if c, ok := w.joins.get(key); ok {
+		return c
+	}
+	w.mu.RLock()
+	c, ok := w.algebra.joins[key]
+	w.mu.RUnlock()
+	if !ok {
+		x, y := w.membersOf(a), w.membersOf(b)
+		c = w.classOfAll(append(append(make([]uint32, 0, len(x)+len(y)), x...), y...))
+		w.mu.Lock()
+		w.algebra.joins[key] = c
+		w.mu.Unlock()
+	}
+	w.joins.put(key, c)
+	return c
+}
+
+// value returns the id of the game with options of the given classes.
+func (w *worker) value(left, right uint32) uint32 {
+	key := uint64(left)<<32 | uint64(right)
+	if id, ok := w.pairs.get(key); ok {
+		return id
+	}
+	w.mu.RLock()
+	id, ok := w.algebra.pairs[key]
+	w.mu.RUnlock()
+	if !ok {
+		var l, r []cgt.Value
+		for _, id := range w.membersOf(left) {
+			w.know(id)
+			l = append(l, w.vals[id])
+		}
+		for _, id := range w.membersOf(right) {
+			w.know(id)
+			r = append(r, w.vals[id].Neg())
+		}
+		v, err := w.c.Combine(l, r)
+		if err != nil {
+			w.fail(err)
+		}
+		w.mu.Lock()
+		id = w.internLocked(v)
+		w.algebra.pairs[key] = id
+		w.mu.Unlock()
+		w.know(id)
+	}
+	w.pairs.put(key, id)
+	return id
+}
+
+// plus returns the id of a value plus an integer.
+func (w *worker) plus(id uint32, n int) uint32 {
+	if n == 0 {
+		return id
+	}
+	key := uint64(id)<<8 | uint64(uint8(int8(n)))
+	if s, ok := w.moved.get(key); ok {
+		return s
+	}
+	w.mu.RLock()
+	s, ok := w.algebra.moved[key]
+	w.mu.RUnlock()
+	if !ok {
+		w.know(id)
+		v, err := w.vals[id].AddInt(int64(n))
+		if err != nil {
+			w.fail(err)
+		}
+		w.mu.Lock()
+		s = w.internLocked(v)
+		w.algebra.moved[key] = s
+		w.mu.Unlock()
+	}
+	w.know(s)
+	w.moved.put(key, s)
+	return s
+}
+
+// cache is a small table from 64-bit keys to numbers that never forgets, for one
+// goroutine. Key 0 with value 0 is never stored.
+type cache struct {
+	keys []uint64
+	vals []uint32
+	n    int
+}
+
+func (c *cache) slot(key uint64) int {
+	mask := uint64(len(c.keys) - 1)
+	i := key * 0x9e3779b97f4a7c15 >> 20 & mask
+	for c.keys[i] != 0 && c.keys[i] != key {
+		i = (i + 1) & mask
+	}
+	return int(i)
+}
+
+func (c *cache) get(key uint64) (uint32, bool) {
+	if len(c.keys) == 0 {
+		return 0, false
+	}
+	i := c.slot(key + 1)
+	return c.vals[i], c.keys[i] != 0
+}
+
+func (c *cache) put(key uint64, v uint32) {
+	if 2*c.n >= len(c.keys) {
+		old := *c
+		size := max(1<<12, 2*len(old.keys))
+		c.keys, c.vals, c.n = make([]uint64, size), make([]uint32, size), 0
+		for i, k := range old.keys {
+			if k != 0 {
+				c.put(k-1, old.vals[i])
+			}
+		}
+	}
+	i := c.slot(key + 1)
+	if c.keys[i] == 0 {
+		c.n++
+	}
+	c.keys[i], c.vals[i] = key+1, v
+}

@@ -1,0 +1,76 @@
+package endgame
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"amazonsfarm/shared/cgt"
+)
+
+// Check reads all of the file and compares all checksums, then decodes every value. tell, if
+// not nil, is called now and then with the share that is done. Errors wrap ErrDamaged.
+func (db *DB) Check(tell func(done, all int64)) error {
+	f, err := os.Open(db.name)
+	if err != nil {
+		return fmt.Errorf("check database: %w", err)
+	}
+	defer f.Close()
+	err = db.checkFile(f, headerBytes, db.crcsAt(), tell)
+	if err == nil {
+		err = db.checkValues()
+	}
+	if err != nil {
+		return fmt.Errorf("check database: %s: %w", db.name, err)
+	}
+	return nil
+}
+
+// checkFile compares the checksums of the blocks that hold the bytes from start to end. It reads the file and not
+// the map, so that no pages become resident.
+func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64)) error {
+	start -= (start - headerBytes) % blockBytes
+	end = min(end+blockBytes-1-(end-headerBytes+blockBytes-1)%blockBytes, db.crcsAt())
+	buf := make([]byte, 16*blockBytes)
+	for from := start; from < end; from += len(buf) {
+		b := buf[:min(len(buf), end-from)]
+		if _, err := f.ReadAt(b, int64(from)); err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		for i := 0; i < len(b); i += blockBytes {
+			c := b[i:min(i+blockBytes, len(b))]
+			if crc32.Checksum(c, castagnoli) != db.crcs[(from+i-headerBytes)/blockBytes] {
+				return fmt.Errorf("%w: the checksum of bytes %d to %d does not agree", ErrDamaged, from+i, from+i+len(c)-1)
+			}
+			db.checked[(from+i-headerBytes)/blockBytes].Store(true)
+		}
+		if tell != nil {
+			tell(int64(from+len(b)), int64(end))
+		}
+	}
+	return nil
+}
+
+// checkValues decodes all values and compares each with its negative.
+func (db *DB) checkValues() error {
+	values := make([]cgt.Value, len(db.ends))
+	start := uint32(0)
+	for i, end := range db.ends {
+		if end < start || int(end) > len(db.values) {
+			return fmt.Errorf("%w: value %d has no place", ErrDamaged, i)
+		}
+		v, n, err := cgt.DecodeValue(db.values[start:end])
+		if err != nil || n != int(end-start) {
+			return fmt.Errorf("%w: value %d is not one", ErrDamaged, i)
+		}
+		values[i] = v
+		start = end
+	}
+	for i, n := range db.negatives {
+		if int(n) >= len(values) || values[i].Neg() != values[n] {
+			return fmt.Errorf("%w: value %d is not the negative of value %d", ErrDamaged, n, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,545 @@
+package endgame
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+	"unsafe"
+
+	"amazonsfarm/shared/area"
+	"amazonsfarm/shared/cgt"
+)
+
+// ErrNone is wrapped by the error of OpenDir where a directory holds no database.
+var ErrNone = errors.New("no database of areas")
+
+// DB is an open database. All methods but Close may be called at the same time; slices and
+// entries it hands out hold until Close.
+type DB struct {
+	name   string
+	config Config
+	header header
+	sum    [sha256.Size]byte
+	data   []byte
+	unmap  func() error
+
+	squares   int
+	ends      []uint32
+	values    []byte
+	negatives []uint32
+	slots     []slot
+	layers    [maxSquares + 1]dbLayer
+	keys      []uint64 // of escapes
+	ids       []uint32
+	crcs      []uint32
+
+	entries []atomic.Pointer[Entry]
+	checked []atomic.Bool // by block
+	broken  atomic.Bool
+	damage  atomic.Pointer[error]
+}
+
+// dbLayer is what a database holds of areas of one number of squares.
+type dbLayer struct {
+	*layout
+	active      []uint16
+	codes       []uint8
+	shapes      []uint64
+	activeAt    int // offsets in the file
+	territoryAt int
+}
+
+// ID is the number of a value in a database. Id 0 is the game 0.
+type ID uint32
+
+// Entry is what a database says of a value, in the forms that an evaluation asks for.
+type Entry struct {
+	Value       cgt.Value
+	Part        cgt.Part   // its bounds and what else a cgt.Sum asks for
+	Left, Right cgt.Dyadic // stops
+	Mean        cgt.Dyadic
+	Temperature cgt.Dyadic
+	Kind        cgt.Kind
+	Tail        cgt.Tail
+}
+
+// checkAtOpen is the size of files up to which Open checks all of it. Larger ones are
+// checked block by block when a look-up first touches a block.
+const checkAtOpen = 64 << 20
+
+// Open opens a database for reading. It checks the header, the shapes and the values and, in files of up to
+// 64 MiB, everything; in larger ones each block of entries is checked when it is first touched (and where it is damaged, look-ups
+// find nothing from then on; see Damaged). Errors wrap ErrFormat, ErrVersion or ErrDamaged, or what
+// the file system said.
+func Open(name string) (*DB, error) {
+	return openSize(name, checkAtOpen)
+}
+
+// openSize is Open that checks everything in files of up to whole bytes.
+func openSize(name string, whole uint64) (*DB, error) {
+	db, err := open(name, whole)
+	if err != nil {
+		if !errors.Is(err, os.ErrNotExist) {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+		return nil, fmt.Errorf("open database: %w", err)
+	}
+	return db, nil
+}
+
+func open(name string, whole uint64) (*DB, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	head := make([]byte, headerBytes)
+	n, _ := f.ReadAt(head, 0) // a file that is too short is refused below
+	head = head[:n]
+	h, err := decodeHeader(head)
+	if err != nil {
+		return nil, err
+	}
+	if int64(h.size) != info.Size() {
+		return nil, fmt.Errorf("%w: it has %d bytes and should have %d", ErrDamaged, info.Size(), h.size)
+	}
+	config, err := ParseSize(h.config)
+	if err != nil || config.String() != h.config {
+		return nil, fmt.Errorf("%w: its configuration %q makes no sense", ErrDamaged, h.config)
+	}
+	if config.Sum() != h.sum {
+		return nil, fmt.Errorf("%w: the configuration's checksum does not agree", ErrDamaged)
+	}
+	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
+		return nil, fmt.Errorf("%w: this machine is big-endian", ErrVersion)
+	}
+	db := &DB{name: name, config: config, header: h, squares: config.Squares()}
+	if db.data, db.unmap, err = mapFile(f, int(h.size)); err != nil {
+		return nil, err
+	}
+	if err := db.sections(); err != nil {
+		db.unmap()
+		return nil, err
+	}
+	for _, s := range db.header.sections {
+		from, to := s.offset, s.offset+s.length
+		if h.size > whole && (s.kind == sectionActive || s.kind == sectionTerritory) {
+			continue
+		}
+		if err := db.checkFile(f, int(from), int(to), nil); err != nil {
+			db.unmap()
+			return nil, err
+		}
+	}
+	return db, nil
+}
+
+// sections finds the parts of the file.
+func (db *DB) sections() error {
+	for n := 1; n <= db.squares; n++ {
+		db.layers[n].layout = newLayout(n, db.config.limit(n))
+	}
+	seen := map[[2]uint32]bool{}
+	for _, s := range db.header.sections {
+		if s.offset > db.header.size || s.length > db.header.size-s.offset || s.offset%8 != 0 || s.offset < headerBytes {
+			return fmt.Errorf("%w: section %d lies outside the file", ErrDamaged, s.kind)
+		}
+		if s.n > uint32(db.squares) || seen[[2]uint32{s.kind, s.n}] {
+			return fmt.Errorf("%w: section %d of %d squares", ErrDamaged, s.kind, s.n)
+		}
+		seen[[2]uint32{s.kind, s.n}] = true
+		b := db.data[s.offset : s.offset+s.length]
+		l := &db.layers[s.n]
+		width, want := uint64(1), s.count
+		switch s.kind {
+		case sectionValueEnds:
+			db.ends, width = cast[uint32](b), 4
+		case sectionValues:
+			db.values, want = b, uint64(len(b))
+		case sectionNegatives:
+			db.negatives, width = cast[uint32](b), 4
+		case sectionShapes:
+			l.shapes, width, want = cast[uint64](b), 8, uint64(shapeCounts[s.n])
+		case sectionHash:
+			db.slots, width = cast[slot](b), uint64(slotBytes)
+		case sectionActive:
+			l.active, width, l.activeAt = cast[uint16](b), 2, int(s.offset)
+			want = uint64(shapeCounts[s.n]) * uint64(l.rows)
+		case sectionEscapeKeys:
+			db.keys, width = cast[uint64](b), 8
+		case sectionEscapeIDs:
+			db.ids, width = cast[uint32](b), 4
+		case sectionTerritory:
+			l.codes, l.territoryAt = b, int(s.offset)
+			want = uint64(shapeCounts[s.n]) * uint64(l.territoryRows)
+		case sectionCRCs:
+			if len(b) < 4 || binary.LittleEndian.Uint32(b[len(b)-4:]) != crc32.Checksum(b[:len(b)-4], castagnoli) {
+				return fmt.Errorf("%w: the checksums' checksum does not agree", ErrDamaged)
+			}
+			db.sum = sha256.Sum256(append(db.header.encode(), b...))
+			b = b[:len(b)-4]
+			db.crcs, width = cast[uint32](b), 4
+			want = (s.offset - headerBytes + blockBytes - 1) / blockBytes
+		default:
+			return fmt.Errorf("%w: section %d is unknown", ErrVersion, s.kind)
+		}
+		if uint64(len(b)) != want*width {
+			return fmt.Errorf("%w: section %d of %d squares has %d bytes and should have %d", ErrDamaged, s.kind, s.n, len(b), want*width)
+		}
+	}
+	values := len(db.ends)
+	if values == 0 || len(db.negatives) != values || len(db.slots) == 0 || len(db.slots)&(len(db.slots)-1) != 0 || len(db.keys) != len(db.ids) || len(db.crcs) == 0 {
+		return fmt.Errorf("%w: a section is missing", ErrDamaged)
+	}
+	for n := 1; n <= db.squares; n++ {
+		if l := &db.layers[n]; l.active == nil || l.codes == nil || l.shapes == nil {
+			return fmt.Errorf("%w: the section of %d squares is missing", ErrDamaged, n)
+		}
+	}
+	db.entries = make([]atomic.Pointer[Entry], values)
+	db.checked = make([]atomic.Bool, len(db.crcs))
+	return nil
+}
+
+// cast reads a part of the map as what it is; the offset is a multiple of 8.
+func cast[T any](b []byte) []T {
+	var t T
+	if len(b) == 0 {
+		return nil
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), len(b)/int(unsafe.Sizeof(t)))
+}
+
+// Close unmaps the file. Nothing may be asked afterwards.
+func (db *DB) Close() error { return db.unmap() }
+
+// Name returns the name of the file.
+func (db *DB) Name() string { return db.name }
+
+// Config returns what the database holds.
+func (db *DB) Config() Config { return db.config }
+
+// Sum returns the SHA-256 of the header and of the list of checksums, which names the contents: a
+// worker whose database has another sum may value areas otherwise.
+func (db *DB) Sum() [sha256.Size]byte { return db.sum }
+
+// Bytes returns the size of the file.
+func (db *DB) Bytes() int64 { return int64(db.header.size) }
+
+// Squares returns the number of squares of the largest areas.
+func (db *DB) Squares() int { return db.squares }
+
+// Values returns the number of distinct values.
+func (db *DB) Values() int { return len(db.ends) }
+
+// Damaged returns what is wrong with the file, if a look-up has met it, else nil. From then on
+// look-ups find nothing.
+func (db *DB) Damaged() error {
+	if e := db.damage.Load(); e != nil {
+		return *e
+	}
+	return nil
+}
+
+// ok reports whether the block of an offset is as it was written.
+func (db *DB) ok(offset int) bool {
+	block := (offset - headerBytes) / blockBytes
+	return db.checked[block].Load() && !db.broken.Load() || db.checkBlock(block)
+}
+
+func (db *DB) fail(err error) {
+	db.damage.CompareAndSwap(nil, &err)
+	db.broken.Store(true)
+}
+
+func (db *DB) checkBlock(block int) bool {
+	if db.damage.Load() != nil {
+		return false
+	}
+	from := headerBytes + block*blockBytes
+	to := min(from+blockBytes, db.crcsAt())
+	if crc32.Checksum(db.data[from:to], castagnoli) != db.crcs[block] {
+		err := fmt.Errorf("%s: %w: the checksum of bytes %d to %d does not agree", db.name, ErrDamaged, from, to-1)
+		db.fail(err)
+		return false
+	}
+	db.checked[block].Store(true)
+	return true
+}
+
+// crcsAt returns the offset of the checksums.
+func (db *DB) crcsAt() int {
+	return int(db.header.sections[len(db.header.sections)-1].offset)
+}
+
+// Find returns the id of the value of an area: one 8-connected set of squares. It reports false where the
+// database does not hold it. Exactly the areas of the configuration are found, dead
+// areas and simple territories among them.
+func (db *DB) Find(black, white, empty Set) (ID, bool) {
+	n := bits.OnesCount64(black | white | empty)
+	if n > db.squares || n == 0 {
+		return 0, false
+	}
+	l := &db.layers[n]
+	if l.limit > 0 && (bits.OnesCount64(black) > l.limit || bits.OnesCount64(white) > l.limit) {
+		return 0, false
+	}
+	f := area.Canonical(black, white, empty)
+	shape, ok := db.shape(f.Shape)
+	if !ok {
+		return 0, false
+	}
+	rank := rank(f.Shape, f.Black) - rank(f.Shape, f.White)
+	if l.index != nil {
+		rank = l.index[rank] - 1
+	}
+	i := int(shape)*l.rows + int(rank)
+	if !db.ok(l.activeAt + 2*i) {
+		return 0, false
+	}
+	id := uint32(l.active[i])
+	if id == escaped {
+		if id, ok = db.escape(uint64(n)<<56 | uint64(i)); !ok {
+			return 0, false
+		}
+	}
+	if f.Negated {
+		id = db.negatives[id]
+	}
+	return ID(id), true
+}
+
+// rank is the sum of 3^i over the squares of x, i being their numbers in the shape.
+func rank(shape, x Set) (r uint32) {
+	for ; x != 0; x &= x - 1 {
+		r += powers3u[bits.OnesCount64(shape&(x&-x-1))&15]
+	}
+	return r
+}
+
+var powers3u = func() (p [16]uint32) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = 3 * p[i-1]
+	}
+	return p
+}()
+
+// shape returns the index of a canonical shape.
+func (db *DB) shape(s Set) (uint32, bool) {
+	mask := uint64(len(db.slots) - 1)
+	for k := hash(s) & mask; ; k = (k + 1) & mask {
+		slot := &db.slots[k&uint64(len(db.slots)-1)]
+		if slot.shape == s {
+			return slot.index, true
+		}
+		if slot.shape == 0 {
+			return 0, false
+		}
+	}
+}
+
+// escape returns the id of an entry in the list of escapes.
+func (db *DB) escape(key uint64) (uint32, bool) {
+	lo, hi := 0, len(db.keys)
+	for lo < hi {
+		m := int(uint(lo+hi) >> 1)
+		if db.keys[m] < key {
+			lo = m + 1
+		} else {
+			hi = m
+		}
+	}
+	if lo == len(db.keys) || db.keys[lo] != key {
+		return 0, false
+	}
+	return db.ids[lo], true
+}
+
+// Entry returns what the database says of a value. id comes from Find.
+func (db *DB) Entry(id ID) *Entry {
+	if e := db.entries[id].Load(); e != nil {
+		return e
+	}
+	start := uint32(0)
+	if id > 0 {
+		start = db.ends[id-1]
+	}
+	v, _, err := cgt.DecodeValue(db.values[start:db.ends[id]])
+	if err != nil {
+		err := fmt.Errorf("%s: %w: value %d is not one", db.name, ErrDamaged, id)
+		db.fail(err)
+		return nil
+	}
+	e := newEntry(v)
+	db.entries[id].CompareAndSwap(nil, e)
+	return db.entries[id].Load()
+}
+
+func newEntry(v cgt.Value) *Entry {
+	e := &Entry{Value: v, Part: v.Part(), Mean: v.Mean(), Temperature: v.Temperature(), Kind: v.Kind(), Tail: v.Tail()}
+	e.Left, e.Right = v.Stops()
+	return e
+}
+
+// Value returns the value of an area, as Find and Entry do.
+func (db *DB) Value(black, white, empty Set) (cgt.Value, bool) {
+	id, ok := db.Find(black, white, empty)
+	if !ok {
+		return cgt.Value{}, false
+	}
+	e := db.Entry(id)
+	if e == nil {
+		return cgt.Value{}, false
+	}
+	return e.Value, true
+}
+
+// Territory returns how many moves one side has in a territory: an 8-connected set of
+// empty squares, normal queens and blockers of that side, into which the other side cannot come as long as
+// the blockers stay or shoot back at their origins with their first moves. It also returns a smallest set of
+// blockers with which that many are reached while the others never move here: those remain free
+// for other areas. With no blockers it is a simple territory. It reports false where the database does not
+// hold it.
+func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, ok bool) {
+	n := bits.OnesCount64(normal | blockers | empty)
+	if n > db.squares || n == 0 {
+		return 0, 0, false
+	}
+	l := &db.layers[n]
+	if l.limit > 0 && bits.OnesCount64(normal|blockers) > l.limit {
+		return 0, 0, false
+	}
+	f := area.Canonical(normal, blockers, empty)
+	shape, ok := db.shape(f.Shape)
+	if !ok {
+		return 0, 0, false
+	}
+	no, bl := f.Black, f.White
+	if f.Negated {
+		no, bl = bl, no
+	}
+	rank := rank(f.Shape, no) + 2*rank(f.Shape, bl)
+	if l.territory != nil {
+		rank = l.territory[rank] - 1
+	}
+	i := int(shape)*l.territoryRows + int(rank)
+	if !db.ok(l.territoryAt + i) {
+		return 0, 0, false
+	}
+	at := int(l.codes[i])
+	if at >= len(codes) {
+		return 0, 0, false
+	}
+	c := codes[at]
+	for set := c.needed; set != 0; bl &= bl - 1 {
+		if set&1 != 0 {
+			needed |= bl & -bl
+		}
+		set >>= 1
+	}
+	if needed != 0 {
+		needed = f.Squares(needed)
+	}
+	return int(c.moves), needed, true
+}
+
+// Using returns how many moves one side has in a territory with the given blockers only, the
+// others standing still for good (as burnt squares do). The territory may fall into parts.
+func (db *DB) Using(normal, blockers, empty, use Set) (moves int, ok bool) {
+	use &= blockers
+	for rest := normal | use | empty; rest != 0; {
+		c := area.Component(rest)
+		rest &^= c
+		if c&(normal|use) == 0 || c&empty == 0 {
+			continue
+		}
+		m, _, ok := db.Territory(c&normal, c&use, c&empty)
+		if !ok {
+			return 0, false
+		}
+		moves += m
+	}
+	return moves, true
+}
+
+// DefaultDir returns the directory databases are kept in if nothing else is said: amazonsfarm in the
+// user's cache directory.
+func DefaultDir() (string, error) {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache directory: %w", err)
+	}
+	return filepath.Join(dir, "amazonsfarm"), nil
+}
+
+// OpenDir opens the database of a directory that holds the largest areas; of several, the largest file. Files
+// that cannot be used are passed over, and skipped tells of each why. The error wraps ErrNone where none is left.
+func OpenDir(dir string) (db *DB, skipped []error, err error) {
+	names, err := filepath.Glob(filepath.Join(dir, "areas-*.db"))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, name := range names {
+		d, err := Open(name)
+		if err != nil {
+			skipped = append(skipped, err)
+			continue
+		}
+		if db != nil && (db.Squares() > d.Squares() || db.Squares() == d.Squares() && db.Bytes() >= d.Bytes()) {
+			d.Close()
+			continue
+		}
+		if db != nil {
+			db.Close()
+		}
+		db = d
+	}
+	if db == nil {
+		return nil, skipped, fmt.Errorf("%w in %s", ErrNone, dir)
+	}
+	return db, skipped, nil
+}
+
+// OpenOrBuild opens the best database of a directory, or builds the small one there if it has none
+// that can be used. Where another process is building it, it waits for that one.
+func OpenOrBuild(ctx context.Context, dir string, o Options) (db *DB, skipped []error, err error) {
+	if db, skipped, err = OpenDir(dir); err == nil || !errors.Is(err, ErrNone) {
+		return db, skipped, err
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, skipped, err
+	}
+	name := filepath.Join(dir, Small().FileName())
+	for {
+		err := Build(ctx, name, Small(), o)
+		if err == nil {
+			db, err = Open(name)
+			return db, skipped, err
+		}
+		if !errors.Is(err, ErrBusy) {
+			return nil, skipped, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, skipped, fmt.Errorf("wait for the database: %w", ctx.Err())
+		case <-time.After(busyPeriod):
+		}
+	}
+}
+
+// busyPeriod is how often OpenOrBuild asks whether another process has done its work. That process
+// cannot hold it up for long: its lock goes with it.
+const busyPeriod = 100 * time.Millisecond

@@ -1,0 +1,86 @@
+package endgame
+
+import (
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/area"
+	"amazonsfarm/shared/cgt"
+)
+
+// Forms computes canonical forms of positions: for people and for tests, since their
+// size grows fast. The zero value is not ready; see NewForms. It is not safe for concurrent use.
+type Forms struct {
+	Arena *cgt.Arena
+	areas map[area.Key]cgt.Form
+}
+
+// NewForms returns a Forms whose forms live in a.
+func NewForms(a *cgt.Arena) *Forms { return &Forms{Arena: a, areas: map[area.Key]cgt.Form{}} }
+
+// Form returns the canonical form of a position: of one area or of the sum of several. Errors wrap
+// cgt.ErrLimit or cgt.ErrOverflow.
+func (s *Forms) Form(black, white, empty Set) (sum cgt.Form, err error) {
+	var p area.Partition
+	p.Basic(black, white, empty)
+	for _, a := range p.Areas() {
+		f, err := s.area(&a)
+		if err != nil {
+			return 0, err
+		}
+		if sum, err = s.Arena.Add(sum, f); err != nil {
+			return 0, err
+		}
+	}
+	return sum, nil
+}
+
+func (s *Forms) area(a *area.Area) (cgt.Form, error) {
+	c := area.Canonical(a.Black, a.White, a.Empty)
+	f, ok := s.areas[c.Key()]
+	if !ok {
+		left, err := s.options(c.Black, c.White, c.Shape, false)
+		if err != nil {
+			return 0, err
+		}
+		right, err := s.options(c.White, c.Black, c.Shape, true)
+		if err != nil {
+			return 0, err
+		}
+		if f, err = s.Arena.Form(left, right); err != nil {
+			return 0, err
+		}
+		s.areas[c.Key()] = f
+	}
+	if c.Negated {
+		return s.Arena.Neg(f)
+	}
+	return f, nil
+}
+
+func (s *Forms) options(own, opp, shape Set, swap bool) (out []cgt.Form, err error) {
+	empty := shape &^ (own | opp)
+	seen := map[cgt.Form]bool{}
+	for q := own; q != 0; q &= q - 1 {
+		from := q & -q
+		for t := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(q)), empty); t != 0; t &= t - 1 {
+			to := t & -t
+			open := empty&^to | from
+			for x := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(t)), open); x != 0; x &= x - 1 {
+				b, w := own&^from|to, opp
+				if swap {
+					b, w = w, b
+				}
+				f, err := s.Form(b, w, open&^(x&-x))
+				if err != nil {
+					return nil, err
+				}
+				if !seen[f] {
+					seen[f] = true
+					out = append(out, f)
+				}
+			}
+		}
+	}
+	return out, nil
+}

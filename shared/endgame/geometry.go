@@ -1,0 +1,172 @@
+package endgame
+
+import (
+	"math/bits"
+	"slices"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/area"
+)
+
+// geometry is what the builder needs to know of one shape. Squares are numbered
+// within the shape, 0..n-1, in increasing order of their squares on the grid; sets of them are
+// the low n bits of a word.
+type geometry struct {
+	shape Set
+	n     int
+	grid  [maxSquares]Set // the squares on the 8x8 grid
+
+	// targets[a<<n|empty] are the squares a queen on a reaches over empty ones.
+	targets []uint16
+	// without[k] are the components of the shape without square k.
+	without [maxSquares][]part
+}
+
+// part is a connected part of a shape, as an area of the database.
+type part struct {
+	mask  uint16 // its squares in the shape
+	n     int
+	shape int32 // index among the shapes of n squares
+	// weight[s] is the sum of 3^i over the squares of the set s that are in the part,
+	// i being their numbers in the canonical shape.
+	weight []int32
+	// order lists its squares in the shape in the order of the canonical shape.
+	order []uint8
+}
+
+// set returns the squares of the grid of a set of squares of the shape.
+func (g *geometry) set(s uint16) (out Set) {
+	for ; s != 0; s &= s - 1 {
+		out |= g.grid[bits.TrailingZeros16(s)]
+	}
+	return out
+}
+
+// place describes shape s, given the shapes of fewer squares. Memory of g is used again.
+func (g *geometry) place(s Set, shapes [][]Set) {
+	g.shape, g.n = s, bits.OnesCount64(s)
+	i := 0
+	for rest := s; rest != 0; rest &= rest - 1 {
+		g.grid[i] = rest & -rest
+		i++
+	}
+	g.trace()
+	for k := range g.n {
+		g.remove(k, shapes)
+	}
+}
+
+// local returns the numbers within the shape of squares of the shape.
+func (g *geometry) local(x Set) (out uint16) {
+	for ; x != 0; x &= x - 1 {
+		out |= 1 << bits.OnesCount64(g.shape&(x&-x-1))
+	}
+	return out
+}
+
+// trace fills targets. A ray from a reaches its first square if that is empty, and
+// then what the same ray reaches from there; so sets of targets are put together
+// from lines instead of being traced one by one.
+func (g *geometry) trace() {
+	n := g.n
+	size := 1 << n
+	if cap(g.targets) < n*size {
+		g.targets = make([]uint16, n*size)
+	}
+	g.targets = g.targets[:n*size]
+	clear(g.targets)
+	steps := [8][2]int{{1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}}
+	for a := range n {
+		row := g.targets[a*size : (a+1)*size]
+		sq := bits.TrailingZeros64(g.grid[a])
+		for _, d := range steps {
+			ray := uint16(0)
+			for f, r := sq&7+d[0], sq>>3+d[1]; f >= 0 && f < 8 && r >= 0 && r < 8 && g.shape>>(8*r+f)&1 != 0; f, r = f+d[0], r+d[1] {
+				// All sets of empty squares that hold the ray up to here have this target.
+				b := uint16(1) << bits.OnesCount64(g.shape&(1<<(8*r+f)-1))
+				ray |= b
+				rest := uint16(size-1) &^ ray
+				for m := rest; ; m = (m - 1) & rest {
+					row[m|ray] |= b
+					if m == 0 {
+						break
+					}
+				}
+			}
+		}
+	}
+}
+
+// remove fills without[k].
+func (g *geometry) remove(k int, shapes [][]Set) {
+	old := g.without[k]
+	parts := old[:0]
+	for rest := g.shape &^ g.grid[k]; rest != 0; {
+		c := area.Component(rest)
+		rest &^= c
+		var p part
+		if len(parts) < len(old) {
+			p = old[len(parts)]
+		}
+		g.part(&p, c, shapes)
+		parts = append(parts, p)
+	}
+	g.without[k] = parts
+}
+
+func (g *geometry) part(p *part, c Set, shapes [][]Set) {
+	p.mask, p.n = g.local(c), bits.OnesCount64(c)
+	canonical := area.CanonicalShape(c)
+	i, _ := slices.BinarySearch(shapes[p.n], canonical)
+	p.shape = int32(i)
+	m := mapping(c, canonical)
+	size := 1 << g.n
+	if cap(p.weight) < size {
+		p.weight = make([]int32, size)
+	}
+	p.weight = p.weight[:size]
+	if cap(p.order) < maxSquares {
+		p.order = make([]uint8, maxSquares)
+	}
+	p.order = p.order[:p.n]
+	var one [maxSquares]int32
+	for rest := p.mask; rest != 0; rest &= rest - 1 {
+		a := bits.TrailingZeros16(rest)
+		i := bits.OnesCount64(canonical & (m.apply(g.grid[a]) - 1))
+		p.order[i] = uint8(a)
+		one[a] = powers3[i]
+	}
+	p.weight[0] = 0
+	for s := 1; s < size; s++ {
+		p.weight[s] = p.weight[s&(s-1)] + one[bits.TrailingZeros16(uint16(s))]
+	}
+}
+
+// motion is a symmetry of the 8x8 grid and a shift.
+type motion struct {
+	sym   amazons.Symmetry
+	shift int
+}
+
+var grid8 = amazons.Board{Width: 8, Height: 8}
+
+func (m motion) apply(x Set) Set { return grid8.Apply(m.sym, x) >> m.shift }
+
+// mapping returns a motion that carries shape to its canonical form.
+func mapping(shape, canonical Set) motion {
+	for sym := amazons.Symmetry(0); sym < 8; sym++ {
+		x := grid8.Apply(sym, shape)
+		if shift := cornerShift(x); x>>shift == canonical {
+			return motion{sym, shift}
+		}
+	}
+	panic("endgame: no motion to the canonical shape")
+}
+
+// cornerShift returns by how much x, not empty, is shifted to come to the lower left corner.
+func cornerShift(x Set) int {
+	files := x | x>>32
+	files |= files >> 16
+	files |= files >> 8
+	return bits.TrailingZeros64(x)&^7 + bits.TrailingZeros8(uint8(files))
+}

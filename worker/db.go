@@ -1,0 +1,307 @@
+package main
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/endgame"
+
+	"github.com/spf13/cobra"
+)
+
+// dbCommand is the command db with build, check and info.
+func dbCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "db",
+		Short: "Build, check and describe the databases of small areas",
+		Long: `db builds, checks and describes the databases of small areas: their exact values, and how many moves territories are
+worth with which blockers. The small one is built by itself on first use.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(dbBuildCommand(), dbCheckCommand(), dbInfoCommand())
+	return c
+}
+
+// dbFlags say where databases are.
+type dbFlags struct{ dir string }
+
+func (f *dbFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.dir, "dir", "", "folder of the databases (default: amazonsfarm in the user's cache folder)")
+}
+
+func (f *dbFlags) folder() (string, error) {
+	if f.dir != "" {
+		return f.dir, nil
+	}
+	return endgame.DefaultDir()
+}
+
+// dbExit gives errors about databases their exit codes.
+func dbExit(err error) error {
+	for _, kind := range []struct {
+		err  error
+		code int
+	}{
+		{endgame.ErrSize, cli.ExitUsage},
+		{endgame.ErrBusy, cli.ExitLocked},
+		{endgame.ErrNone, cli.ExitNoStore},
+		{os.ErrNotExist, cli.ExitNoStore},
+		{endgame.ErrVersion, cli.ExitIncompatible},
+		{endgame.ErrFormat, cli.ExitIncompatible},
+		{endgame.ErrDamaged, cli.ExitVerification},
+	} {
+		if errors.Is(err, kind.err) {
+			return cli.Exit(kind.code, err)
+		}
+	}
+	return exitCode(err)
+}
+
+// dbBuildResult is the answer of db build as JSON.
+type dbBuildResult struct {
+	MessageType string  `json:"message_type"` // "db_build"
+	File        string  `json:"file"`
+	Size        string  `json:"size"`
+	Config      string  `json:"config"`
+	Bytes       int64   `json:"bytes"`
+	Values      int     `json:"values"`
+	Positions   int64   `json:"positions"` // valued in this run
+	Seconds     float64 `json:"seconds"`
+}
+
+func dbBuildCommand() *cobra.Command {
+	var flags dbFlags
+	var size string
+	var cores int
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "build",
+		Short: "Build a database; one that was cut off goes on from where it was",
+		Long: `build makes a database of the given size. Sizes:
+  small   all areas of up to 7 squares
+  medium  up to 8, and 9 with at most two queens a side
+  large   up to 8, 9 with at most three queens a side, 10 with one
+  SPEC    such as 8,9:2,10:1: all areas of up to 8 squares, 9 with at most two queens a side, 10 with one
+
+What is finished is kept in FILE.part until all is done: the same command goes on from there after an interruption. A whole database of this size is kept.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			config, err := endgame.ParseSize(size)
+			if err == nil {
+				err = config.Validate()
+			}
+			if err != nil {
+				return cli.Usagef("--size: %w", err)
+			}
+			if cores < 1 {
+				return cli.Usagef("--cores %d: it must be at least 1", cores)
+			}
+			dir, err := flags.folder()
+			if err != nil {
+				return err
+			}
+			if err := os.MkdirAll(dir, 0o777); err != nil {
+				return err
+			}
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			r := dbBuildResult{MessageType: "db_build", File: filepath.Join(dir, config.FileName()), Size: config.Name(), Config: config.String()}
+			begun := time.Now()
+			r.Positions, err = buildDatabase(ctx, r.File, config, cores, c.ErrOrStderr())
+			if err != nil {
+				return dbExit(err)
+			}
+			r.Seconds = time.Since(begun).Seconds()
+			db, err := endgame.Open(r.File)
+			if err != nil {
+				return dbExit(err)
+			}
+			defer db.Close()
+			r.Bytes, r.Values = db.Bytes(), db.Values()
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(r)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s (%s), %s, %d distinct values, %.1f s\n", r.File, r.Size, r.Config, cli.FormatSize(r.Bytes), r.Values, r.Seconds)
+			return err
+		},
+	}
+	flags.add(c)
+	c.Flags().StringVar(&size, "size", "small", "what it holds: small, medium, large or a SPEC")
+	c.Flags().IntVar(&cores, "cores", allCores(), "threads")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// buildDatabase builds with a status line on w and returns how many positions it valued.
+func buildDatabase(ctx context.Context, name string, config endgame.Config, cores int, w io.Writer) (int64, error) {
+	var last atomic.Pointer[endgame.Progress]
+	line := cli.NewStatusLine(w)
+	shown, hide := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		line.Run(shown, func() string { return progressText(config, last.Load()) })
+	}()
+	err := endgame.Build(ctx, name, config, endgame.Options{Workers: cores, Progress: func(p endgame.Progress) { last.Store(&p) }})
+	hide()
+	<-ended
+	if p := last.Load(); p != nil {
+		return p.Positions, err
+	}
+	return 0, err
+}
+
+// progressText is the status line of a build.
+func progressText(config endgame.Config, p *endgame.Progress) string {
+	if p == nil {
+		return fmt.Sprintf("building the %s database", config.Name())
+	}
+	what := "writing"
+	switch p.Stage {
+	case "active":
+		what = fmt.Sprintf("areas of %d squares", p.Squares)
+	case "territory":
+		what = fmt.Sprintf("territories of %d squares", p.Squares)
+	}
+	return fmt.Sprintf("building the %s database: %.0f %%, %s, %d positions, %.0f s",
+		config.Name(), 100*float64(p.Done)/float64(max(p.All, 1)), what, p.Positions, p.Elapsed.Seconds())
+}
+
+// openDatabase opens the file given as an argument, or the best database of the folder.
+func openDatabase(args []string, flags *dbFlags, w io.Writer) (*endgame.DB, error) {
+	if len(args) > 0 {
+		return endgame.Open(args[0])
+	}
+	dir, err := flags.folder()
+	if err != nil {
+		return nil, err
+	}
+	db, skipped, err := endgame.OpenDir(dir)
+	if err != nil && len(skipped) > 0 {
+		return nil, skipped[0]
+	}
+	for _, e := range skipped {
+		fmt.Fprintf(w, "worker: passed over: %v\n", e)
+	}
+	return db, err
+}
+
+// dbCheckResult is the answer of db check as JSON.
+type dbCheckResult struct {
+	MessageType string  `json:"message_type"` // "db_check"
+	File        string  `json:"file"`
+	Config      string  `json:"config"`
+	Sum         string  `json:"sum"` // SHA-256 of the header and the list of checksums
+	Bytes       int64   `json:"bytes"`
+	Seconds     float64 `json:"seconds"`
+}
+
+func dbCheckCommand() *cobra.Command {
+	var flags dbFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check [FILE]",
+		Short: "Compare all checksums of a database",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			begun := time.Now()
+			db, err := openDatabase(args, &flags, c.ErrOrStderr())
+			if err != nil {
+				return dbExit(err)
+			}
+			defer db.Close()
+			if err := db.Check(nil); err != nil {
+				return dbExit(err)
+			}
+			sum := db.Sum()
+			r := dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(), Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(r)
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: whole (%s, %s)\n", r.File, r.Config, cli.FormatSize(r.Bytes))
+			return err
+		},
+	}
+	flags.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}
+
+// dbInfoResult is the answer of db info as JSON.
+type dbInfoResult struct {
+	MessageType string           `json:"message_type"` // "db_info"
+	File        string           `json:"file"`
+	Size        string           `json:"size"`
+	Config      string           `json:"config"`
+	Version     int              `json:"version"`
+	Sum         string           `json:"sum"` // SHA-256 of the header and the list of checksums
+	Bytes       int64            `json:"bytes"`
+	Values      int              `json:"values"`  // distinct values
+	Escapes     int              `json:"escapes"` // entries whose value's number does not fit 16 bits
+	Layers      []endgame.Layer  `json:"layers"`
+	Defects     []endgame.Defect `json:"defects"` // one queen alone in a region
+}
+
+func dbInfoCommand() *cobra.Command {
+	var flags dbFlags
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "info [FILE]",
+		Short: "Tell what a database holds, and the table of defects",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			db, err := openDatabase(args, &flags, c.ErrOrStderr())
+			if err != nil {
+				return dbExit(err)
+			}
+			defer db.Close()
+			sum := db.Sum()
+			r := dbInfoResult{
+				MessageType: "db_info", File: db.Name(), Size: db.Config().Name(), Config: db.Config().String(), Version: endgame.Version,
+				Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Values: db.Values(), Escapes: db.Escapes(), Layers: db.Layers(),
+			}
+			if r.Defects, err = db.Defects(); err != nil {
+				return dbExit(err)
+			}
+			out := c.OutOrStdout()
+			if asJSON {
+				return json.NewEncoder(out).Encode(r)
+			}
+			fmt.Fprintf(out, "file      %s\nsize      %s (%s), version %d\nsum       %s\nbytes     %d\nvalues    %d distinct, %d entries by escape\n\n",
+				r.File, r.Size, r.Config, r.Version, r.Sum, r.Bytes, r.Values, r.Escapes)
+			fmt.Fprintf(out, "squares  queens a side   shapes  active entries  territories      bytes\n")
+			entries := uint64(0)
+			for _, l := range r.Layers {
+				limit := "any"
+				if l.Limit > 0 {
+					limit = fmt.Sprintf("up to %d", l.Limit)
+				}
+				entries += l.Active + l.Territories
+				fmt.Fprintf(out, "%7d  %13s  %7d  %14d  %11d  %9d\n", l.Squares, limit, l.Shapes, l.Active, l.Territories, l.Bytes)
+			}
+			fmt.Fprintf(out, "in all %d entries, %.2f bytes an entry\n\n", entries, float64(r.Bytes)/float64(entries))
+			fmt.Fprintf(out, "One queen alone in a region:\nsquares  regions up to shifts  up to symmetry  defective  largest defect\n")
+			defective, largest := 0, 0
+			for _, d := range r.Defects {
+				defective += d.Regions
+				largest = max(largest, d.Largest)
+				fmt.Fprintf(out, "%7d  %20d  %14d  %9d  %14d\n", d.Squares, d.Fixed, d.Shapes, d.Regions, d.Largest)
+			}
+			_, err = fmt.Fprintf(out, "in all %d defective regions, largest defect %d\n", defective, largest)
+			return err
+		},
+	}
+	flags.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	return c
+}

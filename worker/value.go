@@ -1,0 +1,263 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"strings"
+
+	"amazonsfarm/shared/area"
+	"amazonsfarm/shared/cgt"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/endgame"
+
+	"github.com/spf13/cobra"
+)
+
+// valueResult is the answer of value as JSON. Numbers are exact: integers or fractions such as -3/4.
+type valueResult struct {
+	MessageType string       `json:"message_type"` // "value", or "error" where the area is not one
+	Area        string       `json:"area"`
+	Canonical   string       `json:"canonical,omitempty"` // canonical form, where it is small
+	LeftStop    string       `json:"left_stop"`
+	RightStop   string       `json:"right_stop"`
+	Mean        string       `json:"mean"`
+	Temperature string       `json:"temperature"`
+	Kind        string       `json:"kind"`
+	Tail        string       `json:"tail"` // the infinitesimal beside the mean: zero, star, positive, negative, fuzzy; none if hot
+	Bounds      string       `json:"bounds"`
+	BlackFirst  string       `json:"black_first"` // who wins if Black begins: black or white
+	WhiteFirst  string       `json:"white_first"`
+	Left        []cornerText `json:"thermograph_left"` // corners of the walls from temperature -1 up
+	Right       []cornerText `json:"thermograph_right"`
+	Source      string       `json:"source"` // database or search
+	Areas       int          `json:"areas"`  // areas that are not dead
+	Error       string       `json:"error,omitempty"`
+}
+
+// cornerText is a corner of a thermograph.
+type cornerText struct {
+	Value       string `json:"value"`
+	Temperature string `json:"temperature"`
+}
+
+// Limits of what is searched and written.
+const (
+	valueFormEmpty = 8     // empty squares up to which a canonical form is tried
+	valueForms     = 50000 // canonical forms a position may need
+	valueText      = 200   // bytes a canonical form may have in print
+	valueEmpty     = 14    // empty squares of one area up to which it is searched
+)
+
+// errTooLarge is wrapped by the error about an area that is not searched.
+var errTooLarge = errors.New("too large an area to search")
+
+// valueCommand is the command value.
+func valueCommand() *cobra.Command {
+	var flags dbFlags
+	var asJSON, noDB bool
+	c := &cobra.Command{
+		Use:   "value AREA|-",
+		Short: "Tell what an area is worth: stops, mean, temperature, thermograph, who wins",
+		Long: `value tells what an area is worth as a combinatorial game; Black is Left, so what is good for Black is positive. AREA is rows
+from the top joined by "/", with W and B for queens, x for burnt and . for empty squares, such as "..W/.../..B". Several areas in one text are valued as their
+sum. With -, standard input has one area a line, each answered with one line (of JSON with --json).`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			v := &valuer{solver: endgame.Solver{}}
+			if !noDB {
+				dir, err := flags.folder()
+				if err != nil {
+					return err
+				}
+				db, err := readyDatabase(ctx, dir, c.ErrOrStderr())
+				if err != nil {
+					return dbExit(err)
+				}
+				if db != nil {
+					defer db.Close()
+					v.solver.DB = db
+				}
+			}
+			out := c.OutOrStdout()
+			if args[0] != "-" {
+				r, err := v.value(args[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return json.NewEncoder(out).Encode(r)
+				}
+				_, err = io.WriteString(out, r.String())
+				return err
+			}
+			return v.lines(ctx, c.InOrStdin(), out, asJSON)
+		},
+	}
+	flags.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	c.Flags().BoolVar(&noDB, "no-db", false, "search everything, without a database")
+	return c
+}
+
+// readyDatabase opens the best database of a folder, building the small one where there is none. Where that cannot be, it
+// says why on w and returns none: everything works without one, only more slowly.
+func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
+	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
+	for _, e := range skipped {
+		fmt.Fprintf(w, "worker: passed over: %v\n", e)
+	}
+	switch {
+	case err == nil:
+		return db, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
+	return nil, nil
+}
+
+// valuer values areas.
+type valuer struct{ solver endgame.Solver }
+
+// lines answers each line of in.
+func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON bool) error {
+	scan := bufio.NewScanner(in)
+	bad := 0
+	for scan.Scan() && ctx.Err() == nil {
+		text := strings.TrimSpace(scan.Text())
+		if text == "" {
+			continue
+		}
+		r, err := v.value(text)
+		if err != nil {
+			bad++
+			r = valueResult{MessageType: "error", Area: text, Error: err.Error()}
+		}
+		switch {
+		case asJSON:
+			err = json.NewEncoder(out).Encode(r)
+		case r.Error != "":
+			_, err = fmt.Fprintf(out, "%s: %s\n", text, r.Error)
+		default:
+			_, err = fmt.Fprintf(out, "%s: %s\n", text, r.line())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := scan.Err(); err != nil {
+		return cli.Usagef("read standard input: %w", err)
+	}
+	if ctx.Err() != nil {
+		return exitCode(ctx.Err())
+	}
+	if bad > 0 {
+		return fmt.Errorf("%d of the areas could not be valued", bad)
+	}
+	return nil
+}
+
+// value values one text.
+func (v *valuer) value(text string) (valueResult, error) {
+	b, w, e, err := area.Parse(text)
+	if err != nil {
+		return valueResult{}, cli.Usagef("%w", err)
+	}
+	r := valueResult{MessageType: "value", Area: area.Text(b, w, e), Source: "database"}
+	var p area.Partition
+	p.Basic(b, w, e)
+	r.Areas = len(p.Areas())
+	for _, a := range p.Areas() {
+		found := false
+		if db := v.solver.DB; db != nil {
+			_, found = db.Find(a.Black, a.White, a.Empty)
+		}
+		if found {
+			continue
+		}
+		r.Source = "search"
+		if n := bits.OnesCount64(a.Empty); n > valueEmpty {
+			return r, cli.Exit(cli.ExitLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n, valueEmpty))
+		}
+	}
+	if v.solver.Len() > 1<<22 {
+		v.solver.Forget()
+	}
+	x, err := v.solver.Value(b, w, e)
+	if err != nil {
+		return r, err
+	}
+	left, right := x.Stops()
+	r.LeftStop, r.RightStop = left.String(), right.String()
+	r.Mean, r.Temperature = x.Mean().String(), x.Temperature().String()
+	r.Kind, r.Tail, r.Bounds = x.Kind().String(), x.Tail().String(), x.Bounds().String()
+	side := map[cgt.Side]string{cgt.Left: "black", cgt.Right: "white"}
+	r.BlackFirst, r.WhiteFirst = side[x.Winner(cgt.Left)], side[x.Winner(cgt.Right)]
+	corners := func(wall cgt.Wall) (out []cornerText) {
+		for _, c := range wall {
+			out = append(out, cornerText{c.Value.String(), c.Temperature.String()})
+		}
+		return out
+	}
+	t := x.Thermograph()
+	r.Left, r.Right = corners(t.Left), corners(t.Right)
+	if bits.OnesCount64(e) <= valueFormEmpty {
+		arena := cgt.NewArena(cgt.Limits{Forms: valueForms, Text: valueText})
+		if f, err := endgame.NewForms(arena).Form(b, w, e); err == nil {
+			if s, err := arena.Text(f); err == nil {
+				r.Canonical = s
+			}
+		}
+	}
+	return r, nil
+}
+
+// line is the result in one line.
+func (r valueResult) line() string {
+	value := r.Canonical
+	if value == "" {
+		value = r.Bounds
+	}
+	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", value, r.Kind, r.LeftStop, r.RightStop, r.Mean, r.Temperature)
+}
+
+// String is the result for people.
+func (r valueResult) String() string {
+	var s strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&s, "%-13s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("area", "%s", r.Area)
+	if r.Canonical != "" {
+		row("value", "%s", r.Canonical)
+	}
+	kind := r.Kind
+	if r.Tail != "none" && r.Tail != "zero" {
+		kind += ", " + r.Tail
+	}
+	row("kind", "%s", kind)
+	row("stops", "%s and %s", r.LeftStop, r.RightStop)
+	row("mean", "%s", r.Mean)
+	row("temperature", "%s", r.Temperature)
+	row("bounds", "%s", r.Bounds)
+	wall := func(corners []cornerText) string {
+		var out []string
+		for _, c := range corners {
+			out = append(out, fmt.Sprintf("(%s,%s)", c.Value, c.Temperature))
+		}
+		return strings.Join(out, " ")
+	}
+	row("left wall", "%s", wall(r.Left))
+	row("right wall", "%s", wall(r.Right))
+	row("Black first", "%s wins", r.BlackFirst)
+	row("White first", "%s wins", r.WhiteFirst)
+	row("from", "%s", r.Source)
+	return s.String()
+}
