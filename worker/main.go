@@ -38,7 +38,7 @@ alone (solve).
 			})
 		},
 	}
-	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand())
+	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(), evalCommand())
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }
 

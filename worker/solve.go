@@ -111,7 +111,7 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 		return err
 	}
 	defer s.close()
-	var search atomic.Pointer[dfpn.Searcher]
+	var search atomic.Pointer[dfpn.Witness]
 	s.running = search.Store
 	shown, hide := context.WithCancel(ctx)
 	done := make(chan struct{})

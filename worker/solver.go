@@ -38,8 +38,8 @@ type question struct {
 type solver struct {
 	table     *dfpn.Table
 	cores     int
-	searchers map[amazons.Board]*dfpn.Searcher
-	running   func(*dfpn.Searcher) // if given, told which search is used
+	searchers map[amazons.Board]*dfpn.Witness
+	running   func(*dfpn.Witness) // if given, told which search is used
 }
 
 func newSolver(tableBytes int64, cores int) (*solver, error) {
@@ -47,22 +47,32 @@ func newSolver(tableBytes int64, cores int) (*solver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, searchers: make(map[amazons.Board]*dfpn.Searcher)}, nil
+	return &solver{table: table, cores: cores, searchers: make(map[amazons.Board]*dfpn.Witness)}, nil
 }
 
-func (s *solver) close() error { return s.table.Close() }
+func (s *solver) close() error {
+	var errs []error
+	for _, search := range s.searchers {
+		errs = append(errs, search.Close())
+	}
+	return errors.Join(append(errs, s.table.Close())...)
+}
 
 // searcher returns a searcher for a board over an empty table.
-func (s *solver) searcher(b amazons.Board) (*dfpn.Searcher, error) {
+func (s *solver) searcher(b amazons.Board) (*dfpn.Witness, error) {
 	s.table.Clear()
 	search, ok := s.searchers[b]
 	if !ok {
-		var err error
-		if search, err = dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores}); err != nil {
+		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores})
+		if err != nil {
+			return nil, err
+		}
+		if search, err = dfpn.NewWitness(plain); err != nil {
 			return nil, err
 		}
 		s.searchers[b] = search // there are 64 boards
 	}
+	search.Forget()
 	if s.running != nil {
 		s.running(search)
 	}
@@ -72,7 +82,7 @@ func (s *solver) searcher(b amazons.Board) (*dfpn.Searcher, error) {
 // answer is one question being answered.
 type answer struct {
 	question
-	search *dfpn.Searcher
+	search *dfpn.Witness
 	result cli.SolveResult
 	claims []proof.Root   // what the answer rests on
 	builds []amazons.Move // first moves whose win the certificate shall show, if possible

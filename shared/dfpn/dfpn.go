@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"amazonsfarm/shared/amazons"
@@ -40,6 +41,10 @@ type Options struct {
 
 	// Threads is the number of threads of a search; 0 means 1. With one thread the same search in a cleared table always takes the same nodes.
 	Threads int
+
+	// Judge makes the static evaluation of one thread (a Judge serves one thread only); it may return nil for the
+	// counting lemma alone. Default: a judge with the default settings and without a database.
+	Judge func() *eval.Judge
 }
 
 // Searcher runs searches, one at a time, over a table that stays warm between
@@ -55,6 +60,7 @@ type Searcher struct {
 	evals    atomic.Uint64
 	spent    atomic.Uint64 // nodes of all searches before
 	working  *[busySlots]atomic.Int32
+	judges   sync.Pool // of *eval.Judge, for questions beside the search
 }
 
 // New returns a searcher. Errors wrap ErrOptions.
@@ -67,12 +73,16 @@ func New(o Options) (*Searcher, error) {
 	case o.Threads < 0 || o.Threads > MaxThreads:
 		return nil, fmt.Errorf("%w: %d threads: 1 to %d are possible", ErrOptions, o.Threads, MaxThreads)
 	}
+	if o.Judge == nil {
+		o.Judge = eval.NewJudge(nil, eval.DefaultSettings()).Clone
+	}
 	s := &Searcher{o: o, parallel: o.Threads > 1}
+	s.judges.New = func() any { return o.Judge() }
 	if s.parallel {
 		s.working = new([busySlots]atomic.Int32)
 	}
 	for range max(o.Threads, 1) {
-		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, stack: make([]child, 0, 1<<13)})
+		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }
@@ -184,7 +194,9 @@ func (s *Searcher) Children(st amazons.State) []Child {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
 	var out []Child
-	t := &thread{s: s, b: s.o.Board, table: s.o.Table}
+	judge := s.judges.Get().(*eval.Judge)
+	defer s.judges.Put(judge)
+	t := &thread{s: s, b: s.o.Board, table: s.o.Table, judge: judge}
 	for _, m := range st.Moves(nil) {
 		next := st.After(m)
 		hash := next.Hash(s.o.Board)
@@ -198,16 +210,25 @@ func (s *Searcher) Children(st amazons.State) []Child {
 // Probe tells what is known of st without searching: the verdict of the static rules (with no work) or of
 // the table, and the nodes behind it.
 func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
+	if n, work := s.stored(st); n.solved() {
+		return n.verdict(), work
+	}
+	judge := s.judges.Get().(*eval.Judge)
+	defer s.judges.Put(judge)
+	v, _ := judge.Evaluate(st)
+	return v, 0
+}
+
+// stored returns what the table has of st, and the nodes behind it.
+func (s *Searcher) stored(st amazons.State) (numbers, uint64) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
-	if data := s.o.Table.get(st.Hash(s.o.Board)); data != 0 {
-		phi, delta, work := unpack(data)
-		if v := (numbers{phi, delta}).verdict(); v != eval.Open {
-			return v, work
-		}
+	data := s.o.Table.get(st.Hash(s.o.Board))
+	if data == 0 {
+		return numbers{1, 1}, 0
 	}
-	v, _ := eval.Evaluate(st)
-	return v, 0
+	phi, delta, work := unpack(data)
+	return numbers{phi, delta}, work
 }
 
 // Best returns the move that the search found to win s, false where the table has none. It is legal unless two positions have

@@ -20,6 +20,7 @@ type thread struct {
 	s     *Searcher
 	b     amazons.Board
 	table *Table
+	judge *eval.Judge // nil: eval.Evaluate
 	stack []child // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
@@ -179,7 +180,7 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 // evaluate returns the numbers of a position by the static evaluation.
 func (t *thread) evaluate(st amazons.State) numbers {
 	t.evaluations++
-	verdict, f := eval.Evaluate(st)
+	verdict, f := t.judge.Evaluate(st)
 	switch verdict {
 	case eval.Won:
 		return won

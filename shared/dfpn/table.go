@@ -89,6 +89,9 @@ func (t *Table) Close() error {
 func (t *Table) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.used.Load() == 0 {
+		return
+	}
 	clear(t.memory[:t.lines*lineBytes])
 	for t.lines >= 2*firstLines {
 		t.lines /= 2

@@ -25,14 +25,19 @@ type Features struct {
 // its queen and one by its arrow, so q can answer with a step into a third and shoot back: O has then used one move and lost one
 // square besides. P wins if it has N-2 plods with its other queens, where N bounds O's moves.
 func Evaluate(s amazons.State) (Verdict, Features) {
-	empty := s.Empty
-	own := amazons.QueenReach(s.Own, empty)
-	if own == 0 {
-		return Lost, Features{}
-	}
-	opp := amazons.QueenReach(s.Opp, empty)
+	v, f, _, _ := evaluate(s)
+	return v, f
+}
 
-	var f Features
+// evaluate is Evaluate. Where the verdict is Open, it also returns the squares that each side can ever use.
+func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
+	empty := s.Empty
+	own = amazons.QueenReach(s.Own, empty)
+	if own == 0 {
+		return Lost, f, 0, 0
+	}
+	opp = amazons.QueenReach(s.Opp, empty)
+
 	f.OwnMoves = bits.OnesCount64(own)
 	f.OppMoves = bits.OnesCount64(opp)
 
@@ -62,12 +67,12 @@ func Evaluate(s amazons.State) (Verdict, Features) {
 	// The counting lemma. own and opp are now all squares each side can ever
 	// use. Most positions fail the comparison of the counts.
 	if t, n := own&^opp, bits.OnesCount64(opp); bits.OnesCount64(t)+1 >= n && moverWins(s.Own, t, opp, n) {
-		return Won, f
+		return Won, f, own, opp
 	}
 	if t, n := opp&^own, bits.OnesCount64(own); bits.OnesCount64(t)+2 >= n && waiterWins(s.Opp, t, own, n) {
-		return Lost, f
+		return Lost, f, own, opp
 	}
-	return Open, f
+	return Open, f, own, opp
 }
 
 // moverWins applies rules 2a and 2b of FORMAT.md for the side to move: its queens,

@@ -53,7 +53,7 @@ const evidenceFloor = 5 * time.Millisecond
 
 // firstSlice is the number of nodes after which a lease stops for the first time to bring in what it knows, so that
 // a crash loses little of it; each slice is twice as long as the one before, up to Config.FactsEvery.
-const firstSlice = 100_000
+const firstSlice = 20_000
 
 // run searches the lease to its end and hands its parcels to deliver, which
 // blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.

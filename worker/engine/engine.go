@@ -157,6 +157,7 @@ type Engine struct {
 	search  witness
 	known   map[amazons.Key]eval.Verdict // facts whose evidence the other side has
 	builder *proof.Builder
+	full    bool // the builder had no room for a fact
 
 	mu     sync.Mutex
 	solved collector // filled by search threads
@@ -173,8 +174,11 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("reserve table: %w", err)
 	}
 	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}}
-	e.search.Searcher, err = dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note, MinSolvedNodes: c.MinFactNodes})
+	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note, MinSolvedNodes: c.MinFactNodes})
 	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
+	}
+	if e.search.Witness, err = dfpn.NewWitness(search); err != nil {
 		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
 	}
 	e.Forget()
@@ -182,7 +186,7 @@ func New(c Config) (*Engine, error) {
 }
 
 // Close gives the table's memory back.
-func (e *Engine) Close() error { return e.table.Close() }
+func (e *Engine) Close() error { return errors.Join(e.search.Witness.Close(), e.table.Close()) }
 
 // Forget drops everything about what the other side has: known facts and delivered evidence. Later fragments are whole by themselves.
 // The table stays.
@@ -193,6 +197,7 @@ func (e *Engine) Forget() {
 
 // renew starts the evidence anew. Facts that were delivered or came from outside stay known.
 func (e *Engine) renew() {
+	e.full = false
 	e.builder = proof.NewBuilder(e.c.Board, &e.search, proof.BuilderOptions{
 		RulesOnly:  e.c.RulesOnly,
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
@@ -273,7 +278,7 @@ func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Frag
 			}
 		})()
 	}
-	if st := e.builder.Stats(); st.Entries+st.Lost > e.c.MaxEntries && st.Pending == 0 {
+	if st := e.builder.Stats(); e.full || st.Entries+st.Lost > e.c.MaxEntries && st.Pending == 0 {
 		e.renew()
 	}
 	var f Fragment
@@ -299,6 +304,9 @@ func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Frag
 			e.c.Log.Warn("a claim of the search is false; the table is cleared", "error", err)
 			e.table.Clear()
 		case ctx.Err() != nil:
+		case errors.Is(err, proof.ErrFull):
+			e.full = true
+			e.c.Log.Warn("a position's proof is larger than an engine may remember; raise MaxEntries", "error", err)
 		default:
 			e.c.Log.Warn("a claim of the search was not proved", "error", err)
 		}

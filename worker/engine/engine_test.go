@@ -116,12 +116,12 @@ func TestSolve(t *testing.T) {
 
 // A job in many small budgets, with a fragment after each: together they prove the position, and no entry comes twice.
 func TestFragmentsAddUp(t *testing.T) {
-	p := position(t, "4x4")
+	p := position(t, "4x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 1, MinFactNodes: 20})
 	var fragments []Fragment
 	entries, facts := 0, 0
 	for range 10_000 {
-		r, err := e.Run(t.Context(), Job{State: p.State(), Budget: 100}, nil)
+		r, err := e.Run(t.Context(), Job{State: p.State(), Budget: 2000}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,10 +209,10 @@ func TestCancelIsPrompt(t *testing.T) {
 }
 
 func TestRenew(t *testing.T) {
-	p := position(t, "4x4")
-	e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxEntries: 20, MinFactNodes: 20})
+	p := position(t, "4x5")
+	e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxEntries: 200, MinFactNodes: 20})
 	before := e.builder
-	r, _ := e.Run(t.Context(), Job{State: p.State(), Budget: 300}, nil)
+	r, _ := e.Run(t.Context(), Job{State: p.State(), Budget: 20_000}, nil)
 	var fragments []Fragment
 	for _, f := range r.Solved {
 		fragment, err := e.Fragment(t.Context(), []Fact{f}, nil)
@@ -222,7 +222,7 @@ func TestRenew(t *testing.T) {
 		fragments = append(fragments, fragment)
 	}
 	if e.builder == before {
-		t.Error("nothing was forgotten")
+		t.Errorf("nothing was forgotten: %d facts, %+v", len(r.Solved), e.builder.Stats())
 	}
 	r, _ = e.Run(t.Context(), Job{State: p.State()}, nil)
 	e.c.MaxEntries = 1 << 20

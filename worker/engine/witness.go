@@ -12,7 +12,7 @@ import (
 
 // witness is the search as a proof builder sees it. It counts what it is asked.
 type witness struct {
-	*dfpn.Searcher
+	*dfpn.Witness
 	probes atomic.Uint64
 	nodes  atomic.Uint64 // of searches made for the builder
 }
@@ -20,13 +20,14 @@ type witness struct {
 // Probe implements proof.Searcher.
 func (w *witness) Probe(s amazons.State) (eval.Verdict, uint64) {
 	w.probes.Add(1)
-	return w.Searcher.Probe(s)
+	return w.Witness.Probe(s)
 }
 
 // Solve implements proof.Searcher.
 func (w *witness) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error) {
-	v, err := w.Searcher.Solve(ctx, s)
-	w.nodes.Add(w.Searcher.Progress().Nodes)
+	before := w.Witness.Nodes()
+	v, err := w.Witness.Solve(ctx, s)
+	w.nodes.Add(w.Witness.Nodes() - before)
 	return v, err
 }
 

@@ -1,0 +1,78 @@
+package dfpn
+
+import (
+	"context"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// Witness is a searcher as those see it who extract a proof that may use nothing but the leaf rules of a certificate. Where
+// the search stopped by a stronger argument of its judge, the witness searches on below, with the counting
+// lemma alone and a small table of its own, and answers from there. Its methods are called by one goroutine at a time.
+type Witness struct {
+	*Searcher
+	judge *eval.Judge
+	fine  *Searcher
+}
+
+// WitnessTableBytes is the size of the table of a witness: the positions below one verdict of a judge are few.
+const WitnessTableBytes = 16 << 20
+
+// NewWitness returns a witness of what s finds. Errors are those of NewTable and New.
+func NewWitness(s *Searcher) (*Witness, error) {
+	table, err := NewTable(WitnessTableBytes)
+	if err != nil {
+		return nil, err
+	}
+	fine, err := New(Options{Board: s.o.Board, Table: table, Judge: func() *eval.Judge { return nil }})
+	if err != nil {
+		return nil, err
+	}
+	return &Witness{Searcher: s, judge: s.o.Judge(), fine: fine}, nil
+}
+
+// Close gives the memory of the witness back; that of the search stays.
+func (w *Witness) Close() error { return w.fine.o.Table.Close() }
+
+// Forget empties the table of the witness, so that its answers do not depend on earlier questions.
+func (w *Witness) Forget() { w.fine.o.Table.Clear() }
+
+// Nodes returns the positions expanded by all searches that have ended, those of the witness included.
+func (w *Witness) Nodes() uint64 { return w.Searcher.Nodes() + w.fine.Nodes() }
+
+// Probe tells what the tables and the counting lemma know of st, and the nodes behind it.
+func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
+	if n, work := w.Searcher.stored(st); n.solved() {
+		return n.verdict(), work
+	}
+	return w.fine.Probe(st)
+}
+
+// Best returns the move with which st was won, false where st is not known to be won.
+func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
+	if m, ok := w.Searcher.Best(st); ok {
+		return m, true
+	}
+	if m, ok := w.fine.Best(st); ok {
+		return m, true
+	}
+	if v, _ := w.judge.Evaluate(st); v != eval.Won {
+		return amazons.Move{}, false
+	}
+	if r := w.fine.Search(context.Background(), st, Limit{Nodes: witnessNodes}); r.Verdict != eval.Won {
+		return amazons.Move{}, false
+	}
+	return w.fine.Best(st)
+}
+
+// witnessNodes bounds the search for one winning move; what takes longer is left to Solve.
+const witnessNodes = 100_000
+
+// Solve searches st until it is solved or ctx ends; the error is then that of ctx.
+func (w *Witness) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
+	if v, _ := w.judge.Evaluate(st); v != eval.Open {
+		return w.fine.Solve(ctx, st)
+	}
+	return w.Searcher.Solve(ctx, st)
+}

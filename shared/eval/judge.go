@@ -1,0 +1,503 @@
+package eval
+
+import (
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/endgame"
+)
+
+// Settings say which parts of the evaluation a Judge uses, so that what each is worth can be measured. The zero
+// Settings leave what [Evaluate] does.
+type Settings struct {
+	Databases    bool // values of areas from the database
+	Guarded      bool // the improved partition: territories behind blockers
+	Territories  bool // moves in territories from the database; without it the greedy walk counts them
+	Retract      bool // spare a blocker in its territory where it is worth more in a contested area
+	TwoSafe      bool // two safe moves in one area
+	Solo         bool // the other side's moves alone in a contested area, from the database
+	SafeMoves    bool // safe moves in contested areas (rules 2 to 6)
+	FirstMove    bool // the side to move begins in a contested area (rule 1)
+	HotLookahead bool // the side to move begins in a hot area
+	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
+	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
+}
+
+// DefaultSettings returns the settings with every part on that pays.
+func DefaultSettings() Settings {
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, LocalSearch: 5}
+}
+
+// Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas' values or bounds, for each side
+// what it is sure of (Song and Müller 2014, section IV). It has no state that lasts from one position to the
+// next, but memory that it reuses: each thread needs its own. The side to move is Left.
+type Judge struct {
+	set     Settings
+	db      *endgame.DB
+	values  []value // by endgame.ID
+	largest int     // squares of the largest areas in the database
+
+	open  [64]contest // contested areas of the side at work that are not in the database
+	opens int
+
+	memory []played        // of local search
+	stack  []amazons.State // moves of local search
+
+	trace *trace // nil but in Explain
+}
+
+// contest is an area in which side P is sure of no more than a few moves of its own: the other side makes all others.
+type contest struct {
+	mine, theirs, empty amazons.Set // P's queens that may move here, none of which is used elsewhere; O's queens; O's squares
+
+	counted int32 // what the tally counts
+}
+
+// NewJudge returns a judge with the database db, which may be nil.
+func NewJudge(db *endgame.DB, s Settings) *Judge {
+	j := &Judge{set: s}
+	if s.LocalSearch > 0 {
+		j.memory = make([]played, localSlots)
+	}
+	if db == nil || !s.Databases && !s.Territories {
+		return j
+	}
+	j.db, j.largest = db, db.Squares()
+	if !s.Databases {
+		return j
+	}
+	j.values = make([]value, db.Values())
+	for i := range j.values {
+		if e := db.Entry(endgame.ID(i)); e != nil {
+			j.values[i] = valueOf(e.Part)
+		} else { // damaged: the database finds nothing from now on
+			j.db, j.largest = nil, 0
+			break
+		}
+	}
+	return j
+}
+
+// Clone returns a judge for another thread, which shares what is known of the database.
+func (j *Judge) Clone() *Judge {
+	c := &Judge{set: j.set, db: j.db, values: j.values, largest: j.largest}
+	if j.memory != nil {
+		c.memory = make([]played, localSlots)
+	}
+	return c
+}
+
+// Evaluate judges s as the function [Evaluate] does, with the same features, and decides more positions. A nil
+// Judge is that function.
+func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
+	v, f, own, opp := evaluate(s)
+	if v != Open || j == nil {
+		return v, f
+	}
+	return j.sum(s, own, opp), f
+}
+
+// fill returns the squares of open that are 8-connected to the squares of from, which are in open.
+func fill(from, open amazons.Set) amazons.Set {
+	for {
+		y := amazons.Grow(from) & open
+		y = amazons.Grow(y) & open
+		if y == from {
+			return y
+		}
+		from = y
+	}
+}
+
+// find returns the value of an area with left as Left.
+func (j *Judge) find(left, right, empty amazons.Set) (*value, bool) {
+	if bits.OnesCount64(left|right|empty) > j.largest || !j.set.Databases {
+		return nil, false
+	}
+	id, ok := j.db.Find(left, right, empty)
+	if !ok {
+		return nil, false
+	}
+	return &j.values[int(id)], true
+}
+
+// sum judges s by the sum of its areas. ownReach and oppReach are the empty squares that each side can ever use.
+func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
+	// Both sides' bounds of areas that are in the database as they stand; the others are left.
+	var own, opp tally
+	all := s.Own | s.Opp | s.Empty
+	used := ownReach | oppReach
+	rest := amazons.Set(0)  // in no database
+	fight := amazons.Set(0) // not known to be whole numbers
+	whole := 0              // the sum of the others
+	if len(j.values) == 0 || j.trace == nil && farOff(s.Own, ownReach, oppReach, 3) && farOff(s.Opp, oppReach, ownReach, 2) {
+		rest, fight = all, all
+	}
+	for todo := used &^ rest; todo != 0; {
+		c := fill(todo&-todo, all)
+		todo &^= c
+		v, ok := j.find(c&s.Own, c&s.Opp, c&s.Empty)
+		if !ok {
+			rest |= c
+			fight |= c
+			continue
+		}
+		own.add(v.own)
+		opp.add(v.opp)
+		if j.trace != nil {
+			j.trace.found(j, s, c)
+		}
+		if v.own.flags|v.opp.flags == 0 && v.own.n == -v.opp.n && v.own.n&(one-1) == 0 {
+			whole += int(v.own.n / one)
+		} else {
+			fight |= c
+		}
+	}
+	verdict := Open
+	if j.side(s.Own&rest, s.Opp&rest, s.Empty&rest&used, oppReach&rest, own, true) {
+		verdict = Won
+	}
+	if verdict == Open || j.trace != nil {
+		j.trace.turn()
+		if j.side(s.Opp&rest, s.Own&rest, s.Empty&rest&used, ownReach&rest, opp, false) {
+			verdict = Lost
+		}
+	}
+	if verdict != Open {
+		return verdict
+	}
+	if n := bits.OnesCount64(s.Empty & fight & used); n <= j.set.LocalSearch {
+		verdict = j.local(amazons.State{Own: s.Own & fight, Opp: s.Opp & fight, Empty: s.Empty & fight & used}, whole)
+		j.trace.local(s, fight, verdict)
+	}
+	return verdict
+}
+
+// farOff reports whether P's squares and a safe move for each of its queens are far fewer than the squares of the other side.
+func farOff(mine, reach, theirReach amazons.Set, slack int) bool {
+	return bits.OnesCount64(reach&^theirReach)+2*bits.OnesCount64(mine)+slack < bits.OnesCount64(theirReach)
+}
+
+// side reports whether P wins, whose queens are mine. t holds what P is sure of in other areas; theirReach are the squares of
+// empty that the other side, O, can ever use while P's queens stand still.
+//
+// P promises that each of its blockers shoots back at its origin with its first move; then O never enters
+// P's territories. A blocker moves in one area only, its territory or a contested one; elsewhere it is a burnt square.
+func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begins bool) bool {
+	if !j.set.Guarded {
+		theirReach = empty // P promises nothing
+	}
+	inside := empty &^ theirReach
+
+	// What could be had at best: no more than a safe move for each queen in areas that are not in the database.
+	theirCount := bits.OnesCount64(theirReach)
+	best := t.n + int32(bits.OnesCount64(inside)-theirCount+2*bits.OnesCount64(mine))*one
+	if begins {
+		best += one
+		if j.set.HotLookahead {
+			best += t.width
+		}
+	}
+	if best < 0 && j.trace == nil {
+		return false
+	}
+	reach := theirs | theirReach
+	near := amazons.Grow(reach)
+	blockers := mine & near & amazons.Grow(inside|mine&^near)
+
+	if inside == 0 {
+		j.contests(mine&near, blockers, theirs, theirReach, &t)
+		return j.wins(&t, begins)
+	}
+	n, used := j.territories(mine, near, blockers, inside)
+	j.trace.walked(j, mine, near, blockers, inside)
+	u := t
+	u.n += int32(n) * one
+	j.contests(mine&near&^used, blockers, theirs, theirReach, &u)
+	if j.wins(&u, begins) {
+		return true
+	}
+	if u.n < -one && !begins || u.n < -3*one || !j.set.Retract {
+		return false
+	}
+	// One blocker may be worth more in a contested area than in its territory.
+	for ; used != 0; used &= used - 1 {
+		spared := used & -used
+		n, others := j.territories(mine&^spared, near, blockers&^spared, inside)
+		j.trace.again()
+		j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
+		u := t
+		u.n += int32(n) * one
+		j.contests(mine&near&^others, blockers, theirs, theirReach, &u)
+		if j.wins(&u, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// contests adds what P is sure of in the squares theirReach of the other side. free are P's queens that may move there.
+func (j *Judge) contests(free, blockers, theirs, theirReach amazons.Set, t *tally) {
+	j.opens = 0
+	for todo := theirReach; todo != 0; {
+		c := fill(todo&-todo, theirs|theirReach|free)
+		todo &^= c
+		j.contested(c&free, c&free&blockers, c&theirs, c&theirReach, t)
+	}
+}
+
+// wins reports whether P wins by the tally and, if it begins, a first move.
+func (j *Judge) wins(t *tally, begins bool) bool {
+	if !begins {
+		j.trace.sum(t, ruleBounds, t.second())
+		return t.second()
+	}
+	why := t.first(&j.set)
+	if why == ruleNone && j.begin(t) {
+		why = ruleFirst
+	}
+	j.trace.sum(t, why, why != ruleNone)
+	return why != ruleNone
+}
+
+// begin reports whether P, to move, wins by a first move in a contested area: whatever it gains there, the rest must
+// be won with the other side to begin.
+func (j *Judge) begin(t *tally) bool {
+	if !j.set.FirstMove {
+		return false
+	}
+	for i := range j.opens {
+		c := &j.open[i]
+		// The move takes a square from the other side, and there may be a safe move after it.
+		u := *t
+		if u.n = t.n - c.counted + (1-int32(bits.OnesCount64(c.empty)))*one; u.second() && amazons.Grow(c.mine)&c.empty != 0 {
+			return true
+		}
+		if u.n += 2 * one; j.set.SafeMoves && u.second() && c.keepsSafe() {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsSafe reports whether some plod of P leaves it with a safe move.
+func (c *contest) keepsSafe() bool {
+	for q := c.mine; q != 0; q &= q - 1 {
+		from := q & -q
+		for to := amazons.Neighbours[bits.TrailingZeros64(q)&63] & c.empty; to != 0; to &= to - 1 {
+			step := to & -to
+			if safeMove(c.mine&^from|step, c.theirs, c.empty&^step) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// contested adds what P is sure of in an area of O's squares empty, where P's queens mine may move, of them bound
+// the blockers.
+func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
+	size := int32(bits.OnesCount64(empty))
+	safe := int32(0)
+	if mine != 0 && j.set.SafeMoves && safeMove(mine, theirs, empty) {
+		safe = 1
+		if j.set.TwoSafe && twoSafeMoves(mine, empty) {
+			safe = 2
+		}
+	}
+	n := (2*safe - size) * one
+	if int(size) < j.largest && j.set.Databases {
+		// The area without its blockers may be in the database, in one or several parts.
+		if u, ok := j.parts(mine&^bound, theirs, empty); ok && (u.n > n || u.n == n && u.relaxed == 0 && !u.odd) {
+			t.join(u)
+			j.trace.contested(mine, bound, theirs, empty, u, "database")
+			return
+		}
+		// If P stays away, O may have fewer moves than squares. With a safe move P answers O's first, and O has one move less.
+		if safe == 1 && j.set.Solo {
+			if u, ok := j.parts(0, theirs, empty); ok {
+				n = max(n, u.n+one)
+			}
+		}
+	}
+	t.n += n
+	if j.trace != nil {
+		j.trace.contested(mine, bound, theirs, empty, tally{n: n}, safeSource(mine, empty, safe, n))
+	}
+	if mine != 0 {
+		j.open[j.opens&63] = contest{mine, theirs, empty, n}
+		j.opens++
+	}
+}
+
+// parts adds up the values of the areas that the squares make, P being Left.
+func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
+	squares := mine | theirs | empty
+	for todo := empty; todo != 0; {
+		c := fill(todo&-todo, squares)
+		todo &^= c
+		v, ok := j.find(c&mine, c&theirs, c&empty)
+		if !ok {
+			return t, false
+		}
+		t.add(v.own)
+	}
+	return t, true
+}
+
+// twoSafeMoves reports whether P can answer two moves of O with steps of two queens. Each queen has some
+// of the squares it touches for itself; O takes two squares with each of its moves, and after the first P steps with a queen that has
+// one left. That is enough where a queen with three is left, or one of three untouched queens.
+func twoSafeMoves(mine, empty amazons.Set) bool {
+	three, four := 0, 0
+	for ; mine != 0; mine &= mine - 1 {
+		s := amazons.Neighbours[bits.TrailingZeros64(mine)&63] & empty
+		n := bits.OnesCount64(s)
+		if n < 3 {
+			continue
+		}
+		three++
+		if n >= 4 {
+			four++
+		}
+		if three >= 3 || three == 2 && four > 0 {
+			return true
+		}
+		// The next queens get what this one leaves.
+		if n == 4 || n == 3 || mine&(mine-1) == 0 {
+			empty &^= s
+			continue
+		}
+		for k := 0; k < 4; k++ {
+			empty &^= s & -s
+			s &= s - 1
+		}
+	}
+	return false
+}
+
+// safeMove reports whether P has a move in an area after every move of O there. P's queens mine may each step to a
+// touching square and shoot back; O moves freely. This is what rules 2 to 6 are about (Müller 2001, section 2.3.2; Song and Müller
+// 2014, section IV.A.5), without their special cases: O takes two squares with a move, where its queen and its arrow end,
+// and leaves one, if the queen did not shoot back.
+func safeMove(mine, theirs, empty amazons.Set) bool {
+	near := amazons.Grow(mine)
+	steps := near & empty
+	if steps == 0 {
+		return false
+	}
+	a := steps & -steps
+	rest := steps &^ a
+	if rest == 0 {
+		// O's queen ends on a and shoots back, or its arrow ends there.
+		at := amazons.Square(bits.TrailingZeros64(a))
+		for q := theirs; q != 0; q &= q - 1 {
+			from := q & -q
+			to := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(q)), empty)
+			if to&a != 0 {
+				return false
+			}
+			if near&from == 0 && to&amazons.QueenTargets(at, empty|from) != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	if rest&(rest-1) != 0 {
+		return true
+	}
+	b := rest
+	at := amazons.Square(bits.TrailingZeros64(a))
+	for q := theirs &^ near; q != 0; q &= q - 1 {
+		from := q & -q
+		if amazons.QueenTargets(at, empty|from)&b != 0 && amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(q)), empty)&steps != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// territories returns how many moves P is sure of on the squares inside, which only P can use, and the blockers it needs for
+// that. near holds what touches squares of the other side.
+func (j *Judge) territories(mine, near, blockers, inside amazons.Set) (moves int, used amazons.Set) {
+	normal := mine &^ near
+	for todo := inside; todo != 0; {
+		c, n, needed, _ := j.territory(todo, normal, blockers, inside, used)
+		todo &^= c
+		moves += n
+		used |= needed
+	}
+	return moves, used
+}
+
+// eachTerritory tells what territories adds up.
+func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set, tell func(squares amazons.Set, moves int, used amazons.Set, source string)) {
+	used := amazons.Set(0)
+	for todo := inside; todo != 0; {
+		c, n, needed, known := j.territory(todo, mine&^near, blockers, inside, used)
+		todo &^= c
+		used |= needed
+		source := "plodding"
+		if known {
+			source = "database"
+		}
+		tell(c, n, needed, source)
+	}
+}
+
+// territory returns the squares of the territory with the lowest square of todo, how many moves P is sure of there without the
+// blockers used before, which blockers they need, and whether the database knows that.
+func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c amazons.Set, moves int, used amazons.Set, known bool) {
+	if j.db != nil && j.set.Territories {
+		// Territories that share a blocker go together, where the database holds them. None of these blockers was used
+		// before: a territory taken alone was too large, and so is any that shares a blocker with it.
+		c = fill(todo&-todo, inside|normal|blockers)
+		if c&before == 0 {
+			if n, needed, ok := j.db.Territory(c&normal, c&blockers, c&inside); ok {
+				return c, n, needed, true
+			}
+		}
+	}
+	c = fill(todo&-todo, inside|normal)
+	edge := amazons.Grow(c) & blockers &^ before
+	if j.db != nil && j.set.Territories {
+		// The others stand still: they are not in the area.
+		if n, needed, ok := j.db.Territory(c&normal, edge, c&inside); ok {
+			return c | edge, n, needed, true
+		}
+	}
+	moves, used = walk(c&normal, edge, c&inside)
+	return c | edge, moves, used, false
+}
+
+// walk returns how many plods the queens make in t by a greedy walk, first the normal ones, then the blockers, and which of the blockers
+// moved.
+func walk(normal, blockers, t amazons.Set) (moves int, used amazons.Set) {
+	for _, group := range [2]amazons.Set{normal, blockers} {
+		for ; group != 0 && t != 0; group &= group - 1 {
+			at := bits.TrailingZeros64(group)
+			for begun := false; ; begun = true {
+				steps := amazons.Neighbours[at&63] & t
+				if steps == 0 {
+					break
+				}
+				if !begun {
+					used |= group & -group & blockers
+				}
+				at = bits.TrailingZeros64(steps)
+				if steps &= steps - 1; steps != 0 {
+					fewest := bits.OnesCount64(amazons.Neighbours[at&63] & t)
+					for ; steps != 0; steps &= steps - 1 {
+						to := bits.TrailingZeros64(steps)
+						if around := bits.OnesCount64(amazons.Neighbours[to&63] & t); around < fewest {
+							at, fewest = to, around
+						}
+					}
+				}
+				t &^= 1 << (at & 63)
+				moves++
+			}
+		}
+	}
+	return moves, used
+}

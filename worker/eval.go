@@ -1,0 +1,70 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/endgame"
+	"amazonsfarm/shared/eval"
+
+	"github.com/spf13/cobra"
+)
+
+// evalCommand is the command eval.
+func evalCommand() *cobra.Command {
+	var dir string
+	var asJSON, asSVG, noDB bool
+	c := &cobra.Command{
+		Use:   "eval POSITION",
+		Short: "Judge a position without search and say why: areas, bounds, sums, verdict",
+		Long: `eval cuts a position into areas and tells what is known of each: its kind, bounds as the papers write them (Black is
+positive), where they come from (database, plodding, a safe move by which rule, local search) and which queens were used for them; then what each side is sure of in all,
+the verdict for the side to move and the rule that gave it. Without --db the database in the user's cache folder is used, if there is one.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if asJSON && asSVG {
+				return cli.Usagef("--json and --svg: choose one")
+			}
+			p, err := parsePosition(args)
+			if err != nil {
+				return err
+			}
+			var db *endgame.DB
+			if !noDB {
+				given := dir != ""
+				if !given {
+					if dir, err = endgame.DefaultDir(); err != nil {
+						dir = ""
+					}
+				}
+				if dir != "" {
+					db, _, err = endgame.OpenDir(dir)
+					if err != nil && (given || !errors.Is(err, endgame.ErrNone)) {
+						return dbExit(err)
+					}
+				}
+				if db != nil {
+					defer db.Close()
+				}
+			}
+			e := eval.NewJudge(db, eval.DefaultSettings()).Explain(p)
+			out := c.OutOrStdout()
+			switch {
+			case asJSON:
+				return json.NewEncoder(out).Encode(e)
+			case asSVG:
+				_, err = io.WriteString(out, e.SVG())
+			default:
+				_, err = io.WriteString(out, e.Text())
+			}
+			return err
+		},
+	}
+	c.Flags().StringVar(&dir, "db", "", "folder of the database (default: amazonsfarm in the user's cache folder)")
+	c.Flags().BoolVar(&noDB, "no-db", false, "judge without a database")
+	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture")
+	return c
+}
