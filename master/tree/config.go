@@ -18,11 +18,11 @@ type Config struct {
 	FirstMoves []amazons.Move
 
 	// InitialBudget is the number of nodes of a leaf's first lease; it doubles with
-	// each return. Default 50,000, about 0.2 s of one core. Too small: the
+	// each return. Default 50,000, about half a second of one core on a small board. Too small: the
 	// farm spends its time on messages. Too large: workers sit on bad leaves.
 	InitialBudget uint64
 	// MaxBudget is the largest number of nodes of one lease, at least
-	// InitialBudget. Default 20,000,000, a minute or two of one core. Too
+	// InitialBudget. Default 5,000,000, about a minute of one core. Too
 	// large: a lost worker loses that much work.
 	MaxBudget uint64
 	// SplitAfter is the number of nodes spent on a leaf after which it is split; it
@@ -75,7 +75,7 @@ func (c Config) withDefaults() Config {
 		}
 	}
 	defaultTo(&c.InitialBudget, 50_000)
-	defaultTo(&c.MaxBudget, max(20_000_000, c.InitialBudget))
+	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
 	defaultTo(&c.SplitAfter, 8_000_000)
 	defaultTo(&c.SilentTicks, 3)
 	defaultTo(&c.StarveTicks, 2)

@@ -22,7 +22,7 @@ func BenchmarkJudge(b *testing.B) {
 		name  string
 		judge func() *eval.Judge
 	}{
-		{"function", nil},
+		{"function", func() *eval.Judge { return nil }},
 		{"no-database", eval.NewJudge(nil, eval.DefaultSettings()).Clone},
 	}
 	if *judgeDir != "" {
@@ -80,7 +80,7 @@ func TestAblation(t *testing.T) {
 		name  string
 		judge func() *eval.Judge
 	}
-	rows := []row{{"function", nil}, {"all", eval.NewJudge(db, eval.DefaultSettings()).Clone}, {"no database", eval.NewJudge(nil, eval.DefaultSettings()).Clone}}
+	rows := []row{{"function", func() *eval.Judge { return nil }}, {"all", eval.NewJudge(db, eval.DefaultSettings()).Clone}, {"no database", eval.NewJudge(nil, eval.DefaultSettings()).Clone}}
 	v := reflect.ValueOf(eval.DefaultSettings())
 	for i := range v.NumField() {
 		s := eval.DefaultSettings()

@@ -21,7 +21,7 @@ type thread struct {
 	b     amazons.Board
 	table *Table
 	judge *eval.Judge // nil: eval.Evaluate
-	stack []child // children of all nodes on the path, the deepest last
+	stack []child     // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two

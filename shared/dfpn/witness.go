@@ -41,15 +41,27 @@ func (w *Witness) Forget() { w.fine.o.Table.Clear() }
 // Nodes returns the positions expanded by all searches that have ended, those of the witness included.
 func (w *Witness) Nodes() uint64 { return w.Searcher.Nodes() + w.fine.Nodes() }
 
-// Probe tells what the tables and the counting lemma know of st, and the nodes behind it.
+// Probe tells what the tables, the counting lemma and the judge know of st, and the nodes behind it.
 func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
 	if n, work := w.Searcher.stored(st); n.solved() {
 		return n.verdict(), work
 	}
-	return w.fine.Probe(st)
+	if v, work := w.fine.Probe(st); v != eval.Open {
+		return v, work
+	}
+	v, _ := w.judge.Evaluate(st)
+	return v, 0
 }
 
-// Best returns the move with which st was won, false where st is not known to be won.
+// A position that the judge calls won or lost is searched with the counting lemma alone: for its winning move up to
+// bestNodes, for its verdict up to solveNodes. Where that is not enough, the judge is believed, and it is
+// up to those who ask to look at the replies.
+const (
+	bestNodes  = 2_000
+	solveNodes = 20_000
+)
+
+// Best returns the move with which st was won, false where none is known.
 func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	if m, ok := w.Searcher.Best(st); ok {
 		return m, true
@@ -60,19 +72,20 @@ func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	if v, _ := w.judge.Evaluate(st); v != eval.Won {
 		return amazons.Move{}, false
 	}
-	if r := w.fine.Search(context.Background(), st, Limit{Nodes: witnessNodes}); r.Verdict != eval.Won {
+	if r := w.fine.Search(context.Background(), st, Limit{Nodes: bestNodes}); r.Verdict != eval.Won {
 		return amazons.Move{}, false
 	}
 	return w.fine.Best(st)
 }
 
-// witnessNodes bounds the search for one winning move; what takes longer is left to Solve.
-const witnessNodes = 100_000
-
 // Solve searches st until it is solved or ctx ends; the error is then that of ctx.
 func (w *Witness) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
-	if v, _ := w.judge.Evaluate(st); v != eval.Open {
-		return w.fine.Solve(ctx, st)
+	v, _ := w.judge.Evaluate(st)
+	if v == eval.Open {
+		return w.Searcher.Solve(ctx, st)
 	}
-	return w.Searcher.Solve(ctx, st)
+	if r := w.fine.Search(ctx, st, Limit{Nodes: solveNodes}); r.Verdict != eval.Open {
+		return r.Verdict, nil
+	}
+	return v, context.Cause(ctx)
 }
