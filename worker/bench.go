@@ -95,7 +95,7 @@ every run and machine: two builds with the same number search alike. With more c
 
 func bench(ctx context.Context, cores int) (benchResult, error) {
 	out := benchResult{MessageType: "bench", Cores: cores}
-	s, err := newSolver(benchTable, cores)
+	s, err := newSolver(benchTable, cores, nil)
 	if err != nil {
 		return out, err
 	}

@@ -12,6 +12,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/worker/agent"
 	"amazonsfarm/worker/engine"
 
@@ -73,6 +74,7 @@ func exitCode(err error) error {
 type searchFlags struct {
 	cores int
 	table cli.Size
+	judge func() *eval.Judge // nil: the search's own
 }
 
 func (f *searchFlags) add(c *cobra.Command, cores int, table cli.Size) {

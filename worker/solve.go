@@ -15,6 +15,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
 )
@@ -26,6 +27,7 @@ func solveCommand() *cobra.Command {
 		noProof, noTest bool
 		asJSON          bool
 		q               question
+		dbDir           string
 	)
 	c := &cobra.Command{
 		Use:   "solve POSITION|BOARD|-",
@@ -47,6 +49,16 @@ not all.
 				return err
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest
+			if dbDir != "" {
+				db, err := readyDatabase(c.Context(), dbDir, c.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				if db != nil {
+					defer db.Close()
+					flags.judge = eval.NewJudge(db, eval.DefaultSettings()).Clone
+				}
+			}
 			if q.proofFile != "" {
 				if noProof {
 					return cli.Usagef("--proof and --no-proof exclude each other")
@@ -81,6 +93,7 @@ not all.
 	f.StringArrayVar(&moves, "first-move", nil, "try only this first move; may be repeated")
 	f.Uint64Var(&q.nodes, "nodes", 0, "stop after this many nodes, with exit code 3; 0: no limit")
 	f.StringVar(&q.proofFile, "proof", "", "write the certificate to this file")
+	f.StringVar(&dbDir, "db", "", "folder of a database of areas to judge positions with; the small one is built there if there is none (default: none, which is faster on the boards measured)")
 	f.BoolVar(&noProof, "no-proof", false, "make no certificate: the answer is not verified")
 	f.BoolVar(&noTest, "no-verify", false, "make the certificate but do not check it")
 	f.BoolVar(&q.rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma: a much larger certificate")
@@ -106,7 +119,7 @@ func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
 
 // solveOne answers one question and shows how far it is.
 func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q question, asJSON bool) error {
-	s, err := newSolver(int64(flags.table), flags.cores)
+	s, err := newSolver(int64(flags.table), flags.cores, flags.judge)
 	if err != nil {
 		return err
 	}

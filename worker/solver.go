@@ -38,16 +38,17 @@ type question struct {
 type solver struct {
 	table     *dfpn.Table
 	cores     int
+	judge     func() *eval.Judge // nil: the search's own
 	searchers map[amazons.Board]*dfpn.Witness
 	running   func(*dfpn.Witness) // if given, told which search is used
 }
 
-func newSolver(tableBytes int64, cores int) (*solver, error) {
+func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
 	table, err := dfpn.NewTable(tableBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, searchers: make(map[amazons.Board]*dfpn.Witness)}, nil
+	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]*dfpn.Witness)}, nil
 }
 
 func (s *solver) close() error {
@@ -63,7 +64,7 @@ func (s *solver) searcher(b amazons.Board) (*dfpn.Witness, error) {
 	s.table.Clear()
 	search, ok := s.searchers[b]
 	if !ok {
-		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores})
+		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores, Judge: s.judge})
 		if err != nil {
 			return nil, err
 		}
