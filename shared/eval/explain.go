@@ -32,9 +32,17 @@ type AreaBounds struct {
 
 // SideSum is the sum of one side's bounds.
 type SideSum struct {
-	For    string // "black" or "white"
-	Bounds string // "n or more" or "n or less"
-	Wins   bool
+	For   string    // "black" or "white"
+	Bound cgt.Bound // a lower one for Black, an upper one for White
+	Wins  bool
+}
+
+// Text is the bound in words.
+func (s SideSum) Text() string {
+	if s.For == "white" {
+		return s.Bound.N.String() + [3]string{"", ", less", ", but for an infinitesimal"}[s.Bound.Strength] + " or less"
+	}
+	return s.Bound.N.String() + [3]string{"", ", more", ", but for an infinitesimal"}[s.Bound.Strength] + " or more"
 }
 
 // trace records what a judge does. All methods do nothing on a nil trace.
@@ -135,7 +143,7 @@ func (t *trace) walked(j *Judge, mine, near, blockers, inside amazons.Set) {
 	}
 	j.eachTerritory(mine, near, blockers, inside, func(squares amazons.Set, moves int, used amazons.Set, source string) {
 		kind := "simple"
-		if squares&blockers != 0 {
+		if squares&blockers != 0 || amazons.Grow(squares)&^squares&(t.p.Black|t.p.White) != 0 { // one that is spared is not in squares
 			kind = "blocker"
 		}
 		t.add(AreaBounds{Squares: squares, Kind: kind, Source: source, Queens: squares & mine &^ (blockers &^ used),
@@ -219,11 +227,10 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 		a := &t.sides[i]
 		e.Areas = append(e.Areas, a.areas...)
 		b := a.total.bound()
-		text := b.N.String() + [3]string{"", ", more", ", but for an infinitesimal"}[b.Strength] + " or more"
 		if side == amazons.White {
-			text = b.N.Neg().String() + [3]string{"", ", less", ", but for an infinitesimal"}[b.Strength] + " or less"
+			b.N = b.N.Neg()
 		}
-		e.Sums = append(e.Sums, SideSum{For: side.String(), Bounds: text, Wins: a.wins})
+		e.Sums = append(e.Sums, SideSum{For: side.String(), Bound: b, Wins: a.wins})
 		if a.wins && sum == e.Verdict {
 			e.Rule = ruleNames[a.why]
 		}
@@ -281,7 +288,7 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 		areas = append(areas, jsonArea{a.For, names(a.Squares), a.Kind, a.Bounds, a.Source, names(a.Queens)})
 	}
 	for _, s := range e.Sums {
-		sums = append(sums, jsonSum(s))
+		sums = append(sums, jsonSum{s.For, s.Text(), s.Wins})
 	}
 	return json.Marshal(struct {
 		MessageType string     `json:"message_type"`
@@ -306,7 +313,7 @@ func (e *Explanation) Text() string {
 	}
 	sb.WriteByte('\n')
 	for _, s := range e.Sums {
-		fmt.Fprintf(&sb, "\n%s is sure of %s", s.For, s.Bounds)
+		fmt.Fprintf(&sb, "\n%s is sure of %s", s.For, s.Text())
 	}
 	fmt.Fprintf(&sb, "\n%s for the side to move", e.Verdict)
 	if e.Verdict != Open {
@@ -350,7 +357,7 @@ func (e *Explanation) SVG() string {
 		line(colours[i%len(colours)], text)
 	}
 	for _, s := range e.Sums {
-		line("#40362b", s.For+" is sure of "+s.Bounds)
+		line("#40362b", s.For+" is sure of "+s.Text())
 	}
 	text := e.Verdict.String() + " for the side to move"
 	if e.Verdict != Open {

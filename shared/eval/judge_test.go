@@ -116,6 +116,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	for range threads {
 		wg.Go(func() {
 			full, bare := eval.NewJudge(db, eval.DefaultSettings()), eval.NewJudge(nil, eval.DefaultSettings())
+			var search exhaustive
 			var odd []*eval.Judge
 			for i := range 11 {
 				s := eval.DefaultSettings()
@@ -134,7 +135,6 @@ func TestJudgeAgainstSearch(t *testing.T) {
 				r := rand.New(rand.NewPCG(*from, uint64(part)))
 				for range chunk {
 					b, s := anyPosition(r)
-					memo := map[amazons.Key]bool{}
 					for _, s := range []amazons.State{s, swap(s)} {
 						v, f := full.Evaluate(s)
 						seen[v].Add(1)
@@ -152,7 +152,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 							continue
 						}
 						truth := eval.Lost
-						if wins(s, b, memo) {
+						if search.wins(s) {
 							truth = eval.Won
 						}
 						for k, v := range []eval.Verdict{v, w, o} {
@@ -224,5 +224,17 @@ func BenchmarkJudge(b *testing.B) {
 			}
 			b.ReportMetric(100*float64(decided)/float64(len(states)), "%decided")
 		})
+	}
+}
+
+// TestExhaustive compares the fast search of these tests with the plain one.
+func TestExhaustive(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	var e exhaustive
+	for range 300 {
+		b, s := latePosition(r)
+		if won := wins(s, b, map[amazons.Key]bool{}); won != e.wins(s) {
+			t.Fatalf("%v: the plain search says won=%v", amazons.PositionOf(b, s, amazons.White), won)
+		}
 	}
 }
