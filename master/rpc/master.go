@@ -212,7 +212,13 @@ func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T,
 	case v := <-reply:
 		return v, nil
 	case <-m.done:
-		return zero, errEnded
+		// The loop may have answered with its last breath: a drain that ends it does.
+		select {
+		case v := <-reply:
+			return v, nil
+		default:
+			return zero, errEnded
+		}
 	case <-ctx.Done():
 		return zero, status.FromContextError(ctx.Err()).Err()
 	}
