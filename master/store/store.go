@@ -96,7 +96,9 @@ func create(path string, c Campaign, o Options) (err error) {
 	}
 	crashPoint("temporary file")
 
-	db, err := bbolt.Open(temporary.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize, FreelistType: bbolt.FreelistMapType})
+	// The file is synced as a whole before it gets its name; until then nobody relies on it.
+	db, err := bbolt.Open(temporary.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize, FreelistType: bbolt.FreelistMapType,
+		NoSync: true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ type Judge struct {
 	open  [64]contest // contested areas of the side at work that are not in the database
 	opens int
 
-	memory []played        // of local search
+	memory []played        // of local search, made when it is first needed
 	stack  []amazons.State // moves of local search
 
 	trace *trace // nil but in Explain
@@ -56,9 +56,6 @@ type contest struct {
 // NewJudge returns a judge with the database db, which may be nil.
 func NewJudge(db *endgame.DB, s Settings) *Judge {
 	j := &Judge{set: s}
-	if s.LocalSearch > 0 {
-		j.memory = make([]played, localSlots)
-	}
 	if db == nil || !s.Databases && !s.Territories {
 		return j
 	}
@@ -80,11 +77,7 @@ func NewJudge(db *endgame.DB, s Settings) *Judge {
 
 // Clone returns a judge for another thread, which shares what is known of the database.
 func (j *Judge) Clone() *Judge {
-	c := &Judge{set: j.set, db: j.db, values: j.values, largest: j.largest}
-	if j.memory != nil {
-		c.memory = make([]played, localSlots)
-	}
-	return c
+	return &Judge{set: j.set, db: j.db, values: j.values, largest: j.largest}
 }
 
 // Evaluate judges s as the function [Evaluate] does, with the same features, and decides more positions. A nil

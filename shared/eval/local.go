@@ -46,6 +46,9 @@ func lemma(s amazons.State, n int) Verdict {
 
 // remember plays out s unless its memory has it.
 func (j *Judge) remember(s amazons.State, n int) Verdict {
+	if j.memory == nil {
+		j.memory = make([]played, localSlots)
+	}
 	h := (s.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(s.Opp*0xd1342543de82ef95, 23) ^ bits.RotateLeft64(s.Empty*0xa0761d6478bd642f, 41) ^ uint64(n)*0xe7037ed1a0b428db) * 0x9e3779b97f4a7c15
 	slot := &j.memory[h>>40&(localSlots-1)]
 	if slot.own == s.Own && slot.opp == s.Opp && slot.empty == s.Empty && slot.n == int16(n) && slot.verdict != Open {
