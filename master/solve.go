@@ -98,7 +98,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			}
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, CheckWorkers: cores, Log: log,
+				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, CheckWorkers: cores, Embedded: true, Log: log,
 			})
 			if err != nil {
 				return exitCode(err)
