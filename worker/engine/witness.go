@@ -13,14 +13,20 @@ import (
 // witness is the search as a proof builder sees it. It counts what it is asked.
 type witness struct {
 	*dfpn.Witness
-	probes atomic.Uint64
-	nodes  atomic.Uint64 // of searches made for the builder
+	asked atomic.Uint64 // questions of the builder
+	nodes atomic.Uint64 // of searches made for the builder
 }
 
 // Probe implements proof.Searcher.
 func (w *witness) Probe(s amazons.State) (eval.Verdict, uint64) {
-	w.probes.Add(1)
+	w.asked.Add(1)
 	return w.Witness.Probe(s)
+}
+
+// Best is asked by the builder first, and often nothing else is: it must count as a sign of life.
+func (w *witness) Best(s amazons.State) (amazons.Move, bool) {
+	w.asked.Add(1)
+	return w.Witness.Best(s)
 }
 
 // Solve implements proof.Searcher.
@@ -36,7 +42,7 @@ func (w *witness) Nodes() uint64 { return w.nodes.Load() }
 
 // activity is different whenever something was done since.
 func (w *witness) activity() [3]uint64 {
-	return [3]uint64{w.probes.Load(), w.nodes.Load(), w.Searcher.Progress().Nodes}
+	return [3]uint64{w.asked.Load(), w.nodes.Load(), w.Searcher.Progress().Nodes}
 }
 
 // every calls f once a period until the function it returns is called, which waits for the last call to end.
