@@ -14,7 +14,6 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
@@ -124,21 +123,19 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 		return err
 	}
 	defer s.close()
-	var search atomic.Pointer[dfpn.Witness]
-	s.running = search.Store
+	var progress atomic.Pointer[func() string]
+	s.running = func(tell func() string) { progress.Store(&tell) }
 	shown, hide := context.WithCancel(ctx)
 	done := make(chan struct{})
 	begun := time.Now()
 	go func() {
 		defer close(done)
 		cli.NewStatusLine(c.ErrOrStderr()).Run(shown, func() string {
-			var p dfpn.Progress
-			if running := search.Load(); running != nil {
-				p = running.Progress()
+			text := fmt.Sprintf("%.0f s, table %.0f %% full", time.Since(begun).Seconds(), 100*s.table.Fill())
+			if tell := progress.Load(); tell != nil {
+				text += ", " + (*tell)()
 			}
-			seconds := time.Since(begun).Seconds()
-			return fmt.Sprintf("%.0f s, %d nodes in this search, %.0f evaluations/s, table %.0f %% full",
-				seconds, p.Nodes, float64(p.Evaluations)/seconds, 100*s.table.Fill())
+			return text
 		})
 	}()
 	r, err := s.solve(ctx, q)

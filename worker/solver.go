@@ -39,8 +39,8 @@ type solver struct {
 	table     *dfpn.Table
 	cores     int
 	judge     func() *eval.Judge // nil: the search's own
-	searchers map[amazons.Board]*dfpn.Witness
-	running   func(*dfpn.Witness) // if given, told which search is used
+	searchers map[amazons.Board]search
+	running   func(func() string) // if given, told what tells how far the work at hand is
 }
 
 func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
@@ -48,42 +48,52 @@ func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, 
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]*dfpn.Witness)}, nil
+	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]search)}, nil
 }
 
 func (s *solver) close() error {
 	var errs []error
 	for _, search := range s.searchers {
-		errs = append(errs, search.Close())
+		for _, w := range search.witnesses {
+			errs = append(errs, w.Close())
+		}
 	}
 	return errors.Join(append(errs, s.table.Close())...)
 }
 
+// search is the search of one board, and what proofs are extracted by, one a core.
+type search struct {
+	*dfpn.Searcher
+	witnesses []*dfpn.Witness
+}
+
 // searcher returns a searcher for a board over an empty table.
-func (s *solver) searcher(b amazons.Board) (*dfpn.Witness, error) {
+func (s *solver) searcher(b amazons.Board) (search, error) {
 	s.table.Clear()
-	search, ok := s.searchers[b]
+	found, ok := s.searchers[b]
 	if !ok {
 		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores, Judge: s.judge})
 		if err != nil {
-			return nil, err
+			return found, err
 		}
-		if search, err = dfpn.NewWitness(plain); err != nil {
-			return nil, err
+		witnesses, err := dfpn.NewWitnesses(plain, s.cores)
+		if err != nil {
+			return found, err
 		}
-		s.searchers[b] = search // there are 64 boards
+		found = search{plain, witnesses}
+		s.searchers[b] = found // there are 64 boards
 	}
-	search.Forget()
-	if s.running != nil {
-		s.running(search)
+	for _, w := range found.witnesses {
+		w.Forget()
 	}
-	return search, nil
+	return found, nil
 }
 
 // answer is one question being answered.
 type answer struct {
 	question
-	search *dfpn.Witness
+	search search
+	tell   func(func() string) // see solver.running
 	result cli.SolveResult
 	claims []proof.Root   // what the answer rests on
 	builds []amazons.Move // first moves whose win the certificate shall show, if possible
@@ -97,7 +107,10 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 	if err != nil {
 		return cli.SolveResult{}, err
 	}
-	a := &answer{question: q, search: search, result: cli.NewSolveResult(q.position)}
+	a := &answer{question: q, search: search, tell: s.running, result: cli.NewSolveResult(q.position)}
+	if a.tell == nil {
+		a.tell = func(func() string) {}
+	}
 	err = a.run(ctx)
 	a.result.Seconds = time.Since(begun).Seconds()
 	return a.result, err
@@ -161,6 +174,11 @@ func (a *answer) look(ctx context.Context, st amazons.State, nodes uint64) (eval
 
 // find searches until the winner is known, and notes the claims to prove.
 func (a *answer) find(ctx context.Context) error {
+	begun := time.Now()
+	a.tell(func() string {
+		p := a.search.Progress()
+		return fmt.Sprintf("%d nodes in this search, %.0f evaluations/s", p.Nodes, float64(p.Evaluations)/time.Since(begun).Seconds())
+	})
 	if len(a.firstMoves) > 0 {
 		return a.findAmong(ctx)
 	}
@@ -242,7 +260,12 @@ const maxEntries = 200 << 20
 // certify makes the certificate of the claims and has it checked.
 func (a *answer) certify(ctx context.Context) error {
 	b := a.position.Board
-	builder := proof.NewBuilder(b, a.search, proof.BuilderOptions{RulesOnly: a.rulesOnly, MaxEntries: maxEntries})
+	var more []proof.Searcher
+	for _, w := range a.search.witnesses[1:] {
+		more = append(more, w)
+	}
+	builder := proof.NewBuilder(b, a.search.witnesses[0], proof.BuilderOptions{RulesOnly: a.rulesOnly, MaxEntries: maxEntries, More: more})
+	a.tell(func() string { return fmt.Sprintf("the winner is known; %d positions proved", builder.Proved()) })
 	for _, m := range a.builds {
 		if err := builder.Prove(ctx, a.position.State().After(m), eval.Lost); err != nil {
 			return err
@@ -275,6 +298,7 @@ func (a *answer) certify(ctx context.Context) error {
 		a.result.Certificate = file
 		return nil
 	}
+	a.tell(func() string { return fmt.Sprintf("checking the certificate, %d positions", file.Positions) })
 	begun := time.Now()
 	options := checker.Options{RulesOnly: a.rulesOnly}
 	var report *checker.Report

@@ -51,6 +51,7 @@ type Options struct {
 // them. Several searchers may use the same table at the same time.
 type Searcher struct {
 	o        Options
+	one      sync.Mutex // held by the search that runs
 	parallel bool
 	stop     *atomic.Bool // the search shall end; each search has its own, as a context that ended may tell late
 	crowded  atomic.Bool  // the stretch shall end so that the table can grow
@@ -132,8 +133,10 @@ func numbersOf(v eval.Verdict) numbers {
 }
 
 // Search searches st until it is solved, the limit is reached or ctx ends. It
-// goes on from what the table knows.
+// goes on from what the table knows. Where another goroutine searches, it waits for that to end.
 func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Result {
+	s.one.Lock()
+	defer s.one.Unlock()
 	stop := new(atomic.Bool)
 	s.stop = stop
 	s.nodes.Store(0)

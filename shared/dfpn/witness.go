@@ -2,6 +2,7 @@ package dfpn
 
 import (
 	"context"
+	"errors"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -9,7 +10,8 @@ import (
 
 // Witness is a searcher as those see it who extract a proof that may use nothing but the leaf rules of a certificate. Where
 // the search stopped by a stronger argument of its judge, the witness searches on below, with the counting
-// lemma alone and a small table of its own, and answers from there. Its methods are called by one goroutine at a time.
+// lemma alone and a small table of its own, and answers from there. Its methods are called by one goroutine at a time; several
+// witnesses of one search may work at once.
 type Witness struct {
 	*Searcher
 	judge *eval.Judge
@@ -30,6 +32,22 @@ func NewWitness(s *Searcher) (*Witness, error) {
 		return nil, err
 	}
 	return &Witness{Searcher: s, judge: s.o.Judge(), fine: fine}, nil
+}
+
+// NewWitnesses returns n witnesses of what s finds.
+func NewWitnesses(s *Searcher, n int) ([]*Witness, error) {
+	var all []*Witness
+	for range n {
+		w, err := NewWitness(s)
+		if err != nil {
+			for _, w := range all {
+				err = errors.Join(err, w.Close())
+			}
+			return nil, err
+		}
+		all = append(all, w)
+	}
+	return all, nil
 }
 
 // Close gives the memory of the witness back; that of the search stays.

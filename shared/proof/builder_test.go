@@ -124,6 +124,67 @@ func TestBuilderSearch(t *testing.T) {
 	t.Logf("%d entries, %d bytes, %+v", c.Set.Len(), len(data), st)
 }
 
+// TestBuilderParallel extracts proofs with several goroutines, from a table that is large enough and from one that is not.
+func TestBuilderParallel(t *testing.T) {
+	for _, c := range []struct {
+		board string
+		table int64
+		won   bool // Müller 2001
+	}{{"4x4", 1 << 20, false}, {"5x5", 1 << 24, true}, {"5x5", 1 << 20, true}, {"5x4", 1 << 20, true}} {
+		for _, goroutines := range []int{2, 5} {
+			p := position(t, c.board)
+			table, err := dfpn.NewTable(c.table)
+			if err != nil {
+				t.Fatal(err)
+			}
+			search, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Threads: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			v, err := search.Solve(context.Background(), p.State())
+			if err != nil || (v == eval.Won) != c.won {
+				t.Fatal(c.board, v, err)
+			}
+			witnesses, err := dfpn.NewWitnesses(search, goroutines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var more []proof.Searcher
+			for _, w := range witnesses[1:] {
+				more = append(more, w)
+			}
+			builder := proof.NewBuilder(p.Board, witnesses[0], proof.BuilderOptions{More: more})
+			if c.board == "4x4" {
+				if err := builder.Prove(context.Background(), p.State(), v.Other()); !errors.Is(err, proof.ErrNotProved) {
+					t.Errorf("%s: the false claim gave %v", c.board, err)
+				}
+			}
+			canceled, cancel := context.WithCancel(context.Background())
+			cancel()
+			if err := builder.Prove(canceled, p.State(), v); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: with a context that has ended: %v", c.board, err)
+			}
+			if err := builder.Prove(context.Background(), p.State(), v); err != nil {
+				t.Fatal(c.board, err)
+			}
+			st := builder.Stats()
+			set := builder.Take()
+			if set.Len() != st.Entries || builder.Proved() < st.Entries+st.Lost {
+				t.Errorf("%s: %d entries, %d proved, %+v", c.board, set.Len(), builder.Proved(), st)
+			}
+			verify(t, proof.Certificate{Board: p.Board, Roots: []proof.Root{proof.RootOf(p, v)}, Set: set})
+			for _, w := range witnesses {
+				if err := w.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := table.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // TestFragments proves some positions of a game one after the other, as workers do, and puts the fragments together.
 func TestFragments(t *testing.T) {
 	p := position(t, "4x4")

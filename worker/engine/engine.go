@@ -154,7 +154,8 @@ type Fragment struct {
 type Engine struct {
 	c       Config
 	table   *dfpn.Table
-	search  witness
+	search  *dfpn.Searcher
+	proofs  []*witness                   // of what the search finds, one a core
 	known   map[amazons.Key]eval.Verdict // facts whose evidence the other side has
 	builder *proof.Builder
 	full    bool // the builder had no room for a fact
@@ -178,15 +179,26 @@ func New(c Config) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
 	}
-	if e.search.Witness, err = dfpn.NewWitness(search); err != nil {
+	witnesses, err := dfpn.NewWitnesses(search, c.Cores)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
+	}
+	e.search = search
+	for _, w := range witnesses {
+		e.proofs = append(e.proofs, &witness{Witness: w})
 	}
 	e.Forget()
 	return e, nil
 }
 
 // Close gives the table's memory back.
-func (e *Engine) Close() error { return errors.Join(e.search.Witness.Close(), e.table.Close()) }
+func (e *Engine) Close() error {
+	var errs []error
+	for _, w := range e.proofs {
+		errs = append(errs, w.Close())
+	}
+	return errors.Join(append(errs, e.table.Close())...)
+}
 
 // Forget drops everything about what the other side has: known facts and delivered evidence. Later fragments are whole by themselves.
 // The table stays.
@@ -198,7 +210,12 @@ func (e *Engine) Forget() {
 // renew starts the evidence anew. Facts that were delivered or came from outside stay known.
 func (e *Engine) renew() {
 	e.full = false
-	e.builder = proof.NewBuilder(e.c.Board, &e.search, proof.BuilderOptions{
+	var more []proof.Searcher
+	for _, w := range e.proofs[1:] {
+		more = append(more, w)
+	}
+	e.builder = proof.NewBuilder(e.c.Board, e.proofs[0], proof.BuilderOptions{
+		More:       more,
 		RulesOnly:  e.c.RulesOnly,
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
 		MaxEntries: 4 * e.c.MaxEntries,
@@ -270,9 +287,9 @@ func (e *Engine) remember(f Fact) {
 // every ProgressPeriod in which there was progress, from another goroutine, not after Fragment has returned. The only errors are those of writing.
 func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Fragment, error) {
 	if alive != nil {
-		seen := e.search.activity()
+		seen := e.activity()
 		defer every(ProgressPeriod, func() {
-			if now := e.search.activity(); now != seen {
+			if now := e.activity(); now != seen {
 				seen = now
 				alive()
 			}

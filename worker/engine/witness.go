@@ -40,9 +40,12 @@ func (w *witness) Solve(ctx context.Context, s amazons.State) (eval.Verdict, err
 // Nodes returns the nodes of all searches made for the builder.
 func (w *witness) Nodes() uint64 { return w.nodes.Load() }
 
-// activity is different whenever something was done since.
-func (w *witness) activity() [3]uint64 {
-	return [3]uint64{w.asked.Load(), w.nodes.Load(), w.Searcher.Progress().Nodes}
+// activity is another number whenever something was done since for the builder.
+func (e *Engine) activity() (sum uint64) {
+	for _, w := range e.proofs {
+		sum += w.asked.Load() + w.nodes.Load()
+	}
+	return sum + e.search.Progress().Nodes
 }
 
 // every calls f once a period until the function it returns is called, which waits for the last call to end.
