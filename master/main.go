@@ -48,7 +48,7 @@ with the same command.
 			})
 		},
 	}
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), verifyCommand())
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), verifyCommand())
 	root.AddCommand(controlCommands()...)
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }

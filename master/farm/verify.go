@@ -82,25 +82,9 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, Nodes: stats.Spent, TreePositions: stats.Nodes,
 		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
 	}
-	root, err := amazons.ParsePosition(c.Root)
-	if err != nil {
-		return report, nil, fmt.Errorf("%w: root of the campaign: %w", ErrVerification, err)
-	}
-	var moves []amazons.Move
-	for _, text := range c.FirstMoves {
-		m, err := root.ParseMove(text)
-		if err != nil {
-			return report, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
-		}
-		moves = append(moves, m)
-	}
-	snapshot, err := s.Snapshot()
+	root, moves, t, err := storedTree(s)
 	if err != nil {
 		return report, nil, err
-	}
-	t, err := tree.New(tree.Config{Board: root.Board, Root: root, FirstMoves: moves}, snapshot)
-	if err != nil {
-		return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
 	}
 	status := t.Status()
 	if status.Contradiction != nil {
@@ -159,4 +143,39 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
 	}
 	return report, checked, nil
+}
+
+// storedTree makes the tree of a store's campaign, and tells its root and the first moves that were given.
+func storedTree(s *store.Store) (root amazons.Position, moves []amazons.Move, t *tree.Tree, err error) {
+	c := s.Campaign()
+	if root, err = amazons.ParsePosition(c.Root); err != nil {
+		return root, nil, nil, fmt.Errorf("%w: root of the campaign: %w", ErrVerification, err)
+	}
+	for _, text := range c.FirstMoves {
+		m, err := root.ParseMove(text)
+		if err != nil {
+			return root, nil, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
+		}
+		moves = append(moves, m)
+	}
+	snapshot, err := s.Snapshot()
+	if err != nil {
+		return root, nil, nil, err
+	}
+	if t, err = tree.New(tree.Config{Board: root.Board, Root: root, FirstMoves: moves}, snapshot); err != nil {
+		return root, nil, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+	}
+	return root, moves, t, nil
+}
+
+// ReadTree reads the tree of a store that no master has open, and the root of its campaign. Nothing is written. Errors: those of
+// opening a store; ErrVerification.
+func ReadTree(file string) (amazons.Position, *tree.Tree, error) {
+	s, err := store.Open(file, store.Options{ReadOnly: true})
+	if err != nil {
+		return amazons.Position{}, nil, err
+	}
+	defer s.Close()
+	root, _, t, err := storedTree(s)
+	return root, t, err
 }

@@ -123,6 +123,11 @@ type query struct{ reply chan View }
 
 type workersQuery struct{ reply chan []*farmv1.Worker }
 
+type exploreQuery struct {
+	state amazons.State
+	reply chan explored
+}
+
 type command struct {
 	event tree.Event
 	err   error // of Run after a Drain
@@ -141,6 +146,7 @@ func (detach) message()       {}
 func (incoming) message()     {}
 func (query) message()        {}
 func (workersQuery) message() {}
+func (exploreQuery) message() {}
 func (command) message()      {}
 func (report) message()       {}
 func (concluded) message()    {}
@@ -386,6 +392,11 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 			after = append(after, func() { msg.reply <- m.view() })
 		case workersQuery:
 			after = append(after, func() { msg.reply <- m.workers() })
+		case exploreQuery:
+			after = append(after, func() {
+				at, moves := m.tree.Explore(msg.state)
+				msg.reply <- explored{at, moves}
+			})
 		case report:
 			m.state, m.why = msg.state, msg.why
 		case concluded:

@@ -2114,6 +2114,279 @@ func (x *FirstMove) GetNodes() uint64 {
 	return 0
 }
 
+type ExploreRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Moves         []string               `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"` // played one after the other from the campaign's root
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExploreRequest) Reset() {
+	*x = ExploreRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExploreRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExploreRequest) ProtoMessage() {}
+
+func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
+func (*ExploreRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *ExploreRequest) GetMoves() []string {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+type ExploreResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      string                 `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"` // as text
+	Known         *Known                 `protobuf:"bytes,2,opt,name=known,proto3" json:"known,omitempty"`       // of the position
+	Moves         []*ExploredMove        `protobuf:"bytes,3,rep,name=moves,proto3" json:"moves,omitempty"`       // the winning ones first, then the open ones, then the losing ones; among them the most effort first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExploreResponse) Reset() {
+	*x = ExploreResponse{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExploreResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExploreResponse) ProtoMessage() {}
+
+func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
+func (*ExploreResponse) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ExploreResponse) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *ExploreResponse) GetKnown() *Known {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
+func (x *ExploreResponse) GetMoves() []*ExploredMove {
+	if x != nil {
+		return x.Moves
+	}
+	return nil
+}
+
+type ExploredMove struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Move          string                 `protobuf:"bytes,1,opt,name=move,proto3" json:"move,omitempty"`
+	After         *Known                 `protobuf:"bytes,2,opt,name=after,proto3" json:"after,omitempty"` // of the position after it, seen by the other side
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExploredMove) Reset() {
+	*x = ExploredMove{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExploredMove) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExploredMove) ProtoMessage() {}
+
+func (x *ExploredMove) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
+func (*ExploredMove) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *ExploredMove) GetMove() string {
+	if x != nil {
+		return x.Move
+	}
+	return ""
+}
+
+func (x *ExploredMove) GetAfter() *Known {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+// Known is what is known of one position.
+type Known struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // for its side to move
+	Basis         string                 `protobuf:"bytes,2,opt,name=basis,proto3" json:"basis,omitempty"`                                       // fact, rules or children; none while the outcome is not known
+	Phi           uint32                 `protobuf:"varint,3,opt,name=phi,proto3" json:"phi,omitempty"`
+	Delta         uint32                 `protobuf:"varint,4,opt,name=delta,proto3" json:"delta,omitempty"`
+	Nodes         uint64                 `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`                    // of it and all below it in the tree
+	AtLeast       bool                   `protobuf:"varint,6,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"` // there are more nodes than were counted
+	InTree        bool                   `protobuf:"varint,7,opt,name=in_tree,json=inTree,proto3" json:"in_tree,omitempty"`
+	Expanded      bool                   `protobuf:"varint,8,opt,name=expanded,proto3" json:"expanded,omitempty"`
+	Leased        bool                   `protobuf:"varint,9,opt,name=leased,proto3" json:"leased,omitempty"`
+	SetAside      bool                   `protobuf:"varint,10,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Known) Reset() {
+	*x = Known{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Known) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Known) ProtoMessage() {}
+
+func (x *Known) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Known.ProtoReflect.Descriptor instead.
+func (*Known) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Known) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_OUTCOME_UNSPECIFIED
+}
+
+func (x *Known) GetBasis() string {
+	if x != nil {
+		return x.Basis
+	}
+	return ""
+}
+
+func (x *Known) GetPhi() uint32 {
+	if x != nil {
+		return x.Phi
+	}
+	return 0
+}
+
+func (x *Known) GetDelta() uint32 {
+	if x != nil {
+		return x.Delta
+	}
+	return 0
+}
+
+func (x *Known) GetNodes() uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *Known) GetAtLeast() bool {
+	if x != nil {
+		return x.AtLeast
+	}
+	return false
+}
+
+func (x *Known) GetInTree() bool {
+	if x != nil {
+		return x.InTree
+	}
+	return false
+}
+
+func (x *Known) GetExpanded() bool {
+	if x != nil {
+		return x.Expanded
+	}
+	return false
+}
+
+func (x *Known) GetLeased() bool {
+	if x != nil {
+		return x.Leased
+	}
+	return false
+}
+
+func (x *Known) GetSetAside() bool {
+	if x != nil {
+		return x.SetAside
+	}
+	return false
+}
+
 type WorkersResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Workers       []*Worker              `protobuf:"bytes,1,rep,name=workers,proto3" json:"workers,omitempty"`
@@ -2123,7 +2396,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2135,7 +2408,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2148,7 +2421,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -2181,7 +2454,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2466,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2479,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Worker) GetName() string {
@@ -2472,7 +2745,28 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x10\n" +
 	"\x03phi\x18\x03 \x01(\rR\x03phi\x12\x14\n" +
 	"\x05delta\x18\x04 \x01(\rR\x05delta\x12\x14\n" +
-	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\"H\n" +
+	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\"&\n" +
+	"\x0eExploreRequest\x12\x14\n" +
+	"\x05moves\x18\x01 \x03(\tR\x05moves\"\x98\x01\n" +
+	"\x0fExploreResponse\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\tR\bposition\x120\n" +
+	"\x05known\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.KnownR\x05known\x127\n" +
+	"\x05moves\x18\x03 \x03(\v2!.amazonsfarm.farm.v1.ExploredMoveR\x05moves\"T\n" +
+	"\fExploredMove\x12\x12\n" +
+	"\x04move\x18\x01 \x01(\tR\x04move\x120\n" +
+	"\x05after\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.KnownR\x05after\"\x98\x02\n" +
+	"\x05Known\x126\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x14\n" +
+	"\x05basis\x18\x02 \x01(\tR\x05basis\x12\x10\n" +
+	"\x03phi\x18\x03 \x01(\rR\x03phi\x12\x14\n" +
+	"\x05delta\x18\x04 \x01(\rR\x05delta\x12\x14\n" +
+	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\x12\x19\n" +
+	"\bat_least\x18\x06 \x01(\bR\aatLeast\x12\x17\n" +
+	"\ain_tree\x18\a \x01(\bR\x06inTree\x12\x1a\n" +
+	"\bexpanded\x18\b \x01(\bR\bexpanded\x12\x16\n" +
+	"\x06leased\x18\t \x01(\bR\x06leased\x12\x1b\n" +
+	"\tset_aside\x18\n" +
+	" \x01(\bR\bsetAside\"H\n" +
 	"\x0fWorkersResponse\x125\n" +
 	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xb2\x03\n" +
 	"\x06Worker\x12\x12\n" +
@@ -2502,11 +2796,12 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04Farm\x12K\n" +
 	"\x04Join\x12 .amazonsfarm.farm.v1.JoinRequest\x1a!.amazonsfarm.farm.v1.JoinResponse\x12O\n" +
 	"\x04Work\x12 .amazonsfarm.farm.v1.WorkRequest\x1a!.amazonsfarm.farm.v1.WorkResponse(\x010\x01\x12t\n" +
-	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xfa\x03\n" +
+	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xd0\x04\n" +
 	"\aControl\x12Q\n" +
 	"\x06Status\x12\".amazonsfarm.farm.v1.StatusRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x05Watch\x12!.amazonsfarm.farm.v1.WatchRequest\x1a#.amazonsfarm.farm.v1.StatusResponse0\x01\x12T\n" +
-	"\aWorkers\x12#.amazonsfarm.farm.v1.WorkersRequest\x1a$.amazonsfarm.farm.v1.WorkersResponse\x12O\n" +
+	"\aWorkers\x12#.amazonsfarm.farm.v1.WorkersRequest\x1a$.amazonsfarm.farm.v1.WorkersResponse\x12T\n" +
+	"\aExplore\x12#.amazonsfarm.farm.v1.ExploreRequest\x1a$.amazonsfarm.farm.v1.ExploreResponse\x12O\n" +
 	"\x05Pause\x12!.amazonsfarm.farm.v1.PauseRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x06Resume\x12\".amazonsfarm.farm.v1.ResumeRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12O\n" +
 	"\x05Drain\x12!.amazonsfarm.farm.v1.DrainRequest\x1a#.amazonsfarm.farm.v1.StatusResponseB\"Z amazonsfarm/proto/farm/v1;farmv1b\x06proto3"
@@ -2524,7 +2819,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Outcome)(0),                      // 0: amazonsfarm.farm.v1.Outcome
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -2555,8 +2850,12 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*DrainRequest)(nil),              // 26: amazonsfarm.farm.v1.DrainRequest
 	(*StatusResponse)(nil),            // 27: amazonsfarm.farm.v1.StatusResponse
 	(*FirstMove)(nil),                 // 28: amazonsfarm.farm.v1.FirstMove
-	(*WorkersResponse)(nil),           // 29: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 30: amazonsfarm.farm.v1.Worker
+	(*ExploreRequest)(nil),            // 29: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 30: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 31: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 32: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 33: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 34: amazonsfarm.farm.v1.Worker
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
@@ -2581,30 +2880,36 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	0,  // 19: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
 	28, // 20: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
 	0,  // 21: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	30, // 22: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 23: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	6,  // 24: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	19, // 25: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	21, // 26: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	22, // 27: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	23, // 28: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	24, // 29: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	25, // 30: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	26, // 31: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	2,  // 32: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	13, // 33: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	20, // 34: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	27, // 35: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	27, // 36: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	29, // 37: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	27, // 38: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	27, // 39: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	27, // 40: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	32, // [32:41] is the sub-list for method output_type
-	23, // [23:32] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	32, // 22: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	31, // 23: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	32, // 24: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 25: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	34, // 26: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	1,  // 27: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	6,  // 28: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	19, // 29: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	21, // 30: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	22, // 31: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	23, // 32: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	29, // 33: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	24, // 34: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	25, // 35: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	26, // 36: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	2,  // 37: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	13, // 38: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	20, // 39: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	27, // 40: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	27, // 41: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	33, // 42: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	30, // 43: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	27, // 44: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	27, // 45: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	27, // 46: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // [37:47] is the sub-list for method output_type
+	27, // [27:37] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -2633,7 +2938,7 @@ func file_proto_farm_v1_farm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   30,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -207,6 +207,7 @@ const (
 	Control_Status_FullMethodName  = "/amazonsfarm.farm.v1.Control/Status"
 	Control_Watch_FullMethodName   = "/amazonsfarm.farm.v1.Control/Watch"
 	Control_Workers_FullMethodName = "/amazonsfarm.farm.v1.Control/Workers"
+	Control_Explore_FullMethodName = "/amazonsfarm.farm.v1.Control/Explore"
 	Control_Pause_FullMethodName   = "/amazonsfarm.farm.v1.Control/Pause"
 	Control_Resume_FullMethodName  = "/amazonsfarm.farm.v1.Control/Resume"
 	Control_Drain_FullMethodName   = "/amazonsfarm.farm.v1.Control/Drain"
@@ -222,6 +223,8 @@ type ControlClient interface {
 	// Watch sends a status at once and then whenever it changed, at most once a period.
 	Watch(ctx context.Context, in *WatchRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StatusResponse], error)
 	Workers(ctx context.Context, in *WorkersRequest, opts ...grpc.CallOption) (*WorkersResponse, error)
+	// Explore tells what is known of a position and of those after each of its moves. INVALID_ARGUMENT says what is wrong with the position.
+	Explore(ctx context.Context, in *ExploreRequest, opts ...grpc.CallOption) (*ExploreResponse, error)
 	// Pause grants no new leases; running ones go on.
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*StatusResponse, error)
@@ -276,6 +279,16 @@ func (c *controlClient) Workers(ctx context.Context, in *WorkersRequest, opts ..
 	return out, nil
 }
 
+func (c *controlClient) Explore(ctx context.Context, in *ExploreRequest, opts ...grpc.CallOption) (*ExploreResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExploreResponse)
+	err := c.cc.Invoke(ctx, Control_Explore_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatusResponse)
@@ -316,6 +329,8 @@ type ControlServer interface {
 	// Watch sends a status at once and then whenever it changed, at most once a period.
 	Watch(*WatchRequest, grpc.ServerStreamingServer[StatusResponse]) error
 	Workers(context.Context, *WorkersRequest) (*WorkersResponse, error)
+	// Explore tells what is known of a position and of those after each of its moves. INVALID_ARGUMENT says what is wrong with the position.
+	Explore(context.Context, *ExploreRequest) (*ExploreResponse, error)
 	// Pause grants no new leases; running ones go on.
 	Pause(context.Context, *PauseRequest) (*StatusResponse, error)
 	Resume(context.Context, *ResumeRequest) (*StatusResponse, error)
@@ -339,6 +354,9 @@ func (UnimplementedControlServer) Watch(*WatchRequest, grpc.ServerStreamingServe
 }
 func (UnimplementedControlServer) Workers(context.Context, *WorkersRequest) (*WorkersResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Workers not implemented")
+}
+func (UnimplementedControlServer) Explore(context.Context, *ExploreRequest) (*ExploreResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Explore not implemented")
 }
 func (UnimplementedControlServer) Pause(context.Context, *PauseRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Pause not implemented")
@@ -417,6 +435,24 @@ func _Control_Workers_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_Explore_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExploreRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Explore(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Explore_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Explore(ctx, req.(*ExploreRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_Pause_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(PauseRequest)
 	if err := dec(in); err != nil {
@@ -485,6 +521,10 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Workers",
 			Handler:    _Control_Workers_Handler,
+		},
+		{
+			MethodName: "Explore",
+			Handler:    _Control_Explore_Handler,
 		},
 		{
 			MethodName: "Pause",

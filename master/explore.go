@@ -1,0 +1,229 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/farm"
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+)
+
+func exploreCommand() *cobra.Command {
+	var (
+		address, storeFile string
+		top                int
+		asJSON, asSVG      bool
+	)
+	c := &cobra.Command{
+		Use:   "explore [MOVE...]",
+		Short: "Show a position of a campaign: its value, proof numbers and effort, and those of its moves",
+		Long: `explore plays the given moves from the root of a campaign and shows the position: the board, who wins if that is known, the proof
+and disproof number and the nodes searched for it, and the same of each of its moves. It asks a serving master, or, with --store, reads the store of a
+campaign that no master has open. Winning moves come first, then open ones, then losing ones; among these the ones with most work.
+
+A proof number says about how much work it would take to prove that the side to move wins, a disproof number that it loses. Both are of the position after
+the move, where the other side is to move. 0 and inf stand for what is proved.
+
+` + cli.ExitHelp,
+		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
+		RunE: func(c *cobra.Command, moves []string) error {
+			switch {
+			case asJSON && asSVG:
+				return cli.Usagef("--json and --svg: choose one")
+			case top < 0:
+				return cli.Usagef("--top %d: give the number of moves to show, or 0 for all", top)
+			case c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") && c.Flags().Changed("master"):
+				return cli.Usagef("--master and --store: choose one")
+			}
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			var r *farmv1.ExploreResponse
+			var err error
+			if storeFile != "" && !c.Flags().Changed("master") {
+				r, err = exploreStore(storeFile, moves)
+			} else {
+				r, err = exploreMaster(ctx, address, moves)
+			}
+			if err != nil {
+				return err
+			}
+			p, err := amazons.ParsePosition(r.GetPosition())
+			if err != nil {
+				return fmt.Errorf("the master's answer: %w", err)
+			}
+			out := c.OutOrStdout()
+			switch {
+			case asJSON:
+				return json.NewEncoder(out).Encode(exploreDocument(p, r))
+			case asSVG:
+				return p.WriteSVG(out, amazons.SVGOptions{})
+			}
+			_, err = io.WriteString(out, exploreReport(p, r, top))
+			return err
+		},
+	}
+	c.Flags().StringVar(&address, "master", defaultMaster, "address of the master")
+	c.Flags().StringVar(&storeFile, "store", "", "read this store instead of asking a master")
+	c.Flags().IntVar(&top, "top", 20, "show so many moves, 0: all")
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
+	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board")
+	return c
+}
+
+func exploreMaster(ctx context.Context, address string, moves []string) (*farmv1.ExploreResponse, error) {
+	client, conn, err := dial(address)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	r, err := client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves})
+	if err != nil {
+		return nil, callError(address, err)
+	}
+	return r, nil
+}
+
+func exploreStore(file string, moves []string) (*farmv1.ExploreResponse, error) {
+	root, t, err := farm.ReadTree(file)
+	if err != nil {
+		return nil, exitCode(err)
+	}
+	p, err := rpc.Follow(root, moves)
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	at, after := t.Explore(p.State())
+	return rpc.ExploreMessage(p, at, after), nil
+}
+
+// exploreJSON is a position as programs read it. Fields may be added, never renamed.
+type exploreJSON struct {
+	MessageType string `json:"message_type"` // "position"
+	Board       string `json:"board"`
+	Position    string `json:"position"`
+	knownJSON
+	Moves []exploredMoveJSON `json:"moves"`
+}
+
+type exploredMoveJSON struct {
+	Move string    `json:"move"`
+	Wins string    `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	Then knownJSON `json:"after"`   // of the position after it, for the other side
+}
+
+type knownJSON struct {
+	Outcome  string `json:"value"` // won, lost or unknown, for the side to move
+	Basis    string `json:"basis"`
+	Phi      uint32 `json:"proof_number"`
+	Delta    uint32 `json:"disproof_number"`
+	Nodes    uint64 `json:"nodes"`
+	AtLeast  bool   `json:"nodes_at_least,omitempty"`
+	Expanded bool   `json:"expanded"`
+	Leased   bool   `json:"leased"`
+	SetAside bool   `json:"set_aside,omitempty"`
+}
+
+func knownOf(k *farmv1.Known) knownJSON {
+	return knownJSON{
+		Outcome: tree.Outcome(k.GetOutcome()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(), Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
+		Expanded: k.GetExpanded(), Leased: k.GetLeased(), SetAside: k.GetSetAside(),
+	}
+}
+
+func exploreDocument(p amazons.Position, r *farmv1.ExploreResponse) exploreJSON {
+	out := exploreJSON{MessageType: "position", Board: p.Board.String(), Position: p.String(), knownJSON: knownOf(r.GetKnown()), Moves: []exploredMoveJSON{}}
+	for _, m := range r.GetMoves() {
+		out.Moves = append(out.Moves, exploredMoveJSON{m.GetMove(), moveWord(m), knownOf(m.GetAfter())})
+	}
+	return out
+}
+
+// moveWord says what a move does for the side that plays it.
+func moveWord(m *farmv1.ExploredMove) string {
+	switch m.GetAfter().GetOutcome() {
+	case farmv1.Outcome_OUTCOME_WON:
+		return outcomeWord(farmv1.Outcome_OUTCOME_LOST)
+	case farmv1.Outcome_OUTCOME_LOST:
+		return outcomeWord(farmv1.Outcome_OUTCOME_WON)
+	}
+	return outcomeWord(farmv1.Outcome_OUTCOME_UNSPECIFIED)
+}
+
+func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) string {
+	var s strings.Builder
+	s.WriteString(p.Text())
+	k := r.GetKnown()
+	fmt.Fprintf(&s, "\nposition       %s\n", p)
+	fmt.Fprintf(&s, "value          %s", tree.Outcome(k.GetOutcome()))
+	if k.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
+		fmt.Fprintf(&s, " for the side to move, by %s", k.GetBasis())
+	}
+	fmt.Fprintf(&s, "\nproof number   %s, disproof number %s\n", numberText(k.GetPhi()), numberText(k.GetDelta()))
+	fmt.Fprintf(&s, "nodes          %s\n", effortText(k))
+	counts := map[string]int{}
+	for _, m := range r.GetMoves() {
+		counts[moveWord(m)]++
+	}
+	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n\n", len(r.GetMoves()), counts["wins"], counts["unknown"], counts["loses"])
+	if len(r.GetMoves()) == 0 {
+		return s.String()
+	}
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "move\toutcome\tproof number\tdisproof number\tnodes\tstate")
+	for i, m := range r.GetMoves() {
+		if top > 0 && i == top {
+			break
+		}
+		k := m.GetAfter()
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetMove(), moveWord(m), numberText(k.GetPhi()), numberText(k.GetDelta()), effortText(k), stateText(k))
+	}
+	w.Flush()
+	if n := len(r.GetMoves()) - top; top > 0 && n > 0 {
+		fmt.Fprintf(&s, "and %d more (--top 0 shows all)\n", n)
+	}
+	return s.String()
+}
+
+func numberText(x uint32) string {
+	if x >= tree.Infinity {
+		return "inf"
+	}
+	return fmt.Sprint(x)
+}
+
+func effortText(k *farmv1.Known) string {
+	if k.GetAtLeast() {
+		return fmt.Sprintf("%d or more", k.GetNodes())
+	}
+	return fmt.Sprint(k.GetNodes())
+}
+
+// stateText says what is being done about a position.
+func stateText(k *farmv1.Known) string {
+	switch {
+	case k.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED:
+		return "by " + k.GetBasis()
+	case k.GetLeased():
+		return "leased"
+	case k.GetSetAside():
+		return "set aside"
+	case k.GetExpanded():
+		return "expanded"
+	case k.GetNodes() > 0:
+		return "searched"
+	}
+	return "untouched"
+}

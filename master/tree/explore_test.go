@@ -1,0 +1,62 @@
+package tree
+
+import (
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// TestExplore asks about positions of a small tree whose numbers are known.
+func TestExplore(t *testing.T) {
+	root, err := amazons.ParsePosition(".B../..../..../..W. w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := New(Config{Board: root.Board, Root: root}, Snapshot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := root.State()
+	at, moves := tr.Explore(s)
+	if !at.InTree || at.Outcome != Unknown || at.Effort != (Effort{}) || len(moves) != s.CountMoves() {
+		t.Fatalf("a new tree knows %+v and %d moves of %d", at, len(moves), s.CountMoves())
+	}
+	// Facts about two of the moves; effort counted over two layers, a shared position once.
+	n := tr.root
+	tr.expand(n, tr.successors(n), func(amazons.Key) (uint32, uint32, bool) { return 3, 5, true })
+	a, b := n.children[0], n.children[1]
+	a.work, b.work = 100, 7
+	tr.expand(a, tr.successors(a), func(amazons.Key) (uint32, uint32, bool) { return 0, 0, false })
+	a.children[0].work = 11
+	tr.facts[n.children[2].key] = Fact{Key: n.children[2].key, Outcome: Lost, Work: 50}
+	at, moves = tr.Explore(s)
+	if at.Effort != (Effort{Nodes: 118}) || !at.Expanded {
+		t.Errorf("the root has %+v, want 118 nodes", at)
+	}
+	if m := moves[0].After; m.Key != n.children[2].key || m.Outcome != Lost || m.Phi != Infinity || m.Delta != 0 || m.Effort.Nodes != 50 || m.Basis != ByFact {
+		t.Errorf("the winning move does not come first: %+v", moves[0])
+	}
+	if m := moves[1].After; m.Key != a.key || m.Effort.Nodes != 111 || !m.Expanded {
+		t.Errorf("the open move with most work does not come next: %+v", moves[1])
+	}
+	if m := moves[len(moves)-1]; m.After.Effort.Nodes != 0 || m.After.Phi != 3 || m.After.Delta != 5 {
+		t.Errorf("the last move is %+v", m)
+	}
+	visits := 0
+	if e := effort(n, &visits); !e.AtLeast {
+		t.Errorf("with no visits left the effort is %+v", e)
+	}
+	// What is not in the tree.
+	p := root.After(moves[0].Move)
+	for _, m := range p.State().Moves(nil) {
+		q := p.After(m).State()
+		if _, ok := tr.byKey[q.CanonicalKey(root.Board)]; ok {
+			continue
+		}
+		if at, _ := tr.Explore(q); at.InTree || at.Phi != 1 || at.Outcome != Unknown || at.Effort.Nodes != 0 {
+			t.Errorf("a strange position has %+v", at)
+		}
+		return
+	}
+	t.Error("every position two moves on is in the tree")
+}
