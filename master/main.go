@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -124,15 +123,6 @@ func parseQuestion(text string, moves []string) (question, error) {
 	}
 	slices.SortFunc(q.firstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
 	return q, nil
-}
-
-// logger returns a logger of a level: messages go to the given writer.
-func logger(w io.Writer, level string) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, cli.Usagef("--log-level: %q is not debug, info, warn or error", level)
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
 }
 
 // checkCores refuses numbers of cores that make no sense.

@@ -47,7 +47,7 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 			if err != nil {
 				return err
 			}
-			log, err := logger(c.ErrOrStderr(), level)
+			log, err := cli.Logger(c.ErrOrStderr(), level)
 			if err != nil {
 				return err
 			}
@@ -150,7 +150,7 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
 	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
-	flags.StringVar(&level, "log-level", "info", "messages to show: debug, info, warn, error")
+	cli.LogLevelFlag(flags, &level, "info")
 	for _, name := range []string{"board", "store"} {
 		if err := c.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag is defined above

@@ -68,7 +68,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 				return err
 			}
 			line := cli.NewStatusLine(c.ErrOrStderr())
-			log, err := logger(line, level)
+			log, err := cli.Logger(line, level)
 			if err != nil {
 				return err
 			}
@@ -139,7 +139,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
 	flags.BoolVar(&asJSON, "json", false, "answer as one JSON document")
-	flags.StringVar(&level, "log-level", "warn", "messages to show: debug, info, warn, error")
+	cli.LogLevelFlag(flags, &level, "warn")
 	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
 	return c

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"runtime"
 	"strings"
@@ -102,15 +101,6 @@ func parsePosition(args []string) (amazons.Position, error) {
 		return p, cli.Usagef("%w", err)
 	}
 	return p, nil
-}
-
-// logger returns a logger of a level: messages go to w.
-func logger(w io.Writer, level string) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, cli.Usagef("--log-level: %q is not debug, info, warn or error", level)
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
 }
 
 func allCores() int { return runtime.GOMAXPROCS(0) }

@@ -47,7 +47,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 			if joinTimeout <= 0 || awayAfter <= 0 {
 				return cli.Usagef("--join-timeout and --away-timeout must be longer than zero")
 			}
-			log, err := logger(c.ErrOrStderr(), level)
+			log, err := cli.Logger(c.ErrOrStderr(), level)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 	f.BoolVar(&insecureMaster, "insecure", false, "allow a master that is not on this machine; the connection is not encrypted")
 	f.DurationVar(&joinTimeout, "join-timeout", time.Minute, "how long to try until the master is reached for the first time")
 	f.DurationVar(&awayAfter, "away-timeout", 24*time.Hour, "how long to try when the master has gone away")
-	f.StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	cli.LogLevelFlag(f, &level, "info")
 	return c
 }
 
