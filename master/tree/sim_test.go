@@ -10,26 +10,17 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/reference"
 )
 
-// oracle solves small positions by exhaustive negamax, with nothing else than
-// the rules and a map.
-type oracle map[amazons.Key]bool
+// oracle knows who wins by exhaustive search.
+type oracle map[amazons.Board]*reference.Search
 
 func (o oracle) wins(b amazons.Board, s amazons.State) bool {
-	k := s.CanonicalKey(b)
-	if w, ok := o[k]; ok {
-		return w
+	if o[b] == nil {
+		o[b] = reference.New(b)
 	}
-	won := false
-	for _, m := range s.Moves(nil) {
-		if !o.wins(b, s.After(m)) {
-			won = true
-			break
-		}
-	}
-	o[k] = won
-	return won
+	return o[b].Wins(s)
 }
 
 func (o oracle) outcome(b amazons.Board, s amazons.State) Outcome {
@@ -53,22 +44,9 @@ func certificate(k amazons.Key) ID {
 // and there is still something to solve.
 func latePosition(r *rand.Rand, b amazons.Board, empty int) amazons.Position {
 	for {
-		p, err := amazons.Start(b)
-		if err != nil {
-			panic(err)
-		}
-		for {
-			moves := p.State().Moves(nil)
-			if len(moves) == 0 {
-				break
-			}
-			if left := b.Squares() - 8 - p.Arrows(); left == empty {
-				if len(moves) > 8 {
-					return p
-				}
-				break
-			}
-			p = p.After(moves[r.IntN(len(moves))])
+		s := reference.Played(r, reference.Start(b), empty)
+		if arrows := s.Arrows(b); b.Squares()-8-arrows == empty && len(s.Moves(nil)) > 8 {
+			return amazons.PositionOf(b, s, amazons.Colour(arrows%2))
 		}
 	}
 }

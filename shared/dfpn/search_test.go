@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/reference"
 )
 
 func newTable(t testing.TB, size int64) *Table {
@@ -91,23 +92,6 @@ func TestOneThreadIsDeterministic(t *testing.T) {
 	}
 }
 
-// exhaustive is the reference: plain search to the end.
-func exhaustive(s amazons.State, b amazons.Board, memo map[amazons.Key]bool) bool {
-	k := s.CanonicalKey(b)
-	if v, ok := memo[k]; ok {
-		return v
-	}
-	won := false
-	for _, m := range s.Moves(nil) {
-		if !exhaustive(s.After(m), b, memo) {
-			won = true
-			break
-		}
-	}
-	memo[k] = won
-	return won
-}
-
 // TestAgainstExhaustiveSearch solves random positions with tiny tables that
 // forget nearly everything, with budgets that interrupt the search again and again, and with
 // several threads.
@@ -116,9 +100,9 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 	table := newTable(t, MinTableBytes)
 	for range 300 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
-		s := randomPosition(r, b, 1+r.IntN(3), 1+r.IntN(3), 4+r.IntN(6))
+		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 4+r.IntN(6))
 		want := eval.Lost
-		if exhaustive(s, b, map[amazons.Key]bool{}) {
+		if reference.Wins(b, s) {
 			want = eval.Won
 		}
 		table.Clear()
@@ -135,22 +119,6 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 			t.Errorf("%v: solved as %v, but Probe says %v", amazons.PositionOf(b, s, amazons.White), want, v)
 		}
 	}
-}
-
-func randomPosition(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.State {
-	var s amazons.State
-	for i, p := range r.Perm(b.Squares()) {
-		bit := b.UnpackSquare(uint8(p)).Bit()
-		switch {
-		case i < own:
-			s.Own |= bit
-		case i < own+opp:
-			s.Opp |= bit
-		case i < own+opp+empties:
-			s.Empty |= bit
-		}
-	}
-	return s
 }
 
 // TestOracleOutcomes solves every position of the oracle for both movers.
@@ -246,7 +214,7 @@ func TestInsertAndChildren(t *testing.T) {
 // TestOnSolved holds that every verdict reported is true and heavy enough.
 func TestOnSolved(t *testing.T) {
 	p := parse(t, "4x4")
-	memo := map[amazons.Key]bool{}
+	truth := reference.New(p.Board)
 	for _, threads := range []int{1, 3} {
 		type solved struct {
 			s amazons.State
@@ -268,7 +236,7 @@ func TestOnSolved(t *testing.T) {
 		n := 0
 		for f := range found {
 			n++
-			if f.s.Arrows(p.Board) >= 3 && exhaustive(f.s, p.Board, memo) != (f.v == eval.Won) {
+			if f.s.Arrows(p.Board) >= 3 && truth.Wins(f.s) != (f.v == eval.Won) {
 				t.Fatalf("%v reported as %v", amazons.PositionOf(p.Board, f.s, amazons.White), f.v)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
+	"amazonsfarm/shared/reference"
 )
 
 // onePlayer is a territory by definition: plain recursion over the moves of its owner.
@@ -39,16 +40,7 @@ func (o onePlayer) moves(normal, blockers, empty Set) int {
 // randomArea returns a connected area of n squares somewhere on the grid, its squares dealt to three sets by
 // the given weights.
 func randomArea(r *rand.Rand, n int, weights [3]int) (sets [3]Set) {
-	s := Set(1) << r.IntN(64)
-	for bits.OnesCount64(s) < n {
-		near := amazons.Grow(s) &^ s
-		k := r.IntN(bits.OnesCount64(near))
-		for range k {
-			near &= near - 1
-		}
-		s |= near & -near
-	}
-	for ; s != 0; s &= s - 1 {
+	for s := reference.Region(r, amazons.Board{Width: 8, Height: 8}, n); s != 0; s &= s - 1 {
 		k := r.IntN(weights[0] + weights[1] + weights[2])
 		i := 0
 		for k >= weights[i] {

@@ -8,33 +8,10 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/reference"
 )
 
 var positions = flag.Int("positions", 20000, "random late positions in TestEvaluateAgainstSearch; each is judged for both movers")
-
-// latePosition returns a position of a board from 4x4 to 6x6 with two or more
-// queens a side and few empty squares: half of them placed at random, half
-// reached by random play from the starting position.
-func latePosition(r *rand.Rand) (amazons.Board, amazons.State) {
-	b := amazons.Board{Width: uint8(4 + r.IntN(3)), Height: uint8(4 + r.IntN(3))}
-	empties := 2 + r.IntN(8)
-	if r.IntN(2) == 0 {
-		return b, randomState(r, b, 2+r.IntN(3), 2+r.IntN(3), min(empties, b.Squares()-8))
-	}
-	p, err := amazons.Start(b)
-	if err != nil {
-		panic(err)
-	}
-	s := p.State()
-	for bits.OnesCount64(s.Empty) > empties {
-		moves := s.Moves(nil)
-		if len(moves) == 0 {
-			break
-		}
-		s = s.After(moves[r.IntN(len(moves))])
-	}
-	return b, s
-}
 
 func swap(s amazons.State) amazons.State {
 	return amazons.State{Own: s.Opp, Opp: s.Own, Empty: s.Empty}
@@ -45,16 +22,17 @@ func swap(s amazons.State) amazons.State {
 func TestEvaluateAgainstSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(20260101, 7))
 	var seen [3]int
+	var search reference.Fast
 	beyond := 0 // decided by Evaluate, not by the leaf rules
 	for range *positions {
-		b, s := latePosition(r)
+		b, s := reference.Late(r)
 		for _, s := range []amazons.State{s, swap(s)} {
 			v, _ := eval.Evaluate(s)
 			seen[v]++
 			if v == eval.Open {
 				continue
 			}
-			if won := wins(s, b, map[amazons.Key]bool{}); won != (v == eval.Won) {
+			if won := search.Wins(s); won != (v == eval.Won) {
 				t.Fatalf("%v: the evaluation says %v, search says won=%v", amazons.PositionOf(b, s, amazons.White), v, won)
 			}
 			if eval.Plain(s, b) == eval.Open {
@@ -89,7 +67,7 @@ func TestSafeMove(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s (%s): got %v, want %v", c.position, c.why, got, c.want)
 		}
-		if won := wins(p.State(), p.Board, map[amazons.Key]bool{}); got != eval.Open && won != (got == eval.Won) {
+		if won := reference.Wins(p.Board, p.State()); got != eval.Open && won != (got == eval.Won) {
 			t.Errorf("%s: the evaluation says %v, search says won=%v", c.position, got, won)
 		}
 	}
@@ -99,7 +77,7 @@ func TestSafeMove(t *testing.T) {
 func TestFeatures(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 3000 {
-		_, s := latePosition(r)
+		_, s := reference.Late(r)
 		v, f := eval.Evaluate(s)
 		if amazons.QueenReach(s.Own, s.Empty) == 0 {
 			if v != eval.Lost {
@@ -160,6 +138,7 @@ func distances(queens, empty amazons.Set) [64]int {
 func FuzzEvaluate(f *testing.F) {
 	f.Add(uint8(5), uint8(5), []byte{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2})
 	f.Add(uint8(6), uint8(4), []byte("amazons on a small board"))
+	var search reference.Fast
 	f.Fuzz(func(t *testing.T, width, height uint8, squares []byte) {
 		b := amazons.Board{Width: 4 + width%3, Height: 4 + height%3}
 		var s amazons.State
@@ -181,7 +160,7 @@ func FuzzEvaluate(f *testing.F) {
 			}
 		}
 		for _, s := range []amazons.State{s, swap(s)} {
-			if v, _ := eval.Evaluate(s); v != eval.Open && wins(s, b, map[amazons.Key]bool{}) != (v == eval.Won) {
+			if v, _ := eval.Evaluate(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {
 				t.Errorf("%v: the evaluation says %v, search says otherwise", amazons.PositionOf(b, s, amazons.White), v)
 			}
 		}
@@ -193,7 +172,7 @@ func BenchmarkEvaluate(b *testing.B) {
 	r := rand.New(rand.NewPCG(3, 4))
 	states := make([]amazons.State, 4096)
 	for i := range states {
-		_, states[i] = latePosition(r)
+		_, states[i] = reference.Late(r)
 	}
 	b.ReportAllocs()
 	decided := 0

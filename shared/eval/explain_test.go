@@ -19,6 +19,7 @@ import (
 	"amazonsfarm/shared/cgt"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/reference"
 )
 
 var areas = flag.Int("areas", 2000, "single areas in TestAreaBounds")
@@ -76,13 +77,7 @@ func TestAreaBounds(t *testing.T) {
 func singleArea(r *rand.Rand) amazons.Position {
 	b := amazons.Board{Width: 6, Height: 6}
 	n := 4 + r.IntN(7)
-	shape := b.Square(r.IntN(6), r.IntN(6)).Bit()
-	for bits.OnesCount64(shape) < n {
-		s := b.Square(r.IntN(6), r.IntN(6)).Bit()
-		if s&amazons.Grow(shape) != 0 {
-			shape |= s
-		}
-	}
+	shape := reference.Region(r, b, n)
 	p := amazons.Position{Board: b, Burnt: b.Mask() &^ shape, ToMove: amazons.Colour(r.IntN(2))}
 	queens := 1 + r.IntN(min(5, n-2))
 	for ; shape != 0; shape &= shape - 1 {
@@ -219,7 +214,7 @@ func FuzzJudge(f *testing.F) {
 	set := eval.DefaultSettings()
 	set.LocalSearch = 2
 	judges := []*eval.Judge{eval.NewJudge(database(f), set), eval.NewJudge(nil, eval.DefaultSettings())}
-	var e exhaustive
+	var search reference.Fast
 	f.Fuzz(func(t *testing.T, width, height uint8, squares []byte) {
 		b := amazons.Board{Width: 3 + width%4, Height: 3 + height%4}
 		var s amazons.State
@@ -242,7 +237,7 @@ func FuzzJudge(f *testing.F) {
 		}
 		for _, s := range []amazons.State{s, swap(s)} {
 			for _, j := range judges {
-				if v, _ := j.Evaluate(s); v != eval.Open && e.wins(s) != (v == eval.Won) {
+				if v, _ := j.Evaluate(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {
 					t.Errorf("%v: the judge says %v, search says otherwise", amazons.PositionOf(b, s, amazons.White), v)
 				}
 			}

@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/reference"
 )
 
 var (
@@ -62,11 +63,7 @@ func anyPosition(r *rand.Rand) (amazons.Board, amazons.State) {
 		kind := r.IntN(3)
 		var s amazons.State
 		if kind == 2 && min(b.Width, b.Height) >= 4 {
-			p, err := amazons.Start(b)
-			if err != nil {
-				panic(err)
-			}
-			s = p.State()
+			s = reference.Start(b)
 		} else {
 			kind = min(kind, 1)
 			own, opp := 2+r.IntN(3), 2+r.IntN(3)
@@ -77,7 +74,7 @@ func anyPosition(r *rand.Rand) (amazons.Board, amazons.State) {
 			if room < 3 {
 				continue
 			}
-			s = randomState(r, b, own, opp, room)
+			s = reference.Scattered(r, b, own, opp, room)
 		}
 		for bits.OnesCount64(s.Empty) > empties {
 			moves := s.Moves(nil)
@@ -116,7 +113,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	for range threads {
 		wg.Go(func() {
 			full, bare := eval.NewJudge(db, eval.DefaultSettings()), eval.NewJudge(nil, eval.DefaultSettings())
-			var search exhaustive
+			var search reference.Fast
 			var odd []*eval.Judge
 			for i := range 11 {
 				s := eval.DefaultSettings()
@@ -152,7 +149,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 							continue
 						}
 						truth := eval.Lost
-						if search.wins(s) {
+						if search.Wins(s) {
 							truth = eval.Won
 						}
 						for k, v := range []eval.Verdict{v, w, o} {
@@ -224,17 +221,5 @@ func BenchmarkJudge(b *testing.B) {
 			}
 			b.ReportMetric(100*float64(decided)/float64(len(states)), "%decided")
 		})
-	}
-}
-
-// TestExhaustive compares the fast search of these tests with the plain one.
-func TestExhaustive(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 8))
-	var e exhaustive
-	for range 300 {
-		b, s := latePosition(r)
-		if won := wins(s, b, map[amazons.Key]bool{}); won != e.wins(s) {
-			t.Fatalf("%v: the plain search says won=%v", amazons.PositionOf(b, s, amazons.White), won)
-		}
 	}
 }

@@ -2,47 +2,13 @@ package eval_test
 
 import (
 	"fmt"
-	"math/bits"
 	"math/rand/v2"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/reference"
 )
-
-// randomState places own and opp queens at random on the board, makes empties squares empty, and burns the others.
-func randomState(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.State {
-	var s amazons.State
-	for i, p := range r.Perm(b.Squares()) {
-		bit := b.UnpackSquare(uint8(p)).Bit()
-		switch {
-		case i < own:
-			s.Own |= bit
-		case i < own+opp:
-			s.Opp |= bit
-		case i < own+opp+empties:
-			s.Empty |= bit
-		}
-	}
-	return s
-}
-
-// wins searches s to the end.
-func wins(s amazons.State, b amazons.Board, memo map[amazons.Key]bool) bool {
-	k := s.CanonicalKey(b)
-	if v, ok := memo[k]; ok {
-		return v
-	}
-	won := false
-	for _, m := range s.Moves(nil) {
-		if !wins(s.After(m), b, memo) {
-			won = true
-			break
-		}
-	}
-	memo[k] = won
-	return won
-}
 
 // TestPlainAgainstSearch compares the leaf rules with exhaustive search on random late positions with one to four
 // queens a side, equal in number or not, canonical or not.
@@ -59,13 +25,13 @@ func TestPlainAgainstSearch(t *testing.T) {
 		if empties < 1 {
 			continue
 		}
-		s := randomState(r, b, own, opp, empties)
+		s := reference.Scattered(r, b, own, opp, empties)
 		v := eval.Plain(s, b)
 		seen[v]++
 		if v == eval.Open {
 			continue
 		}
-		if won := wins(s, b, map[amazons.Key]bool{}); won != (v == eval.Won) {
+		if won := reference.Wins(b, s); won != (v == eval.Won) {
 			t.Fatalf("%v: the rules say %v, search says won=%v", amazons.PositionOf(b, s, amazons.White), v, won)
 		}
 	}
@@ -120,13 +86,7 @@ func BenchmarkPlain(b *testing.B) {
 	for _, empties := range []int{6, 10, 14, 18} {
 		states := make([]amazons.State, 4096)
 		for i := range states {
-			p, _ := amazons.Start(board)
-			s := p.State()
-			for bits.OnesCount64(s.Empty) > empties && s.CanMove() {
-				moves := s.Moves(nil)
-				s = s.After(moves[r.IntN(len(moves))])
-			}
-			states[i], _ = s.Canonical(board)
+			states[i], _ = reference.Played(r, reference.Start(board), empties).Canonical(board)
 		}
 		b.Run(fmt.Sprintf("5x6/empty=%d", empties), func(b *testing.B) {
 			b.ReportAllocs()

@@ -11,6 +11,7 @@ import (
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/reference"
 )
 
 // build proves s with its true verdict and returns the certificate.
@@ -34,10 +35,10 @@ func TestBuilder(t *testing.T) {
 	entries, researches, games := 0, uint64(0), [3]int{}
 	for i := range 100 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
-		s := late(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
+		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		rulesOnly := i%3 == 0
 		x := newExact(b, i%2 == 0)
-		v := x.wins(s).verdict
+		v := x.wins(s)
 		games[v]++
 		for kind, search := range []proof.Searcher{
 			x,
@@ -86,7 +87,7 @@ func TestBuilderSmallBoards(t *testing.T) {
 	} {
 		p := position(t, c.position)
 		x := newExact(p.Board, true)
-		v := x.wins(p.State()).verdict
+		v := x.wins(p.State())
 		if c.want != eval.Open && v != c.want {
 			t.Fatalf("%s: %v, want %v", c.position, v, c.want)
 		}
@@ -97,7 +98,7 @@ func TestBuilderSmallBoards(t *testing.T) {
 		if err != nil || len(missing) > 0 || pruned.Len() > cert.Set.Len() {
 			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Len(), cert.Set.Len(), missing, err)
 		}
-		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.nodes, cert.Set.Len(), len(data), pruned.Len(), st)
+		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.Nodes(), cert.Set.Len(), len(data), pruned.Len(), st)
 		cert.Set = pruned
 		verify(t, cert)
 	}
@@ -190,7 +191,7 @@ func TestFragments(t *testing.T) {
 	p := position(t, "4x4")
 	b := p.Board
 	x := newExact(b, true)
-	v := x.wins(p.State()).verdict
+	v := x.wins(p.State())
 	facts := make(map[amazons.Key]eval.Verdict)
 	options := proof.BuilderOptions{Known: func(k amazons.Key) eval.Verdict { return facts[k] }}
 	var fragments []proof.Certificate
@@ -220,10 +221,10 @@ func TestFragments(t *testing.T) {
 		for j, m := range after.State().Moves(nil) {
 			if j%5 == 0 {
 				q := after.After(m)
-				add(builders[j/5%2], q, x.wins(q.State()).verdict)
+				add(builders[j/5%2], q, x.wins(q.State()))
 			}
 		}
-		add(builders[i/5%2], after, x.wins(after.State()).verdict)
+		add(builders[i/5%2], after, x.wins(after.State()))
 	}
 	add(proof.NewBuilder(b, x, options), p, v)
 
@@ -290,7 +291,7 @@ func TestBuilderErrors(t *testing.T) {
 	p := position(t, "4x4")
 	b, s := p.Board, p.State()
 	x := newExact(b, true)
-	v := x.wins(s).verdict
+	v := x.wins(s)
 
 	broken := errors.New("broken")
 	for _, c := range []struct {

@@ -17,6 +17,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/reference"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -26,7 +27,7 @@ func sample(t testing.TB) (proof.Certificate, []byte) {
 	t.Helper()
 	p := position(t, "4x4")
 	x := newExact(p.Board, true)
-	c, _ := build(t, p.Board, p.State(), x.wins(p.State()).verdict, x, false)
+	c, _ := build(t, p.Board, p.State(), x.wins(p.State()), x, false)
 	c.Roots[0] = proof.RootOf(p, eval.Lost)
 	data, err := proof.Encode(c)
 	if err != nil {
@@ -449,9 +450,9 @@ func TestManyBlocks(t *testing.T) {
 	b := amazons.Board{Width: 6, Height: 5}
 	r := rand.New(rand.NewPCG(6, 6))
 	c := proof.Certificate{Board: b, RulesOnly: true, Set: new(proof.Set),
-		Roots: []proof.Root{{State: late(r, b, 2, 2, 20), ToMove: amazons.Black, Claim: eval.Won}, {State: late(r, b, 1, 2, 20), Claim: eval.Lost}}}
+		Roots: []proof.Root{{State: reference.Scattered(r, b, 2, 2, 20), ToMove: amazons.Black, Claim: eval.Won}, {State: reference.Scattered(r, b, 1, 2, 20), Claim: eval.Lost}}}
 	for c.Set.LayerLen(10) < 200_000 {
-		s, _ := late(r, b, 2, 2, 16).Canonical(b)
+		s, _ := reference.Scattered(r, b, 2, 2, 16).Canonical(b)
 		if m := s.Moves(nil); len(m) > 0 {
 			c.Set.Add(proof.Entry{Key: s.Key(b), Move: m[r.IntN(len(m))]})
 		}

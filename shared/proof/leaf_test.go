@@ -7,6 +7,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/reference"
 )
 
 // TestLeafRulesAgree compares the two implementations of the leaf rules, ours and the checker's, on boards of all sizes,
@@ -19,7 +20,7 @@ func TestLeafRulesAgree(t *testing.T) {
 		n := b.Squares()
 		own, opp := min(n, r.IntN(6)), 0
 		opp = min(n-own, r.IntN(6))
-		s, _ := late(r, b, own, opp, min(n-own-opp, r.IntN(n+1))).Canonical(b)
+		s, _ := reference.Scattered(r, b, own, opp, min(n-own-opp, r.IntN(n+1))).Canonical(b)
 		k := s.Key(b)
 		got, want := eval.Plain(s, b), checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, false)
 		if got.String() != want.String() {

@@ -12,62 +12,51 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/reference"
 )
 
-// exact is a dumb searcher: negamax over everything below a position, all of it remembered.
+// exact is a dumb searcher: it searches everything below a position and remembers all of it.
 type exact struct {
-	board amazons.Board
-	leafs bool // stop at what Plain decides
-	memo  map[amazons.Key]known
-	nodes uint64
+	board  amazons.Board
+	search *reference.Search
 }
 
-type known struct {
-	verdict eval.Verdict
-	work    uint64
-}
-
-func newExact(b amazons.Board, leafs bool) *exact {
-	return &exact{board: b, leafs: leafs, memo: make(map[amazons.Key]known)}
-}
-
-func (x *exact) wins(s amazons.State) known {
-	s, _ = s.Canonical(x.board)
-	if x.leafs {
-		if v := eval.Plain(s, x.board); v != eval.Open {
-			return known{v, 0}
-		}
+// newExact returns a searcher that plays to the end, or stops at what Plain decides.
+func newExact(b amazons.Board, leaves bool) *exact {
+	if !leaves {
+		return &exact{b, reference.New(b)}
 	}
-	k := s.Key(x.board)
-	if v, ok := x.memo[k]; ok {
-		return v
-	}
-	x.nodes++
-	r := known{eval.Lost, 1}
-	for _, m := range s.Moves(nil) {
-		c := x.wins(s.After(m))
-		r.work += c.work
-		if c.verdict == eval.Lost {
-			r.verdict = eval.Won
-			break
-		}
-	}
-	x.memo[k] = r
-	return r
+	return &exact{b, reference.NewWithLeaves(b, func(s amazons.State) (won, decided bool) {
+		v := eval.Plain(s, b)
+		return v == eval.Won, v != eval.Open
+	})}
 }
 
-func (x *exact) Nodes() uint64 { return x.nodes }
+func (x *exact) wins(s amazons.State) eval.Verdict {
+	if x.search.Wins(s) {
+		return eval.Won
+	}
+	return eval.Lost
+}
+
+func (x *exact) Nodes() uint64 { return uint64(x.search.Positions()) }
 
 func (x *exact) Probe(s amazons.State) (eval.Verdict, uint64) {
-	v := x.memo[s.CanonicalKey(x.board)]
-	return v.verdict, v.work
+	r, ok := x.search.Known(s)
+	switch {
+	case !ok:
+		return eval.Open, 0
+	case r.Won:
+		return eval.Won, r.Work
+	}
+	return eval.Lost, r.Work
 }
 
 func (x *exact) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return eval.Open, err
 	}
-	return x.wins(s).verdict, nil
+	return x.wins(s), nil
 }
 
 // forgetful loses a part of what it knew, whenever it is asked.
@@ -124,24 +113,6 @@ type silent struct{ err error }
 func (silent) Probe(amazons.State) (eval.Verdict, uint64) { return eval.Open, 0 }
 
 func (s silent) Solve(context.Context, amazons.State) (eval.Verdict, error) { return eval.Open, s.err }
-
-// late returns a position of a random game from the start of a board, or from random places for the queens, with the
-// given number of empty squares.
-func late(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.State {
-	var s amazons.State
-	for i, p := range r.Perm(b.Squares()) {
-		bit := b.UnpackSquare(uint8(p)).Bit()
-		switch {
-		case i < own:
-			s.Own |= bit
-		case i < own+opp:
-			s.Opp |= bit
-		case i < own+opp+empties:
-			s.Empty |= bit
-		}
-	}
-	return s
-}
 
 func position(t testing.TB, text string) amazons.Position {
 	t.Helper()
