@@ -1,13 +1,12 @@
 package eval
 
 import (
-	"encoding/json"
-	"fmt"
 	"math/bits"
-	"strings"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/area"
 	"amazonsfarm/shared/cgt"
+	"amazonsfarm/shared/endgame"
 )
 
 // Explanation says how a position was judged. Numbers are seen by Black, as in the papers.
@@ -15,9 +14,14 @@ type Explanation struct {
 	Position amazons.Position
 	Verdict  Verdict // for the side to move
 	Rule     string  // the winner rule that gave the verdict; empty where it is Open
-	// Areas holds the areas whose exact values the database knows, then what each side is sure of in the others.
+	// Areas holds the areas whose exact values the database knows, then what each side is sure of in the others, then, where
+	// local search was needed, what it finds in these.
 	Areas []AreaBounds
 	Sums  []SideSum // what each side is sure of in all, the side to move first; missing where nobody can move
+	// Bounds are the two sums as the papers write them: Black is sure of the lower one, White of the upper one.
+	Bounds cgt.Bounds
+	// Searched are the bounds with those of local search in place of the rules', where it was needed; else nil.
+	Searched *cgt.Bounds
 }
 
 // AreaBounds is one area of an explanation.
@@ -25,7 +29,7 @@ type AreaBounds struct {
 	For     string      // "both", "black" or "white": whose bound it is
 	Squares amazons.Set // all squares
 	Kind    string      // simple, blocker or active
-	Bounds  string      // such as "[1, 3]"
+	Bounds  cgt.Bounds  // the bound of the side named, and what the number of squares says for the other side
 	Source  string      // database, plodding, safe move and its rule, local search
 	Queens  amazons.Set // queens of that side that the bound uses here: they are used nowhere else
 }
@@ -52,8 +56,12 @@ type trace struct {
 	both    []AreaBounds
 	sides   [2]attempt // by who was at work: the side to move, the other
 	at      int
-	extra   string // rule of local search
+	begun   amazons.Set // empty squares of the area in which a first move wins
+	extra   string      // rule of local search
 	verdict Verdict
+	// Where local search was needed: the last so many of both are its areas, and the sum of all areas with its bounds.
+	played   int
+	searched *cgt.Bounds
 }
 
 // attempt is one way of using blockers.
@@ -85,6 +93,12 @@ func (t *trace) again() {
 	*a = attempt{kept: first}
 }
 
+func (t *trace) begins(empty amazons.Set) {
+	if t != nil {
+		t.begun = empty
+	}
+}
+
 func (t *trace) sum(total *tally, why rule, wins bool) {
 	if t == nil {
 		return
@@ -107,16 +121,20 @@ func (t *trace) found(j *Judge, s amazons.State, c amazons.Set) {
 	if black == 0 || white == 0 {
 		kind = "simple"
 	}
-	t.both = append(t.both, AreaBounds{For: "both", Squares: c, Kind: kind, Bounds: v.Bounds().String(), Source: "database, " + v.Kind().String()})
+	source := "database, " + v.Kind().String()
+	if tail := v.Tail(); tail != cgt.Zero && tail != cgt.NoTail {
+		source += ", " + tail.String()
+	}
+	t.both = append(t.both, AreaBounds{For: "both", Squares: c, Kind: kind, Bounds: v.Bounds(), Source: source, Queens: black | white})
 }
 
 // black turns a lower bound of the side at work into bounds seen by Black, the other bound being upper.
-func (t *trace) black(lower cgt.Bound, upper int) string {
+func (t *trace) black(lower cgt.Bound, upper int) cgt.Bounds {
 	b := cgt.Bounds{Lower: lower, Upper: cgt.Bound{N: cgt.Int(int64(upper))}}
 	if t.colour == amazons.White {
 		b = b.Neg()
 	}
-	return b.String()
+	return b
 }
 
 func (t *tally) bound() cgt.Bound {
@@ -143,56 +161,106 @@ func (t *trace) walked(j *Judge, mine, near, blockers, inside amazons.Set) {
 	}
 	j.eachTerritory(mine, near, blockers, inside, func(squares amazons.Set, moves int, used amazons.Set, source string) {
 		kind := "simple"
-		if squares&blockers != 0 || amazons.Grow(squares)&^squares&(t.p.Black|t.p.White) != 0 { // one that is spared is not in squares
+		absent := amazons.Grow(squares) &^ squares & t.own() // blockers that are spared or used elsewhere
+		if squares&blockers|absent != 0 {
 			kind = "blocker"
 		}
+		upper := bits.OnesCount64(squares & inside)
+		if source == "database" && absent == 0 {
+			upper = moves
+		}
 		t.add(AreaBounds{Squares: squares, Kind: kind, Source: source, Queens: squares & mine &^ (blockers &^ used),
-			Bounds: t.black(cgt.Bound{N: cgt.Int(int64(moves))}, bits.OnesCount64(squares&inside))})
+			Bounds: t.black(cgt.Bound{N: cgt.Int(int64(moves))}, upper)})
 	})
 }
 
-func (t *trace) contested(mine, bound, theirs, empty amazons.Set, total tally, source string) {
+// own returns the queens of the side at work.
+func (t *trace) own() amazons.Set {
+	if t.colour == amazons.White {
+		return t.p.White
+	}
+	return t.p.Black
+}
+
+func (t *trace) contested(mine, theirs, empty amazons.Set, total tally, source string, queens amazons.Set) {
 	if t == nil {
 		return
 	}
-	a := AreaBounds{Squares: mine | theirs | empty, Kind: "active", Source: source, Queens: mine}
-	if source == "database" {
-		a.Queens &^= bound
-	}
-	if mine == 0 {
+	a := AreaBounds{Squares: mine | theirs | empty, Kind: "active", Source: source, Queens: queens}
+	if amazons.Grow(a.Squares)&t.own() == 0 {
 		a.Kind = "simple"
 	}
 	a.Bounds = t.black(total.bound(), bits.OnesCount64(empty))
 	t.add(a)
 }
 
-// safeSource names the rule behind a bound of a contested area (Song and Müller 2014, section IV.A.5, with the four rules of Müller
-// 2001, section 2.3, in their order there).
-func safeSource(mine, empty amazons.Set, safe, n int32) string {
-	if n != (2*safe-int32(bits.OnesCount64(empty)))*one {
-		return "safe move, and the other side's moves alone from the database"
+// safeSource names the rule behind a bound of a contested area and the queens that it takes. The rules are those of Müller 2001,
+// section 2.3, in their order there, and rules 5 and 6 of Song and Müller 2014, section IV.A.5.
+func safeSource(mine, theirs, empty amazons.Set, safe, n int32) (source string, queens amazons.Set) {
+	switch {
+	case mine == 0:
+		return "the number of squares", 0
+	case n != (2*safe-int32(bits.OnesCount64(empty)))*one:
+		return "safe move, and the other side's moves alone from the database", mine
+	case safe == 2:
+		return "two safe moves", mine
+	case safe == 0:
+		return "no safe move", mine
 	}
-	if safe == 2 {
-		return "two safe moves"
+	// One queen by itself, the one with the most adjacent empty squares.
+	most := 0
+	for q := mine; q != 0; q &= q - 1 {
+		if n := bits.OnesCount64(amazons.Grow(q&-q) & empty); n > most && safeMove(q&-q, theirs, empty) {
+			most, queens = n, q&-q
+		}
 	}
-	if safe == 0 {
-		return "no safe move"
+	switch most {
+	case 0: // several queens: the other side would free a square for one of them
+	case 1:
+		return "safe move, 1 AES (rule 4)", queens
+	case 2:
+		return "safe move, 2 AES (rule 3)", queens
+	default:
+		return "safe move, 3 AES (rule 2)", queens
 	}
 	switch bits.OnesCount64(amazons.Grow(mine) & empty) {
 	case 1:
-		return "safe move, 1 AES (rules 4 and 5)"
+		return "safe move of several queens, 1 AES (rule 5)", mine
 	case 2:
-		return "safe move, 2 AES (rules 3 and 6)"
+		return "safe move of several queens, 2 AES (rule 6)", mine
 	}
-	return "safe move, 3 AES (rule 2)"
+	return "safe move of several queens with 3 AES together", mine
 }
 
-func (t *trace) local(s amazons.State, fight amazons.Set, v Verdict) {
+// local records what local search finds: the stops of each area that is played out, relaxed, since the search does not tell
+// infinitesimals (Song and Müller 2014, section IV.A.6). (The judge plays the areas out together, which does.)
+func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 	if t == nil {
 		return
 	}
-	t.both = append(t.both, AreaBounds{For: "both", Squares: fight & (s.Own | s.Opp | s.Empty), Kind: "active", Bounds: "not computed", Source: "local search: " + v.String() + " for the side to move"})
 	t.extra, t.verdict = "local search", v
+	var sum cgt.Bounds
+	for _, a := range t.both {
+		sum = sum.Add(a.Bounds)
+	}
+	var p area.Partition
+	var solver endgame.Solver
+	fight &= rest
+	p.Basic(t.p.Black&fight, t.p.White&fight, t.p.State().Empty&fight)
+	for _, a := range p.Areas() {
+		v, err := solver.Value(a.Black, a.White, a.Empty)
+		if err != nil {
+			return // a value out of range: the sum would say nothing
+		}
+		b := v.Bounds()
+		if a.Kind == area.Active {
+			left, right := v.Stops()
+			b = cgt.Bounds{Lower: cgt.Bound{N: right, Strength: cgt.Relaxed}, Upper: cgt.Bound{N: left, Strength: cgt.Relaxed}}
+		}
+		sum = sum.Add(b)
+		t.both = append(t.both, AreaBounds{For: "both", Squares: a.Squares(), Kind: a.Kind.String(), Bounds: b, Source: "local search", Queens: a.Black | a.White})
+	}
+	t.played, t.searched = len(p.Areas()), &sum
 }
 
 var ruleNames = map[rule]string{
@@ -201,7 +269,7 @@ var ruleNames = map[rule]string{
 	ruleStar:      "first move in a star",
 	ruleFuzzy:     "first move in a fuzzy infinitesimal",
 	ruleHot:       "first move in a hot area",
-	ruleFirst:     "first move in a contested area (rule 1)",
+	ruleFirst:     "first move in an active area (rule 1)",
 }
 
 // Explain says how p is judged: its areas, what is known of them and from where, the sums, the verdict and its rule. It takes its
@@ -222,7 +290,9 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 		return e
 	}
 	sum := k.sum(s, own, opp)
-	e.Areas = append(e.Areas, t.both...)
+	e.Searched = t.searched
+	known := len(t.both) - t.played
+	e.Areas = append(e.Areas, t.both[:known]...)
 	for i, side := range []amazons.Colour{p.ToMove, p.ToMove.Other()} {
 		a := &t.sides[i]
 		e.Areas = append(e.Areas, a.areas...)
@@ -231,10 +301,21 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 			b.N = b.N.Neg()
 		}
 		e.Sums = append(e.Sums, SideSum{For: side.String(), Bound: b, Wins: a.wins})
+		if side == amazons.White {
+			e.Bounds.Upper = b
+		} else {
+			e.Bounds.Lower = b
+		}
 		if a.wins && sum == e.Verdict {
 			e.Rule = ruleNames[a.why]
+			for i := len(e.Areas) - len(a.areas); a.why == ruleFirst && i < len(e.Areas); i++ {
+				if e.Areas[i].Kind == "active" && e.Areas[i].Squares&t.begun == t.begun {
+					e.Rule = "first move in area " + letter(i) + " (rule 1)"
+				}
+			}
 		}
 	}
+	e.Areas = append(e.Areas, t.both[known:]...)
 	base, _ := Evaluate(s)
 	switch {
 	case e.Verdict == Open:
@@ -258,112 +339,4 @@ func (e *Explanation) Winner() string {
 		return e.Position.ToMove.Other().String()
 	}
 	return "unknown"
-}
-
-func names(x amazons.Set) []string {
-	out := []string{}
-	for ; x != 0; x &= x - 1 {
-		out = append(out, amazons.Square(bits.TrailingZeros64(x)).String())
-	}
-	return out
-}
-
-// MarshalJSON writes the explanation as one object; squares are names such as "B4".
-func (e Explanation) MarshalJSON() ([]byte, error) {
-	type jsonArea struct {
-		For     string   `json:"for"`
-		Squares []string `json:"squares"`
-		Kind    string   `json:"kind"`
-		Bounds  string   `json:"bounds"`
-		Source  string   `json:"source"`
-		Queens  []string `json:"queens"`
-	}
-	type jsonSum struct {
-		For    string `json:"for"`
-		Bounds string `json:"bounds"`
-		Wins   bool   `json:"wins"`
-	}
-	areas, sums := []jsonArea{}, []jsonSum{}
-	for _, a := range e.Areas {
-		areas = append(areas, jsonArea{a.For, names(a.Squares), a.Kind, a.Bounds, a.Source, names(a.Queens)})
-	}
-	for _, s := range e.Sums {
-		sums = append(sums, jsonSum{s.For, s.Text(), s.Wins})
-	}
-	return json.Marshal(struct {
-		MessageType string     `json:"message_type"`
-		Position    string     `json:"position"`
-		Verdict     string     `json:"verdict"`
-		Winner      string     `json:"winner"`
-		Rule        string     `json:"rule"`
-		Areas       []jsonArea `json:"areas"`
-		Sums        []jsonSum  `json:"sums"`
-	}{"eval", e.Position.String(), e.Verdict.String(), e.Winner(), e.Rule, areas, sums})
-}
-
-// Text is the explanation for people.
-func (e *Explanation) Text() string {
-	var sb strings.Builder
-	sb.WriteString(e.Position.Text())
-	for i, a := range e.Areas {
-		fmt.Fprintf(&sb, "\n%c  %-5s %-8s %-14s %s\n   %s", 'a'+rune(i), a.For, a.Kind, a.Bounds, a.Source, strings.Join(names(a.Squares), " "))
-		if a.Queens != 0 {
-			fmt.Fprintf(&sb, "; queens %s", strings.Join(names(a.Queens), " "))
-		}
-	}
-	sb.WriteByte('\n')
-	for _, s := range e.Sums {
-		fmt.Fprintf(&sb, "\n%s is sure of %s", s.For, s.Text())
-	}
-	fmt.Fprintf(&sb, "\n%s for the side to move", e.Verdict)
-	if e.Verdict != Open {
-		fmt.Fprintf(&sb, ": %s wins by %s", e.Winner(), e.Rule)
-	}
-	sb.WriteByte('\n')
-	return sb.String()
-}
-
-// SVG is the board with the areas marked, and what Text says of each below it.
-func (e *Explanation) SVG() string {
-	// The picture of a position with its coordinates: squares of 48, 24 at the left, 6 at the top.
-	const square, left, top = 48, 24, 6
-	b := e.Position.Board
-	board := e.Position.SVG(amazons.SVGOptions{})
-	width, height := max(left+square*int(b.Width)+top, 640), top+square*int(b.Height)+46
-	colours := []string{"#1d5fa8", "#c2321f", "#2e7d32", "#8e24aa", "#ef6c00", "#00838f", "#6d4c41", "#c2185b"}
-	var sb strings.Builder
-	fmt.Fprintf(&sb, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="Helvetica, Arial, sans-serif" font-size="13">`+"\n", width, height+20*(len(e.Areas)+len(e.Sums)+2))
-	sb.WriteString(board)
-	for i, a := range e.Areas {
-		colour := colours[i%len(colours)]
-		for x := a.Squares; x != 0; x &= x - 1 {
-			sq := amazons.Square(bits.TrailingZeros64(x))
-			inset := 2 + 3*(i%5)
-			fmt.Fprintf(&sb, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-				left+square*sq.File()+inset, top+square*(int(b.Height)-1-sq.Rank())+inset, square-2*inset, square-2*inset, colour)
-		}
-	}
-	y := height
-	line := func(colour, text string) {
-		y += 20
-		text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-		fmt.Fprintf(&sb, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", left, y, colour, text)
-	}
-	for i, a := range e.Areas {
-		text := fmt.Sprintf("%c  %s, %s %s, %s", 'a'+rune(i), a.For, a.Kind, a.Bounds, a.Source)
-		if a.Queens != 0 {
-			text += "; queens " + strings.Join(names(a.Queens), " ")
-		}
-		line(colours[i%len(colours)], text)
-	}
-	for _, s := range e.Sums {
-		line("#40362b", s.For+" is sure of "+s.Text())
-	}
-	text := e.Verdict.String() + " for the side to move"
-	if e.Verdict != Open {
-		text += ": " + e.Winner() + " wins by " + e.Rule
-	}
-	line("#40362b", text)
-	sb.WriteString("</svg>\n")
-	return sb.String()
 }

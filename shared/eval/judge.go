@@ -161,7 +161,7 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	}
 	if n := bits.OnesCount64(s.Empty & fight & used); n <= j.set.LocalSearch {
 		verdict = j.local(amazons.State{Own: s.Own & fight, Opp: s.Opp & fight, Empty: s.Empty & fight & used}, whole)
-		j.trace.local(s, fight, verdict)
+		j.trace.local(fight, rest, verdict)
 	}
 	return verdict
 }
@@ -264,9 +264,11 @@ func (j *Judge) begin(t *tally) bool {
 		// The move takes a square from the other side, and there may be a safe move after it.
 		u := *t
 		if u.n = t.n - c.counted + (1-int32(bits.OnesCount64(c.empty)))*one; u.second() && amazons.Grow(c.mine)&c.empty != 0 {
+			j.trace.begins(c.empty)
 			return true
 		}
 		if u.n += 2 * one; j.set.SafeMoves && u.second() && c.keepsSafe() {
+			j.trace.begins(c.empty)
 			return true
 		}
 	}
@@ -303,7 +305,7 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 		// The area without its blockers may be in the database, in one or several parts.
 		if u, ok := j.parts(mine&^bound, theirs, empty); ok && (u.n > n || u.n == n && u.relaxed == 0 && !u.odd) {
 			t.join(u)
-			j.trace.contested(mine, bound, theirs, empty, u, "database")
+			j.trace.contested(mine, theirs, empty, u, "database", mine&^bound)
 			return
 		}
 		// If P stays away, O may have fewer moves than squares. With a safe move P answers O's first, and O has one move less.
@@ -315,7 +317,8 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 	}
 	t.n += n
 	if j.trace != nil {
-		j.trace.contested(mine, bound, theirs, empty, tally{n: n}, safeSource(mine, empty, safe, n))
+		source, queens := safeSource(mine, theirs, empty, safe, n)
+		j.trace.contested(mine, theirs, empty, tally{n: n}, source, queens)
 	}
 	if mine != 0 {
 		j.open[j.opens&63] = contest{mine, theirs, empty, n}
