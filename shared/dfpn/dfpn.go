@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -59,9 +60,9 @@ type Searcher struct {
 	limit    uint64
 	nodes    atomic.Uint64 // of the search that runs or ran last
 	evals    atomic.Uint64
-	spent    atomic.Uint64 // nodes of all searches before
-	working  *[busySlots]atomic.Int32
-	judges   sync.Pool // of *eval.Judge, for questions beside the search
+	spent    atomic.Uint64  // nodes of all searches before
+	working  []atomic.Int32 // threads at work on a node, by hash; a power of two
+	judges   sync.Pool      // of *eval.Judge, for questions beside the search
 }
 
 // New returns a searcher. Errors wrap ErrOptions.
@@ -80,7 +81,7 @@ func New(o Options) (*Searcher, error) {
 	s := &Searcher{o: o, parallel: o.Threads > 1}
 	s.judges.New = func() any { return o.Judge() }
 	if s.parallel {
-		s.working = new([busySlots]atomic.Int32)
+		s.working = make([]atomic.Int32, 1<<bits.Len(uint(o.Threads*busySlots-1)))
 	}
 	for range max(o.Threads, 1) {
 		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), stack: make([]child, 0, 1<<13)})

@@ -17,14 +17,14 @@ import (
 const MaxThreads = 1024
 
 const (
-	busySlots     = 1 << 14
-	publishPeriod = 64 // nodes between two looks at what the other threads did
+	busySlots     = 2048 // counters of busy nodes, for each thread; those of two threads fit the first-level cache
+	publishPeriod = 64   // nodes between two looks at what the other threads did
 )
 
 // numbersSpent counts work.
 type numbersSpent struct{ nodes, evaluations uint64 }
 
-func (s *Searcher) busy(hash uint64) *atomic.Int32 { return &s.working[hash%busySlots] }
+func (s *Searcher) busy(hash uint64) *atomic.Int32 { return &s.working[hash&uint64(len(s.working)-1)] }
 
 func (s *Searcher) searchParallel(st amazons.State) numbers {
 	var wg sync.WaitGroup
@@ -104,11 +104,11 @@ func (t *thread) refresh(hash uint64, base int) (numbers, amazons.Move) {
 	}
 	for i := base; i < len(t.stack); i++ {
 		c := &t.stack[i]
-		busy := t.s.busy(c.hash).Load() > 0
-		if !busy && !c.shared {
+		busy := t.s.busy(c.hash).Load()
+		if busy == 0 && c.busy == 0 {
 			continue
 		}
-		c.shared = busy
+		c.busy = uint8(min(busy, 255))
 		data := t.table.get(c.hash)
 		if data == 0 {
 			continue

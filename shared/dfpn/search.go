@@ -12,7 +12,7 @@ type child struct {
 	hash       uint64
 	phi, delta uint32
 	move       amazons.Move
-	shared     bool // another thread was searching it
+	busy       uint8 // threads that were searching it when this one last looked, 255 at most
 }
 
 // thread is one searching thread: its own counters and stacks over the shared table.
@@ -260,14 +260,12 @@ func (t *thread) choose(children []child, losing bool) selection {
 		s.sum += uint64(c.phi)
 		delta := c.delta
 		s.least = min(s.least, delta)
-		if t.s.parallel {
-			if busy := t.s.busy(c.hash).Load(); busy > 0 {
-				virtual := uint64(delta) + uint64(busy)
-				if losing {
-					virtual += uint64(delta) * uint64(busy)
-				}
-				delta = uint32(min(virtual, largestUnsolved))
+		if c.busy > 0 {
+			virtual := uint64(delta) + uint64(c.busy)
+			if losing {
+				virtual += uint64(delta) * uint64(c.busy)
 			}
+			delta = uint32(min(virtual, largestUnsolved))
 		}
 		if delta < leading {
 			if s.best >= 0 {
