@@ -43,7 +43,12 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 	at := t.position(s.CanonicalKey(t.cfg.Board), &visits)
 	var moves []Move
 	for _, m := range s.Moves(nil) {
-		moves = append(moves, Move{m, t.position(s.After(m).CanonicalKey(t.cfg.Board), &visits)})
+		after := t.position(s.After(m).CanonicalKey(t.cfg.Board), &visits)
+		if at.Outcome == Lost && after.Outcome == Unknown {
+			// No node of its own says so, but all moves of a lost position lose.
+			after.Outcome, after.Basis, after.Phi, after.Delta = Won, ByParent, 0, Infinity
+		}
+		moves = append(moves, Move{m, after})
 	}
 	rank := [...]int{Lost: 0, Unknown: 1, Won: 2}
 	slices.SortFunc(moves, func(a, b Move) int {

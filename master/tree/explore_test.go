@@ -46,6 +46,10 @@ func TestExplore(t *testing.T) {
 	if e := effort(n, &visits); !e.AtLeast {
 		t.Errorf("with no visits left the effort is %+v", e)
 	}
+	// All moves of a lost position lose.
+	if _, replies := tr.Explore(s.After(moves[0].Move)); len(replies) == 0 || replies[0].After.Outcome != Won || replies[0].After.Basis != ByParent {
+		t.Errorf("the replies to the winning move: %+v", replies)
+	}
 	// What is not in the tree.
 	p := root.After(moves[0].Move)
 	for _, m := range p.State().Moves(nil) {

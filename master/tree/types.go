@@ -283,11 +283,12 @@ const (
 	ByFact                  // a fact with a certificate
 	ByRules                 // the side to move has no move
 	ByChildren              // a lost child, or all children won
+	ByParent                // a lost position before it; of no node, only what Explore concludes
 )
 
 // String returns one word.
 func (b Basis) String() string {
-	return nameOf(uint8(b), "basis", "none", "fact", "rules", "children")
+	return nameOf(uint8(b), "basis", "none", "fact", "rules", "children", "parent")
 }
 
 // Claim is one side of a contradiction.
