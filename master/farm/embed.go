@@ -20,7 +20,7 @@ import (
 const memoryBuffer = 1 << 20
 
 // RunEmbedded runs the campaign with workers in this process, over gRPC on an in-memory connection: the same code as on many
-// machines. It returns what Master.Run returns, or the error of a worker that could not go on. A drain that ends calls the
+// machines. It returns what Master.Run returns, or the errors of all workers when none could go on. A drain that ends calls the
 // leases back first; ctx ends everything at once.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
 	listener := bufconn.Listen(memoryBuffer)
@@ -46,6 +46,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 	defer leave()
 	var mu sync.Mutex
 	left := len(workers)
+	var failures []error
 	for i, c := range workers {
 		if c.Name == "" {
 			c.Name = fmt.Sprintf("embedded-%d", i+1)
@@ -54,8 +55,16 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 			err := agent.Run(working, conn, c)
 			mu.Lock()
 			defer mu.Unlock()
-			if left--; err != nil && working.Err() == nil && left == 0 {
-				cut(fmt.Errorf("worker %s: %w", c.Name, err))
+			left--
+			if err == nil || working.Err() != nil {
+				return
+			}
+			err = fmt.Errorf("worker %s: %w", c.Name, err)
+			failures = append(failures, err)
+			if left == 0 {
+				cut(errors.Join(failures...))
+			} else if f.options.Log != nil {
+				f.options.Log.Error("a worker of this process has ended; the others go on", "error", err)
 			}
 		})
 	}
