@@ -46,6 +46,20 @@ type Options struct {
 	// Judge makes the static evaluation of one thread (a Judge serves one thread only); it may return nil for the
 	// counting lemma alone. Default: a judge with the default settings and without a database.
 	Judge func() *eval.Judge
+
+	// Initial says where the numbers of a position come from that was not searched yet. The default is the best one known; the others
+	// are there to be compared with it.
+	Initial Initial
+
+	// SumWeight is the weight in a sum of proof numbers of all children but the one with the largest, in units of
+	// 1/256, up to 256 for the plain sum. 0 means DefaultSumWeight. See sums.
+	SumWeight int
+	// Slack is by how much, in units of 1/256, the threshold that the second best child sets is raised. 0 means DefaultSlack, a
+	// negative value none. More slack means fewer nodes searched again, but longer in the wrong place.
+	Slack int
+
+	// OnInitial, if given, is called for every reply m to s that gets initial numbers while s is expanded, from any search thread: for recordings.
+	OnInitial func(s amazons.State, m amazons.Move)
 }
 
 // Searcher runs searches, one at a time, over a table that stays warm between
@@ -75,6 +89,13 @@ func New(o Options) (*Searcher, error) {
 	case o.Threads < 0 || o.Threads > MaxThreads:
 		return nil, fmt.Errorf("%w: %d threads: 1 to %d are possible", ErrOptions, o.Threads, MaxThreads)
 	}
+	if err := o.Initial.valid(); err != nil {
+		return nil, err
+	}
+	weights, err := newSums(o.SumWeight, o.Slack)
+	if err != nil {
+		return nil, err
+	}
 	if o.Judge == nil {
 		o.Judge = eval.NewJudge(nil, eval.DefaultSettings()).Clone
 	}
@@ -84,7 +105,7 @@ func New(o Options) (*Searcher, error) {
 		s.working = make([]atomic.Int32, 1<<bits.Len(uint(o.Threads*busySlots-1)))
 	}
 	for range max(o.Threads, 1) {
-		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), stack: make([]child, 0, 1<<13)})
+		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), sums: weights, stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }

@@ -21,7 +21,8 @@ type thread struct {
 	b     amazons.Board
 	table *Table
 	judge *eval.Judge // nil: eval.Evaluate
-	stack []child     // children of all nodes on the path, the deepest last
+	sums  sums
+	stack []child // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two
@@ -126,6 +127,9 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 				continue
 			}
 			c.phi, c.delta = n.phi, n.delta
+			if t.s.o.OnInitial != nil {
+				t.s.o.OnInitial(st, c.move)
+			}
 		}
 		t.stack[kept] = c
 		kept++
@@ -187,7 +191,7 @@ func (t *thread) evaluate(st amazons.State) numbers {
 	case eval.Lost:
 		return lost
 	}
-	return initial(f)
+	return t.s.o.Initial.numbers(st, &f)
 }
 
 // deepen searches the most promising child again and again until the numbers reach the thresholds.
@@ -203,7 +207,7 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		if sel.best < 0 {
 			return lost, noMove
 		}
-		n := numbers{sel.least, weigh(sel.largest, sel.sum-uint64(sel.largest))}
+		n := numbers{sel.least, t.sums.weigh(sel.largest, sel.sum-uint64(sel.largest))}
 		losing = n.delta < n.phi
 		if n.phi >= limit.phi || n.delta >= limit.delta || t.stopped() {
 			return n, noMove
@@ -211,8 +215,8 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		i := base + sel.best
 		c := t.stack[i]
 		next := numbers{
-			phi:   childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
-			delta: min(limit.phi, slack(sel.second)),
+			phi:   t.sums.childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
+			delta: min(limit.phi, t.sums.slack(sel.second)),
 		}
 		// A child may be chosen beyond its thresholds, when it is busy or when
 		// numbers have run into their limit; it must still get somewhere.
@@ -289,48 +293,4 @@ func (t *thread) stopped() bool {
 		return t.s.stop.Load() || t.s.crowded.Load() || t.cut < len(t.path)
 	}
 	return t.nodes >= t.limit || t.s.stop.Load() || t.s.crowded.Load()
-}
-
-// sumWeight is the weight of all children but the largest in a sum of proof numbers, in units of 1/256. A plain
-// sum counts what transpositions share many times over; an eighth of the rest was best among the values tried (1/16 to 1/4)
-// on the starting positions of 4x5, 5x5 and 4x6.
-const sumWeight = 32
-
-// weigh adds up the phi of children: the largest in full, the rest by sumWeight.
-func weigh(largest uint32, rest uint64) uint32 {
-	return uint32(min(uint64(largest)+(rest*sumWeight+255)>>8, largestUnsolved))
-}
-
-// childLimit returns the least phi of one child at which the weighted sum over
-// all children reaches limit, where the other children's largest phi and the sum of the rest of theirs are given.
-func childLimit(limit, largest uint32, rest uint64) uint32 {
-	// If the child ends up the largest: x + w*(largest+rest) >= limit.
-	if x := int64(limit) - int64((uint64(largest)+rest)*sumWeight+255)>>8; x >= int64(largest) {
-		return uint32(x)
-	}
-	// Otherwise it is part of the rest: largest + w*(rest+x) >= limit.
-	x := (int64(limit)-int64(largest))<<8/sumWeight - int64(rest)
-	return uint32(min(max(x, 1), largestUnsolved))
-}
-
-// slack raises the threshold that the second best child sets by a quarter, so that the search does not jump
-// between two equal children at every step.
-func slack(second uint32) uint32 { return min(second+second/4+1, Infinity) }
-
-// initial returns the numbers of a position nobody has searched yet. A loss
-// needs every move refuted, so delta grows with the mobility of the side to move; a win needs one
-// move, so phi does not. A lead in territory makes the one easier and the other harder.
-// Of the forms tried (linear, rational and exponential in the lead; powers 0 to 3/2
-// of either side's mobility) this needed the fewest evaluations on the starting positions of 4x5, 5x5 and 4x6.
-func initial(f eval.Features) numbers {
-	const unit = 8
-	phi, delta := uint32(unit), uint32(unit*f.OwnMoves)
-	if lead := f.Territory; lead >= 0 {
-		phi /= uint32(1 + lead)
-		delta *= uint32(1 + lead)
-	} else {
-		phi *= uint32(1 - lead)
-		delta /= uint32(1 - lead)
-	}
-	return numbers{max(1, phi), max(1, delta)}
 }

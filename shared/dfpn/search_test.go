@@ -250,6 +250,10 @@ func TestOnSolved(t *testing.T) {
 func TestChildLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200000 {
+		sums, err := newSums(1<<r.IntN(9), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		rest := uint64(r.IntN(1 << uint(r.IntN(14))))
 		largest := uint32(r.IntN(1<<uint(r.IntN(14)))) + 1
 		if rest > 0 && r.IntN(2) == 0 {
@@ -258,14 +262,14 @@ func TestChildLimit(t *testing.T) {
 		limit := uint32(1 + r.IntN(1<<16))
 		sum := func(phi uint32) uint32 {
 			top := max(largest, phi)
-			return weigh(top, rest+uint64(largest)+uint64(phi)-uint64(top))
+			return sums.weigh(top, rest+uint64(largest)+uint64(phi)-uint64(top))
 		}
-		x := childLimit(limit, largest, rest)
+		x := sums.childLimit(limit, largest, rest)
 		if sum(x) < limit {
 			t.Fatalf("childLimit(%d, %d, %d) = %d reaches only %d", limit, largest, rest, x, sum(x))
 		}
 		// One grain below the weight's rounding must not reach it (nothing is below 1).
-		if low := int64(x) - 256/sumWeight - 1; low >= 1 && sum(uint32(low)) >= limit {
+		if low := int64(x) - 256/int64(sums.weight) - 1; low >= 1 && sum(uint32(low)) >= limit {
 			t.Fatalf("childLimit(%d, %d, %d) = %d, but %d reaches %d already", limit, largest, rest, x, low, sum(uint32(low)))
 		}
 	}
@@ -273,10 +277,14 @@ func TestChildLimit(t *testing.T) {
 
 // Numbers that run into their limit must not stop the search or decide anything.
 func TestSaturation(t *testing.T) {
-	if got := weigh(largestUnsolved, 1<<40); got != largestUnsolved {
+	sums, err := newSums(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := sums.weigh(largestUnsolved, 1<<40); got != largestUnsolved {
 		t.Errorf("a sum of unsolved children is %d, want it clamped to %d", got, largestUnsolved)
 	}
-	if slack(Infinity) != Infinity || slack(largestUnsolved) != Infinity {
+	if sums.slack(Infinity) != Infinity || sums.slack(largestUnsolved) != Infinity {
 		t.Error("slack leaves the range")
 	}
 	p := parse(t, "B...B/...../W...W/x.x.x w")

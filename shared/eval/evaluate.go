@@ -13,6 +13,8 @@ type Features struct {
 	Shared    int // empty squares equally near to both
 	OwnMoves  int // squares the side to move reaches in one queen move
 	OppMoves  int // squares the other side reaches in one queen move
+	OwnOnly   int // empty squares that the side to move can ever reach and the other side cannot
+	OppOnly   int // empty squares that the other side can ever reach and the side to move cannot
 }
 
 // Evaluate judges s for the search. It returns Won or Lost where a static rule
@@ -63,6 +65,8 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 	}
 	f.Territory = bits.OnesCount64(ownNearer) - bits.OnesCount64(oppNearer)
 	f.Shared = bits.OnesCount64(shared)
+	f.OwnOnly = bits.OnesCount64(own &^ opp)
+	f.OppOnly = bits.OnesCount64(opp &^ own)
 
 	// The counting lemma. own and opp are now all squares each side can ever
 	// use. Most positions fail the comparison of the counts.

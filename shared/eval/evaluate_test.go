@@ -99,6 +99,12 @@ func TestFeatures(t *testing.T) {
 			case own[sq] < 100:
 				want.Shared++
 			}
+			switch {
+			case own[sq] < 100 && opp[sq] == 100:
+				want.OwnOnly++
+			case own[sq] == 100 && opp[sq] < 100:
+				want.OppOnly++
+			}
 			if own[sq] == 1 {
 				want.OwnMoves++
 			}

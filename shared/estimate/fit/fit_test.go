@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// TestTableIsReproducible makes the table from the recording that is kept here, and compares the bytes.
+func TestTableIsReproducible(t *testing.T) {
+	rows, err := readRecording(filepath.Join("testdata", "recording.tsv.gz"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tableFile(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile(filepath.Join("..", "table.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the table of the recording is not the one in table.go; scripts/fit makes it anew:\n%s", got)
+	}
+}
+
+// TestRecordIsReproducible records the search of a small board twice.
+func TestRecordIsReproducible(t *testing.T) {
+	suite, err := positionsOf([]string{"4x4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var recorded [2]bytes.Buffer
+	for i := range recorded {
+		if err := record(t.Context(), suite, &recorded[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(recorded[0].Bytes(), recorded[1].Bytes()) {
+		t.Error("two recordings of the same searches differ")
+	}
+	lines := strings.Split(strings.TrimSpace(recorded[0].String()), "\n")
+	if len(lines) < 20 {
+		t.Errorf("only %d rows", len(lines))
+	}
+	for _, line := range lines {
+		if _, err := parseRow(line); err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+	}
+	for _, bad := range []string{"", "a\tb\tc\td", "4x4 w\tB1-B2xB1\topen\t1", "4x4\tB1-B2xB1\twon\tmany", "4x4\tB1-A9xB1\twon\t1"} {
+		if r, err := parseRow(bad); err == nil {
+			t.Errorf("%q is taken for %+v", bad, r)
+		}
+	}
+}
+
+// TestRegression draws outcomes and values from known weights and finds them again.
+func TestRegression(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 32))
+	want := []float64{0.5, -1, 2}
+	var x [][]float64
+	var outcomes []bool
+	var values []float64
+	for range 40000 {
+		v := []float64{1, r.NormFloat64(), r.NormFloat64()}
+		x = append(x, v)
+		outcomes = append(outcomes, r.Float64() < probability(want, v))
+		values = append(values, dot(want, v)+r.NormFloat64())
+	}
+	for name, got := range map[string][]float64{"logistic": logistic(x, outcomes), "linear": linear(x, values)} {
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 0.06 {
+				t.Errorf("%s: weight %d is %.3f, want %.3f", name, i, got[i], want[i])
+			}
+		}
+	}
+}
+
+// TestCategories compares the categories of random moves with walks along the lines of the board.
+func TestCategories(t *testing.T) {
+	r := rand.New(rand.NewPCG(33, 34))
+	p, err := amazons.ParsePosition("6x5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		s := p.State()
+		for moves := s.Moves(nil); len(moves) > 0; moves = s.Moves(nil) {
+			m := moves[r.IntN(len(moves))]
+			sees := func(empty amazons.Set, x amazons.Square) (seen amazons.Set, touches bool) {
+				for df := -1; df <= 1; df++ {
+					for dr := -1; dr <= 1; dr++ {
+						file, rank := x.File()+df, x.Rank()+dr
+						for n := 1; (df != 0 || dr != 0) && file >= 0 && rank >= 0 && file < 8 && rank < 8; n++ {
+							bit := amazons.Set(1) << (8*rank + file)
+							if s.Opp&bit != 0 {
+								seen |= bit
+								touches = touches || n == 1
+							}
+							if empty&bit == 0 {
+								break
+							}
+							file, rank = file+df, rank+dr
+						}
+					}
+				}
+				return seen, touches
+			}
+			byQueen, queenTouches := sees(s.Empty, m.To)
+			byArrow, arrowTouches := sees(s.After(m).Empty, m.Arrow)
+			before, besides := sees(s.Empty, m.From)
+			want := categories{min(3, count(byQueen)), min(3, count(byArrow)), queenTouches, arrowTouches, byQueen&byArrow != 0, besides, before == 0}
+			if got := categorize(s, m); got != want {
+				t.Fatalf("%v %v: %+v, want %+v", amazons.PositionOf(p.Board, s, amazons.White), m, got, want)
+			}
+			s = s.After(m)
+		}
+	}
+}
+
+func count(x amazons.Set) (n int) {
+	for ; x != 0; x &= x - 1 {
+		n++
+	}
+	return n
+}
+
+// TestCompare solves small boards with all forms, and refuses what is no setting.
+func TestCompare(t *testing.T) {
+	positions, err := positionsOf([]string{"4x4", "5x4"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions[0].verdict, positions[1].verdict = "lost", "won"
+	var settings []setting
+	for _, text := range []string{"constant", "mobility", "territory,sum=256", "fitted", "fitted,sum=16,slack=-1"} {
+		s, err := parseSetting(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings = append(settings, s)
+	}
+	var out bytes.Buffer
+	if err := compare(t.Context(), positions, settings, 1_000_000, 16<<20, &out); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 2+len(settings) {
+		t.Errorf("%d lines:\n%s", lines, out.String())
+	}
+	positions[0].verdict = "won"
+	if err := compare(t.Context(), positions, settings[:1], 1_000_000, 16<<20, &out); err == nil {
+		t.Error("a wrong verdict was not noticed")
+	}
+	for _, bad := range []string{"", "best", "fitted,sum", "fitted,weight=3"} {
+		if s, err := parseSetting(bad); err == nil {
+			t.Errorf("%q is taken for %+v", bad, s)
+		}
+	}
+}

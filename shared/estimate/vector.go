@@ -1,0 +1,79 @@
+package estimate
+
+import (
+	"math"
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// Size is the number of elements of a Vector.
+const Size = 14
+
+// Vector is what the table weighs of a position, seen by the side to move.
+type Vector [Size]int32
+
+// Names say what the elements of a Vector are.
+var Names = [Size]string{
+	"constant",
+	"territory",           // empty squares nearer in queen moves, minus those nearer to the other side
+	"empty squares",       //
+	"shared squares",      // empty squares equally near to both
+	"own only",            // empty squares that only the side to move can ever reach
+	"other only",          //
+	"own mobility",        // squares one queen move away: 16 times the binary logarithm
+	"other mobility",      // the same of one more than their number
+	"own liberties",       // empty squares that touch a queen
+	"other liberties",     //
+	"own neighbourhood",   // empty squares within two king's moves of a queen
+	"other neighbourhood", //
+	"own free queens",     // queens that touch an empty square
+	"other free queens",   //
+}
+
+// Of returns the vector of s, where f are its features by the static evaluation.
+func Of(s amazons.State, f *eval.Features) Vector {
+	free := amazons.Grow(s.Empty)
+	own, opp := amazons.Grow(s.Own)&s.Empty, amazons.Grow(s.Opp)&s.Empty
+	return Vector{
+		1,
+		int32(f.Territory),
+		count(s.Empty),
+		int32(f.Shared),
+		int32(f.OwnOnly),
+		int32(f.OppOnly),
+		logarithms[f.OwnMoves&63],
+		logarithms[(f.OppMoves+1)&63],
+		count(own),
+		count(opp),
+		count(amazons.Grow(own) & s.Empty),
+		count(amazons.Grow(opp) & s.Empty),
+		count(s.Own & free),
+		count(s.Opp & free),
+	}
+}
+
+func count(x amazons.Set) int32 { return int32(bits.OnesCount64(x)) }
+
+// logarithms are 16 times the binary logarithms of 1 to 63, rounded. No position has more squares to move to, as a queen stands somewhere.
+var logarithms = func() (t [64]int32) {
+	for i := 1; i < len(t); i++ {
+		t[i] = int32(math.Round(16 * math.Log2(float64(i))))
+	}
+	return t
+}()
+
+// Bands is the number of stages of a game that have weights of their own.
+const Bands = 3
+
+// Band returns the stage of a game: 0 with fewer than 10 empty squares, 1 with 10 to 13, 2 with more.
+func Band(s amazons.State) int {
+	switch n := bits.OnesCount64(s.Empty); {
+	case n < 10:
+		return 0
+	case n < 14:
+		return 1
+	}
+	return 2
+}
