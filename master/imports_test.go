@@ -31,7 +31,7 @@ var rank = map[string]int{
 	"eval":    3,
 	"proof":   4,
 	"dfpn":    5,
-	"cli":     6,
+	"cli":     6, "identity": 6,
 }
 
 // mayImport says whether a package of this module may import another one; both are paths below the module.

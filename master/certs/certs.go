@@ -1,0 +1,371 @@
+// Package certs is the certificate authority of a cluster: it makes the certificates of its masters, workers and operators, keeps
+// a record of each, and revokes them. What a certificate says, and how it is checked, is in shared/identity.
+//
+// A folder holds, beside the files that a master needs (see identity),
+//
+//	ca.key             the authority's private key
+//	issued/SERIAL.crt  every certificate ever made, without its key
+//	workers/NAME/      ca.crt and client.pem of a worker: what is handed to it
+//	operators/NAME/    the same of an operator
+//
+// Whoever has ca.key can make certificates. A master does not need it: the folder it serves from may lack ca.key, issued and the
+// others' folders. Files with keys can be read by their owner only; each file is replaced by renaming, after it is on disk.
+package certs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"amazonsfarm/shared/identity"
+)
+
+// Names in a folder, beside those of identity.
+const (
+	KeyFile         = "ca.key"
+	IssuedFolder    = "issued"
+	WorkersFolder   = "workers"
+	OperatorsFolder = "operators"
+)
+
+// Lifetimes when nothing else is said.
+const (
+	DefaultAuthorityLifetime = 10 * 365 * 24 * time.Hour
+	DefaultLifetime          = 365 * 24 * time.Hour
+)
+
+// skew is how far in the past a certificate begins, for machines whose clocks are late.
+const skew = 5 * time.Minute
+
+// lockPatience is how long a command waits for another one that has the folder open: signing takes milliseconds.
+const lockPatience = 10 * time.Second
+
+// Errors of this package.
+var (
+	// ErrMissing says that a folder holds no authority.
+	ErrMissing = errors.New("no certificate authority")
+	// ErrExists says that there already is what was to be made.
+	ErrExists = errors.New("already there")
+	// ErrRequest says that what was asked for makes no sense.
+	ErrRequest = errors.New("no certificate can be made like this")
+	// ErrUnknown says that no certificate of a name or serial number can be revoked.
+	ErrUnknown = errors.New("no such certificate")
+	// ErrDamaged says that a file of the authority cannot be read as what it is.
+	ErrDamaged = errors.New("damaged")
+)
+
+// Authority is an open certificate authority. It holds a lock on its folder until Close.
+type Authority struct {
+	folder string
+	now    func() time.Time
+	cert   *x509.Certificate
+	key    *ecdsa.PrivateKey
+	lock   *os.File
+}
+
+// Options are for Init and Open. The zero value is usable.
+type Options struct {
+	// Lifetime is that of a new authority. Default ten years. When it ends, all certificates of the authority end, too.
+	Lifetime time.Duration
+	// Now is the clock. Default time.Now.
+	Now func() time.Time
+}
+
+func (o *Options) complete() error {
+	if o.Lifetime == 0 {
+		o.Lifetime = DefaultAuthorityLifetime
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Lifetime < time.Second {
+		return fmt.Errorf("%w: a lifetime of %v", ErrRequest, o.Lifetime)
+	}
+	return nil
+}
+
+// Init makes an authority in a folder, which is made if it is not there, with an empty revocation list. Files of an authority that are
+// already there are left alone: ErrExists names one.
+func Init(folder string, o Options) (*Authority, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("make the folder of an authority: %w", err)
+	}
+	for _, name := range []string{KeyFile, identity.AuthorityFile, identity.RevokedFile, identity.MasterFile, IssuedFolder, WorkersFolder, OperatorsFolder} {
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			return nil, fmt.Errorf("%w: %s; nothing was changed", ErrExists, filepath.Join(folder, name))
+		}
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make the authority's key: %w", err)
+	}
+	now := o.Now()
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: "amazonsfarm authority " + now.UTC().Format("2006-01-02")},
+		NotBefore: now.Add(-skew), NotAfter: now.Add(o.Lifetime),
+		IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, fmt.Errorf("sign the authority's certificate: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return nil, fmt.Errorf("sign the authority's certificate: %w", err)
+	}
+	a := &Authority{folder: folder, now: o.Now, cert: cert, key: key}
+	if err := a.writeRevoked(nil, big.NewInt(1)); err != nil {
+		return nil, err
+	}
+	private, err := keyPEM(key)
+	if err != nil {
+		return nil, err
+	}
+	// The key comes last: with it, the authority is complete.
+	if err := writeFile(filepath.Join(folder, identity.AuthorityFile), certificatePEM(der), 0o644); err != nil {
+		return nil, err
+	}
+	if err := writeFile(filepath.Join(folder, KeyFile), private, 0o600); err != nil {
+		return nil, err
+	}
+	return a, a.takeLock()
+}
+
+// Open opens the authority in a folder. It waits for others that have it open, for ten seconds.
+func Open(folder string, o Options) (*Authority, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	a := &Authority{folder: folder, now: o.Now}
+	if err := a.takeLock(); err != nil {
+		return nil, err
+	}
+	if err := a.read(); err != nil {
+		return nil, errors.Join(err, a.Close())
+	}
+	return a, nil
+}
+
+func (a *Authority) read() error {
+	var err error
+	if a.cert, err = readCertificate(filepath.Join(a.folder, identity.AuthorityFile)); err != nil {
+		return err
+	}
+	name := filepath.Join(a.folder, KeyFile)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read the authority's key: %w", err)
+	}
+	block, _ := pem.Decode(data)
+	if block == nil || block.Type != identity.PEMKey {
+		return fmt.Errorf("%w: %s is not a private key", ErrDamaged, name)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok || !key.PublicKey.Equal(a.cert.PublicKey) {
+		return fmt.Errorf("%w: %s is not the key of %s", ErrDamaged, name, identity.AuthorityFile)
+	}
+	a.key = key
+	return nil
+}
+
+// takeLock locks the authority's key file, which is there as long as the authority is.
+func (a *Authority) takeLock() error {
+	f, err := os.Open(filepath.Join(a.folder, KeyFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf(`%w in %s; make one with "master certs init --dir %s"`, ErrMissing, a.folder, a.folder)
+	} else if err != nil {
+		return fmt.Errorf("open the authority's key: %w", err)
+	}
+	if err := lockFile(f, lockPatience); err != nil {
+		return errors.Join(fmt.Errorf("lock the authority: %w", err), f.Close())
+	}
+	a.lock = f
+	return nil
+}
+
+// Close lets others in.
+func (a *Authority) Close() error { return a.lock.Close() }
+
+// NotAfter returns when the authority ends.
+func (a *Authority) NotAfter() time.Time { return a.cert.NotAfter }
+
+// Request asks for a certificate.
+type Request struct {
+	Identity identity.Identity
+	// Hosts are the names and IP addresses under which a master is reached; only a master has them, and at least one.
+	Hosts []string
+	// Lifetime is how long the certificate is good. Default one year; it ends with the authority at the latest. Short: more
+	// renewals; long: a stolen one that nobody revokes is good for long.
+	Lifetime time.Duration
+	// Renew says that there may be a certificate for the same identity: its files are replaced. The old certificate stays good until
+	// it expires or is revoked.
+	Renew bool
+}
+
+// Check returns an error that wraps ErrRequest if the request makes no sense.
+func (r Request) Check() error {
+	if err := identity.CheckName(r.Identity.Name); err != nil {
+		return fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	switch {
+	case r.Lifetime != 0 && r.Lifetime < time.Second:
+		return fmt.Errorf("%w: a lifetime of %v", ErrRequest, r.Lifetime)
+	case r.Identity.Role == identity.Master && len(r.Hosts) == 0:
+		return fmt.Errorf("%w: a master's certificate names the hosts under which it is reached", ErrRequest)
+	case r.Identity.Role != identity.Master && len(r.Hosts) > 0:
+		return fmt.Errorf("%w: only a master's certificate names hosts", ErrRequest)
+	}
+	for _, h := range r.Hosts {
+		if net.ParseIP(h) == nil && !goodHost(h) {
+			return fmt.Errorf("%w: %q is not a host name or an IP address", ErrRequest, h)
+		}
+	}
+	return nil
+}
+
+// goodHost accepts what can stand in a certificate as a DNS name.
+func goodHost(h string) bool {
+	if len(h) == 0 || len(h) > 253 {
+		return false
+	}
+	for i := range len(h) {
+		c := h[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
+			return false
+		}
+	}
+	return h[0] != '.' && h[0] != '-'
+}
+
+// Issued is a new certificate.
+type Issued struct {
+	Record
+	Folder string // that its owner needs: of the master, or of the one bundle
+}
+
+// Issue makes a certificate. Names are given once, whatever the role: ErrExists says that a name is taken, by another role or without
+// Request.Renew by the same one.
+func (a *Authority) Issue(r Request) (Issued, error) {
+	if err := r.Check(); err != nil {
+		return Issued{}, err
+	}
+	if r.Lifetime == 0 {
+		r.Lifetime = DefaultLifetime
+	}
+	now := a.now()
+	if !now.Before(a.cert.NotAfter) {
+		return Issued{}, fmt.Errorf("%w: the authority expired on %s; make a new one in another folder", ErrRequest, a.cert.NotAfter.Format(time.DateOnly))
+	}
+	if err := a.nameIsFree(r); err != nil {
+		return Issued{}, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return Issued{}, fmt.Errorf("make a key: %w", err)
+	}
+	template := &x509.Certificate{
+		Subject:   pkix.Name{CommonName: r.Identity.Name, OrganizationalUnit: []string{string(r.Identity.Role)}},
+		NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(r.Lifetime), a.cert.NotAfter),
+		KeyUsage: x509.KeyUsageDigitalSignature, BasicConstraintsValid: true,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+		URIs:        []*url.URL{r.Identity.URI()},
+	}
+	if r.Identity.Role == identity.Master {
+		template.ExtKeyUsage[0] = x509.ExtKeyUsageServerAuth
+		for _, h := range r.Hosts {
+			if ip := net.ParseIP(h); ip != nil {
+				template.IPAddresses = append(template.IPAddresses, ip)
+			} else {
+				template.DNSNames = append(template.DNSNames, h)
+			}
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
+	if err != nil {
+		return Issued{}, fmt.Errorf("sign a certificate: %w", err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		return Issued{}, fmt.Errorf("sign a certificate: %w", err)
+	}
+	private, err := keyPEM(key)
+	if err != nil {
+		return Issued{}, err
+	}
+	out := Issued{Record: recordOf(cert, r.Identity)}
+	// The record comes first: there is no certificate that is not listed and cannot be revoked.
+	issued := filepath.Join(a.folder, IssuedFolder)
+	if err := os.MkdirAll(issued, 0o700); err != nil {
+		return Issued{}, fmt.Errorf("keep a record: %w", err)
+	}
+	if err := writeFile(filepath.Join(issued, out.Serial+".crt"), certificatePEM(der), 0o644); err != nil {
+		return Issued{}, err
+	}
+	both := append(certificatePEM(der), private...)
+	if r.Identity.Role == identity.Master {
+		out.Folder = a.folder
+		return out, writeFile(filepath.Join(a.folder, identity.MasterFile), both, 0o600)
+	}
+	out.Folder = a.bundle(r.Identity)
+	if err := os.MkdirAll(out.Folder, 0o700); err != nil {
+		return Issued{}, fmt.Errorf("make a folder to hand over: %w", err)
+	}
+	if err := writeFile(filepath.Join(out.Folder, identity.AuthorityFile), certificatePEM(a.cert.Raw), 0o644); err != nil {
+		return Issued{}, err
+	}
+	return out, writeFile(filepath.Join(out.Folder, identity.ClientFile), both, 0o600)
+}
+
+// bundle returns the folder that is handed to a worker or an operator.
+func (a *Authority) bundle(id identity.Identity) string {
+	kind := WorkersFolder
+	if id.Role == identity.Operator {
+		kind = OperatorsFolder
+	}
+	return filepath.Join(a.folder, kind, id.Name)
+}
+
+func (a *Authority) nameIsFree(r Request) error {
+	list, err := a.List()
+	if err != nil {
+		return err
+	}
+	for _, known := range list {
+		if known.Name != r.Identity.Name {
+			continue
+		}
+		if known.Role != r.Identity.Role {
+			return fmt.Errorf("%w: the name %s, with the role %s; take another name", ErrExists, known.Name, known.Role)
+		}
+		if !r.Renew {
+			return fmt.Errorf("%w: %v has certificate %s, %s; --renew makes a new one in its place", ErrExists, r.Identity, known.Serial, known.State(a.now()))
+		}
+	}
+	return nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,253 @@
+package identity
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Names of the files in a folder.
+const (
+	AuthorityFile = "ca.crt"
+	MasterFile    = "master.pem"
+	ClientFile    = "client.pem"
+	RevokedFile   = "revoked.crl"
+)
+
+// PEM types.
+const (
+	PEMCertificate = "CERTIFICATE"
+	PEMKey         = "PRIVATE KEY"
+	PEMRevoked     = "X509 CRL"
+)
+
+// maxFileBytes is the size from which a file is not what it should be: a revocation list of a hundred thousand certificates is
+// smaller.
+const maxFileBytes = 8 << 20
+
+// ErrFiles is wrapped by errors about the files of a folder: missing, damaged, expired, or not fitting each other.
+var ErrFiles = errors.New("bad folder of certificates")
+
+// Material is the content of a folder at one moment. It does not change.
+type Material struct {
+	Identity    Identity
+	Certificate tls.Certificate // one's own, with its key; Leaf is set
+	Roots       *x509.CertPool  // the authorities
+	Revision    uint64          // counts the contents that were taken, from 1
+
+	revoked map[string]bool     // serial numbers
+	numbers map[string]*big.Int // of the revocation lists, by authority
+}
+
+// Revoked reports whether a certificate is on the revocation list.
+func (m *Material) Revoked(c *x509.Certificate) bool { return m.revoked[c.SerialNumber.String()] }
+
+// Files is a folder whose content is read again when it changes. Its methods may be called at the same time.
+type Files struct {
+	folder  string
+	role    Role // Master: the folder of a master; otherwise of a worker or an operator
+	current atomic.Pointer[Material]
+
+	mu   sync.Mutex
+	seen [sha256.Size]byte // digest of what was read last, good or not
+}
+
+// OpenMaster reads the folder of a master. Errors wrap ErrFiles.
+func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
+
+// OpenClient reads the folder of a worker or an operator. Errors wrap ErrFiles, and ErrRole as well if the
+// certificate is for another role.
+func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
+
+func open(folder string, role Role) (*Files, error) {
+	f := &Files{folder: folder, role: role}
+	if _, err := f.Reload(); err != nil {
+		return nil, err
+	}
+	leaf := f.Current().Certificate.Leaf
+	if time.Now().After(leaf.NotAfter) {
+		return nil, fmt.Errorf("%w: %s expired on %s", ErrFiles, f.own(), leaf.NotAfter.Format(time.DateTime))
+	}
+	return f, nil
+}
+
+// hint says where a folder comes from.
+func (f *Files) hint() string {
+	if f.role == Master {
+		return `a master's folder is made by "master certs init"`
+	}
+	return fmt.Sprintf(`the folder for the role %s is made by "master certs %s NAME"`, f.role, f.role)
+}
+
+// own returns the path of the file with one's own certificate.
+func (f *Files) own() string {
+	if f.role == Master {
+		return filepath.Join(f.folder, MasterFile)
+	}
+	return filepath.Join(f.folder, ClientFile)
+}
+
+// Current returns what the folder held when it was last read and found good.
+func (f *Files) Current() *Material { return f.current.Load() }
+
+// Reload reads the folder. It reports whether there was something new and good, which Current returns from now on. What is new and not
+// good is an error, the first time it is met, and Current stays what it was. Errors wrap ErrFiles.
+func (f *Files) Reload() (changed bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := []string{filepath.Join(f.folder, AuthorityFile), f.own()}
+	if f.role == Master {
+		names = append(names, filepath.Join(f.folder, RevokedFile))
+	}
+	contents := make([][]byte, len(names))
+	hash := sha256.New()
+	var missing error
+	for i, name := range names {
+		data, err := read(name)
+		if err != nil && missing == nil {
+			missing = err
+		}
+		contents[i] = data
+		fmt.Fprintf(hash, "%d %v\n", len(data), err)
+		hash.Write(data)
+	}
+	digest := [sha256.Size]byte(hash.Sum(nil))
+	if digest == f.seen {
+		return false, nil
+	}
+	f.seen = digest
+	if missing != nil {
+		return false, fmt.Errorf("%w: %w; %s", ErrFiles, missing, f.hint())
+	}
+	m, err := f.parse(names, contents)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w", ErrFiles, err)
+	}
+	m.Revision = 1
+	if old := f.Current(); old != nil {
+		for authority, number := range m.numbers {
+			if before := old.numbers[authority]; before != nil && number.Cmp(before) < 0 {
+				return false, fmt.Errorf("%w: %s has the number %v and is older than number %v, which is in use", ErrFiles, names[2], number, before)
+			}
+		}
+		m.Revision = old.Revision + 1
+	}
+	f.current.Store(m)
+	return true, nil
+}
+
+func read(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxFileBytes {
+		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), maxFileBytes)
+	}
+	return os.ReadFile(name)
+}
+
+func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
+	m := &Material{Roots: x509.NewCertPool(), revoked: map[string]bool{}, numbers: map[string]*big.Int{}}
+	authorities, err := authorities(names[0], contents[0])
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range authorities {
+		m.Roots.AddCert(c)
+	}
+	if m.Certificate, err = tls.X509KeyPair(contents[1], contents[1]); err != nil {
+		return nil, fmt.Errorf("%s: %w", names[1], err)
+	}
+	leaf := m.Certificate.Leaf
+	if m.Identity, err = Of(leaf); err != nil {
+		return nil, fmt.Errorf("%s: %w", names[1], err)
+	}
+	if m.Identity.Role != f.role {
+		return nil, fmt.Errorf("%w: %s is for %v, here the role %s is needed", ErrRole, names[1], m.Identity, f.role)
+	}
+	// An expired certificate is not damaged: whoever sees it will say so.
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: m.Roots, CurrentTime: leaf.NotAfter, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	if err != nil {
+		return nil, fmt.Errorf("%s is not signed by %s: %w", names[1], names[0], err)
+	}
+	if f.role == Master {
+		if err := m.readRevoked(contents[2], authorities); err != nil {
+			return nil, fmt.Errorf("%s: %w", names[2], err)
+		}
+	}
+	return m, nil
+}
+
+func authorities(name string, data []byte) ([]*x509.Certificate, error) {
+	var list []*x509.Certificate
+	err := blocks(data, PEMCertificate, func(der []byte) error {
+		c, err := x509.ParseCertificate(der)
+		if err == nil && !c.IsCA {
+			err = errors.New("not the certificate of an authority")
+		}
+		list = append(list, c)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return list, nil
+}
+
+// readRevoked takes revocation lists: of each authority one, signed by it.
+func (m *Material) readRevoked(data []byte, authorities []*x509.Certificate) error {
+	err := blocks(data, PEMRevoked, func(der []byte) error {
+		list, err := x509.ParseRevocationList(der)
+		if err != nil {
+			return err
+		}
+		if list.Number == nil {
+			return errors.New("the list has no number")
+		}
+		for _, c := range authorities {
+			if err = list.CheckSignatureFrom(c); err != nil {
+				continue
+			}
+			m.numbers[string(c.SubjectKeyId)] = list.Number
+			for _, e := range list.RevokedCertificateEntries {
+				m.revoked[e.SerialNumber.String()] = true
+			}
+			return nil
+		}
+		return fmt.Errorf("no authority of %s has signed this list: %w", AuthorityFile, err)
+	})
+	if err == nil && len(m.numbers) < len(authorities) {
+		err = fmt.Errorf("it lacks the list of an authority of %s", AuthorityFile)
+	}
+	return err
+}
+
+// blocks calls take for the blocks of a PEM file, of which there is at least one and all have one type.
+func blocks(data []byte, kind string, take func(der []byte) error) error {
+	n := 0
+	for len(bytes.TrimSpace(data)) > 0 {
+		var b *pem.Block
+		if b, data = pem.Decode(data); b == nil || b.Type != kind {
+			return fmt.Errorf("not a PEM file of blocks %q", kind)
+		}
+		if err := take(b.Bytes); err != nil {
+			return err
+		}
+		n++
+	}
+	if n == 0 {
+		return fmt.Errorf("no PEM block %q", kind)
+	}
+	return nil
+}
