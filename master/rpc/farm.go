@@ -47,7 +47,11 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
 		return nil, refuse("this campaign is solved by build %s, the worker is build %s; use the same build, or start the master with --allow-other-builds", cfg.Build, orNone(r.GetBuild()))
 	}
-	info := workerInfo{build: r.GetBuild(), cores: r.GetCores(), tableBytes: r.GetTableBytes()}
+	owner, err := ownName(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	info := workerInfo{build: r.GetBuild(), cores: r.GetCores(), tableBytes: r.GetTableBytes(), owner: owner}
 	if p, ok := peer.FromContext(ctx); ok {
 		info.address = p.Addr.String()
 	}
@@ -93,7 +97,7 @@ func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 	if hello == nil {
 		return status.Error(codes.InvalidArgument, "the first message of a work stream is hello")
 	}
-	s, err := m.session(hello.GetSession())
+	s, err := m.session(ctx, hello.GetSession())
 	if err != nil {
 		return err
 	}
@@ -355,7 +359,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
-	if _, err := m.session(first.GetSession()); err != nil {
+	if _, err := m.session(stream.Context(), first.GetSession()); err != nil {
 		return err
 	}
 	if len(first.GetSha256()) != len(tree.ID{}) {

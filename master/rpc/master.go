@@ -72,6 +72,7 @@ type workerInfo struct {
 	address, build string
 	cores          uint32
 	tableBytes     uint64
+	owner          string // name in the certificate with which it joined; empty: there was none
 }
 
 // link is the sending half of one work stream. The loop puts messages into out and never waits; the stream's handler sends
@@ -804,12 +805,13 @@ func (m *Master) open(name string, info workerInfo) (*session, error) {
 	return s, nil
 }
 
-// session returns the session of a token.
-func (m *Master) session(token string) (*session, error) {
+// session returns the session of a token, if it is the caller's.
+func (m *Master) session(ctx context.Context, token string) (*session, error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s := m.sessions[token]; s != nil {
-		return s, nil
+	s := m.sessions[token]
+	m.mu.Unlock()
+	if s != nil {
+		return s, ownSession(ctx, s)
 	}
 	return nil, status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")
 }

@@ -165,8 +165,8 @@ type bench struct {
 	kill     func()
 }
 
-// start runs a master on a store. Its end is the test's to wait for, on ended; kill ends it at once.
-func start(t testing.TB, s *memory, change func(*Config)) *bench {
+// newMaster makes a master on a store.
+func newMaster(t testing.TB, s *memory, change func(*Config)) (*Master, *prometheus.Registry) {
 	t.Helper()
 	root, err := amazons.ParsePosition("4x4")
 	if err != nil {
@@ -191,6 +191,14 @@ func start(t testing.TB, s *memory, change func(*Config)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return m, registry
+}
+
+// start runs a master on a store. Its end is the test's to wait for, on ended; kill ends it at once.
+func start(t testing.TB, s *memory, change func(*Config)) *bench {
+	t.Helper()
+	m, registry := newMaster(t, s, change)
+	root := m.cfg.Root
 	listener := bufconn.Listen(1 << 20)
 	server := NewServer(m, ServerOptions{Registerer: registry})
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),

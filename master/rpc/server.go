@@ -9,7 +9,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
@@ -25,10 +24,14 @@ const MaxMessageBytes = 16 << 20
 // ChunkBytes is the most data one message of UploadCertificate may carry: 1 MiB.
 const ChunkBytes = 1 << 20
 
+// handshakePatience is how long a connection may take to come about: 20 s.
+const handshakePatience = 20 * time.Second
+
 // ServerOptions says how NewServer builds a gRPC server. The zero value is a plaintext server without metrics.
 type ServerOptions struct {
-	// Credentials secure the connections; nil means plaintext, which is right on loopback and in memory only.
-	Credentials credentials.TransportCredentials
+	// Guard secures the connections and decides who may do what; nil means plaintext and that everybody may do everything, which
+	// is right on loopback and in memory only.
+	Guard *Guard
 	// Registerer takes the gRPC metrics; nil means none.
 	Registerer prometheus.Registerer
 	// MaxConcurrentStreams limits the calls in flight on one connection. Unit: calls; default 256. A worker needs two.
@@ -58,17 +61,21 @@ func NewServer(m *Master, o ServerOptions) *Server {
 		unary = append([]grpc.UnaryServerInterceptor{metrics.UnaryServerInterceptor()}, unary...)
 		stream = append([]grpc.StreamServerInterceptor{metrics.StreamServerInterceptor()}, stream...)
 	}
+	if o.Guard != nil {
+		unary, stream = append(unary, o.Guard.unary), append(stream, o.Guard.stream)
+	}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.MaxConcurrentStreams(o.MaxConcurrentStreams),
+		grpc.ConnectionTimeout(handshakePatience),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 	}
-	if o.Credentials != nil {
-		options = append(options, grpc.Creds(o.Credentials))
+	if o.Guard != nil {
+		options = append(options, grpc.Creds(o.Guard.Credentials()))
 	}
 	s := &Server{Server: grpc.NewServer(options...), health: health.NewServer()}
 	farmv1.RegisterFarmServer(s.Server, &farmService{master: m})

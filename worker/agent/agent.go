@@ -96,9 +96,9 @@ func (a *agent) run(ctx context.Context) error {
 		case errors.Is(err, ErrRefused) || errors.Is(err, ErrProtocol) || errors.Is(err, errEngine):
 			return err
 		case time.Since(away) >= limit:
-			return fmt.Errorf("%w after trying for %v: %v", ErrUnreachable, limit, reason(err))
+			return fmt.Errorf("%w after trying for %v: %v", ErrUnreachable, limit, Reason(err))
 		}
-		a.Log.Warn("no connection to the master, trying again", "error", reason(err), "pause", pause)
+		a.Log.Warn("no connection to the master, trying again", "error", Reason(err), "pause", pause)
 		wait := min(pause/2+rand.N(pause/2+1), max(0, limit-time.Since(away)))
 		pause = min(2*pause, a.BackoffMax)
 		if err := a.wait(ctx, wait); err != nil || a.draining && a.idle() {
@@ -109,15 +109,25 @@ func (a *agent) run(ctx context.Context) error {
 
 var errEngine = errors.New("engine")
 
-// reason returns what a person needs of an error that may come from gRPC.
-func reason(err error) string {
+// Reason returns what a person needs of an error that may come from gRPC.
+func Reason(err error) string {
 	text := err.Error()
 	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
 		text = s.Message()
 	}
-	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection refused"
-	if _, cause, ok := strings.Cut(text, "Error while dialing: "); ok {
-		text = strings.TrimSuffix(cause, `"`)
+	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection refused", and so on
+	for _, before := range []string{"Error while dialing: ", "authentication handshake failed: ", "error reading server preface: "} {
+		if _, cause, ok := strings.Cut(text, before); ok {
+			text = strings.TrimSuffix(cause, `"`)
+		}
+	}
+	switch text {
+	case "EOF":
+		text = "the connection was closed at once; a master that serves with --certs does so where they are missing"
+	case "tls: first record does not look like a TLS handshake":
+		text += "; a master that serves without --certs answers so"
+	case "remote error: tls: bad certificate":
+		text += "; it is revoked, or not for this"
 	}
 	return text
 }
@@ -213,10 +223,10 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 		Worker: a.Name, ProtocolVersion: ProtocolVersion, RulesVersion: RulesVersion, Build: Build(),
 		Cores: uint32(a.Cores), TableBytes: uint64(a.TableBytes),
 	})
-	switch status.Code(err) {
-	case codes.OK:
-	case codes.FailedPrecondition, codes.InvalidArgument, codes.Unauthenticated, codes.PermissionDenied, codes.Unimplemented:
-		return nil, fmt.Errorf("%w: %s", ErrRefused, reason(err))
+	switch code := status.Code(err); {
+	case code == codes.OK:
+	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented, RefusedByCertificate(err):
+		return nil, fmt.Errorf("%w: %s", ErrRefused, Reason(err))
 	default:
 		return nil, err
 	}
@@ -286,7 +296,7 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 	work, err := a.client.Work(sctx)
 	if err != nil {
 		cancel()
-		return fmt.Errorf("%w: %s", errLost, reason(err))
+		return fmt.Errorf("%w: %s", errLost, Reason(err))
 	}
 	s := &stream{
 		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest),
@@ -361,7 +371,10 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 			if s.leaving {
 				return nil
 			}
-			return fmt.Errorf("%w: %s", errLost, reason(err))
+			if RefusedByCertificate(err) {
+				return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
+			}
+			return fmt.Errorf("%w: %s", errLost, Reason(err))
 		case <-goodbye:
 			return nil
 		case out <- next:

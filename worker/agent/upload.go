@@ -49,7 +49,7 @@ func (a *agent) uploadFragment(ctx context.Context, p *parcel, session *farmv1.J
 		case codes.OK:
 			return nil
 		case codes.InvalidArgument, codes.DataLoss, codes.FailedPrecondition, codes.OutOfRange:
-			return fmt.Errorf("%w: %s", errUpload, reason(err))
+			return fmt.Errorf("%w: %s", errUpload, Reason(err))
 		case codes.ResourceExhausted, codes.Aborted: // too many uploads at a time
 		default:
 			return err
@@ -116,7 +116,7 @@ func (a *agent) uploadEnded(u upload) error {
 		}
 		a.forget()
 	default:
-		return fmt.Errorf("%w: upload: %s", errLost, reason(u.err))
+		return fmt.Errorf("%w: upload: %s", errLost, Reason(u.err))
 	}
 	return nil
 }

@@ -1,0 +1,136 @@
+package farm
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"amazonsfarm/master/certs"
+	"amazonsfarm/master/rpc"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/identity"
+	"amazonsfarm/worker/agent"
+)
+
+// connect dials a master with the certificate in a folder.
+func connect(t *testing.T, address, folder string, role identity.Role) *grpc.ClientConn {
+	t.Helper()
+	files, err := identity.OpenClient(folder, role)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := append(agent.DialOptions(), grpc.WithTransportCredentials(agent.Credentials(files, slog.New(slog.DiscardHandler))))
+	conn, err := grpc.NewClient("passthrough:///"+address, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// TestRevokedCertificate runs a cluster over the loopback interface with certificates. One of two workers loses its certificate while it
+// holds a lease: it is sent away and says why, does not come in again, and the other one finishes the campaign.
+func TestRevokedCertificate(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "certs")
+	authority, err := certs.Init(folder, certs.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer authority.Close()
+	issue := func(role identity.Role, name string, hosts ...string) string {
+		t.Helper()
+		out, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: role, Name: name}, Hosts: hosts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out.Folder
+	}
+	issue(identity.Master, "master", "127.0.0.1")
+	files, err := identity.OpenMaster(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, ReloadEvery: 2 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Open(Options{Root: position(t, "5x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+		InitialBudget: 2000, SplitAfter: 4000, Heartbeat: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	server := rpc.NewServer(f.Master, rpc.ServerOptions{Guard: guard})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	watching, stopWatching := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	all.Go(func() { _ = server.Serve(listener) })
+	all.Go(func() { guard.Run(watching) })
+	defer all.Wait()
+	defer server.Stop()
+	defer stopWatching()
+	ended := make(chan error, 1)
+	all.Go(func() { ended <- f.Master.Run(ctx) })
+
+	operator := farmv1.NewControlClient(connect(t, address, issue(identity.Operator, "me"), identity.Operator))
+	leased := func() bool {
+		t.Helper()
+		r, err := operator.Workers(ctx, &farmv1.WorkersRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range r.GetWorkers() {
+			if strings.HasPrefix(w.GetName(), "bad/") && w.GetLease() != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	badFolder := issue(identity.Worker, "bad")
+	bad := make(chan error, 1)
+	run := func(folder, name string) error {
+		id := identity.Identity{Role: identity.Worker, Name: name}
+		return agent.Run(ctx, connect(t, address, folder, identity.Worker), agent.Config{Name: agent.NameFor(id, ""), Cores: 1, TableBytes: 4 << 20})
+	}
+	all.Go(func() { bad <- run(badFolder, "bad") })
+	for !leased() {
+		time.Sleep(time.Millisecond)
+	}
+	// Without new leases it cannot finish before the others come.
+	if _, err := operator.Pause(ctx, &farmv1.PauseRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := authority.Revoke("bad"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-bad; !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
+		t.Errorf("the revoked worker ended with %v", err)
+	}
+	if err := run(badFolder, "bad"); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "revoked") {
+		t.Errorf("started again, the revoked worker ended with %v", err)
+	}
+	if _, err := operator.Resume(ctx, &farmv1.ResumeRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(issue(identity.Worker, "good"), "good"); err != nil {
+		t.Errorf("the other worker ended with %v", err)
+	}
+	err = <-ended
+	if r := f.Result(err); err != nil || r.Winner != "first" /* AMAZONS.md */ || !r.Verified {
+		t.Errorf("the campaign ended with %+v, %v", r, err)
+	}
+}

@@ -1,0 +1,100 @@
+package rpc
+
+import (
+	"context"
+	"sync/atomic"
+
+	"google.golang.org/grpc"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+func (g *Guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+	p, err := g.admit(ctx, info.FullMethod)
+	if err != nil {
+		return nil, err
+	}
+	defer p.account.end()
+	if err := p.message(); err != nil {
+		return nil, err
+	}
+	return handler(ctx, req)
+}
+
+func (g *Guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+	p, err := g.admit(ss.Context(), info.FullMethod)
+	if err != nil {
+		return err
+	}
+	defer p.account.end()
+	ctx, cancel := context.WithCancelCause(ss.Context())
+	c := &guardedCall{ServerStream: ss, party: p, ctx: ctx, cancel: cancel}
+	defer c.close()
+	p.mu.Lock()
+	p.calls[c] = struct{}{}
+	p.mu.Unlock()
+	// A sweep between admit and here did not see the call.
+	if r := p.judge(); r != nil {
+		p.expel(r)
+		return r.err
+	}
+	err = handler(srv, c)
+	if ended := c.ended.Load(); ended != nil {
+		return *ended
+	}
+	return err
+}
+
+// guardedCall is a stream whose messages are judged.
+type guardedCall struct {
+	grpc.ServerStream
+	party    *party
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	ended    atomic.Pointer[error] // what the guard ended it with
+	reserved int64                 // bytes of an upload; of the receiving goroutine
+	received bool                  // a message
+}
+
+// Context ends with the call, also when the guard ends it.
+func (c *guardedCall) Context() context.Context { return c.ctx }
+
+// RecvMsg receives a message and judges it.
+func (c *guardedCall) RecvMsg(m any) error {
+	if err := c.ServerStream.RecvMsg(m); err != nil {
+		return err
+	}
+	err := c.party.message()
+	if first, ok := m.(*farmv1.UploadCertificateRequest); ok && !c.received && err == nil {
+		err = c.reserve(first.GetSize())
+	}
+	c.received = true
+	if err != nil {
+		c.end(err)
+	}
+	return err
+}
+
+// SendMsg sends a message if the other end is still who it was.
+func (c *guardedCall) SendMsg(m any) error {
+	if r := c.party.judge(); r != nil {
+		c.party.expel(r)
+		return r.err
+	}
+	return c.ServerStream.SendMsg(m)
+}
+
+// end makes the call end with an error.
+func (c *guardedCall) end(err error) {
+	if c.ended.CompareAndSwap(nil, &err) {
+		c.cancel(err)
+	}
+}
+
+func (c *guardedCall) close() {
+	c.cancel(nil)
+	c.party.mu.Lock()
+	delete(c.party.calls, c)
+	c.party.mu.Unlock()
+	c.party.account.release(c.reserved)
+}

@@ -1,0 +1,119 @@
+package rpc
+
+import (
+	"fmt"
+	"sync"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/codes"
+)
+
+// Limits bound what one identity may use of a master, all its connections together; what is over them is refused with
+// RESOURCE_EXHAUSTED. Processes that share a certificate share its limits. Zero stands for the default. Without certificates nobody is
+// known, and only the limits of the whole master hold (Config).
+type Limits struct {
+	// MessagesPerSecond is the rate of messages and calls. Unit: messages a second; default 1000. A worker sends one a second while
+	// it searches, and two for each lease. Too small: streams of good workers are ended and come back, which costs time; too large: one worker can
+	// keep the master busy.
+	MessagesPerSecond float64
+	// MessageBurst is how many may come at once. Unit: messages; default 4 seconds' worth. Too small: as above, when a
+	// worker brings in what it had while the master was away.
+	MessageBurst int
+	// OpenCalls is the number of calls and streams at one time. Unit: calls; default 64. A worker needs two and an operator one for each
+	// watch. Too small: of the workers that share a certificate some cannot join; too large: one worker can hold all upload slots.
+	OpenCalls int
+	// UploadBytes is the announced size of all uploads at one time, which are held in memory while they come. Unit: bytes; default
+	// 1 GiB. A larger certificate of a worker is never taken.
+	UploadBytes int64
+}
+
+func (l *Limits) complete() error {
+	if l.MessagesPerSecond == 0 {
+		l.MessagesPerSecond = 1000
+	}
+	if l.MessageBurst == 0 {
+		l.MessageBurst = int(min(max(1, 4*l.MessagesPerSecond), 1<<30))
+	}
+	if l.OpenCalls == 0 {
+		l.OpenCalls = 64
+	}
+	if l.UploadBytes == 0 {
+		l.UploadBytes = 1 << 30
+	}
+	if !(l.MessagesPerSecond > 0) || l.MessageBurst < 1 || l.OpenCalls < 1 || l.UploadBytes < 1 {
+		return fmt.Errorf("%w: the limits of an identity are %+v; each must be larger than zero", errConfig, *l)
+	}
+	return nil
+}
+
+// account is what one identity uses now.
+type account struct {
+	limits   Limits
+	messages *rate.Limiter
+
+	mu      sync.Mutex
+	parties int // connections
+	calls   int
+	bytes   int64 // reserved by uploads
+}
+
+func newAccount(l Limits) *account {
+	return &account{limits: l, messages: rate.NewLimiter(rate.Limit(l.MessagesPerSecond), l.MessageBurst)}
+}
+
+// begin counts a call, unless there are as many as there may be.
+func (a *account) begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.calls >= a.limits.OpenCalls {
+		return false
+	}
+	a.calls++
+	return true
+}
+
+func (a *account) end() {
+	a.mu.Lock()
+	a.calls--
+	a.mu.Unlock()
+}
+
+func (a *account) connected(n int) {
+	a.mu.Lock()
+	a.parties += n
+	a.mu.Unlock()
+}
+
+// idle reports whether nothing is lost by forgetting the account: nothing is open, and as many messages are allowed as ever.
+func (a *account) idle() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.parties+a.calls == 0 && a.messages.Tokens() >= float64(a.limits.MessageBurst)
+}
+
+// take reserves bytes, unless there are not so many left.
+func (a *account) take(n uint64) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if n > uint64(a.limits.UploadBytes-a.bytes) {
+		return false
+	}
+	a.bytes += int64(n)
+	return true
+}
+
+func (a *account) release(n int64) {
+	a.mu.Lock()
+	a.bytes -= n
+	a.mu.Unlock()
+}
+
+// reserve counts the announced size of an upload until the call ends.
+func (c *guardedCall) reserve(size uint64) error {
+	p := c.party
+	if !p.account.take(size) {
+		return p.refuse(reasonUploads, codes.ResourceExhausted, "with %d bytes more, the uploads of %v are over their limit of %d bytes", size, p.identity, p.account.limits.UploadBytes)
+	}
+	c.reserved = int64(size)
+	return nil
+}

@@ -1,0 +1,63 @@
+package agent
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"amazonsfarm/shared/identity"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestNameFor(t *testing.T) {
+	id := identity.Identity{Role: identity.Worker, Name: "w1"}
+	for wish, want := range map[string]string{"w1": "w1", "w1/a": "w1/a", "a": "w1/a", "w1a": "w1/w1a", "w2/a": "w1/w2/a"} {
+		if got := NameFor(id, wish); got != want {
+			t.Errorf("wish %q: %q, want %q", wish, got, want)
+		}
+	}
+	one, two := NameFor(id, ""), NameFor(id, "")
+	if one == two || !strings.HasPrefix(one, "w1/") || len(one) < 8 {
+		t.Errorf("made up: %q and %q", one, two)
+	}
+}
+
+func TestRefusedByCertificate(t *testing.T) {
+	for _, c := range []struct {
+		code codes.Code
+		text string
+		want bool
+	}{
+		{codes.Unauthenticated, "the certificate of worker w1 is revoked", true},
+		{codes.PermissionDenied, "for another role", true},
+		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: bad certificate"`, true},
+		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: certificate required"`, true},
+		{codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: x509: certificate signed by unknown authority"`, false},
+		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: internal error"`, false},
+		{codes.Unavailable, "the certificate of worker w1 expired; connect with a new one", false},
+		{codes.ResourceExhausted, "too many", false},
+	} {
+		if got := RefusedByCertificate(status.Error(c.code, c.text)); got != c.want {
+			t.Errorf("%v %q: %v", c.code, c.text, got)
+		}
+	}
+	if RefusedByCertificate(nil) || RefusedByCertificate(errors.New("remote error: tls: bad certificate")) {
+		t.Error("what is no status of a call is taken for one")
+	}
+}
+
+func TestReason(t *testing.T) {
+	for text, want := range map[string]string{
+		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`:                    "dial tcp 127.0.0.1:1: connect: connection refused",
+		`connection error: desc = "error reading server preface: EOF"`:                                                                    "the connection was closed at once; a master that serves with --certs does so where they are missing",
+		`connection error: desc = "error reading server preface: remote error: tls: bad certificate"`:                                     "remote error: tls: bad certificate; it is revoked, or not for this",
+		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look like a TLS handshake"`:     "tls: first record does not look like a TLS handshake; a master that serves without --certs answers so",
+		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
+	} {
+		if got := Reason(status.Error(codes.Unavailable, text)); got != want {
+			t.Errorf("%s: %q, want %q", text, got, want)
+		}
+	}
+}
