@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
 )
 
@@ -24,12 +26,36 @@ const callTimeout = 10 * time.Second
 
 const defaultMaster = "127.0.0.1:7171"
 
+// access says how an operator reaches a master.
+type access struct {
+	address, certs string
+	plaintext      bool // from other machines, too
+}
+
+func (a *access) add(c *cobra.Command) {
+	c.Flags().StringVar(&a.address, "master", defaultMaster, "address of the master")
+	c.Flags().StringVar(&a.certs, "certs", "", "folder of an operator, made by \"certs operator\": connect with its certificate")
+	c.Flags().BoolVar(&a.plaintext, "insecure", false, "connect to a master on another machine without encryption")
+}
+
 // dial connects to a master's control service; the first call finds out whether there is one.
-func dial(address string) (farmv1.ControlClient, io.Closer, error) {
-	options := append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	conn, err := grpc.NewClient("passthrough:///"+address, options...)
+func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
+	secured := insecure.NewCredentials()
+	switch {
+	case a.certs != "" && a.plaintext:
+		return nil, nil, cli.Usagef("--certs and --insecure exclude each other")
+	case a.certs != "":
+		files, err := identity.OpenClient(a.certs, identity.Operator)
+		if err != nil {
+			return nil, nil, cli.Usagef("--certs %s: %w", a.certs, err)
+		}
+		secured = agent.Credentials(files, slog.New(slog.DiscardHandler))
+	case !a.plaintext && !loopback(a.address):
+		return nil, nil, cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, or --insecure where the network is trusted", a.address)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
 	if err != nil {
-		return nil, nil, cli.Usagef("--master %s: %w", address, err)
+		return nil, nil, cli.Usagef("--master %s: %w", a.address, err)
 	}
 	return farmv1.NewControlClient(conn), conn, nil
 }
@@ -40,9 +66,12 @@ func callError(address string, err error) error {
 	if !ok {
 		return err
 	}
+	if agent.RefusedByCertificate(err) {
+		return fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err))
+	}
 	switch s.Code() {
 	case codes.Unavailable:
-		return fmt.Errorf("no master answers at %s: %s", address, s.Message())
+		return fmt.Errorf("no master answers at %s: %s", address, agent.Reason(err))
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("the master at %s did not answer within %v", address, callTimeout)
 	case codes.Canceled:
@@ -53,7 +82,7 @@ func callError(address string, err error) error {
 
 func statusCommand() *cobra.Command {
 	var (
-		address       string
+		master        access
 		watch, asJSON bool
 		period        time.Duration
 	)
@@ -65,7 +94,7 @@ func statusCommand() *cobra.Command {
 			if period < 100*time.Millisecond || period > time.Hour {
 				return cli.Usagef("--period %v: it must be from 100ms to 1h", period)
 			}
-			client, conn, err := dial(address)
+			client, conn, err := master.dial()
 			if err != nil {
 				return err
 			}
@@ -77,12 +106,12 @@ func statusCommand() *cobra.Command {
 				defer cancel()
 				r, err := client.Status(ctx, &farmv1.StatusRequest{})
 				if err != nil {
-					return callError(address, err)
+					return callError(master.address, err)
 				}
 				if !asJSON {
 					w, err := client.Workers(ctx, &farmv1.WorkersRequest{})
 					if err != nil {
-						return callError(address, err)
+						return callError(master.address, err)
 					}
 					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+workersReport(w))
 					return err
@@ -91,7 +120,7 @@ func statusCommand() *cobra.Command {
 			}
 			stream, err := client.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: period.Seconds()})
 			if err != nil {
-				return callError(address, err)
+				return callError(master.address, err)
 			}
 			var last *farmv1.StatusResponse
 			for {
@@ -100,7 +129,7 @@ func statusCommand() *cobra.Command {
 					if last != nil && status.Code(err) == codes.Unavailable && last.GetState() == "settled" {
 						return nil
 					}
-					return callError(address, err)
+					return callError(master.address, err)
 				}
 				last = r
 				if err := writeStatus(c.OutOrStdout(), r, asJSON); err != nil {
@@ -109,7 +138,7 @@ func statusCommand() *cobra.Command {
 			}
 		},
 	}
-	c.Flags().StringVar(&address, "master", defaultMaster, "address of the master")
+	master.add(c)
 	c.Flags().BoolVar(&watch, "watch", false, "show a line whenever something changed")
 	c.Flags().DurationVar(&period, "period", time.Second, "shortest time between two lines of --watch")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON, one line a status")
@@ -119,12 +148,12 @@ func statusCommand() *cobra.Command {
 func controlCommands() []*cobra.Command {
 	type call func(context.Context, farmv1.ControlClient) (*farmv1.StatusResponse, error)
 	command := func(use, short string, do call) *cobra.Command {
-		var address string
+		var master access
 		var asJSON bool
 		c := &cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
-				client, conn, err := dial(address)
+				client, conn, err := master.dial()
 				if err != nil {
 					return err
 				}
@@ -133,12 +162,12 @@ func controlCommands() []*cobra.Command {
 				defer cancel()
 				r, err := do(ctx, client)
 				if err != nil {
-					return callError(address, err)
+					return callError(master.address, err)
 				}
 				return writeStatus(c.OutOrStdout(), r, asJSON)
 			},
 		}
-		c.Flags().StringVar(&address, "master", defaultMaster, "address of the master")
+		master.add(c)
 		c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
 		return c
 	}

@@ -21,9 +21,10 @@ import (
 
 func exploreCommand() *cobra.Command {
 	var (
-		address, storeFile string
-		top                int
-		asJSON, asSVG      bool
+		master        access
+		storeFile     string
+		top           int
+		asJSON, asSVG bool
 	)
 	c := &cobra.Command{
 		Use:   "explore [MOVE...]",
@@ -53,7 +54,7 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 			if storeFile != "" && !c.Flags().Changed("master") {
 				r, err = exploreStore(storeFile, moves)
 			} else {
-				r, err = exploreMaster(ctx, address, moves)
+				r, err = exploreMaster(ctx, &master, moves)
 			}
 			if err != nil {
 				return err
@@ -73,7 +74,7 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 			return err
 		},
 	}
-	c.Flags().StringVar(&address, "master", defaultMaster, "address of the master")
+	master.add(c)
 	c.Flags().StringVar(&storeFile, "store", "", "read this store instead of asking a master")
 	c.Flags().IntVar(&top, "top", 20, "show so many moves, 0: all")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
@@ -81,8 +82,8 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 	return c
 }
 
-func exploreMaster(ctx context.Context, address string, moves []string) (*farmv1.ExploreResponse, error) {
-	client, conn, err := dial(address)
+func exploreMaster(ctx context.Context, master *access, moves []string) (*farmv1.ExploreResponse, error) {
+	client, conn, err := master.dial()
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func exploreMaster(ctx context.Context, address string, moves []string) (*farmv1
 	defer cancel()
 	r, err := client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves})
 	if err != nil {
-		return nil, callError(address, err)
+		return nil, callError(master.address, err)
 	}
 	return r, nil
 }

@@ -1,5 +1,6 @@
 // Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume and drain talk to a serving master, and verify checks a certificate or a store.
+// resume and drain talk to a serving master, certs makes and revokes the certificates of a cluster, and verify checks a certificate of a
+// proof or a store.
 package main
 
 import (
@@ -43,11 +44,11 @@ with the same command.
 			return cli.Environment(c.Flags(), os.Getenv, map[string]string{
 				"store": "AMAZONS_STORE", "proof": "AMAZONS_PROOF", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
 				"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
-				"board": "AMAZONS_BOARD", "log-level": "AMAZONS_LOG_LEVEL",
+				"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
 			})
 		},
 	}
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), verifyCommand())
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), verifyCommand(), certsCommand())
 	root.AddCommand(controlCommands()...)
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
 )
 
@@ -29,6 +31,9 @@ func serveCommand() *cobra.Command {
 		listen, httpAddress, level  string
 		open, stay, rulesOnly, any_ bool
 		nodes, budget, splitAfter   uint64
+		certs                       string
+		limits                      rpc.Limits
+		uploads                     cli.Size
 	)
 	c := &cobra.Command{
 		Use:   "serve --board BOARD|POSITION --store FILE",
@@ -38,7 +43,8 @@ also after a crash, and ends when the campaign is settled and its certificate ve
 status requests). The first SIGINT or SIGTERM calls all leases back and ends (exit code 130), the second ends at
 once; both leave the store good.
 
-Connections are not encrypted, so an address that is not loopback needs --insecure.
+With --certs, the folder that "master certs init" made, connections are encrypted and workers and operators need a certificate; the
+files in it may change while the master runs. Without it an address that is not loopback needs --insecure.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -57,8 +63,18 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 			if err := checkFiles(storeFile, proof, false); err != nil {
 				return err
 			}
-			if !open && !loopback(listen) {
-				return cli.Usagef("--listen %s: connections are not encrypted; use a loopback address, or --insecure where the network is trusted", listen)
+			registry := prometheus.NewRegistry()
+			var guard *rpc.Guard
+			switch {
+			case certs != "" && open:
+				return cli.Usagef("--certs and --insecure exclude each other")
+			case certs != "":
+				limits.UploadBytes = int64(uploads)
+				if guard, err = newGuard(certs, limits, registry, log); err != nil {
+					return err
+				}
+			case !open && !loopback(listen):
+				return cli.Usagef("--listen %s: without --certs connections are not encrypted; use --certs, a loopback address, or --insecure where the network is trusted", listen)
 			}
 			rpcListener, err := net.Listen("tcp", listen)
 			if err != nil {
@@ -72,7 +88,6 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 				}
 				defer httpListener.Close()
 			}
-			registry := prometheus.NewRegistry()
 			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
@@ -86,12 +101,15 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 			drain, abort, stop := cli.Signals(c.Context())
 			defer stop()
 
-			server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: registry, Log: log})
+			server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: registry, Log: log, Guard: guard})
 			var shells sync.WaitGroup
 			defer shells.Wait()
 			shells.Go(func() { _ = server.Serve(rpcListener) })
 			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 			defer closePages()
+			if guard != nil {
+				shells.Go(func() { guard.Run(pages) })
+			}
 			if httpListener != nil {
 				shells.Go(func() {
 					err := web.Serve(pages, httpListener, web.Config{
@@ -143,7 +161,12 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
 	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
 	flags.StringVar(&httpAddress, "http", "", "address for /metrics, /healthz and /readyz (default: none)")
+	flags.StringVar(&certs, "certs", "", "folder of the master's certificate and its authority: encrypt, and ask workers and operators for theirs")
 	flags.BoolVar(&open, "insecure", false, "allow unencrypted connections from other machines")
+	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0, "with --certs: messages a second from one name, 0: standard (1000); smaller: good workers are cut off; larger: one can keep the master busy")
+	flags.IntVar(&limits.MessageBurst, "limit-burst", 0, "with --certs: messages at once from one name, 0: standard (four seconds' worth); smaller: a worker that brings in what has waited is cut off")
+	flags.IntVar(&limits.OpenCalls, "limit-calls", 0, "with --certs: calls and streams at a time from one name, 0: standard (64); a worker process needs two, and with fewer some that share a name cannot join; larger: one can hold all places for uploads")
+	flags.Var(&uploads, "limit-upload", "with --certs: bytes of uploads at a time from one name (standard 1 GiB); a larger certificate is never taken")
 	flags.BoolVar(&stay, "stay", false, "keep answering when the campaign is settled")
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
 	flags.BoolVar(&any_, "allow-other-builds", false, "take workers of other builds")
@@ -159,7 +182,20 @@ Connections are not encrypted, so an address that is not loopback needs --insecu
 	return c
 }
 
-// loopback reports whether an address to listen on is reached from this machine only.
+// newGuard reads the certificates of a serving master.
+func newGuard(folder string, limits rpc.Limits, registry *prometheus.Registry, log *slog.Logger) (*rpc.Guard, error) {
+	files, err := identity.OpenMaster(folder)
+	if err != nil {
+		return nil, cli.Usagef("--certs %s: %w", folder, err)
+	}
+	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Limits: limits, Registerer: registry, Log: log})
+	if err != nil {
+		return nil, cli.Usagef("%w", err)
+	}
+	return guard, nil
+}
+
+// loopback reports whether an address is one of this machine only.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -34,7 +34,7 @@ alone (solve).
 		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
 			return cli.Environment(c.Flags(), os.Getenv, map[string]string{
 				"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
-				"http": "AMAZONS_HTTP", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
+				"http": "AMAZONS_HTTP", "certs": "AMAZONS_CERTS", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
 			})
 		},
 	}

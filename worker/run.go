@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,7 @@ func runCommand() *cobra.Command {
 	var (
 		flags                  searchFlags
 		master, web, level     string
+		certs                  string
 		insecureMaster         bool
 		config                 agent.Config
 		joinTimeout, awayAfter time.Duration
@@ -41,7 +43,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 			if err := flags.check(); err != nil {
 				return err
 			}
-			if err := checkAddress(master, insecureMaster); err != nil {
+			if err := checkAddress(master, insecureMaster || certs != ""); err != nil {
 				return err
 			}
 			if joinTimeout <= 0 || awayAfter <= 0 {
@@ -50,6 +52,18 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 			log, err := cli.Logger(c.ErrOrStderr(), level)
 			if err != nil {
 				return err
+			}
+			secured := insecure.NewCredentials()
+			switch {
+			case certs != "" && insecureMaster:
+				return cli.Usagef("--certs and --insecure exclude each other")
+			case certs != "":
+				files, err := identity.OpenClient(certs, identity.Worker)
+				if err != nil {
+					return cli.Usagef("--certs %s: %w", certs, err)
+				}
+				secured = agent.Credentials(files, log)
+				config.Name = agent.NameFor(files.Current().Identity, config.Name)
 			}
 			drain, abort, stop := cli.Signals(c.Context())
 			defer stop()
@@ -63,7 +77,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 				}
 				defer end()
 			}
-			conn, err := grpc.NewClient("dns:///"+master, append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+			conn, err := grpc.NewClient("dns:///"+master, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
 			if err != nil {
 				return cli.Usagef("--master %s: %w", master, err)
 			}
@@ -78,8 +92,9 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 	flags.add(c, allCores(), 1<<30)
 	f := c.Flags()
 	f.StringVar(&master, "master", defaultMaster, "host and port of the master")
-	f.StringVar(&config.Name, "name", "", "name of this worker, unique in the farm (default: made up)")
+	f.StringVar(&config.Name, "name", "", "name of this worker, unique in the farm (default: made up); with --certs the certificate's name comes before it")
 	f.StringVar(&web, "http", "", "serve /metrics, /healthz and /readyz at this address, such as 127.0.0.1:9172")
+	f.StringVar(&certs, "certs", "", "folder of this worker, made by \"master certs worker\": connect with its certificate")
 	f.BoolVar(&insecureMaster, "insecure", false, "allow a master that is not on this machine; the connection is not encrypted")
 	f.DurationVar(&joinTimeout, "join-timeout", time.Minute, "how long to try until the master is reached for the first time")
 	f.DurationVar(&awayAfter, "away-timeout", 24*time.Hour, "how long to try when the master has gone away")
@@ -98,7 +113,7 @@ func checkAddress(address string, anywhere bool) error {
 	}
 	ip := net.ParseIP(host)
 	if !anywhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return cli.Usagef("--master %s: connections are not encrypted; use a master on this machine, or --insecure where the network is trusted", address)
+		return cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, a master on this machine, or --insecure where the network is trusted", address)
 	}
 	return nil
 }

@@ -1,0 +1,289 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/certs"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/identity"
+)
+
+// defaultCerts is where an authority is when nothing else is said.
+const defaultCerts = "certs"
+
+// masterName is the name in the certificate of a master.
+const masterName = "master"
+
+// localHosts are in every certificate of a master, for workers and operators on its machine.
+var localHosts = []string{"localhost", "127.0.0.1", "::1"}
+
+// Lifetimes are given in days, up to a hundred years.
+const maxDays = 36500
+
+func certsCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "certs",
+		Short: "Make and revoke the certificates of a cluster",
+		Long: `certs keeps a certificate authority for one cluster in a folder. "init" makes it, with the master's certificate; "worker" and
+"operator" make a folder for each worker and operator, which is handed to its machine; "revoke" takes a certificate back, which a
+running master notes within a second. Workers join and deliver; status, explore, pause, resume and drain need an operator's certificate.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator), certsRevoke(), certsList())
+	return c
+}
+
+// certsFlags are the flags of all these commands.
+type certsFlags struct {
+	folder string
+	days   int
+	asJSON bool
+}
+
+func (f *certsFlags) add(c *cobra.Command, lifetime bool) {
+	c.Flags().StringVar(&f.folder, "dir", defaultCerts, "folder of the authority")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line each certificate")
+	if lifetime {
+		c.Flags().IntVar(&f.days, "days", int(certs.DefaultLifetime/day),
+			"lifetime of the certificate in days, at most as long as the authority's; short: renew more often; long: a stolen one that nobody revokes is good for long")
+	}
+}
+
+const day = 24 * time.Hour
+
+// lifetime turns days into a duration.
+func lifetime(flag string, days int) (time.Duration, error) {
+	if days < 1 || days > maxDays {
+		return 0, cli.Usagef("--%s %d: it must be from 1 to %d", flag, days, maxDays)
+	}
+	return time.Duration(days) * day, nil
+}
+
+func certsInit() *cobra.Command {
+	var (
+		flags         certsFlags
+		hosts         []string
+		authorityDays int
+	)
+	c := &cobra.Command{
+		Use:   "init",
+		Short: "Make an authority and the certificate of its master",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			all, err := lifetime("ca-days", authorityDays)
+			if err != nil {
+				return err
+			}
+			request, err := masterRequest(flags.days, hosts)
+			if err != nil {
+				return err
+			}
+			if err := request.Check(); err != nil {
+				return certsError(err)
+			}
+			a, err := certs.Init(flags.folder, certs.Options{Lifetime: all})
+			if err != nil {
+				return certsError(err)
+			}
+			defer func() { err = errors.Join(err, a.Close()) }()
+			if !flags.asJSON {
+				fmt.Fprintf(c.OutOrStdout(), "authority      %s, good until %s; keep %s to yourself\n", flags.folder, a.NotAfter().UTC().Format(time.DateOnly), certs.KeyFile)
+			}
+			return issue(c.OutOrStdout(), a, request, flags)
+		},
+	}
+	flags.add(c, true)
+	addHosts(c, &hosts)
+	c.Flags().IntVar(&authorityDays, "ca-days", int(certs.DefaultAuthorityLifetime/day),
+		"lifetime of the authority in days; when it ends, every certificate has to be made again")
+	return c
+}
+
+func addHosts(c *cobra.Command, hosts *[]string) {
+	c.Flags().StringArrayVar(hosts, "host", nil, "name or IP address under which others reach the master; may be given several times (localhost is always in)")
+}
+
+func masterRequest(days int, hosts []string) (certs.Request, error) {
+	d, err := lifetime("days", days)
+	return certs.Request{Identity: identity.Identity{Role: identity.Master, Name: masterName}, Hosts: append(hosts, localHosts...), Lifetime: d, Renew: true}, err
+}
+
+func certsMaster() *cobra.Command {
+	var (
+		flags certsFlags
+		hosts []string
+	)
+	c := &cobra.Command{
+		Use:   "master",
+		Short: "Make a new certificate for the master, in place of the one it has",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			request, err := masterRequest(flags.days, hosts)
+			if err != nil {
+				return err
+			}
+			return withAuthority(flags.folder, func(a *certs.Authority) error { return issue(c.OutOrStdout(), a, request, flags) })
+		},
+	}
+	flags.add(c, true)
+	addHosts(c, &hosts)
+	return c
+}
+
+func certsClient(role identity.Role) *cobra.Command {
+	var (
+		flags certsFlags
+		renew bool
+	)
+	what := map[identity.Role]string{identity.Worker: "joins and delivers", identity.Operator: "asks for the status, explores, pauses, resumes and drains"}[role]
+	c := &cobra.Command{
+		Use:   string(role) + " NAME",
+		Short: fmt.Sprintf("Make the folder of one who %s", what),
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			d, err := lifetime("days", flags.days)
+			if err != nil {
+				return err
+			}
+			request := certs.Request{Identity: identity.Identity{Role: role, Name: args[0]}, Lifetime: d, Renew: renew}
+			return withAuthority(flags.folder, func(a *certs.Authority) error { return issue(c.OutOrStdout(), a, request, flags) })
+		},
+	}
+	flags.add(c, true)
+	c.Flags().BoolVar(&renew, "renew", false, "there is one of this name: replace its files; the old certificate stays good until it expires or is revoked")
+	return c
+}
+
+func certsRevoke() *cobra.Command {
+	var flags certsFlags
+	c := &cobra.Command{
+		Use:   "revoke NAME|SERIAL",
+		Short: "Take back all certificates of a name, or one by its serial number",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return withAuthority(flags.folder, func(a *certs.Authority) error {
+				list, err := a.Revoke(args[0])
+				if err != nil {
+					return err
+				}
+				return writeRecords(c.OutOrStdout(), list, flags.asJSON)
+			})
+		},
+	}
+	flags.add(c, false)
+	return c
+}
+
+func certsList() *cobra.Command {
+	var flags certsFlags
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List all certificates ever made, and whether they are good",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return withAuthority(flags.folder, func(a *certs.Authority) error {
+				list, err := a.List()
+				if err != nil {
+					return err
+				}
+				return writeRecords(c.OutOrStdout(), list, flags.asJSON)
+			})
+		},
+	}
+	flags.add(c, false)
+	return c
+}
+
+// withAuthority opens the authority of a folder for as long as do runs.
+func withAuthority(folder string, do func(*certs.Authority) error) error {
+	a, err := certs.Open(folder, certs.Options{})
+	if err != nil {
+		return certsError(err)
+	}
+	return certsError(errors.Join(do(a), a.Close()))
+}
+
+// certsError gives errors about what was asked for the exit code of wrong input.
+func certsError(err error) error {
+	for _, kind := range []error{certs.ErrMissing, certs.ErrExists, certs.ErrRequest, certs.ErrUnknown} {
+		if errors.Is(err, kind) {
+			return cli.Usagef("%w", err)
+		}
+	}
+	return err
+}
+
+// issue makes a certificate and says where it is.
+func issue(w io.Writer, a *certs.Authority, r certs.Request, flags certsFlags) error {
+	out, err := a.Issue(r)
+	if err != nil {
+		return certsError(err)
+	}
+	if flags.asJSON {
+		return writeRecord(w, out.Record, out.Folder)
+	}
+	purpose := "what the master serves with"
+	if r.Identity.Role != identity.Master {
+		purpose = fmt.Sprintf("hand it to %v and nobody else", r.Identity)
+	}
+	_, err = fmt.Fprintf(w, "%sfolder         %s: %s\n", recordLine(out.Record), out.Folder, purpose)
+	return err
+}
+
+// recordLine is a certificate in one line.
+func recordLine(r certs.Record) string {
+	s := fmt.Sprintf("%-14s %s, serial number %s, %s", r.Role, r.Name, r.Serial, r.State(time.Now()))
+	if len(r.Hosts) > 0 {
+		s += ", for " + strings.Join(r.Hosts, " ")
+	}
+	return s + "\n"
+}
+
+func writeRecords(w io.Writer, list []certs.Record, asJSON bool) error {
+	for _, r := range list {
+		var err error
+		if asJSON {
+			err = writeRecord(w, r, "")
+		} else {
+			_, err = io.WriteString(w, recordLine(r))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recordJSON is a certificate as programs read it. Fields may be added, never renamed.
+type recordJSON struct {
+	MessageType string     `json:"message_type"` // "certificate"
+	Role        string     `json:"role"`
+	Name        string     `json:"name"`
+	Serial      string     `json:"serial"`
+	Hosts       []string   `json:"hosts,omitempty"`
+	NotBefore   time.Time  `json:"not_before"`
+	NotAfter    time.Time  `json:"not_after"`
+	Revoked     *time.Time `json:"revoked,omitempty"`
+	Good        bool       `json:"good"` // neither expired nor revoked
+	Folder      string     `json:"folder,omitempty"`
+}
+
+func writeRecord(w io.Writer, r certs.Record, folder string) error {
+	out := recordJSON{MessageType: "certificate", Role: string(r.Role), Name: r.Name, Serial: r.Serial, Hosts: r.Hosts,
+		NotBefore: r.NotBefore.UTC(), NotAfter: r.NotAfter.UTC(), Good: r.Good(time.Now()), Folder: folder}
+	if !r.Revoked.IsZero() {
+		revoked := r.Revoked.UTC()
+		out.Revoked = &revoked
+	}
+	return json.NewEncoder(w).Encode(out)
+}
