@@ -29,9 +29,9 @@ var rank = map[string]int{
 	"area":    1, "cgt": 1, "reference": 1,
 	"endgame": 2,
 	"eval":    3,
-	"proof":   4,
-	"dfpn":    5,
-	"cli":     6, "identity": 6,
+	"proof":   4, "estimate": 4,
+	"dfpn": 5,
+	"cli":  6, "identity": 6, "fit": 6,
 }
 
 // mayImport says whether a package of this module may import another one; both are paths below the module.

@@ -22,7 +22,7 @@ func TestTableIsReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join("..", "table.go"))
+	want, err := os.ReadFile(filepath.Join("..", "estimate", "table.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
