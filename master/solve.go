@@ -34,7 +34,7 @@ func solveCommand() *cobra.Command {
 		nodes              uint64
 		rulesOnly, asJSON  bool
 		level              string
-		table              = cli.Size(256 << 20)
+		table              = cli.TableSize{Bytes: 256 << 20}
 		budget, splitAfter uint64
 	)
 	c := &cobra.Command{
@@ -64,10 +64,13 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			if err := checkCores("workers", workers); err != nil {
 				return err
 			}
-			if err := checkTable(int64(table), workers); err != nil {
+			line := cli.NewStatusLine(c.ErrOrStderr())
+			if err := table.Resolve(line); err != nil {
 				return err
 			}
-			line := cli.NewStatusLine(c.ErrOrStderr())
+			if err := checkTable(table.Bytes, workers); err != nil {
+				return err
+			}
 			log, err := cli.Logger(line, level)
 			if err != nil {
 				return err
@@ -110,11 +113,12 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			var shown sync.WaitGroup
 			lineContext, hide := context.WithCancel(abort)
 			shown.Go(func() { line.Run(lineContext, func() string { return statusText(lineContext, f.Master) }) })
-			ended := f.RunEmbedded(abort, drain.Done(), agents(workers, cores, int64(table)))
+			ended := f.RunEmbedded(abort, drain.Done(), agents(workers, cores, table.Bytes))
 			hide()
 			shown.Wait()
 
 			result := f.Result(ended)
+			result.Cores, result.TableBytes = cores, table.Bytes
 			if asJSON {
 				err = result.WriteJSON(c.OutOrStdout())
 			} else {
@@ -135,7 +139,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
 	flags.IntVar(&workers, "workers", 1, "workers; they share cores and table")
 	flags.IntVar(&cores, "cores", allCores(), "cores for all workers together")
-	flags.Var(&table, "table", "transposition tables of all workers together")
+	flags.Var(&table, "table", "transposition tables of all workers together, "+cli.TableHelp)
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
 	flags.BoolVar(&asJSON, "json", false, "answer as one JSON document")

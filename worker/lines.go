@@ -59,7 +59,7 @@ func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFl
 		}
 		return nil
 	})
-	share := max(int64(flags.table)/int64(flags.cores), dfpn.MinTableBytes)
+	share := max(flags.table.Bytes/int64(flags.cores), dfpn.MinTableBytes)
 	for range flags.cores {
 		group.Go(func() error {
 			s, err := newSolver(share, 1, flags.judge)

@@ -72,24 +72,32 @@ func exitCode(err error) error {
 // searchFlags are the flags of all commands that search.
 type searchFlags struct {
 	cores int
-	table cli.Size
+	table cli.TableSize
 	judge func() *eval.Judge // nil: the search's own
 }
 
-func (f *searchFlags) add(c *cobra.Command, cores int, table cli.Size) {
-	f.table = table
+func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
+	f.table.Bytes = table
 	c.Flags().IntVar(&f.cores, "cores", cores, "threads of the search")
-	c.Flags().Var(&f.table, "table", "size of the transposition table, such as 512M or 4GiB")
+	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
 }
 
-// check refuses what cannot be had before anything else is done.
-func (f *searchFlags) check() error {
+// check refuses what cannot be had before anything else is done, and says on w how large the table is where that was left open.
+func (f *searchFlags) check(w io.Writer) error {
 	if f.cores < 1 || f.cores > dfpn.MaxThreads {
 		return cli.Usagef("--cores %d: it must be from 1 to %d", f.cores, dfpn.MaxThreads)
 	}
-	t, err := dfpn.NewTable(int64(f.table))
+	return checkTable(&f.table, w)
+}
+
+// checkTable chooses the size of a table where that was left open, and refuses one that cannot be had.
+func checkTable(size *cli.TableSize, w io.Writer) error {
+	if err := size.Resolve(w); err != nil {
+		return err
+	}
+	t, err := dfpn.NewTable(size.Bytes)
 	if err != nil {
-		return cli.Usagef("--table %v: %w", &f.table, err)
+		return cli.Usagef("--table %v: %w", size, err)
 	}
 	return t.Close()
 }

@@ -40,7 +40,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := flags.check(); err != nil {
+			if err := flags.check(c.ErrOrStderr()); err != nil {
 				return err
 			}
 			if err := checkAddress(master, insecureMaster || certs != ""); err != nil {
@@ -67,7 +67,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 			}
 			drain, abort, stop := cli.Signals(c.Context())
 			defer stop()
-			config.Cores, config.TableBytes = flags.cores, int64(flags.table)
+			config.Cores, config.TableBytes = flags.cores, flags.table.Bytes
 			config.JoinTimeout, config.AwayTimeout = joinTimeout, awayAfter
 			config.Drain, config.Log, config.Stats = drain.Done(), log, new(agent.Stats)
 			if web != "" {

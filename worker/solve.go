@@ -44,7 +44,7 @@ not all.
 ` + cli.ExitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := flags.check(); err != nil {
+			if err := flags.check(c.ErrOrStderr()); err != nil {
 				return err
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest
@@ -118,7 +118,7 @@ func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
 
 // solveOne answers one question and shows how far it is.
 func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q question, asJSON bool) error {
-	s, err := newSolver(int64(flags.table), flags.cores, flags.judge)
+	s, err := newSolver(flags.table.Bytes, flags.cores, flags.judge)
 	if err != nil {
 		return err
 	}

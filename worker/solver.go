@@ -113,6 +113,7 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 	}
 	err = a.run(ctx)
 	a.result.Seconds = time.Since(begun).Seconds()
+	a.result.Cores, a.result.TableBytes = s.cores, s.table.Bytes()
 	return a.result, err
 }
 
@@ -259,6 +260,7 @@ const maxEntries = 200 << 20
 
 // certify makes the certificate of the claims and has it checked.
 func (a *answer) certify(ctx context.Context) error {
+	begun := time.Now()
 	b := a.position.Board
 	var more []proof.Searcher
 	for _, w := range a.search.witnesses[1:] {
@@ -294,12 +296,13 @@ func (a *answer) certify(ctx context.Context) error {
 		sum := sha256.Sum256(data)
 		file.Bytes, file.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
 	}
+	a.result.ExtractSeconds = time.Since(begun).Seconds()
 	if !a.verify && a.proofFile == "" {
 		a.result.Certificate = file
 		return nil
 	}
 	a.tell(func() string { return fmt.Sprintf("checking the certificate, %d positions", file.Positions) })
-	begun := time.Now()
+	begun = time.Now()
 	options := checker.Options{RulesOnly: a.rulesOnly}
 	var report *checker.Report
 	var err error

@@ -28,7 +28,7 @@ func TestParseSize(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("ParseSize(%q) = %d, %v; want %d", text, got, err, want)
 		}
-		s := Size(got)
+		s := TableSize{Bytes: got}
 		if again, err := ParseSize(s.String()); err != nil || again != got {
 			t.Errorf("%q is written as %q, which reads as %d, %v", text, s.String(), again, err)
 		}
@@ -69,7 +69,7 @@ func TestExitCode(t *testing.T) {
 func TestExecute(t *testing.T) {
 	build := func() *cobra.Command {
 		root := &cobra.Command{Use: "tool"}
-		var size Size
+		var size TableSize
 		work := &cobra.Command{Use: "work", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
 			if err := Environment(c.Flags(), func(string) string { return "0" }, map[string]string{"size": "TOOL_SIZE"}); err != nil {
 				return err

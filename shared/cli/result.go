@@ -29,6 +29,10 @@ type SolveResult struct {
 	SearchSeconds float64 `json:"search_seconds"`        // of them, until the winner was known
 	VerifySeconds float64 `json:"verify_seconds"`        // of them, in the checker
 
+	ExtractSeconds float64 `json:"extract_seconds,omitempty"` // of them, until the certificate was written; only of a plain search
+	Cores          int     `json:"cores,omitempty"`           // threads that this run had
+	TableBytes     int64   `json:"table_bytes,omitempty"`     // size of the transposition tables that this run had, together
+
 	Verified    bool         `json:"verified"`              // the checker accepted the certificate
 	Certificate *Certificate `json:"certificate,omitempty"` // absent when none was made
 

@@ -1,0 +1,158 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// ErrMemory is wrapped by errors of [FreeMemory].
+var ErrMemory = errors.New("cannot tell how much memory is free")
+
+// FreeMemory returns the bytes of memory that this process may still take: what Linux calls available, or less where
+// the control group of the process or one above it (version 1 or 2) has a limit. Of such a limit, what the group uses is gone, but for
+// file pages that were not used lately. Elsewhere than on Linux the error wraps ErrMemory.
+func FreeMemory() (int64, error) { return freeMemory(os.DirFS("/")) }
+
+// freeMemory is FreeMemory with the root of the file system given.
+func freeMemory(root fs.FS) (int64, error) {
+	info, err := fs.ReadFile(root, "proc/meminfo")
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	free, ok := int64(0), false
+	for line := range strings.Lines(string(info)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" && f[2] == "kB" {
+			n, err := strconv.ParseInt(f[1], 10, 44)
+			free, ok = n<<10, err == nil
+		}
+	}
+	if !ok {
+		return 0, fmt.Errorf("%w: /proc/meminfo does not say what is available", ErrMemory)
+	}
+	for _, group := range controlGroups(root) {
+		if left, limited := group.left(root); limited {
+			free = min(free, max(left, 0))
+		}
+	}
+	return free, nil
+}
+
+// controlGroup is a folder that describes a control group, and the names of its files.
+type controlGroup struct {
+	folder   string
+	limits   []string
+	usage    string
+	inactive string // name of the entry in memory.stat
+}
+
+// controlGroups returns the groups that this process is in, all the way up, of every hierarchy that limits memory. What cannot be
+// read is left out: there is no limit to learn then.
+func controlGroups(root fs.FS) []controlGroup {
+	mine, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
+	if err != nil {
+		return nil
+	}
+	var all []controlGroup
+	for line := range strings.Lines(string(mine)) {
+		// Number, controllers and path: "0::/a/b" in version 2, "4:memory:/a/b" in version 1.
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 {
+			continue
+		}
+		var kind, option string
+		group := controlGroup{limits: []string{"memory.max", "memory.high"}, usage: "memory.current", inactive: "inactive_file"}
+		switch {
+		case f[0] == "0" && f[1] == "":
+			kind = "cgroup2"
+		case hasPart(f[1], "memory"):
+			kind, option = "cgroup", "memory"
+			group = controlGroup{limits: []string{"memory.limit_in_bytes"}, usage: "memory.usage_in_bytes", inactive: "total_inactive_file"}
+		default:
+			continue
+		}
+		for folder := range foldersOf(string(mounts), kind, option, f[2]) {
+			group.folder = folder
+			all = append(all, group)
+		}
+	}
+	return all
+}
+
+func hasPart(list, part string) bool {
+	for p := range strings.SplitSeq(list, ",") {
+		if p == part {
+			return true
+		}
+	}
+	return false
+}
+
+// foldersOf returns the folder of the group with the given path and those above it, in each mount of that kind of hierarchy. In a
+// container the mount may begin below the hierarchy's root, and the path may lead out of it; then the mount's own folder counts.
+func foldersOf(mounts, kind, option, group string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for line := range strings.Lines(mounts) {
+			// "32 31 0:29 ROOT MOUNTPOINT options [fields] - TYPE source OPTIONS"
+			before, after, ok := strings.Cut(line, " - ")
+			f, g := strings.Fields(before), strings.Fields(after)
+			if !ok || len(f) < 5 || len(g) < 3 || g[0] != kind || option != "" && !hasPart(g[2], option) {
+				continue
+			}
+			top := strings.TrimPrefix(path.Clean(f[4]), "/")
+			below, inside := strings.CutPrefix(path.Clean(group)+"/", strings.TrimSuffix(path.Clean(f[3]), "/")+"/")
+			if !inside {
+				below = ""
+			}
+			for folder := path.Join(top, below); ; folder = path.Dir(folder) {
+				if !yield(folder) {
+					return
+				}
+				if len(folder) <= len(top) {
+					break
+				}
+			}
+		}
+	}
+}
+
+// left returns what the group may still take, false if it has no limit.
+func (g controlGroup) left(root fs.FS) (bytes int64, limited bool) {
+	limit := int64(1<<63 - 1)
+	for _, name := range g.limits {
+		if n, ok := readNumber(root, path.Join(g.folder, name)); ok {
+			limit, limited = min(limit, n), true
+		}
+	}
+	used, ok := readNumber(root, path.Join(g.folder, g.usage))
+	if !limited || !ok {
+		return 0, false
+	}
+	stat, _ := fs.ReadFile(root, path.Join(g.folder, "memory.stat"))
+	for line := range strings.Lines(string(stat)) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == g.inactive {
+			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				used -= min(n, used)
+			}
+		}
+	}
+	return limit - used, true
+}
+
+// readNumber reads a file of one number; "max" is none.
+func readNumber(root fs.FS, name string) (int64, bool) {
+	text, err := fs.ReadFile(root, name)
+	if err != nil {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	return n, err == nil
+}
