@@ -3,7 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -14,118 +19,233 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// benchTable is the size of the table of bench. It is part of what the signature depends on.
-const benchTable = 64 << 20
+// errSignature says that a search with one thread did not repeat itself.
+var errSignature = errors.New("node counts of one thread differ between runs")
 
-// benchPositions are what bench searches, each in an empty table until it is
-// solved or the budget is spent. Openings, a hard reply, then positions from random games.
-var benchPositions = []struct {
-	position string
-	nodes    uint64
-}{
-	{"4x4", 100_000},
-	{"5x4", 100_000},
-	{"4x5", 50_000},
-	{"5x5", 50_000},
-	{"4x6", 50_000},
-	{"6x4", 50_000},
-	// After B1-B4xD4, the first player's winning move on 5x6 (Song and Müller 2014).
-	{".B.B./B...B/.W.x./...../W...W/...W. b", 30_000},
-	{"6x6", 20_000},
-	{"xxx.../B..Bxx/.x.B.B/..WWxW/x...W. w", 30_000},
-	{".x..Bx/Bx.WW./...Bxx/Bxx.x./.xx.../.xW.Wx w", 40_000},
-	{"....x.B./B.xxB.xB/.xWx.xW./.WW.x... w", 40_000},
+// maxBenchRuns is the largest number of runs of bench: hours.
+const maxBenchRuns = 1000
+
+// benchResult is the answer of bench as JSON. The figures outside Scaling are those of one thread.
+type benchResult struct {
+	MessageType string `json:"message_type"` // "bench"
+	Cores       int    `json:"cores"`        // of the figures outside scaling: 1
+	Runs        int    `json:"runs"`
+	TableBytes  int64  `json:"table_bytes"`
+	Signature   uint64 `json:"signature"` // the nodes of one thread in all
+	benchFigures
+	Scaling []benchScaling `json:"scaling,omitempty"` // with more than one core asked for
 }
 
-// benchResult is the answer of bench as JSON.
-type benchResult struct {
-	MessageType    string       `json:"message_type"` // "bench"
-	Cores          int          `json:"cores"`
-	Nodes          uint64       `json:"nodes"` // in all: with one core, the signature of the build
+// benchFigures are the figures of the suite: medians over the runs for each position, and the sums of these.
+type benchFigures struct {
+	Nodes          uint64       `json:"nodes"`
 	Evaluations    uint64       `json:"evaluations"`
 	Seconds        float64      `json:"seconds"`
 	NodesPerSecond float64      `json:"nodes_per_second"`
 	Positions      []benchEntry `json:"positions"`
 }
 
+// benchEntry holds the figures of one position.
 type benchEntry struct {
-	Position    string  `json:"position"`
-	Budget      uint64  `json:"budget"`
-	Verdict     string  `json:"verdict"` // won, lost or open, for the side to move
-	Nodes       uint64  `json:"nodes"`
-	Evaluations uint64  `json:"evaluations"`
-	Seconds     float64 `json:"seconds"`
+	Name           string  `json:"name"`
+	Position       string  `json:"position"`
+	Winner         string  `json:"winner"` // first or second, or white or black where it is not a starting position
+	Nodes          uint64  `json:"nodes"`
+	Evaluations    uint64  `json:"evaluations"`
+	Seconds        float64 `json:"seconds"`
+	NodesPerSecond float64 `json:"nodes_per_second"`
+}
+
+// benchScaling compares a number of threads with one.
+type benchScaling struct {
+	Cores        int     `json:"cores"`
+	Speedup      float64 `json:"speedup"`       // seconds of one thread over these
+	NodeOverhead float64 `json:"node_overhead"` // nodes over those of one thread
+	benchFigures
 }
 
 func benchCommand() *cobra.Command {
 	var asJSON bool
-	var cores int
+	var cores, runs int
+	table := cli.TableSize{Bytes: benchTable}
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Search fixed positions; the number of nodes is the signature of the build",
-		Long: `bench searches fixed positions, each in an empty table of 64 MiB. With one core the number of nodes is the same on
-every run and machine: two builds with the same number search alike. With more cores it varies.`,
+		Long: `bench searches a fixed suite, openings and middle games of 4x5, 6x4, 5x5, 4x7, 5x6 and 6x5, each position in an empty
+table until its winner is known. A wrong winner ends it with exit code 20.
+
+With one thread the number of nodes is the same on every run and machine: the signature. Two builds with the same signature and
+the same size of table search alike. With --cores N the suite is searched with 1, 2, 4, ... and N threads in turn, and the
+ratios of times and nodes to those of one thread are told. Times and, with several threads, nodes are medians over the runs.
+
+` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if cores < 1 || cores > dfpn.MaxThreads {
 				return cli.Usagef("--cores %d: it must be from 1 to %d", cores, dfpn.MaxThreads)
 			}
+			if runs < 1 || runs > maxBenchRuns {
+				return cli.Usagef("--runs %d: it must be from 1 to %d", runs, maxBenchRuns)
+			}
+			if err := checkTable(&table, c.ErrOrStderr()); err != nil {
+				return err
+			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
-			r, err := bench(ctx, cores)
+			r, err := benchShown(ctx, c.ErrOrStderr(), benchJob{benchPositions, table.Bytes, threadCounts(cores), runs})
 			if err != nil {
 				return exitCode(err)
 			}
-			out := c.OutOrStdout()
 			if asJSON {
-				return json.NewEncoder(out).Encode(r)
+				return json.NewEncoder(c.OutOrStdout()).Encode(r)
 			}
-			for _, p := range r.Positions {
-				fmt.Fprintf(out, "%-42s %-4s %9d nodes %10d evaluations %6.2f s\n", p.Position, p.Verdict, p.Nodes, p.Evaluations, p.Seconds)
-			}
-			_, err = fmt.Fprintf(out, "%d nodes, %d evaluations, %.2f s, %.0f nodes/s, %.0f evaluations/s\n",
-				r.Nodes, r.Evaluations, r.Seconds, r.NodesPerSecond, float64(r.Evaluations)/r.Seconds)
-			return err
+			return r.write(c.OutOrStdout())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.Flags().IntVar(&cores, "cores", 1, "threads of each search")
+	c.Flags().IntVar(&cores, "cores", 1, "the most threads of a search")
+	c.Flags().IntVar(&runs, "runs", 1, "how often the suite is searched with each number of threads")
+	c.Flags().Var(&table, "table", "size of the transposition table, "+cli.TableHelp)
 	return c
 }
 
-func bench(ctx context.Context, cores int) (benchResult, error) {
-	out := benchResult{MessageType: "bench", Cores: cores}
-	s, err := newSolver(benchTable, cores, nil)
-	if err != nil {
-		return out, err
+// threadCounts returns 1, 2, 4, ... and most.
+func threadCounts(most int) []int {
+	var counts []int
+	for n := 1; n < most; n *= 2 {
+		counts = append(counts, n)
 	}
-	defer s.close()
-	for _, b := range benchPositions {
-		p, err := amazons.ParsePosition(b.position)
-		if err != nil {
-			return out, err
-		}
-		search, err := s.searcher(p.Board)
-		if err != nil {
-			return out, err
-		}
-		begun := time.Now()
-		e := benchEntry{Position: b.position, Budget: b.nodes}
-		var r dfpn.Result
-		for r.Verdict == eval.Open && e.Nodes < b.nodes && ctx.Err() == nil {
-			r = search.Search(ctx, p.State(), dfpn.Limit{Nodes: b.nodes - e.Nodes})
-			e.Nodes += r.Nodes
-			e.Evaluations += r.Evaluations
-		}
-		if ctx.Err() != nil {
-			return out, ctx.Err()
-		}
-		e.Seconds, e.Verdict = time.Since(begun).Seconds(), r.Verdict.String()
-		out.Positions = append(out.Positions, e)
-		out.Nodes += e.Nodes
-		out.Evaluations += e.Evaluations
-		out.Seconds += e.Seconds
+	return append(counts, most)
+}
+
+// benchJob is what to search and how.
+type benchJob struct {
+	suite      []benchPosition
+	tableBytes int64
+	threads    []int // the first is 1
+	runs       int
+}
+
+// benchShown runs a job and shows on w how far it is.
+func benchShown(ctx context.Context, w io.Writer, job benchJob) (benchResult, error) {
+	var doing atomic.Pointer[string]
+	note := func(text string) { doing.Store(&text) }
+	note("starting")
+	var shown sync.WaitGroup
+	showing, hide := context.WithCancel(ctx)
+	shown.Go(func() { cli.NewStatusLine(w).Run(showing, func() string { return *doing.Load() }) })
+	defer shown.Wait()
+	defer hide()
+	return bench(ctx, job, note)
+}
+
+// bench runs a job, the numbers of threads in turn in every run, and calls note before each search. Errors wrap
+// errVerification where a winner is wrong, errSignature where one thread did not repeat itself.
+func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, error) {
+	measured := make([][][]benchEntry, len(job.threads)) // by number of threads, position, run
+	for i := range measured {
+		measured[i] = make([][]benchEntry, len(job.suite))
 	}
-	out.NodesPerSecond = float64(out.Nodes) / out.Seconds
+	for run := range job.runs {
+		for i, threads := range job.threads {
+			s, err := newSolver(job.tableBytes, threads, nil)
+			if err != nil {
+				return benchResult{}, err
+			}
+			for j, p := range job.suite {
+				note(fmt.Sprintf("run %d of %d, %d threads, %s", run+1, job.runs, threads, p.name))
+				var e benchEntry
+				if e, err = s.bench(ctx, p); err != nil {
+					break
+				}
+				if all := measured[i][j]; threads == 1 && run > 0 && e.Nodes != all[0].Nodes {
+					err = fmt.Errorf("%w: %s: %d, then %d", errSignature, p.name, all[0].Nodes, e.Nodes)
+					break
+				}
+				measured[i][j] = append(measured[i][j], e)
+			}
+			if err = errors.Join(err, s.close()); err != nil {
+				return benchResult{}, err
+			}
+		}
+	}
+	out := benchResult{MessageType: "bench", Cores: 1, Runs: job.runs, TableBytes: job.tableBytes, benchFigures: summarize(measured[0])}
+	out.Signature = out.Nodes
+	for i, threads := range job.threads[1:] {
+		f := summarize(measured[1+i])
+		out.Scaling = append(out.Scaling, benchScaling{threads, out.Seconds / f.Seconds, float64(f.Nodes) / float64(out.Nodes), f})
+	}
 	return out, nil
+}
+
+// bench searches one position in an empty table.
+func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error) {
+	e := benchEntry{Name: b.name, Position: b.position}
+	p, err := amazons.ParsePosition(b.position)
+	if err != nil {
+		return e, err
+	}
+	search, err := s.searcher(p.Board)
+	if err != nil {
+		return e, err
+	}
+	begun := time.Now()
+	r := search.Search(ctx, p.State(), dfpn.Limit{})
+	e.Seconds = time.Since(begun).Seconds()
+	if r.Verdict == eval.Open {
+		return e, ctx.Err()
+	}
+	e.Nodes, e.Evaluations, e.NodesPerSecond = r.Nodes, r.Evaluations, float64(r.Nodes)/e.Seconds
+	e.Winner = cli.WinnerName(p, r.Verdict == eval.Won)
+	if e.Winner != b.winner {
+		return e, fmt.Errorf("%w: %s, %s: the search says that %s wins, but %s does", errVerification, b.name, b.position, e.Winner, b.winner)
+	}
+	return e, nil
+}
+
+// summarize takes the medians over the runs of each position.
+func summarize(positions [][]benchEntry) benchFigures {
+	var f benchFigures
+	for _, runs := range positions {
+		e := runs[0]
+		e.Nodes = median(runs, func(e benchEntry) uint64 { return e.Nodes })
+		e.Evaluations = median(runs, func(e benchEntry) uint64 { return e.Evaluations })
+		e.Seconds = median(runs, func(e benchEntry) float64 { return e.Seconds })
+		e.NodesPerSecond = float64(e.Nodes) / e.Seconds
+		f.Positions = append(f.Positions, e)
+		f.Nodes += e.Nodes
+		f.Evaluations += e.Evaluations
+		f.Seconds += e.Seconds
+	}
+	f.NodesPerSecond = float64(f.Nodes) / f.Seconds
+	return f
+}
+
+// median returns the middle value; of two, their mean.
+func median[T uint64 | float64](runs []benchEntry, value func(benchEntry) T) T {
+	var all []T
+	for _, e := range runs {
+		all = append(all, value(e))
+	}
+	slices.Sort(all)
+	n := len(all)
+	return (all[(n-1)/2] + all[n/2]) / 2
+}
+
+// write prints the result for people.
+func (r benchResult) write(w io.Writer) error {
+	const row = "%-14s %-7s %9d %12d %8.2f %9.0f\n"
+	_, err := fmt.Fprintf(w, "%-14s %-7s %9s %12s %8s %9s\n", "position", "winner", "nodes", "evaluations", "seconds", "nodes/s")
+	for _, p := range r.Positions {
+		_, e := fmt.Fprintf(w, row, p.Name, p.Winner, p.Nodes, p.Evaluations, p.Seconds, p.NodesPerSecond)
+		err = errors.Join(err, e)
+	}
+	_, e := fmt.Fprintf(w, row, "all", "", r.Nodes, r.Evaluations, r.Seconds, r.NodesPerSecond)
+	err = errors.Join(err, e)
+	for _, s := range r.Scaling {
+		_, e := fmt.Fprintf(w, "%d threads: %.2f s, %.2f times as fast as one; %d nodes, %.3f times those of one\n", s.Cores, s.Seconds, s.Speedup, s.Nodes, s.NodeOverhead)
+		err = errors.Join(err, e)
+	}
+	_, e = fmt.Fprintf(w, "signature %d (one thread, table of %s)\n", r.Signature, cli.FormatSize(r.TableBytes))
+	return errors.Join(err, e)
 }

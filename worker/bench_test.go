@@ -1,37 +1,188 @@
 package main
 
 import (
+	"errors"
+	"flag"
+	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 )
+
+var allWinners = flag.Bool("all-winners", false, "prove the winner of every position of the bench suite, not of a few small ones")
+
+// smallBench are positions of the suite that take an instant.
+func smallBench(t *testing.T) []benchPosition {
+	t.Helper()
+	var small []benchPosition
+	for _, p := range benchPositions {
+		switch p.name {
+		case "5x5", "4x5-opening", "4x7-opening":
+			small = append(small, p)
+		}
+	}
+	if len(small) != 3 {
+		t.Fatalf("the suite lacks some of the small positions: %+v", small)
+	}
+	return small
+}
 
 // The node count is the signature of the build: the same on every run.
 func TestBenchIsDeterministic(t *testing.T) {
-	all := benchPositions
-	defer func() { benchPositions = all }()
-	benchPositions = slices.Clone(all)
-	for i := range benchPositions {
-		benchPositions[i].nodes /= 4 // it takes long enough so
-	}
-	first, err := bench(t.Context(), 1)
+	job := benchJob{smallBench(t), benchTable, []int{1}, 2} // two runs that differ are an error
+	noted := 0
+	r, err := bench(t.Context(), job, func(string) { noted++ })
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := bench(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.Nodes != second.Nodes || first.Evaluations != second.Evaluations || first.Nodes == 0 {
-		t.Errorf("%d nodes, %d evaluations, then %d, %d", first.Nodes, first.Evaluations, second.Nodes, second.Evaluations)
-	}
-	for i, p := range first.Positions {
-		if p.Nodes != second.Positions[i].Nodes || p.Verdict != second.Positions[i].Verdict {
-			t.Errorf("%s: %+v, then %+v", p.Position, p, second.Positions[i])
+	var nodes uint64
+	for i, p := range r.Positions {
+		nodes += p.Nodes
+		if p.Name != job.suite[i].name || p.Winner != job.suite[i].winner || p.Nodes == 0 || p.Evaluations == 0 || p.Seconds <= 0 {
+			t.Errorf("%+v", p)
 		}
-		if _, err := amazons.ParsePosition(p.Position); err != nil {
-			t.Error(err)
+	}
+	if len(r.Positions) != 3 || r.Signature != nodes || r.Nodes != nodes || r.Runs != 2 || noted != 6 || r.Scaling != nil {
+		t.Errorf("%d positions, signature %d, %d nodes, %d searches: %+v", len(r.Positions), r.Signature, nodes, noted, r)
+	}
+	again, err := bench(t.Context(), benchJob{job.suite, benchTable, []int{1, 2}, 1}, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Signature != r.Signature {
+		t.Errorf("signature %d, then %d", r.Signature, again.Signature)
+	}
+	if len(again.Scaling) != 1 || again.Scaling[0].Cores != 2 || again.Scaling[0].Speedup <= 0 || len(again.Scaling[0].Positions) != 3 {
+		t.Fatalf("scaling: %+v", again.Scaling)
+	}
+	s := again.Scaling[0]
+	if want := float64(s.Nodes) / float64(again.Nodes); s.NodeOverhead != want {
+		t.Errorf("node overhead %v, want %v", s.NodeOverhead, want)
+	}
+	var out strings.Builder
+	if err := again.write(&out); err != nil || !strings.Contains(out.String(), "2 threads: ") || strings.Count(out.String(), "\n") != 7 {
+		t.Errorf("%v: %s", err, out.String())
+	}
+}
+
+// A wrong winner, here because the suite says so, ends the bench.
+func TestBenchRefusesAWrongWinner(t *testing.T) {
+	suite := smallBench(t)
+	suite[1].winner = "white"
+	_, err := bench(t.Context(), benchJob{suite, benchTable, []int{1}, 1}, func(string) {})
+	if !errors.Is(err, errVerification) || !strings.Contains(err.Error(), suite[1].position) {
+		t.Errorf("%v, want errVerification with the position", err)
+	}
+	if code := cli.ExitCode(exitCode(err)); code != cli.ExitVerification {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for _, c := range []struct {
+		all  []uint64
+		want uint64
+	}{{[]uint64{7}, 7}, {[]uint64{9, 1}, 5}, {[]uint64{9, 1, 2}, 2}, {[]uint64{4, 1, 100, 2}, 3}} {
+		var runs []benchEntry
+		for _, n := range c.all {
+			runs = append(runs, benchEntry{Nodes: n})
+		}
+		if got := median(runs, func(e benchEntry) uint64 { return e.Nodes }); got != c.want {
+			t.Errorf("median of %d is %d, want %d", c.all, got, c.want)
+		}
+	}
+}
+
+func TestThreadCounts(t *testing.T) {
+	for most, want := range map[int][]int{1: {1}, 2: {1, 2}, 3: {1, 2, 3}, 8: {1, 2, 4, 8}, 12: {1, 2, 4, 8, 12}} {
+		if got := threadCounts(most); !slices.Equal(got, want) {
+			t.Errorf("up to %d: %d, want %d", most, got, want)
+		}
+	}
+}
+
+// position draws a position: see draw.
+func (d draw) position(t *testing.T) amazons.Position {
+	t.Helper()
+	p, err := amazons.ParsePosition(d.board)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range d.moves {
+		m, err := p.ParseMove(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = p.After(m)
+	}
+	r := rand.New(rand.NewPCG(d.seed, 0))
+	for range d.plies {
+		moves := p.State().Moves(nil)
+		var best amazons.Position
+		most := -1 << 30
+		for range 8 {
+			next := p.After(moves[r.IntN(len(moves))])
+			opponent := next.State()
+			player := amazons.State{Own: opponent.Opp, Opp: opponent.Own, Empty: opponent.Empty}
+			if lead := player.CountMoves() - opponent.CountMoves(); lead > most {
+				best, most = next, lead
+			}
+		}
+		p = best
+	}
+	return p
+}
+
+// TestBenchPositions draws the positions again, and holds that the suite has openings and middle games of the boards it is for.
+func TestBenchPositions(t *testing.T) {
+	names := make(map[string]bool)
+	boards := make(map[string]bool)
+	for _, b := range benchPositions {
+		p, err := amazons.ParsePosition(b.position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if names[b.name] || !strings.HasPrefix(b.name, p.Board.String()) {
+			t.Errorf("the name %q is taken or of another board", b.name)
+		}
+		names[b.name] = true
+		boards[p.Board.String()] = true
+		switch {
+		case b.drawn.board == "" && !cli.IsStart(p):
+			t.Errorf("%s: not said how it was drawn", b.name)
+		case b.drawn.board != "" && b.drawn.position(t) != p:
+			t.Errorf("%s is %v, but drawn is %v", b.name, p, b.drawn.position(t))
+		}
+	}
+	for _, board := range []string{"4x5", "6x4", "5x5", "4x7", "5x6", "6x5"} {
+		if !boards[board] {
+			t.Errorf("no position of %s", board)
+		}
+	}
+}
+
+// TestBenchWinners proves the winners that the suite claims.
+func TestBenchWinners(t *testing.T) {
+	suite := smallBench(t)
+	if *allWinners {
+		suite = benchPositions
+	}
+	s, err := newSolver(256<<20, allCores(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	for _, b := range suite {
+		p, err := amazons.ParsePosition(b.position)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := s.solve(t.Context(), question{position: p, prove: true, verify: true})
+		if err != nil || !r.Verified || r.Winner != b.winner {
+			t.Errorf("%s: %s wins, verified %v, %v; the suite says %s", b.name, r.Winner, r.Verified, err, b.winner)
 		}
 	}
 }
