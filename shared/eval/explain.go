@@ -128,6 +128,19 @@ func (t *trace) found(j *Judge, s amazons.State, c amazons.Set) {
 	t.both = append(t.both, AreaBounds{For: "both", Squares: c, Kind: kind, Bounds: v.Bounds(), Source: source, Queens: black | white})
 }
 
+// sure records an area of s that was played out by itself.
+func (t *trace) sure(s amazons.State, c amazons.Set, v value) {
+	if t == nil {
+		return
+	}
+	own, opp := tally{n: v.own.n}, tally{n: v.opp.n}
+	b := cgt.Bounds{Lower: own.bound(), Upper: cgt.Bound{N: opp.bound().N.Neg()}}
+	if t.p.ToMove == amazons.White {
+		b = b.Neg()
+	}
+	t.both = append(t.both, AreaBounds{For: "both", Squares: c & (s.Own | s.Opp | s.Empty), Kind: "active", Bounds: b, Source: "local search", Queens: c & (s.Own | s.Opp)})
+}
+
 // black turns a lower bound of the side at work into bounds seen by Black, the other bound being upper.
 func (t *trace) black(lower cgt.Bound, upper int) cgt.Bounds {
 	b := cgt.Bounds{Lower: lower, Upper: cgt.Bound{N: cgt.Int(int64(upper))}}
@@ -270,6 +283,7 @@ var ruleNames = map[rule]string{
 	ruleFuzzy:     "first move in a fuzzy infinitesimal",
 	ruleHot:       "first move in a hot area",
 	ruleFirst:     "first move in an active area (rule 1)",
+	ruleSearched:  "first move in an area by local search",
 }
 
 // Explain says how p is judged: its areas, what is known of them and from where, the sums, the verdict and its rule. It takes its

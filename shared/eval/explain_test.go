@@ -33,7 +33,9 @@ func TestAreaBounds(t *testing.T) {
 	set.LocalSearch = 0
 	without := set
 	without.Databases, without.Territories = false, false
-	judges := []*eval.Judge{eval.NewJudge(database(t), set), eval.NewJudge(database(t), without)}
+	searching := set
+	searching.AreaSearch = 6
+	judges := []*eval.Judge{eval.NewJudge(database(t), set), eval.NewJudge(database(t), without), eval.NewJudge(database(t), searching)}
 	exact := 0
 	for range *areas {
 		p := singleArea(r)

@@ -21,9 +21,11 @@ type Settings struct {
 	HotLookahead bool // the side to move begins in a hot area
 	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
 	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
+	AreaSearch   int  // empty squares up to which a single area is played out for its bounds where the database has none; 0: never
 }
 
-// DefaultSettings returns the settings with every part on that pays.
+// DefaultSettings returns the settings with every part on that pays in a search. Single areas are not played out: that
+// decides many more positions, but the search decides these in less time.
 func DefaultSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, LocalSearch: 5}
 }
@@ -40,8 +42,8 @@ type Judge struct {
 	open  [64]contest // contested areas of the side at work that are not in the database
 	opens int
 
-	memory []played        // of local search, made when it is first needed
-	stack  []amazons.State // moves of local search
+	memory []played // of local search, made when it is first needed
+	stack  []fight  // moves of local search
 
 	trace *trace // nil but in Explain
 }
@@ -120,30 +122,33 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	var own, opp tally
 	all := s.Own | s.Opp | s.Empty
 	used := ownReach | oppReach
-	rest := amazons.Set(0)  // in no database
-	fight := amazons.Set(0) // not known to be whole numbers
-	whole := 0              // the sum of the others
-	if len(j.values) == 0 || j.trace == nil && farOff(s.Own, ownReach, oppReach, 3) && farOff(s.Opp, oppReach, ownReach, 2) {
-		rest, fight = all, all
+	rest := amazons.Set(0) // in no database
+	open := amazons.Set(0) // not known to be whole numbers
+	whole := 0             // the sum of the others
+	if !j.thorough() && (len(j.values) == 0 || farOff(s.Own, ownReach, oppReach, 3) && farOff(s.Opp, oppReach, ownReach, 2)) {
+		rest, open = all, all
 	}
 	for todo := used &^ rest; todo != 0; {
 		c := fill(todo&-todo, all)
 		todo &^= c
 		v, ok := j.find(c&s.Own, c&s.Opp, c&s.Empty)
-		if !ok {
+		if ok {
+			j.trace.found(j, s, c)
+		} else if bits.OnesCount64(c&s.Empty) <= j.set.AreaSearch {
+			searched := value{j.sure(c&s.Own, 0, c&s.Opp, c&s.Empty), j.sure(c&s.Opp, 0, c&s.Own, c&s.Empty)}
+			v = &searched
+			j.trace.sure(s, c, searched)
+		} else {
 			rest |= c
-			fight |= c
+			open |= c
 			continue
 		}
 		own.add(v.own)
 		opp.add(v.opp)
-		if j.trace != nil {
-			j.trace.found(j, s, c)
-		}
 		if v.own.flags|v.opp.flags == 0 && v.own.n == -v.opp.n && v.own.n&(one-1) == 0 {
 			whole += int(v.own.n / one)
 		} else {
-			fight |= c
+			open |= c
 		}
 	}
 	verdict := Open
@@ -159,12 +164,15 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	if verdict != Open {
 		return verdict
 	}
-	if n := bits.OnesCount64(s.Empty & fight & used); n <= j.set.LocalSearch {
-		verdict = j.local(amazons.State{Own: s.Own & fight, Opp: s.Opp & fight, Empty: s.Empty & fight & used}, whole)
-		j.trace.local(fight, rest, verdict)
+	if n := bits.OnesCount64(s.Empty & open & used); n <= j.set.LocalSearch {
+		verdict = j.local(fight{amazons.State{Own: s.Own & open, Opp: s.Opp & open, Empty: s.Empty & open & used}, 0}, whole)
+		j.trace.local(open, rest, verdict)
 	}
 	return verdict
 }
+
+// thorough reports whether no short cut is taken where little hope is.
+func (j *Judge) thorough() bool { return j.set.AreaSearch > 0 || j.trace != nil }
 
 // farOff reports whether P's squares and a safe move for each of its queens are far fewer than the squares of the other side.
 func farOff(mine, reach, theirReach amazons.Set, slack int) bool {
@@ -191,7 +199,7 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 			best += t.width
 		}
 	}
-	if best < 0 && j.trace == nil {
+	if best < 0 && !j.thorough() {
 		return false
 	}
 	reach := theirs | theirReach
@@ -210,7 +218,7 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 	if j.wins(&u, begins) {
 		return true
 	}
-	if u.n < -one && !begins || u.n < -3*one || !j.set.Retract {
+	if !j.set.Retract || !j.thorough() && (u.n < -one && !begins || u.n < -3*one) {
 		return false
 	}
 	// One blocker may be worth more in a contested area than in its territory.
@@ -301,12 +309,11 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 		}
 	}
 	n := (2*safe - size) * one
+	found, known := tally{}, false
 	if int(size) < j.largest && j.set.Databases {
 		// The area without its blockers may be in the database, in one or several parts.
-		if u, ok := j.parts(mine&^bound, theirs, empty); ok && (u.n > n || u.n == n && u.relaxed == 0 && !u.odd) {
-			t.join(u)
-			j.trace.contested(mine, theirs, empty, u, "database", mine&^bound)
-			return
+		if found, known = j.parts(mine&^bound, theirs, empty); known {
+			known = found.n > n || found.n == n && found.relaxed == 0 && !found.odd
 		}
 		// If P stays away, O may have fewer moves than squares. With a safe move P answers O's first, and O has one move less.
 		if safe == 1 && j.set.Solo {
@@ -314,6 +321,23 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 				n = max(n, u.n+one)
 			}
 		}
+	}
+	if int(size) <= j.set.AreaSearch {
+		// Played out, P's blockers move too.
+		l := j.sure(mine, bound, theirs, empty)
+		if !known || l.n > found.n {
+			t.add(l)
+			j.trace.contested(mine, theirs, empty, tally{n: l.n}, "local search", mine)
+			return
+		}
+		if !found.odd && !found.spare {
+			found.gain = max(found.gain, l.n+l.gain-found.n) // instead of what was found; had that a star, the sum would keep it
+		}
+	}
+	if known {
+		t.join(found)
+		j.trace.contested(mine, theirs, empty, found, "database", mine&^bound)
+		return
 	}
 	t.n += n
 	if j.trace != nil {

@@ -10,25 +10,52 @@ import (
 // that number of free moves, where few empty squares are left. What was found is kept in a small
 // memory by exact position, so that the same fight is played out once, whatever stands elsewhere on the board.
 
+// Areas that no database holds are played out one at a time, each against a number of free moves, for the whole numbers that each
+// side is sure of (Song and Müller 2014, section IV.A.6, has stops instead, found by a search with passes).
+
+// sure returns the largest whole number that an area with P's queens mine is worth to P at least, and how much more the area is
+// worth at least after a first move of P. With its first move each queen of bound shoots back at its origin; this
+// binds P alone.
+func (j *Judge) sure(mine, bound, theirs, empty amazons.Set) (l lower) {
+	waits := fight{amazons.State{Own: theirs, Opp: mine, Empty: empty}, bound}
+	begins := fight{amazons.State{Own: mine, Opp: theirs, Empty: empty}, bound}
+	// The area is worth n at least if the other side, to move, loses with n free moves.
+	n := -bits.OnesCount64(amazons.Flood(theirs, empty))
+	for j.local(waits, n+1) == Lost {
+		n++
+	}
+	first := n
+	for j.local(begins, -first-1) == Won {
+		first++
+	}
+	return lower{n: int32(n) * one, gain: int32(first-n) * one}
+}
+
 // localSlots is the number of positions that a judge's local search remembers.
 const localSlots = 1 << 14
 
+// fight is a position to be played out.
+type fight struct {
+	amazons.State
+	bound amazons.Set // queens that shoot back at their origins with their first moves; all of one side
+}
+
 // played is a position that was played out.
 type played struct {
-	own, opp, empty amazons.Set
-	n               int16
-	verdict         Verdict
+	fight
+	n       int16
+	verdict Verdict
 }
 
-// local plays out s, where the side to move has n free moves elsewhere (the other side -n, where n is negative).
-func (j *Judge) local(s amazons.State, n int) Verdict {
-	if v := lemma(s, n); v != Open {
+// local plays out f, where the side to move has n free moves elsewhere (the other side -n, where n is negative).
+func (j *Judge) local(f fight, n int) Verdict {
+	if v := lemma(f.State, n); v != Open {
 		return v
 	}
-	return j.remember(s, n)
+	return j.remember(f, n)
 }
 
-// lemma is the counting lemma with free moves.
+// lemma is the counting lemma with free moves. It holds for bound queens too: steps shoot back.
 func lemma(s amazons.State, n int) Verdict {
 	if amazons.Grow(s.Own)&s.Empty == 0 && n <= 0 {
 		return Lost
@@ -44,34 +71,38 @@ func lemma(s amazons.State, n int) Verdict {
 	return Open
 }
 
-// remember plays out s unless its memory has it.
-func (j *Judge) remember(s amazons.State, n int) Verdict {
+// remember plays out f unless its memory has it.
+func (j *Judge) remember(f fight, n int) Verdict {
 	if j.memory == nil {
 		j.memory = make([]played, localSlots)
 	}
-	h := (s.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(s.Opp*0xd1342543de82ef95, 23) ^ bits.RotateLeft64(s.Empty*0xa0761d6478bd642f, 41) ^ uint64(n)*0xe7037ed1a0b428db) * 0x9e3779b97f4a7c15
+	h := (f.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(f.Opp*0xd1342543de82ef95, 23) ^ bits.RotateLeft64(f.Empty*0xa0761d6478bd642f, 41) ^ (f.bound+uint64(n))*0xe7037ed1a0b428db) * 0x9e3779b97f4a7c15
 	slot := &j.memory[h>>40&(localSlots-1)]
-	if slot.own == s.Own && slot.opp == s.Opp && slot.empty == s.Empty && slot.n == int16(n) && slot.verdict != Open {
+	if slot.fight == f && slot.n == int16(n) && slot.verdict != Open {
 		return slot.verdict
 	}
 	base := len(j.stack)
-	v := j.play(s, n)
+	v := j.play(f, n)
 	j.stack = j.stack[:base]
-	*slot = played{s.Own, s.Opp, s.Empty, int16(n), v}
+	*slot = played{f, int16(n), v}
 	return v
 }
 
 // play tries all moves: first which of them win at once, then the others.
-func (j *Judge) play(s amazons.State, n int) Verdict {
+func (j *Judge) play(f fight, n int) Verdict {
 	base := len(j.stack)
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
+	for queens := f.Own; queens != 0; queens &= queens - 1 {
 		from := queens & -queens
-		for targets := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(queens)), s.Empty); targets != 0; targets &= targets - 1 {
+		for targets := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(queens)), f.Empty); targets != 0; targets &= targets - 1 {
 			to := targets & -targets
-			open := s.Empty ^ to | from
-			for arrows := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(targets)), open); arrows != 0; arrows &= arrows - 1 {
-				next := amazons.State{Own: s.Opp, Opp: s.Own ^ from ^ to, Empty: open &^ (arrows & -arrows)}
-				switch lemma(next, -n) {
+			open := f.Empty ^ to | from
+			arrows := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(targets)), open)
+			if f.bound&from != 0 {
+				arrows = from
+			}
+			for ; arrows != 0; arrows &= arrows - 1 {
+				next := fight{amazons.State{Own: f.Opp, Opp: f.Own ^ from ^ to, Empty: open &^ (arrows & -arrows)}, f.bound &^ from}
+				switch lemma(next.State, -n) {
 				case Lost:
 					return Won
 				case Open:
@@ -86,7 +117,7 @@ func (j *Judge) play(s amazons.State, n int) Verdict {
 			return Won
 		}
 	}
-	if n > 0 && j.local(amazons.State{Own: s.Opp, Opp: s.Own, Empty: s.Empty}, 1-n) == Lost {
+	if n > 0 && j.local(fight{amazons.State{Own: f.Opp, Opp: f.Own, Empty: f.Empty}, f.bound}, 1-n) == Lost {
 		return Won
 	}
 	return Lost

@@ -1,0 +1,70 @@
+package eval
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cgt"
+	"amazonsfarm/shared/endgame"
+)
+
+// TestSure compares what local search says of small areas, some of P's queens bound to shoot back with their first moves, with
+// their exact values: the largest n that the value is at least, and the largest that P secures by moving first.
+func TestSure(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	j := NewJudge(nil, Settings{AreaSearch: 6})
+	var solver endgame.Solver
+	gains, unlike := 0, 0
+	for range 3000 {
+		var mine, bound, theirs, empty amazons.Set
+		for range 4 + r.IntN(6) {
+			square := amazons.Set(1) << (8*r.IntN(3) + r.IntN(4))
+			switch r.IntN(5) {
+			case 0:
+				mine |= square
+			case 1:
+				mine, bound = mine|square, bound|square
+			case 2:
+				theirs |= square
+			default:
+				empty |= square
+			}
+		}
+		theirs &^= mine
+		empty &^= mine | theirs
+		if bits.OnesCount64(empty) > 6 {
+			continue
+		}
+		value, err := solver.Guarded(mine, theirs, bound, empty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// above reports whether the value minus n is won by P with the other side, or with P itself, to begin.
+		above := func(n int, begins cgt.Side) bool {
+			rest, err := value.AddInt(int64(-n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return rest.Winner(begins) == cgt.Left
+		}
+		got := j.sure(mine, bound, theirs, empty)
+		n, first := int(got.n/one), int((got.n+got.gain)/one)
+		if !above(n, cgt.Right) || above(n+1, cgt.Right) {
+			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d, the value is %v", mine, bound, theirs, empty, n, value)
+		}
+		if first > n && !above(first, cgt.Left) || above(first+1, cgt.Left) {
+			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d after a first move, the value is %v", mine, bound, theirs, empty, first, value)
+		}
+		if got.gain > 0 {
+			gains++
+		}
+		if free := j.sure(mine, 0, theirs, empty); free != got {
+			unlike++
+		}
+	}
+	if gains < 300 || unlike < 50 {
+		t.Errorf("%d gains, and bound queens matter in %d areas: the test tests little", gains, unlike)
+	}
+}
