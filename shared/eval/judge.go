@@ -243,6 +243,10 @@ func (j *Judge) contests(free, blockers, theirs, theirReach amazons.Set, t *tall
 	for todo := theirReach; todo != 0; {
 		c := fill(todo&-todo, theirs|theirReach|free)
 		todo &^= c
+		if j.set.AreaSearch > 0 && bits.OnesCount64(c&theirReach) > j.set.AreaSearch {
+			j.inFights(c&free, c&free&blockers, c&theirs, c&theirReach, t)
+			continue
+		}
 		j.contested(c&free, c&free&blockers, c&theirs, c&theirReach, t)
 	}
 }

@@ -125,9 +125,12 @@ func TestJudgeAgainstSearch(t *testing.T) {
 				odd = append(odd, eval.NewJudge(db, s))
 			}
 			// Single areas played out, without playing out what is left in all.
+			var areas []*eval.Judge
 			set := eval.DefaultSettings()
-			set.LocalSearch, set.AreaSearch = 0, 6
-			areas := []*eval.Judge{eval.NewJudge(db, set), eval.NewJudge(nil, set)}
+			set.LocalSearch = 0
+			for _, set.AreaSearch = range []int{6, 3, 2, 1} { // above the limit areas are split into fights
+				areas = append(areas, eval.NewJudge(db, set), eval.NewJudge(nil, set))
+			}
 			for {
 				part := int(next.Add(1)) - 1
 				if part*chunk >= *judged || t.Failed() {
@@ -141,7 +144,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 						seen[v].Add(1)
 						w, g := bare.Evaluate(s)
 						o, _ := odd[r.IntN(len(odd))].Evaluate(s)
-						a, _ := areas[r.IntN(2)].Evaluate(s)
+						a, _ := areas[r.IntN(len(areas))].Evaluate(s)
 						if a != eval.Open {
 							byAreas.Add(1)
 						}

@@ -1,0 +1,74 @@
+package eval
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cgt"
+	"amazonsfarm/shared/endgame"
+)
+
+// TestFights compares what fights that are played out one by one say of a small area with its exact value.
+func TestFights(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 14))
+	j := NewJudge(nil, Settings{AreaSearch: 3, SafeMoves: true, TwoSafe: true})
+	var solver endgame.Solver
+	several, beside := 0, 0
+	for range 20000 {
+		var mine, theirs, empty amazons.Set
+		ranks, files := 4, 5
+		if r.IntN(2) == 0 {
+			ranks, files = 2, 8 // room for two queens side by side between fights
+		}
+		for range 12 {
+			square := amazons.Set(1) << (8*r.IntN(ranks) + r.IntN(files))
+			switch r.IntN(5) {
+			case 0, 1:
+				mine |= square
+			case 2:
+				theirs |= square
+			default:
+				empty |= square
+			}
+		}
+		theirs &^= mine
+		empty &^= mine | theirs
+		empty &= amazons.Flood(theirs, empty) // O reaches all of them
+		bound := mine & r.Uint64() & r.Uint64()
+		f, ok := split(mine, bound, theirs, empty)
+		if !ok || bits.OnesCount64(empty) > 6 {
+			continue
+		}
+		several++
+		if f.bound&^bound != 0 && f.bound != bound|mine {
+			beside++
+		}
+		var sure tally
+		j.inFights(mine, bound, theirs, empty, &sure)
+		value, err := solver.Guarded(mine, theirs, bound, empty)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			n      int32
+			begins cgt.Side
+		}{{sure.n, cgt.Right}, {sure.n + sure.gain, cgt.Left}} {
+			if c.begins == cgt.Left && sure.gain == 0 {
+				continue
+			}
+			rest, err := value.AddInt(-int64(c.n / one))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rest.Winner(c.begins) != cgt.Left {
+				t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d where %v begins, the value is %v", mine, bound, theirs, empty, c.n/one, c.begins, value)
+			}
+		}
+	}
+	t.Logf("%d areas of several fights", several)
+	if several < 1000 || beside < 100 {
+		t.Errorf("%d areas of several fights, %d with queens of both kinds: the test tests little", several, beside)
+	}
+}
