@@ -49,8 +49,15 @@ var (
 // search is multiple iterative deepening (df-pn, Nagai 2002, in the form with
 // phi and delta): it searches below st until phi or delta reaches its threshold, the position is
 // solved or the search is stopped, stores the numbers and returns them. work
-// is what the table knows to have been spent on st before.
+// is what the table knows to have been spent on st before. A position that the judge finds won by a closing move when it is first
+// met here is not expanded and does not count as a node.
 func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint64) numbers {
+	if work == 0 {
+		if m, ok := t.judge.Closing(st); ok {
+			t.put(st, hash, won, m, 1)
+			return won
+		}
+	}
 	before := t.nodes
 	t.nodes++
 	if t.nodes%publishPeriod == 0 {
@@ -69,7 +76,12 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 		n, m = t.deepen(st, hash, base, limit)
 	}
 	t.stack = t.stack[:base]
-	work += t.nodes - before
+	t.put(st, hash, n, m, work+t.nodes-before)
+	return n
+}
+
+// put stores the numbers of st with the work behind them, and the move m with which it is won, and reports what is solved.
+func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, work uint64) {
 	data := pack(n.phi, n.delta, work)
 	if n == won && m != noMove {
 		_, symmetry := st.Canonical(t.b)
@@ -79,7 +91,6 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 	if n.solved() {
 		t.s.report(st, n, work)
 	}
-	return n
 }
 
 // noMove stands for a winning move that is not known. A real move leaves its square.
@@ -141,12 +152,16 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	return numbers{1, 1}, noMove
 }
 
-// generate pushes a child for every legal move of st, without numbers. Where
+// generate pushes a child for every legal move of st that the judge finds to be needed, without numbers. Where
 // st is symmetric, moves to the same canonical state are pushed once.
 func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)
-	for queens := st.Own; queens != 0; queens &= queens - 1 {
+	queens, extra, ok := t.judge.Needed(st)
+	if ok {
+		t.stack = append(t.stack, child{hash: st.After(extra).Hash(t.b), move: extra})
+	}
+	for ; queens != 0; queens &= queens - 1 {
 		from := amazons.Square(bits.TrailingZeros64(queens))
 		open := st.Empty | from.Bit()
 		for targets := amazons.QueenTargets(from, st.Empty); targets != 0; targets &= targets - 1 {

@@ -87,6 +87,9 @@ func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	if m, ok := w.fine.Best(st); ok {
 		return m, true
 	}
+	if m, ok := w.judge.Closing(st); ok {
+		return m, true
+	}
 	if v, _ := w.judge.Evaluate(st); v != eval.Won {
 		return amazons.Move{}, false
 	}

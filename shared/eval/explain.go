@@ -276,6 +276,13 @@ func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 	t.played, t.searched = len(p.Areas()), &sum
 }
 
+// guarded records what guarded search finds. It gives a verdict and no bounds.
+func (t *trace) guarded(v Verdict) {
+	if t != nil && v != Open {
+		t.extra, t.verdict = "guarded search", v
+	}
+}
+
 var ruleNames = map[rule]string{
 	ruleBounds:    "sum of the bounds",
 	ruleTightened: "sum of the bounds, tightened",
@@ -340,6 +347,9 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 		e.Rule = "counting lemma"
 	case e.Rule == "" && t.verdict == e.Verdict:
 		e.Rule = t.extra
+	case e.Rule == "":
+		m, _ := j.Closing(s)
+		e.Rule = "first move that closes squares off: " + m.String()
 	}
 	return e
 }

@@ -234,6 +234,37 @@ func TestExplanationForms(t *testing.T) {
 	}
 }
 
+// TestExplainedRules counts positions that are decided by closing moves and by guarded search, as their explanations say, and compares them with exhaustive search.
+func TestExplainedRules(t *testing.T) {
+	r := rand.New(rand.NewPCG(*from, 12))
+	set := eval.DefaultSettings()
+	set.LocalSearch = 0 // explaining it takes its time
+	j := eval.NewJudge(nil, set)
+	var search reference.Fast
+	count := map[string]int{}
+	for range 6000 {
+		b, s := anyPosition(r)
+		e := j.Explain(amazons.PositionOf(b, s, amazons.White))
+		rule, move, _ := strings.Cut(e.Rule, ": ")
+		count[rule]++
+		switch rule {
+		case "guarded search":
+			if (e.Verdict == eval.Won) != search.Wins(s) {
+				t.Errorf("%v: guarded search says %v", e.Position, e.Verdict)
+			}
+		case "first move that closes squares off":
+			m, err := amazons.ParseMove(b, move)
+			if err != nil || !s.Legal(m) || search.Wins(s.After(m)) {
+				t.Errorf("%v: %q does not win (%v)", e.Position, move, err)
+			}
+		}
+	}
+	t.Log(count)
+	if count["guarded search"] < 10 || count["first move that closes squares off"] < 10 {
+		t.Error("the test tests little")
+	}
+}
+
 // FuzzJudge judges positions made from arbitrary bytes for both movers against exhaustive search.
 func FuzzJudge(f *testing.F) {
 	f.Add(uint8(5), uint8(5), []byte{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2})

@@ -20,10 +20,10 @@ import (
 // others depend on), 14 (a line of play from moves in the picture), 13 and 15 (measurements). Figure 1 of both is a starting position,
 // and figure 5 of 2014, the thermographs of the four kinds of infinitesimals, is a matter of shared/cgt.
 
-// static returns the settings of the rules alone: no database, no local search.
+// static returns the settings of the rules alone: no database, no local search, no closing moves.
 func static() eval.Settings {
 	s := eval.DefaultSettings()
-	s.LocalSearch = 0
+	s.LocalSearch, s.GuardedSearch, s.Closing = 0, 0, false
 	s.Databases, s.Territories = false, false
 	return s
 }

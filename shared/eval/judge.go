@@ -20,14 +20,20 @@ type Settings struct {
 	FirstMove    bool // the side to move begins in a contested area (rule 1)
 	HotLookahead bool // the side to move begins in a hot area
 	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
+	Closing      bool // a first move that closes squares off
+	OneMove      bool // one move for all areas that are worth whole numbers
 	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
 	AreaSearch   int  // empty squares up to which a single area is played out for its bounds where the database has none; 0: never
+
+	// GuardedSearch is the number of squares that the other side can use up to which the contested areas of a side with territories are played
+	// out; 0: never.
+	GuardedSearch int
 }
 
 // DefaultSettings returns the settings with every part on that pays in a search. Single areas are not played out: that
 // decides many more positions, but the search decides these in less time.
 func DefaultSettings() Settings {
-	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, LocalSearch: 5}
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5, GuardedSearch: 5}
 }
 
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas' values or bounds, for each side
@@ -89,8 +95,17 @@ func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
 	if v != Open || j == nil {
 		return v, f
 	}
-	return j.sum(s, own, opp), f
+	if v = j.sum(s, own, opp); v == Open && 12*f.Territory >= closingLead*bits.OnesCount64(s.Empty) {
+		if _, ok := j.Closing(s); ok {
+			v = Won
+		}
+	}
+	return v, f
 }
+
+// closingLead is the lead in territory, in twelfths of the empty squares, from which Evaluate looks for a closing move. With it, three of four times there is
+// one. A smaller one saves nodes and takes longer.
+const closingLead = 5
 
 // fill returns the squares of open that are 8-connected to the squares of from, which are in open.
 func fill(from, open amazons.Set) amazons.Set {
@@ -168,6 +183,16 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 		verdict = j.local(fight{amazons.State{Own: s.Own & open, Opp: s.Opp & open, Empty: s.Empty & open & used}, 0}, whole)
 		j.trace.local(open, rest, verdict)
 	}
+	if verdict == Open && j.set.GuardedSearch > 0 {
+		empty := s.Empty & rest & used
+		switch {
+		case j.guarded(s.Own&rest, s.Opp&rest, empty, oppReach&rest, own, true):
+			verdict = Won
+		case j.guarded(s.Opp&rest, s.Own&rest, empty, ownReach&rest, opp, false):
+			verdict = Lost
+		}
+		j.trace.guarded(verdict)
+	}
 	return verdict
 }
 
@@ -190,20 +215,11 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 	}
 	inside := empty &^ theirReach
 
-	// What could be had at best: no more than a safe move for each queen in areas that are not in the database.
-	theirCount := bits.OnesCount64(theirReach)
-	best := t.n + int32(bits.OnesCount64(inside)-theirCount+2*bits.OnesCount64(mine))*one
-	if begins {
-		best += one
-		if j.set.HotLookahead {
-			best += t.width
-		}
-	}
-	if best < 0 && !j.thorough() {
-		return false
-	}
 	reach := theirs | theirReach
 	near := amazons.Grow(reach)
+	if !j.thorough() && j.hopeless(mine&near, theirs, theirReach, inside, &t, begins) {
+		return false
+	}
 	blockers := mine & near & amazons.Grow(inside|mine&^near)
 
 	if inside == 0 {
@@ -235,6 +251,28 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 		}
 	}
 	return false
+}
+
+// hopeless reports whether not even all that P could have, and a safe move in each contested area, would win. free are P's queens that may
+// move there.
+func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally, begins bool) bool {
+	n := t.n + int32(bits.OnesCount64(inside)-bits.OnesCount64(theirReach))*one
+	if begins {
+		n += one
+		if j.set.HotLookahead {
+			n += t.width
+		}
+	}
+	queens := int32(bits.OnesCount64(free))
+	if n >= 0 || n+queens*2*one < 0 {
+		return n < 0
+	}
+	if j.set.TwoSafe || len(j.values) > 0 {
+		return false
+	}
+	// Most of the time there is one area only.
+	c := fill(theirReach&-theirReach, theirs|theirReach)
+	return c&theirReach == theirReach && n+min(queens, 1)*2*one < 0
 }
 
 // contests adds what P is sure of in the squares theirReach of the other side. free are P's queens that may move there.

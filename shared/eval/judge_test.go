@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -105,7 +106,7 @@ func anyPosition(r *rand.Rand) (amazons.Board, amazons.State) {
 func TestJudgeAgainstSearch(t *testing.T) {
 	db := database(t)
 	var seen [3]atomic.Int64
-	var base, plain, byAreas atomic.Int64 // decided by the function Evaluate; by the judge without a database; by areas played out
+	var base, plain, byAreas, closing atomic.Int64 // decided by the function Evaluate; by the judge without a database; by areas played out
 	var wg sync.WaitGroup
 	threads := runtime.GOMAXPROCS(0)
 	const chunk = 500
@@ -115,12 +116,14 @@ func TestJudgeAgainstSearch(t *testing.T) {
 			full, bare := eval.NewJudge(db, eval.DefaultSettings()), eval.NewJudge(nil, eval.DefaultSettings())
 			var search reference.Fast
 			var odd []*eval.Judge
-			for i := range 11 {
+			r0 := rand.New(rand.NewPCG(*from, 1<<32))
+			for f := range reflect.TypeFor[eval.Settings]().Fields() {
 				s := eval.DefaultSettings()
-				for k, part := range []*bool{&s.Databases, &s.Guarded, &s.Territories, &s.SafeMoves, &s.FirstMove, &s.Retract, &s.TwoSafe, &s.Solo, &s.HotLookahead, &s.Stars} {
-					if k == i {
-						*part = false
-					}
+				part := reflect.ValueOf(&s).Elem().FieldByIndex(f.Index)
+				if part.Kind() == reflect.Bool {
+					part.SetBool(!part.Bool())
+				} else {
+					part.SetInt(int64(r0.IntN(8)))
 				}
 				odd = append(odd, eval.NewJudge(db, s))
 			}
@@ -131,6 +134,9 @@ func TestJudgeAgainstSearch(t *testing.T) {
 			for _, set.AreaSearch = range []int{6, 3, 2, 1} { // above the limit areas are split into fights
 				areas = append(areas, eval.NewJudge(db, set), eval.NewJudge(nil, set))
 			}
+			everything := eval.DefaultSettings()
+			everything.TwoSafe, everything.Solo = true, true
+			odd = append(odd, eval.NewJudge(db, everything))
 			for {
 				part := int(next.Add(1)) - 1
 				if part*chunk >= *judged || t.Failed() {
@@ -156,6 +162,15 @@ func TestJudgeAgainstSearch(t *testing.T) {
 						if w != eval.Open {
 							plain.Add(1)
 						}
+						for _, j := range []*eval.Judge{full, bare, odd[r.IntN(len(odd))]}[r.IntN(3):][:1] {
+							if m, ok := j.Closing(s); ok {
+								closing.Add(1)
+								if !s.Legal(m) || search.Wins(s.After(m)) {
+									t.Errorf("%v: %v does not win", amazons.PositionOf(b, s, amazons.White), m)
+									return
+								}
+							}
+						}
 						if v == eval.Open && w == eval.Open && o == eval.Open && a == eval.Open {
 							continue
 						}
@@ -176,9 +191,9 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	}
 	wg.Wait()
 	n := float64(2**judged) / 100
-	t.Logf("%d positions, both movers: open %d, won %d, lost %d, 0 wrong; decided %.1f %%, without database %.1f %%, with areas played out %.1f %%, by the function Evaluate %.1f %%",
-		*judged, seen[0].Load(), seen[1].Load(), seen[2].Load(), float64(seen[1].Load()+seen[2].Load())/n, float64(plain.Load())/n, float64(byAreas.Load())/n, float64(base.Load())/n)
-	if seen[1].Load()+seen[2].Load() <= base.Load() || min(seen[0].Load(), seen[1].Load(), seen[2].Load()) < int64(*judged/50) {
+	t.Logf("%d positions, both movers: open %d, won %d, lost %d, 0 wrong; decided %.1f %%, without database %.1f %%, with areas played out %.1f %%, by the function Evaluate %.1f %%; %d closing moves",
+		*judged, seen[0].Load(), seen[1].Load(), seen[2].Load(), float64(seen[1].Load()+seen[2].Load())/n, float64(plain.Load())/n, float64(byAreas.Load())/n, float64(base.Load())/n, closing.Load())
+	if seen[1].Load()+seen[2].Load() <= base.Load() || min(seen[0].Load(), seen[1].Load(), seen[2].Load(), closing.Load()) < int64(*judged/50) {
 		t.Errorf("verdicts %v %v %v: the test tests little", seen[0].Load(), seen[1].Load(), seen[2].Load())
 	}
 }

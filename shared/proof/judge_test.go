@@ -1,0 +1,54 @@
+package proof_test
+
+import (
+	"math/bits"
+	"testing"
+
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// TestProofsOfJudgedSearches extracts proofs from searches with parts of the judge that stop above the leaf rules or leave moves out: a
+// lost position needs all replies refuted, those too at which the search never looked.
+func TestProofsOfJudgedSearches(t *testing.T) {
+	all := eval.DefaultSettings()
+	all.OneMove, all.TwoSafe, all.GuardedSearch = true, true, 6
+	oneMove := eval.Settings{OneMove: true}
+	closing := eval.Settings{Guarded: true, SafeMoves: true, Closing: true}
+	dropped := 0
+	for name, set := range map[string]eval.Settings{"all": all, "one move": oneMove, "closing": closing} {
+		for _, text := range []string{"4x4", "5x4", "W..x...W/xxxx..../B..xB..B/...x.... w", "W..x..W/...x.../xxxxB../B..x..B b"} {
+			p := position(t, text)
+			table, err := dfpn.NewTable(16 << 20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer table.Close()
+			judge := eval.NewJudge(nil, set)
+			if queens, _, _ := judge.Needed(p.State()); queens != p.State().Own {
+				dropped += bits.OnesCount64(p.State().Own &^ queens)
+			}
+			searcher, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Judge: judge.Clone})
+			if err != nil {
+				t.Fatal(err)
+			}
+			search, err := dfpn.NewWitness(searcher)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer search.Close()
+			r := search.Search(t.Context(), p.State(), dfpn.Limit{Nodes: 300000})
+			if r.Verdict == eval.Open {
+				t.Fatalf("%s: %s is not solved", name, text)
+			}
+			c, stats := build(t, p.Board, p.State(), r.Verdict, search, false)
+			c.Roots = []proof.Root{proof.RootOf(p, r.Verdict)}
+			verify(t, c)
+			t.Logf("%s, %s: %v in %d nodes; %d entries, %d searches of %d nodes more", name, text, r.Verdict, r.Nodes, stats.Entries, stats.Researches, stats.Nodes)
+		}
+	}
+	if dropped == 0 {
+		t.Error("no moves are left out at the roots")
+	}
+}
