@@ -14,7 +14,7 @@ import (
 func TestMemoryCarriesASearchOn(t *testing.T) {
 	p := parse(t, "4x5")
 	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), Limit{})
-	for _, cut := range []uint64{8_000, 20_000, 35_000} {
+	for _, cut := range []uint64{whole.Nodes / 5, whole.Nodes / 2, whole.Nodes * 4 / 5} {
 		first := newTable(t, 64<<20)
 		newSearcher(t, p.Board, first, 1).Search(t.Context(), p.State(), Limit{Nodes: cut})
 		memory := first.Remember(p.Board, 1<<16)
