@@ -1,0 +1,248 @@
+package proof
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"math/bits"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// ErrLedgerFull says that a ledger cannot remember what a certificate proves.
+var ErrLedgerFull = errors.New("the ledger is full")
+
+// Ledger judges fragments of a proof one after the other: each may rely on what those before it have proved. It remembers
+// 8 bytes for a proved position (a hash under a key that nobody outside knows), at most 3/4 of whose room is in use.
+//
+// It keeps false claims of others out while a proof grows. It is no check of the whole proof: that is the independent checker's.
+type Ledger struct {
+	board     amazons.Board
+	rulesOnly bool
+	limit     int
+
+	mu   sync.RWMutex
+	seed maphash.Seed
+	won  hashes // entries, and roots claimed won
+	lost hashes // roots claimed lost
+}
+
+// NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28, with up to 4 GiB of memory.
+func NewLedger(b amazons.Board, rulesOnly bool, limit int) *Ledger {
+	if limit <= 0 {
+		limit = 1 << 28
+	}
+	return &Ledger{board: b, rulesOnly: rulesOnly, limit: limit, seed: maphash.MakeSeed()}
+}
+
+// Positions returns how many proved positions the ledger remembers.
+func (l *Ledger) Positions() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.won.n + l.lost.n
+}
+
+// Verify checks that c proves its entries and roots, given what the ledger remembers: the move of each entry leads to a
+// position that is lost because it is remembered as that, or by a leaf rule, or because all replies are won, each by a leaf rule, an
+// entry of c or what is remembered. workers is the number of goroutines, 0 one a core. Errors wrap
+// ErrNotProved and name a position, or ErrInvalid, or are those of ctx. Nothing is remembered.
+func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if c.Board != l.board {
+		return fmt.Errorf("%w: it is for board %v, not %v", ErrInvalid, c.Board, l.board)
+	}
+	if workers <= 0 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	set := c.Set
+	if set == nil {
+		set = new(Set)
+	}
+	v := &fragmentCheck{ledger: l, set: set, rulesOnly: c.RulesOnly || l.rulesOnly}
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	for arrows := range set.layers {
+		if err := v.layer(ctx, arrows, workers); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Roots {
+		s, _ := r.State.Canonical(c.Board)
+		if r.Claim == eval.Won && !v.won(s) || r.Claim == eval.Lost && !v.lost(s) {
+			return fmt.Errorf("%w: the root %v is not shown to be %v", ErrNotProved, r.Position(c.Board), r.Claim)
+		}
+	}
+	return nil
+}
+
+// Remember adds what c proves. It has been verified before. The error is ErrLedgerFull; what fits is remembered.
+func (l *Ledger) Remember(c Certificate) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	room := func() bool { return l.won.n+l.lost.n < l.limit }
+	if c.Set != nil {
+		for e := range c.Set.All() {
+			if !room() {
+				return ErrLedgerFull
+			}
+			l.won.add(l.hash(e.Key))
+		}
+	}
+	for _, r := range c.Roots {
+		if !room() {
+			return ErrLedgerFull
+		}
+		if h := l.hash(r.State.CanonicalKey(l.board)); r.Claim == eval.Won {
+			l.won.add(h)
+		} else {
+			l.lost.add(h)
+		}
+	}
+	return nil
+}
+
+// hash returns a number that is not 0.
+func (l *Ledger) hash(k amazons.Key) uint64 {
+	if h := maphash.Comparable(l.seed, k); h != 0 {
+		return h
+	}
+	return 1
+}
+
+// fragmentCheck is one Verify.
+type fragmentCheck struct {
+	ledger    *Ledger
+	set       *Set
+	rulesOnly bool
+}
+
+// layer checks the entries with the given number of arrows.
+func (v *fragmentCheck) layer(ctx context.Context, arrows, workers int) error {
+	slots := v.set.layers[arrows].slots
+	const chunk = 1024
+	var next atomic.Int64
+	var failed atomic.Bool
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var first error
+	for range min(workers, 1+len(slots)/chunk) {
+		wg.Go(func() {
+			for !failed.Load() {
+				i := int(next.Add(chunk)) - chunk
+				if i >= len(slots) {
+					return
+				}
+				err := ctx.Err()
+				for _, s := range slots[i:min(i+chunk, len(slots))] {
+					if err != nil {
+						break
+					}
+					if s.key != (amazons.Key{}) {
+						err = v.entry(Entry{s.key, s.move}, arrows)
+					}
+				}
+				if err != nil {
+					failed.Store(true)
+					mu.Lock()
+					first = err
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return first
+}
+
+func (v *fragmentCheck) entry(e Entry, arrows int) error {
+	b := v.ledger.board
+	if why := checkEntry(b, e, arrows); why != "" {
+		return fmt.Errorf("%w: entry %x: %s", ErrInvalid, e.Key.Bytes(), why)
+	}
+	s, err := e.Key.State(b)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	if after, _ := s.After(e.Move).Canonical(b); !v.lost(after) {
+		return fmt.Errorf("%w: %v is not shown to win in %v", ErrNotProved, e.Move, amazons.PositionOf(b, s, amazons.White))
+	}
+	return nil
+}
+
+// won reports whether the canonical state s is shown to be won.
+func (v *fragmentCheck) won(s amazons.State) bool {
+	if leaf(v.ledger.board, s, v.rulesOnly) == eval.Won {
+		return true
+	}
+	k := s.Key(v.ledger.board)
+	return v.set.Has(k) || v.ledger.won.has(v.ledger.hash(k))
+}
+
+// lost reports whether the canonical state s is shown to be lost.
+func (v *fragmentCheck) lost(s amazons.State) bool {
+	b := v.ledger.board
+	switch leaf(b, s, v.rulesOnly) {
+	case eval.Lost:
+		return true
+	case eval.Won:
+		return false
+	}
+	if v.ledger.lost.has(v.ledger.hash(s.Key(b))) {
+		return true
+	}
+	for queens := s.Own; queens != 0; queens &= queens - 1 {
+		from := amazons.Square(bits.TrailingZeros64(queens))
+		open := s.Empty | from.Bit()
+		for targets := amazons.QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
+			to := amazons.Square(bits.TrailingZeros64(targets))
+			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
+				reply, _ := s.After(amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}).Canonical(b)
+				if !v.won(reply) {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
+
+// hashes is an open-addressing set of numbers other than 0.
+type hashes struct {
+	slots []uint64
+	n     int
+}
+
+func (h *hashes) at(x uint64) int {
+	i, _ := bits.Mul64(x, uint64(len(h.slots)))
+	for h.slots[i] != 0 && h.slots[i] != x {
+		if i++; i == uint64(len(h.slots)) {
+			i = 0
+		}
+	}
+	return int(i)
+}
+
+func (h *hashes) has(x uint64) bool { return h.n > 0 && h.slots[h.at(x)] == x }
+
+func (h *hashes) add(x uint64) {
+	if (h.n+1)*4 > len(h.slots)*3 {
+		old := h.slots
+		h.slots = make([]uint64, max(16, len(old)+len(old)/2))
+		for _, y := range old {
+			if y != 0 {
+				h.slots[h.at(y)] = y
+			}
+		}
+	}
+	if i := h.at(x); h.slots[i] == 0 {
+		h.slots[i] = x
+		h.n++
+	}
+}
