@@ -31,6 +31,8 @@ func serveCommand() *cobra.Command {
 		listen, httpAddress, level  string
 		open, stay, rulesOnly, any_ bool
 		nodes, budget, splitAfter   uint64
+		easy                        bool
+		maxProved                   int
 		certs                       string
 		limits                      rpc.Limits
 		uploads                     cli.Size
@@ -91,7 +93,7 @@ files in it may change while the master runs. Without it an address that is not 
 			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter,
+				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MaxProved: maxProved,
 				Stay: stay, Registerer: registry, Log: log,
 			})
 			if err != nil {
@@ -173,6 +175,8 @@ files in it may change while the master runs. Without it an address that is not 
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
 	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.IntVar(&maxProved, "verify-uploads", 1<<28, "proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
+	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	cli.LogLevelFlag(flags, &level, "info")
 	for _, name := range []string{"board", "store"} {
 		if err := c.MarkFlagRequired(name); err != nil {

@@ -36,6 +36,7 @@ func solveCommand() *cobra.Command {
 		level              string
 		table              = cli.TableSize{Bytes: 256 << 20}
 		budget, splitAfter uint64
+		easy               bool
 	)
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
@@ -101,7 +102,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			}
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, CheckWorkers: cores, Embedded: true, Log: log,
+				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, CheckWorkers: cores, Embedded: true, Log: log,
 			})
 			if err != nil {
 				return exitCode(err)
@@ -146,6 +147,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 	cli.LogLevelFlag(flags, &level, "warn")
 	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	return c
 }
 

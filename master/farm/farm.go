@@ -45,13 +45,17 @@ type Options struct {
 	AllowOtherBuilds bool
 	MaxNodes         uint64 // ends the run when they are spent; 0: no limit
 	Stay             bool   // go on serving when all is done
-	// Embedded says that all workers are of this process. What they upload has the right SHA-256 and is then not decoded before it
+	// Embedded says that all workers are of this process. What they upload has the right SHA-256 and is then not verified before it
 	// is stored; what others upload is. The checker goes over the final certificate in any case.
 	Embedded bool
+	// MaxProved is the number of proved positions that are remembered so that uploads can be verified, of 11 to 16 bytes of memory each. Default
+	// 268,435,456; negative: uploads are not verified. Beyond it, false claims are found by the final check only.
+	MaxProved int
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
-	// InitialBudget, MaxBudget and SplitAfter are those of tree.Config.
+	// InitialBudget, MaxBudget, SplitAfter and EasyReplies are those of tree.Config.
 	InitialBudget, MaxBudget, SplitAfter uint64
+	EasyReplies                          bool
 
 	Heartbeat  time.Duration         // default 1 s
 	Registerer prometheus.Registerer // default: nobody reads the metrics
@@ -132,7 +136,7 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	t, err := tree.New(tree.Config{
 		Board: o.Root.Board, Root: o.Root, FirstMoves: o.FirstMoves,
-		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter,
+		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies,
 	}, snapshot)
 	if err != nil {
 		return nil, err
@@ -141,10 +145,15 @@ func Open(o Options) (_ *Farm, err error) {
 		return nil, err
 	}
 	f.metrics = rpc.NewMetrics(o.Registerer)
+	var admit func(context.Context, []byte) (func(), error)
+	if !o.Embedded && o.MaxProved >= 0 {
+		a := &admission{farm: f, workers: o.CheckWorkers, ledger: proof.NewLedger(o.Root.Board, o.RulesOnly, o.MaxProved)}
+		admit = a.admit
+	}
 	f.Master, err = rpc.New(rpc.Config{
 		Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly, StoreFile: o.StoreFile,
 		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat,
-		ReadRoots: f.readRoots, Conclude: f.conclude, Metrics: f.metrics, Log: o.Log,
+		ReadRoots: f.readRoots, Admit: admit, Conclude: f.conclude, Metrics: f.metrics, Log: o.Log,
 	}, t, f.shelf)
 	if err != nil {
 		return nil, err
@@ -176,9 +185,6 @@ func (f *Farm) Close() error { return f.store.Close() }
 // readRoots judges an uploaded certificate and returns its claims.
 func (f *Farm) readRoots(data []byte) ([]rpc.Root, error) {
 	c, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
-	if err == nil && !f.options.Embedded {
-		_, err = proof.Read(bytes.NewReader(data), int64(len(data)))
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -81,6 +81,9 @@ type Store interface {
 // ErrNoCertificate is wrapped by Store.Certificate where there is none of that id.
 var ErrNoCertificate = errors.New("no such certificate")
 
+// ErrFalse is wrapped by Config.Admit where a certificate does not prove what it claims.
+var ErrFalse = errors.New("the certificate does not hold")
+
 // Root is a claim of a certificate: a canonical position and who wins it.
 type Root struct {
 	Key     amazons.Key
@@ -161,6 +164,12 @@ type Config struct {
 
 	// ReadRoots reads a certificate of the campaign's board and returns its claims, canonical. Required.
 	ReadRoots func(data []byte) ([]Root, error)
+	// Admit verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where the certificate does not hold; keep is called once
+	// it is stored. nil: certificates are stored as they come.
+	Admit func(ctx context.Context, data []byte) (keep func(), err error)
+	// MaxFalse is the number of false certificates after which a worker's name is quarantined: its stream is ended and it may not join again while
+	// this master runs. Default 3. Facts that were taken from it before have been verified and stay.
+	MaxFalse int
 	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
 	// An error stops the campaign. Required.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
@@ -179,7 +188,7 @@ func (c *Config) complete() error {
 	}{
 		{"QueueEvents", &c.QueueEvents, 1024}, {"BatchEvents", &c.BatchEvents, 256}, {"SendQueue", &c.SendQueue, 256},
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
-		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"KnownCertificates", &c.KnownCertificates, 256},
+		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxFalse", &c.MaxFalse, 3}, {"KnownCertificates", &c.KnownCertificates, 256},
 	} {
 		if *s.field == 0 {
 			*s.field = s.value

@@ -359,7 +359,8 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
-	if _, err := m.session(stream.Context(), first.GetSession()); err != nil {
+	s, err := m.session(stream.Context(), first.GetSession())
+	if err != nil {
 		return err
 	}
 	if len(first.GetSha256()) != len(tree.ID{}) {
@@ -408,10 +409,20 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
 	}
+	keep := func() {}
+	if m.cfg.Admit != nil {
+		if keep, err = m.cfg.Admit(stream.Context(), data); errors.Is(err, ErrFalse) {
+			m.caught(s, err)
+			return status.Error(codes.InvalidArgument, err.Error())
+		} else if err != nil {
+			return status.Errorf(codes.Internal, "verify certificate: %v", err)
+		}
+	}
 	known, err := m.store.PutCertificate(id, data)
 	if err != nil {
 		return status.Errorf(codes.Internal, "store certificate: %v", err)
 	}
+	keep()
 	m.known.put(id, claims)
 	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
 }

@@ -31,6 +31,7 @@ type Master struct {
 	mu       sync.Mutex
 	sessions map[string]*session // by token
 	byName   map[string]*session
+	falseBy  map[string]int // false certificates, by worker name
 
 	// What follows belongs to the goroutine of Run.
 	tree       *tree.Tree
@@ -183,6 +184,7 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 		known:    newKnownCertificates(cfg.KnownCertificates),
 		sessions: map[string]*session{},
 		byName:   map[string]*session{},
+		falseBy:  map[string]int{},
 		tree:     t,
 		versions: map[amazons.Key]uint64{},
 		state:    StateRunning,
@@ -791,6 +793,9 @@ func (m *Master) open(name string, info workerInfo) (*session, error) {
 	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: map[amazons.Key]uint64{}}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if n := m.falseBy[name]; n >= m.cfg.MaxFalse {
+		return nil, status.Errorf(codes.PermissionDenied, "worker %s is quarantined: %d of its certificates did not hold", name, n)
+	}
 	old := m.byName[name]
 	if old == nil && len(m.byName) >= m.cfg.MaxWorkers {
 		return nil, status.Errorf(codes.ResourceExhausted, "the farm has its limit of %d workers", m.cfg.MaxWorkers)
@@ -803,6 +808,27 @@ func (m *Master) open(name string, info workerInfo) (*session, error) {
 	}
 	m.sessions[s.token], m.byName[name] = s, s
 	return s, nil
+}
+
+// caught counts a false certificate of a worker and quarantines its name when there are too many.
+func (m *Master) caught(s *session, why error) {
+	m.cfg.Metrics.falseCertificates.Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.falseBy[s.name]++
+	n := m.falseBy[s.name]
+	m.cfg.Log.Error("a worker's certificate does not hold", "worker", s.name, "address", s.info.address, "times", n, "error", why)
+	if n < m.cfg.MaxFalse {
+		return
+	}
+	m.cfg.Log.Error("the worker is quarantined", "worker", s.name)
+	if n == m.cfg.MaxFalse {
+		m.cfg.Metrics.quarantined.Inc()
+	}
+	if s.link != nil {
+		s.link.end(status.Errorf(codes.PermissionDenied, "quarantined: %d certificates did not hold", n))
+	}
+	delete(m.sessions, s.token)
 }
 
 // session returns the session of a token, if it is the caller's.

@@ -32,6 +32,8 @@ type Metrics struct {
 	verifications      *prometheus.CounterVec // by result
 	state              *prometheus.GaugeVec   // by state, 0 or 1
 	contradictions     prometheus.Counter
+	falseCertificates  prometheus.Counter
+	quarantined        prometheus.Counter
 }
 
 // NewMetrics registers the figures of a master; all label values are there from the start, at zero.
@@ -92,6 +94,8 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		certificateBytes:  gauge("certificate_bytes", "Bytes of the certificates of workers in the store."),
 		verifications:     counters("verifications_total", "Checks of an assembled certificate, by result.", "result", "passed", "failed"),
 		state:             gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state", states...),
+		falseCertificates: counter("false_certificates_total", "Certificates of workers that do not prove what they claim. None of them is stored."),
+		quarantined:       counter("workers_quarantined_total", "Workers that may not join any more because of their false certificates."),
 		contradictions:    counter("contradictions_total", "Pairs of facts that contradict each other. One stops the campaign."),
 	}
 }

@@ -73,16 +73,26 @@ func (t *Tree) nextWorker() *worker {
 
 // mostProving descends from the root, at each node to the child with the
 // smallest delta that is not locked, to a leaf. The root is not locked. Among
-// equals it takes the one that w has searched before, then the first.
+// equals it takes the one that w has searched before, then the first. With
+// EasyReplies it takes the child with the smallest phi after a first move, where all have to be won.
 func (t *Tree) mostProving(w *worker) *node {
 	n, want := t.root, t.root.class
 	for n.expanded {
 		var best *node
+		easy := t.cfg.EasyReplies && n.layer == t.root.layer+1
 		for _, c := range n.children {
 			if c.class < want {
 				continue
 			}
-			if best == nil || c.delta < best.delta || c.delta == best.delta && c.warm == w.serial && best.warm != w.serial {
+			if best == nil {
+				best = c
+				continue
+			}
+			a, b := c.delta, best.delta
+			if easy {
+				a, b = c.phi, best.phi
+			}
+			if a < b || a == b && c.warm == w.serial && best.warm != w.serial {
 				best = c
 			}
 		}

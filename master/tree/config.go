@@ -17,6 +17,10 @@ type Config struct {
 	// Default: none, that is all moves. An illegal move is an error.
 	FirstMoves []amazons.Move
 
+	// EasyReplies settles the replies to first moves one by one, the easiest first, instead of going for the reply that is most likely to
+	// refute a first move: for lists of replies. If the first move does not win after all, that is found later.
+	EasyReplies bool
+
 	// InitialBudget is the number of nodes of a leaf's first lease; it doubles with
 	// each return. Default 50,000, about half a second of one core on a small board. Too small: the
 	// farm spends its time on messages. Too large: workers sit on bad leaves.

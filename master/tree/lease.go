@@ -212,7 +212,7 @@ func (t *Tree) returned(l *lease, e Result) {
 	if n.solved() || n.live == 0 || n.work == 0 {
 		return
 	}
-	if n.work >= t.splitAfter() || l.split || t.starving && nodes > 0 {
+	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split || t.starving && nodes > 0 {
 		t.split(n, e.Children)
 		t.propagate()
 	}

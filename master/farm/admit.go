@@ -1,0 +1,90 @@
+package farm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/shared/proof"
+)
+
+// admission verifies what remote workers upload, each certificate against itself and what was admitted before it, so that no false claim
+// gets into the store. What was stored before this process began was admitted then, and is taken in when the first upload comes.
+type admission struct {
+	farm    *Farm
+	workers int
+
+	mu     sync.Mutex
+	ledger *proof.Ledger
+	loaded bool
+	full   bool // the ledger: what comes is stored without being verified, which is left to the final check
+}
+
+// admit returns an error that wraps rpc.ErrFalse for a certificate that does not hold; otherwise keep is to be called once it is stored.
+func (a *admission) admit(ctx context.Context, data []byte) (keep func(), err error) {
+	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	if err := a.load(ctx); err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	full := a.full
+	a.mu.Unlock()
+	if full {
+		return func() {}, nil
+	}
+	switch err := a.ledger.Verify(ctx, c, a.workers); {
+	case errors.Is(err, proof.ErrNotProved) || errors.Is(err, proof.ErrInvalid):
+		return nil, fmt.Errorf("%w: %w", rpc.ErrFalse, err)
+	case err != nil:
+		return nil, err
+	}
+	return func() { a.remember(c) }, nil
+}
+
+func (a *admission) remember(c proof.Certificate) {
+	if err := a.ledger.Remember(c); err == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.full && a.farm.options.Log != nil {
+		a.farm.options.Log.Warn("there is no room to remember what was proved: uploads are not verified any more before the final check; raise --verify-uploads",
+			"positions", a.ledger.Positions())
+	}
+	a.full = true
+}
+
+// load takes in what the store has, once.
+func (a *admission) load(ctx context.Context) error {
+	a.mu.Lock()
+	if a.loaded {
+		a.mu.Unlock()
+		return nil
+	}
+	defer a.mu.Unlock()
+	fragments, err := a.farm.fragments()
+	if err != nil {
+		return err
+	}
+	for _, f := range fragments {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		c, err := proof.Read(f.Data, f.Size)
+		if err != nil {
+			return fmt.Errorf("stored certificate %v: %w", f.ID, err)
+		}
+		if a.ledger.Remember(c) != nil {
+			a.full = true
+			break
+		}
+	}
+	a.loaded = true
+	return nil
+}

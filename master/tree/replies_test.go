@@ -1,0 +1,75 @@
+package tree
+
+import (
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// TestEasyReplies holds that the first moves are split after their first lease, and that the reply with the smallest phi, not the smallest delta, is
+// leased then.
+func TestEasyReplies(t *testing.T) {
+	root, err := amazons.ParsePosition(".B../..../..../..W. w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	move := root.State().Moves(nil)[0]
+	for _, easy := range []bool{false, true} {
+		tr, err := New(Config{Board: root.Board, Root: root, FirstMoves: []amazons.Move{move}, EasyReplies: easy}, Snapshot{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var lease Lease
+		step := func(ev Event) {
+			t.Helper()
+			for _, e := range tr.Step(ev) {
+				if g, ok := e.(Grant); ok {
+					lease = g.Lease
+				}
+			}
+		}
+		step(Joined{Worker: "w", Slots: 1})
+		next := func() *node {
+			t.Helper()
+			lease = Lease{}
+			step(Ready{Worker: "w"})
+			n := tr.byKey[lease.Key]
+			if n == nil {
+				t.Fatal("nothing was leased")
+			}
+			return n
+		}
+		// Results that leave the position open; its children get a falling phi and a rising delta.
+		open := func(n *node) {
+			t.Helper()
+			r := Result{Worker: "w", Lease: lease.ID, Epoch: lease.Epoch, Key: lease.Key, Phi: 10, Delta: 10, Nodes: lease.Budget}
+			for i, c := range tr.successors(n) {
+				r.Children = append(r.Children, ChildNumber{Key: c.key, Phi: uint32(1000 - i), Delta: uint32(100 + i)})
+			}
+			step(r)
+		}
+		n := next()
+		if n.layer != tr.root.layer+1 { // the root of given first moves is expanded from the start
+			t.Fatalf("the first lease is in layer %d", n.layer)
+		}
+		open(n)
+		if !easy {
+			if next() != n {
+				t.Error("the first move was split early")
+			}
+			continue
+		}
+		reply := next()
+		if reply.layer != tr.root.layer+2 {
+			t.Fatalf("the second lease is in layer %d", reply.layer)
+		}
+		for _, c := range n.children {
+			if c.phi < reply.phi {
+				t.Errorf("phi %d was leased, there is %d", reply.phi, c.phi)
+			}
+			if c.delta > reply.delta {
+				t.Errorf("delta %d was leased: that is not the largest", reply.delta)
+			}
+		}
+	}
+}
