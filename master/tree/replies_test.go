@@ -9,7 +9,7 @@ import (
 // TestEasyReplies holds that the first moves are split after their first lease, and that the reply with the smallest phi, not the smallest delta, is
 // leased then.
 func TestEasyReplies(t *testing.T) {
-	root, err := amazons.ParsePosition(".B../..../..../..W. w")
+	root, err := amazons.ParsePosition(".BB./B..B/..../..../W..W/.WW. w")
 	if err != nil {
 		t.Fatal(err)
 	}
