@@ -50,7 +50,7 @@ what is in no database: squares behind its blockers are its territory, everythin
 					defer db.Close()
 				}
 			}
-			e := eval.NewJudge(db, eval.DefaultSettings()).Explain(p)
+			e := eval.NewJudge(db, eval.FullSettings()).Explain(p)
 			out := c.OutOrStdout()
 			switch {
 			case asJSON:

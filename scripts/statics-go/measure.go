@@ -76,7 +76,7 @@ func measure(ctx context.Context, b amazons.Board, s settings, p *progress) ([]j
 		}
 	}
 	p.all.Store(int64(len(out)))
-	static := eval.DefaultSettings()
+	static := eval.FullSettings()
 	static.LocalSearch, static.AreaSearch = s.local, s.local
 	judges := []*eval.Judge{eval.NewJudge(nil, static)}
 	for _, db := range s.databases {

@@ -77,6 +77,9 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
+// offSquares is the number of squares with which a part is tried that plays areas out and is off by default.
+const offSquares = 4
+
 // TestAblation measures what each part of the judge is worth, in nodes and in time, on several boards and on twenty replies
 // to a first move on 5x6 (after Song and Müller 2014, figure 13), and writes a table in Markdown. It runs only if
 // -ablation names a file.
@@ -94,7 +97,12 @@ func TestAblation(t *testing.T) {
 	without := func(db *endgame.DB, part string) row {
 		s := eval.DefaultSettings()
 		v := reflect.ValueOf(&s).Elem().FieldByName(part)
-		if v.IsZero() {
+		switch {
+		case !v.IsZero():
+		case v.Kind() == reflect.Int: // of squares
+			v.SetInt(offSquares)
+			return row{fmt.Sprintf("with %s %d", part, offSquares), eval.NewJudge(db, s).Clone}
+		default:
 			v.SetBool(true)
 			return row{"with " + part, eval.NewJudge(db, s).Clone}
 		}

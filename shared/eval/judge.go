@@ -36,6 +36,13 @@ func DefaultSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5, GuardedSearch: 5}
 }
 
+// FullSettings returns the settings with every part on, whatever it costs, for people who look at one position; but single areas are not played out
+// (AreaSearch), or the rules would have nothing left to show.
+func FullSettings() Settings {
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
+		Closing: true, OneMove: true, LocalSearch: 6, GuardedSearch: 6}
+}
+
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas' values or bounds, for each side
 // what it is sure of (Song and Müller 2014, section IV). It has no state that lasts from one position to the
 // next, but memory that it reuses: each thread needs its own. The side to move is Left.
