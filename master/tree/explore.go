@@ -33,17 +33,21 @@ type Move struct {
 	After Position // seen by the other side
 }
 
-// exploreVisits bounds the positions that one Explore goes over to count efforts: some ten milliseconds.
-const exploreVisits = 200_000
+// exploreLooks bounds how often one Explore looks at a child to count efforts, whatever the size of the tree: some ten
+// milliseconds. Half of it is for the position itself, the rest is shared among its moves, so that one large move does not
+// leave the others without a count.
+const exploreLooks = 400_000
 
 // Explore returns what is known of a position, in its own orientation, and of those after each of its moves: first the moves that
 // win, then those that are open, then those that lose; among these, the most effort first, and in the order of squares where that is equal.
 func (t *Tree) Explore(s amazons.State) (Position, []Move) {
-	visits := exploreVisits
-	at := t.position(s.CanonicalKey(t.cfg.Board), &visits)
-	var moves []Move
-	for _, m := range s.Moves(nil) {
-		after := t.position(s.After(m).CanonicalKey(t.cfg.Board), &visits)
+	at, looked := t.position(s.CanonicalKey(t.cfg.Board), exploreLooks/2)
+	left := exploreLooks - looked
+	legal := s.Moves(nil)
+	moves := make([]Move, 0, len(legal))
+	for i, m := range legal {
+		after, looked := t.position(s.After(m).CanonicalKey(t.cfg.Board), left/(len(legal)-i))
+		left -= looked
 		if at.Outcome == Lost && after.Outcome == Unknown {
 			// No node of its own says so, but all moves of a lost position lose.
 			after.Outcome, after.Basis, after.Phi, after.Delta = Won, ByParent, 0, Infinity
@@ -60,12 +64,50 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 	return at, moves
 }
 
-func (t *Tree) position(k amazons.Key, visits *int) Position {
-	p := Position{Key: k, Phi: 1, Delta: 1}
+// Line returns how a decided position is played out, as far as the tree knows: the winner plays a winning move, the loser the one with
+// most work behind it. It has at most most moves, ends early where the next position is not known, and is empty for an
+// undecided position. The first move for a side that wins is the refutation of the move before.
+func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
+	var line []amazons.Move
+	outcome, _ := t.known(s.CanonicalKey(t.cfg.Board))
+	for outcome != Unknown && len(line) < most {
+		want := Lost // for the other side, after a winning move
+		if outcome == Lost {
+			want = Won
+		}
+		found, best := uint64(0), amazons.Move{}
+		any := false
+		for _, m := range s.Moves(nil) {
+			if o, work := t.known(s.After(m).CanonicalKey(t.cfg.Board)); o == want && (!any || work > found) {
+				any, found, best = true, work, m
+			}
+		}
+		if !any {
+			break
+		}
+		line, s, outcome = append(line, best), s.After(best), want
+	}
+	return line
+}
+
+// known returns the outcome of a position and the work on it alone, without a look at what is below it.
+func (t *Tree) known(k amazons.Key) (Outcome, uint64) {
+	if f, ok := t.facts[k]; ok {
+		return f.Outcome, f.Work
+	}
+	if n := t.byKey[k]; n != nil {
+		return n.outcome(), n.work
+	}
+	return Unknown, 0
+}
+
+// position returns what is known of a position, and how many children it has looked at, at most looks.
+func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
+	p = Position{Key: k, Phi: 1, Delta: 1}
 	if n := t.byKey[k]; n != nil {
 		p.InTree, p.Outcome, p.Basis, p.Phi, p.Delta = true, n.outcome(), n.basis, n.phi, n.delta
 		p.Expanded, p.Leased, p.Aside = n.expanded, n.lease != nil, n.aside
-		p.Effort = effort(n, visits)
+		p.Effort, looked = effort(n, looks)
 	}
 	if f, ok := t.facts[k]; ok {
 		p.Outcome, p.Basis = f.Outcome, ByFact
@@ -75,13 +117,13 @@ func (t *Tree) position(k amazons.Key, visits *int) Position {
 		}
 		p.Effort.Nodes = max(p.Effort.Nodes, f.Work)
 	}
-	return p
+	return p, looked
 }
 
-// effort adds up the work of n and what is below it, visiting no more nodes than visits says, which it counts down.
-func effort(n *node, visits *int) (e Effort) {
+// effort adds up the work of n and what is below it. It looks at no more children than looks says, and returns at how many it did.
+func effort(n *node, looks int) (e Effort, looked int) {
 	if len(n.children) == 0 {
-		return Effort{Nodes: n.work}
+		return Effort{Nodes: n.work}, 0
 	}
 	seen := map[*node]struct{}{n: {}}
 	stack := []*node{n}
@@ -90,19 +132,20 @@ func effort(n *node, visits *int) (e Effort) {
 		stack = stack[:len(stack)-1]
 		e.Nodes = plus(e.Nodes, n.work)
 		for _, c := range n.children {
+			if looked == looks {
+				e.AtLeast = true
+				return e, looked
+			}
+			looked++
 			if len(c.children) == 0 && c.work == 0 {
 				continue
 			}
 			if _, ok := seen[c]; ok {
 				continue
 			}
-			if *visits--; *visits < 0 {
-				e.AtLeast = true
-				return e
-			}
 			seen[c] = struct{}{}
 			stack = append(stack, c)
 		}
 	}
-	return e
+	return e, looked
 }

@@ -1,6 +1,9 @@
 package tree
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
@@ -42,9 +45,10 @@ func TestExplore(t *testing.T) {
 	if m := moves[len(moves)-1]; m.After.Effort.Nodes != 0 || m.After.Phi != 3 || m.After.Delta != 5 {
 		t.Errorf("the last move is %+v", m)
 	}
-	visits := 0
-	if e := effort(n, &visits); !e.AtLeast {
-		t.Errorf("with no visits left the effort is %+v", e)
+	for _, looks := range []int{0, 1, len(n.children) - 1} {
+		if e, looked := effort(n, looks); !e.AtLeast || looked != looks {
+			t.Errorf("with %d looks the effort is %+v after %d", looks, e, looked)
+		}
 	}
 	// All moves of a lost position lose.
 	if _, replies := tr.Explore(s.After(moves[0].Move)); len(replies) == 0 || replies[0].After.Outcome != Won || replies[0].After.Basis != ByParent {
@@ -63,4 +67,55 @@ func TestExplore(t *testing.T) {
 		return
 	}
 	t.Error("every position two moves on is in the tree")
+}
+
+// TestLine plays out a position whose winning move and one reply to it are known.
+func TestLine(t *testing.T) {
+	root, err := amazons.ParsePosition(".B../..../..../..W. w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tr, err := New(Config{Board: root.Board, Root: root}, Snapshot{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := root.State()
+	if line := tr.Line(s, 10); len(line) != 0 {
+		t.Errorf("an open position is played out by %v", line)
+	}
+	fact := func(s amazons.State, o Outcome, work uint64) {
+		k := s.CanonicalKey(root.Board)
+		tr.facts[k] = Fact{Key: k, Outcome: o, Work: work}
+	}
+	win := s.Moves(nil)[3]
+	lost := s.After(win)
+	replies := lost.Moves(nil)
+	fact(s, Won, 100)
+	fact(lost, Lost, 90)
+	fact(lost.After(replies[1]), Won, 10)
+	fact(lost.After(replies[5]), Won, 70)
+	want := []amazons.Move{win, replies[5]}
+	for most := range 4 {
+		if line := tr.Line(s, most); !slices.Equal(line, want[:min(most, 2)]) {
+			t.Errorf("at most %d moves: %v, want %v", most, line, want[:min(most, 2)])
+		}
+	}
+}
+
+// BenchmarkExplore is the root of a large tree: it must not cost more than a fixed number of looks. It also asks for the status.
+func BenchmarkExplore(b *testing.B) {
+	for _, nodes := range []int{1_000_000, 5_000_000} {
+		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
+			tree, _ := grown(b, nodes, rand.New(rand.NewPCG(1, 1)))
+			s := tree.cfg.Root.State()
+			for b.Loop() {
+				if at, moves := tree.Explore(s); !at.Effort.AtLeast || len(moves) == 0 {
+					b.Fatalf("explored %+v and %d moves", at, len(moves))
+				}
+				if tree.Status().Nodes < nodes {
+					b.Fatal("the tree is too small")
+				}
+			}
+		})
+	}
 }
