@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/document"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
@@ -184,80 +185,12 @@ func controlCommands() []*cobra.Command {
 	}
 }
 
-// statusJSON is a status as programs read it. Fields may be added, never renamed.
-type statusJSON struct {
-	MessageType  string           `json:"message_type"` // "status"
-	Board        string           `json:"board"`
-	Root         string           `json:"root"`
-	State        string           `json:"state"`
-	Why          string           `json:"why"`
-	Winner       string           `json:"winner"`
-	Phi          uint32           `json:"proof_number"`
-	Delta        uint32           `json:"disproof_number"`
-	Nodes        uint64           `json:"nodes"`
-	RunningNodes uint64           `json:"running_nodes"`
-	Seconds      float64          `json:"seconds"`
-	TreeNodes    uint64           `json:"tree_positions"`
-	Frontier     uint64           `json:"frontier"`
-	Leased       uint64           `json:"leased"`
-	SetAside     uint64           `json:"set_aside"`
-	FactsWon     uint64           `json:"facts_won"`
-	FactsLost    uint64           `json:"facts_lost"`
-	Fragments    uint64           `json:"fragments"`
-	FragmentSize uint64           `json:"fragment_bytes"`
-	Workers      uint32           `json:"workers"`
-	FirstMoves   []firstMoveJSON  `json:"first_moves,omitempty"` // those that something is known of, or that were given
-	MovesKnown   int              `json:"first_moves_known"`     // of all first moves, those whose outcome is known
-	MovesAll     int              `json:"first_moves_all"`
-	Verified     bool             `json:"verified"`
-	Certificate  *cli.Certificate `json:"certificate,omitempty"`
-	Store        string           `json:"store"`
-}
-
-type firstMoveJSON struct {
-	Move    string `json:"move"`
-	Outcome string `json:"outcome"`         // wins, loses or unknown, for the side that plays it
-	Phi     uint32 `json:"proof_number"`    // of the position after it
-	Delta   uint32 `json:"disproof_number"` // of the position after it
-	Nodes   uint64 `json:"nodes"`
-}
-
-func outcomeWord(o farmv1.Outcome) string {
-	switch o {
-	case farmv1.Outcome_OUTCOME_WON:
-		return "wins"
-	case farmv1.Outcome_OUTCOME_LOST:
-		return "loses"
-	}
-	return "unknown"
-}
-
 func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
-	if !asJSON {
-		_, err := fmt.Fprintln(w, statusLine(r))
-		return err
+	if asJSON {
+		return json.NewEncoder(w).Encode(document.OfStatus(r, false))
 	}
-	out := statusJSON{
-		MessageType: "status", Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
-		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(), RunningNodes: r.GetRunningNodes(),
-		Seconds: r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(),
-		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
-		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
-	}
-	out.MovesAll = len(r.GetFirstMoves())
-	for _, f := range r.GetFirstMoves() {
-		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
-			out.MovesKnown++
-		} else if f.GetPhi() == 1 && f.GetDelta() == 1 && f.GetNodes() == 0 && len(r.GetCampaign().GetFirstMoves()) == 0 {
-			continue
-		}
-		out.FirstMoves = append(out.FirstMoves, firstMoveJSON{f.GetMove(), outcomeWord(f.GetOutcome()), f.GetPhi(), f.GetDelta(), f.GetNodes()})
-	}
-	if r.GetCertificateSha256() != "" {
-		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(), Bytes: int64(r.GetCertificateFileBytes()),
-			SHA256: r.GetCertificateSha256(), File: r.GetCertificateFile()}
-	}
-	return json.NewEncoder(w).Encode(out)
+	_, err := fmt.Fprintln(w, statusLine(r))
+	return err
 }
 
 // statusLine is a status in one line.
@@ -307,7 +240,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
 	for _, f := range r.GetFirstMoves() {
 		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
-			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), outcomeWord(f.GetOutcome()))
+			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.OutcomeWord(f.GetOutcome()))
 		}
 	}
 	return s.String()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/document"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/tree"
@@ -66,7 +67,7 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 			out := c.OutOrStdout()
 			switch {
 			case asJSON:
-				return json.NewEncoder(out).Encode(exploreDocument(p, r))
+				return json.NewEncoder(out).Encode(document.OfPosition(p, r))
 			case asSVG:
 				return p.WriteSVG(out, amazons.SVGOptions{})
 			}
@@ -106,61 +107,7 @@ func exploreStore(file string, moves []string) (*farmv1.ExploreResponse, error) 
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
-	at, after := t.Explore(p.State())
-	return rpc.ExploreMessage(p, at, after), nil
-}
-
-// exploreJSON is a position as programs read it. Fields may be added, never renamed.
-type exploreJSON struct {
-	MessageType string `json:"message_type"` // "position"
-	Board       string `json:"board"`
-	Position    string `json:"position"`
-	knownJSON
-	Moves []exploredMoveJSON `json:"moves"`
-}
-
-type exploredMoveJSON struct {
-	Move string    `json:"move"`
-	Wins string    `json:"outcome"` // wins, loses or unknown, for the side that plays it
-	Then knownJSON `json:"after"`   // of the position after it, for the other side
-}
-
-type knownJSON struct {
-	Outcome  string `json:"value"` // won, lost or unknown, for the side to move
-	Basis    string `json:"basis"`
-	Phi      uint32 `json:"proof_number"`
-	Delta    uint32 `json:"disproof_number"`
-	Nodes    uint64 `json:"nodes"`
-	AtLeast  bool   `json:"nodes_at_least,omitempty"`
-	Expanded bool   `json:"expanded"`
-	Leased   bool   `json:"leased"`
-	SetAside bool   `json:"set_aside,omitempty"`
-}
-
-func knownOf(k *farmv1.Known) knownJSON {
-	return knownJSON{
-		Outcome: tree.Outcome(k.GetOutcome()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(), Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
-		Expanded: k.GetExpanded(), Leased: k.GetLeased(), SetAside: k.GetSetAside(),
-	}
-}
-
-func exploreDocument(p amazons.Position, r *farmv1.ExploreResponse) exploreJSON {
-	out := exploreJSON{MessageType: "position", Board: p.Board.String(), Position: p.String(), knownJSON: knownOf(r.GetKnown()), Moves: []exploredMoveJSON{}}
-	for _, m := range r.GetMoves() {
-		out.Moves = append(out.Moves, exploredMoveJSON{m.GetMove(), moveWord(m), knownOf(m.GetAfter())})
-	}
-	return out
-}
-
-// moveWord says what a move does for the side that plays it.
-func moveWord(m *farmv1.ExploredMove) string {
-	switch m.GetAfter().GetOutcome() {
-	case farmv1.Outcome_OUTCOME_WON:
-		return outcomeWord(farmv1.Outcome_OUTCOME_LOST)
-	case farmv1.Outcome_OUTCOME_LOST:
-		return outcomeWord(farmv1.Outcome_OUTCOME_WON)
-	}
-	return outcomeWord(farmv1.Outcome_OUTCOME_UNSPECIFIED)
+	return rpc.ExploreTree(p, t), nil
 }
 
 func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) string {
@@ -176,7 +123,10 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 	fmt.Fprintf(&s, "nodes          %s\n", effortText(k))
 	counts := map[string]int{}
 	for _, m := range r.GetMoves() {
-		counts[moveWord(m)]++
+		counts[document.MoveWord(m)]++
+	}
+	if line := r.GetLine(); len(line) > 0 {
+		fmt.Fprintf(&s, "play           %s\n", strings.Join(line, " "))
 	}
 	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n\n", len(r.GetMoves()), counts["wins"], counts["unknown"], counts["loses"])
 	if len(r.GetMoves()) == 0 {
@@ -189,7 +139,7 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 			break
 		}
 		k := m.GetAfter()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetMove(), moveWord(m), numberText(k.GetPhi()), numberText(k.GetDelta()), effortText(k), stateText(k))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetMove(), document.MoveWord(m), numberText(k.GetPhi()), numberText(k.GetDelta()), effortText(k), stateText(k))
 	}
 	w.Flush()
 	if n := len(r.GetMoves()) - top; top > 0 && n > 0 {

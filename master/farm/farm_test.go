@@ -21,6 +21,7 @@ import (
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/reference"
 	"amazonsfarm/worker/agent"
 )
 
@@ -254,5 +255,51 @@ func TestWorkerCannotStart(t *testing.T) {
 	err = f.RunEmbedded(ctx, nil, []agent.Config{{Cores: -1}})
 	if !errors.Is(err, agent.ErrConfig) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// TestUnfold plays out a solved board by its fragments: at every turn of the winner the move wins, by exhaustive search.
+func TestUnfold(t *testing.T) {
+	root := position(t, "B..B/..../W..W b")
+	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: 50, SplitAfter: 100, Heartbeat: 50 * time.Millisecond}
+	if _, err := solve(t, o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	o.Build = agent.Build()
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	snapshot, err := f.store.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := reference.New(root.Board)
+	unfolded := 0
+	for _, fact := range snapshot.Facts {
+		s, err := fact.Key.State(root.Board)
+		if err != nil {
+			t.Fatal(err)
+		}
+		won := fact.Outcome == tree.Won
+		line := f.unfold(fact, s, 6)
+		if len(f.unfold(fact, s, 1)) > 1 {
+			t.Error("more moves than asked for")
+		}
+		unfolded += len(line)
+		for _, m := range line {
+			if got := truth.Wins(s); got != won {
+				t.Fatalf("the line %v of %v leads to a position whose side to move wins: %v, want %v", line, fact, got, won)
+			}
+			s, won = s.After(m), !won
+		}
+		fact.Certificate[0] ^= 1
+		if line := f.unfold(fact, s, 6); len(line) != 0 {
+			t.Errorf("without its certificate %v is played out by %v", fact, line)
+		}
+	}
+	if unfolded == 0 {
+		t.Errorf("nothing of %d facts is played out", len(snapshot.Facts))
 	}
 }

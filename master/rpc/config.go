@@ -158,6 +158,8 @@ type Config struct {
 	MaxMemoryEntries int
 	// KnownCertificates bounds the certificates whose claims are kept in memory. Default 256; others are read again.
 	KnownCertificates int
+	// RecentFacts is how many of the latest facts are kept for people to look at. Default 100.
+	RecentFacts int
 	// MaxNodes, if not 0, ends the campaign's run when that many nodes were spent in all, with ErrLimit. Leases in flight
 	// are called back and counted.
 	MaxNodes uint64
@@ -173,6 +175,9 @@ type Config struct {
 	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
 	// An error stops the campaign. Required.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
+	// Unfold, if not nil, plays out a position that has a fact by the certificate of that fact: at most so many moves, none where the
+	// certificate is too large to be read while somebody waits. It is called from several goroutines at the same time.
+	Unfold func(f tree.Fact, s amazons.State, most int) []amazons.Move
 	// Stay keeps the master serving after its campaign is settled or stopped, until the context of Run ends.
 	Stay bool
 
@@ -189,6 +194,7 @@ func (c *Config) complete() error {
 		{"QueueEvents", &c.QueueEvents, 1024}, {"BatchEvents", &c.BatchEvents, 256}, {"SendQueue", &c.SendQueue, 256},
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
 		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxFalse", &c.MaxFalse, 3}, {"KnownCertificates", &c.KnownCertificates, 256},
+		{"RecentFacts", &c.RecentFacts, 100},
 	} {
 		if *s.field == 0 {
 			*s.field = s.value

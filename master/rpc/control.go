@@ -20,11 +20,16 @@ type controlService struct {
 }
 
 func (c *controlService) Status(ctx context.Context, _ *farmv1.StatusRequest) (*farmv1.StatusResponse, error) {
-	v, err := c.master.View(ctx)
+	return c.master.Status(ctx)
+}
+
+// Status asks the loop how far the campaign is. What it costs does not grow with the tree.
+func (m *Master) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
+	v, err := m.View(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return c.master.statusMessage(v), nil
+	return m.statusMessage(v), nil
 }
 
 // The shortest and the longest period of Watch.
@@ -70,12 +75,17 @@ func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_Wat
 }
 
 func (c *controlService) Workers(ctx context.Context, _ *farmv1.WorkersRequest) (*farmv1.WorkersResponse, error) {
-	reply := make(chan []*farmv1.Worker, 1)
-	list, err := await(ctx, c.master, workersQuery{reply}, reply)
+	list, err := c.master.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &farmv1.WorkersResponse{Workers: list}, nil
+}
+
+// Workers asks the loop who is there and what they do, in the order they joined.
+func (m *Master) Workers(ctx context.Context) ([]*farmv1.Worker, error) {
+	reply := make(chan []*farmv1.Worker, 1)
+	return await(ctx, m, workersQuery{reply}, reply)
 }
 
 func (c *controlService) command(ctx context.Context, ev tree.Event, end error) (*farmv1.StatusResponse, error) {
@@ -126,7 +136,8 @@ func (m *Master) statusMessage(v View) *farmv1.StatusResponse {
 		case tree.Lost:
 			outcome = farmv1.Outcome_OUTCOME_WON
 		}
-		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi, Delta: f.Delta, Nodes: f.Work})
+		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi, Delta: f.Delta, Nodes: f.Work,
+			Leased: f.Leased, Expanded: f.Expanded})
 	}
 	return out
 }

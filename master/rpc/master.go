@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -47,6 +48,7 @@ type Master struct {
 	memories   uint64                 // that came in this run
 	versions   map[amazons.Key]uint64 // of the memories kept for open positions
 	expired    map[string]int
+	learned    recent
 }
 
 // session is one stay of a worker.
@@ -126,9 +128,11 @@ type query struct{ reply chan View }
 type workersQuery struct{ reply chan []*farmv1.Worker }
 
 type exploreQuery struct {
-	state amazons.State
-	reply chan explored
+	position amazons.Position
+	reply    chan explored
 }
+
+type recentQuery struct{ reply chan []learned }
 
 type command struct {
 	event tree.Event
@@ -149,6 +153,7 @@ func (incoming) message()     {}
 func (query) message()        {}
 func (workersQuery) message() {}
 func (exploreQuery) message() {}
+func (recentQuery) message()  {}
 func (command) message()      {}
 func (report) message()       {}
 func (concluded) message()    {}
@@ -205,6 +210,9 @@ func (m *Master) post(ctx context.Context, msg message) error {
 		return status.FromContextError(ctx.Err()).Err()
 	}
 }
+
+// Root returns the position that the campaign is about.
+func (m *Master) Root() amazons.Position { return m.cfg.Root }
 
 // View asks the loop what it knows.
 func (m *Master) View(ctx context.Context) (View, error) {
@@ -397,9 +405,10 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 			after = append(after, func() { msg.reply <- m.workers() })
 		case exploreQuery:
 			after = append(after, func() {
-				at, moves := m.tree.Explore(msg.state)
-				msg.reply <- explored{at, moves}
+				msg.reply <- explore(m.tree, msg.position)
 			})
+		case recentQuery:
+			after = append(after, func() { msg.reply <- slices.Clone(m.learned.list) })
 		case report:
 			m.state, m.why = msg.state, msg.why
 		case concluded:
@@ -424,6 +433,9 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 			return fmt.Errorf("%w: %w", ErrStore, err)
 		}
 		m.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
+		for _, p := range persist {
+			m.learned.add(m.cfg.Now(), m.cfg.RecentFacts, p.Facts)
+		}
 	}
 	for _, f := range after {
 		f()
@@ -768,6 +780,7 @@ func (m *Master) workers() []*farmv1.Worker {
 		if len(w.Leases) > 0 {
 			l := w.Leases[0]
 			out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), m.positionText(l.Key), l.Nodes, l.Budget
+			out.LeaseSeconds = float64(l.Age) * m.cfg.Heartbeat.Seconds()
 		}
 		list = append(list, out)
 	}

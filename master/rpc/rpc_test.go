@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -742,6 +743,72 @@ func TestControl(t *testing.T) {
 	}
 	if _, err := b.control.Status(ctx, &farmv1.StatusRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("status after the end: %v", err)
+	}
+}
+
+// TestWhatPagesShow: the moves of the root that are leased, the latest facts, and how a decided position is played out.
+func TestWhatPagesShow(t *testing.T) {
+	b := start(t, newMemory(), func(c *Config) { c.Stay, c.RecentFacts = true, 2 })
+	ctx := t.Context()
+	w := b.worker("w")
+	l := w.lease()
+	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetLease() != l.GetId() || list[0].GetLeaseSeconds() > 60 {
+		t.Errorf("workers: %v, %v", list, err)
+	}
+	if list, err := b.master.Recent(ctx); err != nil || len(list) != 0 {
+		t.Errorf("facts before the first: %v, %v", list, err)
+	}
+	root := b.master.Root()
+	s := root.State()
+	first := s.Moves(nil)[0]
+	after := s.After(first)
+	reply := after.Moves(nil)[0]
+	claims := []Root{{after.After(reply).CanonicalKey(root.Board), tree.Lost}, {after.CanonicalKey(root.Board), tree.Won}, {b.root, tree.Lost}}
+	id, err := w.upload(certificate(claims...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(claims[0].Key, farmv1.Outcome_OUTCOME_LOST, id),
+		fact(claims[1].Key, farmv1.Outcome_OUTCOME_WON, id), fact(claims[2].Key, farmv1.Outcome_OUTCOME_LOST, id)))
+	if a := w.ack(1); a.GetRefused() != "" {
+		t.Fatalf("refused: %s", a.GetRefused())
+	}
+	list, err := b.master.Recent(ctx)
+	if err != nil || len(list) != 2 || list[0].Serial != 3 || list[1].Serial != 2 {
+		t.Fatalf("the latest two of three facts: %+v, %v", list, err)
+	}
+	for _, f := range list {
+		if p, err := amazons.ParsePosition(f.Position); err != nil || !slices.Contains(claims, Root{p.State().CanonicalKey(root.Board), f.Outcome}) {
+			t.Errorf("fact %+v: %v", f, err)
+		}
+	}
+	r, err := b.control.Explore(ctx, &farmv1.ExploreRequest{Moves: []string{first.String()}})
+	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetOutcome() != farmv1.Outcome_OUTCOME_WON {
+		t.Fatalf("after the first move: %v, %v", r, err)
+	}
+	if p, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil || p.State().CanonicalKey(root.Board) != claims[0].Key {
+		t.Errorf("the refutation of %v is %s: %v", first, r.GetLine()[0], err)
+	}
+}
+
+func TestRecent(t *testing.T) {
+	var r recent
+	serial := uint64(0)
+	for n := range 30 {
+		facts := make([]tree.Fact, n%7)
+		for i := range facts {
+			serial++
+			facts[i].Work = serial
+		}
+		r.add(time.Time{}, 5, facts)
+		if len(r.list) > 5 || serial >= 5 && len(r.list) < 5 {
+			t.Fatalf("%d facts kept of %d", len(r.list), serial)
+		}
+		for i, l := range r.list {
+			if want := serial - uint64(len(r.list)-1-i); l.serial != want || l.fact.Work != want {
+				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(r.list), l.serial, l.fact.Work, want)
+			}
+		}
 	}
 }
 

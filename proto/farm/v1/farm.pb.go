@@ -2045,6 +2045,8 @@ type FirstMove struct {
 	Phi           uint32                 `protobuf:"varint,3,opt,name=phi,proto3" json:"phi,omitempty"`                                          // of the position after it, for the other side
 	Delta         uint32                 `protobuf:"varint,4,opt,name=delta,proto3" json:"delta,omitempty"`
 	Nodes         uint64                 `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Leased        bool                   `protobuf:"varint,6,opt,name=leased,proto3" json:"leased,omitempty"`     // a worker has the position after it
+	Expanded      bool                   `protobuf:"varint,7,opt,name=expanded,proto3" json:"expanded,omitempty"` // its successors are in the tree
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2114,6 +2116,20 @@ func (x *FirstMove) GetNodes() uint64 {
 	return 0
 }
 
+func (x *FirstMove) GetLeased() bool {
+	if x != nil {
+		return x.Leased
+	}
+	return false
+}
+
+func (x *FirstMove) GetExpanded() bool {
+	if x != nil {
+		return x.Expanded
+	}
+	return false
+}
+
 type ExploreRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Moves         []string               `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"` // played one after the other from the campaign's root
@@ -2163,6 +2179,7 @@ type ExploreResponse struct {
 	Position      string                 `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"` // as text
 	Known         *Known                 `protobuf:"bytes,2,opt,name=known,proto3" json:"known,omitempty"`       // of the position
 	Moves         []*ExploredMove        `protobuf:"bytes,3,rep,name=moves,proto3" json:"moves,omitempty"`       // the winning ones first, then the open ones, then the losing ones; among them the most effort first
+	Line          []string               `protobuf:"bytes,4,rep,name=line,proto3" json:"line,omitempty"`         // how a decided position is played out: winning moves, and the replies with most work; as far as the tree knows
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2214,6 +2231,13 @@ func (x *ExploreResponse) GetKnown() *Known {
 func (x *ExploreResponse) GetMoves() []*ExploredMove {
 	if x != nil {
 		return x.Moves
+	}
+	return nil
+}
+
+func (x *ExploreResponse) GetLine() []string {
+	if x != nil {
+		return x.Line
 	}
 	return nil
 }
@@ -2448,6 +2472,7 @@ type Worker struct {
 	Results          uint64                 `protobuf:"varint,13,opt,name=results,proto3" json:"results,omitempty"`
 	Facts            uint64                 `protobuf:"varint,14,opt,name=facts,proto3" json:"facts,omitempty"`
 	TableFill        float64                `protobuf:"fixed64,15,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"`
+	LeaseSeconds     float64                `protobuf:"fixed64,16,opt,name=lease_seconds,json=leaseSeconds,proto3" json:"lease_seconds,omitempty"` // since the lease was granted, to a heartbeat
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2583,6 +2608,13 @@ func (x *Worker) GetFacts() uint64 {
 func (x *Worker) GetTableFill() float64 {
 	if x != nil {
 		return x.TableFill
+	}
+	return 0
+}
+
+func (x *Worker) GetLeaseSeconds() float64 {
+	if x != nil {
+		return x.LeaseSeconds
 	}
 	return 0
 }
@@ -2739,19 +2771,22 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x16certificate_file_bytes\x18\x18 \x01(\x04R\x14certificateFileBytes\x12-\n" +
 	"\x12certificate_sha256\x18\x19 \x01(\tR\x11certificateSha256\x12\x1d\n" +
 	"\n" +
-	"store_file\x18\x1a \x01(\tR\tstoreFile\"\x95\x01\n" +
+	"store_file\x18\x1a \x01(\tR\tstoreFile\"\xc9\x01\n" +
 	"\tFirstMove\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\tR\x04move\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x10\n" +
 	"\x03phi\x18\x03 \x01(\rR\x03phi\x12\x14\n" +
 	"\x05delta\x18\x04 \x01(\rR\x05delta\x12\x14\n" +
-	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\"&\n" +
+	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\x12\x16\n" +
+	"\x06leased\x18\x06 \x01(\bR\x06leased\x12\x1a\n" +
+	"\bexpanded\x18\a \x01(\bR\bexpanded\"&\n" +
 	"\x0eExploreRequest\x12\x14\n" +
-	"\x05moves\x18\x01 \x03(\tR\x05moves\"\x98\x01\n" +
+	"\x05moves\x18\x01 \x03(\tR\x05moves\"\xac\x01\n" +
 	"\x0fExploreResponse\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\tR\bposition\x120\n" +
 	"\x05known\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.KnownR\x05known\x127\n" +
-	"\x05moves\x18\x03 \x03(\v2!.amazonsfarm.farm.v1.ExploredMoveR\x05moves\"T\n" +
+	"\x05moves\x18\x03 \x03(\v2!.amazonsfarm.farm.v1.ExploredMoveR\x05moves\x12\x12\n" +
+	"\x04line\x18\x04 \x03(\tR\x04line\"T\n" +
 	"\fExploredMove\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\tR\x04move\x120\n" +
 	"\x05after\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.KnownR\x05after\"\x98\x02\n" +
@@ -2768,7 +2803,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tset_aside\x18\n" +
 	" \x01(\bR\bsetAside\"H\n" +
 	"\x0fWorkersResponse\x125\n" +
-	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xb2\x03\n" +
+	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xd7\x03\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
@@ -2788,7 +2823,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aresults\x18\r \x01(\x04R\aresults\x12\x14\n" +
 	"\x05facts\x18\x0e \x01(\x04R\x05facts\x12\x1d\n" +
 	"\n" +
-	"table_fill\x18\x0f \x01(\x01R\ttableFill*E\n" +
+	"table_fill\x18\x0f \x01(\x01R\ttableFill\x12#\n" +
+	"\rlease_seconds\x18\x10 \x01(\x01R\fleaseSeconds*E\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vOUTCOME_WON\x10\x01\x12\x10\n" +

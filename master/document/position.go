@@ -1,0 +1,66 @@
+package document
+
+import (
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+)
+
+// Position is a position of a campaign and what is known of its moves.
+type Position struct {
+	MessageType string `json:"message_type"` // "position"
+	Board       string `json:"board"`
+	Position    string `json:"position"`
+	Known
+	Line  []string `json:"line,omitempty"` // how a decided position is played out, as far as the tree knows
+	Moves []Move   `json:"moves"`          // the winning ones first, then the open ones, then the losing ones; among them the most nodes first
+}
+
+// Move is one move and what is known of the position after it.
+type Move struct {
+	Move string `json:"move"`
+	Wins string `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	Then Known  `json:"after"`   // of the position after it, for the other side
+}
+
+// Known is what a tree says of a position.
+type Known struct {
+	Outcome  string `json:"value"` // won, lost or unknown, for the side to move
+	Basis    string `json:"basis"`
+	Phi      uint32 `json:"proof_number"`
+	Delta    uint32 `json:"disproof_number"`
+	Nodes    uint64 `json:"nodes"`
+	AtLeast  bool   `json:"nodes_at_least,omitempty"`
+	InTree   bool   `json:"in_tree"` // of the master; otherwise nothing is known but perhaps a fact
+	Expanded bool   `json:"expanded"`
+	Leased   bool   `json:"leased"`
+	SetAside bool   `json:"set_aside,omitempty"`
+}
+
+// OfPosition makes the document of a master's answer about p.
+func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
+	out := Position{MessageType: "position", Board: p.Board.String(), Position: p.String(), Known: knownOf(r.GetKnown()), Line: r.GetLine(), Moves: []Move{}}
+	for _, m := range r.GetMoves() {
+		out.Moves = append(out.Moves, Move{m.GetMove(), MoveWord(m), knownOf(m.GetAfter())})
+	}
+	return out
+}
+
+// MoveWord says what a move does for the side that plays it: wins, loses, or unknown.
+func MoveWord(m *farmv1.ExploredMove) string {
+	switch m.GetAfter().GetOutcome() {
+	case farmv1.Outcome_OUTCOME_WON:
+		return OutcomeWord(farmv1.Outcome_OUTCOME_LOST)
+	case farmv1.Outcome_OUTCOME_LOST:
+		return OutcomeWord(farmv1.Outcome_OUTCOME_WON)
+	}
+	return OutcomeWord(farmv1.Outcome_OUTCOME_UNSPECIFIED)
+}
+
+func knownOf(k *farmv1.Known) Known {
+	return Known{
+		Outcome: tree.Outcome(k.GetOutcome()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(), Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
+		InTree:   k.GetInTree(),
+		Expanded: k.GetExpanded(), Leased: k.GetLeased(), SetAside: k.GetSetAside(),
+	}
+}

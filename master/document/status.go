@@ -1,0 +1,119 @@
+// Package document has what programs read about a campaign, as JSON: one form for the command line and for the pages of a master.
+// Fields may be added, never renamed.
+package document
+
+import (
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
+)
+
+// Status is how far a campaign is.
+type Status struct {
+	MessageType  string           `json:"message_type"` // "status"
+	Board        string           `json:"board"`
+	Root         string           `json:"root"`
+	State        string           `json:"state"`
+	Why          string           `json:"why"`
+	Winner       string           `json:"winner"`
+	Phi          uint32           `json:"proof_number"`
+	Delta        uint32           `json:"disproof_number"`
+	Nodes        uint64           `json:"nodes"`
+	RunningNodes uint64           `json:"running_nodes"`
+	Seconds      float64          `json:"seconds"`
+	TreeNodes    uint64           `json:"tree_positions"`
+	Frontier     uint64           `json:"frontier"`
+	Leased       uint64           `json:"leased"`
+	SetAside     uint64           `json:"set_aside"`
+	FactsWon     uint64           `json:"facts_won"`
+	FactsLost    uint64           `json:"facts_lost"`
+	Fragments    uint64           `json:"fragments"`
+	FragmentSize uint64           `json:"fragment_bytes"`
+	Workers      uint32           `json:"workers"`
+	FirstMoves   []FirstMove      `json:"first_moves,omitempty"`
+	MovesKnown   int              `json:"first_moves_known"` // of all first moves, those whose outcome is known
+	MovesAll     int              `json:"first_moves_all"`
+	Verified     bool             `json:"verified"`
+	Certificate  *cli.Certificate `json:"certificate,omitempty"`
+	Store        string           `json:"store"`
+}
+
+// FirstMove is a move of the root.
+type FirstMove struct {
+	Move     string `json:"move"`
+	Outcome  string `json:"outcome"`         // wins, loses or unknown, for the side that plays it
+	Phi      uint32 `json:"proof_number"`    // of the position after it
+	Delta    uint32 `json:"disproof_number"` // of the position after it
+	Nodes    uint64 `json:"nodes"`
+	Leased   bool   `json:"leased,omitempty"`
+	Expanded bool   `json:"expanded,omitempty"`
+}
+
+// OfStatus makes the document of a master's answer. It lists every first move, or those that something is known of or that were
+// given.
+func OfStatus(r *farmv1.StatusResponse, every bool) Status {
+	out := Status{
+		MessageType: "status", Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
+		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(), RunningNodes: r.GetRunningNodes(),
+		Seconds: r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(),
+		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
+		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
+	}
+	out.MovesAll = len(r.GetFirstMoves())
+	for _, f := range r.GetFirstMoves() {
+		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
+			out.MovesKnown++
+		} else if !every && f.GetPhi() == 1 && f.GetDelta() == 1 && f.GetNodes() == 0 && len(r.GetCampaign().GetFirstMoves()) == 0 {
+			continue
+		}
+		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), OutcomeWord(f.GetOutcome()), f.GetPhi(), f.GetDelta(), f.GetNodes(),
+			f.GetLeased(), f.GetExpanded()})
+	}
+	if r.GetCertificateSha256() != "" {
+		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(), Bytes: int64(r.GetCertificateFileBytes()),
+			SHA256: r.GetCertificateSha256(), File: r.GetCertificateFile()}
+	}
+	return out
+}
+
+// OutcomeWord says what a move does for the side that plays it: wins, loses, or unknown.
+func OutcomeWord(o farmv1.Outcome) string {
+	switch o {
+	case farmv1.Outcome_OUTCOME_WON:
+		return "wins"
+	case farmv1.Outcome_OUTCOME_LOST:
+		return "loses"
+	}
+	return "unknown"
+}
+
+// Worker is one worker and what it does.
+type Worker struct {
+	Name         string  `json:"name"`
+	Cores        uint32  `json:"cores"`
+	TableBytes   uint64  `json:"table_bytes"`
+	TableFill    float64 `json:"table_fill"` // 0 to 1
+	Connected    float64 `json:"connected_seconds"`
+	Silent       float64 `json:"silent_seconds"` // since it was last heard
+	Nodes        uint64  `json:"nodes"`          // in all results
+	Results      uint64  `json:"results"`
+	Facts        uint64  `json:"facts"`
+	Lease        uint64  `json:"lease,omitempty"`    // what follows is of this lease
+	Position     string  `json:"position,omitempty"` // that it searches
+	LeaseNodes   uint64  `json:"lease_nodes,omitempty"`
+	BudgetNodes  uint64  `json:"budget_nodes,omitempty"`
+	LeaseSeconds float64 `json:"lease_seconds,omitempty"`
+}
+
+// OfWorkers makes the documents of a master's answer. Addresses and builds are left out: pages may be open to more people than
+// commands.
+func OfWorkers(list []*farmv1.Worker) []Worker {
+	out := make([]Worker, 0, len(list))
+	for _, w := range list {
+		out = append(out, Worker{
+			Name: w.GetName(), Cores: w.GetCores(), TableBytes: w.GetTableBytes(), TableFill: w.GetTableFill(),
+			Connected: w.GetConnectedSeconds(), Silent: w.GetSilentSeconds(), Nodes: w.GetNodes(), Results: w.GetResults(), Facts: w.GetFacts(),
+			Lease: w.GetLease(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(), BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
+		})
+	}
+	return out
+}
