@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -20,7 +22,7 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the commands as processes. Beside the usual commands of testscript there are: code N COMMAND... (the command ends
 // with exit code N), await ADDRESS (until something listens), taken ADDRESS (listens there), flip FILE OFFSET (one bit), lock
-// FILE (holds it until the script ends), foreign FILE (a database of somebody else), json KEY... VALUE (of the last standard output).
+// FILE (holds it until the script ends), foreign FILE (a database of somebody else), json KEY... VALUE (of the last standard output), get URL (its body becomes the standard output).
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -41,6 +43,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"code": runCode, "await": runAwait, "flip": runFlip, "lock": runLock, "json": runJSON, "taken": runTaken, "foreign": runForeign,
+			"get": runGet,
 		},
 	})
 }
@@ -113,6 +116,20 @@ func runJSON(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	if want := args[len(args)-1]; string(text) != want {
 		ts.Fatalf("%v is %s, want %s", args[:len(args)-1], text, want)
+	}
+}
+
+func runGet(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: get URL")
+	}
+	r, err := http.Get(args[0])
+	ts.Check(err)
+	defer r.Body.Close()
+	_, err = io.Copy(ts.Stdout(), r.Body)
+	ts.Check(err)
+	if good := r.StatusCode == http.StatusOK; good == neg {
+		ts.Fatalf("%s: %s", args[0], r.Status)
 	}
 }
 

@@ -36,6 +36,7 @@ func serveCommand() *cobra.Command {
 		certs                       string
 		limits                      rpc.Limits
 		uploads                     cli.Size
+		pageSettings                web.Config
 	)
 	c := &cobra.Command{
 		Use:   "serve --board BOARD|POSITION --store FILE",
@@ -64,6 +65,9 @@ files in it may change while the master runs. Without it an address that is not 
 			}
 			if err := checkFiles(storeFile, proof, false); err != nil {
 				return err
+			}
+			if err := pageSettings.Check(); err != nil {
+				return cli.Usagef("%w", err)
 			}
 			registry := prometheus.NewRegistry()
 			var guard *rpc.Guard
@@ -103,27 +107,29 @@ files in it may change while the master runs. Without it an address that is not 
 			drain, abort, stop := cli.Signals(c.Context())
 			defer stop()
 
+			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
+			defer closePages()
+			pageSettings.Gatherer, pageSettings.Campaign = registry, f.Master
+			pageSettings.Ready = func() error { return ready(pages, f.Master) }
+			pageSettings.Alive = func() error { return alive(pages, f.Master) }
+			site, err := web.New(pageSettings)
+			if err != nil {
+				return err // Check has found nothing
+			}
 			server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: registry, Log: log, Guard: guard})
 			var shells sync.WaitGroup
 			defer shells.Wait()
 			shells.Go(func() { _ = server.Serve(rpcListener) })
-			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
-			defer closePages()
 			if guard != nil {
 				shells.Go(func() { guard.Run(pages) })
 			}
 			if httpListener != nil {
 				shells.Go(func() {
-					err := web.Serve(pages, httpListener, web.Config{
-						Gatherer: registry,
-						Ready:    func() error { return ready(pages, f.Master) },
-						Alive:    func() error { return alive(pages, f.Master) },
-					})
-					if err != nil {
+					if err := site.Serve(pages, httpListener); err != nil {
 						log.Error("http", "error", err)
 					}
 				})
-				fmt.Fprintf(c.ErrOrStderr(), "master: metrics and health on http://%s\n", httpListener.Addr())
+				fmt.Fprintf(c.ErrOrStderr(), "master: status page and metrics on http://%s\n", httpListener.Addr())
 			}
 			how := "going on with"
 			if f.Created {
@@ -162,7 +168,11 @@ files in it may change while the master runs. Without it an address that is not 
 	flags.StringVar(&storeFile, "store", "", "store of the campaign; made if it is not there")
 	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
 	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
-	flags.StringVar(&httpAddress, "http", "", "address for /metrics, /healthz and /readyz (default: none)")
+	flags.StringVar(&httpAddress, "http", "", "address for the status page, /metrics, /healthz and /readyz, open to all who reach it (default: none)")
+	flags.DurationVar(&pageSettings.Period, "http-period", 0, "how old the status page may be, 0: standard (1s); shorter: work for the master")
+	flags.IntVar(&pageSettings.MaxLive, "http-live", 0, "open pages that are told of news at once, 0: standard (64); others ask every five seconds")
+	flags.IntVar(&pageSettings.HistoryPoints, "http-history", 0, "points of the curve of proof numbers, 0: standard (600); fewer: a coarse curve")
+	flags.Float64Var(&pageSettings.ExploresPerSecond, "http-explores", 0, "positions a second that the explorer looks up for all readers together, 0: standard (20); each takes the master some ten milliseconds")
 	flags.StringVar(&certs, "certs", "", "folder of the master's certificate and its authority: encrypt, and ask workers and operators for theirs")
 	flags.BoolVar(&open, "insecure", false, "allow unencrypted connections from other machines")
 	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0, "with --certs: messages a second from one name, 0: standard (1000); smaller: good workers are cut off; larger: one can keep the master busy")

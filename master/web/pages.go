@@ -1,0 +1,216 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"amazonsfarm/master/document"
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/shared/amazons"
+)
+
+//go:embed static
+var static embed.FS
+
+// files are the addresses of what never changes while the process runs.
+var files = map[string]struct{ name, kind string }{
+	"/{$}":        {"index.html", "text/html; charset=utf-8"},
+	"/explore":    {"explore.html", "text/html; charset=utf-8"},
+	"/page.css":   {"page.css", "text/css; charset=utf-8"},
+	"/common.js":  {"common.js", "text/javascript; charset=utf-8"},
+	"/index.js":   {"index.js", "text/javascript; charset=utf-8"},
+	"/explore.js": {"explore.js", "text/javascript; charset=utf-8"},
+}
+
+// maxText bounds the characters of moves and of a position in an address: enough for a game that burns all of an 8x8 board.
+const maxText = 1024
+
+func (s *Server) addPages(mux *http.ServeMux) {
+	for path, f := range files {
+		data, err := static.ReadFile("static/" + f.name)
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		sum := sha256.Sum256(data)
+		tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			h := w.Header()
+			h.Set("Content-Type", f.kind)
+			h.Set("Cache-Control", "no-cache")
+			h.Set("ETag", tag)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+		})
+	}
+	mux.HandleFunc("GET /api/status", s.known(func(l seen) any { return l.status }))
+	mux.HandleFunc("GET /api/workers", s.known(func(l seen) any { return l.workers }))
+	mux.HandleFunc("GET /api/facts", s.known(func(l seen) any { return l.facts }))
+	mux.HandleFunc("GET /api/history", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.watch.past()) })
+	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/explore", s.explore)
+	mux.HandleFunc("GET /board.svg", s.board)
+}
+
+// known answers with a part of what was seen last. The header Age says how many seconds ago that was.
+func (s *Server) known(part func(seen) any) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		last := s.watch.last()
+		if !last.known {
+			refuse(w, http.StatusServiceUnavailable, "the campaign has not answered yet")
+			return
+		}
+		w.Header().Set("Age", strconv.Itoa(max(0, int(s.watch.now().Sub(last.at).Seconds()))))
+		writeJSON(w, part(last))
+	}
+}
+
+func writeJSON(w http.ResponseWriter, document any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_ = json.NewEncoder(w).Encode(document) // whoever does not read it to the end has gone
+}
+
+// refuse answers with one sentence.
+func refuse(w http.ResponseWriter, code int, why string) {
+	if code == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "5")
+	}
+	http.Error(w, why, code)
+}
+
+// errInput is what a reader has done wrong, in one sentence.
+type errInput struct{ error }
+
+// arguments reads the query of an address and refuses names that are not among the given ones.
+func arguments(r *http.Request, names ...string) (url.Values, error) {
+	q, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return nil, errInput{fmt.Errorf("the query of the address cannot be read: %w", err)}
+	}
+next:
+	for name, values := range q {
+		for _, known := range names {
+			if name != known {
+				continue
+			}
+			if len(values) > 1 {
+				return nil, errInput{fmt.Errorf("%s is given more than once", name)}
+			}
+			if len(values[0]) > maxText {
+				return nil, errInput{fmt.Errorf("%s is longer than %d characters", name, maxText)}
+			}
+			continue next
+		}
+		return nil, errInput{fmt.Errorf("%.40q is none of %s", name, strings.Join(names, ", "))}
+	}
+	return q, nil
+}
+
+// find returns the position that an address names: moves (separated by commas) from position, or from the campaign's root. last is
+// the last of them, nil if there are none.
+func (s *Server) find(q url.Values) (p amazons.Position, last *amazons.Move, err error) {
+	p = s.cfg.Campaign.Root()
+	if text := q.Get("position"); text != "" {
+		root := p
+		if p, err = amazons.ParsePosition(text); err != nil {
+			return p, nil, errInput{fmt.Errorf("position: %w", err)}
+		}
+		if p.Board != root.Board {
+			return p, nil, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board, root.Board)}
+		}
+		white, black := queens(root)
+		if w, b := queens(p); w != white || b != black {
+			return p, nil, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white, black)}
+		}
+	}
+	text := q.Get("moves")
+	if text == "" {
+		return p, nil, nil
+	}
+	list := strings.Split(text, ",")
+	before, err := rpc.Follow(p, list[:len(list)-1])
+	if err != nil {
+		return p, nil, errInput{err}
+	}
+	m, err := before.ParseMove(list[len(list)-1])
+	if err != nil {
+		return p, nil, errInput{fmt.Errorf("move %d: %w", len(list), err)}
+	}
+	return before.After(m), &m, nil
+}
+
+func queens(p amazons.Position) (white, black int) {
+	return bits.OnesCount64(p.White), bits.OnesCount64(p.Black)
+}
+
+// explore answers with what is known of a position and its moves.
+func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
+	q, err := arguments(r, "moves", "position")
+	var p amazons.Position
+	if err == nil {
+		p, _, err = s.find(q)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
+	defer cancel()
+	if err := s.explores.Wait(ctx); err != nil {
+		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
+		return
+	}
+	answer, err := s.cfg.Campaign.Explore(ctx, p)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, document.OfPosition(p, answer))
+}
+
+// fail tells bad input from a campaign that does not answer.
+func fail(w http.ResponseWriter, err error) {
+	if errors.As(err, new(errInput)) {
+		refuse(w, http.StatusBadRequest, err.Error())
+		return
+	}
+	refuse(w, http.StatusServiceUnavailable, "the campaign does not answer: "+err.Error())
+}
+
+// board draws a position: square is the side of a square in pixels, bare=1 leaves out the coordinates.
+func (s *Server) board(w http.ResponseWriter, r *http.Request) {
+	q, err := arguments(r, "moves", "position", "square", "bare")
+	var p amazons.Position
+	var o amazons.SVGOptions
+	if err == nil {
+		p, o.Last, err = s.find(q)
+	}
+	if text := q.Get("square"); err == nil && text != "" {
+		if o.Square, err = strconv.Atoi(text); err != nil || o.Square < 8 || o.Square > 512 {
+			err = errInput{fmt.Errorf("square %.20q: the pixels of a square are a number from 8 to 512", text)}
+		}
+	}
+	if text := q.Get("bare"); err == nil && text != "" {
+		if o.Bare = text == "1"; !o.Bare && text != "0" {
+			err = errInput{fmt.Errorf("bare %.20q: it is 0 or 1", text)}
+		}
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "image/svg+xml")
+	w.Header().Set("Cache-Control", "max-age=60") // another campaign may be served here some day
+	_ = p.WriteSVG(w, o)                          // whoever does not read it to the end has gone
+}

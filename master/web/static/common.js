@@ -1,0 +1,80 @@
+'use strict';
+// What both pages use. Texts of the campaign are only ever put in as text, never as markup.
+
+const infinity = 2 ** 30; // a number that stands for: proved otherwise
+
+// byId returns an element of the page.
+const byId = id => document.getElementById(id);
+
+// make returns a new element with attributes and children; a text is a child, too.
+function make(tag, attributes, ...children) {
+  const e = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes || {})) e.setAttribute(name, value);
+  e.append(...children);
+  return e;
+}
+
+// count writes a number of things with its thousands apart.
+const count = n => Number(n).toLocaleString('en');
+
+// proof writes a proof number.
+const proof = n => n >= infinity ? '∞' : count(n);
+
+// bytes writes a size.
+function bytes(n) {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let i = 0;
+  for (; n >= 1024 && i < units.length - 1; i++) n /= 1024;
+  return (i && n < 10 ? n.toFixed(1) : Math.round(n)) + ' ' + units[i];
+}
+
+// span writes a time in seconds by its two largest units.
+function span(seconds) {
+  const s = Math.max(0, Math.round(seconds));
+  if (s < 60) return s + ' s';
+  if (s < 3600) return Math.floor(s / 60) + ' min ' + s % 60 + ' s';
+  if (s < 86400) return Math.floor(s / 3600) + ' h ' + Math.floor(s % 3600 / 60) + ' min';
+  return Math.floor(s / 86400) + ' d ' + Math.floor(s % 86400 / 3600) + ' h';
+}
+
+// query writes the parts of an address that are not empty; with a leading sign where there are any.
+function query(sign, values) {
+  const parts = Object.entries(values).filter(v => v[1]).map(([k, v]) => k + '=' + encodeURIComponent(v).replaceAll('%2C', ',').replaceAll('%2F', '/'));
+  return parts.length ? sign + parts.join('&') : '';
+}
+
+// stateOf names the state of a move: what it does for its side if that is known, otherwise what is being done about it.
+function stateOf(outcome, k) {
+  if (outcome !== 'unknown') return outcome;
+  if (k.leased) return 'leased';
+  if (k.set_aside) return 'aside';
+  if (k.expanded) return 'expanded';
+  return k.nodes > 0 ? 'searched' : 'untouched';
+}
+
+const states = ['wins', 'leased', 'expanded', 'searched', 'aside', 'untouched', 'loses'];
+
+// legend shows how many moves are in each state.
+function legend(list) {
+  const n = {};
+  for (const s of list) n[s] = (n[s] || 0) + 1;
+  byId('counts').replaceChildren(...states.filter(s => n[s]).map(s => make('span', {class: 'chip ' + s}, count(n[s]) + ' ' + s)));
+}
+
+// figures fills the list of terms and values.
+function figures(rows) {
+  byId('figures').replaceChildren(...rows.flatMap(([term, value]) => [make('dt', {}, term), make('dd', {}, value)]));
+}
+
+// trouble shows a sentence on top of the page, or takes it away.
+function trouble(text) {
+  byId('trouble').textContent = text;
+  byId('trouble').hidden = !text;
+}
+
+// ask fetches a JSON document. An error is what the master says.
+async function ask(address) {
+  const r = await fetch(address, {signal: AbortSignal.timeout(15000)}).catch(() => { throw new Error('the master does not answer'); });
+  if (!r.ok) throw new Error((await r.text()).trim());
+  return r.json();
+}

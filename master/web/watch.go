@@ -1,0 +1,183 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"amazonsfarm/master/document"
+	"amazonsfarm/master/rpc"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+)
+
+// Campaign is what the pages show; *rpc.Master is one. All methods answer in a time that does not grow with the tree.
+type Campaign interface {
+	Root() amazons.Position
+	Status(context.Context) (*farmv1.StatusResponse, error)
+	Workers(context.Context) ([]*farmv1.Worker, error)
+	Recent(context.Context) ([]rpc.Learned, error)
+	Explore(context.Context, amazons.Position) (*farmv1.ExploreResponse, error)
+}
+
+// shownWorkers is how many workers an event holds at most; /api/workers has all.
+const shownWorkers = 500
+
+// movesEvery is the shortest time between two events with the moves of the root: there may be a thousand, and their numbers change
+// all the time.
+const movesEvery = 5 * time.Second
+
+// learnedJSON is a fact of the log as programs read it.
+type learnedJSON struct {
+	Serial   uint64    `json:"serial"` // 1 for the first since the master began
+	At       time.Time `json:"at"`
+	Position string    `json:"position"`
+	Value    string    `json:"value"` // won or lost, for the side to move
+	Nodes    uint64    `json:"nodes"`
+}
+
+// The parts of what is known of a campaign, each an event of its own, sent when it has changed.
+const (
+	partLink = iota
+	partStatus
+	partMoves
+	partWorkers
+	partFacts
+	parts
+)
+
+var partNames = [parts]string{"link", "status", "moves", "workers", "facts"}
+
+// linkJSON says whether the campaign answers.
+type linkJSON struct {
+	Answers bool   `json:"answers"`
+	Why     string `json:"why,omitempty"`
+}
+
+// seen is what the campaign said last. It is not changed once it is shown.
+type seen struct {
+	known   bool // it has answered at least once
+	at      time.Time
+	moved   time.Time // when the part of the moves was made
+	status  document.Status
+	workers []document.Worker
+	facts   []learnedJSON
+	part    [parts][]byte // JSON
+	version [parts]uint64 // grows when the part changes; 0: there is none
+}
+
+// watch asks a campaign again and again, so that any number of readers cost it no more than one, and a page answers while
+// the campaign waits for its disk.
+type watch struct {
+	campaign Campaign
+	period   time.Duration
+	now      func() time.Time
+
+	mu      sync.Mutex
+	seen    seen
+	changed chan struct{} // closed when seen has changed
+	history history
+}
+
+func newWatch(c Campaign, period time.Duration, points int) *watch {
+	return &watch{campaign: c, period: period, now: time.Now, changed: make(chan struct{}), history: history{most: points, step: period}}
+}
+
+// run asks until ctx ends.
+func (w *watch) run(ctx context.Context) {
+	ticker := time.NewTicker(w.period)
+	defer ticker.Stop()
+	for {
+		w.ask(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ask asks once and shows the answer.
+func (w *watch) ask(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, askPatience)
+	defer cancel()
+	next := w.last()
+	status, err := w.campaign.Status(ctx)
+	var workers []*farmv1.Worker
+	if err == nil {
+		workers, err = w.campaign.Workers(ctx)
+	}
+	var facts []rpc.Learned
+	if err == nil {
+		facts, err = w.campaign.Recent(ctx)
+	}
+	if err != nil {
+		next.put(partLink, linkJSON{Why: "the campaign does not answer: " + err.Error()})
+		w.show(next, nil)
+		return
+	}
+	next.known, next.at = true, w.now()
+	next.status = document.OfStatus(status, true)
+	next.status.Store = filepath.Base(next.status.Store) // the folders of the machine are nobody's business here
+	if c := next.status.Certificate; c != nil {
+		c.File = filepath.Base(c.File)
+	}
+	next.workers = document.OfWorkers(workers)
+	next.facts = make([]learnedJSON, 0, len(facts))
+	for _, f := range facts {
+		next.facts = append(next.facts, learnedJSON{f.Serial, f.At.UTC(), f.Position, f.Outcome.String(), f.Nodes})
+	}
+	short := next.status
+	short.FirstMoves = nil
+	next.put(partLink, linkJSON{Answers: true})
+	next.put(partStatus, short)
+	if next.at.Sub(next.moved) >= movesEvery {
+		next.moved = next.at
+		next.put(partMoves, next.status.FirstMoves)
+	}
+	next.put(partWorkers, next.workers[:min(len(next.workers), shownWorkers)])
+	next.put(partFacts, next.facts)
+	w.show(next, &point{next.at, short.Phi, short.Delta, short.Nodes + short.RunningNodes})
+}
+
+// put sets a part if it is new.
+func (s *seen) put(part int, document any) {
+	text, err := json.Marshal(document)
+	if err != nil || bytes.Equal(text, s.part[part]) { // these documents can always be written
+		return
+	}
+	s.part[part] = text
+	s.version[part]++
+}
+
+func (w *watch) show(next seen, p *point) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = next
+	if p != nil {
+		w.history.add(*p)
+	}
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+func (w *watch) last() seen {
+	s, _ := w.lastAndNext()
+	return s
+}
+
+// lastAndNext returns what was seen last, and what is closed when there is something new.
+func (w *watch) lastAndNext() (seen, <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen, w.changed
+}
+
+func (w *watch) past() historyJSON {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.history.document(w.now())
+}
