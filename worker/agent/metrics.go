@@ -1,0 +1,46 @@
+package agent
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Register registers the figures of a worker, amazons_worker_..., which are read from s at each scrape. It panics when r has some of
+// them already.
+func (s *Stats) Register(r prometheus.Registerer) {
+	for _, c := range []struct {
+		name, help string
+		value      *atomic.Uint64
+	}{
+		{"joins_total", "Sessions with a master begun.", &s.Joins},
+		{"leases_total", "Leases begun.", &s.Leases},
+		{"results_total", "Results that the master acknowledged.", &s.Results},
+		{"refused_total", "Results, facts and fragments that the master refused.", &s.Refused},
+		{"facts_total", "Facts sent with their evidence.", &s.Facts},
+		{"fragment_bytes_total", "Bytes of certificate fragments uploaded.", &s.FragmentBytes},
+		{"fragment_entries_total", "Entries in the certificate fragments uploaded.", &s.Entries},
+		{"nodes_total", "Positions expanded by the search, counted when a slice of a lease ends.", &s.Nodes},
+		{"evaluations_total", "Positions evaluated by the search, counted when a slice of a lease ends.", &s.Evaluations},
+	} {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "worker", Name: c.name, Help: c.help},
+			func() float64 { return float64(c.value.Load()) }))
+	}
+	for _, g := range []struct {
+		name, help string
+		value      func() float64
+	}{
+		{"connected", "1 while a stream to the master stands.", func() float64 { return truth(s.Connected.Load()) }},
+		{"searching", "1 while a lease is being searched.", func() float64 { return truth(s.Lease.Load() != 0) }},
+		{"table_fill_ratio", "Share of the transposition table in use.", s.TableFill},
+	} {
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "worker", Name: g.name, Help: g.help}, g.value))
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
