@@ -97,6 +97,28 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
+// TestScalingNamesWhatIsThere holds the expression by which KEDA scales the workers against the figures that are there.
+func TestScalingNamesWhatIsThere(t *testing.T) {
+	data, err := os.ReadFile("kubernetes/keda/scaledobject.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var scaled struct {
+		Spec struct {
+			Triggers []struct{ Metadata struct{ Query string } }
+		}
+	}
+	if err := yaml.Unmarshal(data, &scaled); err != nil {
+		t.Fatal(err)
+	}
+	if len(scaled.Spec.Triggers) != 1 || !strings.Contains(scaled.Spec.Triggers[0].Metadata.Query, "amazons_master_frontier_positions") {
+		t.Fatalf("triggers %+v", scaled.Spec.Triggers)
+	}
+	if wrong := unknown(scaled.Spec.Triggers[0].Metadata.Query, registered(t)); len(wrong) > 0 {
+		t.Errorf("names what is not there: %s", strings.Join(wrong, ", "))
+	}
+}
+
 // dashboard is what the tests read of a dashboard.
 type dashboard struct {
 	UID, Title string

@@ -83,7 +83,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		cancelled:         counter("leases_cancelled_total", "Leases asked back before their budget was spent."),
 		refused:           counter("messages_refused_total", "Results and facts of workers that were not taken: stale lease or missing evidence."),
 		running:           gauge("leases_running", "Leases that workers hold now."),
-		frontier:          gauge("frontier_positions", "Positions that could be leased now."),
+		frontier:          gauge("frontier_positions", "Unsolved leaves of the tree that matter to the root; the leased ones are among them."),
 		setAside:          gauge("set_aside_positions", "Positions whose leases were lost too often; they are leased last."),
 		tree:              gauge("tree_positions", "Positions in the master's tree."),
 		workers:           gauge("workers_connected", "Workers with an open work stream."),
