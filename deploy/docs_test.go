@@ -1,0 +1,101 @@
+package deploy
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// pages returns the text of each page of documentation by its file, the README among them.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	files, err := filepath.Glob("docs/*.md")
+	if err != nil || len(files) < 5 {
+		t.Fatalf("%d pages: %v", len(files), err)
+	}
+	all := map[string]string{}
+	for _, file := range append(files, "../README.md") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = string(data)
+	}
+	return all
+}
+
+// TestEveryAlertHasAnEntry wants a section of the runbook for each alert, a link to it in the alert, and no section for an alert that is not there.
+func TestEveryAlertHasAnEntry(t *testing.T) {
+	_, alerts := rules(t)
+	sections := regexp.MustCompile(`(?m)^## (Amazons\w+)\n\n\S`).FindAllStringSubmatch(pages(t)["docs/RUNBOOK.md"], -1)
+	var entries []string
+	for _, s := range sections {
+		entries = append(entries, s[1])
+	}
+	for _, a := range alerts {
+		if !slices.Contains(entries, a.Alert) {
+			t.Errorf("the runbook has no entry for %s", a.Alert)
+		}
+		if want := "deploy/docs/RUNBOOK.md#" + strings.ToLower(a.Alert); a.Annotations["runbook"] != want {
+			t.Errorf("%s points to %q instead of %q", a.Alert, a.Annotations["runbook"], want)
+		}
+	}
+	for _, e := range entries {
+		if !slices.ContainsFunc(alerts, func(a rule) bool { return a.Alert == e }) {
+			t.Errorf("the runbook has an entry for %s, which is no alert", e)
+		}
+	}
+}
+
+// TestPagesNameWhatIsThere wants links between pages, folders and scripts in the text, and names of figures to be of things that exist.
+func TestPagesNameWhatIsThere(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
+	place := regexp.MustCompile("`((?:master|worker|shared|proto|scripts|deploy)/[a-z0-9/_.-]*[a-z0-9])")
+	figure := regexp.MustCompile(`\bamazons_(?:master|worker)_[a-z0-9_]+`)
+	known := registered(t)
+	links, places, figures := 0, 0, 0
+	for file, text := range pages(t) {
+		for _, m := range link.FindAllStringSubmatch(text, -1) {
+			links++
+			if _, err := os.Stat(filepath.Join(filepath.Dir(file), m[1])); err != nil {
+				t.Errorf("%s: a link to %s: %v", file, m[1], err)
+			}
+		}
+		for _, m := range place.FindAllStringSubmatch(text, -1) {
+			places++
+			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+				t.Errorf("%s names %s: %v", file, m[1], err)
+			}
+		}
+		for _, name := range figure.FindAllString(text, -1) {
+			figures++
+			if _, ok := known[name]; !ok {
+				t.Errorf("%s names the figure %s, which is not there", file, name)
+			}
+		}
+	}
+	if links == 0 || places == 0 || figures == 0 {
+		t.Errorf("%d links, %d places and %d figures found", links, places, figures)
+	}
+}
+
+// TestArchitectureListsPackages wants every package of both programs in the README's table of folders or on the page about the architecture.
+func TestArchitectureListsPackages(t *testing.T) {
+	text := pages(t)["docs/ARCHITECTURE.md"] + pages(t)["../README.md"]
+	for _, pattern := range []string{"../master/*/*.go", "../worker/*/*.go", "../shared/*/*.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			name := strings.TrimPrefix(filepath.ToSlash(filepath.Dir(file)), "../")
+			if !strings.Contains(text, "`"+name+"`") {
+				t.Errorf("no page says what %s is for", name)
+				text += "`" + name + "`" // once
+			}
+		}
+	}
+}
