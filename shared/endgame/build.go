@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -93,12 +94,23 @@ type build struct {
 	positions int64
 }
 
+// clear removes what a finished build leaves. Another process may have put its lock there just now: it will find the database
+// and remove the directory itself.
+func (b *build) clear() error {
+	if err := os.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrExist) { // that is also what a directory is that is not empty
+		return err
+	}
+	return nil
+}
+
 func (b *build) run() error {
 	if err := os.MkdirAll(b.dir, 0o777); err != nil {
 		return err
 	}
 	unlock, err := lock(filepath.Join(b.dir, "lock"))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		return ErrBusy // another process has just removed the directory
+	} else if err != nil {
 		return err
 	}
 	defer unlock()
@@ -108,7 +120,7 @@ func (b *build) run() error {
 		same := db.Config().String() == b.config.String() && db.Check(nil) == nil
 		db.Close()
 		if same {
-			return os.RemoveAll(b.dir)
+			return b.clear()
 		}
 	}
 	n := b.config.Squares()
@@ -145,7 +157,7 @@ func (b *build) run() error {
 		return err
 	}
 	b.report("write", 0, b.all-b.done, 0)
-	return os.RemoveAll(b.dir)
+	return b.clear()
 }
 
 // release gives the memory of layers back.
