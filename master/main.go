@@ -1,5 +1,5 @@
 // Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume and drain talk to a serving master, certs makes and revokes the certificates of a cluster, and verify checks a certificate of a
+// resume and drain talk to a serving master, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, and verify checks a certificate of a
 // proof or a store.
 package main
 
@@ -48,7 +48,7 @@ with the same command.
 			})
 		},
 	}
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), verifyCommand(), certsCommand())
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), simulateCommand(), verifyCommand(), certsCommand())
 	root.AddCommand(controlCommands()...)
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }

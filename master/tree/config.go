@@ -68,8 +68,8 @@ type Config struct {
 	MaxSlots int
 }
 
-// withDefaults returns c with the defaults in place of zeros.
-func (c Config) withDefaults() Config {
+// WithDefaults returns c with the defaults in place of zeros.
+func (c Config) WithDefaults() Config {
 	if c.Board == (amazons.Board{}) {
 		c.Board = c.Root.Board
 	}

@@ -325,7 +325,7 @@ func TestSimulation(t *testing.T) {
 				}
 			}
 		}
-		cfg = cfg.withDefaults()
+		cfg = cfg.WithDefaults()
 		s, err := newSimulation(seed, cfg, o)
 		if err != nil {
 			t.Fatal(err)

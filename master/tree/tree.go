@@ -70,7 +70,7 @@ type rootMove struct {
 // ErrConfig or ErrSnapshot. A tree whose facts contradict each other is made,
 // but stopped.
 func New(cfg Config, restored Snapshot) (*Tree, error) {
-	cfg = cfg.withDefaults()
+	cfg = cfg.WithDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -1,0 +1,169 @@
+package simulate
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+)
+
+// ErrConfig is wrapped by errors about settings.
+var ErrConfig = errors.New("bad simulation setting")
+
+// ErrLimit says that a run was ended by Config.MaxNodes.
+var ErrLimit = errors.New("simulation reached its node limit")
+
+// Config holds the settings of one run. Zero stands for the default; settings in nodes are those of the campaign that is
+// meant, before they are divided by Scale.
+type Config struct {
+	// Tree is the question and the policy. Its budgets and thresholds are divided by Scale.
+	Tree tree.Config
+	// Workers is the number of virtual workers. Default 1.
+	Workers int
+	// Seed of all chance.
+	Seed uint64
+
+	// Scale is the number of nodes that one searched node stands for. Default 1. Too large: jobs become so short that
+	// starting them weighs more than in reality.
+	Scale uint64
+	// Speed is the nodes that a worker searches in a virtual second on the average. Default 50,000, one core.
+	Speed float64
+	// SpeedSpread says how different workers are: speeds lie between 1/(1+SpeedSpread) and 1+SpeedSpread times one another's
+	// middle, evenly on a logarithmic scale. Default 0: all alike. The sum of all speeds is always Workers times Speed.
+	SpeedSpread float64
+
+	// Delay is the time a message takes one way; each takes between half and one and a half of it. Default 0.
+	Delay time.Duration
+	// LossRate is the chance of a message to be lost; its link then breaks, and comes back after Reconnect. Default 0.
+	LossRate float64
+	// Reconnect is the time a broken link is down. Default 1 s.
+	Reconnect time.Duration
+	// CrashRate is the number of crashes of a worker in an hour. Default 0. A worker that crashed comes back after
+	// Restart under another name, with an empty table.
+	CrashRate float64
+	// Restart is the time between a crash and the next join. Default 10 s.
+	Restart time.Duration
+	// Tick is the tick of the tree and the heartbeat of workers. Default 1 s.
+	Tick time.Duration
+	// LeavingTicks is how long the master waits for a worker whose link broke. Default 3.
+	LeavingTicks int
+
+	// Slice is the nodes that a worker searches between two looks at its messages. Default: the first budget. Too small: searches
+	// start again all the time; too large: cancelled leases go on.
+	Slice uint64
+	// TableBytes is the table of one worker; it is not divided by Scale. Default 16 MiB.
+	TableBytes int64
+	// TablesBytes bounds all tables together. Default 1 GiB. With more workers than fit, each table is smaller.
+	TablesBytes int64
+	// SharedTable gives all workers one table of TableBytes: not a farm, but what it would be if all knew at once what one finds.
+	SharedTable bool
+	// MemoryEntries is the number of table entries that travel with a position that was not solved; 0: none. It is not divided by Scale.
+	MemoryEntries int
+	// MinFactNodes is the work from which a position solved on the way is sent as a fact. Default 1000.
+	MinFactNodes uint64
+	// MaxFacts is the number of facts of one message, those with most work. Default 256.
+	MaxFacts int
+	// FactsAfter is the age of a lease from which its facts are sent while it runs; then at each doubling of its age, and every
+	// FactsEvery at least. Defaults 3 s and 30 s.
+	FactsAfter, FactsEvery time.Duration
+	// Lemma judges positions by the counting lemma alone: more nodes in less time, so a larger campaign for the same wait.
+	Lemma bool
+
+	// MaxNodes ends the run, with ErrLimit, after so many searched nodes (not scaled). Default 2^62.
+	MaxNodes uint64
+}
+
+// withDefaults returns c with the defaults in place of zeros and with everything divided by Scale. Errors wrap ErrConfig.
+func (c Config) withDefaults() (Config, error) {
+	standard(&c.Workers, 1)
+	standard(&c.Scale, 1)
+	standard(&c.Speed, 50_000)
+	standard(&c.Reconnect, time.Second)
+	standard(&c.Restart, 10*time.Second)
+	standard(&c.Tick, time.Second)
+	standard(&c.LeavingTicks, 3)
+	standard(&c.TableBytes, 16<<20)
+	standard(&c.TablesBytes, 1<<30)
+	standard(&c.MinFactNodes, 1000)
+	standard(&c.MaxFacts, 256)
+	standard(&c.FactsAfter, 3*time.Second)
+	standard(&c.FactsEvery, 30*time.Second)
+	standard(&c.MaxNodes, 1<<62)
+	switch {
+	case c.Workers < 1 || c.Workers > 1<<14:
+		return c, fmt.Errorf("%w: %d workers: 1 to %d are possible", ErrConfig, c.Workers, 1<<14)
+	case c.Speed <= 0 || c.Speed > 1e12 || c.SpeedSpread < 0 || c.SpeedSpread > 1000:
+		return c, fmt.Errorf("%w: a speed of %v nodes a second with a spread of %v", ErrConfig, c.Speed, c.SpeedSpread)
+	case c.LossRate < 0 || c.LossRate > 0.5:
+		return c, fmt.Errorf("%w: a loss rate of %v: 0 to 0.5 is possible", ErrConfig, c.LossRate)
+	case c.CrashRate < 0 || c.CrashRate > 3600:
+		return c, fmt.Errorf("%w: %v crashes an hour: 0 to 3600 are possible", ErrConfig, c.CrashRate)
+	case min(c.Delay, c.Reconnect, c.Restart, c.Tick-time.Millisecond, c.FactsAfter, c.FactsEvery) < 0 || c.Delay > time.Hour:
+		return c, fmt.Errorf("%w: times must not be negative, a tick at least a millisecond, a delay at most an hour", ErrConfig)
+	case c.LeavingTicks < 1 || c.MaxFacts < 1 || c.MemoryEntries < 0:
+		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
+	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:
+		return c, fmt.Errorf("%w: tables of %d bytes, %d together: each of %d workers needs at least %d", ErrConfig, c.TableBytes, c.TablesBytes, c.Workers, dfpn.MinTableBytes)
+	}
+	c.TableBytes = min(c.TableBytes, c.TablesBytes/int64(c.Workers))
+	c.Tree = c.Tree.WithDefaults()
+	standard(&c.Slice, c.Tree.InitialBudget)
+	for _, nodes := range []*uint64{&c.Tree.InitialBudget, &c.Tree.MaxBudget, &c.Tree.SplitAfter, &c.Slice, &c.MinFactNodes} {
+		*nodes = max(1, *nodes/c.Scale)
+	}
+	c.Speed /= float64(c.Scale)
+	return c, nil
+}
+
+func standard[T int | int64 | uint64 | float64 | time.Duration](field *T, value T) {
+	if *field == 0 {
+		*field = value
+	}
+}
+
+// judge returns what makes the static evaluation of all virtual workers: one, as they search one after the other.
+func (c Config) judge() func() *eval.Judge {
+	if c.Lemma {
+		return func() *eval.Judge { return nil }
+	}
+	j := eval.NewJudge(nil, eval.DefaultSettings())
+	return func() *eval.Judge { return j }
+}
+
+// Result is what one run shows. Shares are of the time of all workers from the start to the answer, 0 to 1.
+type Result struct {
+	Workers int     `json:"workers"`
+	Answer  string  `json:"answer"`  // the tree's words
+	Seconds float64 `json:"seconds"` // of virtual time until the answer
+	Nodes   uint64  `json:"nodes"`   // searched by all workers, times Scale
+
+	Busy    float64 `json:"busy"`    // share: searching
+	Starved float64 `json:"starved"` // share: the master has the request and no work
+	// Late is the share of Nodes that went into leases after they were called back because their position was closed, or
+	// that were under way at the end.
+	Late float64 `json:"late"`
+	// Closed is the share of Nodes of all leases that were called back because their position was closed.
+	Closed float64 `json:"closed"`
+
+	Leases    int    `json:"leases"`
+	Cancels   int    `json:"cancels"`
+	Lost      int    `json:"lost"` // leases that failures ended
+	Crashes   int    `json:"crashes"`
+	Breaks    int    `json:"breaks"`     // broken links
+	TreeNodes int    `json:"tree_nodes"` // in the tree at the end
+	Expanded  int    `json:"expanded"`   // of TreeNodes
+	Facts     int    `json:"facts"`      // known to the tree at the end
+	Steps     int    `json:"steps"`      // events that the tree took
+	Trace     string `json:"trace"`      // SHA-256 of all events and effects with their times, the first 16 digits
+}
+
+// Efficiency is the time that one worker took over that of r's workers together: the share of r's workers that is put to use.
+func Efficiency(one, r Result) float64 {
+	return one.Seconds / (float64(r.Workers) * r.Seconds)
+}
+
+// Overhead is how many times as many nodes r searched as one worker.
+func Overhead(one, r Result) float64 { return float64(r.Nodes) / float64(one.Nodes) }

@@ -1,0 +1,428 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+)
+
+// slots is the number of leases a worker may hold, as in master/rpc.
+const slots = 2
+
+// vouched names the certificate of all facts: evidence is not simulated.
+var vouched = tree.ID{1}
+
+// worker is one virtual worker: what worker/agent and worker/engine do, in virtual time.
+type worker struct {
+	*farm
+	number int
+	lives  int    // it crashed once less
+	name   string // of this life
+	speed  float64
+
+	table  *dfpn.Table
+	search *dfpn.Searcher
+	solved *[]solved
+	seen   map[amazons.Key]uint64 // versions of memories that its table has
+
+	up           bool
+	link         int  // number of its present link; messages of older ones are lost
+	linked       bool // the link is up
+	sent, heard  time.Duration
+	outbox       []parcel // what waits for a link
+	asked        time.Duration
+	asking       bool // a request is with the master
+	job          *job
+	heartbeating bool
+}
+
+// parcel is a message to the master that must not get lost.
+type parcel struct {
+	event  tree.Event
+	key    amazons.Key
+	memory []byte
+}
+
+// solved is a position that the search solved on the way.
+type solved struct {
+	state   amazons.State
+	verdict eval.Verdict
+	nodes   uint64
+}
+
+// job is a lease on the side of its worker.
+type job struct {
+	lease      tree.Lease
+	state      amazons.State
+	begun      time.Duration
+	nodes      uint64 // of slices that ended
+	sliceBegun time.Duration
+	sliceNodes uint64
+	facts      time.Duration // when the next facts go out
+	phi, delta uint32
+	verdict    eval.Verdict
+	cancelled  bool
+	closed     bool          // because its position was closed
+	called     time.Duration // when it was called back
+}
+
+// start brings a worker to life.
+func (w *worker) start() error {
+	if w.table == nil {
+		if err := w.equip(); err != nil {
+			return err
+		}
+	}
+	w.lives++
+	w.name = fmt.Sprintf("w%d.%d", w.number+1, w.lives)
+	w.byName[w.name] = w
+	w.up, w.seen = true, map[amazons.Key]uint64{}
+	w.connect()
+	if !w.heartbeating {
+		w.heartbeating = true
+		w.after(time.Duration(w.r.Float64()*float64(w.c.Tick)), w.heartbeat)
+	}
+	return nil
+}
+
+func (w *worker) equip() (err error) {
+	if first := w.workers[0]; w.c.SharedTable && first.table != nil {
+		w.table, w.search, w.solved = first.table, first.search, first.solved
+		return nil
+	}
+	if w.table, err = dfpn.NewTable(w.c.TableBytes); err != nil {
+		return fmt.Errorf("reserve table: %w", err)
+	}
+	found := new([]solved)
+	w.solved = found
+	w.search, err = dfpn.New(dfpn.Options{
+		Board: w.c.Tree.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: w.c.MinFactNodes,
+		OnSolved: func(s amazons.State, v eval.Verdict, nodes uint64) { *found = append(*found, solved{s, v, nodes}) },
+	})
+	return err
+}
+
+func (w *worker) close() error {
+	if w.table == nil || w.c.SharedTable && w.number > 0 {
+		return nil
+	}
+	return w.table.Close()
+}
+
+// connect opens a link and sends what waited for it.
+func (w *worker) connect() {
+	w.link++
+	w.linked = true
+	w.send(parcel{event: tree.Joined{Worker: w.name, Slots: slots}})
+	waiting := w.outbox
+	w.outbox = nil
+	for _, p := range waiting {
+		w.deliver(p)
+	}
+	if w.job == nil {
+		w.ask()
+	}
+}
+
+// disconnect breaks the link. The master notices at once; the worker comes back later.
+func (w *worker) disconnect() {
+	w.result.Breaks++
+	w.linked = false
+	w.hangUp()
+	life := w.lives
+	w.after(w.c.Reconnect, func() error {
+		if w.up && w.lives == life {
+			w.connect()
+		}
+		return nil
+	})
+}
+
+// hangUp tells the master that the link is broken: it withdraws the requests of the worker.
+func (w *worker) hangUp() {
+	name := w.name
+	w.after(w.delay(), func() error {
+		w.granted()
+		return w.step(tree.Joined{Worker: name, Slots: slots})
+	})
+}
+
+// crash ends this life of the worker.
+func (w *worker) crash() {
+	if !w.up {
+		return
+	}
+	w.result.Crashes++
+	if w.job != nil {
+		w.result.Lost++
+		w.account()
+	}
+	w.up, w.linked, w.job, w.outbox = false, false, nil, nil
+	w.link++
+	w.table.Clear()
+	w.hangUp()
+	name := w.name
+	w.after(time.Duration(w.c.LeavingTicks)*w.c.Tick, func() error {
+		delete(w.byName, name)
+		return w.step(tree.Left{Worker: name})
+	})
+	w.after(w.c.Restart, w.start)
+}
+
+// send puts a message on the link and reports whether it is on the way: false if the link is down or breaks by it.
+func (w *worker) send(p parcel) bool {
+	if !w.linked {
+		return false
+	}
+	if w.breaks() {
+		w.disconnect()
+		return false
+	}
+	w.sent = max(w.sent, w.now+w.delay())
+	link := w.link
+	w.at(w.sent, func() error {
+		if ready, ok := p.event.(tree.Ready); ok {
+			if link != w.link || !w.linked || ready.Worker != w.name {
+				return nil // the stream that asked is gone
+			}
+			w.asked, w.asking = w.now, true
+		}
+		if err := w.step(p.event); err != nil {
+			return err
+		}
+		w.keep(w, p.key, p.memory)
+		return nil
+	})
+	return true
+}
+
+// deliver sends a message that must arrive, now or when there is a link again.
+func (w *worker) deliver(p parcel) {
+	if !w.send(p) {
+		w.outbox = append(w.outbox, p)
+	}
+}
+
+func (w *worker) ask() { w.send(parcel{event: tree.Ready{Worker: w.name}}) }
+
+// granted notes that the request is not with the master any more.
+func (w *worker) granted() {
+	if w.asking {
+		w.asking = false
+		w.wait += w.now - w.asked
+	}
+}
+
+// receive lets do happen when a message of the master, sent now, arrives; not if the link breaks first.
+func (w *worker) receive(do func() error) {
+	if !w.linked {
+		return
+	}
+	if w.breaks() {
+		w.disconnect()
+		return
+	}
+	w.heard = max(w.heard, w.now+w.delay())
+	link := w.link
+	w.at(w.heard, func() error {
+		if !w.up || !w.linked || w.link != link {
+			return nil
+		}
+		return do()
+	})
+}
+
+// take begins a lease.
+func (w *worker) take(l tree.Lease, memories [][]byte) error {
+	if w.job != nil {
+		return nil // the request was withdrawn, and the lease goes to another
+	}
+	s, err := l.Key.State(w.c.Tree.Board)
+	if err != nil {
+		return err
+	}
+	for _, f := range l.Facts {
+		below, err := f.Key.State(w.c.Tree.Board)
+		if err != nil {
+			return err
+		}
+		v := eval.Won
+		if f.Outcome == tree.Lost {
+			v = eval.Lost
+		}
+		w.search.Insert(below, v, f.Work)
+	}
+	for _, m := range memories {
+		if _, err := w.table.Recall(w.c.Tree.Board, m); err != nil {
+			return err
+		}
+	}
+	w.job = &job{lease: l, state: s, begun: w.now, facts: w.now + w.c.FactsAfter, phi: 1, delta: 1}
+	w.slice()
+	return nil
+}
+
+// slice searches the job for one slice, and plans its end.
+func (w *worker) slice() {
+	j := w.job
+	r := w.search.Search(context.Background(), j.state, dfpn.Limit{Nodes: min(w.c.Slice, j.lease.Budget-j.nodes)})
+	j.sliceBegun, j.sliceNodes = w.now, r.Nodes
+	life := w.lives
+	took := time.Duration(float64(r.Nodes) / w.speed * float64(time.Second))
+	w.after(max(took, time.Nanosecond), func() error {
+		if w.up && w.lives == life {
+			w.sliceEnded(r)
+		}
+		return nil
+	})
+}
+
+// account counts what the running slice has searched so far.
+func (w *worker) account() {
+	j := w.job
+	if j == nil {
+		return
+	}
+	n := j.searched(w) - j.nodes
+	w.farm.nodes += n
+	w.busy += w.now - j.sliceBegun
+	j.nodes, j.sliceNodes, j.sliceBegun = j.nodes+n, 0, w.now
+}
+
+// searched returns the nodes of the job until now.
+func (j *job) searched(w *worker) uint64 {
+	return j.nodes + min(j.sliceNodes, uint64(math.Round((w.now-j.sliceBegun).Seconds()*w.speed)))
+}
+
+func (w *worker) sliceEnded(r dfpn.Result) {
+	j := w.job
+	w.farm.nodes += j.sliceNodes
+	w.busy += w.now - j.sliceBegun
+	j.nodes += j.sliceNodes
+	j.phi, j.delta, j.verdict = r.Phi, r.Delta, r.Verdict
+	switch {
+	case j.verdict != eval.Open || j.cancelled || j.nodes >= j.lease.Budget || r.Nodes == 0:
+		w.finish()
+	default:
+		if w.now >= j.facts {
+			age := w.now - j.begun
+			j.facts = w.now + min(max(age, time.Millisecond), w.c.FactsEvery)
+			w.tell()
+		}
+		w.slice()
+	}
+}
+
+// tell sends facts while the lease goes on, with what the table knows.
+func (w *worker) tell() {
+	j := w.job
+	if facts := w.facts(); len(facts) > 0 {
+		w.deliver(parcel{
+			event: tree.Proved{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: facts, Certificates: []tree.ID{vouched}},
+			key:   j.lease.Key, memory: w.remember(),
+		})
+	}
+}
+
+// finish sends the result and asks for the next lease.
+func (w *worker) finish() {
+	j := w.job
+	w.job = nil
+	if j.closed {
+		w.closed += j.nodes
+		w.late += min(j.nodes, uint64((w.now-j.called).Seconds()*w.speed))
+	}
+	p := parcel{key: j.lease.Key}
+	result := tree.Result{
+		Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Phi: j.phi, Delta: j.delta, Nodes: j.nodes,
+		Cancelled: j.cancelled && j.verdict == eval.Open, Facts: w.facts(), Certificates: []tree.ID{vouched},
+	}
+	if j.verdict != eval.Open {
+		result.Outcome = outcomeOf(j.verdict)
+		own := func(f tree.Fact) bool { return f.Key == j.lease.Key }
+		if !slices.ContainsFunc(result.Facts, own) {
+			result.Facts = append(result.Facts, tree.Fact{Key: j.lease.Key, Outcome: result.Outcome, Work: max(1, j.nodes), Certificate: vouched})
+		}
+	} else {
+		met := map[amazons.Key]bool{}
+		for _, c := range w.search.Children(j.state) {
+			if k := c.State.CanonicalKey(w.c.Tree.Board); !met[k] {
+				met[k] = true
+				result.Children = append(result.Children, tree.ChildNumber{Key: k, Phi: c.Phi, Delta: c.Delta})
+			}
+		}
+		p.memory = w.remember()
+	}
+	p.event = result
+	w.deliver(p)
+	if w.linked {
+		w.ask()
+	}
+}
+
+func outcomeOf(v eval.Verdict) tree.Outcome {
+	if v == eval.Won {
+		return tree.Won
+	}
+	return tree.Lost
+}
+
+// facts returns what was solved since the last time: those with most work, each position once.
+func (w *worker) facts() []tree.Fact {
+	slices.SortStableFunc(*w.solved, func(a, b solved) int { return cmp.Compare(b.nodes, a.nodes) })
+	var out []tree.Fact
+	met := map[amazons.Key]bool{}
+	for _, s := range *w.solved {
+		if len(out) == w.c.MaxFacts {
+			break
+		}
+		if k := s.state.CanonicalKey(w.c.Tree.Board); !met[k] {
+			met[k] = true
+			out = append(out, tree.Fact{Key: k, Outcome: outcomeOf(s.verdict), Work: s.nodes, Certificate: vouched})
+		}
+	}
+	*w.solved = (*w.solved)[:0]
+	return out
+}
+
+func (w *worker) remember() []byte {
+	if w.c.MemoryEntries == 0 {
+		return nil
+	}
+	return w.table.Remember(w.c.Tree.Board, w.c.MemoryEntries)
+}
+
+// cancel calls a lease back; the worker notices at the end of its slice.
+func (w *worker) cancel(e tree.Cancel) error {
+	if j := w.job; j != nil && j.lease.ID == e.Lease && j.lease.Epoch == e.Epoch && !j.cancelled {
+		j.cancelled, j.closed, j.called = true, e.Reason == tree.CancelClosed, w.now
+	}
+	return nil
+}
+
+func (w *worker) heartbeat() error {
+	w.after(w.c.Tick, w.heartbeat)
+	if j := w.job; j != nil && w.linked {
+		w.send(parcel{event: tree.Progress{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.searched(w)}})
+	}
+	return nil
+}
+
+// settle counts what is under way at the end.
+func (w *worker) settle() {
+	w.granted()
+	if j := w.job; j != nil {
+		w.account()
+		if j.closed {
+			w.closed += j.nodes
+		}
+	}
+}
