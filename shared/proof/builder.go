@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -144,11 +145,20 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 // Take returns the entries added since the last Take. The builder goes on counting them as proved.
 func (b *Builder) Take() *Set {
 	set := new(Set)
-	for _, p := range b.provers {
-		for _, k := range p.fresh {
-			set.Add(Entry{k, b.marks.get(k).move})
+	parallel(runtime.GOMAXPROCS(0), maxLayers, func(layer int) {
+		to, n := &set.layers[layer], 0
+		for _, p := range b.provers {
+			n += len(p.fresh[layer])
 		}
-		p.fresh = nil
+		to.reserve(n)
+		for _, p := range b.provers {
+			for _, e := range p.fresh[layer] {
+				set.Add(e)
+			}
+			p.fresh[layer] = nil
+		}
+	})
+	for _, p := range b.provers {
 		p.stats.Pending = 0
 	}
 	return set
@@ -182,15 +192,15 @@ func (b *Builder) decided(k amazons.Key, l eval.Verdict) (v eval.Verdict, failed
 	if l != eval.Open {
 		return l, 0
 	}
-	if at := b.marks.get(k); at.mark != 0 {
-		if at.mark&markWon != 0 {
+	if mark, stamp := b.marks.get(k); mark != 0 {
+		if mark&markWon != 0 {
 			return eval.Won, 0
 		}
-		if at.mark&markLost != 0 {
+		if mark&markLost != 0 {
 			return eval.Lost, 0
 		}
-		if at.stamp == b.run {
-			failed = at.mark
+		if stamp == b.run {
+			failed = mark
 		}
 	}
 	if b.o.Known != nil {

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"math/bits"
 	"sync"
 	"sync/atomic"
 
@@ -15,8 +16,11 @@ const (
 	failedLost             // not shown to be lost in that call
 )
 
-// marks is what a builder has found out about positions, by canonical key. All its goroutines read and write it at once; it is
-// cut into shards with a lock each.
+// marks is what a builder has found out about positions, by canonical key. All its goroutines read and write it at once. It is
+// cut into shards; who writes to one holds its lock. Readers hold none, since most of an extraction is looking positions up: they
+// may miss what is being written, and then do again what another one has done.
+//
+// Only positions whose side to move has a queen are marked. The others are leaves.
 type marks struct {
 	shards []markShard
 	n      atomic.Int64 // positions
@@ -24,9 +28,17 @@ type marks struct {
 }
 
 type markShard struct {
-	mu sync.Mutex
-	table
-	_ [64]byte // on a cache line of its own
+	slots atomic.Pointer[[]markSlot]
+	mu    sync.Mutex
+	n     int
+	_     [64]byte // on a cache line of its own
+}
+
+// markSlot is one place of a shard: an open-addressing hash table, at most 3/4 full, where nothing is ever taken out. The key's first word is written
+// last, and is 0 as long as the slot is free.
+type markSlot struct {
+	a, b atomic.Uint64 // the key
+	said atomic.Uint64 // marks, and from bit 8 the stamp of the failures among them
 }
 
 // manyShards is the number of shards where several goroutines work: so many that they seldom meet.
@@ -37,58 +49,93 @@ func newMarks(goroutines, limit int) *marks {
 	if goroutines > 1 {
 		m.shards = make([]markShard, manyShards)
 	}
-	return m
-}
-
-// of returns the shard of k.
-func (m *marks) of(k amazons.Key) *markShard {
-	if len(m.shards) == 1 {
-		return &m.shards[0]
+	for i := range m.shards {
+		slots := make([]markSlot, 8)
+		m.shards[i].slots.Store(&slots)
 	}
-	return &m.shards[spread(k)%manyShards]
+	return m
 }
 
 // spread returns a hash of k.
 func spread(k amazons.Key) uint64 {
-	h := (k.A ^ k.B*0x9e3779b97f4a7c15) * 0xd1342543de82ef95
-	return h >> 40
+	hi, lo := bits.Mul64(k.A^0x2d358dccaa6c78a5, k.B^0x8bb84b93962eacc9)
+	return (hi ^ lo ^ k.A) * 0xa0761d6478bd642f
 }
 
-// get returns what is marked for k: the zero slot if nothing is.
-func (m *marks) get(k amazons.Key) slot {
-	s := m.of(k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if at := s.find(k); at != nil {
-		return *at
-	}
-	return slot{}
-}
+// of returns the shard of a key with the given hash.
+func (m *marks) of(hash uint64) *markShard { return &m.shards[hash&uint64(len(m.shards)-1)] }
 
-// add adds a mark to k and returns whether it was not there, with the move if it is markWon. run is the
-// stamp of failures. ok is false when there is no room for another position.
-func (m *marks) add(k amazons.Key, mark uint8, move amazons.Move, run uint32) (fresh, ok bool) {
-	s := m.of(k)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.find(k)
-	if at == nil {
-		if m.limit > 0 && m.n.Load() >= m.limit {
-			return false, false
+// seek returns the slot of k, or the free one where it would go.
+func seek(slots []markSlot, k amazons.Key, hash uint64) *markSlot {
+	home, _ := bits.Mul64(hash, uint64(len(slots)))
+	for i := int(home); ; {
+		s := &slots[i]
+		if a := s.a.Load(); a == 0 || a == k.A && s.b.Load() == k.B {
+			return s
 		}
-		at, _ = s.insert(k)
+		if i++; i == len(slots) {
+			i = 0
+		}
+	}
+}
+
+// get returns the marks of k and the stamp of its failures: none if it is not marked.
+func (m *marks) get(k amazons.Key) (mark uint8, stamp uint32) {
+	hash := spread(k)
+	s := seek(*m.of(hash).slots.Load(), k, hash)
+	if s.a.Load() == 0 {
+		return 0, 0
+	}
+	said := s.said.Load()
+	return uint8(said), uint32(said >> 8)
+}
+
+// add adds a mark to k and returns whether it was not there. run is the
+// stamp of failures. ok is false when there is no room for another position.
+func (m *marks) add(k amazons.Key, mark uint8, run uint32) (fresh, ok bool) {
+	hash := spread(k)
+	shard := m.of(hash)
+	shard.mu.Lock()
+	defer shard.mu.Unlock()
+	s := seek(*shard.slots.Load(), k, hash)
+	said := uint64(0)
+	if s.a.Load() != 0 {
+		said = s.said.Load()
+	} else if m.limit > 0 && m.n.Load() >= m.limit {
+		return false, false
+	}
+	if mark&(failedWon|failedLost) != 0 && uint32(said>>8) != run {
+		said = said&(markWon|markLost) | uint64(run)<<8
+	}
+	fresh = uint8(said)&mark == 0
+	s.said.Store(said | uint64(mark))
+	if s.a.Load() == 0 {
+		s.b.Store(k.B)
+		s.a.Store(k.A)
 		m.n.Add(1)
-	}
-	if mark&(failedWon|failedLost) != 0 && at.stamp != run {
-		at.stamp = run
-		at.mark &= markWon | markLost
-	}
-	fresh = at.mark&mark == 0
-	at.mark |= mark
-	if fresh && mark == markWon {
-		at.move = move
+		shard.n++
+		shard.grow()
 	}
 	return fresh, true
+}
+
+// grow makes room for another position, half as many slots again, if there is none.
+func (s *markShard) grow() {
+	old := *s.slots.Load()
+	if (s.n+1)*4 <= len(old)*3 {
+		return
+	}
+	slots := make([]markSlot, len(old)+len(old)/2)
+	for i := range old {
+		if o := &old[i]; o.a.Load() != 0 {
+			k := amazons.Key{A: o.a.Load(), B: o.b.Load()}
+			to := seek(slots, k, spread(k))
+			to.b.Store(k.B)
+			to.said.Store(o.said.Load())
+			to.a.Store(k.A)
+		}
+	}
+	s.slots.Store(&slots)
 }
 
 // forgetFailures drops the marks of all failures.
@@ -96,8 +143,9 @@ func (m *marks) forgetFailures() {
 	for i := range m.shards {
 		s := &m.shards[i]
 		s.mu.Lock()
-		for j := range s.slots {
-			s.slots[j].mark &= markWon | markLost
+		slots := *s.slots.Load()
+		for j := range slots {
+			slots[j].said.And(markWon | markLost)
 		}
 		s.mu.Unlock()
 	}

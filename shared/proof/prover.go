@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"sync/atomic"
 
@@ -20,7 +21,7 @@ type prover struct {
 		Best(s amazons.State) (amazons.Move, bool)
 	} // search, if it remembers winning moves
 
-	fresh  []amazons.Key // entries since the last Take
+	fresh  [maxLayers][]Entry // entries since the last Take, by layer
 	frames [maxLayers + 2]frame
 	stats  BuilderStats
 
@@ -68,12 +69,13 @@ func (p *prover) prove(ctx context.Context, s amazons.State, k amazons.Key, clai
 }
 
 func (p *prover) addWon(k amazons.Key, m amazons.Move) outcome {
-	fresh, ok := p.marks.add(k, markWon, m, 0)
+	fresh, ok := p.marks.add(k, markWon, 0)
 	if !ok {
 		return p.full()
 	}
 	if fresh {
-		p.fresh = append(p.fresh, k)
+		layer := layerOf(k)
+		p.fresh[layer] = append(p.fresh[layer], Entry{k, m})
 		p.stats.Entries++
 		p.stats.Pending++
 	}
@@ -81,7 +83,7 @@ func (p *prover) addWon(k amazons.Key, m amazons.Move) outcome {
 }
 
 func (p *prover) addLost(k amazons.Key) outcome {
-	fresh, ok := p.marks.add(k, markLost, amazons.Move{}, 0)
+	fresh, ok := p.marks.add(k, markLost, 0)
 	if !ok {
 		return p.full()
 	}
@@ -105,7 +107,7 @@ func (p *prover) refute(s amazons.State, k amazons.Key, mark uint8, why string) 
 		}
 		p.fail = fmt.Sprintf("%s is not %s: %s", p.text(s), claim, why)
 	}
-	if _, ok := p.marks.add(k, mark, amazons.Move{}, p.run); !ok {
+	if _, ok := p.marks.add(k, mark, p.run); !ok {
 		return p.full()
 	}
 	return refuted
@@ -365,23 +367,31 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 		if v == eval.Won && p.o.RulesOnly {
 			v = eval.Open
 		}
-		if v == eval.Open {
-			key := c.Key(p.board)
-			failed := uint8(0)
-			if v, failed = p.decided(key, eval.Open); failed&failedWon != 0 {
-				return p.refute(s, k, failedLost, m.String()+" leads to a position that is not won")
-			}
-			if v == eval.Open {
-				f.open = append(f.open, successor{state: c, key: key})
-				continue
-			}
-		}
-		if v == eval.Lost {
+		switch v {
+		case eval.Open:
+			f.open = append(f.open, successor{state: c, key: c.Key(p.board), move: m})
+		case eval.Lost:
 			return p.refute(s, k, failedLost, m.String()+" wins")
 		}
 	}
+	// They are looked up one right after the other, so that the machine waits for several at once.
+	n := 0
+	for i := range f.open {
+		c := &f.open[i]
+		switch v, failed := p.decided(c.key, eval.Open); {
+		case v == eval.Won:
+			continue
+		case v == eval.Lost || failed&failedWon != 0:
+			return p.refute(s, k, failedLost, c.move.String()+" leads to a position that is not won")
+		}
+		if n < i {
+			f.open[n] = *c
+		}
+		n++
+	}
+	f.open = f.open[:n]
 	// First those that no other goroutine is at work on, then the others.
-	shared := p.busy != nil
+	shared := p.busy != nil && bits.OnesCount64(s.Empty) > aloneEmpties
 	for pass := 0; pass < 2 && len(f.open) > 0; pass++ {
 		left := f.open[:0]
 		for _, c := range f.open {
@@ -396,7 +406,11 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 				left = append(left, c)
 				continue
 			}
-			switch p.takeOn(c, depth+1) {
+			take := p.won
+			if shared {
+				take = p.takeOn
+			}
+			switch take(c.state, c.key, depth+1) {
 			case refuted:
 				return p.refute(s, k, failedLost, "a move leads to a position that is not won")
 			case stopped:
@@ -408,12 +422,14 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 	return p.addLost(k)
 }
 
-// takeOn shows that the side to move wins c. The others see that somebody is at work on it.
-func (p *prover) takeOn(c successor, depth int) outcome {
-	if p.busy != nil {
-		at := p.at(c.key)
-		at.Add(1)
-		defer at.Add(-1)
-	}
-	return p.won(c.state, c.key, depth)
+// aloneEmpties is the number of empty squares up to which the replies to a position are too little work for others to keep
+// off them.
+const aloneEmpties = 10
+
+// takeOn shows that the side to move wins s, as won does. The others see that somebody is at work on it.
+func (p *prover) takeOn(s amazons.State, k amazons.Key, depth int) outcome {
+	at := p.at(k)
+	at.Add(1)
+	defer at.Add(-1)
+	return p.won(s, k, depth)
 }

@@ -7,12 +7,10 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// slot is one place of a table: 24 bytes. Sets use key and move; builders use the rest too.
+// slot is one place of a table: 24 bytes.
 type slot struct {
-	key   amazons.Key
-	move  amazons.Move
-	mark  uint8
-	stamp uint32
+	key  amazons.Key
+	move amazons.Move
 }
 
 // table is an open-addressing hash table with linear probing. It holds whole keys: a collision of hashes is never a

@@ -158,8 +158,16 @@ func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
 	sum.Write(head[preamble:])
 
 	workers := runtime.GOMAXPROCS(0)
+	// While one layer is written, the next one is sorted.
+	sorted := func(arrows int) <-chan []Entry {
+		done := make(chan []Entry, 1)
+		go func() { done <- c.Set.Sorted(arrows) }()
+		return done
+	}
+	next := sorted(maxLayers - 1)
 	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
-		entries := c.Set.Sorted(arrows)
+		entries := <-next
+		next = sorted(arrows - 1)
 		for len(entries) > 0 {
 			// A few blocks for each worker at a time, written in their order.
 			batch := make([][]byte, min(4*workers, blockCount(len(entries))))
