@@ -78,7 +78,7 @@ func cpu(t *testing.T) time.Duration {
 }
 
 // offSquares is the number of squares with which a part is tried that plays areas out and is off by default.
-const offSquares = 4
+const offSquares = 5
 
 // TestAblation measures what each part of the judge is worth, in nodes and in time, on several boards and on twenty replies
 // to a first move on 5x6 (after Song and Müller 2014, figure 13), and writes a table in Markdown. It runs only if

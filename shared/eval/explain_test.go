@@ -238,7 +238,7 @@ func TestExplanationForms(t *testing.T) {
 func TestExplainedRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(*from, 12))
 	set := eval.DefaultSettings()
-	set.LocalSearch = 0 // explaining it takes its time
+	set.GuardedSearch, set.LocalSearch = 5, 0 // explaining local search takes its time
 	j := eval.NewJudge(nil, set)
 	var search reference.Fast
 	count := map[string]int{}
@@ -270,7 +270,7 @@ func FuzzJudge(f *testing.F) {
 	f.Add(uint8(5), uint8(5), []byte{0, 1, 2, 3, 0, 1, 2, 3, 0, 1, 2})
 	f.Add(uint8(6), uint8(4), []byte("amazons on a small board"))
 	set := eval.DefaultSettings()
-	set.LocalSearch = 2
+	set.LocalSearch, set.GuardedSearch = 2, 5
 	judges := []*eval.Judge{eval.NewJudge(database(f), set), eval.NewJudge(nil, eval.DefaultSettings())}
 	var search reference.Fast
 	f.Fuzz(func(t *testing.T, width, height uint8, squares []byte) {

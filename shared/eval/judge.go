@@ -33,7 +33,7 @@ type Settings struct {
 // DefaultSettings returns the settings with every part on that pays in a search. Single areas are not played out: that
 // decides many more positions, but the search decides these in less time.
 func DefaultSettings() Settings {
-	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5, GuardedSearch: 5}
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5}
 }
 
 // FullSettings returns the settings with every part on, whatever it costs, for people who look at one position; but single areas are not played out

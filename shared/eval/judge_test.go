@@ -113,7 +113,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	var next atomic.Int64
 	for range threads {
 		wg.Go(func() {
-			full, bare := eval.NewJudge(db, eval.DefaultSettings()), eval.NewJudge(nil, eval.DefaultSettings())
+			full, bare := eval.NewJudge(db, eval.FullSettings()), eval.NewJudge(nil, eval.DefaultSettings())
 			var search reference.Fast
 			var odd []*eval.Judge
 			r0 := rand.New(rand.NewPCG(*from, 1<<32))
@@ -134,9 +134,6 @@ func TestJudgeAgainstSearch(t *testing.T) {
 			for _, set.AreaSearch = range []int{6, 3, 2, 1} { // above the limit areas are split into fights
 				areas = append(areas, eval.NewJudge(db, set), eval.NewJudge(nil, set))
 			}
-			everything := eval.DefaultSettings()
-			everything.TwoSafe, everything.Solo = true, true
-			odd = append(odd, eval.NewJudge(db, everything))
 			for {
 				part := int(next.Add(1)) - 1
 				if part*chunk >= *judged || t.Failed() {
