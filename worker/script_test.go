@@ -16,6 +16,10 @@ func TestMain(m *testing.M) {
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HOME", e.WorkDir) // the default folder of databases is below it
+			return nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			// code N command...: the command ends with exit code N.
 			"code": func(ts *testscript.TestScript, _ bool, args []string) {
