@@ -12,7 +12,8 @@ import (
 )
 
 // admission verifies what remote workers upload, each certificate against itself and what was admitted before it, so that no false claim
-// gets into the store. What was stored before this process began was admitted then, and is taken in when the first upload comes.
+// gets into the store. What was stored before this process began was admitted then, and is taken in when the first upload comes. What
+// cannot be decoded is never admitted, also where nothing is verified.
 type admission struct {
 	farm    *Farm
 	workers int
@@ -20,21 +21,19 @@ type admission struct {
 	mu     sync.Mutex
 	ledger *proof.Ledger
 	loaded bool
-	full   bool // the ledger: what comes is stored without being verified, which is left to the final check
+	full   bool // the ledger, or there is none: what comes is decoded, and the rest is left to the final check
 }
 
 // admit returns an error that wraps rpc.ErrFalse for a certificate that does not hold; otherwise keep is to be called once it is stored.
 func (a *admission) admit(ctx context.Context, data []byte) (keep func(), err error) {
 	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
+		return nil, fmt.Errorf("%w: %w", rpc.ErrFalse, err)
+	}
+	full, err := a.load(ctx)
+	if err != nil {
 		return nil, err
 	}
-	if err := a.load(ctx); err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	full := a.full
-	a.mu.Unlock()
 	if full {
 		return func() {}, nil
 	}
@@ -60,31 +59,30 @@ func (a *admission) remember(c proof.Certificate) {
 	a.full = true
 }
 
-// load takes in what the store has, once.
-func (a *admission) load(ctx context.Context) error {
+// load takes in what the store has, once, and reports whether the ledger is full.
+func (a *admission) load(ctx context.Context) (full bool, err error) {
 	a.mu.Lock()
-	if a.loaded {
-		a.mu.Unlock()
-		return nil
-	}
 	defer a.mu.Unlock()
+	if a.loaded || a.full {
+		return a.full, nil
+	}
 	fragments, err := a.farm.fragments()
 	if err != nil {
-		return err
+		return false, err
 	}
 	for _, f := range fragments {
 		if err := ctx.Err(); err != nil {
-			return err
+			return false, err
 		}
 		c, err := proof.Read(f.Data, f.Size)
 		if err != nil {
-			return fmt.Errorf("stored certificate %v: %w", f.ID, err)
+			return false, fmt.Errorf("stored certificate %v: %w", f.ID, err)
 		}
 		if a.ledger.Remember(c) != nil {
 			a.full = true
-			break
+			return true, nil
 		}
 	}
 	a.loaded = true
-	return nil
+	return false, nil
 }

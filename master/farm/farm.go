@@ -49,7 +49,7 @@ type Options struct {
 	// is stored; what others upload is. The checker goes over the final certificate in any case.
 	Embedded bool
 	// MaxProved is the number of proved positions that are remembered so that uploads can be verified, of 11 to 16 bytes of memory each. Default
-	// 268,435,456; negative: uploads are not verified. Beyond it, false claims are found by the final check only.
+	// 268,435,456; negative: none. Beyond it, false claims are found by the final check only; what is damaged is refused in any case.
 	MaxProved int
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
@@ -146,8 +146,8 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	f.metrics = rpc.NewMetrics(o.Registerer)
 	var admit func(context.Context, []byte) (func(), error)
-	if !o.Embedded && o.MaxProved >= 0 {
-		a := &admission{farm: f, workers: o.CheckWorkers, ledger: proof.NewLedger(o.Root.Board, o.RulesOnly, o.MaxProved)}
+	if !o.Embedded {
+		a := &admission{farm: f, workers: o.CheckWorkers, ledger: proof.NewLedger(o.Root.Board, o.RulesOnly, o.MaxProved), full: o.MaxProved < 0}
 		admit = a.admit
 	}
 	f.Master, err = rpc.New(rpc.Config{
