@@ -231,12 +231,8 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
 		if v != eval.Lost {
 			continue
 		}
-		c.tried = true
-		switch p.lost(c.state, c.key, depth+1) {
-		case proved:
-			return p.addWon(k, c.move)
-		case stopped:
-			return stopped
+		if r := p.tryMove(c, k, depth); r != refuted {
+			return r
 		}
 	}
 
@@ -247,12 +243,8 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
 		if c.tried || p.plausible(c.state, depth+1) {
 			continue
 		}
-		c.tried = true
-		switch p.lost(c.state, c.key, depth+1) {
-		case proved:
-			return p.addWon(k, c.move)
-		case stopped:
-			return stopped
+		if r := p.tryMove(c, k, depth); r != refuted {
+			return r
 		}
 	}
 	return p.refute(s, k, failedWon, "no move is shown to win")
@@ -281,6 +273,15 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
 		return r
 	}
 	return p.addWon(k, m)
+}
+
+// tryMove shows that k is won by the move to its successor c, if c can be shown to be lost. refuted means that it cannot.
+func (p *prover) tryMove(c *successor, k amazons.Key, depth int) outcome {
+	c.tried = true
+	if r := p.lost(c.state, c.key, depth+1); r != proved {
+		return r
+	}
+	return p.addWon(k, c.move)
 }
 
 // plausible reports whether some successor of s seems to be lost, so that s seems to be won.
@@ -329,12 +330,8 @@ func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
 		if c.tried {
 			continue
 		}
-		c.tried = true
-		switch p.lost(c.state, c.key, depth+1) {
-		case proved:
-			return p.addWon(k, c.move)
-		case stopped:
-			return stopped
+		if r := p.tryMove(c, k, depth); r != refuted {
+			return r
 		}
 	}
 	return refuted
