@@ -258,8 +258,10 @@ func (f *Farm) conclude(ctx context.Context, e rpc.Evidence, report func(state, 
 	}
 	f.file = store.CertificateFile{Path: name, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
 	f.verified = true
-	if move, ok := f.rootMove(out.Set); ok {
-		f.winning = append(f.winning, move)
+	if f.settled.Outcome == tree.Won {
+		if move, ok := out.Set.WinningMove(f.options.Root.Board, f.options.Root.State()); ok {
+			f.winning = append(f.winning, move.String())
+		}
 	}
 	if err := f.store.SetResult(f.result()); err != nil {
 		return rpc.Conclusion{}, err
@@ -315,20 +317,6 @@ func (f *Farm) unchanged(c store.CertificateFile) bool {
 	h := sha256.New()
 	n, err := io.Copy(h, file)
 	return err == nil && n == c.Bytes && hex.EncodeToString(h.Sum(nil)) == c.SHA256
-}
-
-// rootMove returns the winning move that the certificate has for the root, in the root's own orientation.
-func (f *Farm) rootMove(set *proof.Set) (string, bool) {
-	root := f.options.Root
-	if f.settled.Outcome != tree.Won {
-		return "", false
-	}
-	state, symmetry := root.State().Canonical(root.Board)
-	move, ok := set.Move(state.Key(root.Board))
-	if !ok {
-		return "", false
-	}
-	return root.Board.ApplyMove(symmetry.Inverse(), move).String(), true
 }
 
 // winningMoves returns the moves of the root that are known to win: those that the certificate or the tree names, and those that lead

@@ -37,19 +37,12 @@ func unfold(c proof.Certificate, s amazons.State, won bool, most int) []amazons.
 
 // step returns one move of unfold, in the orientation of s.
 func step(c proof.Certificate, s amazons.State, won bool) (amazons.Move, bool) {
-	leads := c.Set.Has // a reply is worth showing if the certificate answers it
 	if won {
-		key := s.CanonicalKey(c.Board)
-		winning, ok := c.Set.Move(key)
-		canonical, err := key.State(c.Board)
-		if !ok || err != nil {
-			return amazons.Move{}, false
-		}
-		after := canonical.After(winning).CanonicalKey(c.Board)
-		leads = func(k amazons.Key) bool { return k == after }
+		return c.Set.WinningMove(c.Board, s)
 	}
 	for _, m := range s.Moves(nil) {
-		if leads(s.After(m).CanonicalKey(c.Board)) {
+		// A reply is worth showing if the certificate answers it.
+		if c.Set.Has(s.After(m).CanonicalKey(c.Board)) {
 			return m, true
 		}
 	}

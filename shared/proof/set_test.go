@@ -74,6 +74,30 @@ func TestSet(t *testing.T) {
 	}
 }
 
+// TestWinningMove asks for the move of every image of a position: it is the image of the entry's move, and legal.
+func TestWinningMove(t *testing.T) {
+	for _, text := range []string{"5x6", "4x4", ".B.B./B...B/..x../W...W/.W.W. b"} {
+		p := position(t, text)
+		b := p.Board
+		canonical, _ := p.State().Canonical(b)
+		moves := canonical.Moves(nil)
+		entry := proof.Entry{Key: canonical.Key(b), Move: moves[len(moves)/3]}
+		var set proof.Set
+		set.Add(entry)
+		after := canonical.After(entry.Move).CanonicalKey(b)
+		for i := range b.Symmetries() {
+			image := canonical.Apply(b, amazons.Symmetry(i))
+			m, ok := set.WinningMove(b, image)
+			if !ok || !image.Legal(m) || image.After(m).CanonicalKey(b) != after {
+				t.Errorf("%s, image %d: %v, %v, the entry's move is %v", text, i, m, ok, entry.Move)
+			}
+		}
+		if m, ok := set.WinningMove(b, canonical.After(entry.Move)); ok {
+			t.Errorf("%s: another position has the move %v", text, m)
+		}
+	}
+}
+
 // TestSetTransfer moves entries from one set to another in the order of the first one's slots: this must not be slow.
 func TestSetTransfer(t *testing.T) {
 	var a, b proof.Set
