@@ -50,7 +50,8 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 		left -= looked
 		if at.Outcome == Lost && after.Outcome == Unknown {
 			// No node of its own says so, but all moves of a lost position lose.
-			after.Outcome, after.Basis, after.Phi, after.Delta = Won, ByParent, 0, Infinity
+			after.Outcome, after.Basis = Won, ByParent
+			after.Phi, after.Delta = Won.numbers()
 		}
 		moves = append(moves, Move{m, after})
 	}
@@ -111,10 +112,7 @@ func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
 	}
 	if f, ok := t.facts[k]; ok {
 		p.Outcome, p.Basis = f.Outcome, ByFact
-		p.Phi, p.Delta = 0, Infinity
-		if f.Outcome == Lost {
-			p.Phi, p.Delta = Infinity, 0
-		}
+		p.Phi, p.Delta = f.Outcome.numbers()
 		p.Effort.Nodes = max(p.Effort.Nodes, f.Work)
 	}
 	return p, looked

@@ -5,6 +5,17 @@ package tree
 // over siblings stay meaningful.
 const hint uint32 = 1 << 20
 
+// numbers returns the proof and disproof numbers of a position with outcome o; 1 and 1, those of a leaf that nothing is known of, for Unknown.
+func (o Outcome) numbers() (phi, delta uint32) {
+	switch o {
+	case Won:
+		return 0, Infinity
+	case Lost:
+		return Infinity, 0
+	}
+	return 1, 1
+}
+
 // clamped returns a number of an unsolved node: at least 1, strictly below
 // Infinity. Sums that reach the number for infinity would prove by arithmetic
 // what nobody has proved.
@@ -30,9 +41,9 @@ func combine(n *node) (phi, delta uint32) {
 	}
 	switch phi {
 	case 0: // a lost child
-		return 0, Infinity
+		return Won.numbers()
 	case Infinity: // all won
-		return Infinity, 0
+		return Lost.numbers()
 	}
 	rest := sum - largest
 	return clamped(uint64(phi)), clamped(largest + (rest*3+19)/20)
@@ -40,10 +51,7 @@ func combine(n *node) (phi, delta uint32) {
 
 // solve fixes the outcome of an unsolved node.
 func (t *Tree) solve(n *node, o Outcome, b Basis) {
-	n.phi, n.delta = 0, Infinity
-	if o == Lost {
-		n.phi, n.delta = Infinity, 0
-	}
+	n.phi, n.delta = o.numbers()
 	n.basis = b
 	if n.live > 0 {
 		if n.expanded {

@@ -100,10 +100,7 @@ func (t *Tree) FirstMoves() []FirstMove {
 			f.Leased, f.Expanded = n.lease != nil, n.expanded
 		} else if fact, ok := t.facts[m.key]; ok {
 			f.Outcome = fact.Outcome
-			f.Phi, f.Delta = 0, Infinity
-			if fact.Outcome == Lost {
-				f.Phi, f.Delta = Infinity, 0
-			}
+			f.Phi, f.Delta = f.Outcome.numbers()
 		}
 		out = append(out, f)
 	}
