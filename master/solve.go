@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,12 +110,9 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			drain, abort, stop := cli.Signals(c.Context())
 			defer stop()
 
-			var shown sync.WaitGroup
-			lineContext, hide := context.WithCancel(abort)
-			shown.Go(func() { line.Run(lineContext, func() string { return statusText(lineContext, f.Master) }) })
+			hide := line.Show(abort, func() string { return statusText(abort, f.Master) })
 			ended := f.RunEmbedded(abort, drain.Done(), agents(workers, cores, table.Bytes))
 			hide()
-			shown.Wait()
 
 			result := f.Result(ended)
 			result.Cores, result.TableBytes = cores, table.Bytes

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -131,10 +130,7 @@ func benchShown(ctx context.Context, w io.Writer, job benchJob) (benchResult, er
 	var doing atomic.Pointer[string]
 	note := func(text string) { doing.Store(&text) }
 	note("starting")
-	var shown sync.WaitGroup
-	showing, hide := context.WithCancel(ctx)
-	shown.Go(func() { cli.NewStatusLine(w).Run(showing, func() string { return *doing.Load() }) })
-	defer shown.Wait()
+	hide := cli.NewStatusLine(w).Show(ctx, func() string { return *doing.Load() })
 	defer hide()
 	return bench(ctx, job, note)
 }

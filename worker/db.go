@@ -145,16 +145,9 @@ What is finished is kept in FILE.part until all is done: the same command goes o
 // buildDatabase builds with a status line on w and returns how many positions it valued.
 func buildDatabase(ctx context.Context, name string, config endgame.Config, cores int, w io.Writer) (int64, error) {
 	var last atomic.Pointer[endgame.Progress]
-	line := cli.NewStatusLine(w)
-	shown, hide := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		line.Run(shown, func() string { return progressText(config, last.Load()) })
-	}()
+	hide := cli.NewStatusLine(w).Show(ctx, func() string { return progressText(config, last.Load()) })
 	err := endgame.Build(ctx, name, config, endgame.Options{Workers: cores, Progress: func(p endgame.Progress) { last.Store(&p) }})
 	hide()
-	<-ended
 	if p := last.Load(); p != nil {
 		return p.Positions, err
 	}

@@ -125,22 +125,16 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	defer s.close()
 	var progress atomic.Pointer[func() string]
 	s.running = func(tell func() string) { progress.Store(&tell) }
-	shown, hide := context.WithCancel(ctx)
-	done := make(chan struct{})
 	begun := time.Now()
-	go func() {
-		defer close(done)
-		cli.NewStatusLine(c.ErrOrStderr()).Run(shown, func() string {
-			text := fmt.Sprintf("%.0f s, table %.0f %% full", time.Since(begun).Seconds(), 100*s.table.Fill())
-			if tell := progress.Load(); tell != nil {
-				text += ", " + (*tell)()
-			}
-			return text
-		})
-	}()
+	hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
+		text := fmt.Sprintf("%.0f s, table %.0f %% full", time.Since(begun).Seconds(), 100*s.table.Fill())
+		if tell := progress.Load(); tell != nil {
+			text += ", " + (*tell)()
+		}
+		return text
+	})
 	r, err := s.solve(ctx, q)
 	hide()
-	<-done
 	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, errVerification)
 	if known {
 		if werr := write(c.OutOrStdout(), r, asJSON); werr != nil {

@@ -178,18 +178,10 @@ func (r *request) run(ctx context.Context, args []string, stdout, stderr io.Writ
 
 // watched is measure with a status line.
 func watched(ctx context.Context, b amazons.Board, s settings, w io.Writer) ([]judged, error) {
-	line := cli.NewStatusLine(w)
 	var p progress
-	shown, hide := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		line.Run(shown, func() string {
-			return fmt.Sprintf("%v: %d of %d games played, %d of %d positions judged", b, p.played.Load(), s.games, p.judged.Load(), p.all.Load())
-		})
-	}()
-	all, err := measure(ctx, b, s, &p)
-	hide()
-	<-ended
-	return all, err
+	hide := cli.NewStatusLine(w).Show(ctx, func() string {
+		return fmt.Sprintf("%v: %d of %d games played, %d of %d positions judged", b, p.played.Load(), s.games, p.judged.Load(), p.all.Load())
+	})
+	defer hide()
+	return measure(ctx, b, s, &p)
 }

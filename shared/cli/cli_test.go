@@ -162,6 +162,25 @@ func TestStatusLinePlain(t *testing.T) {
 	})
 }
 
+// TestShow asks for a line by SIGUSR1 and hides it twice.
+func TestShow(t *testing.T) {
+	var out bytes.Buffer
+	asked := make(chan struct{}, 1)
+	hide := NewStatusLine(&out).Show(t.Context(), func() string {
+		asked <- struct{}{}
+		return "at work"
+	})
+	if err := syscall.Kill(os.Getpid(), syscall.SIGUSR1); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	hide()
+	hide()
+	if want := "at work\n"; out.String() != want {
+		t.Errorf("got %q; want %q", out.String(), want)
+	}
+}
+
 func TestSignals(t *testing.T) {
 	drain, abort, stop := Signals(t.Context())
 	defer stop()

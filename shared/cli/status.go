@@ -53,12 +53,21 @@ func (s *StatusLine) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Run shows text() until ctx is done, then takes it away. It blocks.
-func (s *StatusLine) Run(ctx context.Context, text func() string) {
+// Show shows text() until ctx is done or hide is called. hide takes the line away, and may be called again: when it has returned, text is
+// not called any more. It has to be called in any case.
+func (s *StatusLine) Show(ctx context.Context, text func() string) (hide func()) {
 	now := make(chan os.Signal, 1)
 	signal.Notify(now, unix.SIGUSR1)
-	defer signal.Stop(now)
-	s.run(ctx, text, now)
+	ctx, end := context.WithCancel(ctx)
+	var shown sync.WaitGroup
+	shown.Go(func() {
+		defer signal.Stop(now)
+		s.run(ctx, text, now)
+	})
+	return func() {
+		end()
+		shown.Wait()
+	}
 }
 
 func (s *StatusLine) run(ctx context.Context, text func() string, now <-chan os.Signal) {
@@ -78,12 +87,12 @@ func (s *StatusLine) run(ctx context.Context, text func() string, now <-chan os.
 		case <-now:
 			fmt.Fprintln(s, text())
 		case <-tick.C:
-			s.show(text())
+			s.draw(text())
 		}
 	}
 }
 
-func (s *StatusLine) show(text string) {
+func (s *StatusLine) draw(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.terminal {
