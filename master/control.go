@@ -51,7 +51,7 @@ func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
 			return nil, nil, cli.Usagef("--certs %s: %w", a.certs, err)
 		}
 		secured = agent.Credentials(files, slog.New(slog.DiscardHandler))
-	case !a.plaintext && !loopback(a.address):
+	case !a.plaintext && !cli.Loopback(a.address):
 		return nil, nil, cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, or --insecure where the network is trusted", a.address)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)

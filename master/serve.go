@@ -79,7 +79,7 @@ files in it may change while the master runs. Without it an address that is not 
 				if guard, err = newGuard(certs, limits, registry, log); err != nil {
 					return err
 				}
-			case !open && !loopback(listen):
+			case !open && !cli.Loopback(listen):
 				return cli.Usagef("--listen %s: without --certs connections are not encrypted; use --certs, a loopback address, or --insecure where the network is trusted", listen)
 			}
 			rpcListener, err := net.Listen("tcp", listen)
@@ -207,19 +207,6 @@ func newGuard(folder string, limits rpc.Limits, registry *prometheus.Registry, l
 		return nil, cli.Usagef("%w", err)
 	}
 	return guard, nil
-}
-
-// loopback reports whether an address is one of this machine only.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return true // listening will say what is wrong with it
-	}
-	if host == "localhost" {
-		return true
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // The longest a probe waits for the loop: it commits to disk between answers.

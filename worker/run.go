@@ -111,8 +111,7 @@ func checkAddress(address string, anywhere bool) error {
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || host == "" {
 		return cli.Usagef("--master %q: write HOST:PORT with a port from 1 to 65535", address)
 	}
-	ip := net.ParseIP(host)
-	if !anywhere && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+	if !anywhere && !cli.Loopback(address) {
 		return cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, a master on this machine, or --insecure where the network is trusted", address)
 	}
 	return nil
