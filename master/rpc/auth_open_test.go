@@ -2,13 +2,11 @@ package rpc
 
 import (
 	"bytes"
-	"context"
 	"crypto/tls"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,12 +24,7 @@ import (
 func TestRevokedWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})
-		ctx, stop := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { c.guard.Run(ctx) })
-		defer run.Wait()
-		defer stop()
-
+		c.sweep()
 		badFolder, goodFolder := c.member(identity.Worker, "bad", 0), c.member(identity.Worker, "good", 0)
 		b := c.enter(badFolder)
 		bad := b.worker("bad")
@@ -92,7 +85,6 @@ func TestRevokedWhileConnected(t *testing.T) {
 				t.Errorf("%s is not in the log", who)
 			}
 		}
-		stop()
 	})
 }
 
@@ -123,11 +115,7 @@ func TestCallsOnOpenConnection(t *testing.T) {
 func TestExpiryWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})
-		ctx, stop := context.WithCancel(t.Context())
-		var run sync.WaitGroup
-		run.Go(func() { c.guard.Run(ctx) })
-		defer run.Wait()
-		defer stop()
+		c.sweep()
 		// The authority's clock is two hours late.
 		folder := c.member(identity.Worker, "w1", 3*time.Hour)
 		b := c.enter(folder)
@@ -147,7 +135,6 @@ func TestExpiryWhileConnected(t *testing.T) {
 		if c.refused(reasonExpired) < 2 {
 			t.Errorf("%v refusals are counted, want 2 at least", c.refused(reasonExpired))
 		}
-		stop()
 	})
 }
 

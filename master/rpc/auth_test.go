@@ -111,6 +111,17 @@ func startCluster(t testing.TB, inMemory bool, limits Limits) *cluster {
 	return c
 }
 
+// sweep lets the guard look at its files and connections until the test ends.
+func (c *cluster) sweep() {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(c.t.Context()))
+	var run sync.WaitGroup
+	run.Go(func() { c.guard.Run(ctx) })
+	c.t.Cleanup(func() {
+		cancel()
+		run.Wait()
+	})
+}
+
 func (c *cluster) issue(r certs.Request) certs.Issued {
 	c.t.Helper()
 	out, err := c.authority.Issue(r)

@@ -11,15 +11,8 @@ import (
 
 // TestExplore asks about positions of a small tree whose numbers are known.
 func TestExplore(t *testing.T) {
-	root, err := amazons.ParsePosition(".B../..../..../..W. w")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := New(Config{Board: root.Board, Root: root}, Snapshot{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := root.State()
+	root := position(t, ".B../..../..../..W. w")
+	tr, s := small(t, Config{Root: root}), root.State()
 	at, moves := tr.Explore(s)
 	if !at.InTree || at.Outcome != Unknown || at.Effort != (Effort{}) || len(moves) != s.CountMoves() {
 		t.Fatalf("a new tree knows %+v and %d moves of %d", at, len(moves), s.CountMoves())
@@ -71,15 +64,8 @@ func TestExplore(t *testing.T) {
 
 // TestLine plays out a position whose winning move and one reply to it are known.
 func TestLine(t *testing.T) {
-	root, err := amazons.ParsePosition(".B../..../..../..W. w")
-	if err != nil {
-		t.Fatal(err)
-	}
-	tr, err := New(Config{Board: root.Board, Root: root}, Snapshot{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := root.State()
+	root := position(t, ".B../..../..../..W. w")
+	tr, s := small(t, Config{Root: root}), root.State()
 	if line := tr.Line(s, 10); len(line) != 0 {
 		t.Errorf("an open position is played out by %v", line)
 	}

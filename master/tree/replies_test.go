@@ -9,16 +9,10 @@ import (
 // TestEasyReplies holds that the first moves are split after their first lease, and that the reply with the smallest phi, not the smallest delta, is
 // leased then.
 func TestEasyReplies(t *testing.T) {
-	root, err := amazons.ParsePosition(".BB./B..B/..../..../W..W/.WW. w")
-	if err != nil {
-		t.Fatal(err)
-	}
+	root := position(t, ".BB./B..B/..../..../W..W/.WW. w")
 	move := root.State().Moves(nil)[0]
 	for _, easy := range []bool{false, true} {
-		tr, err := New(Config{Board: root.Board, Root: root, FirstMoves: []amazons.Move{move}, EasyReplies: easy}, Snapshot{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		tr := small(t, Config{Root: root, FirstMoves: []amazons.Move{move}, EasyReplies: easy})
 		var lease Lease
 		step := func(ev Event) {
 			t.Helper()

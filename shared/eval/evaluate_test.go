@@ -147,24 +147,7 @@ func FuzzEvaluate(f *testing.F) {
 	var search reference.Fast
 	f.Fuzz(func(t *testing.T, width, height uint8, squares []byte) {
 		b := amazons.Board{Width: 4 + width%3, Height: 4 + height%3}
-		var s amazons.State
-		for i, c := range squares[:min(len(squares), b.Squares())] {
-			bit := b.UnpackSquare(uint8(i)).Bit()
-			switch c % 6 {
-			case 0:
-				if bits.OnesCount64(s.Own) < 4 {
-					s.Own |= bit
-				}
-			case 1:
-				if bits.OnesCount64(s.Opp) < 4 {
-					s.Opp |= bit
-				}
-			case 2, 3:
-				if bits.OnesCount64(s.Empty) < 9 {
-					s.Empty |= bit
-				}
-			}
-		}
+		s := reference.Read(squares, b, 4, 9)
 		for _, s := range []amazons.State{s, swap(s)} {
 			if v, _ := eval.Evaluate(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {
 				t.Errorf("%v: the evaluation says %v, search says otherwise", amazons.PositionOf(b, s, amazons.White), v)

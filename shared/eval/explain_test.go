@@ -275,24 +275,7 @@ func FuzzJudge(f *testing.F) {
 	var search reference.Fast
 	f.Fuzz(func(t *testing.T, width, height uint8, squares []byte) {
 		b := amazons.Board{Width: 3 + width%4, Height: 3 + height%4}
-		var s amazons.State
-		for i, c := range squares[:min(len(squares), b.Squares())] {
-			bit := b.UnpackSquare(uint8(i)).Bit()
-			switch c % 6 {
-			case 0:
-				if bits.OnesCount64(s.Own) < 5 {
-					s.Own |= bit
-				}
-			case 1:
-				if bits.OnesCount64(s.Opp) < 5 {
-					s.Opp |= bit
-				}
-			case 2, 3:
-				if bits.OnesCount64(s.Empty) < 10 {
-					s.Empty |= bit
-				}
-			}
-		}
+		s := reference.Read(squares, b, 5, 10)
 		for _, s := range []amazons.State{s, swap(s)} {
 			for _, j := range judges {
 				if v, _ := j.Evaluate(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {

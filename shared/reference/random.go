@@ -25,6 +25,28 @@ func Scattered(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.Sta
 	return s
 }
 
+// Read returns the position of a board that bytes stand for, one byte a square from A1 on: for 0 and 1 modulo 6 a queen of the side to move or
+// of the other side, at most queens of each; for 2 and 3 an empty square, at most so many. All other squares are burnt. Fuzz tests make their
+// positions from it.
+func Read(data []byte, b amazons.Board, queens, empties int) amazons.State {
+	var s amazons.State
+	for i, c := range data[:min(len(data), b.Squares())] {
+		to, most := &s.Empty, empties
+		switch c % 6 {
+		case 0:
+			to, most = &s.Own, queens
+		case 1:
+			to, most = &s.Opp, queens
+		case 4, 5:
+			continue
+		}
+		if bits.OnesCount64(*to) < most {
+			*to |= b.UnpackSquare(uint8(i)).Bit()
+		}
+	}
+	return s
+}
+
 // Played returns what random moves make of s: it has at most so many empty squares, or the side to move has no move.
 func Played(r *rand.Rand, s amazons.State, empties int) amazons.State {
 	for bits.OnesCount64(s.Empty) > empties {

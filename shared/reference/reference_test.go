@@ -36,6 +36,18 @@ func TestKnownPositions(t *testing.T) {
 	}
 }
 
+// TestRead reads a board of three by two, with more queens and empty squares than are taken, and more bytes than squares.
+func TestRead(t *testing.T) {
+	b := amazons.Board{Width: 3, Height: 2}
+	s := Read([]byte{6, 1, 0, 2, 9, 3, 0, 1}, b, 1, 2)
+	if want := (amazons.State{Own: 1 << 0, Opp: 1 << 1, Empty: 1<<8 | 1<<9}); s != want {
+		t.Errorf("got %+v, want %+v", s, want)
+	}
+	if s := Read([]byte{4, 11, 0, 255}, b, 5, 5); s != (amazons.State{Own: 1 << 2, Empty: 1 << 8}) {
+		t.Errorf("burnt squares: got %+v", s)
+	}
+}
+
 // TestFast compares the two searches.
 func TestFast(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
