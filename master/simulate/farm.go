@@ -53,10 +53,9 @@ type memory struct {
 }
 
 // Run simulates one campaign to its answer. It ends early with ctx. Errors: ErrConfig, tree.ErrConfig, ErrLimit, those of ctx, or a
-// contradiction, which would be a fault of the search.
-func Run(ctx context.Context, c Config) (Result, error) {
-	c, err := c.withDefaults()
-	if err != nil {
+// contradiction, which would be a fault of the search, joined with those of giving back the memory of tables.
+func Run(ctx context.Context, c Config) (_ Result, err error) {
+	if c, err = c.withDefaults(); err != nil {
 		return Result{}, err
 	}
 	t, err := tree.New(c.Tree, tree.Snapshot{})
@@ -71,9 +70,11 @@ func Run(ctx context.Context, c Config) (Result, error) {
 		return Result{}, err
 	}
 	defer func() {
+		all := []error{err}
 		for _, w := range f.workers {
-			err = errors.Join(err, w.close())
+			all = append(all, w.close())
 		}
+		err = errors.Join(all...)
 	}()
 	f.after(c.Tick, f.tick)
 	for !f.done {
