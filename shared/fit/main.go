@@ -10,7 +10,6 @@
 package main
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -75,7 +74,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(w, bytes.NewReader(file))
+		_, err = w.Write(file)
 		return err
 	case command == "report" && len(args) == 1:
 		rows, err := readRecording(args[0])

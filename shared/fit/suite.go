@@ -66,10 +66,9 @@ func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]in
 // randomGame plays some moves from p, and is false where the game is decided by then.
 func randomGame(random *rand.Rand, search *dfpn.Searcher, p amazons.Position, moves int) (amazons.Position, bool) {
 	for range moves {
-		s := p.State()
 		var open []dfpn.Child
 		sum := 0.0
-		for _, c := range search.Children(s) {
+		for _, c := range search.Children(p.State()) {
 			if c.Verdict == eval.Open {
 				open = append(open, c)
 				sum += float64(c.Phi) / float64(c.Delta)
@@ -87,11 +86,7 @@ func randomGame(random *rand.Rand, search *dfpn.Searcher, p amazons.Position, mo
 			}
 			x -= w
 		}
-		next := amazons.White
-		if p.ToMove == amazons.White {
-			next = amazons.Black
-		}
-		p = amazons.PositionOf(p.Board, s.After(open[i].Move), next)
+		p = p.After(open[i].Move)
 	}
 	return p, true
 }
