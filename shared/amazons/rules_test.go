@@ -163,6 +163,18 @@ func TestMovesAreTheDumbMoves(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("%v moves of %+v:\n got %v\nwant %v", b, s, got, want)
 		}
+		if all := slices.Collect(s.AllMoves()); !slices.Equal(all, want) {
+			t.Fatalf("%v all moves of %+v:\n got %v\nwant %v", b, s, all, want)
+		}
+		n := 0
+		for m := range s.AllMoves() { // breaking off goes no further
+			if m != want[n] {
+				t.Fatalf("move %d is %v, want %v", n, m, want[n])
+			}
+			if n++; n > len(want)/2 {
+				break
+			}
+		}
 		if n := s.CountMoves(); n != len(want) {
 			t.Fatalf("CountMoves = %d, want %d", n, len(want))
 		}

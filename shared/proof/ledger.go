@@ -127,37 +127,29 @@ type fragmentCheck struct {
 func (v *fragmentCheck) layer(ctx context.Context, arrows, workers int) error {
 	slots := v.set.layers[arrows].slots
 	const chunk = 1024
-	var next atomic.Int64
 	var failed atomic.Bool
-	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var first error
-	for range min(workers, 1+len(slots)/chunk) {
-		wg.Go(func() {
-			for !failed.Load() {
-				i := int(next.Add(chunk)) - chunk
-				if i >= len(slots) {
-					return
-				}
-				err := ctx.Err()
-				for _, s := range slots[i:min(i+chunk, len(slots))] {
-					if err != nil {
-						break
-					}
-					if s.key != (amazons.Key{}) {
-						err = v.entry(Entry{s.key, s.move}, arrows)
-					}
-				}
-				if err != nil {
-					failed.Store(true)
-					mu.Lock()
-					first = err
-					mu.Unlock()
-				}
+	parallel(workers, (len(slots)+chunk-1)/chunk, func(i int) {
+		if failed.Load() {
+			return
+		}
+		err := ctx.Err()
+		for _, s := range slots[i*chunk : min((i+1)*chunk, len(slots))] {
+			if err != nil {
+				break
 			}
-		})
-	}
-	wg.Wait()
+			if s.key != (amazons.Key{}) {
+				err = v.entry(Entry{s.key, s.move}, arrows)
+			}
+		}
+		if err != nil {
+			failed.Store(true)
+			mu.Lock()
+			first = err
+			mu.Unlock()
+		}
+	})
 	return first
 }
 
@@ -197,17 +189,9 @@ func (v *fragmentCheck) lost(s amazons.State) bool {
 	if v.ledger.lost.has(v.ledger.hash(s.Key(b))) {
 		return true
 	}
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := amazons.Square(bits.TrailingZeros64(queens))
-		open := s.Empty | from.Bit()
-		for targets := amazons.QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
-			to := amazons.Square(bits.TrailingZeros64(targets))
-			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				reply, _ := s.After(amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}).Canonical(b)
-				if !v.won(reply) {
-					return false
-				}
-			}
+	for m := range s.AllMoves() {
+		if reply, _ := s.After(m).Canonical(b); !v.won(reply) {
+			return false
 		}
 	}
 	return true

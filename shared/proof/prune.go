@@ -116,16 +116,9 @@ func (p *pruner) lost(s amazons.State) bool {
 			return false
 		}
 	}
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := amazons.Square(bits.TrailingZeros64(queens))
-		open := s.Empty | from.Bit()
-		for targets := amazons.QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
-			to := amazons.Square(bits.TrailingZeros64(targets))
-			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				reply, _ := s.After(amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}).Canonical(p.board)
-				p.won(reply)
-			}
-		}
+	for m := range s.AllMoves() {
+		reply, _ := s.After(m).Canonical(p.board)
+		p.won(reply)
 	}
 	return true
 }

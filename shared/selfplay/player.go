@@ -96,16 +96,8 @@ func byScore(x, y option) int { return cmp.Compare(y.score, x.score) }
 // expand pushes all moves of s with the static scores of where they lead, the best first, and returns them.
 func (p *Player) expand(s amazons.State) []option {
 	base := len(p.stack)
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := amazons.Square(bits.TrailingZeros64(queens))
-		open := s.Empty | from.Bit()
-		for targets := amazons.QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
-			to := amazons.Square(bits.TrailingZeros64(targets))
-			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				m := amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}
-				p.stack = append(p.stack, option{m, -p.score(s.After(m))})
-			}
-		}
+	for m := range s.AllMoves() {
+		p.stack = append(p.stack, option{m, -p.score(s.After(m))})
 	}
 	slices.SortStableFunc(p.stack[base:], byScore)
 	return p.stack[base:]
@@ -141,20 +133,12 @@ func (p *Player) replies(s amazons.State, beta int) int {
 			return best
 		}
 	}
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := amazons.Square(bits.TrailingZeros64(queens))
-		open := s.Empty | from.Bit()
-		for targets := amazons.QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
-			to := amazons.Square(bits.TrailingZeros64(targets))
-			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				m := amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}
-				if score := -p.score(s.After(m)); score > best {
-					best = score
-					p.killer = m
-					if best >= beta {
-						return best
-					}
-				}
+	for m := range s.AllMoves() {
+		if score := -p.score(s.After(m)); score > best {
+			best = score
+			p.killer = m
+			if best >= beta {
+				break
 			}
 		}
 	}
