@@ -172,6 +172,9 @@ type Config struct {
 	// MaxFalse is the number of false certificates after which a worker's name is quarantined: its stream is ended and it may not join again while
 	// this master runs. Default 3. Facts that were taken from it before have been verified and stay.
 	MaxFalse int
+	// MaxFalseNames bounds the names whose false certificates are counted. Default 10,000. Beyond it the name with the fewest is forgotten, so
+	// a quarantined one only when all are; too small: whoever comes under many names makes room for those that are quarantined.
+	MaxFalseNames int
 	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
 	// An error stops the campaign. Required.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
@@ -193,7 +196,8 @@ func (c *Config) complete() error {
 	}{
 		{"QueueEvents", &c.QueueEvents, 1024}, {"BatchEvents", &c.BatchEvents, 256}, {"SendQueue", &c.SendQueue, 256},
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
-		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxFalse", &c.MaxFalse, 3}, {"KnownCertificates", &c.KnownCertificates, 256},
+		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxFalse", &c.MaxFalse, 3},
+		{"MaxFalseNames", &c.MaxFalseNames, 10_000}, {"KnownCertificates", &c.KnownCertificates, 256},
 		{"RecentFacts", &c.RecentFacts, 100},
 	} {
 		if *s.field == 0 {

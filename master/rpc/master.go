@@ -32,7 +32,7 @@ type Master struct {
 	mu       sync.Mutex
 	sessions map[string]*session // by token
 	byName   map[string]*session
-	falseBy  map[string]int // false certificates, by worker name
+	falseBy  map[string]int // false certificates, by worker name; at most Config.MaxFalseNames
 
 	// What follows belongs to the goroutine of Run.
 	tree       *tree.Tree
@@ -828,8 +828,11 @@ func (m *Master) caught(s *session, why error) {
 	m.cfg.Metrics.falseCertificates.Inc()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.falseBy[s.name]++
-	n := m.falseBy[s.name]
+	n := m.falseBy[s.name] + 1
+	if n == 1 && len(m.falseBy) >= m.cfg.MaxFalseNames {
+		m.forgetFalse()
+	}
+	m.falseBy[s.name] = n
 	m.cfg.Log.Error("a worker's certificate does not hold", "worker", s.name, "address", s.info.address, "times", n, "error", why)
 	if n < m.cfg.MaxFalse {
 		return
@@ -842,6 +845,17 @@ func (m *Master) caught(s *session, why error) {
 		s.link.end(status.Errorf(codes.PermissionDenied, "quarantined: %d certificates did not hold", n))
 	}
 	delete(m.sessions, s.token)
+}
+
+// forgetFalse makes room for a name in falseBy. The caller holds mu.
+func (m *Master) forgetFalse() {
+	least, fewest := "", math.MaxInt
+	for name, n := range m.falseBy {
+		if n < fewest {
+			least, fewest = name, n
+		}
+	}
+	delete(m.falseBy, least)
 }
 
 // session returns the session of a token, if it is the caller's.
