@@ -128,8 +128,9 @@ func (a *answer) run(ctx context.Context) error {
 			return err
 		}
 		if !a.prove {
+			best, known := a.search.Best(a.position.State()) // another thread may have written over what is known of the position after it
 			for _, c := range a.search.Children(a.position.State()) {
-				if c.Verdict == eval.Lost {
+				if c.Verdict == eval.Lost || known && c.Move == best {
 					a.result.WinningMoves = append(a.result.WinningMoves, c.Move.String())
 				}
 			}
