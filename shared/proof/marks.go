@@ -83,8 +83,8 @@ func seek(slots []markSlot, k amazons.Key, hash uint64) *markSlot {
 func (m *marks) get(k amazons.Key) (mark uint8, stamp uint32) {
 	hash := spread(k)
 	s := seek(*m.of(hash).slots.Load(), k, hash)
-	if s.a.Load() == 0 {
-		return 0, 0
+	if s.a.Load() != k.A || s.b.Load() != k.B {
+		return 0, 0 // the slot was free; by now it may be that of another position
 	}
 	said := s.said.Load()
 	return uint8(said), uint32(said >> 8)
