@@ -1,0 +1,128 @@
+package proof
+
+import (
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// Reason says by what a certificate decides a position.
+type Reason uint8
+
+// The reasons, in the order in which they are looked for.
+const (
+	NoReason  Reason = iota // the certificate does not decide the position
+	ByEntry                 // won: the position is an entry, with a winning move
+	ByRule1                 // lost: the side to move has no move
+	ByRule2                 // won or lost by the counting lemma
+	ByReplies               // lost: each move leads to a position that is won by an entry or by a leaf rule
+)
+
+// String returns the reason in a word or two.
+func (r Reason) String() string {
+	return [...]string{"none", "entry", "rule 1", "rule 2", "replies"}[r]
+}
+
+// Finding is what a certificate says of a position.
+type Finding struct {
+	Value  eval.Verdict // for the side to move; Open: the certificate does not decide it
+	Reason Reason
+	Move   amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry only
+}
+
+// Look returns what the certificate says of s, in any orientation: it takes the entries for true, which is for the checker to say. A
+// position that neither is an entry nor follows from entries and leaf rules in one move is Open, whoever wins it. The time it takes is
+// that of looking up each reply once.
+func (c *Certificate) Look(s amazons.State) Finding {
+	if f := c.won(s); f.Value != eval.Open {
+		return f
+	}
+	for m := range s.AllMoves() {
+		if c.won(s.After(m)).Value != eval.Won {
+			return Finding{}
+		}
+	}
+	return Finding{Value: eval.Lost, Reason: ByReplies}
+}
+
+// won is Look without a look at replies.
+func (c *Certificate) won(s amazons.State) Finding {
+	canonical, symmetry := s.Canonical(c.Board)
+	if m, ok := c.Set.Move(canonical.Key(c.Board)); ok {
+		return Finding{Value: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
+	}
+	switch v := leaf(c.Board, canonical, c.RulesOnly); {
+	case v == eval.Open:
+		return Finding{}
+	case !canonical.CanMove():
+		return Finding{Value: v, Reason: ByRule1}
+	default:
+		return Finding{Value: v, Reason: ByRule2}
+	}
+}
+
+// Line returns how a decided position is played out, most moves at most: the winner plays the moves of the entries, the loser the first
+// of its moves that leads to another entry. It ends where a leaf rule decides.
+func (c *Certificate) Line(s amazons.State, most int) []amazons.Move {
+	var line []amazons.Move
+	for f := c.Look(s); len(line) < most; f = c.Look(s) {
+		next, found := f.Move, f.Reason == ByEntry
+		if f.Reason == ByReplies {
+			for m := range s.AllMoves() {
+				if c.won(s.After(m)).Reason == ByEntry {
+					next, found = m, true
+					break
+				}
+			}
+		}
+		if !found {
+			break
+		}
+		line, s = append(line, next), s.After(next)
+	}
+	return line
+}
+
+// Below returns how many entries the proof of s takes, those that [Prune] would keep for it: reached from s by the moves of entries and all
+// replies where the leaf rules do not decide, s itself included, each counted once. It stops at most entries and then says more.
+func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) {
+	seen := map[amazons.Key]struct{}{}
+	var stack []amazons.State
+	reach := func(s amazons.State) {
+		canonical, _ := s.Canonical(c.Board)
+		key := canonical.Key(c.Board)
+		if _, ok := seen[key]; ok || !c.Set.Has(key) || leaf(c.Board, canonical, c.RulesOnly) == eval.Won {
+			return
+		}
+		if len(seen) == most {
+			more = true
+			return
+		}
+		seen[key] = struct{}{}
+		stack = append(stack, canonical)
+	}
+	replies := func(s amazons.State) {
+		canonical, _ := s.Canonical(c.Board)
+		if leaf(c.Board, canonical, c.RulesOnly) != eval.Open {
+			return
+		}
+		for m := range s.AllMoves() {
+			if reach(s.After(m)); more {
+				return
+			}
+		}
+	}
+	switch f := c.Look(s); f.Reason {
+	case ByEntry:
+		reach(s)
+	case ByReplies:
+		replies(s)
+	}
+	for len(stack) > 0 && !more {
+		s := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		if m, ok := c.Set.Move(s.Key(c.Board)); ok {
+			replies(s.After(m))
+		}
+	}
+	return len(seen), more
+}
