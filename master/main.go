@@ -1,6 +1,6 @@
 // Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume and drain talk to a serving master, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, and verify checks a certificate of a
-// proof or a store.
+// resume and drain talk to a serving master, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
+// proof or a store, and proof shows and exports certificates.
 package main
 
 import (
@@ -48,7 +48,7 @@ with the same command.
 			})
 		},
 	}
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), simulateCommand(), verifyCommand(), certsCommand())
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), certsCommand())
 	root.AddCommand(controlCommands()...)
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }

@@ -14,6 +14,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/proof"
 )
 
 // StoreReport says what VerifyStore found.
@@ -97,43 +98,17 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 	if status.Outcome != tree.Unknown {
 		report.Winner = cli.WinnerName(root, status.Outcome == tree.Won)
 	}
-	f := &Farm{options: Options{Root: root, FirstMoves: moves, RulesOnly: c.RulesOnly}, store: s}
 	roots := assemble.Roots(root, moves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins})
 	o.RulesOnly = o.RulesOnly || c.RulesOnly
-
-	name := ""
-	if r, ok, err := s.Result(); err != nil {
-		return report, nil, err
-	} else if ok && r.Certificate.Path != "" {
-		if _, err := os.Stat(r.Certificate.Path); err == nil {
-			name = r.Certificate.Path
-			report.CertificateFile = name
-			f.options.ProofFile = name
-			if !f.unchanged(r.Certificate) {
-				return report, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s", ErrVerification, name, r.Certificate.SHA256)
-			}
-		}
+	f := &Farm{options: Options{Root: root, FirstMoves: moves, RulesOnly: c.RulesOnly}, store: s}
+	name, remove, err := f.finalCertificate(ctx, t, roots)
+	if remove != nil {
+		defer remove()
+	} else {
+		report.CertificateFile = name
 	}
-	if name == "" {
-		folder, err := os.MkdirTemp("", "amazons-verify-")
-		if err != nil {
-			return report, nil, err
-		}
-		defer os.RemoveAll(folder)
-		name = filepath.Join(folder, "certificate")
-		fragments, err := f.fragments()
-		if err != nil {
-			return report, nil, err
-		}
-		in := assemble.Input{Board: root.Board, RulesOnly: c.RulesOnly, Roots: roots, Fragments: fragments}
-		for n := range t.WonNodes() {
-			in.Won = append(in.Won, n)
-		}
-		if _, err := assemble.Write(ctx, name, in); errors.Is(err, assemble.ErrMissing) {
-			return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
-		} else if err != nil {
-			return report, nil, err
-		}
+	if err != nil {
+		return report, nil, err
 	}
 	checked, err := checker.CheckFile(ctx, name, o)
 	if err != nil {
@@ -143,6 +118,78 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
 	}
 	return report, checked, nil
+}
+
+// finalCertificate returns the file of a settled campaign's certificate: the one that the store names, if it is there, otherwise one that is made
+// from the store and that remove takes away; remove is nil for the first. Errors wrap ErrVerification: the file is another one than the store
+// names, or fragments are missing.
+func (f *Farm) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(), err error) {
+	if r, ok, err := f.store.Result(); err != nil {
+		return "", nil, err
+	} else if name := r.Certificate.Path; ok && name != "" {
+		if _, err := os.Stat(name); err == nil {
+			f.options.ProofFile = name
+			if !f.unchanged(r.Certificate) {
+				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s", ErrVerification, name, r.Certificate.SHA256)
+			}
+			return name, nil, nil
+		}
+	}
+	fragments, err := f.fragments()
+	if err != nil {
+		return "", nil, err
+	}
+	in := assemble.Input{Board: f.options.Root.Board, RulesOnly: f.options.RulesOnly, Roots: roots, Fragments: fragments}
+	for n := range t.WonNodes() {
+		in.Won = append(in.Won, n)
+	}
+	folder, err := os.MkdirTemp("", "amazons-certificate-")
+	if err != nil {
+		return "", nil, err
+	}
+	remove = func() { os.RemoveAll(folder) }
+	name = filepath.Join(folder, "certificate")
+	if _, err := assemble.Write(ctx, name, in); err != nil {
+		remove()
+		if errors.Is(err, assemble.ErrMissing) {
+			err = fmt.Errorf("%w: %w", ErrVerification, err)
+		}
+		return "", nil, err
+	}
+	return name, remove, nil
+}
+
+// ErrUnsettled is wrapped by ReadCertificate for a campaign that has no answer yet.
+var ErrUnsettled = errors.New("the campaign is not settled, so there is no certificate yet")
+
+// ReadCertificate reads the certificate of a settled campaign from its file or, where that is gone, from what its store holds. from says which.
+// It does not check it. Nothing is written but a temporary file. Errors: those of opening a store; ErrUnsettled; ErrVerification; those of proof.Read.
+func ReadCertificate(ctx context.Context, file string) (c proof.Certificate, from string, err error) {
+	s, err := store.Open(file, store.Options{ReadOnly: true})
+	if err != nil {
+		return c, "", err
+	}
+	defer s.Close()
+	root, moves, t, err := storedTree(s)
+	if err != nil {
+		return c, "", err
+	}
+	status := t.Status()
+	if !status.Settled {
+		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
+	}
+	f := &Farm{options: Options{Root: root, FirstMoves: moves, RulesOnly: s.Campaign().RulesOnly}, store: s}
+	from, remove, err := f.finalCertificate(ctx, t, assemble.Roots(root, moves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins}))
+	if err != nil {
+		return c, from, err
+	}
+	name := from
+	if remove != nil {
+		defer remove()
+		from = file
+	}
+	c, err = proof.ReadFile(name)
+	return c, from, err
 }
 
 // storedTree makes the tree of a store's campaign, and tells its root and the first moves that were given.

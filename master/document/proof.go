@@ -1,0 +1,124 @@
+package document
+
+import (
+	"cmp"
+	"slices"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// Proved is what a certificate says of a position.
+type Proved struct {
+	Value       string `json:"value"`                  // won, lost or unknown, for the side to move
+	Reason      string `json:"reason"`                 // entry, rule 1, rule 2, replies or none; see proof.Reason
+	WinningMove string `json:"winning_move,omitempty"` // of an entry
+}
+
+// OfFinding makes the document of a finding.
+func OfFinding(f proof.Finding) Proved {
+	out := Proved{Value: "unknown", Reason: f.Reason.String()}
+	switch f.Value {
+	case eval.Won:
+		out.Value = "won"
+	case eval.Lost:
+		out.Value = "lost"
+	}
+	if f.Reason == proof.ByEntry {
+		out.WinningMove = f.Move.String()
+	}
+	return out
+}
+
+// ProofPosition is a position and what a certificate says of it and of its moves.
+type ProofPosition struct {
+	MessageType string `json:"message_type"` // "proof_position"
+	Board       string `json:"board"`
+	Position    string `json:"position"`
+	Proved
+	Size
+	Line  []string    `json:"line,omitempty"` // how it is played out
+	Moves []ProofMove `json:"moves"`          // the winning ones first, then those the certificate says nothing of, then the losing ones; among them the largest proofs first
+}
+
+// ProofMove is one move and what a certificate says of the position after it.
+type ProofMove struct {
+	Move string     `json:"move"`
+	Wins string     `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	Then ProofAfter `json:"after"`   // of the position after it, for the other side; a winning move there is the refutation
+}
+
+// ProofAfter is a position after a move.
+type ProofAfter struct {
+	Proved
+	Size
+}
+
+// Size is how many entries of a certificate the proof of a position takes.
+type Size struct {
+	Entries int  `json:"entries"`
+	AtLeast bool `json:"entries_at_least,omitempty"` // they were not counted to the end
+}
+
+// OfProof makes the document of p. It counts at most so many entries: half of them for p, the rest shared among its moves.
+func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition {
+	s := p.State()
+	out := ProofPosition{MessageType: "proof_position", Board: p.Board.String(), Position: p.String(), Proved: OfFinding(c.Look(s)), Moves: []ProofMove{}}
+	out.Entries, out.AtLeast = c.Below(s, count/2)
+	for _, m := range c.Line(s, proofLine) {
+		out.Line = append(out.Line, m.String())
+	}
+	moves := s.Moves(nil)
+	for _, m := range moves {
+		f := c.Look(s.After(m))
+		move := ProofMove{Move: m.String(), Wins: "unknown", Then: ProofAfter{Proved: OfFinding(f)}}
+		switch f.Value {
+		case eval.Won:
+			move.Wins = "loses"
+		case eval.Lost:
+			move.Wins = "wins"
+		}
+		move.Then.Entries, move.Then.AtLeast = c.Below(s.After(m), count/2/len(moves))
+		out.Moves = append(out.Moves, move)
+	}
+	slices.SortStableFunc(out.Moves, func(a, b ProofMove) int {
+		return cmp.Or(cmp.Compare(moveRank[a.Wins], moveRank[b.Wins]), cmp.Compare(b.Then.Entries, a.Then.Entries))
+	})
+	return out
+}
+
+// proofLine is how many moves of the play from a position are told at most.
+const proofLine = 12
+
+var moveRank = map[string]int{"wins": 0, "unknown": 1, "loses": 2}
+
+// ProofExport is the first line of an export of a proof.
+type ProofExport struct {
+	MessageType string `json:"message_type"` // "proof"
+	Board       string `json:"board"`
+	Position    string `json:"position"` // the first one, which the export proves
+	File        string `json:"file"`     // the certificate
+	RulesOnly   bool   `json:"rules_only"`
+	Entries     int    `json:"entries"`   // of the whole certificate
+	Positions   int    `json:"positions"` // that follow
+	Moves       int    `json:"moves"`     // of these positions
+	Cut         int    `json:"cut"`       // positions whose proof is beyond the limits; 0: the export is a whole proof
+}
+
+// ProofNode is a position of an export. Positions that are the same up to symmetry are one.
+type ProofNode struct {
+	MessageType string `json:"message_type"` // "proof_node"
+	ID          int    `json:"id"`           // from 0, in the order of the lines
+	Depth       int    `json:"depth"`        // plies below the first position
+	Position    string `json:"position"`     // as it was first reached
+	Proved
+	Cut   bool        `json:"cut,omitempty"`   // what proves it is beyond the limits
+	Moves []ProofEdge `json:"moves,omitempty"` // the winner's one, or all of the loser's
+}
+
+// ProofEdge is a move of an export.
+type ProofEdge struct {
+	Move string `json:"move"`
+	To   int    `json:"to"` // id of a position, which may be an image of the one after the move
+}

@@ -1,0 +1,125 @@
+// Package export writes the part of a certificate that proves one position as JSON lines, as a DOT graph, or as SGF variations.
+//
+// All three show the same: the winner's move in each position that the winner is to play, and all replies of the loser, down to positions
+// that a leaf rule decides, or to the limits. Positions that are the same up to symmetry are one.
+package export
+
+import (
+	"errors"
+	"fmt"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// ErrOpen is wrapped by errors of [New] about a position that the certificate does not decide.
+var ErrOpen = errors.New("the certificate does not decide it")
+
+// Limits bound an export. Zero means without a limit; a negative value is as zero.
+type Limits struct {
+	// Depth is the number of plies below the first position.
+	Depth int
+	// Positions bounds the positions written. A position whose replies would go beyond is written without them and marked as cut, as are all
+	// that come after it: replies are written all or not at all. A position takes some 200 bytes of memory, and each of its replies 8.
+	Positions int
+}
+
+// Position is a position of a proof.
+type Position struct {
+	proof.Finding
+	Position amazons.Position // as it was first reached; later ones may be images of it
+	Depth    int              // plies below the first
+	Cut      bool             // what proves it is beyond the limits
+	Moves    []Move           // the winner's one, or all of the loser's; none where a leaf rule decides or the rest is cut
+}
+
+// Move is a move of a position and where it leads.
+type Move struct {
+	Move amazons.Move
+	To   int // number of a position in Graph.Positions; it may be an image of the position after the move
+}
+
+// Graph is a part of a proof: by depth, the first position first.
+type Graph struct {
+	Positions []Position
+	Moves     int  // of all positions
+	Cut       int  // positions that are cut
+	Full      bool // some are cut because of Limits.Positions
+}
+
+// New follows the proof of p through the certificate. It takes the entries for true, which is for the checker to say. Errors wrap ErrOpen.
+func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error) {
+	g := &Graph{Positions: []Position{{Finding: c.Look(p.State()), Position: p}}}
+	if g.Positions[0].Value == eval.Open {
+		return nil, fmt.Errorf("%v: %w", p, ErrOpen)
+	}
+	known := map[amazons.Key]int{p.State().CanonicalKey(p.Board): 0}
+	for i := 0; i < len(g.Positions); i++ {
+		at := &g.Positions[i]
+		var moves []amazons.Move
+		switch at.Reason {
+		case proof.ByEntry:
+			moves = []amazons.Move{at.Move}
+		case proof.ByReplies:
+			moves = at.Position.State().Moves(nil)
+		}
+		if len(moves) == 0 {
+			continue
+		}
+		if limits.Depth > 0 && at.Depth >= limits.Depth || g.Full {
+			at.Cut = true
+			g.Cut++
+			continue
+		}
+		edges := make([]Move, len(moves))
+		var fresh []Position
+		var keys []amazons.Key
+		for j, m := range moves {
+			after := at.Position.After(m)
+			key := after.State().CanonicalKey(p.Board)
+			to, ok := known[key]
+			if !ok {
+				to = len(g.Positions) + len(fresh)
+				known[key] = to
+				keys = append(keys, key)
+				fresh = append(fresh, Position{Finding: c.Look(after.State()), Position: after, Depth: at.Depth + 1})
+			}
+			edges[j] = Move{m, to}
+		}
+		if limits.Positions > 0 && len(g.Positions)+len(fresh) > limits.Positions {
+			for _, k := range keys {
+				delete(known, k)
+			}
+			at.Cut, g.Full = true, true
+			g.Cut++
+			continue
+		}
+		at.Moves = edges
+		g.Moves += len(edges)
+		g.Positions = append(g.Positions, fresh...)
+	}
+	return g, nil
+}
+
+// Winner returns who wins the position.
+func (p *Position) Winner() amazons.Colour {
+	if p.Value == eval.Won {
+		return p.Position.ToMove
+	}
+	return p.Position.ToMove.Other()
+}
+
+// Why says in a few words who wins and why.
+func (p *Position) Why() string {
+	side := p.Position.ToMove
+	switch p.Reason {
+	case proof.ByEntry:
+		return fmt.Sprintf("%v wins with %v", side, p.Move)
+	case proof.ByRule1:
+		return fmt.Sprintf("%v has no move and has lost (rule 1)", side)
+	case proof.ByRule2:
+		return fmt.Sprintf("%v wins by counting (rule 2)", p.Winner())
+	}
+	return fmt.Sprintf("%v loses: each move is answered", side)
+}

@@ -1,0 +1,300 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/document"
+	"amazonsfarm/master/export"
+	"amazonsfarm/master/farm"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// proofWhere is the part of the help that both commands share.
+const proofWhere = `The position is the certificate's first root, or the one given: rows from the top with the side to move in quotes, or the name of a board.
+Moves are played from there. With --store instead of FILE the certificate is that of a settled campaign that no master has open; it is
+made from the store where the file is gone.
+
+Entries are taken for true: "master verify" checks them.
+`
+
+func proofCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "proof",
+		Short: "Step through a certificate, or write parts of it for other programs",
+		Long:  "proof reads certificates: show prints a position of one, export writes a part of one as JSON lines, as a graph, or as SGF.\n\n" + cli.ExitHelp,
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(proofShowCommand(), proofExportCommand())
+	return c
+}
+
+// proofSource says what certificate is meant, and which position of it.
+type proofSource struct{ store string }
+
+func (s *proofSource) add(c *cobra.Command) {
+	c.Flags().StringVar(&s.store, "store", "", "read the certificate of this store's settled campaign; all arguments are position and moves then")
+}
+
+// read returns the certificate, what it was read from, and the position that the arguments name, with the last move that led there.
+func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string, p amazons.Position, last *amazons.Move, err error) {
+	// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
+	if s.store != "" && (len(args) == 0 || !c.Flags().Changed("store") || s.store != os.Getenv("AMAZONS_STORE")) {
+		if cert, from, err = farm.ReadCertificate(ctx, s.store); err != nil {
+			return cert, from, p, nil, proofError(err)
+		}
+	} else if len(args) == 0 {
+		return cert, "", p, nil, cli.Usagef("give a certificate or --store FILE, one of them")
+	} else {
+		from, args = args[0], args[1:]
+		if cert, err = proof.ReadFile(from); err != nil {
+			return cert, from, p, nil, proofError(err)
+		}
+	}
+	p, last, err = findPosition(&cert, args)
+	return cert, from, p, last, err
+}
+
+// proofError gives the errors of reading a certificate their exit code.
+func proofError(err error) error {
+	if errors.Is(err, proof.ErrVersion) {
+		return cli.Exit(cli.ExitIncompatible, err)
+	}
+	for _, kind := range []error{proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt} {
+		if errors.Is(err, kind) {
+			return cli.Exit(cli.ExitVerification, err)
+		}
+	}
+	return exitCode(err)
+}
+
+// findPosition returns the position that arguments name: perhaps a position, then perhaps moves from it or from the certificate's first root.
+func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last *amazons.Move, err error) {
+	p = c.Roots[0].Position(c.Board)
+	if len(args) > 0 {
+		if _, notMove := amazons.ParseMove(c.Board, args[0]); notMove != nil {
+			given, err := amazons.ParsePosition(args[0])
+			switch {
+			case err != nil && !strings.ContainsAny(args[0], " /"):
+				return p, nil, cli.Usagef("move 1: %w", notMove)
+			case err != nil:
+				return p, nil, cli.Usagef("%w", err)
+			case given.Board != c.Board:
+				return p, nil, cli.Usagef("the position is of a %v board, the certificate of %v", given.Board, c.Board)
+			}
+			p, args = given, args[1:]
+		}
+	}
+	for i, text := range args {
+		m, err := p.ParseMove(text)
+		if err != nil {
+			return p, nil, cli.Usagef("move %d: %w", i+1, err)
+		}
+		p, last = p.After(m), &m
+	}
+	return p, last, nil
+}
+
+func proofShowCommand() *cobra.Command {
+	var (
+		source        proofSource
+		top, count    int
+		asJSON, asSVG bool
+	)
+	c := &cobra.Command{
+		Use:   "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
+		Short: "Show a position of a certificate: who wins, why, by which move, and what each move meets",
+		Long: `show prints a position and what a certificate says of it: the board, who wins and why, the winning move, how it is played out, and each move with
+its outcome. A move that loses is shown with its refutation. It is "explore" for proofs, without a campaign.
+
+The reason is "entry" (the position is in the file, with its move), "replies" (each move leads to a position that is won), "rule 1" (no move left) or "rule 2"
+(counting). What the certificate says nothing of is "unknown", whoever wins it: a proof needs one winning move, not all.
+
+"entries" is the size of a proof: the positions of the certificate that it takes. Counting ends at --count.
+
+` + proofWhere + "\n" + cli.ExitHelp,
+		Example: "  master proof show 5x5.proof B1-B3xD3\n  master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5",
+		RunE: func(c *cobra.Command, args []string) error {
+			switch {
+			case asJSON && asSVG:
+				return cli.Usagef("--json and --svg: choose one")
+			case top < 0:
+				return cli.Usagef("--top %d: give the number of moves to show, or 0 for all", top)
+			case count < 0:
+				return cli.Usagef("--count %d: give the number of positions to count, or 0 for none", count)
+			}
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			cert, _, p, last, err := source.read(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			if asSVG {
+				return p.WriteSVG(out, amazons.SVGOptions{Last: last})
+			}
+			d := document.OfProof(&cert, p, count)
+			if asJSON {
+				return json.NewEncoder(out).Encode(d)
+			}
+			_, err = io.WriteString(out, proofReport(&cert, p, last, d, top))
+			return err
+		},
+	}
+	source.add(c)
+	c.Flags().IntVar(&top, "top", 20, "show so many moves, 0: all")
+	c.Flags().IntVar(&count, "count", 400_000, "positions of the certificate to count, half for the position and half shared among its moves; fewer: sizes are lower bounds; more: seconds and 50 MB of memory a million")
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
+	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board, the last move marked")
+	return c
+}
+
+func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d document.ProofPosition, top int) string {
+	var s strings.Builder
+	if last != nil {
+		s.WriteString(p.TextMarked(*last))
+	} else {
+		s.WriteString(p.Text())
+	}
+	fmt.Fprintf(&s, "\nposition       %s\n", p)
+	fmt.Fprintf(&s, "value          %s", d.Value)
+	switch f := c.Look(p.State()); {
+	case f.Value == eval.Open:
+		s.WriteString(": the certificate does not decide it\n")
+	default:
+		winner := p.ToMove
+		if f.Value == eval.Lost {
+			winner = winner.Other()
+		}
+		fmt.Fprintf(&s, " for the side to move, by %s: %v wins\n", d.Reason, winner)
+	}
+	if d.WinningMove != "" {
+		fmt.Fprintf(&s, "winning move   %s\n", d.WinningMove)
+	}
+	fmt.Fprintf(&s, "entries        %s of %d\n", entriesText(d.Size), c.Set.Len())
+	if len(d.Line) > 0 {
+		fmt.Fprintf(&s, "play           %s\n", strings.Join(d.Line, " "))
+	}
+	if i := slices.IndexFunc(c.Roots, func(r proof.Root) bool { return r.Position(c.Board) == p }); i >= 0 {
+		fmt.Fprintf(&s, "root           %d of %d: this is what the certificate claims\n", i+1, len(c.Roots))
+	}
+	counts := map[string]int{}
+	for _, m := range d.Moves {
+		counts[m.Wins]++
+	}
+	fmt.Fprintf(&s, "moves          %d: %d win, %d unknown, %d lose\n", len(d.Moves), counts["wins"], counts["unknown"], counts["loses"])
+	if len(d.Moves) == 0 {
+		return s.String()
+	}
+	s.WriteByte('\n')
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "move\toutcome\tby\trefutation\tentries")
+	for i, m := range d.Moves {
+		if top > 0 && i == top {
+			break
+		}
+		by, refutation := m.Then.Reason, m.Then.WinningMove
+		if by == "none" {
+			by = "-"
+		}
+		if refutation == "" {
+			refutation = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Move, m.Wins, by, refutation, entriesText(m.Then.Size))
+	}
+	w.Flush()
+	if n := len(d.Moves) - top; top > 0 && n > 0 {
+		fmt.Fprintf(&s, "and %d more (--top 0 shows all)\n", n)
+	}
+	return s.String()
+}
+
+func entriesText(s document.Size) string {
+	if s.AtLeast {
+		return fmt.Sprintf("%d or more", s.Entries)
+	}
+	return fmt.Sprint(s.Entries)
+}
+
+// standardPositions is how many positions export writes in each format unless it is told otherwise.
+var standardPositions = map[string]int{"json": 100_000, "dot": 1000, "sgf": 10_000}
+
+func proofExportCommand() *cobra.Command {
+	var (
+		source           proofSource
+		format           string
+		depth, positions int
+	)
+	c := &cobra.Command{
+		Use:   "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
+		Short: "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
+		Long: `export writes what proves a position: the winner's move in each position that the winner is to play, all replies of the loser, and so on down to
+positions that a leaf rule decides. Positions that are the same up to symmetry are one.
+
+  json  a line about the export, then a line for each position with its moves, which name other lines by their id
+  dot   a graph for Graphviz, for small proofs
+  sgf   a game with variations (FF[4], GM[18]); what was reached before is not repeated
+
+Two limits end it: --depth, counted in plies, and --positions. A position beyond them is marked as cut. If it is --positions that cuts, what is written is whole
+and right, one sentence says so, and the exit code is 3.
+
+` + proofWhere + "\n" + cli.ExitHelp,
+		Example: "  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg\n  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf",
+		RunE: func(c *cobra.Command, args []string) error {
+			standard, ok := standardPositions[format]
+			switch {
+			case !ok:
+				return cli.Usagef("--format %q: it must be json, dot or sgf", format)
+			case depth < 0:
+				return cli.Usagef("--depth %d: give a number of plies, or 0 for no limit", depth)
+			case positions < 0:
+				return cli.Usagef("--positions %d: give a number of positions, or 0 for no limit", positions)
+			case !c.Flags().Changed("positions"):
+				positions = standard
+			}
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			cert, from, p, _, err := source.read(ctx, c, args)
+			if err != nil {
+				return err
+			}
+			g, err := export.New(&cert, p, export.Limits{Depth: depth, Positions: positions})
+			if err != nil {
+				return cli.Usagef("%w", err)
+			}
+			switch out := c.OutOrStdout(); format {
+			case "json":
+				err = g.WriteJSON(out, document.ProofExport{File: from, RulesOnly: cert.RulesOnly, Entries: cert.Set.Len()})
+			case "dot":
+				err = g.WriteDOT(out)
+			case "sgf":
+				err = g.WriteSGF(out, from)
+			}
+			if err != nil {
+				return err
+			}
+			if g.Full {
+				return cli.Exit(cli.ExitLimit, fmt.Errorf("the limit of %d positions cut the proof at %d of them; --positions 0 lifts it", positions, g.Cut))
+			}
+			return nil
+		},
+	}
+	source.add(c)
+	c.Flags().StringVar(&format, "format", "json", "json, dot or sgf")
+	c.Flags().IntVar(&depth, "depth", 2, "plies below the position, 0: no limit; each two more are some hundred times as many positions")
+	c.Flags().IntVar(&positions, "positions", 0, "positions to write, 0: no limit, some hundred bytes of memory each and more of output (default: 100000 for json, 1000 for dot, 10000 for sgf)")
+	return c
+}
