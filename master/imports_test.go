@@ -53,7 +53,7 @@ func mayImport(from, to string, test bool) bool {
 			return fromName != "checker" || toName != "reference"
 		}
 		if fromName == "checker" || toName == "checker" {
-			return false
+			return strings.HasPrefix(from, "shared/checker/cmd/") && to == "shared/checker" // the checker with a command line
 		}
 		f, okF := rank[fromName]
 		t, okT := rank[toName]
@@ -155,6 +155,8 @@ func TestMayImport(t *testing.T) {
 		{"shared/eval", "shared/dfpn", false},
 		{"shared/amazons", "shared/area", false},
 		{"shared/checker", "shared/amazons", false},
+		{"shared/checker/cmd/amazons-check", "shared/checker", true},
+		{"shared/checker/cmd/amazons-check", "shared/amazons", false},
 		{"shared/proof", "shared/checker", false},
 		{"shared/dfpn", "proto/farm/v1", false},
 		{"shared/reference", "shared/amazons", true},

@@ -21,6 +21,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
 )
 
@@ -50,6 +51,9 @@ with the same command.
 	}
 	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), certsCommand())
 	root.AddCommand(controlCommands()...)
+	cli.AddVersion(root,
+		cli.Part{Name: "rules", Format: rpc.RulesVersion}, cli.Part{Name: "protocol", Format: rpc.ProtocolVersion},
+		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format, Oldest: store.FormatOldest})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }
 

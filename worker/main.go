@@ -11,7 +11,9 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
 	"amazonsfarm/worker/engine"
 
@@ -39,6 +41,9 @@ alone (solve).
 		},
 	}
 	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(), evalCommand())
+	cli.AddVersion(root,
+		cli.Part{Name: "rules", Format: agent.RulesVersion}, cli.Part{Name: "protocol", Format: agent.ProtocolVersion},
+		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "databases", Format: endgame.Version})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }
 

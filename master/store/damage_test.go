@@ -183,7 +183,7 @@ func TestDamagedAtOpen(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	s := newStore(t, quick)
-	for _, version := range []uint32{0, formatNow + 1} {
+	for _, version := range []uint32{0, Format + 1} {
 		err := s.db.Update(func(tx *bbolt.Tx) error {
 			// A later format may have other buckets and records.
 			_, err := tx.CreateBucketIfNotExists([]byte("of the future"))

@@ -16,10 +16,12 @@ import (
 // The bytes of each record; SCHEMA.md is their description. A value is its
 // payload followed by a checksum.
 
+const formatMagic = "amazons proof store\n"
+
+// Versions of the file, see SCHEMA.md.
 const (
-	formatMagic  = "amazons proof store\n"
-	formatNow    = 1 // written by this build
-	formatOldest = 1 // the oldest that this build reads
+	Format       = 1 // that this build writes
+	FormatOldest = 1 // the oldest that it reads
 )
 
 const (

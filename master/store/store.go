@@ -116,7 +116,7 @@ func create(path string, c Campaign, o Options) (err error) {
 		meta := tx.Bucket([]byte(bucketMeta))
 		return errors.Join(
 			meta.Put([]byte(keyMagic), seal(bucketMeta, []byte(keyMagic), []byte(formatMagic))),
-			meta.Put([]byte(keyFormat), encodeFormat(formatNow)),
+			meta.Put([]byte(keyFormat), encodeFormat(Format)),
 			meta.Put([]byte(keyCampaign), campaign),
 			meta.Put([]byte(keyCounters), encodeCounters(counters{})))
 	})
@@ -346,8 +346,8 @@ func (s *Store) verify(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if format < formatOldest || format > formatNow {
-		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; take a build that fits", ErrVersion, s.path, format, formatOldest, formatNow)
+	if format < FormatOldest || format > Format {
+		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; take a build that fits", ErrVersion, s.path, format, FormatOldest, Format)
 	}
 	if len(headers) < 2 && !s.options.AcceptOlder {
 		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit; Options.AcceptOlder opens it as of the last whole header"}

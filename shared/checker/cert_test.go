@@ -76,7 +76,7 @@ func (p *paper) write() []byte {
 		}
 	}
 	f := []byte(magic)
-	f = le.AppendUint32(f, formatVersion)
+	f = le.AppendUint32(f, Format)
 	f = le.AppendUint32(f, uint32(len(h)))
 	f = append(f, make([]byte, 32)...)
 	f = append(append(f, h...), body...)

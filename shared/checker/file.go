@@ -29,8 +29,10 @@ var (
 
 // The numbers of FORMAT.md.
 const (
+	// Format is the version of the file format that this checker reads.
+	Format = 1
+
 	magic           = "AMZCERT\n"
-	formatVersion   = 1
 	prefixBytes     = 48 // magic, version, header length, hash
 	hashedPrefix    = 16 // of these, what the hash covers
 	headerFixed     = 20
@@ -109,8 +111,8 @@ func open(r io.ReaderAt, size int64) (*certificate, error) {
 	if err := c.readAt(prefix[:], 0); err != nil {
 		return nil, err
 	}
-	if v := binary.LittleEndian.Uint32(prefix[8:]); v != formatVersion {
-		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads version %d", ErrUnsupportedVersion, v, formatVersion)
+	if v := binary.LittleEndian.Uint32(prefix[8:]); v != Format {
+		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads version %d", ErrUnsupportedVersion, v, Format)
 	}
 	copy(c.stated[:], prefix[hashedPrefix:])
 	length := binary.LittleEndian.Uint32(prefix[12:])

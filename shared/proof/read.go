@@ -123,8 +123,8 @@ func (d *decoder) header() error {
 		return err
 	}
 	le := binary.LittleEndian
-	if v := le.Uint32(p); v != version {
-		return fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, v, version)
+	if v := le.Uint32(p); v != Format {
+		return fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, v, Format)
 	}
 	copy(d.want[:], p[8:])
 	n := int64(le.Uint32(p[4:]))

@@ -17,10 +17,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
+// Format is the version of the file format that this package writes and reads.
+const Format = 1
+
 // The numbers of FORMAT.md.
 const (
 	magic       = "AMZCERT\n"
-	version     = 1
 	preamble    = 48 // magic, version, header length, hash
 	fixedHeader = 20
 	rootBytes   = 24
@@ -150,7 +152,7 @@ func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
 	}
 	head := make([]byte, preamble, preamble+headerLen(c))
 	copy(head, magic)
-	binary.LittleEndian.PutUint32(head[8:], version)
+	binary.LittleEndian.PutUint32(head[8:], Format)
 	binary.LittleEndian.PutUint32(head[12:], uint32(headerLen(c)))
 	head = appendHeader(head, c)
 	sum := sha256.New()

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const good = "../../../proof/testdata/format1.amzcert"
+
+// TestImports holds what the program is made of: the checker, a zstd decoder, the standard library, and nothing else of this module.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := false
+	for _, path := range strings.Fields(string(out)) {
+		switch {
+		case path == "amazonsfarm/shared/checker", path == "amazonsfarm/shared/checker/cmd/amazons-check":
+		case strings.HasPrefix(path, "github.com/klauspost/compress"):
+			decoder = true
+		default:
+			t.Errorf("it is made of %s as well", path)
+		}
+	}
+	if !decoder {
+		t.Errorf("go list says %s", out)
+	}
+}
+
+func TestRun(t *testing.T) {
+	data, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	write := func(name string, data []byte) string {
+		name = filepath.Join(folder, name)
+		if err := os.WriteFile(name, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	flipped := bytes.Clone(data)
+	flipped[300] ^= 1
+	bad, short, text := write("bad", flipped), write("short", data[:100]), write("text", []byte("hello"))
+	for _, c := range []struct {
+		name           string
+		args           []string
+		code           int
+		stdout, stderr string // parts of them
+	}{
+		{"valid", []string{good}, 0, "proved   .BB./B..B/W..W/.WW. w: black wins", ""},
+		{"cores", []string{"-cores", "1", good}, 0, "with 1 workers", ""},
+		{"damaged", []string{bad}, 20, "", "checksum"},
+		{"short", []string{short}, 20, "", "truncated"},
+		{"text", []string{text}, 20, "", "not a certificate"},
+		{"one of two", []string{bad, good}, 20, "valid certificate for 4x4", "bad: certificate checksum"},
+		{"missing", []string{filepath.Join(folder, "missing")}, 1, "", "no such file"},
+		{"rules only", []string{"--rules-only", good}, 20, "", "entry"},
+		{"too little memory", []string{"--max-memory", "100", good}, 1, "", "the limit is 100"},
+		{"version", []string{"--version"}, 0, "format 1", ""},
+		{"help", []string{"--help"}, 0, "", "Exit codes:"},
+		{"nothing", nil, 64, "", "give a certificate"},
+		{"no cores", []string{"--cores", "0", good}, 64, "", "above zero"},
+		{"unknown flag", []string{"--nothing", good}, 64, "", "not defined"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			if code := run(context.Background(), c.args, &stdout, &stderr); code != c.code {
+				t.Errorf("exit code %d, want %d", code, c.code)
+			}
+			if !strings.Contains(stdout.String(), c.stdout) || c.stdout == "" && stdout.Len() > 0 {
+				t.Errorf("standard output %q", stdout.String())
+			}
+			if !strings.Contains(stderr.String(), c.stderr) || c.stderr == "" && stderr.Len() > 0 {
+				t.Errorf("standard error %q", stderr.String())
+			}
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out strings.Builder
+	if code := run(context.Background(), []string{"--json", "--rules-only", good}, &out, io.Discard); code != 20 {
+		t.Errorf("exit code %d", code)
+	}
+	if code := run(context.Background(), []string{"--json", good}, &out, io.Discard); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	lines := json.NewDecoder(strings.NewReader(out.String()))
+	var refused, valid answer
+	if err := errors.Join(lines.Decode(&refused), lines.Decode(&valid)); err != nil {
+		t.Fatal(err)
+	}
+	if refused.Verified || refused.Fault == nil || refused.Reason == "" || refused.MessageType != "verification" {
+		t.Errorf("refused: %+v", refused)
+	}
+	if !valid.Verified || valid.Report == nil || valid.Report.Width != 4 || valid.File != good {
+		t.Errorf("valid: %+v", valid)
+	}
+}
+
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if code := run(ctx, []string{good}, io.Discard, io.Discard); code != exitInterrupted {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, errors.New("full") }
+
+func TestFullDisk(t *testing.T) {
+	if code := run(context.Background(), []string{good}, full{}, io.Discard); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}

@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// Part is something of a program that has a version of its own: the rules it goes by, a protocol, a format of files.
+type Part struct {
+	Name   string
+	Format int // that it writes or speaks
+	Oldest int // that it reads, too; 0: only Format
+}
+
+// AddVersion gives a program the flag --version, which prints the revision that it was built from, and the versions of its parts.
+func AddVersion(root *cobra.Command, parts ...Part) {
+	info, _ := debug.ReadBuildInfo()
+	root.Version = versionText(root.Name(), info, parts)
+	root.SetVersionTemplate("{{.Version}}")
+}
+
+// versionText is what --version prints. info may be nil.
+func versionText(program string, info *debug.BuildInfo, parts []Part) string {
+	version, revision, changed := "", "unknown", ""
+	if info != nil {
+		version = info.Main.Version
+		for _, s := range info.Settings {
+			switch s.Key {
+			case "vcs.revision":
+				revision = s.Value
+			case "vcs.modified":
+				if s.Value == "true" {
+					changed = " with changes"
+				}
+			}
+		}
+	}
+	var s strings.Builder
+	fmt.Fprintf(&s, "%-14s %s\n", program, strings.TrimSpace("of the Amazons proof farm "+strings.Trim(version, "()")))
+	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", revision, changed)
+	fmt.Fprintf(&s, "%-14s %s %s/%s\n", "built with", runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	for _, p := range parts {
+		fmt.Fprintf(&s, "%-14s %d", p.Name, p.Format)
+		if p.Oldest != 0 && p.Oldest < p.Format {
+			fmt.Fprintf(&s, ", reads from %d on", p.Oldest)
+		}
+		s.WriteByte('\n')
+	}
+	return s.String()
+}
