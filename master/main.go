@@ -41,16 +41,15 @@ not rest on the search. Everything found is kept in a store, so a campaign that 
 with the same command.
 
 ` + cli.ExitHelp,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			return cli.Environment(c.Flags(), os.Getenv, map[string]string{
-				"store": "AMAZONS_STORE", "proof": "AMAZONS_PROOF", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
-				"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
-				"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
-			})
-		},
 	}
+	cli.ReadEnvironment(root, map[string]string{
+		"store": "AMAZONS_STORE", "proof": "AMAZONS_PROOF", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
+		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
+		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
+	})
 	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), certsCommand())
 	root.AddCommand(controlCommands()...)
+	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: rpc.RulesVersion}, cli.Part{Name: "protocol", Format: rpc.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format, Oldest: store.FormatOldest})

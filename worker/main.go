@@ -33,14 +33,13 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 alone (solve).
 
 ` + cli.ExitHelp,
-		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
-			return cli.Environment(c.Flags(), os.Getenv, map[string]string{
-				"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
-				"http": "AMAZONS_HTTP", "certs": "AMAZONS_CERTS", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
-			})
-		},
 	}
+	cli.ReadEnvironment(root, map[string]string{
+		"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
+		"http": "AMAZONS_HTTP", "certs": "AMAZONS_CERTS", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
+	})
 	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(), evalCommand())
+	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: agent.RulesVersion}, cli.Part{Name: "protocol", Format: agent.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "databases", Format: endgame.Version})

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -110,6 +113,20 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
 	}
 	return ExitCode(err)
+}
+
+// environmentAnnotation holds the variables of ReadEnvironment in the annotations of a program's first command, as FLAG=VARIABLE, for its man pages.
+const environmentAnnotation = "environment"
+
+// ReadEnvironment makes all commands of a program do what [Environment] does, before they begin.
+func ReadEnvironment(root *cobra.Command, names map[string]string) {
+	var list []string
+	for flag, variable := range names {
+		list = append(list, flag+"="+variable)
+	}
+	slices.Sort(list)
+	root.Annotations = map[string]string{environmentAnnotation: strings.Join(list, " ")}
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return Environment(c.Flags(), os.Getenv, names) }
 }
 
 // Environment gives flags that are not on the command line the value of an
