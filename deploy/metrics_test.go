@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"amazonsfarm/master/certs"
+	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
@@ -41,6 +42,7 @@ func registered(t *testing.T) series {
 	}
 	registry := prometheus.NewRegistry()
 	rpc.NewMetrics(registry)
+	farm.RegisterDisk(registry, folder)
 	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +88,7 @@ var (
 )
 
 // words of PromQL that an expression of ours may use beside names of series.
-var words = strings.Fields("and or unless bool sum count increase rate histogram_quantile time vector")
+var words = strings.Fields("and or unless bool sum count increase rate histogram_quantile predict_linear time vector")
 
 // unknown returns what an expression of PromQL names that is not there: series, labels that none of its series has, and label values asked for
 // by = that no series has at the start. Recording rules stand among the series with nil labels.

@@ -145,6 +145,7 @@ func Open(o Options) (_ *Farm, err error) {
 		return nil, err
 	}
 	f.metrics = rpc.NewMetrics(o.Registerer)
+	RegisterDisk(o.Registerer, o.StoreFile)
 	var admit func(context.Context, []byte) (func(), error)
 	if !o.Embedded {
 		a := &admission{farm: f, workers: o.CheckWorkers, ledger: proof.NewLedger(o.Root.Board, o.RulesOnly, o.MaxProved), full: o.MaxProved < 0}
