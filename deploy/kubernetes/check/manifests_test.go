@@ -3,7 +3,6 @@ package check
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/yaml"
 )
 
@@ -198,16 +199,17 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestBuilt decodes what kustomize makes of the folders.
+// TestBuilt decodes what kustomize makes of the folders. It is the library of the program of that name, so no machine lacks it.
 func TestBuilt(t *testing.T) {
-	kustomize, err := exec.LookPath("kustomize")
-	if err != nil {
-		t.Skip("no kustomize on this machine: what it builds is not checked")
-	}
 	for folder, want := range map[string]int{"base": 6, "keda": 7} {
-		out, err := exec.Command(kustomize, "build", filepath.Join("..", folder)).Output()
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", folder))
 		if err != nil {
 			t.Errorf("build %s: %v", folder, err)
+			continue
+		}
+		out, err := built.AsYaml()
+		if err != nil {
+			t.Errorf("write %s: %v", folder, err)
 			continue
 		}
 		objects := decode(t, folder, out)
