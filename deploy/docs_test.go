@@ -99,3 +99,43 @@ func TestArchitectureListsPackages(t *testing.T) {
 		}
 	}
 }
+
+// TestJSONFields wants every field of every document that programs read of ours on the page about them, and each kind of document as a title.
+func TestJSONFields(t *testing.T) {
+	page := pages(t)["docs/JSON.md"]
+	tag := regexp.MustCompile("`json:\"([a-z_0-9]+)")
+	kind := regexp.MustCompile(`json:"message_type"` + "`" + ` // "([a-z_]+)"`)
+	kinds, fields := 0, 0
+	for _, pattern := range []string{"../master/*.go", "../master/document/*.go", "../master/web/*.go", "../master/simulate/*.go", "../worker/*.go",
+		"../shared/cli/result.go", "../shared/checker/check.go", "../shared/checker/text.go", "../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {
+		files, err := filepath.Glob(pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, m := range kind.FindAllStringSubmatch(string(data), -1) {
+				kinds++
+				if !regexp.MustCompile(`(?m)^## .*\b` + m[1] + `\b`).MatchString(page) {
+					t.Errorf("%s: the page has no title for documents of kind %s", file, m[1])
+				}
+			}
+			// Progress is told to callers of the checker, not to other programs.
+			for _, m := range tag.FindAllStringSubmatch(regexp.MustCompile(`(?s)type Progress struct .*?\n}`).ReplaceAllString(string(data), ""), -1) {
+				fields++
+				if !strings.Contains(page, "`"+m[1]+"`") {
+					t.Errorf("%s: the page does not say what %s is", file, m[1])
+				}
+			}
+		}
+	}
+	if kinds < 10 || fields < 150 {
+		t.Errorf("only %d kinds and %d fields found", kinds, fields)
+	}
+}
