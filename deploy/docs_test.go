@@ -139,3 +139,21 @@ func TestJSONFields(t *testing.T) {
 		t.Errorf("only %d kinds and %d fields found", kinds, fields)
 	}
 }
+
+// TestEveryScriptIsListed wants a line of the README for each script, with what it does.
+func TestEveryScriptIsListed(t *testing.T) {
+	readme := pages(t)["../README.md"]
+	files, err := filepath.Glob("../scripts/*")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d scripts: %v", len(files), err)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.IsDir() || info.Mode()&0o111 == 0 || filepath.Base(file) == "lib.sh" {
+			continue // not to be run by people
+		}
+		name := "scripts/" + filepath.Base(file)
+		if !regexp.MustCompile("(?m)^\\| `" + regexp.QuoteMeta(name) + "[ `]").MatchString(readme) {
+			t.Errorf("the README has no line about %s", name)
+		}
+	}
+}
