@@ -99,15 +99,16 @@ func exploreMaster(ctx context.Context, master *access, moves []string) (*farmv1
 }
 
 func exploreStore(file string, moves []string) (*farmv1.ExploreResponse, error) {
-	root, t, err := farm.ReadTree(file)
+	r, err := farm.OpenReader(file)
 	if err != nil {
 		return nil, exitCode(err)
 	}
-	p, err := rpc.Follow(root, moves)
+	defer r.Close()
+	way, err := rpc.Follow(r.Root, moves)
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}
-	return rpc.ExploreTree(p, t), nil
+	return r.Explore(way), nil
 }
 
 func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) string {

@@ -154,7 +154,7 @@ func Open(o Options) (_ *Farm, err error) {
 	f.Master, err = rpc.New(rpc.Config{
 		Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly, StoreFile: o.StoreFile,
 		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat,
-		ReadRoots: f.readRoots, Admit: admit, Conclude: f.conclude, Unfold: f.unfold, Metrics: f.metrics, Log: o.Log,
+		ReadRoots: f.readRoots, Admit: admit, Conclude: f.conclude, Look: newLibrary(o.Root.Board, o.RulesOnly, s, f.shelf.list).Look, Metrics: f.metrics, Log: o.Log,
 	}, t, f.shelf)
 	if err != nil {
 		return nil, err

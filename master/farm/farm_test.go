@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -258,48 +259,147 @@ func TestWorkerCannotStart(t *testing.T) {
 	}
 }
 
-// TestUnfold plays out a solved board by its fragments: at every turn of the winner the move wins, by exhaustive search.
-func TestUnfold(t *testing.T) {
+// TestLook plays a solved board from its store to the end, again and again: the winner plays what the explorer shows, the loser anything. The
+// evidence is in many fragments; all that is shown agrees with exhaustive search, and nothing that is needed is missing.
+func TestLook(t *testing.T) {
 	root := position(t, "B..B/..../W..W b")
-	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: 50, SplitAfter: 100, Heartbeat: 50 * time.Millisecond}
-	if _, err := solve(t, o, nil, 1); err != nil {
+	solved, err := solve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")}, nil, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
-	o.Build = agent.Build()
+	whole, err := proof.ReadFile(solved.Certificate.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "scattered.store")}
+	scatter(t, o, whole, 5)
+	r, err := OpenReader(o.StoreFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	truth := reference.New(root.Board)
+	random := rand.New(rand.NewPCG(1, 2))
+	byCertificate := 0
+	for range 60 {
+		way := []amazons.Position{root}
+		for {
+			p := way[len(way)-1]
+			e := r.Explore(way)
+			won := truth.Wins(p.State())
+			if got := tree.Outcome(e.GetKnown().GetOutcome()); got == tree.Unknown || (got == tree.Won) != won {
+				t.Fatalf("%v is %v by %s; won: %t", p, got, e.GetKnown().GetBasis(), won)
+			}
+			if e.GetKnown().GetBasis() == "certificate" {
+				byCertificate++
+			}
+			after := map[string]amazons.Position{}
+			for _, m := range e.GetMoves() {
+				move, err := p.ParseMove(m.GetMove())
+				if err != nil {
+					t.Fatal(err)
+				}
+				q := p.After(move)
+				after[m.GetMove()] = q
+				if got := tree.Outcome(m.GetAfter().GetOutcome()); got != tree.Unknown && (got == tree.Won) != truth.Wins(q.State()) {
+					t.Fatalf("%v after %s is %v by %s", p, m.GetMove(), got, m.GetAfter().GetBasis())
+				} else if got == tree.Unknown && !won {
+					t.Fatalf("%v is lost, but its move %s is open", p, m.GetMove())
+				}
+			}
+			if len(after) == 0 {
+				break
+			}
+			next := e.GetMoves()[random.IntN(len(e.GetMoves()))].GetMove()
+			if won {
+				if next = e.GetMoves()[0].GetMove(); truth.Wins(after[next].State()) {
+					t.Fatalf("%v is won, but no winning move is shown", p)
+				}
+			}
+			line := p
+			for i, text := range e.GetLine() {
+				m, err := line.ParseMove(text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				line = line.After(m)
+				if truth.Wins(line.State()) != (won == (i%2 == 1)) {
+					t.Fatalf("the line %v of %v does not play it out", e.GetLine(), p)
+				}
+			}
+			way = append(way, after[next])
+		}
+	}
+	if byCertificate == 0 {
+		t.Error("no position was found in a certificate alone")
+	}
+	if e := r.look.Look(tree.ID{1}, root.State(), 3); len(e.Line) > 3 {
+		t.Errorf("a line of %d moves, asked for 3", len(e.Line))
+	}
+}
+
+// scatter makes a store in which the entries of a certificate are spread over several fragments; its fact about the root names the third.
+func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
+	t.Helper()
 	f, err := Open(o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	snapshot, err := f.store.Snapshot()
-	if err != nil {
-		t.Fatal(err)
+	sets := make([]*proof.Set, fragments)
+	for i := range sets {
+		sets[i] = new(proof.Set)
 	}
-	truth := reference.New(root.Board)
-	unfolded := 0
-	for _, fact := range snapshot.Facts {
-		s, err := fact.Key.State(root.Board)
+	for e := range whole.Set.All() {
+		sets[(e.Key.A^e.Key.B)%uint64(fragments)].Add(e)
+	}
+	var third tree.ID
+	for i, set := range sets {
+		data, err := proof.Encode(proof.Certificate{Board: whole.Board, Roots: whole.Roots, Set: set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		won := fact.Outcome == tree.Won
-		line := f.unfold(fact, s, 6)
-		if len(f.unfold(fact, s, 1)) > 1 {
-			t.Error("more moves than asked for")
+		id := tree.ID(sha256.Sum256(data))
+		if _, err := f.shelf.PutCertificate(id, data); err != nil {
+			t.Fatal(err)
 		}
-		unfolded += len(line)
-		for _, m := range line {
-			if got := truth.Wins(s); got != won {
-				t.Fatalf("the line %v of %v leads to a position whose side to move wins: %v, want %v", line, fact, got, won)
-			}
-			s, won = s.After(m), !won
-		}
-		fact.Certificate[0] ^= 1
-		if line := f.unfold(fact, s, 6); len(line) != 0 {
-			t.Errorf("without its certificate %v is played out by %v", fact, line)
+		if i == 2 {
+			third = id
 		}
 	}
-	if unfolded == 0 {
-		t.Errorf("nothing of %d facts is played out", len(snapshot.Facts))
+	outcome := tree.Lost
+	if whole.Roots[0].Claim == eval.Won {
+		outcome = tree.Won
+	}
+	fact := tree.Fact{Key: o.Root.State().CanonicalKey(o.Root.Board), Outcome: outcome, Work: 1, Certificate: third}
+	if err := f.shelf.Commit([]tree.Persist{{Epoch: 1, Facts: []tree.Fact{fact}}}, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestNearestFirst(t *testing.T) {
+	var list []tree.ID
+	for i := range maxLookFragments + 100 {
+		list = append(list, tree.ID{byte(i), byte(i >> 8), 1})
+	}
+	for _, c := range []struct {
+		all, near   int
+		first, last int
+		want        int
+	}{
+		{0, -1, 0, 0, 0},
+		{5, 2, 2, 4, 5},
+		{5, -1, 4, 0, 5}, // not there: the latest first
+		{len(list), 10, 10, maxLookFragments - 1, maxLookFragments},
+		{len(list), maxLookFragments + 50, maxLookFragments + 50, 51, maxLookFragments},
+	} {
+		near := tree.ID{}
+		if c.near >= 0 {
+			near = list[c.near]
+		}
+		order := nearestFirst(list[:c.all], near)
+		if len(order) != c.want || c.want > 0 && (order[0] != list[c.first] || order[len(order)-1] != list[c.last]) {
+			t.Errorf("%+v: %d fragments", c, len(order))
+		}
 	}
 }

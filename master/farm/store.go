@@ -17,6 +17,7 @@ type shelf struct {
 
 	mu    sync.Mutex
 	have  map[tree.ID]struct{}
+	order []tree.ID // as they came
 	bytes int64
 }
 
@@ -28,6 +29,7 @@ func newShelf(s *store.Store) (*shelf, error) {
 	h := &shelf{Store: s, have: make(map[tree.ID]struct{}, len(list))}
 	for _, c := range list {
 		h.have[c.ID] = struct{}{}
+		h.order = append(h.order, c.ID)
 		h.bytes += c.Size
 	}
 	return h, nil
@@ -64,6 +66,7 @@ func (h *shelf) PutCertificate(id tree.ID, data []byte) (known bool, err error) 
 	defer h.mu.Unlock()
 	if _, ok := h.have[id]; !ok {
 		h.have[id] = struct{}{}
+		h.order = append(h.order, id)
 		h.bytes += int64(len(data))
 	}
 	return false, nil
@@ -100,4 +103,11 @@ func (h *shelf) Certificates() (int, int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.have), h.bytes
+}
+
+// list returns the certificates in the order in which they came. The slice is not to be changed.
+func (h *shelf) list() []tree.ID {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.order[:len(h.order):len(h.order)]
 }

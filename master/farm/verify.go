@@ -9,8 +9,10 @@ import (
 	"strings"
 
 	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -215,14 +217,35 @@ func storedTree(s *store.Store) (root amazons.Position, moves []amazons.Move, t 
 	return root, moves, t, nil
 }
 
-// ReadTree reads the tree of a store that no master has open, and the root of its campaign. Nothing is written. Errors: those of
-// opening a store; ErrVerification.
-func ReadTree(file string) (amazons.Position, *tree.Tree, error) {
+// Reader reads the campaign of a store that no master has open. Nothing is written.
+type Reader struct {
+	Root  amazons.Position
+	Tree  *tree.Tree
+	store *store.Store
+	look  *library
+}
+
+// OpenReader opens a store for reading. Errors: those of opening a store; ErrVerification.
+func OpenReader(file string) (*Reader, error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
-		return amazons.Position{}, nil, err
+		return nil, err
 	}
-	defer s.Close()
 	root, _, t, err := storedTree(s)
-	return root, t, err
+	var h *shelf
+	if err == nil {
+		h, err = newShelf(s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return &Reader{Root: root, Tree: t, store: s, look: newLibrary(root.Board, s.Campaign().RulesOnly, s, h.list)}, nil
 }
+
+// Explore tells what is known of the last position of a way of positions, each after a move from the one before.
+func (r *Reader) Explore(way []amazons.Position) *farmv1.ExploreResponse {
+	return rpc.ExploreTree(way, r.Tree, r.look.Look)
+}
+
+// Close closes the store.
+func (r *Reader) Close() error { return r.store.Close() }

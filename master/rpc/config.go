@@ -178,9 +178,9 @@ type Config struct {
 	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
 	// An error stops the campaign. Required.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
-	// Unfold, if not nil, plays out a position that has a fact by the certificate of that fact: at most so many moves, none where the
-	// certificate is too large to be read while somebody waits. It is called from several goroutines at the same time.
-	Unfold func(f tree.Fact, s amazons.State, most int) []amazons.Move
+	// Look, if not nil, says what the certificates of the store prove of a position, where the tree knows no more; it is called from several
+	// goroutines at the same time.
+	Look Look
 	// Stay keeps the master serving after its campaign is settled or stopped, until the context of Run ends.
 	Stay bool
 

@@ -1,8 +1,10 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -15,50 +17,66 @@ import (
 // lineMoves is how many moves of the play from a decided position Explore returns at most.
 const lineMoves = 12
 
+// Proved is what certificates prove of one position.
+type Proved struct {
+	Outcome tree.Outcome                  // for its side to move
+	After   map[amazons.Move]tree.Outcome // of the positions after its moves, for the other side; only what is known
+	Best    *amazons.Move                 // for a won position a winning move, for a lost one a reply worth showing; nil: none is known
+	Line    []amazons.Move                // that play it out, Best first
+}
+
+// Look judges a position by certificates, that of a fact first, and plays it out with at most so many moves.
+type Look func(near tree.ID, s amazons.State, most int) Proved
+
 // explored is what the tree says of a position and its moves.
 type explored struct {
 	at    tree.Position
 	moves []tree.Move
 	line  []amazons.Move
 	end   amazons.State // after the line
-	fact  tree.Fact     // of end; no outcome: there is none
+	// near is the certificate in which evidence for the end is likely; decided says that the end, or a position before it, is.
+	near    tree.ID
+	decided bool
 }
 
-// Follow plays moves, as text, from a position. The error names the first one that is no legal move.
-func Follow(p amazons.Position, moves []string) (amazons.Position, error) {
+// Follow plays moves, as text, from a position, and returns the positions on the way, that one first. The error names the first one that
+// is no legal move.
+func Follow(p amazons.Position, moves []string) ([]amazons.Position, error) {
+	way := append(make([]amazons.Position, 0, 1+len(moves)), p)
 	for i, text := range moves {
 		m, err := p.ParseMove(text)
 		if err != nil {
-			return p, fmt.Errorf("move %d: %w", i+1, err)
+			return nil, fmt.Errorf("move %d: %w", i+1, err)
 		}
 		p = p.After(m)
+		way = append(way, p)
 	}
-	return p, nil
+	return way, nil
 }
 
 // Explore implements farmv1.ControlServer.
 func (c *controlService) Explore(ctx context.Context, r *farmv1.ExploreRequest) (*farmv1.ExploreResponse, error) {
-	p, err := Follow(c.master.cfg.Root, r.GetMoves())
+	way, err := Follow(c.master.cfg.Root, r.GetMoves())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return c.master.Explore(ctx, p)
+	return c.master.Explore(ctx, way)
 }
 
-// Explore asks the loop about a position of the campaign's board and its moves. What it costs does not grow with the tree.
-func (m *Master) Explore(ctx context.Context, p amazons.Position) (*farmv1.ExploreResponse, error) {
+// Explore asks the loop about the last position of a way (each after a move from the one before, all of the campaign's board) and
+// its moves. Below positions that are decided it goes on in their certificates. What it costs does not grow with the tree.
+func (m *Master) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
 	reply := make(chan explored, 1)
-	e, err := await(ctx, m, exploreQuery{p, reply}, reply)
+	e, err := await(ctx, m, exploreQuery{way, reply}, reply)
 	if err != nil {
 		return nil, err
 	}
-	if left := lineMoves - len(e.line); m.cfg.Unfold != nil && left > 0 && e.fact.Outcome != tree.Unknown {
-		e.line = append(e.line, m.cfg.Unfold(e.fact, e.end, left)...)
-	}
-	return e.message(p), nil
+	return e.answer(way[len(way)-1], m.cfg.Look), nil
 }
 
-func explore(t *tree.Tree, p amazons.Position) (e explored) {
+// explore looks at what the tree knows.
+func explore(t *tree.Tree, way []amazons.Position) (e explored) {
+	p := way[len(way)-1]
 	s := p.State()
 	e.at, e.moves = t.Explore(s)
 	e.line = t.Line(s, lineMoves)
@@ -66,25 +84,66 @@ func explore(t *tree.Tree, p amazons.Position) (e explored) {
 		s = s.After(m)
 	}
 	e.end = s
-	e.fact, _ = t.Fact(s.CanonicalKey(p.Board))
+	if f, ok := t.Fact(s.CanonicalKey(p.Board)); ok {
+		e.near, e.decided = f.Certificate, true
+		return e
+	}
+	for _, before := range slices.Backward(way) {
+		key := before.State().CanonicalKey(p.Board)
+		if f, ok := t.Fact(key); ok {
+			e.near, e.decided = f.Certificate, true
+			return e
+		}
+		e.decided = e.decided || t.Decided(key)
+	}
 	return e
 }
 
-// ExploreTree is Master.Explore for a tree that no master has. It does without certificates.
-func ExploreTree(p amazons.Position, t *tree.Tree) *farmv1.ExploreResponse {
-	return explore(t, p).message(p)
+// ExploreTree is Master.Explore for a tree that no master has.
+func ExploreTree(way []amazons.Position, t *tree.Tree, look Look) *farmv1.ExploreResponse {
+	return explore(t, way).answer(way[len(way)-1], look)
 }
 
-// message writes what a tree says of a position as the contract has it.
-func (e explored) message(p amazons.Position) *farmv1.ExploreResponse {
-	out := &farmv1.ExploreResponse{Position: p.String(), Known: known(e.at)}
+// answer adds what certificates prove to what the tree says, and writes it as the contract has it.
+func (e explored) answer(p amazons.Position, look Look) *farmv1.ExploreResponse {
+	here := known(e.at)
+	after := make(map[amazons.Move]*farmv1.Known, len(e.moves))
 	for _, m := range e.moves {
-		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.Move.String(), After: known(m.After)})
+		after[m.Move] = known(m.After)
 	}
+	if look != nil && e.decided {
+		proved := look(e.near, e.end, lineMoves-len(e.line))
+		if len(e.line) == 0 {
+			believe(here, proved.Outcome)
+			for m, o := range proved.After {
+				believe(after[m], o)
+			}
+		}
+		e.line = append(e.line, proved.Line...)
+	}
+	out := &farmv1.ExploreResponse{Position: p.String(), Known: here}
+	for _, m := range e.moves {
+		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.Move.String(), After: after[m.Move]})
+	}
+	rank := [...]int{farmv1.Outcome_OUTCOME_LOST: 0, farmv1.Outcome_OUTCOME_UNSPECIFIED: 1, farmv1.Outcome_OUTCOME_WON: 2}
+	slices.SortStableFunc(out.Moves, func(a, b *farmv1.ExploredMove) int {
+		return cmp.Compare(rank[a.GetAfter().GetOutcome()], rank[b.GetAfter().GetOutcome()])
+	})
 	for _, m := range e.line {
 		out.Line = append(out.Line, m.String())
 	}
 	return out
+}
+
+// believe gives a position that the tree does not know the outcome that a certificate proves.
+func believe(k *farmv1.Known, o tree.Outcome) {
+	if k.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED || o == tree.Unknown {
+		return
+	}
+	k.Outcome, k.Basis, k.Phi, k.Delta = farmv1.Outcome(o), "certificate", 0, tree.Infinity
+	if o == tree.Lost {
+		k.Phi, k.Delta = tree.Infinity, 0
+	}
 }
 
 func known(p tree.Position) *farmv1.Known {

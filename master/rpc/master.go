@@ -128,8 +128,8 @@ type query struct{ reply chan View }
 type workersQuery struct{ reply chan []*farmv1.Worker }
 
 type exploreQuery struct {
-	position amazons.Position
-	reply    chan explored
+	way   []amazons.Position
+	reply chan explored
 }
 
 type recentQuery struct{ reply chan []learned }
@@ -405,7 +405,7 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 			after = append(after, func() { msg.reply <- m.workers() })
 		case exploreQuery:
 			after = append(after, func() {
-				msg.reply <- explore(m.tree, msg.position)
+				msg.reply <- explore(m.tree, msg.way)
 			})
 		case recentQuery:
 			after = append(after, func() { msg.reply <- slices.Clone(m.learned.list) })

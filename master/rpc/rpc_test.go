@@ -786,7 +786,7 @@ func TestWhatPagesShow(t *testing.T) {
 	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetOutcome() != farmv1.Outcome_OUTCOME_WON {
 		t.Fatalf("after the first move: %v, %v", r, err)
 	}
-	if p, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil || p.State().CanonicalKey(root.Board) != claims[0].Key {
+	if way, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil || way[2].State().CanonicalKey(root.Board) != claims[0].Key {
 		t.Errorf("the refutation of %v is %s: %v", first, r.GetLine()[0], err)
 	}
 }

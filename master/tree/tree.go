@@ -295,6 +295,12 @@ func (t *Tree) WonNodes() iter.Seq[WonNode] {
 	}
 }
 
+// Decided reports whether a position is in the tree and solved, or is a fact.
+func (t *Tree) Decided(k amazons.Key) bool {
+	o, _ := t.known(k)
+	return o != Unknown
+}
+
 // Open reports whether a position is in the tree and not solved.
 func (t *Tree) Open(k amazons.Key) bool {
 	n := t.byKey[k]

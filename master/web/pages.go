@@ -117,37 +117,36 @@ next:
 	return q, nil
 }
 
-// find returns the position that an address names: moves (separated by commas) from position, or from the campaign's root. last is
-// the last of them, nil if there are none.
-func (s *Server) find(q url.Values) (p amazons.Position, last *amazons.Move, err error) {
-	p = s.cfg.Campaign.Root()
+// find returns the positions on the way that an address names: moves (separated by commas) from position, or from the campaign's root. The
+// last is the one that is meant. last is the move before it, nil if there is none.
+func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move, err error) {
+	p := s.cfg.Campaign.Root()
 	if text := q.Get("position"); text != "" {
 		root := p
 		if p, err = amazons.ParsePosition(text); err != nil {
-			return p, nil, errInput{fmt.Errorf("position: %w", err)}
+			return nil, nil, errInput{fmt.Errorf("position: %w", err)}
 		}
 		if p.Board != root.Board {
-			return p, nil, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board, root.Board)}
+			return nil, nil, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board, root.Board)}
 		}
 		white, black := queens(root)
 		if w, b := queens(p); w != white || b != black {
-			return p, nil, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white, black)}
+			return nil, nil, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white, black)}
 		}
 	}
 	text := q.Get("moves")
 	if text == "" {
-		return p, nil, nil
+		return []amazons.Position{p}, nil, nil
 	}
 	list := strings.Split(text, ",")
-	before, err := rpc.Follow(p, list[:len(list)-1])
-	if err != nil {
-		return p, nil, errInput{err}
+	if way, err = rpc.Follow(p, list); err != nil {
+		return nil, nil, errInput{err}
 	}
-	m, err := before.ParseMove(list[len(list)-1])
+	m, err := way[len(way)-2].ParseMove(list[len(list)-1])
 	if err != nil {
-		return p, nil, errInput{fmt.Errorf("move %d: %w", len(list), err)}
+		return nil, nil, errInput{err} // Follow has played it
 	}
-	return before.After(m), &m, nil
+	return way, &m, nil
 }
 
 func queens(p amazons.Position) (white, black int) {
@@ -157,9 +156,9 @@ func queens(p amazons.Position) (white, black int) {
 // explore answers with what is known of a position and its moves.
 func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 	q, err := arguments(r, "moves", "position")
-	var p amazons.Position
+	var way []amazons.Position
 	if err == nil {
-		p, _, err = s.find(q)
+		way, _, err = s.find(q)
 	}
 	if err != nil {
 		fail(w, err)
@@ -171,12 +170,12 @@ func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
 		return
 	}
-	answer, err := s.cfg.Campaign.Explore(ctx, p)
+	answer, err := s.cfg.Campaign.Explore(ctx, way)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	writeJSON(w, document.OfPosition(p, answer))
+	writeJSON(w, document.OfPosition(way[len(way)-1], answer))
 }
 
 // fail tells bad input from a campaign that does not answer.
@@ -191,10 +190,10 @@ func fail(w http.ResponseWriter, err error) {
 // board draws a position: square is the side of a square in pixels, bare=1 leaves out the coordinates.
 func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	q, err := arguments(r, "moves", "position", "square", "bare")
-	var p amazons.Position
+	var way []amazons.Position
 	var o amazons.SVGOptions
 	if err == nil {
-		p, o.Last, err = s.find(q)
+		way, o.Last, err = s.find(q)
 	}
 	if text := q.Get("square"); err == nil && text != "" {
 		if o.Square, err = strconv.Atoi(text); err != nil || o.Square < 8 || o.Square > 512 {
@@ -212,5 +211,5 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "max-age=60") // another campaign may be served here some day
-	_ = p.WriteSVG(w, o)                          // whoever does not read it to the end has gone
+	_ = way[len(way)-1].WriteSVG(w, o)            // whoever does not read it to the end has gone
 }

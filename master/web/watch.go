@@ -20,7 +20,7 @@ type Campaign interface {
 	Status(context.Context) (*farmv1.StatusResponse, error)
 	Workers(context.Context) ([]*farmv1.Worker, error)
 	Recent(context.Context) ([]rpc.Learned, error)
-	Explore(context.Context, amazons.Position) (*farmv1.ExploreResponse, error)
+	Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error)
 }
 
 // shownWorkers is how many workers an event holds at most; /api/workers has all.

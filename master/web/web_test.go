@@ -75,7 +75,8 @@ func (c *campaign) Recent(context.Context) ([]rpc.Learned, error) {
 	return []rpc.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Outcome: tree.Lost, Nodes: 31}}, nil
 }
 
-func (c *campaign) Explore(_ context.Context, p amazons.Position) (*farmv1.ExploreResponse, error) {
+func (c *campaign) Explore(_ context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
+	p := way[len(way)-1]
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looked++
@@ -225,7 +226,7 @@ func TestPages(t *testing.T) {
 func TestOneForm(t *testing.T) {
 	c := newCampaign(t)
 	h := newServer(t, Config{Campaign: c}).handler()
-	r, err := c.Explore(t.Context(), c.root)
+	r, err := c.Explore(t.Context(), []amazons.Position{c.root})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -283,23 +283,32 @@ func (d *decoder) parse() (Certificate, error) {
 }
 
 // block reads a block of at most left entries.
-func (d *decoder) block(b *block, left int64) (err error) {
-	if b.head, err = d.next(blockHeader, "block header"); err != nil {
+func (d *decoder) block(b *block, left int64) error {
+	stored, err := d.head(b, left)
+	if err != nil {
 		return err
+	}
+	b.stored, err = d.next(stored, "block")
+	return err
+}
+
+// head reads the header of a block of at most left entries, and returns how many bytes of it follow.
+func (d *decoder) head(b *block, left int64) (stored int64, err error) {
+	if b.head, err = d.next(blockHeader, "block header"); err != nil {
+		return 0, err
 	}
 	le := binary.LittleEndian
 	n, raw, stored := int64(le.Uint32(b.head)), int64(le.Uint32(b.head[4:])), int64(le.Uint32(b.head[8:]))
 	b.n, b.raw = int(n), int(raw)
 	switch shortest := n * int64(1+wordBytes(d.info.Board)+moveBytes); {
 	case n < 1 || n > maxBlock || n > left:
-		return corrupt("it cannot have %d entries", n)
+		return 0, corrupt("it cannot have %d entries", n)
 	case raw < shortest || raw > maxRaw:
-		return corrupt("%d entries cannot take %d bytes", n, raw)
+		return 0, corrupt("%d entries cannot take %d bytes", n, raw)
 	case stored < 1 || stored > maxStored:
-		return corrupt("%d bytes cannot be stored in %d", raw, stored)
+		return 0, corrupt("%d bytes cannot be stored in %d", raw, stored)
 	}
-	b.stored, err = d.next(stored, "block")
-	return err
+	return stored, nil
 }
 
 // decoders is the decompressor, made when first needed. Many goroutines may use it at once.
@@ -317,7 +326,8 @@ func (b *block) decode(board amazons.Board, arrows int) {
 	b.entries, b.err = b.columns(board, arrows)
 }
 
-func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
+// unpacked returns the raw data of the block.
+func (b *block) unpacked() ([]byte, error) {
 	if n, err := frameLen(b.stored); err != nil {
 		return nil, corrupt("%v", err)
 	} else if n != len(b.stored) {
@@ -329,6 +339,14 @@ func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 	}
 	if len(p) != b.raw {
 		return nil, corrupt("it has %d bytes where %d are announced", len(p), b.raw)
+	}
+	return p, nil
+}
+
+func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
+	p, err := b.unpacked()
+	if err != nil {
+		return nil, err
 	}
 	entries := make([]Entry, b.n)
 	a := uint64(0)

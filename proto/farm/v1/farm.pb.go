@@ -2179,7 +2179,7 @@ type ExploreResponse struct {
 	Position      string                 `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"` // as text
 	Known         *Known                 `protobuf:"bytes,2,opt,name=known,proto3" json:"known,omitempty"`       // of the position
 	Moves         []*ExploredMove        `protobuf:"bytes,3,rep,name=moves,proto3" json:"moves,omitempty"`       // the winning ones first, then the open ones, then the losing ones; among them the most effort first
-	Line          []string               `protobuf:"bytes,4,rep,name=line,proto3" json:"line,omitempty"`         // how a decided position is played out: winning moves, and the replies with most work; as far as the tree knows
+	Line          []string               `protobuf:"bytes,4,rep,name=line,proto3" json:"line,omitempty"`         // how a decided position is played out: winning moves, and the replies with most work; as far as the tree and its certificates know
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2298,7 +2298,7 @@ func (x *ExploredMove) GetAfter() *Known {
 type Known struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // for its side to move
-	Basis         string                 `protobuf:"bytes,2,opt,name=basis,proto3" json:"basis,omitempty"`                                       // fact, rules or children; none while the outcome is not known
+	Basis         string                 `protobuf:"bytes,2,opt,name=basis,proto3" json:"basis,omitempty"`                                       // fact, rules, children or parent, certificate where only the evidence below a fact says it; none while the outcome is not known
 	Phi           uint32                 `protobuf:"varint,3,opt,name=phi,proto3" json:"phi,omitempty"`
 	Delta         uint32                 `protobuf:"varint,4,opt,name=delta,proto3" json:"delta,omitempty"`
 	Nodes         uint64                 `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`                    // of it and all below it in the tree

@@ -1,0 +1,177 @@
+package farm
+
+import (
+	"errors"
+	"slices"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+const (
+	// maxLookBytes bounds what is read of fragments to look one position up, in bytes: some tens of milliseconds. Evidence that lies
+	// further away than that is not found.
+	maxLookBytes = 4 << 20
+	// maxLookFragments bounds how often a fragment is opened for it.
+	maxLookFragments = 512
+)
+
+// library looks positions up in the fragments of a store. Its methods may be called at the same time.
+type library struct {
+	board     amazons.Board
+	rulesOnly bool
+	store     *store.Store
+	list      func() []tree.ID // of the fragments, in the order in which they came
+	turn      chan struct{}    // one look at a time: it is work for people, and must not take the cores from the farm
+}
+
+func newLibrary(board amazons.Board, rulesOnly bool, s *store.Store, list func() []tree.ID) *library {
+	return &library{board: board, rulesOnly: rulesOnly, store: s, list: list, turn: make(chan struct{}, 1)}
+}
+
+// look is one question to the library.
+type look struct {
+	*library
+	order  []tree.ID // fragments, the most promising first
+	opens  int       // so many more may be opened
+	finder proof.Finder
+}
+
+// Look judges a position by the fragments, the one of the given fact first, and plays it out: the winner plays the moves of the
+// entries, the loser a reply that needs another entry. Most bounds the moves of the line. It finds nothing where the evidence is
+// too far away from the given fact.
+func (l *library) Look(near tree.ID, s amazons.State, most int) rpc.Proved {
+	l.turn <- struct{}{}
+	defer func() { <-l.turn }()
+	k := look{library: l, order: nearestFirst(l.list(), near), opens: maxLookFragments, finder: proof.Finder{Board: l.board, Left: maxLookBytes}}
+	out := k.judge(s)
+	next := out
+	for len(out.Line) < most && next.Best != nil {
+		m := *next.Best
+		out.Line, s = append(out.Line, m), s.After(m)
+		won := next.Outcome == tree.Lost
+		if next = k.judge(s); (next.Outcome == tree.Won) != won {
+			break
+		}
+	}
+	return out
+}
+
+// nearestFirst puts the fragments in the order in which evidence beside one of them is likely: that one, those before it, the latest
+// first (what a fragment lacks was brought in by an earlier one), then those after it.
+func nearestFirst(list []tree.ID, near tree.ID) []tree.ID {
+	at := slices.Index(list, near)
+	if at < 0 {
+		at = len(list) - 1
+	}
+	order := slices.Clone(list[max(0, at+1-maxLookFragments) : at+1])
+	slices.Reverse(order)
+	return append(order, list[at+1:min(len(list), at+1+maxLookFragments-len(order))]...)
+}
+
+// judge says what the fragments prove of a position and of those after its moves.
+func (k *look) judge(s amazons.State) (out rpc.Proved) {
+	out.After = map[amazons.Move]tree.Outcome{}
+	if out.Outcome = k.leaf(s); out.Outcome == tree.Lost && !s.CanMove() {
+		return out
+	}
+	state, symmetry := s.Canonical(k.board)
+	key := state.Key(k.board)
+	legal := s.Moves(nil)
+	if win, ok := k.find([]amazons.Key{key})[key]; ok {
+		win = k.board.ApplyMove(symmetry.Inverse(), win)
+		if !s.Legal(win) {
+			return out // no entry of ours
+		}
+		out.Outcome, out.Best = tree.Won, &win
+		lost := s.After(win).CanonicalKey(k.board)
+		for _, m := range legal { // those that lead to the same position but for a symmetry win as well
+			if after := s.After(m); after.CanonicalKey(k.board) == lost {
+				out.After[m] = tree.Lost
+			}
+		}
+	}
+	// Leaf rules decide some moves; where the position may be lost, entries the others.
+	byKey, keys := map[amazons.Key][]amazons.Move{}, []amazons.Key(nil)
+	for _, m := range legal {
+		after := s.After(m)
+		if o := k.leaf(after); o != tree.Unknown {
+			out.After[m] = o
+			if o == tree.Lost && out.Best == nil {
+				out.Outcome, out.Best = tree.Won, &m
+			}
+			continue
+		}
+		key := after.CanonicalKey(k.board)
+		if byKey[key] == nil {
+			keys = append(keys, key)
+		}
+		byKey[key] = append(byKey[key], m)
+	}
+	if out.Outcome == tree.Won {
+		return out
+	}
+	slices.SortFunc(keys, amazons.Key.Compare)
+	for key := range k.find(keys) {
+		for _, m := range byKey[key] {
+			out.After[m] = tree.Won
+			if out.Best == nil || before(m, *out.Best) {
+				out.Best = &m
+			}
+		}
+	}
+	if len(out.After) == len(legal) {
+		out.Outcome = tree.Lost
+	} else if out.Outcome == tree.Unknown {
+		out.Best = nil
+	}
+	return out
+}
+
+// before orders moves by their squares.
+func before(a, b amazons.Move) bool {
+	return slices.Compare([]amazons.Square{a.From, a.To, a.Arrow}, []amazons.Square{b.From, b.To, b.Arrow}) < 0
+}
+
+// leaf judges a position by the leaf rules of the campaign.
+func (k *look) leaf(s amazons.State) tree.Outcome {
+	if !s.CanMove() {
+		return tree.Lost
+	}
+	if k.rulesOnly {
+		return tree.Unknown
+	}
+	canonical, _ := s.Canonical(k.board)
+	switch eval.Plain(canonical, k.board) {
+	case eval.Won:
+		return tree.Won
+	case eval.Lost:
+		return tree.Lost
+	}
+	return tree.Unknown
+}
+
+// find returns the winning moves of those of the sorted keys that are in fragments. It stops when all are found or nothing more may
+// be read.
+func (k *look) find(keys []amazons.Key) map[amazons.Key]amazons.Move {
+	found := map[amazons.Key]amazons.Move{}
+	for _, id := range k.order {
+		if len(found) == len(keys) || k.opens == 0 {
+			break
+		}
+		k.opens--
+		in, size, err := k.store.Certificate(id)
+		if err != nil {
+			continue
+		}
+		err = k.finder.Find(in, size, keys, func(e proof.Entry) { found[e.Key] = e.Move })
+		if errors.Is(err, proof.ErrFindLimit) {
+			break
+		}
+	}
+	return found
+}

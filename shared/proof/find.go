@@ -1,0 +1,119 @@
+package proof
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// ErrFindLimit is returned by [Finder.Find] when it has read as much as it may.
+var ErrFindLimit = errors.New("more of the certificate would have to be read")
+
+// Finder looks single positions up in certificates, for people to look at: it reads only the layer they are in, and does not look at
+// checksums. It is for one goroutine.
+type Finder struct {
+	Board amazons.Board
+	// Left is how many bytes of blocks may still be read, for all calls of Find together. Reading a mebibyte takes some ten milliseconds.
+	Left int64
+}
+
+// Find looks canonical positions, all with the same number of burnt squares and in increasing order, up in the certificate in the
+// first size bytes of r, and tells each one that it has with its winning move. Errors: ErrFindLimit, those of [Read] but ErrChecksum, and
+// r's.
+func (f *Finder) Find(r io.ReaderAt, size int64, keys []amazons.Key, found func(Entry)) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	d := decoder{in: r, size: size, sum: sha256.New()}
+	if err := d.header(); err != nil {
+		return fmt.Errorf("find in certificate: %w", err)
+	}
+	if d.info.Board != f.Board {
+		return fmt.Errorf("find in certificate: %w: it is for board %v, not %v", ErrMismatch, d.info.Board, f.Board)
+	}
+	arrows := layerOf(keys[0])
+	for _, layer := range d.info.Layers { // the deepest comes first
+		if layer.Arrows < arrows {
+			return nil
+		}
+		left := layer.Entries
+		for range layer.Blocks {
+			var b block
+			stored, err := d.head(&b, left)
+			if err == nil && layer.Arrows > arrows {
+				left -= int64(b.n)
+				d.offset += stored
+				continue
+			}
+			if err == nil && stored > f.Left {
+				return ErrFindLimit
+			}
+			if err == nil {
+				f.Left -= stored
+				if b.stored, err = d.next(stored, "block"); err == nil {
+					err = b.find(f.Board, arrows, keys, found)
+				}
+			}
+			if err != nil {
+				return fmt.Errorf("find in certificate: layer of %d arrows: %w", layer.Arrows, err)
+			}
+			left -= int64(b.n)
+		}
+	}
+	return nil
+}
+
+// find tells those of the sorted keys that are in the block.
+func (b *block) find(board amazons.Board, arrows int, keys []amazons.Key, found func(Entry)) error {
+	p, err := b.unpacked()
+	if err != nil {
+		return err
+	}
+	width := wordBytes(board)
+	columns := len(p) - b.n*(width+moveBytes) // where the second words begin
+	if columns < b.n {
+		return corrupt("%d bytes are too few for %d entries", len(p), b.n)
+	}
+	words, moves := p[columns:columns+b.n*width], p[columns+b.n*width:]
+	a, first := uint64(0), p[:columns]
+	for i := range b.n {
+		delta, n := binary.Uvarint(first)
+		if n <= 0 || a+delta < a {
+			return corrupt("entry %d has no first word", i)
+		}
+		a += delta
+		first = first[n:]
+		for len(keys) > 0 && keys[0].A < a {
+			keys = keys[1:]
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		if keys[0].A != a {
+			continue
+		}
+		e := Entry{Key: amazons.Key{A: a}}
+		for j, x := range words[i*width : (i+1)*width] {
+			e.Key.B |= uint64(x) << (8 * j)
+		}
+		same := keys[:1]
+		for len(same) < len(keys) && keys[len(same)].A == a {
+			same = keys[:len(same)+1]
+		}
+		if _, ok := slices.BinarySearchFunc(same, e.Key, amazons.Key.Compare); !ok {
+			continue
+		}
+		m := moves[i*moveBytes : (i+1)*moveBytes]
+		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]), Arrow: board.UnpackSquare(m[2])}
+		if why := checkEntry(board, e, arrows); why != "" {
+			return corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
+		}
+		found(e)
+	}
+	return nil
+}
