@@ -56,6 +56,8 @@ type Options struct {
 	// InitialBudget, MaxBudget, SplitAfter and EasyReplies are those of tree.Config.
 	InitialBudget, MaxBudget, SplitAfter uint64
 	EasyReplies                          bool
+	// MaxTreeNodes is MaxNodes of tree.Config.
+	MaxTreeNodes int
 
 	Heartbeat  time.Duration         // default 1 s
 	Registerer prometheus.Registerer // default: nobody reads the metrics
@@ -136,7 +138,7 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	t, err := tree.New(tree.Config{
 		Board: o.Root.Board, Root: o.Root, FirstMoves: o.FirstMoves,
-		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies,
+		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies, MaxNodes: o.MaxTreeNodes,
 	}, snapshot)
 	if err != nil {
 		return nil, err

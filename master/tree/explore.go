@@ -33,10 +33,10 @@ type Move struct {
 	After Position // seen by the other side
 }
 
-// exploreLooks bounds how often one Explore looks at a child to count efforts, whatever the size of the tree: some ten
+// exploreLooks bounds how often one Explore looks at a child to count efforts, whatever the size of the tree: some five
 // milliseconds. Half of it is for the position itself, the rest is shared among its moves, so that one large move does not
 // leave the others without a count.
-const exploreLooks = 400_000
+const exploreLooks = 100_000
 
 // Explore returns what is known of a position, in its own orientation, and of those after each of its moves: first the moves that
 // win, then those that are open, then those that lose; among these, the most effort first, and in the order of squares where that is equal.
