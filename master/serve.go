@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -28,11 +29,12 @@ func serveCommand() *cobra.Command {
 	var (
 		board, storeFile, proof     string
 		moves                       []string
-		listen, httpAddress, level  string
+		listen, level               string
+		httpAddress, httpsAddress   string
 		open, stay, rulesOnly, any_ bool
 		nodes, budget, splitAfter   uint64
 		easy                        bool
-		maxProved                   int
+		maxProved, treeNodes        int
 		certs                       string
 		limits                      rpc.Limits
 		uploads                     cli.Size
@@ -47,7 +49,8 @@ status requests). The first SIGINT or SIGTERM calls all leases back and ends (ex
 once; both leave the store good.
 
 With --certs, the folder that "master certs init" made, connections are encrypted and workers and operators need a certificate; the
-files in it may change while the master runs. Without it an address that is not loopback needs --insecure.
+files in it may change while the master runs. The pages at --http are open to all who reach them and change nothing; on those at --https
+an operator's certificate lets its owner pause, resume and drain. Without it an address that is not loopback needs --insecure.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -79,6 +82,8 @@ files in it may change while the master runs. Without it an address that is not 
 				if guard, err = newGuard(certs, limits, registry, log); err != nil {
 					return err
 				}
+			case httpsAddress != "":
+				return cli.Usagef("--https %s: it needs --certs, the folder of the master's certificate", httpsAddress)
 			case !open && !cli.Loopback(listen):
 				return cli.Usagef("--listen %s: without --certs connections are not encrypted; use --certs, a loopback address, or --insecure where the network is trusted", listen)
 			}
@@ -87,17 +92,27 @@ files in it may change while the master runs. Without it an address that is not 
 				return fmt.Errorf("listen for workers: %w", err)
 			}
 			defer rpcListener.Close()
-			var httpListener net.Listener
-			if httpAddress != "" {
-				if httpListener, err = net.Listen("tcp", httpAddress); err != nil {
-					return fmt.Errorf("listen for http: %w", err)
+			var pageListeners []net.Listener
+			var pageAddresses []string
+			for _, at := range []struct{ scheme, address string }{{"http", httpAddress}, {"https", httpsAddress}} {
+				if at.address == "" {
+					continue
 				}
-				defer httpListener.Close()
+				l, err := net.Listen("tcp", at.address)
+				if err != nil {
+					return fmt.Errorf("listen for %s: %w", at.scheme, err)
+				}
+				defer l.Close()
+				pageAddresses = append(pageAddresses, at.scheme+"://"+l.Addr().String())
+				if at.scheme == "https" {
+					l = tls.NewListener(l, guard.PagesTLS())
+				}
+				pageListeners = append(pageListeners, l)
 			}
 			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MaxProved: maxProved,
+				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MaxProved: maxProved, MaxTreeNodes: treeNodes,
 				Stay: stay, Registerer: registry, Log: log,
 			})
 			if err != nil {
@@ -109,7 +124,10 @@ files in it may change while the master runs. Without it an address that is not 
 
 			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 			defer closePages()
-			pageSettings.Gatherer, pageSettings.Campaign = registry, f.Master
+			pageSettings.Gatherer, pageSettings.Campaign, pageSettings.Commands, pageSettings.Log = registry, f.Master, f.Master, log
+			if guard != nil {
+				pageSettings.Operator = guard.Operator
+			}
 			pageSettings.Ready = func() error { return ready(pages, f.Master) }
 			pageSettings.Alive = func() error { return alive(pages, f.Master) }
 			site, err := web.New(pageSettings)
@@ -123,13 +141,15 @@ files in it may change while the master runs. Without it an address that is not 
 			if guard != nil {
 				shells.Go(func() { guard.Run(pages) })
 			}
-			if httpListener != nil {
+			if len(pageListeners) > 0 {
 				shells.Go(func() {
-					if err := site.Serve(pages, httpListener); err != nil {
+					if err := site.Serve(pages, pageListeners...); err != nil {
 						log.Error("http", "error", err)
 					}
 				})
-				fmt.Fprintf(c.ErrOrStderr(), "master: status page and metrics on http://%s\n", httpListener.Addr())
+			}
+			for _, address := range pageAddresses {
+				fmt.Fprintf(c.ErrOrStderr(), "master: status page and metrics on %s\n", address)
 			}
 			how := "going on with"
 			if f.Created {
@@ -169,6 +189,7 @@ files in it may change while the master runs. Without it an address that is not 
 	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
 	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
 	flags.StringVar(&httpAddress, "http", "", "address for the status page, /metrics, /healthz and /readyz, open to all who reach it (default: none)")
+	flags.StringVar(&httpsAddress, "https", "", "with --certs: address for the same, encrypted; a browser that shows the certificate of an operator may pause, resume and drain there (default: none)")
 	flags.DurationVar(&pageSettings.Period, "http-period", 0, "how old the status page may be, 0: standard (1s); shorter: work for the master")
 	flags.IntVar(&pageSettings.MaxLive, "http-live", 0, "open pages that are told of news at once, 0: standard (64); others ask every five seconds")
 	flags.IntVar(&pageSettings.HistoryPoints, "http-history", 0, "points of the curve of proof numbers, 0: standard (600); fewer: a coarse curve")
@@ -185,6 +206,7 @@ files in it may change while the master runs. Without it an address that is not 
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
 	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.IntVar(&treeNodes, "tree-nodes", 0, "positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
 	flags.IntVar(&maxProved, "verify-uploads", 1<<28, "proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	cli.LogLevelFlag(flags, &level, "info")

@@ -2,19 +2,24 @@ package farm
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
 	"amazonsfarm/master/certs"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/web"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
@@ -100,6 +105,75 @@ func TestRevokedCertificate(t *testing.T) {
 		}
 		return false
 	}
+	// The pages are for everybody, the commands on them for an operator whose certificate is good at that moment.
+	pages, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master, Operator: guard.Operator})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all.Go(func() { _ = site.Serve(watching, tls.NewListener(pages, guard.PagesTLS())) })
+	browser := func(role identity.Role, folder string) *http.Client {
+		t.Helper()
+		files, err := identity.OpenClient(folder, role)
+		if err != nil {
+			t.Fatal(err)
+		}
+		transport := &http.Transport{TLSClientConfig: files.ClientTLS()}
+		t.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport}
+	}
+	ask := func(c *http.Client, method, path string) (int, string) {
+		t.Helper()
+		r, err := http.NewRequest(method, "https://"+pages.Addr().String()+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := c.Do(r)
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.StatusCode, string(body)
+	}
+	mine := issue(identity.Operator, "passing")
+	passing := browser(identity.Operator, mine)
+	if code, body := ask(passing, "GET", "/api/operator"); code != 200 || !strings.Contains(body, `"name":"passing"`) {
+		t.Errorf("an operator looks: %d %s", code, body)
+	}
+	for _, name := range []string{"pause", "resume"} {
+		if code, body := ask(passing, "POST", "/api/"+name); code != 204 {
+			t.Errorf("an operator's %s: %d %s", name, code, body)
+		}
+	}
+	if code, body := ask(browser(identity.Worker, issue(identity.Worker, "curious")), "POST", "/api/pause"); code != 403 {
+		t.Errorf("a worker's pause: %d %s", code, body)
+	}
+	nobody := passing.Transport.(*http.Transport).Clone()
+	nobody.TLSClientConfig.GetClientCertificate = nil
+	t.Cleanup(nobody.CloseIdleConnections)
+	if code, body := ask(&http.Client{Transport: nobody}, "GET", "/explore"); code != 200 {
+		t.Errorf("the pages without a certificate: %d %s", code, body)
+	}
+	if code, body := ask(&http.Client{Transport: nobody}, "POST", "/api/pause"); code != 403 {
+		t.Errorf("a pause without a certificate: %d %s", code, body)
+	}
+	if _, err := authority.Revoke("passing"); err != nil {
+		t.Fatal(err)
+	}
+	for revoked := false; !revoked; { // on the connection that is open, too, once the guard has looked
+		code, _ := ask(passing, "POST", "/api/resume")
+		if revoked = code == 403 || code == 0; !revoked { // 0: a new connection is not made
+			time.Sleep(time.Millisecond)
+		}
+	}
+
 	badFolder := issue(identity.Worker, "bad")
 	bad := make(chan error, 1)
 	run := func(folder, name string) error {

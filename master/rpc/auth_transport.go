@@ -60,6 +60,22 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 	return secured, p, nil
 }
 
+// PagesTLS returns how the pages of a guarded master are served: see identity.Files.
+func (g *Guard) PagesTLS() *tls.Config { return g.files.PagesTLS() }
+
+// Operator returns the name of the operator whose certificate came with a connection to the pages, empty if there is none that is good
+// now.
+func (g *Guard) Operator(s *tls.ConnectionState) string {
+	if len(s.PeerCertificates) == 0 {
+		return ""
+	}
+	id, err := g.files.Judge(s)
+	if err == nil && id.Role == identity.Operator {
+		return id.Name
+	}
+	return ""
+}
+
 func (g *Guard) enter(p *party) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

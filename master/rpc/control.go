@@ -89,8 +89,7 @@ func (m *Master) Workers(ctx context.Context) ([]*farmv1.Worker, error) {
 }
 
 func (c *controlService) command(ctx context.Context, ev tree.Event, end error) (*farmv1.StatusResponse, error) {
-	reply := make(chan View, 1)
-	v, err := await(ctx, c.master, command{event: ev, err: end, reply: reply}, reply)
+	v, err := c.master.command(ctx, ev, end)
 	if err != nil {
 		return nil, err
 	}

@@ -241,12 +241,29 @@ func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T,
 	}
 }
 
+// Pause grants no new leases; running ones go on.
+func (m *Master) Pause(ctx context.Context) error {
+	_, err := m.command(ctx, tree.Pause{}, nil)
+	return err
+}
+
+// Resume ends a pause.
+func (m *Master) Resume(ctx context.Context) error {
+	_, err := m.command(ctx, tree.Resume{}, nil)
+	return err
+}
+
 // Drain calls all leases back; Run returns ErrDrained when they are in. Once the campaign is settled or stopped it ends a Run
 // that would stay.
 func (m *Master) Drain(ctx context.Context) error {
-	reply := make(chan View, 1)
-	_, err := await(ctx, m, command{event: tree.Drain{}, err: ErrDrained, reply: reply}, reply)
+	_, err := m.command(ctx, tree.Drain{}, ErrDrained)
 	return err
+}
+
+// command has the loop take an event of an operator, and returns what is known then. end is what Run returns after a Drain.
+func (m *Master) command(ctx context.Context, ev tree.Event, end error) (View, error) {
+	reply := make(chan View, 1)
+	return await(ctx, m, command{event: ev, err: end, reply: reply}, reply)
 }
 
 // Run owns the tree until the campaign is settled and concluded (nil, unless Config.Stay), drained (ErrDrained), at its
@@ -397,7 +414,7 @@ func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error
 				memories = append(memories, memory)
 			}
 		case command:
-			m.command(msg, step)
+			m.obey(msg, step)
 			after = append(after, func() { msg.reply <- m.view() })
 		case query:
 			after = append(after, func() { msg.reply <- m.view() })
@@ -560,7 +577,7 @@ func (m *Master) hear(msg incoming) {
 	}
 }
 
-func (m *Master) command(c command, step stepFunc) {
+func (m *Master) obey(c command, step stepFunc) {
 	switch c.event.(type) {
 	case tree.Drain:
 		if m.draining == nil {
@@ -696,6 +713,8 @@ func (m *Master) view() View {
 			v.Why = "no worker is connected"
 		case t.Leased == 0:
 			v.Why = t.NoWork.String()
+		case t.Leased == 1:
+			v.Why = "one position is leased"
 		default:
 			v.Why = fmt.Sprintf("%d positions are leased", t.Leased)
 		}

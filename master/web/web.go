@@ -1,11 +1,13 @@
 // Package web serves what a master shows over HTTP: a status page and an explorer of positions, the same as JSON and SVG, /metrics
-// for Prometheus, /healthz (the process is alive) and /readyz (it takes workers). Nothing can be changed through it.
+// for Prometheus, /healthz (the process is alive) and /readyz (it takes workers). Only who shows the certificate of an operator can change anything.
 package web
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"sync"
@@ -30,6 +32,13 @@ type Config struct {
 
 	// Campaign is shown on the pages. nil: there are no pages.
 	Campaign Campaign
+	// Commands are for those whom Operator names. nil: nobody can change anything.
+	Commands Commands
+	// Operator returns the name of the operator whose certificate came with a connection, empty if there is none that is good now. nil:
+	// there are no operators.
+	Operator func(*tls.ConnectionState) string
+	// Log takes the commands of operators. Default: discards.
+	Log *slog.Logger
 	// Period is how often the campaign is asked, 100 ms to a minute; pages are as old as that. Default 1 s. Too short: work for
 	// the loop that owns the tree.
 	Period time.Duration
@@ -58,6 +67,9 @@ func (c *Config) complete() error {
 	}
 	if c.ExploresPerSecond == 0 {
 		c.ExploresPerSecond = 20
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	switch {
 	case c.Period < 100*time.Millisecond || c.Period > time.Minute:
@@ -119,6 +131,7 @@ func (s *Server) handler() http.Handler {
 		})
 	} else {
 		s.addPages(mux)
+		s.addCommands(mux)
 	}
 	return guarded(mux)
 }
@@ -149,9 +162,9 @@ func probe(check func() error) http.HandlerFunc {
 	}
 }
 
-// Serve answers on l until ctx ends, then lets requests in flight end for at most a second. It returns nil after such an end. It
+// Serve answers on all listeners until ctx ends, then lets requests in flight end for at most a second. It returns nil after such an end. It
 // is called once.
-func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	server := &http.Server{
 		Handler:           s.handler(),
 		ReadTimeout:       s.readTime,
@@ -159,6 +172,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // who breaks off a connection
 	}
 	watching, stop := context.WithCancel(ctx)
 	var watches sync.WaitGroup
@@ -167,21 +181,29 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	if s.watch != nil {
 		watches.Go(func() { s.watch.run(watching) })
 	}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
+	failed := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { failed <- server.Serve(l) }()
+	}
+	var err error
+	left := len(listeners)
 	select {
-	case err := <-failed:
-		close(s.closing)
-		return fmt.Errorf("serve http: %w", err)
+	case err = <-failed:
+		left--
 	case <-ctx.Done():
 	}
 	close(s.closing)
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if err := server.Shutdown(late); err != nil {
+	if server.Shutdown(late) != nil {
 		server.Close()
 	}
-	if err := <-failed; !errors.Is(err, http.ErrServerClosed) {
+	for range left {
+		if late := <-failed; err == nil && !errors.Is(late, http.ErrServerClosed) {
+			err = late
+		}
+	}
+	if err != nil {
 		return fmt.Errorf("serve http: %w", err)
 	}
 	return nil

@@ -3,6 +3,7 @@ package web
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,6 +160,7 @@ func TestPages(t *testing.T) {
 		{"/api/workers", 200, "application/json", `"lease_seconds":12`},
 		{"/api/facts", 200, "application/json", `"value":"lost"`},
 		{"/api/history", 200, "application/json", `"nodes":[105]`},
+		{"/api/operator", 200, "application/json", `"name":""`},
 		{"/api/explore", 200, "application/json", `"outcome":"loses"`},
 		{"/api/explore?moves=b1b2b1", 200, "application/json", `"position":".BB./B..B/WW.W/.xW. b"`},
 		{"/api/explore?position=" + position, 200, "application/json", `"position":".BB./B..B/W..W/xWW. w"`},
@@ -441,5 +443,61 @@ func TestStatic(t *testing.T) {
 		if !slices.Contains(served, f.Name()) {
 			t.Errorf("%s is not served", f.Name())
 		}
+	}
+}
+
+// commands counts what it is told to do.
+type commands struct{ given []string }
+
+func (c *commands) add(name string) error {
+	c.given = append(c.given, name)
+	return nil
+}
+
+func (c *commands) Pause(context.Context) error  { return c.add("pause") }
+func (c *commands) Resume(context.Context) error { return c.add("resume") }
+func (c *commands) Drain(context.Context) error  { return errors.New("it is not the time") }
+
+// TestCommands: only an operator's connection changes anything, and no page of another site in an operator's browser.
+func TestCommands(t *testing.T) {
+	c := &commands{}
+	who := "me"
+	h := newServer(t, Config{Campaign: newCampaign(t), Commands: c, Operator: func(*tls.ConnectionState) string { return who }}).handler()
+	post := func(name string, secure bool, origin string) int {
+		r := httptest.NewRequest("POST", "https://farm.example/api/"+name, nil)
+		if !secure {
+			r.TLS = nil
+		}
+		if origin != "" {
+			r.Header.Set("Origin", origin)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, x := range []struct {
+		name, who, origin string
+		secure            bool
+		code              int
+	}{
+		{"pause", "me", "", true, 204},
+		{"resume", "me", "https://farm.example", true, 204},
+		{"drain", "me", "", true, 503},
+		{"pause", "me", "https://evil.example", true, 403},
+		{"pause", "", "", true, 403},
+		{"drain", "", "", true, 403},
+		{"pause", "me", "", false, 403},
+		{"explode", "me", "", true, 404},
+	} {
+		who = x.who
+		if code := post(x.name, x.secure, x.origin); code != x.code {
+			t.Errorf("%+v: %d", x, code)
+		}
+	}
+	if !slices.Equal(c.given, []string{"pause", "resume"}) {
+		t.Errorf("given were %q", c.given)
+	}
+	if w := request(newServer(t, Config{Campaign: newCampaign(t)}).handler(), "POST", "/api/pause"); w.Code != 403 {
+		t.Errorf("without operators: %d", w.Code)
 	}
 }

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"time"
@@ -26,6 +27,52 @@ func (f *Files) ServerTLS() *tls.Config {
 			return err
 		},
 	}
+}
+
+// PagesTLS returns how a master secures the connections of browsers: TLS 1.3, each with the files as they are when it is made. The other
+// side may do without a certificate; one that it shows is checked as in ServerTLS, and has to be judged with Judge whenever it matters.
+func (f *Files) PagesTLS() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS13,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			c := f.ServerTLS()
+			c.ClientAuth = tls.VerifyClientCertIfGiven
+			c.NextProtos = []string{"http/1.1"}
+			verify := c.VerifyConnection
+			c.VerifyConnection = func(s tls.ConnectionState) error {
+				if len(s.PeerCertificates) == 0 {
+					return nil
+				}
+				return verify(s)
+			}
+			return c, nil
+		},
+	}
+}
+
+// Judge returns whose certificate came with a connection that was made some time ago. The error says why it is not good now: it expired,
+// was revoked, its authority is not known any more, or there is none.
+func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
+	if len(s.PeerCertificates) == 0 {
+		return Identity{}, errors.New("no certificate came")
+	}
+	leaf := s.PeerCertificates[0]
+	id, err := Of(leaf)
+	if err != nil {
+		return Identity{}, err
+	}
+	m := f.Current()
+	if m.Revoked(leaf) {
+		return Identity{}, &RejectedError{id, ErrRevoked}
+	}
+	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, c := range s.PeerCertificates[1:] {
+		options.Intermediates.AddCert(c)
+	}
+	if _, err := leaf.Verify(options); err != nil {
+		return Identity{}, &RejectedError{id, err}
+	}
+	return id, nil
 }
 
 // ClientTLS returns how a worker or an operator secures connections now: TLS 1.3, with a master whose certificate is

@@ -58,12 +58,42 @@ const states = ['wins', 'leased', 'expanded', 'searched', 'aside', 'untouched', 
 function legend(list) {
   const n = {};
   for (const s of list) n[s] = (n[s] || 0) + 1;
-  byId('counts').replaceChildren(...states.filter(s => n[s]).map(s => make('span', {class: 'chip ' + s}, count(n[s]) + ' ' + s)));
+  byId('counts').replaceChildren(...states.filter(s => n[s]).flatMap(s => [make('span', {class: 'chip ' + s}, count(n[s]) + ' ' + s), ' ']));
+  return n;
+}
+
+// refill puts other children into an element, unless all is as it was. The keyboard stays on the link it was on.
+function refill(e, children) {
+  const next = e.cloneNode(false);
+  next.append(...children);
+  if (next.isEqualNode(e)) return;
+  const at = e.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
+  e.replaceChildren(...next.childNodes);
+  if (at !== null) [...e.querySelectorAll('a')].find(a => a.getAttribute('href') === at)?.focus({preventScroll: true});
+}
+
+// rows fills the body of a table. Each cell is told the head of its column, for narrow screens.
+function rows(id, list) {
+  const body = byId(id);
+  const heads = [...body.parentElement.querySelectorAll('th')].map(h => h.textContent);
+  refill(body, list.map(cells => make('tr', {}, ...cells.map((c, i) => make('td', {'data-label': heads[i]}, c)))));
+}
+
+// atMost returns the first things of a list, as many as a button says; it shows all when it is pressed.
+function atMost(button, most, list, what, show) {
+  const b = byId(button);
+  b.hidden = list.length <= most;
+  b.textContent = b.dataset.all ? 'show only ' + most : 'show all ' + count(list.length) + ' ' + what;
+  b.onclick = () => {
+    b.dataset.all = b.dataset.all ? '' : 'yes';
+    show();
+  };
+  return b.dataset.all ? list : list.slice(0, most);
 }
 
 // figures fills the list of terms and values.
-function figures(rows) {
-  byId('figures').replaceChildren(...rows.flatMap(([term, value]) => [make('dt', {}, term), make('dd', {}, value)]));
+function figures(list) {
+  refill(byId('figures'), list.flatMap(([term, value]) => [make('dt', {}, term), make('dd', {}, value)]));
 }
 
 // trouble shows a sentence on top of the page, or takes it away.

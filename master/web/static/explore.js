@@ -46,8 +46,8 @@ function show(fresh) {
       ...at.moves.flatMap((m, i) => [' › ', make('a', {href: query('#', parts(at, i + 1)), class: 'mono'}, m)]));
   }
   const known = shown.value !== 'unknown';
-  const rows = [
-    ['value', known ? shown.value + ' for the side to move, by ' + shown.basis : shown.in_tree ? 'unknown' : 'unknown: not in the tree; if a position above is decided, its proof says more'],
+  const lines = [
+    ['value', known ? shown.value + ' for the side to move, ' + reason(shown.basis) : shown.in_tree ? 'unknown' : 'unknown: neither the tree nor its proofs reach here'],
     ['proof number', proof(shown.proof_number)],
     ['disproof number', proof(shown.disproof_number)],
     ['effort', effort(shown) + ' nodes'],
@@ -55,27 +55,34 @@ function show(fresh) {
   ];
   if (shown.line) {
     const line = make('span', {class: 'mono'}, ...shown.line.flatMap((m, i) => [make('a', {href: query('#', {position: at.position, moves: at.moves.concat(shown.line.slice(0, i + 1)).join(',')})}, m), ' ']));
-    rows.push([shown.value === 'won' && at.moves.length ? 'refutation' : 'play', line]);
-  } else if (known && shown.moves.length) {
-    rows.push([shown.value === 'won' && at.moves.length ? 'refutation' : 'play', shown.basis === 'fact' ? 'in a fragment of the proof that is too large to open here' : 'not known']);
+    lines.push([shown.value === 'won' && at.moves.length ? 'refutation' : 'play', line]);
+  } else if (known) {
+    lines.push(['play', shown.moves.length ? 'decided by counting moves, or by evidence too far away to be looked for' : 'over: the side to move cannot']);
   }
-  figures(rows);
+  figures(lines);
   legend(shown.moves.map(m => stateOf(m.outcome, m.after)));
   list();
 }
+
+// reason says what an outcome rests on.
+const reasons = {fact: 'by a search with its certificate', rules: 'by the rules', children: 'by its moves', parent: 'by the position before', certificate: 'by the certificate of a position before'};
+const reason = basis => reasons[basis] || 'by ' + basis;
 
 const effort = k => count(k.nodes) + (k.nodes_at_least ? ' or more' : '');
 
 const plain = text => text.toUpperCase().replace(/[^A-Z0-9]/g, '').replace(/(\d)X/g, '$1');
 
-// list shows the moves that begin as the filter says.
+const shownMoves = 40;
+
+// list shows the moves that begin as the filter says, the first ones or all.
 function list() {
   const begin = plain(byId('filter').value);
-  byId('moves').replaceChildren(...shown.moves.filter(m => plain(m.move).startsWith(begin)).map(m => {
+  const fit = shown.moves.filter(m => plain(m.move).startsWith(begin));
+  rows('moves', atMost('more-moves', shownMoves, fit, 'moves', list).map(m => {
     const state = stateOf(m.outcome, m.after);
     const link = make('a', {class: 'mono', href: query('#', {position: at.position, moves: at.moves.concat(m.move).join(',')})}, m.move);
-    return make('tr', {}, ...[link, make('span', {class: 'chip ' + state}, m.outcome === 'unknown' ? 'open' : m.outcome), proof(m.after.proof_number),
-      proof(m.after.disproof_number), effort(m.after), m.outcome === 'unknown' ? state : 'by ' + m.after.basis].map(c => make('td', {}, c)));
+    return [link, make('span', {class: 'chip ' + state}, m.outcome === 'unknown' ? 'open' : m.outcome), m.outcome === 'unknown' ? state : 'by ' + m.after.basis,
+      proof(m.after.proof_number), proof(m.after.disproof_number), effort(m.after)];
   }));
 }
 

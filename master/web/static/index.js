@@ -7,7 +7,7 @@ function showStatus(s) {
   byId('state').textContent = s.state;
   byId('state').className = 'chip ' + s.state;
   byId('why').textContent = s.why;
-  const rows = [
+  const list = [
     ['winner', s.winner || 'not known'],
     ['proof number', proof(s.proof_number)],
     ['disproof number', proof(s.disproof_number)],
@@ -19,82 +19,118 @@ function showStatus(s) {
     ['running since', span(s.seconds)],
     ['store', s.store],
   ];
-  if (s.certificate) rows.push(['certificate', s.certificate.file + ', ' + count(s.certificate.positions) + ' positions, ' + (s.verified ? 'verified' : 'not verified')]);
-  figures(rows);
-  byId('hand').textContent = count(s.leased) + ' positions are leased; workers hold the next ones in hand.';
-  now = {phi: s.proof_number, delta: s.disproof_number};
+  if (s.certificate) list.push(['certificate', s.certificate.file + ', ' + count(s.certificate.positions) + ' positions, ' + (s.verified ? 'verified' : 'not verified')]);
+  figures(list);
+  byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position is' : ' positions are') + ' leased, those included that workers hold in hand.';
+  byId('phi').textContent = proof(s.proof_number);
+  byId('delta').textContent = proof(s.disproof_number);
+  live.push({at: Date.now(), phi: s.proof_number, delta: s.disproof_number});
+  if (live.length === 1) draw();
 }
 
 const tiles = new Map(); // by move
-let sorting = {known: -1, at: 0};
+const shownMoves = 24;
+let sorting = {known: -1, at: 0, order: []}; // moves as they are shown
+let moves = [];
 
-// showMoves colours the moves of the root: the winning ones first, then the open ones, nearest to a proved win first. A tile whose
-// move has not changed stays as it is, and the order changes every half minute only, unless a move was decided.
+// showMoves colours the moves of the root: the winning ones first, then the open ones, nearest to a proved win first. The order changes
+// every half minute only, unless a move was decided.
 function showMoves(list) {
+  moves = list;
   const rank = m => m.outcome === 'wins' ? 0 : m.outcome === 'loses' ? 2 : 1;
   const known = list.filter(m => m.outcome !== 'unknown').length;
-  legend(list.map(m => stateOf(m.outcome, m)));
-  const moving = known !== sorting.known || Date.now() - sorting.at > 30000;
-  const sorted = moving ? list.slice().sort((a, b) => rank(a) - rank(b) || a.disproof_number - b.disproof_number) : list;
-  const order = sorted.map(m => {
-    const key = JSON.stringify(m);
-    let t = tiles.get(m.move);
-    if (!t) {
-      const link = query('', {moves: m.move});
-      t = {tile: make('a', {href: 'explore#' + link}), text: make('span')};
-      t.tile.append(make('img', {src: 'board.svg?bare=1&square=16&' + link, alt: '', loading: 'lazy', width: 96, height: 96}), make('span', {class: 'mono'}, m.move), make('br'), t.text);
-      tiles.set(m.move, t);
-    }
-    if (t.key !== key) {
-      const state = stateOf(m.outcome, m);
-      t.key = key;
-      t.tile.className = 'tile ' + state;
-      t.text.replaceChildren(make('b', {}, state), ' ', m.outcome === 'unknown' ? proof(m.proof_number) + ' / ' + proof(m.disproof_number) : '');
-    }
-    return t.tile;
-  });
-  if (moving) {
-    sorting = {known, at: Date.now()};
+  const n = legend(list.map(m => stateOf(m.outcome, m)));
+  byId('share').replaceChildren(...states.filter(s => n[s]).map(s => {
+    const part = make('span', {class: s});
+    part.style.flexGrow = n[s];
+    return part;
+  }));
+  if (known !== sorting.known || list.length !== sorting.order.length || Date.now() - sorting.at > 30000) {
+    const sorted = list.slice().sort((a, b) => rank(a) - rank(b) || a.disproof_number - b.disproof_number);
+    sorting = {known, at: Date.now(), order: sorted.map(m => m.move)};
+  }
+  showTiles();
+}
+
+// showTiles shows the moves in their order, the first ones or all. A tile whose move has not changed stays as it is.
+function showTiles() {
+  const now = new Map(moves.map(m => [m.move, m]));
+  const order = atMost('more-moves', shownMoves, sorting.order.filter(move => now.has(move)), 'moves', showTiles).map(move => tile(now.get(move)));
+  const old = byId('moves').children;
+  if (order.length !== old.length || order.some((t, i) => t !== old[i])) {
+    const at = document.activeElement;
     byId('moves').replaceChildren(...order);
+    if (order.includes(at)) at.focus({preventScroll: true});
   }
 }
 
-const positionLink = p => make('a', {class: 'mono', href: 'explore#' + query('', {position: p})}, p);
+function tile(m) {
+  const key = JSON.stringify(m);
+  let t = tiles.get(m.move);
+  if (!t) {
+    const link = query('', {moves: m.move});
+    t = {tile: make('a', {href: 'explore#' + link}), text: make('span')};
+    t.tile.append(make('img', {src: 'board.svg?bare=1&square=16&' + link, alt: '', loading: 'lazy', width: 96, height: 96}), make('span', {class: 'mono'}, m.move), make('br'), t.text);
+    tiles.set(m.move, t);
+  }
+  if (t.key !== key) {
+    const state = stateOf(m.outcome, m);
+    t.key = key;
+    t.tile.className = 'tile ' + state;
+    t.text.replaceChildren(make('b', {}, state), ...m.outcome === 'unknown' ? [make('br'), make('span', {class: 'rate'}, brief(m.proof_number) + ' / ' + brief(m.disproof_number))] : []);
+  }
+  return t.tile;
+}
 
-const row = cells => make('tr', {}, ...cells.map(c => make('td', {}, c)));
+// brief writes a proof number in four characters.
+const brief = n => n >= infinity ? '∞' : Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3}).format(n);
+
+// place links to a position, with its picture.
+function place(p) {
+  const link = query('', {position: p});
+  return make('a', {class: 'place', href: 'explore#' + link, title: p}, make('img', {src: 'board.svg?bare=1&square=12&' + link, alt: p, loading: 'lazy', width: 48, height: 48}), 'open');
+}
 
 // progress shows how much of its budget a job has used.
 function progress(w) {
-  return make('span', {}, make('progress', {max: w.budget_nodes || 1, value: w.lease_nodes || 0}), ' ' + count(w.lease_nodes || 0) + ' of ' + count(w.budget_nodes || 0));
+  return make('span', {class: 'rate'}, make('progress', {max: w.budget_nodes || 1, value: w.lease_nodes || 0, 'aria-label': 'used of its budget'}), ' ' + count(w.lease_nodes || 0) + ' of ' + count(w.budget_nodes || 0));
 }
 
 function showWorkers(list) {
-  byId('workers').replaceChildren(...list.map(w => row([w.name, w.cores, count(w.nodes), count(w.results), count(w.facts),
-    bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago', w.lease ? positionLink(w.position) : 'waits'])));
+  byId('nobody').hidden = list.length > 0;
+  rows('workers', list.map(w => [w.name, w.lease ? place(w.position) : 'waits', w.cores, count(w.nodes), count(w.results), count(w.facts),
+    bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago']));
   const jobs = list.filter(w => w.lease).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0));
-  byId('jobs').replaceChildren(...jobs.map(w => row([span(w.lease_seconds || 0), w.name, progress(w), positionLink(w.position)])));
+  rows('jobs', jobs.map(w => [place(w.position), span(w.lease_seconds || 0), w.name, progress(w)]));
 }
 
+const shownFacts = 10;
+
 function showFacts(list) {
-  byId('facts').replaceChildren(...list.map(f => row([f.serial, new Date(f.at).toLocaleTimeString(),
-    make('span', {class: 'chip ' + (f.value === 'won' ? 'wins' : 'loses')}, f.value), count(f.nodes), positionLink(f.position)])));
+  byId('no-facts').hidden = list.length > 0;
+  rows('facts', atMost('more-facts', shownFacts, list, 'of the latest facts', () => showFacts(list)).map(f => [place(f.position),
+    make('span', {class: 'chip ' + (f.value === 'won' ? 'wins' : 'loses')}, f.value), f.serial, new Date(f.at).toLocaleTimeString(), count(f.nodes)]));
 }
 
 const showLink = l => trouble(l.answers ? '' : l.why);
 
 let past = null; // the history as fetched, and when
-let now = null;
+let live = []; // what came since then
 
-// draw draws the curve: the history that was fetched, and what is known now.
+// draw draws the curve: the history that was fetched, and what came since.
 function draw() {
-  if (!past || !now) return;
+  if (!past || !live.length) return;
+  const now = live.at(-1);
   const since = (Date.now() - past.fetched) / 1000;
-  const age = past.seconds_ago.map(s => s + since).concat(0);
+  const age = [...past.seconds_ago.map(s => s + since), ...live.map(p => Math.max(0, (Date.now() - p.at) / 1000)), 0];
   const most = Math.max(10, ...age);
-  const curves = {phi: past.proof_number.concat(now.phi), delta: past.disproof_number.concat(now.delta)};
+  const curves = {phi: [...past.proof_number, ...live.map(p => p.phi), now.phi], delta: [...past.disproof_number, ...live.map(p => p.delta), now.delta]};
   const finite = [...curves.phi, ...curves.delta].filter(n => n < infinity);
   const top = Math.max(1, Math.ceil(Math.log10(1 + Math.max(9, ...finite))));
-  const x = a => 40 + 590 * (1 - a / most);
+  const width = Math.max(280, byId('curve').clientWidth); // as wide as it is shown, so that its texts are as large as they say
+  byId('curve').setAttribute('viewBox', '0 0 ' + width + ' 220');
+  const right = width - 10;
+  const x = a => right - (right - 40) * a / most;
   const y = n => 195 - 180 * Math.min(1, Math.log10(1 + n) / top); // what is proved lies on the edge
   const make = (tag, attributes, text) => {
     const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
@@ -105,9 +141,9 @@ function draw() {
   const out = [];
   for (let d = 0; d <= top; d++) {
     const at = d ? y(10 ** d - 1) : 195;
-    out.push(make('line', {x1: 40, x2: 630, y1: at, y2: at}), make('text', {x: 34, y: at + 4, 'text-anchor': 'end'}, d ? '1e' + d : '0'));
+    out.push(make('line', {x1: 40, x2: right, y1: at, y2: at}), make('text', {x: 34, y: at + 4, 'text-anchor': 'end'}, d ? brief(10 ** d) : '0'));
   }
-  out.push(make('text', {x: 40, y: 213}, span(most) + ' ago'), make('text', {x: 630, y: 213, 'text-anchor': 'end'}, 'now'));
+  out.push(make('text', {x: 40, y: 213}, span(most) + ' ago'), make('text', {x: right, y: 213, 'text-anchor': 'end'}, 'now'));
   for (const name of ['phi', 'delta']) {
     out.push(make('polyline', {class: name, points: curves[name].map((n, i) => x(age[i]).toFixed(1) + ',' + y(n).toFixed(1)).join(' ')}));
   }
@@ -116,6 +152,7 @@ function draw() {
 
 async function fetchPast() {
   past = Object.assign(await ask('api/history'), {fetched: Date.now()});
+  live = live.slice(-1);
   draw();
 }
 
@@ -155,7 +192,28 @@ function listen() {
   };
 }
 
+// command gives a command of an operator; a drain ends the master, so it is asked for twice.
+async function command(name) {
+  if (name === 'drain' && !confirm('Call all leases back and end the master?')) return;
+  try {
+    const r = await fetch('api/' + name, {method: 'POST', signal: AbortSignal.timeout(15000)});
+    byId('said').textContent = r.ok ? name + ': done' : (await r.text()).trim();
+  } catch {
+    byId('said').textContent = 'the master does not answer';
+  }
+}
+
+// operate shows the commands to those who may give them.
+async function operate() {
+  const who = (await ask('api/operator')).name;
+  byId('operate').hidden = !who;
+  byId('fixed').hidden = !!who;
+  byId('operator').textContent = who;
+  for (const b of document.querySelectorAll('#operate button')) b.onclick = () => command(b.id);
+}
+
 listen();
+operate().catch(() => {});
 fetchPast().catch(() => {});
 setInterval(() => fetchPast().catch(() => {}), 30000);
 setInterval(draw, 2000);

@@ -1,0 +1,57 @@
+package web
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+)
+
+// Commands are what an operator may do with a campaign; *rpc.Master has them.
+type Commands interface {
+	Pause(context.Context) error  // no new leases; running ones go on
+	Resume(context.Context) error // after a pause
+	Drain(context.Context) error  // calls all leases back; the master ends then
+}
+
+// operatorJSON says who is looking.
+type operatorJSON struct {
+	MessageType string `json:"message_type"` // "operator"
+	Name        string `json:"name"`         // empty: nobody who may change anything
+}
+
+// addCommands adds what operators may do. Requests that a browser sends for the page of another site are refused.
+func (s *Server) addCommands(mux *http.ServeMux) {
+	mux.HandleFunc("GET /api/operator", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, operatorJSON{"operator", s.operator(r.TLS)})
+	})
+	commands := map[string]func(context.Context) error{}
+	if c := s.cfg.Commands; c != nil {
+		commands = map[string]func(context.Context) error{"pause": c.Pause, "resume": c.Resume, "drain": c.Drain}
+	}
+	protection := http.NewCrossOriginProtection()
+	for _, name := range []string{"pause", "resume", "drain"} {
+		mux.Handle("POST /api/"+name, protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			who := s.operator(r.TLS)
+			if who == "" || commands[name] == nil {
+				refuse(w, http.StatusForbidden, "this needs the certificate of an operator, on the address for https")
+				return
+			}
+			ctx, cancel := context.WithTimeout(r.Context(), askPatience)
+			defer cancel()
+			if err := commands[name](ctx); err != nil {
+				fail(w, err)
+				return
+			}
+			s.cfg.Log.Info("an operator gave a command on the pages", "operator", who, "command", name, "address", r.RemoteAddr)
+			w.WriteHeader(http.StatusNoContent)
+		})))
+	}
+}
+
+// operator returns the name of the operator at the other end of a connection, empty if it is none.
+func (s *Server) operator(connection *tls.ConnectionState) string {
+	if s.cfg.Operator == nil || connection == nil {
+		return ""
+	}
+	return s.cfg.Operator(connection)
+}
