@@ -110,6 +110,9 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 	case claim.Other():
 		return fmt.Errorf("prove %s %v: %w: it is %v", b.text(s), claim, ErrNotProved, got)
 	}
+	if err := ctx.Err(); err != nil { // the provers look at it now and then only
+		return fmt.Errorf("prove %s %v: %w", b.text(s), claim, err)
+	}
 	// The first one to come to an end stops the others.
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
