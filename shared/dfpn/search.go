@@ -17,12 +17,13 @@ type child struct {
 
 // thread is one searching thread: its own counters and stacks over the shared table.
 type thread struct {
-	s     *Searcher
-	b     amazons.Board
-	table *Table
-	judge *eval.Judge // nil: eval.Evaluate
-	sums  sums
-	stack []child // children of all nodes on the path, the deepest last
+	s      *Searcher
+	b      amazons.Board
+	table  *Table
+	judge  *eval.Judge // nil: eval.Evaluate
+	sums   sums
+	stack  []child        // children of all nodes on the path, the deepest last
+	needed []amazons.Move // some moves of the node being expanded
 
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two
@@ -157,9 +158,10 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)
-	queens, extra, ok := t.judge.Needed(st)
-	if ok {
-		t.stack = append(t.stack, child{hash: st.After(extra).Hash(t.b), move: extra})
+	var queens amazons.Set
+	queens, t.needed = t.judge.Needed(st, t.needed[:0])
+	for _, m := range t.needed {
+		t.push(st, base, m, symmetric)
 	}
 	for ; queens != 0; queens &= queens - 1 {
 		from := amazons.Square(bits.TrailingZeros64(queens))
@@ -167,15 +169,19 @@ func (t *thread) generate(st amazons.State) {
 		for targets := amazons.QueenTargets(from, st.Empty); targets != 0; targets &= targets - 1 {
 			to := amazons.Square(bits.TrailingZeros64(targets))
 			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				m := amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}
-				hash := st.After(m).Hash(t.b)
-				if symmetric && t.pushed(base, hash) {
-					continue
-				}
-				t.stack = append(t.stack, child{hash: hash, move: m})
+				t.push(st, base, amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}, symmetric)
 			}
 		}
 	}
+}
+
+// push pushes the child of st after m, unless st is symmetric and one with the same hash was pushed since base.
+func (t *thread) push(st amazons.State, base int, m amazons.Move, symmetric bool) {
+	hash := st.After(m).Hash(t.b)
+	if symmetric && t.pushed(base, hash) {
+		return
+	}
+	t.stack = append(t.stack, child{hash: hash, move: m})
 }
 
 func (t *thread) pushed(base int, hash uint64) bool {

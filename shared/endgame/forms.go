@@ -8,7 +8,10 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// Forms computes canonical forms of positions: for people and for tests, since their
+// maxFormAreas is how many areas a Forms remembers: some 20 MB. Beyond it forgets all and begins again.
+const maxFormAreas = 1 << 18
+
+// Forms computes canonical forms of positions: for people, for tests and for small areas, since their
 // size grows fast. The zero value is not ready; see NewForms. It is not safe for concurrent use.
 type Forms struct {
 	Arena *cgt.Arena
@@ -49,6 +52,9 @@ func (s *Forms) area(a *area.Area) (cgt.Form, error) {
 		}
 		if f, err = s.Arena.Form(left, right); err != nil {
 			return 0, err
+		}
+		if len(s.areas) >= maxFormAreas {
+			clear(s.areas)
 		}
 		s.areas[c.Key()] = f
 	}

@@ -22,6 +22,7 @@ type Settings struct {
 	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
 	Closing      bool // a first move that closes squares off
 	OneMove      bool // one move for all areas that are worth whole numbers
+	Dominated    int  // squares up to which moves in one area of several are left out that are no better than another there; 0: never
 	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
 	AreaSearch   int  // empty squares up to which a single area is played out for its bounds where the database has none; 0: never
 
@@ -40,7 +41,7 @@ func DefaultSettings() Settings {
 // (AreaSearch), or the rules would have nothing left to show.
 func FullSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
-		Closing: true, OneMove: true, LocalSearch: 6, GuardedSearch: 6}
+		Closing: true, OneMove: true, Dominated: 8, LocalSearch: 6, GuardedSearch: 6}
 }
 
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas' values or bounds, for each side
@@ -57,6 +58,9 @@ type Judge struct {
 
 	memory []played // of local search, made when it is first needed
 	stack  []fight  // moves of local search
+
+	areas map[amazons.State][]amazons.Move // undominated moves of areas, made when they are first needed
+	forms *endgame.Forms                   // canonical forms of these
 
 	trace *trace // nil but in Explain
 }

@@ -13,11 +13,11 @@ import (
 // lost position needs all replies refuted, those too at which the search never looked.
 func TestProofsOfJudgedSearches(t *testing.T) {
 	all := eval.DefaultSettings()
-	all.OneMove, all.TwoSafe, all.GuardedSearch = true, true, 6
-	oneMove := eval.Settings{OneMove: true}
+	all.OneMove, all.Dominated, all.TwoSafe, all.GuardedSearch = true, 8, true, 6
+	oneMove, dominated := eval.Settings{OneMove: true}, eval.Settings{Dominated: 8}
 	closing := eval.Settings{Guarded: true, SafeMoves: true, Closing: true}
-	dropped := 0
-	for name, set := range map[string]eval.Settings{"all": all, "one move": oneMove, "closing": closing} {
+	dropped := map[string]int{}
+	for name, set := range map[string]eval.Settings{"all": all, "one move": oneMove, "dominated": dominated, "closing": closing} {
 		for _, text := range []string{"4x4", "5x4", "W..x...W/xxxx..../B..xB..B/...x.... w", "W..x..W/...x.../xxxxB../B..x..B b"} {
 			p := position(t, text)
 			table, err := dfpn.NewTable(16 << 20)
@@ -26,8 +26,8 @@ func TestProofsOfJudgedSearches(t *testing.T) {
 			}
 			defer table.Close()
 			judge := eval.NewJudge(nil, set)
-			if queens, _, _ := judge.Needed(p.State()); queens != p.State().Own {
-				dropped += bits.OnesCount64(p.State().Own &^ queens)
+			if queens, _ := judge.Needed(p.State(), nil); queens != p.State().Own {
+				dropped[name] += bits.OnesCount64(p.State().Own &^ queens)
 			}
 			searcher, err := dfpn.New(dfpn.Options{Board: p.Board, Table: table, Judge: judge.Clone})
 			if err != nil {
@@ -48,7 +48,7 @@ func TestProofsOfJudgedSearches(t *testing.T) {
 			t.Logf("%s, %s: %v in %d nodes; %d entries, %d searches of %d nodes more", name, text, r.Verdict, r.Nodes, stats.Entries, stats.Researches, stats.Nodes)
 		}
 	}
-	if dropped == 0 {
+	if dropped["one move"] == 0 || dropped["dominated"] == 0 {
 		t.Error("no moves are left out at the roots")
 	}
 }
