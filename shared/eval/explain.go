@@ -2,6 +2,7 @@ package eval
 
 import (
 	"math/bits"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
@@ -91,6 +92,14 @@ func (t *trace) again() {
 		first = &c
 	}
 	*a = attempt{kept: first}
+}
+
+// apart takes out the area c of the side at work: its fights follow.
+func (t *trace) apart(c *contest) {
+	if t != nil {
+		a := &t.sides[t.at]
+		a.areas = slices.DeleteFunc(a.areas, func(b AreaBounds) bool { return b.Squares == c.mine|c.theirs|c.empty })
+	}
 }
 
 func (t *trace) begins(empty amazons.Set) {

@@ -20,6 +20,7 @@ type Settings struct {
 	FirstMove    bool // the side to move begins in a contested area (rule 1)
 	HotLookahead bool // the side to move begins in a hot area
 	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
+	Fights       bool // a safe move in each part of a contested area that only queens of the side itself hold together
 	Closing      bool // a first move that closes squares off
 	OneMove      bool // one move for all areas that are worth whole numbers
 	Dominated    int  // squares up to which moves in one area of several are left out that are no better than another there; 0: never
@@ -41,7 +42,7 @@ func DefaultSettings() Settings {
 // (AreaSearch), or the rules would have nothing left to show.
 func FullSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
-		Closing: true, OneMove: true, Dominated: 8, LocalSearch: 6, GuardedSearch: 6}
+		Fights: true, Closing: true, OneMove: true, Dominated: 8, LocalSearch: 6, GuardedSearch: 6}
 }
 
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas' values or bounds, for each side
@@ -53,8 +54,9 @@ type Judge struct {
 	values  []value // by endgame.ID
 	largest int     // squares of the largest areas in the database
 
-	open  [64]contest // contested areas of the side at work that are not in the database
-	opens int
+	open   [64]contest // contested areas of the side at work that are not in the database
+	opens  int
+	fights fights // of one of them
 
 	memory []played // of local search, made when it is first needed
 	stack  []fight  // moves of local search
@@ -70,6 +72,7 @@ type contest struct {
 	mine, theirs, empty amazons.Set // P's queens that may move here, none of which is used elsewhere; O's queens; O's squares
 
 	counted int32 // what the tally counts
+	safe    bool  // P has a safe move
 }
 
 // NewJudge returns a judge with the database db, which may be nil.
@@ -233,35 +236,50 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 	}
 	blockers := mine & near & amazons.Grow(inside|mine&^near)
 
-	if inside == 0 {
-		j.contests(mine&near, blockers, theirs, theirReach, &t)
-		return j.wins(&t, begins)
-	}
-	n, used := j.territories(mine, near, blockers, inside)
-	j.trace.walked(j, mine, near, blockers, inside)
-	u := t
-	u.n += int32(n) * one
-	j.contests(mine&near&^used, blockers, theirs, theirReach, &u)
-	if j.wins(&u, begins) {
+	used, n, wins := j.promise(mine, 0, near, blockers, inside, theirs, theirReach, &t, begins)
+	if wins {
 		return true
 	}
-	if !j.set.Retract || !j.thorough() && (u.n < -one && !begins || u.n < -3*one) {
+	if !j.set.Retract || !j.thorough() && (n < -one && !begins || n < -3*one) {
 		return false
 	}
 	// One blocker may be worth more in a contested area than in its territory.
 	for ; used != 0; used &= used - 1 {
-		spared := used & -used
-		n, others := j.territories(mine&^spared, near, blockers&^spared, inside)
 		j.trace.again()
-		j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
-		u := t
-		u.n += int32(n) * one
-		j.contests(mine&near&^others, blockers, theirs, theirReach, &u)
-		if j.wins(&u, begins) {
+		if _, _, wins := j.promise(mine, used&-used, near, blockers, inside, theirs, theirReach, &t, begins); wins {
 			return true
 		}
 	}
 	return false
+}
+
+// promise reports whether P wins where of its blockers those that are spared move in no territory, which blockers do, and the sum of what P is sure
+// of but for a first move. The other arguments are those of side and what it finds.
+func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach amazons.Set, t *tally, begins bool) (used amazons.Set, n int32, wins bool) {
+	moves, used := j.territories(mine&^spared, near, blockers&^spared, inside)
+	j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
+	u := *t
+	u.n += int32(moves) * one
+	free := mine & near &^ used
+	j.contests(free, blockers, theirs, theirReach, &u)
+	if n = u.n; j.wins(&u, begins) {
+		return used, n, true
+	}
+	if !j.set.Fights {
+		return used, n, false
+	}
+	if j.trace != nil { // which has let go of these areas
+		j.trace.again()
+		j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
+		u = *t
+		u.n += int32(moves) * one
+		j.contests(free, blockers, theirs, theirReach, &u)
+	}
+	if !j.apart(&u, blockers, begins) {
+		j.trace.sum(&u, ruleNone, false)
+		return used, n, false
+	}
+	return used, n, j.wins(&u, begins)
 }
 
 // hopeless reports whether not even all that P could have, and a safe move in each contested area, would win. free are P's queens that may
@@ -398,7 +416,7 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 		j.trace.contested(mine, theirs, empty, tally{n: n}, source, queens)
 	}
 	if mine != 0 {
-		j.open[j.opens&63] = contest{mine, theirs, empty, n}
+		j.open[j.opens&63] = contest{mine, theirs, empty, n, safe > 0}
 		j.opens++
 	}
 }

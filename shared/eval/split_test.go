@@ -37,8 +37,8 @@ func TestFights(t *testing.T) {
 		empty &^= mine | theirs
 		empty &= amazons.Flood(theirs, empty) // O reaches all of them
 		bound := mine & r.Uint64() & r.Uint64()
-		f, ok := split(mine, bound, theirs, empty)
-		if !ok || bits.OnesCount64(empty) > 6 {
+		var f fights
+		if !f.split(mine, bound, theirs, empty) || bits.OnesCount64(empty) > 6 {
 			continue
 		}
 		several++
@@ -70,5 +70,62 @@ func TestFights(t *testing.T) {
 	t.Logf("%d areas of several fights", several)
 	if several < 1000 || beside < 100 {
 		t.Errorf("%d areas of several fights, %d with queens of both kinds: the test tests little", several, beside)
+	}
+}
+
+// TestApart compares what safe moves in each fight of a small area say of who wins it with free moves elsewhere, with its exact value.
+func TestApart(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 9))
+	j := NewJudge(nil, Settings{SafeMoves: true, FirstMove: true})
+	var solver endgame.Solver
+	won := [2]int{}
+	for range 30000 {
+		var mine, theirs, empty amazons.Set
+		for range 14 {
+			square := amazons.Set(1) << (8*r.IntN(3) + r.IntN(6))
+			switch r.IntN(5) {
+			case 0, 1:
+				mine |= square
+			case 2:
+				theirs |= square
+			default:
+				empty |= square
+			}
+		}
+		theirs &^= mine
+		empty &^= mine | theirs
+		empty &= amazons.Flood(theirs, empty) // O reaches all of them
+		if bits.OnesCount64(empty) > 7 {
+			continue
+		}
+		bound := mine & r.Uint64() & r.Uint64()
+		for k, c := range []struct {
+			lack  int32 // what P lacks
+			mover cgt.Side
+		}{{1, cgt.Right}, {2, cgt.Right}, {2, cgt.Left}, {3, cgt.Left}} {
+			begins := c.mover == cgt.Left
+			var sure tally
+			j.contests(mine, bound, theirs, empty, &sure)
+			free := -c.lack - sure.n/one
+			sure.n += free * one
+			if j.wins(&sure, begins) || !j.apart(&sure, bound, begins) || !j.wins(&sure, begins) {
+				continue
+			}
+			won[k/2]++
+			value, err := solver.Guarded(mine, theirs, bound, empty)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if value, err = value.AddInt(int64(free)); err != nil {
+				t.Fatal(err)
+			}
+			if value.Winner(c.mover) != cgt.Left {
+				t.Fatalf("mine %x, bound %x, theirs %x, empty %x: with %d free moves %v begins and P wins, the value is then %v", mine, bound, theirs, empty, free, c.mover, value)
+			}
+		}
+	}
+	t.Logf("won by fights alone: %d where the other side begins, %d where P does", won[0], won[1])
+	if min(won[0], won[1]) < 100 {
+		t.Error("the test tests little")
 	}
 }

@@ -13,7 +13,7 @@ import (
 // lost position needs all replies refuted, those too at which the search never looked.
 func TestProofsOfJudgedSearches(t *testing.T) {
 	all := eval.DefaultSettings()
-	all.OneMove, all.Dominated, all.TwoSafe, all.GuardedSearch = true, 8, true, 6
+	all.OneMove, all.Dominated, all.TwoSafe, all.Fights, all.GuardedSearch = true, 8, true, true, 6
 	oneMove, dominated := eval.Settings{OneMove: true}, eval.Settings{Dominated: 8}
 	closing := eval.Settings{Guarded: true, SafeMoves: true, Closing: true}
 	dropped := map[string]int{}
