@@ -176,9 +176,12 @@ func (c Config) withDefaults() (Config, error) {
 const MaxMessageBytes = 16 << 20
 
 // DialOptions are the options of a connection to a master, all but the
-// credentials: keepalive, message limits, and how fast a lost master is tried again.
+// credentials: keepalive, message limits, and how fast a lost master is tried again. The name
+// server is asked for the master's address and for nothing else: whoever has the address from a hosts file or from a container engine, and
+// reaches no name server, would wait twenty seconds for a service configuration that there is not.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
+		grpc.WithDisableServiceConfig(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{
