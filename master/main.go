@@ -1,5 +1,5 @@
 // Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume and drain talk to a serving master, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
+// resume and drain talk to a serving master, health asks whether one is ready, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
 // proof or a store, and proof shows and exports certificates.
 package main
 
@@ -47,7 +47,7 @@ with the same command.
 		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
 		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
 	})
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), certsCommand())
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
 	root.AddCommand(controlCommands()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,
@@ -136,5 +136,8 @@ func checkCores(flag string, n int) error {
 	}
 	return nil
 }
+
+// defaultHTTP is where the pages of a master usually are.
+const defaultHTTP = "127.0.0.1:9171"
 
 func allCores() int { return runtime.GOMAXPROCS(0) }

@@ -38,7 +38,7 @@ alone (solve).
 		"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
 		"http": "AMAZONS_HTTP", "certs": "AMAZONS_CERTS", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
 	})
-	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(), evalCommand())
+	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(), evalCommand(), cli.HealthCommand(defaultHTTP))
 	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: agent.RulesVersion}, cli.Part{Name: "protocol", Format: agent.ProtocolVersion},
@@ -114,5 +114,8 @@ func parsePosition(args []string) (amazons.Position, error) {
 	}
 	return p, nil
 }
+
+// defaultHTTP is where the pages of a worker usually are.
+const defaultHTTP = "127.0.0.1:9172"
 
 func allCores() int { return runtime.GOMAXPROCS(0) }

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// healthPatience is how long a program may take to say whether it is ready. A master asks its loop, which commits to disk between answers, for
+// up to five seconds.
+const healthPatience = 6 * time.Second
+
+// maxHealthAnswer is how many bytes of an answer are read: one line is expected.
+const maxHealthAnswer = 1 << 10
+
+// HealthCommand returns the command "health" of a program that serves /readyz: it asks the one that runs at an address, by default
+// the given one, and ends with exit code 0 if it is ready. It is for health checks where there is nothing but the program, as in
+// our container image.
+func HealthCommand(address string) *cobra.Command {
+	c := &cobra.Command{
+		Use:   "health",
+		Short: "Ask the one that runs on this machine whether it is ready (exit code 0) or not (1)",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			host, port, err := net.SplitHostPort(address)
+			if err != nil || port == "" {
+				return Usagef("--http %q: write HOST:PORT", address)
+			}
+			if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+				host = "127.0.0.1" // what listens everywhere listens here
+			}
+			return askHealth(c.Context(), net.JoinHostPort(host, port), c.OutOrStdout())
+		},
+	}
+	c.Flags().StringVar(&address, "http", address, "address of its pages, as it was told with --http")
+	return c
+}
+
+// askHealth writes what /readyz at an address answers, and returns an error unless that is that the program is ready.
+func askHealth(ctx context.Context, address string, w io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, healthPatience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
+	if err != nil {
+		return Usagef("--http %s: %w", address, err)
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // and no proxy: it is about this machine
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("ask for health: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthAnswer))
+	if err != nil {
+		return fmt.Errorf("ask for health: %w", err)
+	}
+	said, _, _ := strings.Cut(string(body), "\n")
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("not ready: %s", said)
+	}
+	_, err = fmt.Fprintln(w, said)
+	return err
+}
