@@ -32,14 +32,14 @@ func certsCommand() *cobra.Command {
 		Use:   "certs",
 		Short: "Make and revoke the certificates of a cluster",
 		Long: `certs keeps a certificate authority for one cluster in a folder. "init" makes it, with the master's certificate; "worker" and
-"operator" make a folder for each worker and operator, which is handed to its machine; "revoke" takes a certificate back, which a
-running master notes within a second. Workers join and deliver; status, explore, pause, resume and drain need an operator's certificate.
+"operator" make a folder for each worker and operator, which is handed to its machine; "provide" does all of it where nobody is there to
+do it; "revoke" takes a certificate back, which a running master notes within a second. Workers join and deliver; status, explore, pause, resume and drain need an operator's certificate.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator), certsRevoke(), certsList())
+	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(), certsRevoke(), certsList())
 	return c
 }
 
@@ -96,17 +96,29 @@ func certsInit() *cobra.Command {
 				return certsError(err)
 			}
 			defer func() { err = errors.Join(err, a.Close()) }()
-			if !flags.asJSON {
-				fmt.Fprintf(c.OutOrStdout(), "authority      %s, good until %s; keep %s to yourself\n", flags.folder, a.NotAfter().UTC().Format(time.DateOnly), certs.KeyFile)
+			if err := writeAuthority(c.OutOrStdout(), a, flags); err != nil {
+				return err
 			}
 			return issue(c.OutOrStdout(), a, request, flags)
 		},
 	}
 	flags.add(c, true)
 	addHosts(c, &hosts)
-	c.Flags().IntVar(&authorityDays, "ca-days", int(certs.DefaultAuthorityLifetime/day),
-		"lifetime of the authority in days; when it ends, every certificate has to be made again")
+	addAuthorityDays(c, &authorityDays)
 	return c
+}
+
+func addAuthorityDays(c *cobra.Command, days *int) {
+	c.Flags().IntVar(days, "ca-days", int(certs.DefaultAuthorityLifetime/day), "lifetime of the authority in days; when it ends, every certificate has to be made again")
+}
+
+// writeAuthority says in words where a new authority is.
+func writeAuthority(w io.Writer, a *certs.Authority, flags certsFlags) error {
+	if flags.asJSON {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s to yourself\n", flags.folder, a.NotAfter().UTC().Format(time.DateOnly), certs.KeyFile)
+	return err
 }
 
 func addHosts(c *cobra.Command, hosts *[]string) {
@@ -229,14 +241,18 @@ func issue(w io.Writer, a *certs.Authority, r certs.Request, flags certsFlags) e
 	if err != nil {
 		return certsError(err)
 	}
+	return writeIssued(w, out, flags)
+}
+
+func writeIssued(w io.Writer, out certs.Issued, flags certsFlags) error {
 	if flags.asJSON {
 		return writeRecord(w, out.Record, out.Folder)
 	}
 	purpose := "what the master serves with"
-	if r.Identity.Role != identity.Master {
-		purpose = fmt.Sprintf("hand it to %v and nobody else", r.Identity)
+	if out.Role != identity.Master {
+		purpose = fmt.Sprintf("hand it to %v and nobody else", out.Identity)
 	}
-	_, err = fmt.Fprintf(w, "%sfolder         %s: %s\n", recordLine(out.Record), out.Folder, purpose)
+	_, err := fmt.Fprintf(w, "%sfolder         %s: %s\n", recordLine(out.Record), out.Folder, purpose)
 	return err
 }
 

@@ -320,12 +320,11 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	if err := writeFile(filepath.Join(issued, out.Serial+".crt"), certificatePEM(der), 0o644); err != nil {
 		return Issued{}, err
 	}
+	out.Folder = a.ownerFolder(r.Identity)
 	both := append(certificatePEM(der), private...)
 	if r.Identity.Role == identity.Master {
-		out.Folder = a.folder
-		return out, writeFile(filepath.Join(a.folder, identity.MasterFile), both, 0o600)
+		return out, writeFile(filepath.Join(out.Folder, identity.MasterFile), both, 0o600)
 	}
-	out.Folder = a.bundle(r.Identity)
 	if err := os.MkdirAll(out.Folder, 0o700); err != nil {
 		return Issued{}, fmt.Errorf("make a folder to hand over: %w", err)
 	}

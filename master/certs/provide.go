@@ -1,0 +1,107 @@
+package certs
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"amazonsfarm/shared/identity"
+)
+
+// Provide returns the certificate of an identity that is in place, if it names the hosts that are asked for and is good for a third of
+// its lifetime and more; otherwise it makes one as Issue does with Request.Renew. It is for starts without a person.
+func (a *Authority) Provide(r Request) (Issued, error) {
+	if err := r.Check(); err != nil {
+		return Issued{}, err
+	}
+	list, err := a.List()
+	if err != nil {
+		return Issued{}, err
+	}
+	for _, known := range list {
+		if known.Identity != r.Identity || !known.lasts(a.now()) || !slices.Equal(hostSet(known.Hosts), hostSet(r.Hosts)) {
+			continue
+		}
+		inPlace, err := a.inPlace(known)
+		if err != nil {
+			return Issued{}, err
+		}
+		if inPlace {
+			return Issued{Record: known, Folder: a.ownerFolder(known.Identity)}, nil
+		}
+	}
+	r.Renew = true
+	return a.Issue(r)
+}
+
+// HandOver copies what a worker or an operator needs into another folder, which is made if it is not there.
+func (a *Authority) HandOver(id identity.Identity, folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return fmt.Errorf("make a folder to hand over: %w", err)
+	}
+	for name, mode := range map[string]os.FileMode{identity.AuthorityFile: 0o644, identity.ClientFile: 0o600} {
+		data, err := os.ReadFile(filepath.Join(a.bundle(id), name))
+		if err != nil {
+			return fmt.Errorf("hand over a certificate: %w", err)
+		}
+		there := filepath.Join(folder, name)
+		if old, err := os.ReadFile(there); err == nil && bytes.Equal(old, data) {
+			continue
+		}
+		if err := writeFile(there, data, mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lasts reports whether a certificate is good for a third of its lifetime and more.
+func (r Record) lasts(now time.Time) bool {
+	return r.Good(now) && r.NotAfter.Sub(now) >= r.NotAfter.Sub(r.NotBefore)/3
+}
+
+// inPlace reports whether the folder of a certificate's owner holds that certificate.
+func (a *Authority) inPlace(r Record) (bool, error) {
+	own := identity.ClientFile
+	if r.Role == identity.Master {
+		own = identity.MasterFile
+	}
+	for _, name := range []string{identity.AuthorityFile, own} {
+		c, err := readCertificate(filepath.Join(a.ownerFolder(r.Identity), name))
+		switch {
+		case errors.Is(err, os.ErrNotExist) || errors.Is(err, ErrDamaged):
+			return false, nil
+		case err != nil:
+			return false, err
+		case name == own && serialText(c.SerialNumber) != r.Serial, name != own && !c.Equal(a.cert):
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// ownerFolder returns the folder that the owner of a certificate needs.
+func (a *Authority) ownerFolder(id identity.Identity) string {
+	if id.Role == identity.Master {
+		return a.folder
+	}
+	return a.bundle(id)
+}
+
+// hostSet returns hosts in one form and order, each once.
+func hostSet(hosts []string) []string {
+	var set []string
+	for _, h := range hosts {
+		if ip := net.ParseIP(h); ip != nil {
+			h = ip.String()
+		}
+		set = append(set, h)
+	}
+	slices.Sort(set)
+	return slices.Compact(set)
+}
