@@ -1,16 +1,17 @@
-# Both programs, static, on nothing. One image serves as master and as worker:
-# the command says which.
+# Both programs, static, on nothing; no shell, no root. One image serves as master and as worker: the command says which.
+# Where this build image cannot be had, scripts/image makes the same with the Go of the machine.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/ ./master ./worker && mkdir -p /out/data
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./master ./worker
+# Volumes that are mounted here belong to the user below: the store, the authority, and the certificate of the workers.
+RUN mkdir -p /out/folders/data /out/folders/authority /out/folders/certs
 
 FROM scratch
-COPY --from=build /out/master /out/worker /bin/
-COPY --from=build --chown=65532:65532 /out/data /data
+COPY --from=build /out/bin /bin
+COPY --from=build --chown=65532:65532 /out/folders /
 USER 65532:65532
-VOLUME /data
-EXPOSE 7171 9171
+EXPOSE 7171 9171 9172
 ENTRYPOINT ["/bin/master"]

@@ -3,6 +3,7 @@ package deploy
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -11,7 +12,8 @@ import (
 )
 
 // TestCompose holds what Compose itself does not look at: that files mounted into containers are here, that ports are published on loopback
-// only, and that Prometheus and Grafana start with the profile monitoring alone.
+// only, that our programs can do no more than they must and tell whether they are well, and that Prometheus and Grafana start with the profile
+// monitoring alone. scripts/compose runs it.
 func TestCompose(t *testing.T) {
 	data, err := os.ReadFile("../docker-compose.yml")
 	if err != nil {
@@ -19,17 +21,33 @@ func TestCompose(t *testing.T) {
 	}
 	var c struct {
 		Services map[string]struct {
-			Profiles, Volumes, Ports []string
+			Image                             string
+			Profiles, Volumes, Ports, Command []string
+			ReadOnly                          bool     `yaml:"read_only"`
+			CapDrop                           []string `yaml:"cap_drop"`
+			SecurityOpt                       []string `yaml:"security_opt"`
+			Healthcheck                       struct{ Test []string }
 		}
 		Volumes map[string]any
 	}
 	if err := yaml.Unmarshal(data, &c); err != nil {
 		t.Fatal(err)
 	}
-	for name, monitoring := range map[string]bool{"master": false, "worker": false, "prometheus": true, "grafana": true} {
+	for name, monitoring := range map[string]bool{"certs": false, "master": false, "worker": false, "prometheus": true, "grafana": true} {
 		s, ok := c.Services[name]
 		if !ok || slices.Equal(s.Profiles, []string{"monitoring"}) != monitoring {
 			t.Errorf("service %s: there is %t, profiles %q", name, ok, s.Profiles)
+		}
+		if ours := !monitoring; ours {
+			if s.Image != "amazonsfarm:local" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+				t.Errorf("service %s: image %s, read-only %t, dropped %q, security %q", name, s.Image, s.ReadOnly, s.CapDrop, s.SecurityOpt)
+			}
+			if want := []string{"CMD", "/bin/" + name, "health"}; name != "certs" && !slices.Equal(s.Healthcheck.Test, want) {
+				t.Errorf("service %s: health check %q, want %q", name, s.Healthcheck.Test, want)
+			}
+			if slices.Contains(s.Command, "--insecure") {
+				t.Errorf("service %s is not encrypted", name)
+			}
 		}
 		for _, p := range s.Ports {
 			if !strings.HasPrefix(p, "127.0.0.1:") {
@@ -37,6 +55,9 @@ func TestCompose(t *testing.T) {
 			}
 		}
 		for _, v := range s.Volumes {
+			if setting := regexp.MustCompile(`^\$\{[A-Z_]+:-(.*)\}:`).FindStringSubmatch(v); setting != nil {
+				v = setting[1] + ":"
+			}
 			source, _, _ := strings.Cut(v, ":")
 			if _, err := os.Stat(filepath.Join("..", source)); strings.HasPrefix(source, ".") && err != nil {
 				t.Errorf("service %s mounts %s: %v", name, source, err)
@@ -45,6 +66,57 @@ func TestCompose(t *testing.T) {
 				t.Errorf("service %s mounts the volume %s, which is not declared", name, source)
 			}
 		}
+	}
+}
+
+// TestComposeSettings wants each variable that docker-compose.yml reads explained in the comment that it begins with, and no other.
+func TestComposeSettings(t *testing.T) {
+	data, err := os.ReadFile("../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	comment, body, ok := strings.Cut(string(data), "\nx-program:")
+	if !ok {
+		t.Fatal("no line after the comment")
+	}
+	names := func(text, pattern string) []string {
+		var all []string
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
+			all = append(all, m[1])
+		}
+		slices.Sort(all)
+		return slices.Compact(all)
+	}
+	explained, read := names(comment, `(?m)^#   (AMAZONS_[A-Z_]+) +\S`), names(body, `(AMAZONS_[A-Z_]+)(?:[^=A-Z_]|$)`)
+	if len(read) < 5 || !slices.Equal(explained, read) {
+		t.Errorf("explained %q, read %q", explained, read)
+	}
+}
+
+// TestImage holds scripts/image against Dockerfile: the same flags for the programs, and the same folders for volumes, which the user of the
+// image owns; and no anonymous volume, of which each container would leave one.
+func TestImage(t *testing.T) {
+	read := func(name string) string {
+		t.Helper()
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	docker, script := read("../Dockerfile"), read("../scripts/image")
+	for _, c := range []struct{ docker, script string }{
+		{`CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./master ./worker`, `CGO_ENABLED=0 GOFLAGS="-trimpath '-ldflags=-s -w'"`},
+		{`mkdir -p /out/folders/data /out/folders/authority /out/folders/certs`, `mkdir -p "$work/image/out/folders"/{data,authority,certs}`},
+		{"\nFROM scratch\n", "/^FROM scratch/,$"},
+		{"\nCOPY --from=build --chown=65532:65532 /out/folders /\nUSER 65532:65532\n", "s/--from=build //"},
+	} {
+		if !strings.Contains(docker, c.docker) || !strings.Contains(script, c.script) {
+			t.Errorf("Dockerfile has %q: %t, scripts/image has %q: %t", c.docker, strings.Contains(docker, c.docker), c.script, strings.Contains(script, c.script))
+		}
+	}
+	if strings.Contains(docker, "VOLUME") {
+		t.Error("Dockerfile declares a volume")
 	}
 }
 
