@@ -76,10 +76,8 @@ func (s *Store) beginUpload(id tree.ID, size int64) (*Upload, error) {
 		u.known = true
 		return u, nil
 	}
-	if s.options.MinFreeBytes >= 0 {
-		if err := spaceLeft(s.path, s.options.MinFreeBytes+size+size/16); err != nil {
-			return nil, err
-		}
+	if err := s.Room(size + size/16); err != nil {
+		return nil, err
 	}
 	if n := s.uploads.Add(1); n > int64(s.options.MaxUploads) {
 		s.uploads.Add(-1)

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"strings"
 
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 )
 
 // findings is how many findings Check names.
@@ -22,7 +24,7 @@ const findings = 20
 func (s *Store) Check() error {
 	var list []error
 	more := 0
-	for err := range s.Findings(context.Background()) {
+	for err := range s.Findings(context.Background(), nil) {
 		if len(list) < findings {
 			list = append(list, err)
 		} else {
@@ -44,10 +46,10 @@ func (s *Store) Check() error {
 // that every chunk is there, belongs to something, and that the chunks of a certificate have its SHA-256;
 // that the counters agree. Commits go on beside it; the file grows meanwhile, because no page of that moment is reused.
 // The consumer may read from the store but not write to it.
-func (s *Store) Findings(ctx context.Context) iter.Seq[error] {
+func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		// The consumer's code never runs inside guard: its panics are not ours.
-		c := &checker{s: s, ctx: ctx}
+		c := &checker{s: s, ctx: ctx, progress: progress}
 		defer c.end()
 		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.memories, c.chunks, c.contents, c.totals} {
 			err := guard(part)
@@ -72,10 +74,11 @@ func (s *Store) Findings(ctx context.Context) iter.Seq[error] {
 const maxFound = 10_000
 
 type checker struct {
-	s     *Store
-	ctx   context.Context
-	tx    *bbolt.Tx
-	found []error
+	s        *Store
+	ctx      context.Context
+	progress Progress
+	tx       *bbolt.Tx
+	found    []error
 
 	lone     int  // how often only one header was whole
 	broken   bool // the page structure is damaged: records cannot be reached safely
@@ -87,10 +90,13 @@ type checker struct {
 
 // each decodes every record of a bucket; a finding does not stop it.
 func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
-	n := 0
+	n, total := 0, c.totalOf(bucket)
 	return c.tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
-		if n++; n%1024 == 0 && c.ctx.Err() != nil {
-			return c.ctx.Err()
+		if n++; n%1024 == 0 {
+			c.progress.tell("bucket "+bucket, int64(n), total)
+			if err := c.ctx.Err(); err != nil {
+				return err
+			}
 		}
 		if err := decode(k, v); err != nil {
 			c.found = append(c.found, err)
@@ -100,6 +106,19 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 		}
 		return nil
 	})
+}
+
+// totalOf is how many records of a bucket the counters promise, 0 where they say nothing.
+func (c *checker) totalOf(bucket string) int64 {
+	switch bucket {
+	case bucketNodes:
+		return int64(c.counters.nodes)
+	case bucketFacts:
+		return int64(c.counters.facts)
+	case bucketCertificates:
+		return int64(c.counters.certificates)
+	}
+	return 0
 }
 
 // begin opens the transaction and returns the file's header of that moment. A header lives until the second commit
@@ -154,6 +173,7 @@ func (c *checker) pages() error {
 	if err != nil {
 		return err
 	}
+	m.progress = c.progress
 	buckets, err := m.buckets()
 	if err != nil {
 		return err
@@ -287,6 +307,7 @@ func (c *checker) chunks() error {
 
 // contents verifies the SHA-256 of each certificate.
 func (c *checker) contents() error {
+	done := int64(0)
 	for number, id := range c.numbers {
 		record, hash := c.complete[id], sha256.New()
 		for i := range chunkCount(record.size) {
@@ -300,6 +321,8 @@ func (c *checker) contents() error {
 				break
 			}
 			hash.Write(data)
+			done += int64(len(data))
+			c.progress.tell("contents of certificates", done, int64(c.counters.certificateBytes))
 		}
 		if hash != nil && tree.ID(hash.Sum(nil)) != id {
 			c.found = append(c.found, corrupt(bucketCertificates, id[:], "the bytes under number %d do not have its SHA-256", number))
@@ -322,4 +345,87 @@ func (c *checker) totals() error {
 		c.found = append(c.found, &CorruptError{Bucket: bucketCertificates, Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.certificateBytes, c.counters.certificateBytes)})
 	}
 	return nil
+}
+
+// A Report is what CheckFile found.
+type Report struct {
+	File             string   `json:"file"`
+	Board            string   `json:"board,omitempty"`
+	Root             string   `json:"root,omitempty"`
+	FileBytes        int64    `json:"file_bytes"`
+	Nodes            uint64   `json:"tree_positions"`
+	Facts            uint64   `json:"facts"`
+	Certificates     uint64   `json:"certificates"`
+	CertificateBytes uint64   `json:"certificate_bytes"`
+	Memories         int      `json:"memories"`
+	Good             bool     `json:"good"`
+	Findings         []string `json:"findings,omitempty"` // the first ones
+	More             int      `json:"more,omitempty"`     // findings that are not listed
+}
+
+// maxListed is how many findings a Report lists.
+const maxListed = 100
+
+func (r *Report) found(err error) {
+	if len(r.Findings) < maxListed {
+		r.Findings = append(r.Findings, err.Error())
+	} else {
+		r.More++
+	}
+}
+
+// String returns the report in lines for people: what is good, or each finding.
+func (r *Report) String() string {
+	if r.Good {
+		return fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree positions, %d facts, %d certificates of %s, %d memories\n",
+			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)), r.Memories)
+	}
+	text := strings.Join(r.Findings, "\n") + "\n"
+	if r.More > 0 {
+		text += fmt.Sprintf("and %d more\n", r.More)
+	}
+	return text
+}
+
+// Err returns nil for a good store, and otherwise an error that wraps ErrCorrupt and names the first finding.
+func (r *Report) Err() error {
+	switch n := len(r.Findings) + r.More; {
+	case r.Good:
+		return nil
+	case n == 1:
+		return fmt.Errorf("%w: %s", ErrCorrupt, strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
+	default:
+		return fmt.Errorf("%w in %d places, first: %s", ErrCorrupt, n, strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
+	}
+}
+
+// CheckFile verifies the whole of a store that no process has open for writing; see Findings. Damage is in the report, also where it keeps the store from being opened. Nothing is
+// written. Errors: those of Open but ErrCorrupt; ctx's.
+func CheckFile(ctx context.Context, file string, progress Progress) (Report, error) {
+	r := Report{File: file}
+	s, err := Open(file, Options{ReadOnly: true})
+	if errors.Is(err, ErrCorrupt) {
+		r.found(err)
+		return r, nil
+	} else if err != nil {
+		return r, err
+	}
+	defer s.Close()
+	for err := range s.Findings(ctx, progress) {
+		if !errors.Is(err, ErrCorrupt) {
+			return r, err
+		}
+		r.found(err)
+	}
+	if r.Good = len(r.Findings) == 0; !r.Good {
+		return r, nil
+	}
+	c := s.Campaign()
+	st, err := s.Stats()
+	if err != nil {
+		return r, err
+	}
+	r.Board, r.Root, r.FileBytes = c.Board, c.Root, st.FileBytes
+	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Memories = st.Nodes, st.Facts, st.Certificates, st.CertificateBytes, st.Memories
+	return r, nil
 }

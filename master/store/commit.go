@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -20,7 +21,9 @@ import (
 //     request has two parts: check, which only reads and may refuse, and apply, which only writes and
 //     may not fail. Requests run one after the other, check then apply, so that each sees those before it.
 //   - An error in apply or in the transaction's commit is the end: it is not known what is on disk. Everybody in
-//     the transaction and everybody after it gets ErrFailed; opening the file again shows what is there.
+//     the transaction and everybody after it gets ErrFailed; opening the file again shows what is there. The one exception is a disk that is
+//     full before the header was written: the file then still has the header of the commit before, bbolt has rolled back, and
+//     what was written lies in free pages. Everybody in the transaction gets ErrNoSpace, and the next transaction may succeed.
 //   - Requests of one caller are in order, because a caller waits for each.
 
 // groupRecords is how many records a transaction gathers before it stops taking more requests in. Its first
@@ -302,15 +305,16 @@ func (s *Store) transact(group []*request) error {
 		bytes += r.bytes
 	}
 	// A leaf is rewritten around each record: twice the bytes and some pages of the path.
-	if s.options.MinFreeBytes >= 0 {
-		if err := spaceLeft(s.path, s.options.MinFreeBytes+2*bytes+(1<<20)); err != nil {
-			return err
-		}
+	if err := s.Room(2*bytes + 1<<20); err != nil {
+		return err
 	}
+	s.pace()
+	var id uint64
 	records, applying := 0, false
 	begin := time.Now()
 	err := guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
+			id = uint64(tx.ID())
 			c, err := readCounters(tx)
 			if err != nil {
 				return err
@@ -347,6 +351,8 @@ func (s *Store) transact(group []*request) error {
 		return nil
 	case errors.Is(err, bolterrors.ErrMaxSizeReached): // rolled back before the first write
 		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; raise the limit and start again", ErrNoSpace, s.path, s.options.MaxStoreBytes>>20)
+	case diskFull(err) && s.isAt(id-1):
+		return fmt.Errorf("%w: the disk under %s is full (%w); make room", ErrNoSpace, s.path, err)
 	}
 	if diskFull(err) {
 		err = fmt.Errorf("%w: %w: the disk under %s is full (%w); free some and open the store again", ErrNoSpace, ErrFailed, s.path, err)
@@ -355,4 +361,23 @@ func (s *Store) transact(group []*request) error {
 	}
 	s.failed.Store(&err)
 	return err
+}
+
+// isAt reports whether both headers of the file are whole and the newer one is that of the given transaction.
+func (s *Store) isAt(id uint64) bool {
+	headers, err := readHeaders(s.file, math.MaxInt64)
+	return err == nil && len(headers) == 2 && max(headers[0].txid, headers[1].txid) == id
+}
+
+// The file grows by an eighth of its size at a time, between these bounds: each time costs an fsync.
+const (
+	minGrowth = 64 << 10
+	maxGrowth = 16 << 20
+)
+
+// pace sets by how much the next transaction makes the file grow, if it has to. bbolt reads it in that transaction only.
+func (s *Store) pace() {
+	if info, err := s.file.Stat(); err == nil {
+		s.db.AllocSize = int(min(max(info.Size()/8, minGrowth), maxGrowth))
+	}
 }

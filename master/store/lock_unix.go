@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,22 +36,32 @@ func lock(f *os.File, exclusive bool, timeout time.Duration) error {
 	}
 }
 
-// spaceLeft returns ErrNoSpace if the disk under path has less than minimum bytes left.
-func spaceLeft(path string, minimum int64) error {
-	if minimum < 0 {
-		return nil
-	}
+// freeBytes returns what this process may still write to the disk under path.
+func freeBytes(path string) (int64, bool) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
-		return nil // a file system that does not say is not refused
+		return 0, false
 	}
-	if free := int64(st.Bavail) * int64(st.Bsize); free < minimum {
-		return fmt.Errorf("%w: the disk under %s has %d MiB left, %d MiB are wanted; free some and start again", ErrNoSpace, path, free>>20, minimum>>20)
-	}
-	return nil
+	return int64(st.Bavail) * int64(st.Bsize), true
 }
 
-// diskFull reports whether err says that the disk, a quota or a limit on file sizes is exhausted.
+// diskFull reports whether err says that the disk, a quota or a limit on file sizes is exhausted. Some errors of bbolt only have the
+// text of what is behind them.
 func diskFull(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+	for _, kind := range []unix.Errno{unix.ENOSPC, unix.EDQUOT, unix.EFBIG} {
+		if errors.Is(err, kind) || err != nil && strings.HasSuffix(err.Error(), ": "+kind.Error()) {
+			return true
+		}
+	}
+	return false
+}
+
+// ownedLike gives a file the owner and the permissions of another one.
+func ownedLike(file string, model os.FileInfo) error {
+	if st, ok := model.Sys().(*syscall.Stat_t); ok {
+		if err := os.Chown(file, int(st.Uid), int(st.Gid)); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(file, model.Mode().Perm())
 }

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// DefaultMinFreeBytes is the default of Options.MinFreeBytes.
+const DefaultMinFreeBytes = 256 << 20
+
 // Options are the limits of a store. The zero value of each field stands for its default.
 type Options struct {
 	// LockTimeout is how long Create and Open wait for another process to let go of
@@ -21,9 +24,18 @@ type Options struct {
 	MaxStoreBytes int64
 
 	// MinFreeBytes is how much of the disk is left to others, in bytes. Default 256 MiB; negative: nothing.
-	// A commit that would leave less is refused with ErrNoSpace. Too small: the disk may fill up in the
-	// middle of a commit, after which the store takes no writes until it is opened again.
+	// A commit that would leave less is refused with ErrNoSpace; it may be tried again when there is room. Too small: the disk may fill up in the
+	// middle of a commit, which on some file systems is known only when it is too late to go on without opening the store again. Large: a
+	// campaign stands still while there would be room.
 	MinFreeBytes int64
+
+	// FreeBytes tells how many bytes may still be written to the disk under a path, false where that is not known. Default: asks the
+	// file system.
+	FreeBytes func(path string) (int64, bool)
+
+	// MapAheadBytes is how much address space is reserved for the file to grow into, in bytes. Default 64 GiB; negative: none. It is no
+	// memory. A store that outgrows it while a backup runs waits with its commits until the backup has ended.
+	MapAheadBytes int64
 
 	// MaxBatchRecords is how many records one Commit may hold. Default 4,194,304. Larger batches are
 	// refused with ErrTooLarge; one transaction is held in memory, at about 300 bytes a record.
@@ -70,7 +82,13 @@ func (o Options) withDefaults() (Options, error) {
 		o.MaxStoreBytes = 1 << 40
 	}
 	if o.MinFreeBytes == 0 {
-		o.MinFreeBytes = 256 << 20
+		o.MinFreeBytes = DefaultMinFreeBytes
+	}
+	if o.FreeBytes == nil {
+		o.FreeBytes = freeBytes
+	}
+	if o.MapAheadBytes == 0 {
+		o.MapAheadBytes = 64 << 30
 	}
 	if o.MaxBatchRecords == 0 {
 		o.MaxBatchRecords = 1 << 22

@@ -100,7 +100,11 @@ type image struct {
 	size int64
 	header
 	seen []uint64 // bit per page: reached already
-	page []byte   // buffer of one page
+	done uint64   // of them
+
+	progress Progress // nil: nobody is told
+
+	page []byte // buffer of one page
 
 	metaWalked bool // the bucket "meta" was reached already
 }
@@ -129,6 +133,10 @@ func (m *image) mark(first, n uint64) error {
 		}
 		m.seen[id/64] |= 1 << (id % 64)
 	}
+	if before := m.done; before/4096 != (before+n)/4096 {
+		m.progress.tell("pages", int64(before+n), int64(m.high))
+	}
+	m.done += n
 	return nil
 }
 

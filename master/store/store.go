@@ -5,11 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,23 +69,15 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 }
 
 func create(path string, c Campaign, o Options) (err error) {
-	taken := func() error {
-		return fmt.Errorf("%w: there is already a file at %s; open it, or choose another path", ErrExists, path)
-	}
-	if _, err := os.Lstat(path); err == nil {
-		return taken()
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := free(path); err != nil {
 		return err
 	}
-	folder, name := filepath.Split(path)
-	if folder == "" {
-		folder = "."
-	}
-	if err := spaceLeft(folder, o.MinFreeBytes); err != nil {
+	folder, file := split(path)
+	if err := o.room(folder, 0); err != nil {
 		return err
 	}
-	removeLeftovers(folder, "."+name+".new-*")
-	temporary, err := os.CreateTemp(folder, "."+name+".new-*")
+	removeLeftovers(folder, draftOf(file))
+	temporary, err := os.CreateTemp(folder, draftOf(file))
 	if err != nil {
 		return err
 	}
@@ -129,46 +120,7 @@ func create(path string, c Campaign, o Options) (err error) {
 	}
 	crashPoint("synced")
 
-	// A link fails where path exists; a rename would replace what another process has just made.
-	if err := os.Link(temporary.Name(), path); errors.Is(err, fs.ErrExist) {
-		return taken()
-	} else if err != nil { // a file system without links
-		if _, err := os.Lstat(path); err == nil {
-			return taken()
-		}
-		if err := os.Rename(temporary.Name(), path); err != nil {
-			return err
-		}
-	}
-	crashPoint("linked")
-	if err := os.Remove(temporary.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return syncFile(folder)
-}
-
-// removeLeftovers removes what creations that were killed have left behind.
-func removeLeftovers(folder, pattern string) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return
-	}
-	for _, e := range entries {
-		if ok, _ := filepath.Match(pattern, e.Name()); !ok {
-			continue
-		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > time.Hour {
-			os.Remove(filepath.Join(folder, e.Name()))
-		}
-	}
-}
-
-func syncFile(path string) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Sync(), f.Close())
+	return name(temporary.Name(), path)
 }
 
 // Open opens the store at path. Before anything may write to the file, its page structure and the records about the
@@ -180,6 +132,11 @@ func Open(path string, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open proof store: %w", err)
 	}
+	return open(path, o, false)
+}
+
+// open is Open with complete options; alone keeps even readers away from a store that is opened for reading only.
+func open(path string, o Options, alone bool) (*Store, error) {
 	s := &Store{
 		path:     path,
 		options:  o,
@@ -187,7 +144,7 @@ func Open(path string, o Options) (*Store, error) {
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
 	}
-	if err := s.open(); err != nil {
+	if err := s.open(alone); err != nil {
 		s.place(err)
 		return nil, fmt.Errorf("open proof store: %w", err)
 	}
@@ -195,7 +152,7 @@ func Open(path string, o Options) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) open() error {
+func (s *Store) open(alone bool) error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%w at %s; create one, or give the path of an existing one", ErrMissing, s.path)
@@ -222,9 +179,18 @@ func (s *Store) open() error {
 		}
 		return err
 	}
+	// Who waited for the lock may have got that of a file which a compaction has replaced meanwhile.
+	if now, err := os.Stat(s.path); err != nil || !same(f, now) {
+		f.Close()
+		return locked
+	}
 	if err := guard(func() error { return s.verify(f) }); err != nil {
 		f.Close()
 		return err
+	}
+	ahead := 0
+	if size, reserve := info.Size(), s.options.MapAheadBytes; !s.options.ReadOnly && reserve > 0 && strconv.IntSize == 64 {
+		ahead = int(size + reserve)
 	}
 	err = guard(func() (err error) {
 		s.db, err = bbolt.Open(s.path, 0, &bbolt.Options{
@@ -233,6 +199,7 @@ func (s *Store) open() error {
 			ReadOnly:        s.options.ReadOnly,
 			PreLoadFreelist: true,
 			MaxSize:         int(s.options.MaxStoreBytes),
+			InitialMmapSize: ahead,
 			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 		})
 		return err
@@ -243,6 +210,12 @@ func (s *Store) open() error {
 			return locked
 		}
 		return err
+	}
+	if alone { // bbolt has just made the lock a shared one
+		if err := lock(f, true, s.options.LockTimeout); err != nil {
+			s.db.Close()
+			return locked
+		}
 	}
 	if err := s.begin(); err != nil {
 		s.db.Close()
@@ -267,7 +240,17 @@ func (s *Store) begin() error {
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
-	return s.removeUnfinished()
+	// On a full disk they stay: that must not keep a campaign from being opened.
+	if err := s.removeUnfinished(); err != nil && !diskFull(err) {
+		return err
+	}
+	return nil
+}
+
+// same reports whether an open file is the one that was found at a path.
+func same(f *os.File, at fs.FileInfo) bool {
+	info, err := f.Stat()
+	return err == nil && os.SameFile(info, at)
 }
 
 func kindOf(m fs.FileMode) string {
@@ -347,12 +330,21 @@ func (s *Store) verify(f *os.File) error {
 		return err
 	}
 	if format < FormatOldest || format > Format {
-		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; take a build that fits", ErrVersion, s.path, format, FormatOldest, Format)
+		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; %s", ErrVersion, s.path, format, FormatOldest, Format, buildThatFits(values[keyCampaign]))
 	}
 	if len(headers) < 2 && !s.options.AcceptOlder {
 		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit; Options.AcceptOlder opens it as of the last whole header"}
 	}
 	return m.wholeStore(buckets)
+}
+
+// buildThatFits says with which build a store of another format can be used: the one that made it, if the record about the campaign still says so.
+func buildThatFits(campaign []byte) string {
+	var c Campaign
+	if decodeJSON(keyCampaign, campaign, &c) != nil || c.Build == "" {
+		return "take a build that fits"
+	}
+	return "take a build that fits, such as " + c.Build + ", which made it"
 }
 
 // wholeStore verifies all buckets and the account of pages. The bucket "meta" may have been walked already.
@@ -538,6 +530,7 @@ type Stats struct {
 	Nodes, Facts     uint64 // records
 	Certificates     uint64 // complete ones
 	CertificateBytes uint64 // of those
+	Memories         int    // records
 	Uploads          int64  // open ones
 	Commits          uint64 // transactions in the life of the store
 	Spent, Epoch     uint64 // as last committed
@@ -563,6 +556,7 @@ func (s *Store) Stats() (Stats, error) {
 			Facts:            c.facts,
 			Certificates:     c.certificates,
 			CertificateBytes: c.certificateBytes,
+			Memories:         tx.Bucket([]byte(bucketMemories)).Stats().KeyN,
 			Uploads:          s.uploads.Load(),
 			Commits:          c.commits,
 			Spent:            c.spent,
@@ -574,19 +568,4 @@ func (s *Store) Stats() (Stats, error) {
 		return Stats{}, fmt.Errorf("read statistics: %w", err)
 	}
 	return st, nil
-}
-
-// Backup writes a consistent copy of the store to w while it is in use, and returns its bytes. It is
-// a store of its own; the file grows while a backup runs, because no page of its moment is reused.
-func (s *Store) Backup(w io.Writer) (n int64, err error) {
-	tx, err := s.db.Begin(false)
-	if err != nil {
-		return 0, ErrClosed
-	}
-	defer tx.Rollback()
-	n, err = tx.WriteTo(w)
-	if err != nil {
-		return n, fmt.Errorf("back up proof store: %w", err)
-	}
-	return n, nil
 }

@@ -271,7 +271,7 @@ func TestClosed(t *testing.T) {
 	}
 	_, snapshot := s.Snapshot()
 	_, stats := s.Stats()
-	_, backup := s.Backup(io.Discard)
+	_, backup := s.Backup(io.Discard, nil)
 	_, _, certificate := s.Certificate([32]byte{1})
 	_, begin := s.BeginCertificate([32]byte{2}, 1)
 	for i, err := range []error{s.Commit(Batch{}), snapshot, stats, backup, certificate, begin, s.Check(), s.SetResult(Result{Outcome: "won"})} {
@@ -637,7 +637,7 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	var buffer bytes.Buffer
-	n, err := s.Backup(&buffer)
+	n, err := s.Backup(&buffer, nil)
 	if err != nil || n != int64(buffer.Len()) {
 		t.Fatal(n, err)
 	}

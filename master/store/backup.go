@@ -1,0 +1,254 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"go.etcd.io/bbolt"
+)
+
+// Backup writes a consistent copy of the store to w while it is in use, and returns its bytes; begun, where not nil, is told of them before
+// the first one. The copy is a store of its own. The file grows while a backup runs, because no page of its moment is reused; so w must not be
+// something that may wait for ever. Errors: ErrClosed, and those of w and begun.
+func (s *Store) Backup(w io.Writer, begun func(size int64) error) (n int64, err error) {
+	tx, err := s.db.Begin(false)
+	if err != nil {
+		return 0, ErrClosed
+	}
+	defer tx.Rollback()
+	if begun != nil {
+		err = begun(tx.Size())
+	}
+	if err == nil {
+		n, err = tx.WriteTo(w)
+	}
+	if err != nil {
+		return n, fmt.Errorf("back up proof store: %w", err)
+	}
+	return n, nil
+}
+
+// Progress is told how far something is: done of total, in bytes, records or pages as the part has it. A total of 0 is not known.
+type Progress func(part string, done, total int64)
+
+func (p Progress) tell(part string, done, total int64) {
+	if p != nil {
+		p(part, done, total)
+	}
+}
+
+// BackupFile copies a store that no process has open for writing to a path where there is nothing yet, and goes over the copy before it gets its
+// name. It returns what the check found. Errors: those of Open; ErrExists; ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
+func BackupFile(ctx context.Context, from, to string, progress Progress) (Report, error) {
+	s, err := Open(from, Options{ReadOnly: true})
+	if err != nil {
+		return Report{}, err
+	}
+	defer s.Close()
+	d, err := NewDraft(to)
+	if err != nil {
+		return Report{}, err
+	}
+	defer d.Discard()
+	w := &meter{ctx: ctx, w: d, progress: progress}
+	if _, err := s.Backup(w, func(size int64) error {
+		w.total = size
+		return Fits(to, size)
+	}); err != nil {
+		return Report{}, err
+	}
+	return d.PublishStore(ctx, progress)
+}
+
+// PublishStore goes over a draft as over a store and publishes it if nothing is found. Errors: ErrCorrupt, ctx's, those of Publish.
+func (d *Draft) PublishStore(ctx context.Context, progress Progress) (Report, error) {
+	r, err := CheckFile(ctx, d.Name(), progress)
+	if err == nil {
+		err = r.Err()
+	}
+	if err != nil {
+		return r, fmt.Errorf("the copy for %s: %w", d.path, err)
+	}
+	if err := d.Publish(); err != nil {
+		return r, err
+	}
+	r.File = d.path
+	return r, nil
+}
+
+// Fits says early that a file will not fit on its disk.
+func Fits(path string, size int64) error {
+	folder, _ := split(path)
+	if free, known := freeBytes(folder); known && free < size {
+		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk", ErrNoSpace, path, size>>20, free>>20)
+	}
+	return nil
+}
+
+// meter counts what is written, and ends with its context.
+type meter struct {
+	ctx         context.Context
+	w           io.Writer
+	done, total int64
+	progress    Progress
+}
+
+func (m *meter) Write(p []byte) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n, err := m.w.Write(p)
+	m.done += int64(n)
+	m.progress.tell("copying", m.done, m.total)
+	return n, err
+}
+
+// Compaction says what Compact did.
+type Compaction struct {
+	File   string `json:"file"`           // that is compact now
+	Kept   string `json:"kept,omitempty"` // the store as it was
+	Before int64  `json:"bytes_before"`
+	After  int64  `json:"bytes_after"`
+}
+
+// OldSuffix is what the name of a store that Compact has replaced ends with.
+const OldSuffix = ".old"
+
+// compactBytes bounds the keys and values of one transaction of a compaction.
+const compactBytes = 16 << 20
+
+// Compact copies a store that no process has open without its free pages, goes over the copy, and gives it the name to, where there must be nothing yet; or, where to is
+// empty, the store's own name, and the store as it was is kept under its name with OldSuffix, or not at all with replace. At any moment there is a
+// whole store under the store's name. Errors: those of Open; ErrExists; ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
+func Compact(ctx context.Context, from, to string, replace bool, progress Progress) (Compaction, error) {
+	path, err := filepath.EvalSymlinks(from) // a rename would replace the link
+	if err != nil {
+		path = from // Open says why
+	}
+	o, err := Options{ReadOnly: true}.withDefaults()
+	if err != nil {
+		return Compaction{}, err
+	}
+	s, err := open(path, o, to == "")
+	if err != nil {
+		return Compaction{}, err
+	}
+	defer s.Close()
+	out := Compaction{File: to}
+	var info os.FileInfo
+	if to == "" {
+		out.File = path
+		if info, err = s.file.Stat(); err != nil {
+			return Compaction{}, err
+		}
+	} else if err := free(to); err != nil {
+		return Compaction{}, err
+	}
+	if to == "" && !replace {
+		out.Kept = path + OldSuffix
+		// A compaction that was killed may have left the store under both names.
+		if old, err := os.Stat(out.Kept); err == nil && !os.SameFile(old, info) {
+			return Compaction{}, fmt.Errorf("%w: there is already a file at %s; remove it, or replace the store without keeping it", ErrExists, out.Kept)
+		}
+	}
+	before, err := s.Stats()
+	if err != nil {
+		return Compaction{}, err
+	}
+	out.Before = before.FileBytes
+	if err := Fits(out.File, before.UsedBytes); err != nil {
+		return Compaction{}, err
+	}
+	d, err := newDraft(out.File)
+	if err != nil {
+		return Compaction{}, err
+	}
+	defer d.Discard()
+	if err := d.Close(); err != nil {
+		return Compaction{}, err
+	}
+	if err := s.compactInto(ctx, d.Name(), before.UsedBytes, progress); err != nil {
+		return Compaction{}, fmt.Errorf("compact proof store: %w", err)
+	}
+	crashPoint("copied")
+	r, err := CheckFile(ctx, d.Name(), progress)
+	if err == nil {
+		err = r.Err()
+	}
+	if err == nil && (r.Nodes != before.Nodes || r.Facts != before.Facts || r.Certificates != before.Certificates || r.CertificateBytes != before.CertificateBytes) {
+		err = fmt.Errorf("%w: it has other numbers of records than the store", ErrCorrupt)
+	}
+	if err != nil {
+		return Compaction{}, fmt.Errorf("the compacted copy: %w", err)
+	}
+	out.After = r.FileBytes
+	if err := syncFile(d.Name()); err != nil {
+		return Compaction{}, err
+	}
+	crashPoint("checked")
+	if to != "" {
+		return out, name(d.Name(), to)
+	}
+	if err := ownedLike(d.Name(), info); err != nil {
+		return Compaction{}, err
+	}
+	if out.Kept != "" {
+		if err := os.Link(path, out.Kept); err != nil && !errors.Is(err, os.ErrExist) {
+			return Compaction{}, fmt.Errorf("keep the store as it was: %w; replace it without keeping it, or compact to another file", err)
+		}
+	}
+	crashPoint("kept")
+	if err := os.Rename(d.Name(), path); err != nil {
+		return Compaction{}, err
+	}
+	crashPoint("renamed")
+	folder, _ := split(path)
+	return out, syncFile(folder)
+}
+
+// compactInto writes every record to a new file, page after page full.
+func (s *Store) compactInto(ctx context.Context, file string, total int64, progress Progress) error {
+	// The file is synced as a whole before it gets its name.
+	to, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: pageSize, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true})
+	if err != nil {
+		return err
+	}
+	err = guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			done := int64(0)
+			for _, bucket := range bucketNames {
+				if err := to.Update(func(out *bbolt.Tx) error { _, err := out.CreateBucket([]byte(bucket)); return err }); err != nil {
+					return err
+				}
+				cursor := tx.Bucket([]byte(bucket)).Cursor()
+				for k, v := cursor.First(); k != nil; {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					progress.tell("copying", done, total)
+					err := to.Update(func(out *bbolt.Tx) error {
+						b := out.Bucket([]byte(bucket))
+						b.FillPercent = 1
+						for bytes := 0; k != nil && bytes < compactBytes; k, v = cursor.Next() {
+							if err := b.Put(k, v); err != nil {
+								return err
+							}
+							bytes += len(k) + len(v)
+							done += int64(len(k) + len(v))
+						}
+						return nil
+					})
+					if err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		})
+	})
+	return errors.Join(err, to.Close())
+}

@@ -1,0 +1,316 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"amazonsfarm/master/tree"
+)
+
+func init() {
+	// compact kills itself at one step of a compaction.
+	children["compact"] = func(path string) {
+		step := os.Getenv(childEnv + "_STEP")
+		crashPoint = func(at string) {
+			if at == step {
+				syscall.Kill(os.Getpid(), syscall.SIGKILL)
+				select {}
+			}
+		}
+		_, err := Compact(context.Background(), path, "", false, nil)
+		must(err)
+	}
+}
+
+// filled makes a store with some of everything and many free pages, closed.
+func filled(t *testing.T) string {
+	t.Helper()
+	s := newStore(t, quick)
+	id := upload(t, s, []byte(strings.Repeat("evidence", 50_000)))
+	for i := range uint64(20) {
+		b := Batch{Epoch: 1, Spent: i}
+		for j := range uint64(300) {
+			b.Nodes = append(b.Nodes, nodeOf(i*100+j))
+		}
+		b.Facts = []tree.Fact{factOf(1<<30+i, id)}
+		if err := s.Commit(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, broken := payloadOf(7, 3<<20)
+	u, err := s.BeginCertificate(broken, int64(len(p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write(p[:2<<20]); err != nil {
+		t.Fatal(err)
+	}
+	u.Abort()
+	s.Close()
+	return s.Path()
+}
+
+// records returns every record of a store but the headers.
+func records(t *testing.T, path string) tree.Snapshot {
+	t.Helper()
+	s := mustOpen(t, path, Options{ReadOnly: true})
+	defer s.Close()
+	check(t, s)
+	snap, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return snap
+}
+
+func TestCompact(t *testing.T) {
+	path := filled(t)
+	if err := os.Chmod(path, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	before := records(t, path)
+	c, err := Compact(t.Context(), path, "", false, nil)
+	if err != nil || c.After >= c.Before/2 || c.Kept != path+OldSuffix {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	for _, p := range []string{path, c.Kept} {
+		if got := records(t, p); len(got.Nodes) != len(before.Nodes) || len(got.Facts) != len(before.Facts) || got.Spent != before.Spent || got.Epoch != before.Epoch {
+			t.Errorf("%s: %d nodes, %d facts", p, len(got.Nodes), len(got.Facts))
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 || info.Size() != c.After {
+		t.Errorf("%v, %v", info, err)
+	}
+	if _, err := Compact(t.Context(), path, "", false, nil); !errors.Is(err, ErrExists) {
+		t.Errorf("what was kept is in the way: %v", err)
+	}
+	if _, err := Compact(t.Context(), path, "", true, nil); err != nil {
+		t.Error(err)
+	}
+	to := filepath.Join(t.TempDir(), "to")
+	if c, err := Compact(t.Context(), c.Kept, to, false, nil); err != nil || c.Kept != "" || c.File != to {
+		t.Errorf("%+v, %v", c, err)
+	}
+	records(t, to)
+	if _, err := Compact(t.Context(), path, to, false, nil); !errors.Is(err, ErrExists) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Compact(ctx, path, "", true, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	// Who has it open, if only to read, keeps a compaction away.
+	s := mustOpen(t, path, Options{ReadOnly: true})
+	if _, err := Compact(t.Context(), path, "", true, nil); !errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+	s.Close()
+	// A store that may go on being written to.
+	s = mustOpen(t, path, quick)
+	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(1 << 20)}}); err != nil {
+		t.Error(err)
+	}
+	check(t, s)
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 2 {
+		t.Errorf("left behind: %v", entries)
+	}
+}
+
+// TestKillCompact kills a compaction at each step: the store is there, whole, and the next compaction succeeds.
+func TestKillCompact(t *testing.T) {
+	path := filled(t)
+	want := len(records(t, path).Nodes)
+	for _, step := range []string{"copied", "checked", "kept", "renamed", "never"} {
+		c, out := child(t, "compact", path, childEnv+"_STEP="+step)
+		io.Copy(io.Discard, out)
+		if err := c.Wait(); (err == nil) != (step == "never") {
+			t.Fatalf("%s: %v", step, err)
+		}
+		if n := len(records(t, path).Nodes); n != want {
+			t.Errorf("%s: %d nodes, want %d", step, n, want)
+		}
+		if step == "renamed" || step == "never" {
+			if n := len(records(t, path+OldSuffix).Nodes); n != want {
+				t.Errorf("%s: %d nodes were kept, want %d", step, n, want)
+			}
+			os.Remove(path + OldSuffix)
+		}
+	}
+}
+
+// TestReplacedWhileWaiting: who waits for the lock of a file that a compaction replaces does not get the old one.
+func TestReplacedWhileWaiting(t *testing.T) {
+	path := filled(t)
+	o, _ := Options{ReadOnly: true}.withDefaults()
+	s, err := open(path, o, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err := Open(path, Options{LockTimeout: 10 * time.Second})
+		failed <- err
+	}()
+	time.Sleep(200 * time.Millisecond)
+	if err := errors.Join(os.Rename(path, path+".moved"), os.WriteFile(path, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if err := <-failed; !errors.Is(err, ErrLocked) {
+		t.Error(err)
+	}
+}
+
+func TestBackupFile(t *testing.T) {
+	path := filled(t)
+	to := filepath.Join(t.TempDir(), "to")
+	parts := map[string]bool{}
+	r, err := BackupFile(t.Context(), path, to, func(part string, done, total int64) { parts[part] = true })
+	if err != nil || !r.Good || r.File != to || !parts["copying"] {
+		t.Fatalf("%+v, %v, %v", r, err, parts)
+	}
+	records(t, to)
+	if _, err := BackupFile(t.Context(), path, to, nil); !errors.Is(err, ErrExists) {
+		t.Error(err)
+	}
+	// A damaged source has no backup.
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.Index(string(data), "evidenceevidence")
+	data[at+1000] ^= 1
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	if _, err := BackupFile(t.Context(), path, none, nil); !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(none)); len(entries) != 0 {
+		t.Errorf("left behind: %v", entries)
+	}
+	if r, err := CheckFile(t.Context(), path, nil); err != nil || r.Good || !errors.Is(r.Err(), ErrCorrupt) || len(r.Findings) == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestBackupDoesNotBlock commits while a backup is not read: the file outgrows what bbolt would have mapped, and nobody waits for the backup.
+func TestBackupDoesNotBlock(t *testing.T) {
+	s := newStore(t, quick)
+	r, w := io.Pipe()
+	var all sync.WaitGroup
+	all.Go(func() { s.Backup(w, nil) })
+	if _, err := r.Read(make([]byte, 1)); err != nil { // it has begun
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		for i := range 12 {
+			p, _ := payloadOf(uint64(i), 3<<20)
+			upload(t, s, p)
+		}
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("commits wait for a backup")
+	}
+	r.Close()
+	all.Wait()
+	check(t, s)
+}
+
+// TestFreeSpace takes the disk away and gives it back: commits and uploads are refused as a whole and go on afterwards.
+func TestFreeSpace(t *testing.T) {
+	var left atomic.Int64
+	left.Store(1 << 40)
+	s := newStore(t, Options{MinFreeBytes: 1 << 20, FreeBytes: func(string) (int64, bool) { return left.Load(), true }})
+	commit := func(i uint64) error { return s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(i)}}) }
+	if err := errors.Join(commit(1), s.Room(0)); err != nil {
+		t.Fatal(err)
+	}
+	left.Store(1<<20 + 100)
+	if err := errors.Join(s.Room(0), s.Room(100)); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{s.Room(101), commit(2)} {
+		if !errors.Is(err, ErrNoSpace) || errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "1 MiB left") {
+			t.Error(err)
+		}
+	}
+	if _, err := s.BeginCertificate([32]byte{1}, 1<<20); !errors.Is(err, ErrNoSpace) {
+		t.Error(err)
+	}
+	left.Store(1 << 40)
+	if err := commit(2); err != nil {
+		t.Error(err)
+	}
+	check(t, s)
+	if snap, err := s.Snapshot(); err != nil || len(snap.Nodes) != 2 {
+		t.Error(len(snap.Nodes), err)
+	}
+}
+
+// TestSchemaPage holds the page about the format against the code.
+func TestSchemaPage(t *testing.T) {
+	data, err := os.ReadFile("SCHEMA.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(data)
+	for what, number := range map[string]int{
+		`# The proof store, format (\d+)`:                      Format,
+		`Node, (\d+) bytes`:                                    nodePayload,
+		`Fact, (\d+) bytes`:                                    factPayload,
+		`Certificate, (\d+) bytes`:                             certPayload,
+		`Upload, (\d+) bytes`:                                  uploadPayload,
+		`Chunk: 1 to ([\d,]+) bytes`:                           chunkBytes,
+		`each of ([\d,]+) bytes but the last`:                  chunkBytes,
+		`and then a checksum of (\d+) bytes`:                   sumBytes,
+		`pages of\s+([\d,]+) bytes`:                            pageSize,
+		"`magic` \\| `amazons proof store\\\\n`, (\\d+) bytes": len(formatMagic),
+		"`format` \\| format version, (\\d+) bytes":            len(encodeFormat(Format)) - sumBytes,
+		`counters of (\d+) bytes`:                              8,
+	} {
+		m := regexp.MustCompile(what).FindStringSubmatch(page)
+		if m == nil || strings.ReplaceAll(m[1], ",", "") != strconv.Itoa(number) {
+			t.Errorf("the page says %q of %s, the code %d", m, what, number)
+		}
+	}
+	if countersPayload != 8*8 {
+		t.Error("the page says that there are eight counters")
+	}
+	history := regexp.MustCompile(`(?m)^\| (\d+) \| \d{4}-\d{2} \|`).FindAllStringSubmatch(page, -1)
+	if len(history) != Format || history[Format-1][1] != strconv.Itoa(Format) {
+		t.Errorf("the history of formats has %d lines", len(history))
+	}
+	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1)
+	named := map[string]bool{}
+	for _, r := range rows {
+		named[r[1]] = true
+	}
+	all := append([]string{keyMagic, keyFormat, keyCampaign, keyCounters, keyContradiction, keyResult}, bucketNames...)
+	for _, name := range all {
+		if !named[name] {
+			t.Errorf("the page has no line for %s", name)
+		}
+		delete(named, name)
+	}
+	if len(named) != 0 {
+		t.Errorf("the page has lines for %v, which are not there", named)
+	}
+}

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/shared/cli"
+)
+
+// Info says what a store is about and how large its parts are.
+type Info struct {
+	File             string    `json:"file"`
+	Format           uint32    `json:"format"`
+	Board            string    `json:"board"`
+	Root             string    `json:"root"`
+	FirstMoves       []string  `json:"first_moves,omitempty"`
+	RulesOnly        bool      `json:"rules_only"`
+	Created          time.Time `json:"created"`
+	Build            string    `json:"build"` // that made it
+	FileBytes        int64     `json:"file_bytes"`
+	UsedBytes        int64     `json:"used_bytes"` // the rest are free pages
+	TreePositions    uint64    `json:"tree_positions"`
+	Facts            uint64    `json:"facts"`
+	Certificates     uint64    `json:"certificates"`
+	CertificateBytes uint64    `json:"certificate_bytes"`
+	Memories         int       `json:"memories"`
+	Unfinished       int       `json:"unfinished_uploads"`
+	Commits          uint64    `json:"commits"`
+	Nodes            uint64    `json:"nodes"`
+	Epoch            uint64    `json:"epoch"`
+	Stopped          bool      `json:"stopped"` // by a contradiction
+	Winner           string    `json:"winner,omitempty"`
+	Verified         bool      `json:"verified"`
+}
+
+// ReadInfo reads what a store that no process has open for writing says about itself. Its page structure is verified, its records are not.
+// Errors: those of Open.
+func ReadInfo(file string) (Info, error) {
+	s, err := Open(file, Options{ReadOnly: true})
+	if err != nil {
+		return Info{}, err
+	}
+	defer s.Close()
+	st, err := s.Stats()
+	if err != nil {
+		return Info{}, err
+	}
+	r, _, err := s.Result()
+	if err != nil {
+		return Info{}, err
+	}
+	c := s.Campaign()
+	i := Info{
+		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created, Build: c.Build,
+		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreePositions: st.Nodes, Facts: st.Facts, Certificates: st.Certificates,
+		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent, Epoch: st.Epoch,
+		Winner: r.Winner, Verified: r.Verified,
+	}
+	err = s.view(func(tx *bbolt.Tx) (err error) {
+		meta := tx.Bucket([]byte(bucketMeta))
+		i.Stopped = meta.Get([]byte(keyContradiction)) != nil
+		i.Unfinished = tx.Bucket([]byte(bucketUploads)).Stats().KeyN
+		i.Format, err = decodeFormat(meta.Get([]byte(keyFormat)))
+		return err
+	})
+	return i, err
+}
+
+// String returns the figures in lines for people.
+func (i *Info) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "store          %s, format %d\n", i.File, i.Format)
+	fmt.Fprintf(&s, "campaign       %s, %s\n", i.Board, i.Root)
+	if len(i.FirstMoves) > 0 {
+		fmt.Fprintf(&s, "first moves    %s\n", strings.Join(i.FirstMoves, " "))
+	}
+	if i.RulesOnly {
+		fmt.Fprintf(&s, "rules          only those of the game, without the counting lemma\n")
+	}
+	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
+	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
+	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreePositions, i.Facts,
+		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Memories, i.Unfinished)
+	fmt.Fprintf(&s, "work           %d nodes, epoch %d, %d commits\n", i.Nodes, i.Epoch, i.Commits)
+	switch {
+	case i.Stopped:
+		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
+	case i.Winner != "":
+		fmt.Fprintf(&s, "state          settled: %s wins, verified %v\n", i.Winner, i.Verified)
+	default:
+		fmt.Fprintf(&s, "state          not settled\n")
+	}
+	return s.String()
+}
