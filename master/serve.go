@@ -16,6 +16,7 @@ import (
 
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
@@ -39,6 +40,7 @@ func serveCommand() *cobra.Command {
 		limits                      rpc.Limits
 		uploads                     cli.Size
 		pageSettings                web.Config
+		minFree                     = cli.Size(store.DefaultMinFreeBytes)
 	)
 	c := &cobra.Command{
 		Use:   "serve --board BOARD|POSITION --store FILE",
@@ -113,7 +115,8 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
 				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MaxProved: maxProved, MaxTreeNodes: treeNodes,
-				Stay: stay, Registerer: registry, Log: log,
+				MinFreeBytes: int64(minFree),
+				Stay:         stay, Registerer: registry, Log: log,
 			})
 			if err != nil {
 				return exitCode(err)
@@ -208,6 +211,7 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
 	flags.IntVar(&treeNodes, "tree-nodes", 0, "positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
 	flags.IntVar(&maxProved, "verify-uploads", 1<<28, "proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
+	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	cli.LogLevelFlag(flags, &level, "info")
 	for _, name := range []string{"board", "store"} {

@@ -16,6 +16,7 @@ import (
 
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/worker/agent"
@@ -24,6 +25,8 @@ import (
 // loneBudget is the first budget of a worker that is alone, in nodes: some seconds of work. Nobody waits for its leases to be split, and
 // what it proves comes in while they run; so a small board is one lease, whose evidence is the certificate.
 const loneBudget = 1_000_000
+
+const minFreeHelp = "room to leave on the disk of the store; with less the campaign pauses, and goes on by itself once there is more; small: the disk may fill up while something is written; large: it pauses early"
 
 func solveCommand() *cobra.Command {
 	var (
@@ -36,6 +39,7 @@ func solveCommand() *cobra.Command {
 		table              = cli.TableSize{Bytes: 256 << 20}
 		budget, splitAfter uint64
 		easy               bool
+		minFree            = cli.Size(store.DefaultMinFreeBytes)
 	)
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
@@ -101,7 +105,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			}
 			f, err := farm.Open(farm.Options{
 				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, CheckWorkers: cores, Embedded: true, Log: log,
+				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MinFreeBytes: int64(minFree), CheckWorkers: cores, Embedded: true, Log: log,
 			})
 			if err != nil {
 				return exitCode(err)
@@ -143,6 +147,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 	cli.LogLevelFlag(flags, &level, "warn")
 	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	return c
 }

@@ -51,6 +51,8 @@ type Options struct {
 	// MaxProved is the number of proved positions that are remembered so that uploads can be verified, of 11 to 16 bytes of memory each. Default
 	// 268,435,456; negative: none. Beyond it, false claims are found by the final check only; what is damaged is refused in any case.
 	MaxProved int
+	// MinFreeBytes is how much of the store's disk is left to others; when there is less the campaign pauses. Default 256 MiB; negative: nothing. See store.Options.
+	MinFreeBytes int64
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
 	// InitialBudget, MaxBudget, SplitAfter and EasyReplies are those of tree.Config.
@@ -59,9 +61,10 @@ type Options struct {
 	// MaxTreeNodes is MaxNodes of tree.Config.
 	MaxTreeNodes int
 
-	Heartbeat  time.Duration         // default 1 s
-	Registerer prometheus.Registerer // default: nobody reads the metrics
-	Log        *slog.Logger          // default: discards
+	Heartbeat  time.Duration              // default 1 s
+	freeBytes  func(string) (int64, bool) // for tests
+	Registerer prometheus.Registerer      // default: nobody reads the metrics
+	Log        *slog.Logger               // default: discards
 }
 
 // Farm is an open campaign.
@@ -110,9 +113,10 @@ func Open(o Options) (_ *Farm, err error) {
 	for _, m := range o.FirstMoves {
 		f.campaign.FirstMoves = append(f.campaign.FirstMoves, m.String())
 	}
-	s, err := store.Open(o.StoreFile, store.Options{})
+	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes}
+	s, err := store.Open(o.StoreFile, settings)
 	if errors.Is(err, store.ErrMissing) {
-		s, err = store.Create(o.StoreFile, f.campaign, store.Options{})
+		s, err = store.Create(o.StoreFile, f.campaign, settings)
 		f.Created = err == nil
 	}
 	if err != nil {
@@ -156,7 +160,7 @@ func Open(o Options) (_ *Farm, err error) {
 	f.Master, err = rpc.New(rpc.Config{
 		Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly, StoreFile: o.StoreFile,
 		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat,
-		ReadRoots: f.readRoots, Admit: admit, Conclude: f.conclude, Look: newLibrary(o.Root.Board, o.RulesOnly, s, f.shelf.list).Look, Metrics: f.metrics, Log: o.Log,
+		ReadRoots: f.readRoots, Admit: admit, Conclude: f.concludeOrWait, Look: newLibrary(o.Root.Board, o.RulesOnly, s, f.shelf.list).Look, Metrics: f.metrics, Log: o.Log,
 	}, t, f.shelf)
 	if err != nil {
 		return nil, err
@@ -207,6 +211,15 @@ func (f *Farm) readRoots(data []byte) ([]rpc.Root, error) {
 		roots[i] = rpc.Root{Key: r.State.CanonicalKey(board), Outcome: outcome}
 	}
 	return roots, nil
+}
+
+// concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is one that passes.
+func (f *Farm) concludeOrWait(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion, error) {
+	c, err := f.conclude(ctx, e, report)
+	if store.DiskFull(err) && !errors.Is(err, store.ErrFailed) {
+		err = rpc.NoRoom(err)
+	}
+	return c, err
 }
 
 // conclude makes the certificate of the settled tree, has it checked, and stores the answer. A certificate that is there already,

@@ -44,23 +44,34 @@ func (h *shelf) Commit(effects []tree.Persist, memories []rpc.Memory) error {
 	for _, m := range memories {
 		b.Memories = append(b.Memories, store.Memory(m))
 	}
-	return h.Store.Commit(b)
+	return passing(h.Store.Commit(b))
 }
+
+// passing marks errors for want of room, but not those after which the store takes no writes any more.
+func passing(err error) error {
+	if errors.Is(err, store.ErrNoSpace) && !errors.Is(err, store.ErrFailed) {
+		return rpc.NoRoom(err)
+	}
+	return err
+}
+
+// Room returns nil if there is room for more bytes.
+func (h *shelf) Room(more int64) error { return passing(h.Store.Room(more)) }
 
 // PutCertificate keeps a certificate durably.
 func (h *shelf) PutCertificate(id tree.ID, data []byte) (known bool, err error) {
 	u, err := h.BeginCertificate(id, int64(len(data)))
 	if err != nil {
-		return false, err
+		return false, passing(err)
 	}
 	if u.Known() {
 		return true, u.Close()
 	}
 	if _, err := u.Write(data); err != nil {
-		return false, err
+		return false, passing(err)
 	}
 	if err := u.Close(); err != nil {
-		return false, err
+		return false, passing(err)
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

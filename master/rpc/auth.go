@@ -39,6 +39,7 @@ var methodRoles = map[string]identity.Role{
 	farmv1.Control_Pause_FullMethodName:   identity.Operator,
 	farmv1.Control_Resume_FullMethodName:  identity.Operator,
 	farmv1.Control_Drain_FullMethodName:   identity.Operator,
+	farmv1.Control_Backup_FullMethodName:  identity.Operator,
 
 	healthpb.Health_Check_FullMethodName: anyone,
 	healthpb.Health_List_FullMethodName:  anyone,

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -25,7 +26,7 @@ const (
 // The states of a campaign.
 const (
 	StateRunning    = "running"    // leases are granted
-	StatePaused     = "paused"     // no new leases; running ones go on
+	StatePaused     = "paused"     // no new leases, for an operator or for want of room; running ones go on
 	StateDraining   = "draining"   // no new leases; running ones are called back, then the process ends
 	StateAssembling = "assembling" // the winner is known; the certificate is being put together
 	StateVerifying  = "verifying"  // the checker goes over it
@@ -76,7 +77,15 @@ type Store interface {
 	HasCertificate(id tree.ID) bool
 	// Certificates returns how many there are, and their bytes in all.
 	Certificates() (count int, bytes int64)
+	// Room returns nil if there is room for more bytes, beside what is to stay free, and otherwise an error that wraps ErrNoRoom. Commit and
+	// PutCertificate return such errors as well where nothing was written for want of room.
+	Room(more int64) error
+	// Backup writes a consistent copy of the whole store to w while it is in use; begun is told its size before the first byte.
+	Backup(w io.Writer, begun func(size int64) error) (int64, error)
 }
+
+// ErrNoRoom is wrapped by errors that pass when somebody makes room on a disk. The campaign pauses until then.
+var ErrNoRoom = errors.New("no room")
 
 // ErrNoCertificate is wrapped by Store.Certificate where there is none of that id.
 var ErrNoCertificate = errors.New("no such certificate")
@@ -160,6 +169,17 @@ type Config struct {
 	KnownCertificates int
 	// RecentFacts is how many of the latest facts are kept for people to look at. Default 100.
 	RecentFacts int
+	// SpareBytes is how much more room than the store asks for there must be before a campaign goes on that paused for want of it. Unit: bytes;
+	// default 16 MiB. Too small: it may stop and go every second; large: it stands still for longer.
+	SpareBytes int64
+	// AgainTicks is how long to wait before a certificate that found no room is put together again. Default 30 ticks.
+	AgainTicks int
+	// MaxHeld bounds the messages of one worker that wait for room; a sound worker sends four and waits for their acknowledgement. One
+	// that sends more is cut off. Default 64.
+	MaxHeld int
+	// BackupPatience is how long a backup waits for an operator who does not read it, before it is ended. Default 1 min. Short: slow connections
+	// get none; long: the store's file grows meanwhile, since no page that the backup needs is used again.
+	BackupPatience time.Duration
 	// MaxNodes, if not 0, ends the campaign's run when that many nodes were spent in all, with ErrLimit. Leases in flight
 	// are called back and counted.
 	MaxNodes uint64
@@ -198,7 +218,7 @@ func (c *Config) complete() error {
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
 		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxFalse", &c.MaxFalse, 3},
 		{"MaxFalseNames", &c.MaxFalseNames, 10_000}, {"KnownCertificates", &c.KnownCertificates, 256},
-		{"RecentFacts", &c.RecentFacts, 100},
+		{"RecentFacts", &c.RecentFacts, 100}, {"AgainTicks", &c.AgainTicks, 30}, {"MaxHeld", &c.MaxHeld, 64},
 	} {
 		if *s.field == 0 {
 			*s.field = s.value
@@ -206,6 +226,12 @@ func (c *Config) complete() error {
 		if *s.field < 1 {
 			return fmt.Errorf("%w: %s %d is less than 1", errConfig, s.name, *s.field)
 		}
+	}
+	if c.SpareBytes == 0 {
+		c.SpareBytes = 16 << 20
+	}
+	if c.BackupPatience == 0 {
+		c.BackupPatience = time.Minute
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = time.Second
@@ -233,6 +259,8 @@ func (c *Config) complete() error {
 	switch {
 	case c.Heartbeat < time.Millisecond:
 		return fmt.Errorf("%w: Heartbeat %v is less than a millisecond", errConfig, c.Heartbeat)
+	case c.SpareBytes < 0 || c.BackupPatience < time.Millisecond:
+		return fmt.Errorf("%w: SpareBytes %d, BackupPatience %v: they cannot be negative, and nobody reads within less than a millisecond", errConfig, c.SpareBytes, c.BackupPatience)
 	case c.MaxCertificateBytes < 1:
 		return fmt.Errorf("%w: MaxCertificateBytes %d is less than 1", errConfig, c.MaxCertificateBytes)
 	case !c.Root.Board.Valid():

@@ -382,7 +382,10 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	default:
 		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", m.cfg.MaxUploads)
 	}
-	// Room grows with what has really come, not with what was announced.
+	if err := m.store.Room(int64(size)); err != nil {
+		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
+	}
+	// The buffer grows with what has really come, not with what was announced.
 	data := make([]byte, 0, min(size, 1<<20))
 	for msg := first; ; {
 		chunk := msg.GetData()
@@ -419,7 +422,9 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		}
 	}
 	known, err := m.store.PutCertificate(id, data)
-	if err != nil {
+	if errors.Is(err, ErrNoRoom) {
+		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
+	} else if err != nil {
 		return status.Errorf(codes.Internal, "store certificate: %v", err)
 	}
 	keep()

@@ -27,6 +27,7 @@ type Master struct {
 	inbox   chan message
 	done    chan struct{} // closed when Run has ended: nobody reads the inbox any more
 	uploads chan struct{} // a token for each upload in flight
+	backups chan struct{} // a token for the one that runs
 	known   *knownCertificates
 
 	mu       sync.Mutex
@@ -49,6 +50,13 @@ type Master struct {
 	versions   map[amazons.Key]uint64 // of the memories kept for open positions
 	expired    map[string]int
 	learned    recent
+	begin      func(Evidence) // begins to conclude
+	evidence   Evidence       // of the settled tree
+	pending    pending        // what the next commit writes, and what waits for it
+	full       error          // why nothing can be written; nil: there is room
+	homeless   bool           // the certificate found no room: it is put together again when there is some
+	again      int            // ticks until then, at least
+	held       []incoming     // what workers want acknowledged, until there is room
 }
 
 // session is one stay of a worker.
@@ -69,6 +77,7 @@ type session struct {
 	facts   uint64
 	nodes   uint64
 	seen    map[amazons.Key]uint64 // versions of memories that its table has
+	held    int                    // messages in Master.held
 }
 
 type workerInfo struct {
@@ -116,6 +125,7 @@ type incoming struct { // an event of a worker
 	refused []string // what was left out of the event, and why
 	heard   heard
 	memory  Memory // no data: none came
+	waited  bool   // for room
 }
 
 type heard struct {
@@ -185,6 +195,7 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 		store:    s,
 		inbox:    make(chan message, cfg.QueueEvents),
 		done:     make(chan struct{}),
+		backups:  make(chan struct{}, 1),
 		uploads:  make(chan struct{}, cfg.MaxUploads),
 		known:    newKnownCertificates(cfg.KnownCertificates),
 		sessions: map[string]*session{},
@@ -315,8 +326,9 @@ func (m *Master) endLinks(err error) {
 
 func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func(Evidence)) error {
 	batch := make([]message, 0, m.cfg.BatchEvents)
+	m.begin = conclude
 	// A campaign that was settled or stopped before says so at its first event.
-	if err := m.turn(nil, true, conclude); err != nil {
+	if err := m.turn(nil, true); err != nil {
 		return err
 	}
 	for {
@@ -346,7 +358,7 @@ func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func
 		if len(batch) > 0 {
 			m.cfg.Metrics.batch.Observe(float64(len(batch)))
 		}
-		if err := m.turn(batch, tick, conclude); err != nil {
+		if err := m.turn(batch, tick); err != nil {
 			return err
 		}
 	}
@@ -359,6 +371,8 @@ func (m *Master) over() (bool, error) {
 		return !m.cfg.Stay || m.draining != nil, m.stopped
 	case m.conclusion != nil:
 		return !m.cfg.Stay || m.draining != nil, nil
+	case m.draining != nil && m.full != nil:
+		return true, m.draining // what comes back cannot be kept; the workers bring it to the next master
 	case m.draining != nil && m.settled == nil:
 		s := m.tree.Status()
 		return s.Leased == 0, m.draining
@@ -369,97 +383,145 @@ func (m *Master) over() (bool, error) {
 // stepFunc steps the tree for an event; with a serial, what was refused of it is acknowledged to the session.
 type stepFunc func(s *session, serial uint64, ev tree.Event, refused ...string)
 
-// turn steps the tree for each message, commits what must survive, and then answers.
-func (m *Master) turn(batch []message, tick bool, conclude func(Evidence)) error {
-	var persist []tree.Persist
-	var memories []Memory
-	var after []func()
-	step := func(s *session, serial uint64, ev tree.Event, refused ...string) {
-		m.cfg.Metrics.refused.Add(float64(len(refused)))
-		var effects []tree.Effect
-		for _, effect := range m.tree.Step(ev) {
-			switch e := effect.(type) {
-			case tree.Persist:
-				persist = append(persist, e)
-			case tree.Refused:
-				m.cfg.Metrics.refused.Inc()
-				refused = append(refused, e.Why)
-			default:
-				effects = append(effects, effect)
-			}
-		}
-		if serial != 0 {
-			ack := &farmv1.Ack{Serial: serial, Refused: clip(strings.Join(refused, "; "), 512)}
-			after = append(after, func() { m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: ack}}) })
-		}
-		for _, effect := range effects {
-			after = append(after, func() { m.act(effect, conclude) })
+// pending is what the steps since the last commit want to have written, and what is done once it is.
+type pending struct {
+	persist  []tree.Persist
+	memories []Memory
+	after    []func()
+}
+
+// step steps the tree. What must survive goes into the next commit; the rest is done after it.
+func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...string) {
+	m.cfg.Metrics.refused.Add(float64(len(refused)))
+	p := &m.pending
+	var effects []tree.Effect
+	for _, effect := range m.tree.Step(ev) {
+		switch e := effect.(type) {
+		case tree.Persist:
+			p.persist = append(p.persist, e)
+		case tree.Refused:
+			m.cfg.Metrics.refused.Inc()
+			refused = append(refused, e.Why)
+		default:
+			effects = append(effects, effect)
 		}
 	}
+	if serial != 0 {
+		ack := &farmv1.Ack{Serial: serial, Refused: clip(strings.Join(refused, "; "), 512)}
+		p.after = append(p.after, func() { m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: ack}}) })
+	}
+	for _, effect := range effects {
+		p.after = append(p.after, func() { m.act(effect) })
+	}
+}
+
+// turn steps the tree for each message, commits what must survive, and then answers.
+func (m *Master) turn(batch []message, tick bool) error {
+	if tick {
+		waited, err := m.lookForRoom()
+		if err != nil {
+			return err
+		}
+		batch = append(waited, batch...)
+	}
+	var answers []func() // that need not wait for the disk
 	for _, msg := range batch {
 		switch msg := msg.(type) {
 		case attach:
-			m.attach(msg, step)
-			after = append(after, func() { m.greet(msg) })
+			m.attach(msg, m.step)
+			answers = append(answers, func() { m.greet(msg) })
 		case detach:
-			m.detach(msg, step)
-			after = append(after, func() { msg.link.end(nil) })
+			m.detach(msg, m.step)
+			answers = append(answers, func() { msg.link.end(nil) })
 		case incoming:
-			if msg.session.link != msg.link {
+			if !m.current(msg) {
 				continue // its stream was replaced; what was not acknowledged comes again
 			}
+			if m.full != nil && msg.serial != 0 {
+				m.hold(msg)
+				continue
+			}
 			m.hear(msg)
-			step(msg.session, msg.serial, msg.event, msg.refused...)
+			m.step(msg.session, msg.serial, msg.event, msg.refused...)
 			if memory, ok := m.takeMemory(msg); ok {
-				memories = append(memories, memory)
+				m.pending.memories = append(m.pending.memories, memory)
 			}
 		case command:
-			m.obey(msg, step)
-			after = append(after, func() { msg.reply <- m.view() })
+			m.obey(msg, m.step)
+			answers = append(answers, func() { msg.reply <- m.view() })
 		case query:
-			after = append(after, func() { msg.reply <- m.view() })
+			answers = append(answers, func() { msg.reply <- m.view() })
 		case workersQuery:
-			after = append(after, func() { msg.reply <- m.workers() })
+			answers = append(answers, func() { msg.reply <- m.workers() })
 		case exploreQuery:
-			after = append(after, func() {
-				msg.reply <- explore(m.tree, msg.way)
-			})
+			answers = append(answers, func() { msg.reply <- explore(m.tree, msg.way) })
 		case recentQuery:
-			after = append(after, func() { msg.reply <- slices.Clone(m.learned.list) })
+			answers = append(answers, func() { msg.reply <- slices.Clone(m.learned.list) })
 		case report:
 			m.state, m.why = msg.state, msg.why
 		case concluded:
-			m.conclude(msg)
-			after = append(after, m.finish)
+			if m.conclude(msg) {
+				answers = append(answers, m.finish)
+			}
 		}
 	}
-	if tick {
-		m.sweep(step)
+	if tick && m.full == nil {
+		m.sweep(m.step)
 		m.forgetMemories()
-		step(nil, 0, tree.Tick{})
+		m.step(nil, 0, tree.Tick{})
 	}
 	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && m.settled == nil && len(batch) > 0 {
 		if s := m.tree.Status(); s.Spent+s.Running >= limit && !s.Settled {
 			m.draining = ErrLimit
-			step(nil, 0, tree.Drain{})
+			m.step(nil, 0, tree.Drain{})
 		}
 	}
-	if len(persist)+len(memories) > 0 {
-		begin := time.Now()
-		if err := m.store.Commit(persist, memories); err != nil {
-			return fmt.Errorf("%w: %w", ErrStore, err)
-		}
-		m.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
-		for _, p := range persist {
-			m.learned.add(m.cfg.Now(), m.cfg.RecentFacts, p.Facts)
-		}
+	if err := m.flush(); err != nil {
+		return err
 	}
-	for _, f := range after {
-		f()
+	for _, answer := range answers {
+		answer()
 	}
 	if tick || m.conclusion != nil || m.stopped != nil {
 		m.measure()
 	}
+	return nil
+}
+
+// flush commits what is pending, unless there is no room for it, and then does what waited for that.
+func (m *Master) flush() error {
+	p := &m.pending
+	if len(p.persist)+len(p.memories) > 0 && m.full == nil {
+		if err := m.commit(); errors.Is(err, ErrNoRoom) {
+			m.halt(err)
+		} else if err != nil {
+			return err
+		}
+	}
+	if len(p.persist)+len(p.memories) > 0 {
+		p.merge()
+		return nil
+	}
+	after := p.after
+	p.after = nil
+	for _, f := range after {
+		f()
+	}
+	return nil
+}
+
+// commit writes what is pending.
+func (m *Master) commit() error {
+	p := &m.pending
+	begin := time.Now()
+	if err := m.store.Commit(p.persist, p.memories); err != nil {
+		return fmt.Errorf("%w: %w", ErrStore, err)
+	}
+	m.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
+	for _, persist := range p.persist {
+		m.learned.add(m.cfg.Now(), m.cfg.RecentFacts, persist.Facts)
+	}
+	p.persist, p.memories = nil, nil
 	return nil
 }
 
@@ -469,6 +531,7 @@ func (m *Master) attach(a attach, step stepFunc) {
 	if s.link != nil {
 		s.link.end(status.Error(codes.Aborted, "another stream of the same session took over"))
 	}
+	m.dropHeld(s.name)
 	m.setLink(s, a.link)
 	s.ticks, s.last, s.joined = 0, m.cfg.Now(), true
 	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots})
@@ -586,13 +649,15 @@ func (m *Master) obey(c command, step stepFunc) {
 	case tree.Pause:
 		m.paused = true
 	case tree.Resume:
-		m.paused = false
+		if m.paused = false; m.full != nil {
+			return // it goes on when there is room
+		}
 	}
 	step(nil, 0, c.event)
 }
 
 // act carries out an effect whose step is durable.
-func (m *Master) act(effect tree.Effect, conclude func(Evidence)) {
+func (m *Master) act(effect tree.Effect) {
 	switch e := effect.(type) {
 	case tree.Grant:
 		m.cfg.Metrics.granted.Inc()
@@ -615,11 +680,11 @@ func (m *Master) act(effect tree.Effect, conclude func(Evidence)) {
 		}
 		m.settled = &e
 		m.state, m.why = StateAssembling, "the winner is known; its certificate is being put together"
-		evidence := Evidence{Settled: e, FirstMoves: m.tree.FirstMoves(), Spent: m.tree.Status().Spent}
+		m.evidence = Evidence{Settled: e, FirstMoves: m.tree.FirstMoves(), Spent: m.tree.Status().Spent}
 		for n := range m.tree.WonNodes() {
-			evidence.Won = append(evidence.Won, n)
+			m.evidence.Won = append(m.evidence.Won, n)
 		}
-		conclude(evidence)
+		m.begin(m.evidence)
 	case tree.Contradiction:
 		m.cfg.Metrics.contradictions.Inc()
 		m.stop(&ContradictionError{Position: m.positionText(e.Key), Contradiction: e})
@@ -635,16 +700,23 @@ func (m *Master) stop(err error) {
 	m.cfg.Log.Error("campaign stopped", "error", err)
 }
 
-func (m *Master) conclude(c concluded) {
+// conclude takes what Config.Conclude says; false: it is asked again when there is room.
+func (m *Master) conclude(c concluded) bool {
+	if errors.Is(c.err, ErrNoRoom) {
+		m.halt(c.err)
+		m.homeless, m.again = true, m.cfg.AgainTicks
+		return false
+	}
 	if c.err != nil {
 		m.stop(c.err)
-		return
+		return true
 	}
 	m.conclusion = &c.conclusion
 	m.state, m.why = StateSettled, "the winner is known and the certificate is verified"
 	if !c.conclusion.Verified {
 		m.why = "the winner is known"
 	}
+	return true
 }
 
 // finish tells all workers that they may leave.
@@ -703,6 +775,9 @@ func (m *Master) view() View {
 	}
 	m.mu.Unlock()
 	v.Certs, v.CertBytes = m.store.Certificates()
+	if m.full != nil && m.draining == nil && (v.State == StateRunning || m.homeless) {
+		v.State, v.Why = StatePaused, m.full.Error()+"; the campaign goes on by itself once there is room"
+	}
 	if v.State == StateRunning {
 		switch {
 		case m.draining != nil:

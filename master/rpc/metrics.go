@@ -34,6 +34,7 @@ type Metrics struct {
 	contradictions     prometheus.Counter
 	falseCertificates  prometheus.Counter
 	quarantined        prometheus.Counter
+	spacePauses        prometheus.Counter
 }
 
 // NewMetrics registers the figures of a master; all label values are there from the start, at zero.
@@ -96,6 +97,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		state:             gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state", states...),
 		falseCertificates: counter("false_certificates_total", "Certificates of workers that do not prove what they claim. None of them is stored."),
 		quarantined:       counter("workers_quarantined_total", "Workers that may not join any more because of their false certificates."),
+		spacePauses:       counter("space_pauses_total", "Times the campaign paused because the disk of its store had no room. It goes on by itself."),
 		contradictions:    counter("contradictions_total", "Pairs of facts that contradict each other. One stops the campaign."),
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -43,6 +44,30 @@ type memory struct {
 	gate         chan struct{} // not nil: each commit waits for it
 	fail         error
 	memories     map[amazons.Key][]byte
+	room         error // not nil: there is none
+	fullAfter    int   // not 0: so many commits until the disk is full
+	copy         func(w io.Writer) error
+}
+
+// Room says what the test wants.
+func (s *memory) Room(int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.room
+}
+
+// fill takes the room away, or gives it back.
+func (s *memory) fill(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.room, s.fullAfter = why, 0
+}
+
+func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
+	if err := begun(12345); err != nil {
+		return 0, err
+	}
+	return 0, s.copy(w)
 }
 
 func newMemory() *memory {
@@ -64,6 +89,12 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 	if s.fail != nil {
 		return s.fail
 	}
+	if s.fullAfter--; s.fullAfter == 0 {
+		s.room = NoRoom(errors.New("the disk is full"))
+	}
+	if s.room != nil {
+		return s.room
+	}
 	s.commits++
 	for _, m := range memories {
 		s.memories[m.Key] = m.Data
@@ -84,6 +115,9 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 func (s *memory) PutCertificate(id tree.ID, data []byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.room != nil {
+		return false, s.room
+	}
 	_, known := s.certificates[id]
 	s.certificates[id] = data
 	return known, nil

@@ -67,7 +67,12 @@ type agent struct {
 	drained  <-chan struct{} // nil once the drain is under way
 	draining bool
 	deadline time.Time // of the drain
+
+	onHold time.Time // when it was last logged that the master acknowledges nothing for now
 }
+
+// sayAgain is the time after which something that goes on is logged again.
+const sayAgain = 10 * time.Minute
 
 // errLost says that the stream to the master broke; it is opened anew.
 var errLost = errors.New("connection to the master lost")
@@ -463,6 +468,8 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 		}
 	case *farmv1.WorkResponse_Ack:
 		a.acknowledged(k.Ack)
+	case *farmv1.WorkResponse_Hold:
+		a.holdOn(k.Hold.GetReason())
 	case *farmv1.WorkResponse_NoWork:
 		a.Log.Info("waiting for work", "reason", k.NoWork.GetReason())
 	case *farmv1.WorkResponse_Finished:
@@ -470,6 +477,19 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 		return true, nil
 	}
 	return false, nil
+}
+
+// holdOn notes that the master is there and acknowledges nothing for now.
+func (a *agent) holdOn(reason string) {
+	if time.Since(a.onHold) >= sayAgain {
+		a.onHold = time.Now()
+		a.Log.Warn("the master has no room now; what is not acknowledged waits", "reason", reason, "waiting", len(a.waiting))
+	}
+	for _, p := range a.waiting {
+		if !p.sentAt.IsZero() {
+			p.sentAt = time.Now()
+		}
+	}
 }
 
 // begin starts to search a lease.
@@ -499,6 +519,7 @@ func (a *agent) begin(ctx context.Context, l *lease) {
 }
 
 func (a *agent) acknowledged(ack *farmv1.Ack) {
+	a.onHold = time.Time{}
 	for i, p := range a.waiting {
 		if p.serial != ack.GetSerial() {
 			continue

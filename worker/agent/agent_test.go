@@ -706,3 +706,29 @@ func TestConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestHold: while the master says that it has no room, a result that is not acknowledged is kept and not sent again, for hours.
+func TestHold(t *testing.T) {
+	work(t, Config{AckTimeout: 10 * time.Second}, solvedLost, nil, func(f *farm) {
+		f.master.upload = func(attempt int) error {
+			if attempt < 100 {
+				return status.Error(codes.ResourceExhausted, "no room")
+			}
+			return nil
+		}
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		r := s.result() // after a hundred tries to upload its evidence, on the same stream
+		for range 7200 {
+			time.Sleep(time.Second)
+			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Hold{Hold: &farmv1.Hold{Reason: "no room"}}})
+		}
+		s.ack(r.GetSerial(), "")
+		s.ready()
+		s.finish()
+		if f.master.joins != 1 {
+			t.Errorf("joined %d times", f.master.joins)
+		}
+	})
+}

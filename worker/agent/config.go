@@ -66,7 +66,8 @@ type Config struct {
 
 	// CallTimeout bounds Join. Default 10 s.
 	CallTimeout time.Duration
-	// UploadTimeout bounds the upload of one fragment. Default 5 min.
+	// UploadTimeout bounds one try to upload a fragment. Default 5 min. Short: a large one never gets through a slow line; long: a connection that
+	// hangs is noticed late.
 	UploadTimeout time.Duration
 	// AckTimeout bounds the wait for an acknowledgement; after it, the stream is opened anew and the parcel sent
 	// again. Default 60 s.

@@ -19,7 +19,8 @@ const chunkBytes = 1 << 20
 // errUpload says that the master will never take a fragment.
 var errUpload = errors.New("fragment refused")
 
-// uploader uploads the fragments of parcels, one at a time. It tries again what failed for reasons that pass.
+// uploader uploads the fragments of parcels, one at a time. It tries again what failed for reasons that pass, for as long as the stream lives: a
+// master without room for it may have to wait for a person.
 func (a *agent) uploader(ctx context.Context, s *stream, session *farmv1.JoinResponse) {
 	for {
 		var p *parcel
@@ -38,11 +39,10 @@ func (a *agent) uploader(ctx context.Context, s *stream, session *farmv1.JoinRes
 }
 
 func (a *agent) uploadFragment(ctx context.Context, p *parcel, session *farmv1.JoinResponse) error {
-	ctx, cancel := context.WithTimeout(ctx, a.UploadTimeout)
-	defer cancel()
 	if limit := session.GetMaxCertificateBytes(); limit > 0 && uint64(len(p.fragment.Data)) > limit {
 		return fmt.Errorf("%w: it has %d bytes, the master takes %d", errUpload, len(p.fragment.Data), limit)
 	}
+	var told time.Time
 	for pause := a.BackoffMin; ; pause = min(2*pause, a.BackoffMax) {
 		err := a.uploadOnce(ctx, p, session.GetSession())
 		switch status.Code(err) {
@@ -50,7 +50,11 @@ func (a *agent) uploadFragment(ctx context.Context, p *parcel, session *farmv1.J
 			return nil
 		case codes.InvalidArgument, codes.DataLoss, codes.FailedPrecondition, codes.OutOfRange:
 			return fmt.Errorf("%w: %s", errUpload, Reason(err))
-		case codes.ResourceExhausted, codes.Aborted: // too many uploads at a time
+		case codes.ResourceExhausted, codes.Aborted: // too many uploads at a time, or no room
+			if time.Since(told) >= sayAgain {
+				told = time.Now()
+				a.Log.Warn("the master takes no upload now, trying again", "reason", Reason(err))
+			}
 		default:
 			return err
 		}
@@ -63,7 +67,7 @@ func (a *agent) uploadFragment(ctx context.Context, p *parcel, session *farmv1.J
 }
 
 func (a *agent) uploadOnce(ctx context.Context, p *parcel, session string) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, a.UploadTimeout)
 	defer cancel() // a stream that is left early is ended
 	up, err := a.client.UploadCertificate(ctx)
 	if err != nil {

@@ -1058,6 +1058,7 @@ type WorkResponse struct {
 	//	*WorkResponse_Ack
 	//	*WorkResponse_NoWork
 	//	*WorkResponse_Finished
+	//	*WorkResponse_Hold
 	Kind          isWorkResponse_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1145,6 +1146,15 @@ func (x *WorkResponse) GetFinished() *Finished {
 	return nil
 }
 
+func (x *WorkResponse) GetHold() *Hold {
+	if x != nil {
+		if x, ok := x.Kind.(*WorkResponse_Hold); ok {
+			return x.Hold
+		}
+	}
+	return nil
+}
+
 type isWorkResponse_Kind interface {
 	isWorkResponse_Kind()
 }
@@ -1169,6 +1179,10 @@ type WorkResponse_Finished struct {
 	Finished *Finished `protobuf:"bytes,5,opt,name=finished,proto3,oneof"`
 }
 
+type WorkResponse_Hold struct {
+	Hold *Hold `protobuf:"bytes,6,opt,name=hold,proto3,oneof"`
+}
+
 func (*WorkResponse_Lease) isWorkResponse_Kind() {}
 
 func (*WorkResponse_Cancel) isWorkResponse_Kind() {}
@@ -1178,6 +1192,8 @@ func (*WorkResponse_Ack) isWorkResponse_Kind() {}
 func (*WorkResponse_NoWork) isWorkResponse_Kind() {}
 
 func (*WorkResponse_Finished) isWorkResponse_Kind() {}
+
+func (*WorkResponse_Hold) isWorkResponse_Kind() {}
 
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1413,6 +1429,52 @@ func (x *NoWork) GetReason() string {
 	return ""
 }
 
+// Hold comes with each heartbeat while the master has no room for what it is sent. It keeps what came, and will acknowledge it; the worker
+// need not send it again, and keeps it as well until then. Leases do not expire meanwhile.
+type Hold struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reason        string                 `protobuf:"bytes,1,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hold) Reset() {
+	*x = Hold{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hold) ProtoMessage() {}
+
+func (x *Hold) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hold.ProtoReflect.Descriptor instead.
+func (*Hold) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Hold) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // Finished says that the campaign is over; the worker may leave.
 type Finished struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1423,7 +1485,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1497,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1510,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Finished) GetReason() string {
@@ -1470,7 +1532,7 @@ type UploadCertificateRequest struct {
 
 func (x *UploadCertificateRequest) Reset() {
 	*x = UploadCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1482,7 +1544,7 @@ func (x *UploadCertificateRequest) String() string {
 func (*UploadCertificateRequest) ProtoMessage() {}
 
 func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1495,7 +1557,7 @@ func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateRequest.ProtoReflect.Descriptor instead.
 func (*UploadCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UploadCertificateRequest) GetSession() string {
@@ -1535,7 +1597,7 @@ type UploadCertificateResponse struct {
 
 func (x *UploadCertificateResponse) Reset() {
 	*x = UploadCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1547,7 +1609,7 @@ func (x *UploadCertificateResponse) String() string {
 func (*UploadCertificateResponse) ProtoMessage() {}
 
 func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1560,7 +1622,7 @@ func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateResponse.ProtoReflect.Descriptor instead.
 func (*UploadCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UploadCertificateResponse) GetKnown() bool {
@@ -1578,7 +1640,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1590,7 +1652,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1603,7 +1665,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
 }
 
 type WatchRequest struct {
@@ -1615,7 +1677,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1627,7 +1689,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1640,7 +1702,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchRequest) GetPeriodSeconds() float64 {
@@ -1658,7 +1720,7 @@ type WorkersRequest struct {
 
 func (x *WorkersRequest) Reset() {
 	*x = WorkersRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1732,7 @@ func (x *WorkersRequest) String() string {
 func (*WorkersRequest) ProtoMessage() {}
 
 func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1745,7 @@ func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersRequest.ProtoReflect.Descriptor instead.
 func (*WorkersRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
 }
 
 type PauseRequest struct {
@@ -1694,7 +1756,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1768,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1781,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
 }
 
 type ResumeRequest struct {
@@ -1730,7 +1792,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1804,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1817,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
 }
 
 type DrainRequest struct {
@@ -1766,7 +1828,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1840,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1853,105 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
+}
+
+type BackupRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupRequest) Reset() {
+	*x = BackupRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupRequest) ProtoMessage() {}
+
+func (x *BackupRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
+func (*BackupRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
+}
+
+// The bytes of the file, at most 1 MiB in a message. The first message has the size; the last has no bytes and the SHA-256 of all: without it
+// the file is not whole.
+type BackupResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Size          uint64                 `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupResponse) Reset() {
+	*x = BackupResponse{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupResponse) ProtoMessage() {}
+
+func (x *BackupResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
+func (*BackupResponse) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *BackupResponse) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
+func (x *BackupResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *BackupResponse) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
 }
 
 type StatusResponse struct {
@@ -1828,7 +1988,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +2000,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +2013,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -2053,7 +2213,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2065,7 +2225,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2078,7 +2238,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -2139,7 +2299,7 @@ type ExploreRequest struct {
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2311,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2324,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -2186,7 +2346,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2198,7 +2358,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2211,7 +2371,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -2252,7 +2412,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2264,7 +2424,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2277,7 +2437,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -2313,7 +2473,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +2485,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +2498,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Known) GetOutcome() Outcome {
@@ -2420,7 +2580,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2432,7 +2592,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2445,7 +2605,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -2479,7 +2639,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2491,7 +2651,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2504,7 +2664,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Worker) GetName() string {
@@ -2700,13 +2860,14 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x16\n" +
 	"\x06memory\x18\x0e \x01(\fR\x06memory\"!\n" +
 	"\aGoodbye\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xa4\x02\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xd5\x02\n" +
 	"\fWorkResponse\x122\n" +
 	"\x05lease\x18\x01 \x01(\v2\x1a.amazonsfarm.farm.v1.LeaseH\x00R\x05lease\x125\n" +
 	"\x06cancel\x18\x02 \x01(\v2\x1b.amazonsfarm.farm.v1.CancelH\x00R\x06cancel\x12,\n" +
 	"\x03ack\x18\x03 \x01(\v2\x18.amazonsfarm.farm.v1.AckH\x00R\x03ack\x126\n" +
 	"\ano_work\x18\x04 \x01(\v2\x1b.amazonsfarm.farm.v1.NoWorkH\x00R\x06noWork\x12;\n" +
-	"\bfinished\x18\x05 \x01(\v2\x1d.amazonsfarm.farm.v1.FinishedH\x00R\bfinishedB\x06\n" +
+	"\bfinished\x18\x05 \x01(\v2\x1d.amazonsfarm.farm.v1.FinishedH\x00R\bfinished\x12/\n" +
+	"\x04hold\x18\x06 \x01(\v2\x19.amazonsfarm.farm.v1.HoldH\x00R\x04holdB\x06\n" +
 	"\x04kind\"\xaf\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -2722,6 +2883,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\tR\arefused\" \n" +
 	"\x06NoWork\x12\x16\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x1e\n" +
+	"\x04Hold\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\"\n" +
 	"\bFinished\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"t\n" +
@@ -2738,7 +2901,12 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x0eWorkersRequest\"\x0e\n" +
 	"\fPauseRequest\"\x0f\n" +
 	"\rResumeRequest\"\x0e\n" +
-	"\fDrainRequest\"\xaa\a\n" +
+	"\fDrainRequest\"\x0f\n" +
+	"\rBackupRequest\"P\n" +
+	"\x0eBackupResponse\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
+	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xaa\a\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -2832,7 +3000,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04Farm\x12K\n" +
 	"\x04Join\x12 .amazonsfarm.farm.v1.JoinRequest\x1a!.amazonsfarm.farm.v1.JoinResponse\x12O\n" +
 	"\x04Work\x12 .amazonsfarm.farm.v1.WorkRequest\x1a!.amazonsfarm.farm.v1.WorkResponse(\x010\x01\x12t\n" +
-	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xd0\x04\n" +
+	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xa5\x05\n" +
 	"\aControl\x12Q\n" +
 	"\x06Status\x12\".amazonsfarm.farm.v1.StatusRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x05Watch\x12!.amazonsfarm.farm.v1.WatchRequest\x1a#.amazonsfarm.farm.v1.StatusResponse0\x01\x12T\n" +
@@ -2840,7 +3008,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aExplore\x12#.amazonsfarm.farm.v1.ExploreRequest\x1a$.amazonsfarm.farm.v1.ExploreResponse\x12O\n" +
 	"\x05Pause\x12!.amazonsfarm.farm.v1.PauseRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x06Resume\x12\".amazonsfarm.farm.v1.ResumeRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12O\n" +
-	"\x05Drain\x12!.amazonsfarm.farm.v1.DrainRequest\x1a#.amazonsfarm.farm.v1.StatusResponseB\"Z amazonsfarm/proto/farm/v1;farmv1b\x06proto3"
+	"\x05Drain\x12!.amazonsfarm.farm.v1.DrainRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12S\n" +
+	"\x06Backup\x12\".amazonsfarm.farm.v1.BackupRequest\x1a#.amazonsfarm.farm.v1.BackupResponse0\x01B\"Z amazonsfarm/proto/farm/v1;farmv1b\x06proto3"
 
 var (
 	file_proto_farm_v1_farm_proto_rawDescOnce sync.Once
@@ -2855,7 +3024,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Outcome)(0),                      // 0: amazonsfarm.farm.v1.Outcome
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -2875,23 +3044,26 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*Cancel)(nil),                    // 15: amazonsfarm.farm.v1.Cancel
 	(*Ack)(nil),                       // 16: amazonsfarm.farm.v1.Ack
 	(*NoWork)(nil),                    // 17: amazonsfarm.farm.v1.NoWork
-	(*Finished)(nil),                  // 18: amazonsfarm.farm.v1.Finished
-	(*UploadCertificateRequest)(nil),  // 19: amazonsfarm.farm.v1.UploadCertificateRequest
-	(*UploadCertificateResponse)(nil), // 20: amazonsfarm.farm.v1.UploadCertificateResponse
-	(*StatusRequest)(nil),             // 21: amazonsfarm.farm.v1.StatusRequest
-	(*WatchRequest)(nil),              // 22: amazonsfarm.farm.v1.WatchRequest
-	(*WorkersRequest)(nil),            // 23: amazonsfarm.farm.v1.WorkersRequest
-	(*PauseRequest)(nil),              // 24: amazonsfarm.farm.v1.PauseRequest
-	(*ResumeRequest)(nil),             // 25: amazonsfarm.farm.v1.ResumeRequest
-	(*DrainRequest)(nil),              // 26: amazonsfarm.farm.v1.DrainRequest
-	(*StatusResponse)(nil),            // 27: amazonsfarm.farm.v1.StatusResponse
-	(*FirstMove)(nil),                 // 28: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 29: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 30: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 31: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 32: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 33: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 34: amazonsfarm.farm.v1.Worker
+	(*Hold)(nil),                      // 18: amazonsfarm.farm.v1.Hold
+	(*Finished)(nil),                  // 19: amazonsfarm.farm.v1.Finished
+	(*UploadCertificateRequest)(nil),  // 20: amazonsfarm.farm.v1.UploadCertificateRequest
+	(*UploadCertificateResponse)(nil), // 21: amazonsfarm.farm.v1.UploadCertificateResponse
+	(*StatusRequest)(nil),             // 22: amazonsfarm.farm.v1.StatusRequest
+	(*WatchRequest)(nil),              // 23: amazonsfarm.farm.v1.WatchRequest
+	(*WorkersRequest)(nil),            // 24: amazonsfarm.farm.v1.WorkersRequest
+	(*PauseRequest)(nil),              // 25: amazonsfarm.farm.v1.PauseRequest
+	(*ResumeRequest)(nil),             // 26: amazonsfarm.farm.v1.ResumeRequest
+	(*DrainRequest)(nil),              // 27: amazonsfarm.farm.v1.DrainRequest
+	(*BackupRequest)(nil),             // 28: amazonsfarm.farm.v1.BackupRequest
+	(*BackupResponse)(nil),            // 29: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 30: amazonsfarm.farm.v1.StatusResponse
+	(*FirstMove)(nil),                 // 31: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 32: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 33: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 34: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 35: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 36: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 37: amazonsfarm.farm.v1.Worker
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
@@ -2910,42 +3082,45 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	15, // 13: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
 	16, // 14: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
 	17, // 15: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
-	18, // 16: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
-	4,  // 17: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	3,  // 18: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 19: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	28, // 20: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	0,  // 21: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	32, // 22: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	31, // 23: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	32, // 24: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 25: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	34, // 26: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 27: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	6,  // 28: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	19, // 29: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	21, // 30: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	22, // 31: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	23, // 32: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	29, // 33: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	24, // 34: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	25, // 35: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	26, // 36: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	2,  // 37: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	13, // 38: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	20, // 39: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	27, // 40: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	27, // 41: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	33, // 42: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	30, // 43: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	27, // 44: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	27, // 45: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	27, // 46: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // [37:47] is the sub-list for method output_type
-	27, // [27:37] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	19, // 16: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
+	18, // 17: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
+	4,  // 18: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
+	3,  // 19: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 20: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	31, // 21: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	0,  // 22: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	35, // 23: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	34, // 24: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	35, // 25: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 26: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	37, // 27: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	1,  // 28: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	6,  // 29: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	20, // 30: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	22, // 31: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	23, // 32: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	24, // 33: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	32, // 34: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	25, // 35: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	26, // 36: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	27, // 37: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	28, // 38: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	2,  // 39: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	13, // 40: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	21, // 41: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	30, // 42: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	30, // 43: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	36, // 44: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	33, // 45: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	30, // 46: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	30, // 47: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	30, // 48: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	29, // 49: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	39, // [39:50] is the sub-list for method output_type
+	28, // [28:39] is the sub-list for method input_type
+	28, // [28:28] is the sub-list for extension type_name
+	28, // [28:28] is the sub-list for extension extendee
+	0,  // [0:28] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -2967,6 +3142,7 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkResponse_Ack)(nil),
 		(*WorkResponse_NoWork)(nil),
 		(*WorkResponse_Finished)(nil),
+		(*WorkResponse_Hold)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2974,7 +3150,7 @@ func file_proto_farm_v1_farm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

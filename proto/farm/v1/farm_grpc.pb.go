@@ -211,6 +211,7 @@ const (
 	Control_Pause_FullMethodName   = "/amazonsfarm.farm.v1.Control/Pause"
 	Control_Resume_FullMethodName  = "/amazonsfarm.farm.v1.Control/Resume"
 	Control_Drain_FullMethodName   = "/amazonsfarm.farm.v1.Control/Drain"
+	Control_Backup_FullMethodName  = "/amazonsfarm.farm.v1.Control/Backup"
 )
 
 // ControlClient is the client API for Control service.
@@ -230,6 +231,9 @@ type ControlClient interface {
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
+	// does not read for a minute is cut off with ABORTED.
+	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
 }
 
 type controlClient struct {
@@ -319,6 +323,25 @@ func (c *controlClient) Drain(ctx context.Context, in *DrainRequest, opts ...grp
 	return out, nil
 }
 
+func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[1], Control_Backup_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[BackupRequest, BackupResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_BackupClient = grpc.ServerStreamingClient[BackupResponse]
+
 // ControlServer is the server API for Control service.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
@@ -336,6 +359,9 @@ type ControlServer interface {
 	Resume(context.Context, *ResumeRequest) (*StatusResponse, error)
 	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
 	Drain(context.Context, *DrainRequest) (*StatusResponse, error)
+	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
+	// does not read for a minute is cut off with ABORTED.
+	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
 	mustEmbedUnimplementedControlServer()
 }
 
@@ -366,6 +392,9 @@ func (UnimplementedControlServer) Resume(context.Context, *ResumeRequest) (*Stat
 }
 func (UnimplementedControlServer) Drain(context.Context, *DrainRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
+	return status.Error(codes.Unimplemented, "method Backup not implemented")
 }
 func (UnimplementedControlServer) mustEmbedUnimplementedControlServer() {}
 func (UnimplementedControlServer) testEmbeddedByValue()                 {}
@@ -507,6 +536,17 @@ func _Control_Drain_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(BackupRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(ControlServer).Backup(m, &grpc.GenericServerStream[BackupRequest, BackupResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Control_BackupServer = grpc.ServerStreamingServer[BackupResponse]
+
 // Control_ServiceDesc is the grpc.ServiceDesc for Control service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -543,6 +583,11 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "Watch",
 			Handler:       _Control_Watch_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Backup",
+			Handler:       _Control_Backup_Handler,
 			ServerStreams: true,
 		},
 	},
