@@ -33,7 +33,7 @@ func certsCommand() *cobra.Command {
 		Short: "Make and revoke the certificates of a cluster",
 		Long: `certs keeps a certificate authority for one cluster in a folder. "init" makes it, with the master's certificate; "worker" and
 "operator" make a folder for each worker and operator, which is handed to its machine; "provide" does all of it where nobody is there to
-do it; "revoke" takes a certificate back, which a running master notes within a second. Workers join and deliver; status, explore, pause, resume and drain need an operator's certificate.
+do it; "revoke" takes a certificate back, which a running master notes within a second. Workers join and deliver; status, explore, pause, resume, drain and store backup need an operator's certificate.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,

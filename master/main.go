@@ -1,5 +1,5 @@
 // Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume and drain talk to a serving master, health asks whether one is ready, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
+// resume and drain talk to a serving master, health asks whether one is ready, store looks after the file of a campaign, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
 // proof or a store, and proof shows and exports certificates.
 package main
 
@@ -45,9 +45,9 @@ with the same command.
 	cli.ReadEnvironment(root, map[string]string{
 		"store": "AMAZONS_STORE", "proof": "AMAZONS_PROOF", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
 		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
-		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
+		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL", "min-free": "AMAZONS_MIN_FREE",
 	})
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), storeCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
 	root.AddCommand(controlCommands()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,

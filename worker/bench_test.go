@@ -3,17 +3,13 @@ package main
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/eval"
 )
 
 var allWinners = flag.Bool("all-winners", false, "prove the winner of every position of the bench suite, not of a few small ones")
@@ -165,29 +161,6 @@ func TestBenchPositions(t *testing.T) {
 		if !boards[board] {
 			t.Errorf("no position of %s", board)
 		}
-	}
-}
-
-// TestBenchSuiteOfNumbers holds that scripts/numbers compares on the positions of bench.
-func TestBenchSuiteOfNumbers(t *testing.T) {
-	var want strings.Builder
-	for _, b := range benchPositions {
-		p, err := amazons.ParsePosition(b.position)
-		if err != nil {
-			t.Fatal(err)
-		}
-		verdict := eval.Lost
-		if cli.WinnerName(p, true) == b.winner {
-			verdict = eval.Won
-		}
-		fmt.Fprintf(&want, "%s\t%v\n", b.position, verdict)
-	}
-	got, err := os.ReadFile(filepath.Join("..", "shared", "fit", "testdata", "bench.tsv"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(got) != want.String() {
-		t.Errorf("bench.tsv is\n%s, the suite is\n%s", got, want.String())
 	}
 }
 

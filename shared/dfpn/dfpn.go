@@ -51,21 +51,9 @@ type Options struct {
 	// are there to be compared with it.
 	Initial Initial
 
-	// Sum says how the phi of a position's children make up its delta. The default is the best one known; the others are there to be
-	// compared with it.
-	Sum Sum
-	// SumWeight is the weight in a sum of proof numbers of all children but one, in units of 1/256, up to 256; with Discounted,
-	// 256 is the plain sum. 0 means DefaultSumWeight with Discounted and 256 with the others.
+	// SumWeight is the weight in a sum of proof numbers of all children but the one with the largest, in units of
+	// 1/256, up to 256 for the plain sum. 0 means DefaultSumWeight. See sums.
 	SumWeight int
-	// Widening is the largest number of children that count in a sum: those with the least delta, which would be searched first. The others
-	// count when these are closed (dynamic widening, Yoshizoe 2008). 0, the default, means all. A small number makes positions with many replies
-	// look as easy as those with few; all that were tried are worse than 0.
-	Widening int
-	// Siblings is how many open replies to a position are evaluated at a time, those first that won most often elsewhere; more of them when
-	// these look worse than at first (delayed sibling generation, see delayer). 0, the default, means all at once. A small number saves
-	// evaluations at each node and misses good replies; all that were tried are worse than 0.
-	Siblings int
-
 	// Slack is by how much, in units of 1/256, the threshold that the second best child sets is raised. 0 means DefaultSlack, a
 	// negative value none. More slack means fewer nodes searched again, but longer in the wrong place.
 	Slack int
@@ -104,7 +92,7 @@ func New(o Options) (*Searcher, error) {
 	if err := o.Initial.valid(); err != nil {
 		return nil, err
 	}
-	weights, err := newSums(&o)
+	weights, err := newSums(o.SumWeight, o.Slack)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +105,7 @@ func New(o Options) (*Searcher, error) {
 		s.working = make([]atomic.Int32, 1<<bits.Len(uint(o.Threads*busySlots-1)))
 	}
 	for range max(o.Threads, 1) {
-		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), sums: weights, recounter: newRecounter(&o), delayer: newDelayer(&o), stack: make([]child, 0, 1<<13)})
+		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), sums: weights, stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }

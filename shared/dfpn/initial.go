@@ -45,14 +45,6 @@ func (i Initial) valid() error {
 // initialUnit is the constant number, large enough to be divided.
 const initialUnit = 8
 
-// least returns about the least first number there is, apart from those that divisions make.
-func (i Initial) least() uint32 {
-	if i == Fitted {
-		return estimate.Least
-	}
-	return initialUnit
-}
-
 // numbers returns the first numbers of st, whose features are f.
 func (i Initial) numbers(st amazons.State, f *eval.Features) numbers {
 	switch i {

@@ -49,9 +49,6 @@ func (s *Searcher) searchParallel(st amazons.State) numbers {
 func (t *thread) reset(limit uint64) {
 	t.nodes, t.evaluations, t.published = 0, 0, numbersSpent{}
 	t.limit = limit
-	if t.delayer != nil {
-		t.delayer.reset()
-	}
 	t.stack, t.path, t.cut = t.stack[:0], t.path[:0], noCut
 }
 

@@ -25,9 +25,6 @@ type thread struct {
 	stack  []child        // children of all nodes on the path, the deepest last
 	needed []amazons.Move // some moves of the node being expanded
 
-	recounter *recounter // nil: all children count
-	delayer   *delayer   // nil: all children are evaluated at once
-
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two
 	fetched            uint64       // keeps the loads of fetch alive
@@ -75,17 +72,11 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 		defer t.leave(hash)
 	}
 	base := len(t.stack)
-	if t.delayer != nil {
-		t.delayer.enter()
-	}
 	n, m := t.expand(st)
 	if !n.solved() {
 		n, m = t.deepen(st, hash, base, limit)
 	}
 	t.stack = t.stack[:base]
-	if t.delayer != nil {
-		t.delayer.leave()
-	}
 	t.put(st, hash, n, m, work+t.nodes-before)
 	return n
 }
@@ -135,9 +126,6 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 		kept++
 	}
 	t.stack = t.stack[:kept]
-	if t.delayer != nil {
-		return t.delayer.expand(t, st, base)
-	}
 
 	kept = base
 	for i := base; i < len(t.stack); i++ {
@@ -240,24 +228,15 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		if sel.best < 0 {
 			return lost, noMove
 		}
-		if t.recounter != nil {
-			t.recounter.recount(t.stack[base:], &sel)
-		}
-		n := numbers{sel.least, t.sums.delta(&sel)}
+		n := numbers{sel.least, t.sums.weigh(sel.largest, sel.sum-uint64(sel.largest))}
 		losing = n.delta < n.phi
 		if n.phi >= limit.phi || n.delta >= limit.delta || t.stopped() {
 			return n, noMove
 		}
 		i := base + sel.best
 		c := t.stack[i]
-		if c.move == noMove {
-			if n, m := t.delayer.more(t, st, base, i); n.solved() {
-				return n, m
-			}
-			continue
-		}
 		next := numbers{
-			phi:   t.sums.phiLimit(&sel, limit.delta),
+			phi:   t.sums.childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
 			delta: min(limit.phi, t.sums.slack(sel.second)),
 		}
 		// A child may be chosen beyond its thresholds, when it is busy or when
@@ -267,9 +246,6 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		r := t.search(st.After(c.move), c.hash, next, work)
 		switch {
 		case r.delta == 0:
-			if t.delayer != nil {
-				t.delayer.credit(c.move)
-			}
 			return won, c.move
 		case r.phi == 0:
 			t.drop(i)
@@ -292,10 +268,8 @@ type selection struct {
 	least       uint32 // least delta: phi of the node
 	second      uint32 // least delta among the others, with what busy threads add
 	sum         uint64 // of all phi
-	chosen      uint32 // phi of best
 	largest     uint32 // phi
 	largestRest uint32 // largest phi among the children other than best
-	counted     int    // children
 }
 
 // choose finds the child with the least delta. With several threads, a child that others are
@@ -304,7 +278,7 @@ type selection struct {
 // wasted; there only children that are about as good part the threads. (Doubling everywhere cost two threads 58 % more nodes than one on 4x7, this 3 %; of
 // additions of 0 to 1/8, 1/128 was about the best on 6x4 and 5x6.)
 func (t *thread) choose(children []child, losing bool) selection {
-	s := selection{best: -1, least: Infinity, second: Infinity, counted: len(children)}
+	s := selection{best: -1, least: Infinity, second: Infinity}
 	leading := uint32(Infinity) + 1 // delta of best, with what busy threads add
 	for i := range children {
 		c := &children[i]
@@ -330,8 +304,7 @@ func (t *thread) choose(children []child, losing bool) selection {
 		}
 	}
 	if s.best >= 0 {
-		s.chosen = children[s.best].phi
-		s.largest = max(s.largestRest, s.chosen)
+		s.largest = max(s.largestRest, children[s.best].phi)
 	}
 	return s
 }

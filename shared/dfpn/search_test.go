@@ -250,7 +250,7 @@ func TestOnSolved(t *testing.T) {
 func TestChildLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200000 {
-		sums, err := newSums(&Options{SumWeight: 1 << r.IntN(9)})
+		sums, err := newSums(1<<r.IntN(9), 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -277,7 +277,7 @@ func TestChildLimit(t *testing.T) {
 
 // Numbers that run into their limit must not stop the search or decide anything.
 func TestSaturation(t *testing.T) {
-	sums, err := newSums(&Options{})
+	sums, err := newSums(0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,10 +23,10 @@ const (
 	// FractionBits is the scale of Weights: 1<<FractionBits is one doubling.
 	FractionBits = 14
 
-	// Least is the least number there is: that of a position that takes one evaluation and is certain to be won or lost.
-	Least = 16
+	// unit is the number of a position that takes one evaluation and is certain to be won or lost.
+	unit = 16
 	// workShare and oddsShare are the powers, in 1/256, to which the expected work and the probability enter: phi is
-	// Least * work^workShare / probability^oddsShare. The first is so low because a sum of proof numbers already grows with the work
+	// unit * work^workShare / probability^oddsShare. The first is so low because a sum of proof numbers already grows with the work
 	// below it, by the number of moves; both were the best of those tried (NUMBERS.md).
 	workShare = 90
 	oddsShare = 128
@@ -43,7 +43,7 @@ const (
 var (
 	// surprise[i+largestOdds] is the binary logarithm of 1/p, in steps, where i is that of the odds p/(1-p).
 	surprise [2*largestOdds + 1]int32
-	// powers[i] is 2^(i/stepsPerDoubling) * Least, rounded, at least 1.
+	// powers[i] is 2^(i/stepsPerDoubling) * unit, rounded, at least 1.
 	powers [largest + 1]uint32
 )
 
@@ -53,7 +53,7 @@ func init() {
 		surprise[i] = int32(math.Round(stepsPerDoubling * math.Log2(1+1/odds)))
 	}
 	for i := range powers {
-		powers[i] = uint32(math.Round(Least * math.Exp2(float64(i)/stepsPerDoubling)))
+		powers[i] = uint32(math.Round(unit * math.Exp2(float64(i)/stepsPerDoubling)))
 	}
 }
 
@@ -71,7 +71,7 @@ func Numbers(s amazons.State, f *eval.Features) (phi, delta uint32) {
 	return power(won, surprise[largestOdds+odds]), power(lost, surprise[largestOdds-odds])
 }
 
-// power returns Least * 2^(work*workShare + doubt*oddsShare), where work is in units of a weight and doubt in steps.
+// power returns unit * 2^(work*workShare + doubt*oddsShare), where work is in units of a weight and doubt in steps.
 func power(work, doubt int32) uint32 {
 	return powers[min(max(((work>>stepBits)*workShare+doubt*oddsShare)>>8, 0), largest)]
 }

@@ -120,7 +120,7 @@ func TestNumbers(t *testing.T) {
 			work, p float64
 		}{{"phi", phi, weigh(w.Won), p}, {"delta", delta, weigh(w.Lost), 1 - p}} {
 			want := c.work*workShare/256 - math.Log2(c.p)*oddsShare/256
-			want = math.Log2(Least) + min(max(want, 0), largest/stepsPerDoubling)
+			want = math.Log2(unit) + min(max(want, 0), largest/stepsPerDoubling)
 			if got := math.Log2(float64(c.got)); math.Abs(got-want) > 0.06 {
 				t.Fatalf("%+v: %s is 2^%.3f, want 2^%.3f", s, c.name, got, want)
 			}

@@ -4,10 +4,9 @@
 //	fit record suite.tsv > recording.tsv.gz      replies in their searches, each solved
 //	fit table recording.tsv.gz > table.go        the table fitted to them
 //	fit report recording.tsv.gz                  what each group of features is worth, and Higashiuchi's categories
-//	fit compare NODES SUITE|POSITION,... SETTING...   work with each setting, up to NODES for a position; a SETTING is such as territory or fitted,weak,sum=64,slack=32
-//	fit graph NODES SUITE|POSITION,... SETTING...     the same in a graph without a table, where a SETTING may end in ,sets to count each open leaf once
+//	fit compare NODES SUITE|POSITION,... SETTING...   work with each setting, up to NODES for a position; a SETTING is such as territory or fitted,sum=64,slack=32
 //
-// The same input gives the same bytes (compare and graph: the same nodes).
+// The same input gives the same bytes (compare: the same nodes).
 package main
 
 import (
@@ -25,7 +24,7 @@ import (
 // compareTable is the size in bytes of each of the two tables of compare.
 const compareTable = 512 << 20
 
-var errUsage = errors.New("usage: fit suite|record|table|report|compare|graph ARGUMENT... (see the comment of the package)")
+var errUsage = errors.New("usage: fit suite|record|table|report|compare ARGUMENT... (see the comment of the package)")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -83,7 +82,7 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 			return err
 		}
 		return report(rows, w)
-	case (command == "compare" || command == "graph") && len(args) >= 3:
+	case command == "compare" && len(args) >= 3:
 		most, err := strconv.ParseUint(args[0], 10, 64)
 		if err != nil || most == 0 {
 			return fmt.Errorf("%w: %q is no number of nodes", errUsage, args[0])
@@ -92,31 +91,15 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		if command == "graph" {
-			settings, err := parseAll(args[2:], parseGraphSetting)
+		var settings []setting
+		for _, text := range args[2:] {
+			s, err := parseSetting(text)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			return compareGraphs(ctx, positions, settings, most, w)
-		}
-		settings, err := parseAll(args[2:], parseSetting)
-		if err != nil {
-			return err
+			settings = append(settings, s)
 		}
 		return compare(ctx, positions, settings, most, compareTable, w)
 	}
 	return errUsage
-}
-
-// parseAll reads settings. Errors wrap errUsage.
-func parseAll[S any](texts []string, parse func(string) (S, error)) ([]S, error) {
-	var out []S
-	for _, text := range texts {
-		s, err := parse(text)
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errUsage, err)
-		}
-		out = append(out, s)
-	}
-	return out, nil
 }

@@ -1,0 +1,307 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/store"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
+)
+
+// storeCheckJSON is what "store check" says to programs. Fields may be added, never renamed; so with those below.
+type storeCheckJSON struct {
+	MessageType string `json:"message_type"` // "store_check"
+	store.Report
+	Seconds float64 `json:"seconds"`
+}
+
+type storeInfoJSON struct {
+	MessageType string `json:"message_type"` // "store_info"
+	store.Info
+}
+
+type storeBackupJSON struct {
+	MessageType string `json:"message_type"` // "store_backup"
+	store.Report
+	Seconds float64 `json:"seconds"`
+}
+
+type storeCompactionJSON struct {
+	MessageType string `json:"message_type"` // "store_compaction"
+	store.Compaction
+	Seconds float64 `json:"seconds"`
+}
+
+func storeCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "store",
+		Short: "Look at, check, back up and compact the store of a campaign",
+		Long: `store looks after the file in which a campaign keeps everything. "backup" also works while a master has the store open, by asking that
+master; the others want a store that no master has open (exit code 11 otherwise). None of them changes a store but "compact" without a second file.
+
+A new file gets its name once it is whole, on disk and gone over; a kill at any moment leaves the store as it was or as it should be, and at most a
+hidden file ".NAME.new-*", which a later run removes once it is an hour old.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(storeCheck(), storeInfo(), storeBackup(), storeCompact())
+	return c
+}
+
+// copyError gives the errors of the commands that make files their exit code.
+func copyError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return cli.Exit(cli.ExitVerification, err)
+	case errors.Is(err, store.ErrExists), errors.Is(err, fs.ErrNotExist):
+		return cli.Usagef("%w", err)
+	}
+	return exitCode(err)
+}
+
+// watched runs f with a status line that says how far it is, until a signal ends it, and returns the seconds that it took.
+func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progress) error) (float64, error) {
+	ctx, _, stop := cli.Signals(c.Context())
+	defer stop()
+	var text atomic.Pointer[string]
+	line := cli.NewStatusLine(c.ErrOrStderr())
+	hide := line.Show(ctx, func() string {
+		if t := text.Load(); t != nil {
+			return *t
+		}
+		return "opening"
+	})
+	defer hide()
+	began, last := time.Now(), time.Time{}
+	err := f(ctx, func(part string, done, total int64) {
+		if time.Since(last) < cli.TerminalPeriod/2 {
+			return
+		}
+		last = time.Now()
+		t := fmt.Sprintf("%s: %s", part, count(uint64(done)))
+		if total > 0 {
+			t += fmt.Sprintf(" of %s (%d %%)", count(uint64(total)), min(100, done*100/total))
+		}
+		text.Store(&t)
+	})
+	if ctx.Err() != nil && err != nil {
+		err = cli.Exit(cli.ExitInterrupted, nil)
+	}
+	return time.Since(began).Seconds(), err
+}
+
+func storeCheck() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "check STORE",
+		Short: "Verify every byte of a store: pages, records, evidence, counts",
+		Long: `check verifies that each page of the file is used once or free, that every record decodes and has the right checksum, that the certificate of every
+fact is there and has its SHA-256, and that the counts agree. It does not check what the certificates prove: "verify --store" does. Findings go to
+standard output, a line each; any damage ends with exit code 20. SIGUSR1 prints how far it is.
+
+` + cli.ExitHelp,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			var r store.Report
+			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
+				r, err = store.CheckFile(ctx, args[0], progress)
+				return err
+			})
+			if err != nil {
+				return exitCode(err)
+			}
+			if asJSON {
+				err = json.NewEncoder(c.OutOrStdout()).Encode(storeCheckJSON{"store_check", r, seconds})
+			} else {
+				_, err = io.WriteString(c.OutOrStdout(), r.String())
+			}
+			if bad := r.Err(); bad != nil {
+				return cli.Exit(cli.ExitVerification, errors.Join(bad, err))
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	return c
+}
+
+func storeInfo() *cobra.Command {
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "info STORE",
+		Short: "Say what a store is about and how large its parts are",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			info, err := store.ReadInfo(args[0])
+			if err != nil {
+				return exitCode(err)
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(storeInfoJSON{"store_info", info})
+			}
+			_, err = io.WriteString(c.OutOrStdout(), info.String())
+			return err
+		},
+	}
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	return c
+}
+
+func storeBackup() *cobra.Command {
+	var (
+		master access
+		asJSON bool
+	)
+	c := &cobra.Command{
+		Use:   "backup [STORE] TO",
+		Short: "Copy a store, of a running master or a file that no master has open",
+		Long: `backup makes a copy of a store as of one moment and goes over it as "store check" does before it gets its name. With one file it asks the master at --master,
+which goes on meanwhile; an operator's certificate is needed where the master has certificates. With two it copies the first, which no master may have
+open. The copy is a store like any other: "serve --store" goes on from it.
+
+` + cli.ExitHelp,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			to := args[len(args)-1]
+			var r store.Report
+			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
+				if len(args) == 2 {
+					r, err = store.BackupFile(ctx, args[0], to, progress)
+				} else {
+					r, err = master.backup(ctx, to, progress)
+				}
+				return err
+			})
+			if len(args) == 2 && errors.Is(err, store.ErrLocked) {
+				return cli.Exit(cli.ExitLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
+			}
+			if err != nil {
+				return copyError(err)
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(storeBackupJSON{"store_backup", r, seconds})
+			}
+			_, err = io.WriteString(c.OutOrStdout(), r.String())
+			return err
+		},
+	}
+	master.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	return c
+}
+
+// backup fetches a copy of the store of a running master.
+func (a *access) backup(ctx context.Context, to string, progress store.Progress) (store.Report, error) {
+	client, conn, err := a.dial()
+	if err != nil {
+		return store.Report{}, err
+	}
+	defer conn.Close()
+	d, err := store.NewDraft(to)
+	if err != nil {
+		return store.Report{}, err
+	}
+	defer d.Discard()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := client.Backup(ctx, &farmv1.BackupRequest{})
+	if err != nil {
+		return store.Report{}, backupError(a.address, err)
+	}
+	sum := sha256.New()
+	var size, done int64
+	for {
+		m, err := stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return store.Report{}, fmt.Errorf("the backup from %s ended before its end, after %d bytes; try again", a.address, done)
+		}
+		if err != nil {
+			return store.Report{}, backupError(a.address, err)
+		}
+		if m.GetSize() > 0 {
+			size = int64(m.GetSize())
+			if err := store.Fits(to, size); err != nil {
+				return store.Report{}, err
+			}
+		}
+		sum.Write(m.GetData())
+		if _, err := d.Write(m.GetData()); err != nil {
+			return store.Report{}, err
+		}
+		done += int64(len(m.GetData()))
+		progress("copying", done, size)
+		if len(m.GetSha256()) > 0 {
+			if done != size || !bytes.Equal(sum.Sum(nil), m.GetSha256()) {
+				return store.Report{}, fmt.Errorf("the %d bytes that came from %s are not the %d that the master sent; try again", done, a.address, size)
+			}
+			return d.PublishStore(ctx, progress)
+		}
+	}
+}
+
+func backupError(address string, err error) error {
+	if code := status.Code(err); code == codes.Canceled {
+		return context.Canceled
+	}
+	return callError(address, err)
+}
+
+func storeCompact() *cobra.Command {
+	var replace, asJSON bool
+	c := &cobra.Command{
+		Use:   "compact STORE [TO]",
+		Short: "Write a store anew without its free pages",
+		Long: `compact writes every record of a store into a new file, page after page full, goes over it, and puts it in the place of the store. The store as it was is kept as
+STORE` + store.OldSuffix + `, or not at all with --replace; with TO the new file gets that name and the store stays as it is. The disk needs room for the new file beside the old one.
+No process may have the store open.
+
+` + cli.ExitHelp,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(c *cobra.Command, args []string) error {
+			to := ""
+			if len(args) == 2 {
+				if to = args[1]; to == "" || filepath.Clean(to) == filepath.Clean(args[0]) {
+					return cli.Usagef("compact to another file than the store, or leave the second one out")
+				}
+				if replace {
+					return cli.Usagef("--replace is for compacting a store in its place; leave it or %s out", to)
+				}
+			}
+			var done store.Compaction
+			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
+				done, err = store.Compact(ctx, args[0], to, replace, progress)
+				return err
+			})
+			if err != nil {
+				return copyError(err)
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(storeCompactionJSON{"store_compaction", done, seconds})
+			}
+			_, err = fmt.Fprintf(c.OutOrStdout(), "store          %s: %s, before %s\n", done.File, cli.FormatSize(done.After), cli.FormatSize(done.Before))
+			if err == nil && done.Kept != "" {
+				_, err = fmt.Fprintf(c.OutOrStdout(), "kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
+			}
+			return err
+		},
+	}
+	c.Flags().BoolVar(&replace, "replace", false, "do not keep the store as it was")
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	return c
+}
