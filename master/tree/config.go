@@ -45,6 +45,10 @@ type Config struct {
 	// anything in it, until it is set aside: shown, and granted only when no other
 	// leaf is free, with the initial budget. Default 5.
 	MaxTries int
+	// ShortPercent is the part of its budget that an open result, of a lease that was not called back, has to have used. Default 50; negative:
+	// none. Below it the result is a try that failed, its numbers are not taken and its leaf is not split: a worker that does not search cannot
+	// lead the others astray with what it makes up. Too large: what a search that found no way to go on has learned is lost.
+	ShortPercent int
 
 	// MaxNodes bounds the nodes of the tree, of about 300 bytes each. Default
 	// 2,000,000. At the bound nothing is split any more: the leaves there are go
@@ -84,6 +88,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.SilentTicks, 3)
 	defaultTo(&c.StarveTicks, 2)
 	defaultTo(&c.MaxTries, 5)
+	defaultTo(&c.ShortPercent, 50)
 	defaultTo(&c.MaxNodes, 2_000_000)
 	defaultTo(&c.MaxFacts, 4_000_000)
 	defaultTo(&c.FactsKept, 4_096)
@@ -111,6 +116,8 @@ func (c Config) validate() error {
 		return bad("root is not a position of board %s", c.Board)
 	case c.MaxBudget < c.InitialBudget:
 		return bad("MaxBudget %d is less than InitialBudget %d", c.MaxBudget, c.InitialBudget)
+	case c.ShortPercent > 100:
+		return bad("ShortPercent %d is more than 100", c.ShortPercent)
 	case c.FactsPerLease > c.FactsKept:
 		return bad("FactsPerLease %d is more than FactsKept %d", c.FactsPerLease, c.FactsKept)
 	}

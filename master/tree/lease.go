@@ -45,6 +45,18 @@ func (t *Tree) held(name string, id LeaseID, epoch uint64) *lease {
 	return l
 }
 
+// foreign reports whether an event names a lease of this epoch that is another worker's or was never granted. A worker that is late
+// names one that it had itself, which is gone.
+func (t *Tree) foreign(name string, id LeaseID, epoch uint64) bool {
+	l := t.leases[id]
+	return epoch == t.epoch && (l != nil && l.worker.name != name || id > t.lastLease)
+}
+
+// refuseForeign emits that a lease is not the worker's.
+func (t *Tree) refuseForeign(name string, id LeaseID) {
+	t.emit(Refused{Worker: name, Lease: id, Why: "lease is not this worker's", Foreign: true})
+}
+
 func (t *Tree) grant(w *worker, n *node) {
 	i := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, i, i+1)
@@ -127,6 +139,9 @@ func (t *Tree) succeeded(n *node) {
 func (t *Tree) progress(e Progress) {
 	l := t.held(e.Worker, e.Lease, e.Epoch)
 	if l == nil {
+		if t.foreign(e.Worker, e.Lease, e.Epoch) {
+			t.refuseForeign(e.Worker, e.Lease)
+		}
 		t.emit(Cancel{e.Worker, e.Lease, e.Epoch, CancelStale})
 		return
 	}
@@ -151,6 +166,8 @@ func (t *Tree) proved(e Proved) {
 		l.beat = t.now
 		l.nodes = max(l.nodes, e.Nodes)
 		t.charge(l, l.nodes)
+	} else if l == nil && t.foreign(e.Worker, e.Lease, e.Epoch) {
+		t.refuseForeign(e.Worker, e.Lease)
 	}
 	t.learn(e.Worker, w, e.Facts, e.Certificates)
 	t.propagate()
@@ -163,6 +180,8 @@ func (t *Tree) result(e Result) {
 	switch {
 	case e.Epoch != t.epoch:
 		t.refuse(e.Worker, e.Lease, "lease is of another epoch")
+	case t.foreign(e.Worker, e.Lease, e.Epoch):
+		t.refuseForeign(e.Worker, e.Lease)
 	case l == nil:
 		t.refuse(e.Worker, e.Lease, "lease is not held")
 	case l.node.key != e.Key:
@@ -184,20 +203,24 @@ func (t *Tree) returned(l *lease, e Result) {
 	if t.stopped != nil {
 		return
 	}
-	empty := false
+	short := !e.Cancelled && e.Outcome == Unknown && t.cfg.ShortPercent > 0 && nodes < l.budget/100*uint64(t.cfg.ShortPercent)+l.budget%100*uint64(t.cfg.ShortPercent)/100
+	if short {
+		t.emit(Refused{Worker: e.Worker, Lease: l.id, Why: "the search ended before its budget", Short: true})
+	}
 	if !n.solved() {
 		phi, delta := unproved(e.Phi), unproved(e.Delta)
+		empty := short
 		switch e.Outcome { // solved, but by no fact: a strong hint, and a try that failed
 		case Won:
 			phi, delta, empty = 1, hint, true
 		case Lost:
 			phi, delta, empty = hint, 1, true
 		}
-		if nodes > 0 || empty {
+		if !short && (nodes > 0 || empty) {
 			t.setLeaf(n, phi, delta)
 		}
 		empty = empty || nodes == 0 && !e.Cancelled
-		if !e.Cancelled {
+		if !e.Cancelled && !short {
 			n.budget = l.budget + min(l.budget, t.cfg.MaxBudget-l.budget)
 			t.change(n)
 		}
@@ -209,7 +232,7 @@ func (t *Tree) returned(l *lease, e Result) {
 		}
 	}
 	t.propagate()
-	if n.solved() || n.live == 0 || n.work == 0 {
+	if n.solved() || n.live == 0 || n.work == 0 || short {
 		return
 	}
 	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split || t.starving && nodes > 0 {

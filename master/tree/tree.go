@@ -235,7 +235,9 @@ func (t *Tree) answer() Settled {
 
 func (t *Tree) emit(e Effect) { t.effects = append(t.effects, e) }
 
-func (t *Tree) refuse(worker string, l LeaseID, why string) { t.emit(Refused{worker, l, why}) }
+func (t *Tree) refuse(worker string, l LeaseID, why string) {
+	t.emit(Refused{Worker: worker, Lease: l, Why: why})
+}
 
 // flush returns the effects of the step, with what must be durable first.
 func (t *Tree) flush() []Effect {

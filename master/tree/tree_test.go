@@ -16,7 +16,7 @@ func TestClamped(t *testing.T) {
 	tree := small(t, Config{SplitAfter: 1})
 	grant := ask(t, tree, "w")
 	state, _ := grant.Key.State(tree.cfg.Board)
-	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: 5, Phi: Infinity - 1, Delta: Infinity - 1}
+	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: grant.Budget, Phi: Infinity - 1, Delta: Infinity - 1}
 	for i, m := range state.Moves(nil) {
 		c := ChildNumber{state.After(m).CanonicalKey(tree.cfg.Board), Infinity - 1, Infinity - 1}
 		if i == 0 {

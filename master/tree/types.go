@@ -135,7 +135,8 @@ type Progress struct {
 }
 
 // Result ends a lease. It may come twice or late: then it is refused and only
-// its facts are taken.
+// its facts are taken. One that comes back open, not called back and long before its budget is used
+// (Config.ShortPercent), is a try that failed: its numbers are not taken.
 type Result struct {
 	Worker       string
 	Lease        LeaseID
@@ -312,9 +313,11 @@ type Contradiction struct {
 // Refused says that an event, or one fact of it, was not taken, and why. It is
 // final: sending the same again does not help.
 type Refused struct {
-	Worker string
-	Lease  LeaseID // 0: none
-	Why    string
+	Worker  string
+	Lease   LeaseID // 0: none
+	Why     string
+	Foreign bool // the lease is another worker's, or was never granted: a sound worker does not name it
+	Short   bool // the result came back open long before the lease's budget was used, unasked: a sound search rarely does that
 }
 
 func (Persist) effect()       {}
