@@ -61,7 +61,13 @@ type Options struct {
 	// MaxTreeNodes is MaxNodes of tree.Config.
 	MaxTreeNodes int
 
+	// MaxOffences, SessionMessages and SessionBurst are those of rpc.Config.
+	MaxOffences     int
+	SessionMessages float64
+	SessionBurst    int
+
 	Heartbeat  time.Duration              // default 1 s
+	Now        func() time.Time           // the clock for what people see. Default: time.Now
 	freeBytes  func(string) (int64, bool) // for tests
 	Registerer prometheus.Registerer      // default: nobody reads the metrics
 	Log        *slog.Logger               // default: discards
@@ -159,7 +165,8 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	f.Master, err = rpc.New(rpc.Config{
 		Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly, StoreFile: o.StoreFile,
-		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat,
+		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat, Now: o.Now,
+		MaxOffences: o.MaxOffences, SessionMessages: o.SessionMessages, SessionBurst: o.SessionBurst,
 		ReadRoots: f.readRoots, Admit: admit, Conclude: f.concludeOrWait, Look: newLibrary(o.Root.Board, o.RulesOnly, s, f.shelf.list).Look, Metrics: f.metrics, Log: o.Log,
 	}, t, f.shelf)
 	if err != nil {

@@ -189,12 +189,22 @@ type Config struct {
 	// Admit verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where the certificate does not hold; keep is called once
 	// it is stored. nil: certificates are stored as they come.
 	Admit func(ctx context.Context, data []byte) (keep func(), err error)
-	// MaxFalse is the number of false certificates after which a worker's name is quarantined: its stream is ended and it may not join again while
-	// this master runs. Default 3. Facts that were taken from it before have been verified and stay.
-	MaxFalse int
-	// MaxFalseNames bounds the names whose false certificates are counted. Default 10,000. Beyond it the name with the fewest is forgotten, so
+	// MaxOffences is the number of offences (offences.go) after which a worker's name is quarantined: its stream is ended and it may not join again
+	// while this master runs. Facts that were taken from it before have been verified and stay. Default 3. Too small: a
+	// single fault of a machine costs the farm a worker; too large: liars cost more before they are sent away.
+	MaxOffences int
+	// MaxOffenders bounds the names whose offences are counted. Default 10,000. Beyond it the name with the fewest is forgotten, so
 	// a quarantined one only when all are; too small: whoever comes under many names makes room for those that are quarantined.
-	MaxFalseNames int
+	MaxOffenders int
+	// SessionMessages is the rate of messages on the stream of one worker; more are an offence and end the stream. Unit: messages a second;
+	// default 2000. A worker sends one a second while it searches, and two for each lease. Too small: good workers on tiny
+	// budgets are sent away; too large: one worker can keep the master busy.
+	SessionMessages float64
+	// SessionBurst is how many may come at once. Unit: messages; default 4 seconds' worth.
+	SessionBurst int
+	// SessionUploads bounds the uploads of one worker at one time; more are refused with RESOURCE_EXHAUSTED, to be tried again. Default 2: a
+	// worker uploads one, and may have broken off another of which the master does not know yet. Too large: one worker can hold all of MaxUploads.
+	SessionUploads int
 	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
 	// An error stops the campaign. Required.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
@@ -209,6 +219,12 @@ type Config struct {
 }
 
 func (c *Config) complete() error {
+	if c.SessionMessages == 0 {
+		c.SessionMessages = 2000
+	}
+	if !(c.SessionMessages > 0) {
+		return fmt.Errorf("%w: SessionMessages %v is not more than 0", errConfig, c.SessionMessages)
+	}
 	for _, s := range []struct {
 		name  string
 		field *int
@@ -216,9 +232,10 @@ func (c *Config) complete() error {
 	}{
 		{"QueueEvents", &c.QueueEvents, 1024}, {"BatchEvents", &c.BatchEvents, 256}, {"SendQueue", &c.SendQueue, 256},
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
-		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxFalse", &c.MaxFalse, 3},
-		{"MaxFalseNames", &c.MaxFalseNames, 10_000}, {"KnownCertificates", &c.KnownCertificates, 256},
+		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxOffences", &c.MaxOffences, 3},
+		{"MaxOffenders", &c.MaxOffenders, 10_000}, {"SessionUploads", &c.SessionUploads, 2}, {"KnownCertificates", &c.KnownCertificates, 256},
 		{"RecentFacts", &c.RecentFacts, 100}, {"AgainTicks", &c.AgainTicks, 30}, {"MaxHeld", &c.MaxHeld, 64},
+		{"SessionBurst", &c.SessionBurst, int(min(max(1, 4*c.SessionMessages), 1<<30))},
 	} {
 		if *s.field == 0 {
 			*s.field = s.value

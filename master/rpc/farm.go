@@ -1,12 +1,14 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -143,6 +145,13 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *session, l *link
 	for {
 		msg, err := stream.Recv()
 		if err != nil {
+			m.unreadable(ctx, s, err, l.end)
+			break
+		}
+		if !s.messages.Allow() {
+			err := status.Errorf(codes.ResourceExhausted, "worker %s sends more than %v messages a second", s.name, m.cfg.SessionMessages)
+			m.caught(s, offenceFlood, err)
+			l.end(err)
 			break
 		}
 		if msg.GetGoodbye() != nil {
@@ -151,8 +160,12 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *session, l *link
 		}
 		in, err := m.incoming(s.name, msg)
 		if err != nil {
+			m.caught(s, offenceMalformed, err)
 			l.end(err)
 			break
+		}
+		if in.unfounded != nil {
+			m.caught(s, offenceClaim, in.unfounded)
 		}
 		in.session, in.link = s, l
 		if err := m.post(ctx, in); err != nil {
@@ -163,6 +176,22 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *session, l *link
 	// The loop ends the link after it has answered what came before. The stream may be over already, so its context must
 	// not keep this from being known.
 	_ = m.post(context.WithoutCancel(ctx), detach{session: s, link: l, goodbye: goodbye})
+}
+
+// unreadable judges why no message could be received: it was over the limit of its size, or was none; or the stream is over, also where
+// the guard has ended it.
+func (m *Master) unreadable(ctx context.Context, s *session, err error, end func(error)) {
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return
+	}
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
+		m.caught(s, offenceSize, err)
+		end(err)
+	case codes.Internal:
+		m.caught(s, offenceMalformed, err)
+		end(err)
+	}
 }
 
 // incoming judges a message. Errors end the stream: a sound worker does not cause them.
@@ -177,13 +206,13 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			heard: heard{p.GetEvaluations(), p.GetTableFill()},
 		}, nil
 	case *farmv1.WorkRequest_Facts:
-		facts, ids, refused, err := m.facts(k.Facts.GetFacts())
+		facts, ids, refused, unfounded, err := m.facts(k.Facts.GetFacts())
 		if err != nil {
 			return incoming{}, err
 		}
 		in := incoming{event: tree.Proved{
 			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(), Nodes: k.Facts.GetNodes(),
-			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused}
+			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused, unfounded: unfounded}
 		if len(k.Facts.GetMemory()) > 0 {
 			if in.memory.Key, err = m.key(k.Facts.GetKey()); err != nil {
 				return incoming{}, err
@@ -201,9 +230,14 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		facts, ids, refused, err := m.facts(r.GetFacts())
+		facts, ids, refused, unfounded, err := m.facts(r.GetFacts())
 		if err != nil {
 			return incoming{}, err
+		}
+		if outcome != tree.Unknown && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
+			return f.GetOutcome() == r.GetOutcome() && bytes.Equal(f.GetKey(), r.GetKey())
+		}) {
+			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", m.positionText(key), outcome)
 		}
 		if n := len(r.GetChildren()); n > 1<<16 {
 			return incoming{}, status.Errorf(codes.ResourceExhausted, "a result has %d children", n)
@@ -219,7 +253,7 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			}
 			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: c.GetPhi(), Delta: c.GetDelta()})
 		}
-		return incoming{event: ev, serial: r.GetSerial(), refused: refused, heard: heard{evaluations: r.GetEvaluations()},
+		return incoming{event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded, heard: heard{evaluations: r.GetEvaluations()},
 			memory: Memory{key, r.GetMemory()}}, nil
 	case *farmv1.WorkRequest_Hello:
 		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
@@ -275,9 +309,9 @@ func outcomeOf(o farmv1.Outcome) (tree.Outcome, error) {
 }
 
 // facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does not claim it, is left out and
-// refused says why; a message that is malformed is an error.
-func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, err error) {
-	fail := func(err error) ([]tree.Fact, []tree.ID, []string, error) { return nil, nil, nil, err }
+// refused says why; the latter is unfounded as well. A message that is malformed is an error.
+func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, unfounded, err error) {
+	fail := func(err error) ([]tree.Fact, []tree.ID, []string, error, error) { return nil, nil, nil, nil, err }
 	if len(list) > m.cfg.MaxFacts {
 		return fail(status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list), m.cfg.MaxFacts))
 	}
@@ -312,12 +346,13 @@ func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, r
 			continue
 		}
 		if claims[key] != outcome {
-			refused = append(refused, fmt.Sprintf("certificate %v does not claim that %s is %v for the side to move", id, m.positionText(key), outcome))
+			unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id, m.positionText(key), outcome)
+			refused = append(refused, unfounded.Error())
 			continue
 		}
 		facts = append(facts, tree.Fact{Key: key, Outcome: outcome, Work: f.GetNodes(), Certificate: id})
 	}
-	return facts, ids, refused, nil
+	return facts, ids, refused, unfounded, nil
 }
 
 // claims returns what a stored certificate claims.
@@ -371,8 +406,14 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	case size == 0:
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")
 	case size > uint64(m.cfg.MaxCertificateBytes):
-		return status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size, m.cfg.MaxCertificateBytes)
+		err := status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size, m.cfg.MaxCertificateBytes)
+		m.caught(s, offenceSize, err)
+		return err
 	}
+	if !m.beginUpload(s) {
+		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.name, m.cfg.SessionUploads)
+	}
+	defer m.endUpload(s)
 	if m.store.HasCertificate(id) {
 		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
 	}
@@ -390,7 +431,9 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	for msg := first; ; {
 		chunk := msg.GetData()
 		if len(chunk) > ChunkBytes {
-			return status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk), ChunkBytes)
+			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk), ChunkBytes)
+			m.caught(s, offenceSize, err)
+			return err
 		}
 		if uint64(len(data)+len(chunk)) > size {
 			return status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
@@ -399,6 +442,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		if msg, err = stream.Recv(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
+			m.unreadable(stream.Context(), s, err, func(error) {})
 			return err
 		}
 	}
@@ -410,12 +454,14 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	}
 	claims, err := m.readClaims(data)
 	if err != nil {
-		return status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
+		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
+		m.caught(s, offenceCertificate, err)
+		return err
 	}
 	keep := func() {}
 	if m.cfg.Admit != nil {
 		if keep, err = m.cfg.Admit(stream.Context(), data); errors.Is(err, ErrFalse) {
-			m.caught(s, err)
+			m.caught(s, offenceCertificate, err)
 			return status.Error(codes.InvalidArgument, err.Error())
 		} else if err != nil {
 			return status.Errorf(codes.Internal, "verify certificate: %v", err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -33,7 +34,7 @@ type Master struct {
 	mu       sync.Mutex
 	sessions map[string]*session // by token
 	byName   map[string]*session
-	falseBy  map[string]int // false certificates, by worker name; at most Config.MaxFalseNames
+	offences map[string]int // by worker name; at most Config.MaxOffenders
 
 	// What follows belongs to the goroutine of Run.
 	tree       *tree.Tree
@@ -48,7 +49,7 @@ type Master struct {
 	counted    uint64                 // nodes in the metric
 	memories   uint64                 // that came in this run
 	versions   map[amazons.Key]uint64 // of the memories kept for open positions
-	expired    map[string]int
+	expired    map[string]int         // leases, by worker
 	learned    recent
 	begin      func(Evidence) // begins to conclude
 	evidence   Evidence       // of the settled tree
@@ -78,6 +79,13 @@ type session struct {
 	nodes   uint64
 	seen    map[amazons.Key]uint64 // versions of memories that its table has
 	held    int                    // messages in Master.held
+	short   int                    // results in a row that came back before their budget
+
+	messages *rate.Limiter // of its streams
+
+	// What follows is guarded by Master.mu.
+	uploads     int  // in flight
+	quarantined bool // it may do nothing any more
 }
 
 type workerInfo struct {
@@ -118,14 +126,15 @@ type detach struct { // a stream has ended; goodbye: the worker holds nothing an
 }
 
 type incoming struct { // an event of a worker
-	session *session
-	link    *link
-	event   tree.Event
-	serial  uint64   // to acknowledge; 0: nothing
-	refused []string // what was left out of the event, and why
-	heard   heard
-	memory  Memory // no data: none came
-	waited  bool   // for room
+	session   *session
+	link      *link
+	event     tree.Event
+	serial    uint64   // to acknowledge; 0: nothing
+	refused   []string // what was left out of the event, and why
+	unfounded error    // what it claims against its own evidence; nil: nothing
+	heard     heard
+	memory    Memory // no data: none came
+	waited    bool   // for room
 }
 
 type heard struct {
@@ -200,7 +209,7 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 		known:    newKnownCertificates(cfg.KnownCertificates),
 		sessions: map[string]*session{},
 		byName:   map[string]*session{},
-		falseBy:  map[string]int{},
+		offences: map[string]int{},
 		tree:     t,
 		versions: map[amazons.Key]uint64{},
 		state:    StateRunning,
@@ -395,6 +404,7 @@ func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...strin
 	m.cfg.Metrics.refused.Add(float64(len(refused)))
 	p := &m.pending
 	var effects []tree.Effect
+	short := false
 	for _, effect := range m.tree.Step(ev) {
 		switch e := effect.(type) {
 		case tree.Persist:
@@ -402,9 +412,16 @@ func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...strin
 		case tree.Refused:
 			m.cfg.Metrics.refused.Inc()
 			refused = append(refused, e.Why)
+			if e.Foreign && s != nil {
+				m.caught(s, offenceLease, fmt.Errorf("lease %d is not its own", e.Lease))
+			}
+			short = short || e.Short
 		default:
 			effects = append(effects, effect)
 		}
+	}
+	if _, ok := ev.(tree.Result); ok && s != nil {
+		m.heardShort(s, short)
 	}
 	if serial != 0 {
 		ack := &farmv1.Ack{Serial: serial, Refused: clip(strings.Join(refused, "; "), 512)}
@@ -552,7 +569,7 @@ func (m *Master) detach(d detach, step stepFunc) {
 		return
 	}
 	m.setLink(s, nil)
-	if d.goodbye {
+	if d.goodbye || m.isQuarantined(s) {
 		m.forget(s, step)
 		return
 	}
@@ -599,6 +616,10 @@ func (m *Master) sweep(step stepFunc) {
 			continue
 		}
 		s.ticks++
+		if s.quarantined {
+			gone = append(gone, s)
+			continue
+		}
 		if s.joined && s.ticks > m.cfg.LeavingTicks {
 			leaving = append(leaving, s)
 		}
@@ -764,7 +785,7 @@ func (m *Master) view() View {
 	v := View{
 		State: m.state, Why: m.why,
 		Tree: t, Settled: m.settled, Conclusion: m.conclusion,
-		Seconds:   m.cfg.Now().Sub(m.started).Seconds(),
+		Seconds:   m.since(m.started),
 		StoreFile: m.cfg.StoreFile,
 	}
 	m.mu.Lock()
@@ -859,7 +880,6 @@ func (m *Master) workers() []*farmv1.Worker {
 		byName[name] = s
 	}
 	m.mu.Unlock()
-	now := m.cfg.Now()
 	var list []*farmv1.Worker
 	for _, w := range m.tree.Status().Workers {
 		s := byName[w.Name]
@@ -868,7 +888,7 @@ func (m *Master) workers() []*farmv1.Worker {
 		}
 		out := &farmv1.Worker{
 			Name: w.Name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
-			ConnectedSeconds: now.Sub(s.since).Seconds(), SilentSeconds: now.Sub(s.last).Seconds(),
+			ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
 			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
 		}
 		if len(w.Leases) > 0 {
@@ -880,6 +900,9 @@ func (m *Master) workers() []*farmv1.Worker {
 	}
 	return list
 }
+
+// since returns the seconds that have passed by the clock that people see, none where it was set back.
+func (m *Master) since(t time.Time) float64 { return max(0, m.cfg.Now().Sub(t).Seconds()) }
 
 // positionText writes a key with the colours it has in this campaign: whose turn it is follows from the number of arrows.
 func (m *Master) positionText(k amazons.Key) string {
@@ -897,11 +920,12 @@ func (m *Master) positionText(k amazons.Key) string {
 // open starts a session; one of the same name that was there before ends.
 func (m *Master) open(name string, info workerInfo) (*session, error) {
 	now := m.cfg.Now()
-	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: map[amazons.Key]uint64{}}
+	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: map[amazons.Key]uint64{},
+		messages: rate.NewLimiter(rate.Limit(m.cfg.SessionMessages), m.cfg.SessionBurst)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := m.falseBy[name]; n >= m.cfg.MaxFalse {
-		return nil, status.Errorf(codes.PermissionDenied, "worker %s is quarantined: %d of its certificates did not hold", name, n)
+	if n := m.offences[name]; n >= m.cfg.MaxOffences {
+		return nil, errQuarantined(name, n)
 	}
 	old := m.byName[name]
 	if old == nil && len(m.byName) >= m.cfg.MaxWorkers {
@@ -917,47 +941,13 @@ func (m *Master) open(name string, info workerInfo) (*session, error) {
 	return s, nil
 }
 
-// caught counts a false certificate of a worker and quarantines its name when there are too many.
-func (m *Master) caught(s *session, why error) {
-	m.cfg.Metrics.falseCertificates.Inc()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := m.falseBy[s.name] + 1
-	if n == 1 && len(m.falseBy) >= m.cfg.MaxFalseNames {
-		m.forgetFalse()
-	}
-	m.falseBy[s.name] = n
-	m.cfg.Log.Error("a worker's certificate does not hold", "worker", s.name, "address", s.info.address, "times", n, "error", why)
-	if n < m.cfg.MaxFalse {
-		return
-	}
-	m.cfg.Log.Error("the worker is quarantined", "worker", s.name)
-	if n == m.cfg.MaxFalse {
-		m.cfg.Metrics.quarantined.Inc()
-	}
-	if s.link != nil {
-		s.link.end(status.Errorf(codes.PermissionDenied, "quarantined: %d certificates did not hold", n))
-	}
-	delete(m.sessions, s.token)
-}
-
-// forgetFalse makes room for a name in falseBy. The caller holds mu.
-func (m *Master) forgetFalse() {
-	least, fewest := "", math.MaxInt
-	for name, n := range m.falseBy {
-		if n < fewest {
-			least, fewest = name, n
-		}
-	}
-	delete(m.falseBy, least)
-}
-
 // session returns the session of a token, if it is the caller's.
 func (m *Master) session(ctx context.Context, token string) (*session, error) {
 	m.mu.Lock()
 	s := m.sessions[token]
+	known := s != nil && !s.quarantined
 	m.mu.Unlock()
-	if s != nil {
+	if known {
 		return s, ownSession(ctx, s)
 	}
 	return nil, status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")

@@ -33,6 +33,8 @@ type Metrics struct {
 	state              *prometheus.GaugeVec   // by state, 0 or 1
 	contradictions     prometheus.Counter
 	falseCertificates  prometheus.Counter
+	offences           *prometheus.CounterVec // by kind
+	short              prometheus.Counter
 	quarantined        prometheus.Counter
 	spacePauses        prometheus.Counter
 }
@@ -96,7 +98,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		verifications:     counters("verifications_total", "Checks of an assembled certificate, by result.", "result", "passed", "failed"),
 		state:             gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state", states...),
 		falseCertificates: counter("false_certificates_total", "Certificates of workers that do not prove what they claim. None of them is stored."),
-		quarantined:       counter("workers_quarantined_total", "Workers that may not join any more because of their false certificates."),
+		offences:          counters("worker_offences_total", "What workers did that no sound one does, by kind. A few of them quarantine a worker.", "kind", offenceKinds...),
+		short:             counter("results_short_total", "Results that came back open before their budget was used, unasked. Many from one worker are suspicious."),
+		quarantined:       counter("workers_quarantined_total", "Workers that may not join any more because of what they did."),
 		spacePauses:       counter("space_pauses_total", "Times the campaign paused because the disk of its store had no room. It goes on by itself."),
 		contradictions:    counter("contradictions_total", "Pairs of facts that contradict each other. One stops the campaign."),
 	}

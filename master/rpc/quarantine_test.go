@@ -7,17 +7,17 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// TestFalseNamesAreBounded has many names send false certificates: no more are counted than the setting says, and those that are quarantined stay
+// TestOffendersAreBounded has many names send false certificates: no more are counted than the setting says, and those that are quarantined stay
 // so while another name can be forgotten.
-func TestFalseNamesAreBounded(t *testing.T) {
-	m, _ := newMaster(t, newMemory(), func(c *Config) { c.MaxFalse, c.MaxFalseNames = 2, 3 })
+func TestOffendersAreBounded(t *testing.T) {
+	m, _ := newMaster(t, newMemory(), func(c *Config) { c.MaxOffences, c.MaxOffenders = 2, 3 })
 	join := func(name string) error {
 		_, err := m.open(name, workerInfo{})
 		return err
 	}
 	lie := func(name string, times int) {
 		for range times {
-			m.caught(&session{name: name}, errors.New("false"))
+			m.caught(&session{name: name}, offenceCertificate, errors.New("false"))
 		}
 	}
 	lie("bad", 2)
@@ -27,11 +27,11 @@ func TestFalseNamesAreBounded(t *testing.T) {
 			t.Errorf("after one false certificate %s does not join: %v", name, err)
 		}
 	}
-	if n := len(m.falseBy); n != 3 {
+	if n := len(m.offences); n != 3 {
 		t.Errorf("%d names are counted, the limit is 3", n)
 	}
 	wantCode(t, join("bad"), codes.PermissionDenied, "quarantined")
-	if m.falseBy["e"] != 1 {
+	if m.offences["e"] != 1 {
 		t.Error("the latest name is not counted")
 	}
 	// With all of them quarantined, one makes room.
@@ -39,7 +39,7 @@ func TestFalseNamesAreBounded(t *testing.T) {
 	lie("g", 2)
 	lie("h", 2)
 	wantCode(t, join("h"), codes.PermissionDenied, "quarantined")
-	if n := len(m.falseBy); n != 3 {
+	if n := len(m.offences); n != 3 {
 		t.Errorf("%d names are counted, the limit is 3", n)
 	}
 }

@@ -357,6 +357,7 @@ func fact(k amazons.Key, o farmv1.Outcome, id tree.ID) *farmv1.Fact {
 func result(serial uint64, l *farmv1.Lease, o farmv1.Outcome, facts ...*farmv1.Fact) *farmv1.WorkRequest {
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{
 		Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: o, Phi: 3, Delta: 4, Nodes: 10, Facts: facts,
+		Cancelled: o == farmv1.Outcome_OUTCOME_UNSPECIFIED,
 	}}}
 }
 
@@ -428,7 +429,7 @@ func TestOtherBuildsWhenAllowed(t *testing.T) {
 }
 
 func TestUploads(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.MaxCertificateBytes = 4 << 20 })
+	b := start(t, newMemory(), func(c *Config) { c.MaxCertificateBytes, c.MaxOffences = 4<<20, 100 })
 	w := b.worker("w")
 	data := certificate(Root{b.root, tree.Lost})
 	id := tree.ID(sha256.Sum256(data))
@@ -540,7 +541,7 @@ func TestCommitBeforeAcknowledging(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	b := start(t, newMemory(), nil)
+	b := start(t, newMemory(), func(c *Config) { c.MaxOffences = 100 })
 	w := b.worker("w")
 	l := w.lease()
 	won := farmv1.Outcome_OUTCOME_WON
@@ -962,7 +963,7 @@ func TestMetricsLint(t *testing.T) {
 		}
 	}
 	for name, least := range map[string]int{
-		"amazons_master_root_proof_number": 1, "amazons_master_facts": 2, "amazons_master_leases_returned_total": 3, "amazons_master_verifications_total": 2,
+		"amazons_master_root_proof_number": 1, "amazons_master_facts": 2, "amazons_master_leases_returned_total": 3, "amazons_master_verifications_total": 2, "amazons_master_worker_offences_total": len(offenceKinds),
 		"amazons_master_campaign_state": len(states), "amazons_master_store_commit_duration_seconds": 1, "grpc_server_handled_total": 10,
 	} {
 		if have[name] < least {
