@@ -59,7 +59,8 @@ func mayImport(from, to string, test bool) bool {
 		t, okT := rank[toName]
 		return okF && okT && t < f
 	case "master":
-		return top(to) == "master" || top(to) == "shared" || top(to) == "proto" || to == "worker/agent"
+		// A test may put something in the place of a worker's engine.
+		return top(to) == "master" || top(to) == "shared" || top(to) == "proto" || to == "worker/agent" || test && to == "worker/engine"
 	case "worker":
 		return top(to) == "worker" || top(to) == "shared" || top(to) == "proto"
 	}

@@ -56,7 +56,7 @@ type agent struct {
 	root     amazons.Key // of the campaign, canonical
 	rules    bool        // rules only
 	maxFacts int         // of one message
-	solver   solver
+	solver   Solver
 
 	lease   *lease       // being searched; nil: none
 	handed  chan *parcel // from the lease's goroutine
@@ -253,7 +253,7 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 		return nil, fmt.Errorf("%w: another campaign: %s instead of %v", ErrRefused, root, a.board)
 	default:
 		a.board, a.root, a.rules = root.Board, key, r.GetCampaign().GetRulesOnly()
-		a.solver, err = a.newSolver(engine.Config{
+		a.solver, err = a.NewSolver(engine.Config{
 			Board: a.board, TableBytes: a.TableBytes, Cores: a.Cores, RulesOnly: a.rules,
 			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()), MaxEntries: a.MaxEntries,
 			MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)), Log: a.Log,

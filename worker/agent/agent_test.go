@@ -208,7 +208,7 @@ func work(t *testing.T, c Config, search func(context.Context, engine.Job) engin
 			t.Fatal(err)
 		}
 		c.Name, c.Drain, c.Stats = "w", f.drain, f.stats
-		c.newSolver = func(engine.Config) (solver, error) { return f.solver, nil }
+		c.NewSolver = func(engine.Config) (Solver, error) { return f.solver, nil }
 		ctx, abort := context.WithCancel(t.Context())
 		f.abort = abort
 		f.begin = sync.OnceFunc(func() { go func() { f.done <- Run(ctx, conn, c) }() })

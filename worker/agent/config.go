@@ -92,7 +92,8 @@ type Config struct {
 	// Stats, if given, is kept up to date.
 	Stats *Stats
 
-	newSolver func(engine.Config) (solver, error) // for tests
+	// NewSolver makes what searches, once it is known for which campaign. Default: an [engine.Engine]. Another one is for tests.
+	NewSolver func(engine.Config) (Solver, error)
 }
 
 // withDefaults returns c with the defaults filled in, or an error that wraps ErrConfig.
@@ -167,8 +168,8 @@ func (c Config) withDefaults() (Config, error) {
 	if c.Stats == nil {
 		c.Stats = new(Stats)
 	}
-	if c.newSolver == nil {
-		c.newSolver = func(c engine.Config) (solver, error) { return engine.New(c) }
+	if c.NewSolver == nil {
+		c.NewSolver = func(c engine.Config) (Solver, error) { return engine.New(c) }
 	}
 	return c, nil
 }

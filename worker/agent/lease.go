@@ -15,8 +15,8 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// solver is what a lease needs of an [engine.Engine].
-type solver interface {
+// Solver is what a lease needs of an [engine.Engine]. Its methods are called by one goroutine at a time.
+type Solver interface {
 	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
 	Remember() []byte
 	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (engine.Fragment, error)
@@ -57,7 +57,7 @@ const firstSlice = 20_000
 
 // run searches the lease to its end and hands its parcels to deliver, which
 // blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
-func (l *lease) run(ctx, search context.Context, c Config, s solver, deliver func(*parcel) bool) error {
+func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver func(*parcel) bool) error {
 	begun := time.Now()
 	var total engine.Result
 	var solved []engine.Fact // on the way, without evidence as yet
@@ -124,7 +124,7 @@ func (l *lease) run(ctx, search context.Context, c Config, s solver, deliver fun
 
 // evidence returns a fragment for what r proved: all of it for the lease's own position, and for positions on the way
 // as much as the time allowance admits. Nothing else matters once the campaign's root is proved.
-func (l *lease) evidence(ctx context.Context, c Config, s solver, r engine.Result, solved []engine.Fact, searched time.Duration) (engine.Fragment, error) {
+func (l *lease) evidence(ctx context.Context, c Config, s Solver, r engine.Result, solved []engine.Fact, searched time.Duration) (engine.Fragment, error) {
 	alive := func() { l.activity.Add(1) }
 	if l.forget.Swap(false) {
 		s.Forget()
