@@ -30,7 +30,7 @@ func TestFullDisk(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "s.store")
 	r, err := solve(t, Options{Root: position(t, "5x5"), StoreFile: file, InitialBudget: 5000, SplitAfter: 20_000, Heartbeat: 20 * time.Millisecond,
 		MinFreeBytes: 1 << 20, freeBytes: func(string) (int64, bool) {
-			if n := asked.Add(1); n > 20 && n/10%2 == 0 && n < 3000 {
+			if n := asked.Add(1); n > 2 && n/20%2 == 0 && n < 3000 {
 				refused.Add(1)
 				return 1000, true
 			}
