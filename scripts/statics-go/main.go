@@ -34,6 +34,7 @@ type request struct {
 	lowest  int // -1: that of the paper
 	folders []string
 	open    string
+	record  string
 }
 
 func command() *cobra.Command {
@@ -45,7 +46,8 @@ func command() *cobra.Command {
 static rules without a database, with each database, and by a search of so many nodes from an empty table with the last
 database. It prints a table for each board, a row for each number of moves played, beside tables II and III of "An Enhanced
 Solver for the Game of Amazons" (2014); ! marks what is below the paper's share. The same command prints the same tables on every
-machine; only the last line of each tells of times.
+machine; only the last line of each tells of times. Searches begin with the positions after the most moves. Interrupted while it searches,
+it prints the tables with what was found so far.
 
 ` + cli.ExitHelp,
 		RunE: func(c *cobra.Command, args []string) error {
@@ -68,6 +70,8 @@ machine; only the last line of each tells of times.
 	f.Uint64Var(&r.nodes, "nodes", 20_000, "nodes of each search; 0: no search")
 	f.Var(&r.table, "table", "memory of each thread's search; the paper's 2^22 entries are 64MiB")
 	f.IntVar(&r.cores, "cores", runtime.GOMAXPROCS(0), "threads; each judges its own positions")
+	f.StringVar(&r.record, "record", "", "file that keeps what was searched, for one board; a measurement that was interrupted, or one with more nodes, goes on from it")
+	f.BoolVar(&r.enough, "like-paper", false, "search no further in a row that has the paper's share; what it says is then the least the share can be")
 	f.StringVar(&r.open, "open", "", "file for the positions that no static rule decides: game, moves, what search says, its nodes, position")
 	return c
 }
@@ -77,6 +81,8 @@ func (r *request) validate(args []string) ([]amazons.Board, error) {
 	switch {
 	case r.games < 1 || r.games > 1_000_000:
 		return nil, cli.Usagef("--games %d: 1 to 1000000 are possible", r.games)
+	case r.record != "" && len(args) != 1:
+		return nil, cli.Usagef("--record keeps the searches of one board; name one, such as 6x6")
 	case r.lowest < -1:
 		return nil, cli.Usagef("--moves %d: 0 or more are possible", r.lowest)
 	case r.local < 0 || r.local > 16:
@@ -159,17 +165,25 @@ func (r *request) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	for _, b := range boards {
 		s := r.settings
 		s.tableBytes = int64(r.table)
+		head, err := s.head(ctx, b)
+		if err != nil {
+			return err
+		}
+		if s.record, err = openRecord(r.record, head); err != nil {
+			return err
+		}
 		if s.lowest = r.lowest; r.lowest < 0 {
 			s.lowest = max(lowest(b.String())-1, 0)
 		}
 		all, err := watched(ctx, b, s, stderr)
-		if err != nil {
+		err = errors.Join(err, s.record.Close())
+		if all == nil {
 			return err
 		}
 		writeTable(stdout, b.String(), all, names, s.nodes > 0)
 		writeCosts(stdout, all, s.nodes)
 		fmt.Fprintln(stdout)
-		if err := writeOpen(open, all); err != nil {
+		if err := errors.Join(err, writeOpen(open, all)); err != nil {
 			return err
 		}
 	}
@@ -180,7 +194,8 @@ func (r *request) run(ctx context.Context, args []string, stdout, stderr io.Writ
 func watched(ctx context.Context, b amazons.Board, s settings, w io.Writer) ([]judged, error) {
 	var p progress
 	hide := cli.NewStatusLine(w).Show(ctx, func() string {
-		return fmt.Sprintf("%v: %d of %d games played, %d of %d positions judged", b, p.played.Load(), s.games, p.judged.Load(), p.all.Load())
+		return fmt.Sprintf("%v: %d of %d games played, %d of %d positions judged, %d of %d searched",
+			b, p.played.Load(), s.games, p.judged.Load(), p.all.Load(), p.searched.Load(), p.open.Load())
 	})
 	defer hide()
 	return measure(ctx, b, s, &p)

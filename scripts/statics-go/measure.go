@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -26,6 +28,13 @@ type settings struct {
 	nodes      uint64        // of each search; 0: no search
 	tableBytes int64         // of each thread's search
 	cores      int
+	record     *record // of searches; nil: none
+	enough     bool    // a row that has the paper's share is searched no further
+}
+
+// judge returns what searches judge positions with.
+func (s settings) judge() *eval.Judge {
+	return eval.NewJudge(s.databases[len(s.databases)-1], eval.DefaultSettings())
 }
 
 // judged is what became of one position of a game.
@@ -38,14 +47,32 @@ type judged struct {
 	search    eval.Verdict   // Open: not within the nodes
 	nodes     uint64         // of the search; 0 where the position is decided without
 	searching time.Duration
+	// The search was not done: it was ended, or its row has the paper's share.
+	unsearched bool
 }
 
 // progress tells another thread how far a measurement is.
-type progress struct{ played, judged, all atomic.Int64 }
+type progress struct{ played, judged, all, searched, open atomic.Int64 }
 
 // measure plays the games on a board and judges their positions. The answer does not depend on the number of cores, but for the
-// times.
+// times; with settings.enough it also depends on which search ends first. When ctx ends during the searches, what was found
+// until then is returned with the error.
 func measure(ctx context.Context, b amazons.Board, s settings, p *progress) ([]judged, error) {
+	all, err := play(ctx, b, s, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := evaluate(ctx, b, s, p, all); err != nil {
+		return nil, err
+	}
+	if s.nodes == 0 {
+		return all, nil
+	}
+	return all, search(ctx, b, s, p, all)
+}
+
+// play plays the games and returns the positions that count.
+func play(ctx context.Context, b amazons.Board, s settings, p *progress) ([]judged, error) {
 	start, err := amazons.Start(b)
 	if err != nil {
 		return nil, err
@@ -66,7 +93,6 @@ func measure(ctx context.Context, b amazons.Board, s settings, p *progress) ([]j
 	if err := players.Wait(); err != nil {
 		return nil, err
 	}
-
 	var out []judged
 	for i, g := range games {
 		for moves, position := range g.Positions() {
@@ -76,69 +102,154 @@ func measure(ctx context.Context, b amazons.Board, s settings, p *progress) ([]j
 		}
 	}
 	p.all.Store(int64(len(out)))
+	return out, nil
+}
+
+// evaluate fills in what the static rules say of each position, without a database and with each.
+func evaluate(ctx context.Context, b amazons.Board, s settings, p *progress, all []judged) error {
 	static := eval.FullSettings()
 	static.LocalSearch, static.AreaSearch = s.local, s.local
 	judges := []*eval.Judge{eval.NewJudge(nil, static)}
 	for _, db := range s.databases {
 		judges = append(judges, eval.NewJudge(db, static))
 	}
-	searching := eval.NewJudge(s.databases[len(s.databases)-1], eval.DefaultSettings())
 	var next atomic.Int64
 	threads, judging := errgroup.WithContext(ctx)
 	for range s.cores {
 		threads.Go(func() error {
-			seat, err := newSeat(b, judges, searching, s)
+			var mine []*eval.Judge
+			for _, j := range judges {
+				mine = append(mine, j.Clone())
+			}
+			for i := next.Add(1) - 1; i < int64(len(all)); i = next.Add(1) - 1 {
+				if err := judging.Err(); err != nil {
+					return err
+				}
+				r := &all[i]
+				for _, j := range mine {
+					begun := time.Now()
+					v, _ := j.Evaluate(r.position.State())
+					r.static, r.judging = append(r.static, v), time.Since(begun)
+				}
+				r.search = r.static[len(r.static)-1]
+				p.judged.Add(1)
+			}
+			return nil
+		})
+	}
+	return threads.Wait()
+}
+
+// search searches the positions that are open, those after the most moves first.
+func search(ctx context.Context, b amazons.Board, s settings, p *progress, all []judged) error {
+	if s.record == nil {
+		s.record = &record{}
+	}
+	var open []*judged
+	for i := range all {
+		r := &all[i]
+		if r.search != eval.Open {
+			continue
+		}
+		if v, nodes, ok := s.record.get(r.position, s.nodes); ok {
+			r.search, r.nodes = v, nodes
+			continue
+		}
+		r.unsearched = true
+		open = append(open, r)
+	}
+	slices.SortStableFunc(open, func(a, b *judged) int { return b.moves - a.moves })
+	p.open.Store(int64(len(open)))
+	enough := newEnough(b, s, all)
+	var next atomic.Int64
+	threads, searching := errgroup.WithContext(ctx)
+	for range s.cores {
+		threads.Go(func() (err error) {
+			seat, err := newSeat(b, s.judge(), s)
 			if err != nil {
 				return err
 			}
-			for judging.Err() == nil {
-				i := int(next.Add(1)) - 1
-				if i >= len(out) {
-					return seat.table.Close()
+			defer func() { err = errors.Join(err, seat.table.Close()) }()
+			for i := next.Add(1) - 1; i < int64(len(open)); i = next.Add(1) - 1 {
+				r := open[i]
+				p.searched.Add(1)
+				if enough.reached(r.moves) {
+					continue
 				}
-				seat.judge(judging, &out[i])
-				p.judged.Add(1)
+				if err := seat.searchFor(searching, r); err != nil {
+					return err
+				}
+				if r.search != eval.Open {
+					enough.solved(r.moves)
+				}
+				if err := s.record.add(r.position, r.search, r.nodes); err != nil {
+					return err
+				}
 			}
-			return errors.Join(judging.Err(), seat.table.Close())
+			return nil
 		})
 	}
-	return out, threads.Wait()
+	return threads.Wait()
 }
 
-// seat is what one thread judges positions with.
+// seat is what one thread searches positions with.
 type seat struct {
-	judges []*eval.Judge
 	table  *dfpn.Table
 	search *dfpn.Searcher
 	nodes  uint64
 }
 
-func newSeat(b amazons.Board, static []*eval.Judge, searching *eval.Judge, s settings) (*seat, error) {
-	t := &seat{nodes: s.nodes}
-	for _, j := range static {
-		t.judges = append(t.judges, j.Clone())
-	}
-	var err error
-	if t.table, err = dfpn.NewTable(s.tableBytes); err != nil {
+func newSeat(b amazons.Board, judge *eval.Judge, s settings) (*seat, error) {
+	table, err := dfpn.NewTable(s.tableBytes)
+	if err != nil {
 		return nil, err
 	}
-	t.search, err = dfpn.New(dfpn.Options{Board: b, Table: t.table, Judge: searching.Clone})
-	return t, err
+	search, err := dfpn.New(dfpn.Options{Board: b, Table: table, Judge: judge.Clone})
+	return &seat{table, search, s.nodes}, err
 }
 
-// judge fills in what becomes of a position. A search begins with an empty table.
-func (t *seat) judge(ctx context.Context, r *judged) {
-	s := r.position.State()
-	for _, j := range t.judges {
-		begun := time.Now()
-		v, _ := j.Evaluate(s)
-		r.static, r.judging = append(r.static, v), time.Since(begun)
-	}
-	if r.search = r.static[len(r.static)-1]; r.search != eval.Open || t.nodes == 0 {
-		return
-	}
+// searchFor fills in what a search of a position finds. It begins with an empty table.
+func (t *seat) searchFor(ctx context.Context, r *judged) error {
 	begun := time.Now()
 	t.table.Clear()
-	result := t.search.Search(ctx, s, dfpn.Limit{Nodes: t.nodes})
-	r.search, r.nodes, r.searching = result.Verdict, result.Nodes, time.Since(begun)
+	result := t.search.Search(ctx, r.position.State(), dfpn.Limit{Nodes: t.nodes})
+	if result.Verdict == eval.Open && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.search, r.nodes, r.searching, r.unsearched = result.Verdict, result.Nodes, time.Since(begun), false
+	return nil
+}
+
+// enough counts how many positions of each row are decided, to tell which rows have the paper's share.
+type enough struct {
+	mu      sync.Mutex
+	need    map[int]int // by moves: decided positions that are the paper's share; none for rows that are searched to their end
+	decided map[int]int
+}
+
+func newEnough(b amazons.Board, s settings, all []judged) *enough {
+	e := &enough{need: map[int]int{}, decided: map[int]int{}}
+	if !s.enough {
+		return e
+	}
+	for _, r := range rows(all) {
+		if paper, ok := paperAt(b.String(), r.moves); ok {
+			e.need[r.moves] = (paper.bySearch*r.games + paper.games - 1) / paper.games
+			e.decided[r.moves] = r.search
+		}
+	}
+	return e
+}
+
+func (e *enough) reached(moves int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	need, ok := e.need[moves]
+	return ok && e.decided[moves] >= need
+}
+
+func (e *enough) solved(moves int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.decided[moves]++
 }

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -115,8 +118,100 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// TestRecord makes a measurement in parts: interrupted, gone on with, with more nodes, and with fewer again.
+func TestRecord(t *testing.T) {
+	db, _, err := endgame.OpenOrBuild(t.Context(), t.TempDir(), endgame.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	b := amazons.Board{Width: 5, Height: 4}
+	s := settings{games: 4, seed: 5, play: selfplay.DefaultSettings(), databases: []*endgame.DB{db}, nodes: 40, tableBytes: 1 << 20, cores: 2}
+	head, err := s.head(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "searches")
+	run := func(nodes uint64, keep string) ([]judged, error) {
+		t.Helper()
+		s := s
+		s.nodes = nodes
+		if s.record, err = openRecord(keep, head); err != nil {
+			t.Fatal(err)
+		}
+		all, err := measure(t.Context(), b, s, new(progress))
+		for i := range all {
+			all[i].judging, all[i].searching = 0, 0
+		}
+		return all, errors.Join(err, s.record.Close())
+	}
+	for _, nodes := range []uint64{40, 4000, 40, 4000} {
+		want, err1 := run(nodes, "")
+		got, err2 := run(nodes, path)
+		if err := errors.Join(err1, err2); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%d nodes: with a record\n%+v\nwithout\n%+v", nodes, got, want)
+		}
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(4000, path); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := os.ReadFile(path); !bytes.Equal(text, again) {
+		t.Error("a measurement that was done added to the record")
+	}
+	// A line cut off is dropped, a search is then done again.
+	if err := os.WriteFile(path, text[:len(text)-5], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := run(4000, path); err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := os.ReadFile(path); !bytes.Equal(text, again) {
+		t.Error("after a line was cut off the record is another")
+	}
+	for _, bad := range []string{"nonsense\n", "{}\n", string(text) + "{}\n", string(text) + "x\n", strings.Replace(string(text), "signature\":", "signature\":1", 1)} {
+		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openRecord(path, head); err == nil || cli.ExitCode(err) != cli.ExitIncompatible {
+			t.Errorf("%.40q: got error %v", bad, err)
+		}
+		if left, _ := os.ReadFile(path); string(left) != bad {
+			t.Errorf("%.40q: the file was changed", bad)
+		}
+	}
+}
+
+// TestEnough holds that a row is searched until it has the paper's share and no further.
+func TestEnough(t *testing.T) {
+	all := make([]judged, 100)
+	for i := range all {
+		all[i] = judged{moves: 5, static: make([]eval.Verdict, 2)} // row 5 of 6x5: 36 of the paper's 100
+	}
+	b := amazons.Board{Width: 6, Height: 5}
+	e := newEnough(b, settings{enough: true}, all)
+	for n := 0; n < 36; n++ {
+		if e.reached(5) {
+			t.Fatalf("enough after %d of 100", n)
+		}
+		e.solved(5)
+	}
+	if !e.reached(5) {
+		t.Error("not enough after 36 of 100")
+	}
+	if newEnough(b, settings{}, all).reached(5) || e.reached(30) {
+		t.Error("enough where nothing was asked for")
+	}
+}
+
 func TestUsage(t *testing.T) {
-	for _, line := range []string{"--games 0", "--moves -2", "--cores 0", "--table 1K", "--plies 0", "--margin -1", "--evaluations -1", "--local 40", "3x3", "nonsense", "--nonsense"} {
+	for _, line := range []string{"--games 0", "--moves -2", "--cores 0", "--table 1K", "--plies 0", "--margin -1", "--evaluations -1", "--local 40", "6x5 6x6 --record x", "3x3", "nonsense", "--nonsense"} {
 		var stderr bytes.Buffer
 		code := cli.Execute(t.Context(), command(), strings.Fields(line), strings.NewReader(""), io.Discard, &stderr)
 		if code != cli.ExitUsage || strings.Count(stderr.String(), "\n") != 1 {

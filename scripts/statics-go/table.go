@@ -144,16 +144,22 @@ func behind(board string, counted []row, columns []column, shift int) string {
 
 // writeCosts prints what judging and searching took. Only the last line depends on the machine.
 func writeCosts(w io.Writer, all []judged, limit uint64) {
-	searches, nodes, open := 0, uint64(0), 0
+	searches, nodes, timed, open, unsearched := 0, uint64(0), uint64(0), 0, 0
 	var judging, searching time.Duration
 	for _, r := range all {
 		judging += r.judging
+		if r.unsearched {
+			unsearched++
+		}
 		if r.nodes == 0 {
 			continue
 		}
 		searches++
 		nodes += r.nodes
-		searching += r.searching
+		if r.searching > 0 {
+			timed += r.nodes
+			searching += r.searching
+		}
 		if r.search == eval.Open {
 			open++
 		}
@@ -161,9 +167,12 @@ func writeCosts(w io.Writer, all []judged, limit uint64) {
 	if searches > 0 {
 		fmt.Fprintf(w, "\n%d searches of at most %d nodes, %d nodes in all; %d ended at their limit.\n", searches, limit, nodes, open)
 	}
+	if unsearched > 0 {
+		fmt.Fprintf(w, "\n%d open positions were not searched that far; they count as not decided.\n", unsearched)
+	}
 	fmt.Fprintf(w, "\nA static evaluation with the last database took %d microseconds on average", (judging / time.Duration(max(len(all), 1))).Microseconds())
-	if searches > 0 {
-		fmt.Fprintf(w, ", the search expanded %.0f nodes a second and thread", float64(nodes)/max(searching.Seconds(), 1e-9))
+	if timed > 0 {
+		fmt.Fprintf(w, ", the search expanded %.0f nodes a second and thread", float64(timed)/searching.Seconds())
 	}
 	fmt.Fprintln(w, ".")
 }
