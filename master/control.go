@@ -237,6 +237,9 @@ func statusReport(r *farmv1.StatusResponse) string {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(), r.GetCertificatePositions(),
 			r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
 	}
+	if n := r.GetQuarantined(); n > 0 {
+		fmt.Fprintf(&s, "quarantined    %d; master quarantine says who and why\n", n)
+	}
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
 	for _, f := range r.GetFirstMoves() {
 		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {

@@ -47,7 +47,7 @@ with the same command.
 		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
 		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL", "min-free": "AMAZONS_MIN_FREE",
 	})
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), storeCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), quarantineCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), storeCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
 	root.AddCommand(controlCommands()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,

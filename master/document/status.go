@@ -35,6 +35,7 @@ type Status struct {
 	Verified     bool             `json:"verified"`
 	Certificate  *cli.Certificate `json:"certificate,omitempty"`
 	Store        string           `json:"store"`
+	Quarantined  uint32           `json:"quarantined"`
 }
 
 // FirstMove is a move of the root.
@@ -57,6 +58,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		Seconds: r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(),
 		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
 		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
+		Quarantined: r.GetQuarantined(),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {

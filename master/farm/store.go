@@ -55,6 +55,26 @@ func passing(err error) error {
 	return err
 }
 
+// Quarantines returns who is quarantined.
+func (h *shelf) Quarantines() ([]rpc.Quarantine, error) {
+	list, err := h.Store.Quarantines()
+	out := make([]rpc.Quarantine, len(list))
+	for i, q := range list {
+		out[i] = rpc.Quarantine{Party: rpc.Party{Name: q.Name, Certificate: q.Certificate}, Since: q.Since, Offences: q.Offences, Offence: q.Offence,
+			Why: q.Why, Worker: q.Worker, Address: q.Address}
+	}
+	return out, err
+}
+
+// Quarantine keeps that a party is quarantined.
+func (h *shelf) Quarantine(q rpc.Quarantine) error {
+	return passing(h.Store.Quarantine(store.Quarantine{Name: q.Name, Certificate: q.Certificate, Since: q.Since, Offences: q.Offences, Offence: q.Offence,
+		Why: q.Why, Worker: q.Worker, Address: q.Address}))
+}
+
+// Release forgets it.
+func (h *shelf) Release(p rpc.Party) error { return passing(h.Store.Release(p.Name, p.Certificate)) }
+
 // Room returns nil if there is room for more bytes.
 func (h *shelf) Room(more int64) error { return passing(h.Store.Room(more)) }
 

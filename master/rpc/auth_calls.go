@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -52,8 +53,11 @@ type guardedCall struct {
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	ended    atomic.Pointer[error] // what the guard ended it with
-	reserved int64                 // bytes of an upload; of the receiving goroutine
-	received bool                  // a message
+	received bool                  // a message; of the receiving goroutine
+
+	mu       sync.Mutex
+	reserved int64 // bytes of an upload
+	closed   bool  // nothing is reserved any more: a handler may end while a message is received
 }
 
 // Context ends with the call, also when the guard ends it.
@@ -96,5 +100,8 @@ func (c *guardedCall) close() {
 	c.party.mu.Lock()
 	delete(c.party.calls, c)
 	c.party.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.party.account.release(c.reserved)
+	c.reserved, c.closed = 0, true
 }

@@ -6,15 +6,17 @@ import (
 
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Limits bound what one identity may use of a master, all its connections together; what is over them is refused with
 // RESOURCE_EXHAUSTED. Processes that share a certificate share its limits. Zero stands for the default. Without certificates nobody is
 // known, and only the limits of the whole master hold (Config).
 type Limits struct {
-	// MessagesPerSecond is the rate of messages and calls. Unit: messages a second; default 1000. A worker sends one a second while
+	// MessagesPerSecond is the rate of messages and calls. Unit: messages a second; default 4000. A worker sends one a second while
 	// it searches, and two for each lease. Too small: streams of good workers are ended and come back, which costs time; too large: one worker can
-	// keep the master busy.
+	// keep the master busy. Below Config.SessionMessages a flood is refused before it counts as an offence of its worker: several that share a
+	// certificate come to it without any fault.
 	MessagesPerSecond float64
 	// MessageBurst is how many may come at once. Unit: messages; default 4 seconds' worth. Too small: as above, when a
 	// worker brings in what it had while the master was away.
@@ -29,7 +31,7 @@ type Limits struct {
 
 func (l *Limits) complete() error {
 	if l.MessagesPerSecond == 0 {
-		l.MessagesPerSecond = 1000
+		l.MessagesPerSecond = 4000
 	}
 	if l.MessageBurst == 0 {
 		l.MessageBurst = int(min(max(1, 4*l.MessagesPerSecond), 1<<30))
@@ -111,6 +113,11 @@ func (a *account) release(n int64) {
 // reserve counts the announced size of an upload until the call ends.
 func (c *guardedCall) reserve(size uint64) error {
 	p := c.party
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return status.Error(codes.Canceled, "the call is over")
+	}
 	if !p.account.take(size) {
 		return p.refuse(reasonUploads, codes.ResourceExhausted, "with %d bytes more, the uploads of %v are over their limit of %d bytes", size, p.identity, p.account.limits.UploadBytes)
 	}

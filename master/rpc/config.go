@@ -77,6 +77,10 @@ type Store interface {
 	HasCertificate(id tree.ID) bool
 	// Certificates returns how many there are, and their bytes in all.
 	Certificates() (count int, bytes int64)
+	// Quarantines returns who is quarantined; Quarantine keeps durably that a party is, and Release that it is not any more.
+	Quarantines() ([]Quarantine, error)
+	Quarantine(Quarantine) error
+	Release(Party) error
 	// Room returns nil if there is room for more bytes, beside what is to stay free, and otherwise an error that wraps ErrNoRoom. Commit and
 	// PutCertificate return such errors as well where nothing was written for want of room.
 	Room(more int64) error
@@ -189,11 +193,10 @@ type Config struct {
 	// Admit verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where the certificate does not hold; keep is called once
 	// it is stored. nil: certificates are stored as they come.
 	Admit func(ctx context.Context, data []byte) (keep func(), err error)
-	// MaxOffences is the number of offences (offences.go) after which a worker's name is quarantined: its stream is ended and it may not join again
-	// while this master runs. Facts that were taken from it before have been verified and stay. Default 3. Too small: a
-	// single fault of a machine costs the farm a worker; too large: liars cost more before they are sent away.
+	// MaxOffences is the number of offences (offences.go) after which a party (Party) is quarantined: the streams of its workers are ended and none of
+	// them may join, until an operator releases it. Default 3. 1: nothing is forgiven; large: a liar keeps the others busy for longer.
 	MaxOffences int
-	// MaxOffenders bounds the names whose offences are counted. Default 10,000. Beyond it the name with the fewest is forgotten, so
+	// MaxOffenders bounds the parties whose offences are counted. Default 10,000. Beyond it the one with the fewest is forgotten, so
 	// a quarantined one only when all are; too small: whoever comes under many names makes room for those that are quarantined.
 	MaxOffenders int
 	// SessionMessages is the rate of messages on the stream of one worker; more are an offence and end the stream. Unit: messages a second;
@@ -202,9 +205,20 @@ type Config struct {
 	SessionMessages float64
 	// SessionBurst is how many may come at once. Unit: messages; default 4 seconds' worth.
 	SessionBurst int
+	// CallIdle is how long a call of a worker waits for the next message that is due: the hello of a stream, the next chunk of an upload, of
+	// 1 MiB at most. Then the call is ended and its place is free. Default 1 min. Short: workers on slow lines get no large certificate through;
+	// long: uploads whose sender is gone hold their places for longer.
+	CallIdle time.Duration
+	// UploadRate is how fast an upload has to come on the whole, apart from CallIdle once; a slower one is ended, to be tried again. Unit: bytes
+	// a second; default 32 KiB; negative: as slowly as CallIdle allows. Small: one that sends a byte now and then holds a place for long; large: slow lines
+	// get nothing through.
+	UploadRate int64
 	// SessionUploads bounds the uploads of one worker at one time; more are refused with RESOURCE_EXHAUSTED, to be tried again. Default 2: a
 	// worker uploads one, and may have broken off another of which the master does not know yet. Too large: one worker can hold all of MaxUploads.
 	SessionUploads int
+	// OwnerUploads bounds the uploads of all workers with one certificate at one time, as SessionUploads does those of one worker. Default: three quarters of
+	// MaxUploads, but SessionUploads at least. Too small: workers that share a certificate wait for each other; too large: they can hold all of MaxUploads.
+	OwnerUploads int
 	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
 	// An error stops the campaign. Required.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
@@ -244,11 +258,23 @@ func (c *Config) complete() error {
 			return fmt.Errorf("%w: %s %d is less than 1", errConfig, s.name, *s.field)
 		}
 	}
+	if c.OwnerUploads == 0 {
+		c.OwnerUploads = max(c.SessionUploads, c.MaxUploads*3/4)
+	}
+	if c.OwnerUploads < 1 {
+		return fmt.Errorf("%w: OwnerUploads %d is less than 1", errConfig, c.OwnerUploads)
+	}
 	if c.SpareBytes == 0 {
 		c.SpareBytes = 16 << 20
 	}
 	if c.BackupPatience == 0 {
 		c.BackupPatience = time.Minute
+	}
+	if c.CallIdle == 0 {
+		c.CallIdle = time.Minute
+	}
+	if c.UploadRate == 0 {
+		c.UploadRate = 32 << 10
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = time.Second
@@ -278,6 +304,8 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: Heartbeat %v is less than a millisecond", errConfig, c.Heartbeat)
 	case c.SpareBytes < 0 || c.BackupPatience < time.Millisecond:
 		return fmt.Errorf("%w: SpareBytes %d, BackupPatience %v: they cannot be negative, and nobody reads within less than a millisecond", errConfig, c.SpareBytes, c.BackupPatience)
+	case c.CallIdle < time.Millisecond:
+		return fmt.Errorf("%w: CallIdle %v is less than a millisecond", errConfig, c.CallIdle)
 	case c.MaxCertificateBytes < 1:
 		return fmt.Errorf("%w: MaxCertificateBytes %d is less than 1", errConfig, c.MaxCertificateBytes)
 	case !c.Root.Board.Valid():

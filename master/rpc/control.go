@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -108,6 +109,30 @@ func (c *controlService) Drain(ctx context.Context, _ *farmv1.DrainRequest) (*fa
 	return c.command(ctx, tree.Drain{}, ErrDrained)
 }
 
+func (c *controlService) Quarantines(context.Context, *farmv1.QuarantinesRequest) (*farmv1.QuarantinesResponse, error) {
+	return quarantinesMessage(c.master.Quarantines()), nil
+}
+
+func (c *controlService) Release(_ context.Context, r *farmv1.ReleaseRequest) (*farmv1.QuarantinesResponse, error) {
+	list, err := c.master.Release(r.GetName())
+	switch {
+	case errors.Is(err, ErrNotQuarantined):
+		return nil, status.Error(codes.NotFound, err.Error())
+	case err != nil:
+		return nil, status.Error(codes.Unavailable, err.Error())
+	}
+	return quarantinesMessage(list), nil
+}
+
+func quarantinesMessage(list []Quarantine) *farmv1.QuarantinesResponse {
+	out := new(farmv1.QuarantinesResponse)
+	for _, q := range list {
+		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Certificate: q.Certificate, Since: q.Since.Unix(),
+			Offences: number32(q.Offences), Offence: q.Offence, Why: q.Why, Worker: q.Worker, Address: q.Address})
+	}
+	return out
+}
+
 // statusMessage writes a view as the contract has it.
 func (m *Master) statusMessage(v View) *farmv1.StatusResponse {
 	t := v.Tree
@@ -117,7 +142,7 @@ func (m *Master) statusMessage(v View) *farmv1.StatusResponse {
 		TreeNodes: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
-		Workers: number32(v.Connected), StoreFile: v.StoreFile,
+		Workers: number32(v.Connected), StoreFile: v.StoreFile, Quarantined: number32(v.Quarantined),
 	}
 	if t.Outcome != tree.Unknown {
 		out.Winner = cli.WinnerName(m.cfg.Root, t.Outcome == tree.Won)

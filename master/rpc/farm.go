@@ -3,11 +3,8 @@ package rpc
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode"
@@ -91,8 +88,10 @@ func (m *Master) campaign() *farmv1.Campaign {
 // Work is a worker's stream. This goroutine sends; another one receives, and ends with the stream.
 func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 	m, ctx := f.master, stream.Context()
-	first, err := stream.Recv()
-	if err != nil {
+	first, err := within(m.cfg.CallIdle, stream.Recv)
+	if errors.Is(err, errSilent) {
+		return status.Errorf(codes.DeadlineExceeded, "no hello came for %v", m.cfg.CallIdle)
+	} else if err != nil {
 		return err
 	}
 	hello := first.GetHello()
@@ -385,95 +384,4 @@ func (m *Master) readClaims(data []byte) (map[amazons.Key]tree.Outcome, error) {
 		c[r.Key] = r.Outcome
 	}
 	return c, nil
-}
-
-// UploadCertificate takes a certificate in chunks, judges it and stores it. Only then does the answer come.
-func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServer) error {
-	m := f.master
-	first, err := stream.Recv()
-	if err != nil {
-		return err
-	}
-	s, err := m.session(stream.Context(), first.GetSession())
-	if err != nil {
-		return err
-	}
-	if len(first.GetSha256()) != len(tree.ID{}) {
-		return status.Error(codes.InvalidArgument, "the first message of an upload has the SHA-256 of the certificate")
-	}
-	id, size := tree.ID(first.GetSha256()), first.GetSize()
-	switch {
-	case size == 0:
-		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")
-	case size > uint64(m.cfg.MaxCertificateBytes):
-		err := status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size, m.cfg.MaxCertificateBytes)
-		m.caught(s, offenceSize, err)
-		return err
-	}
-	if !m.beginUpload(s) {
-		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.name, m.cfg.SessionUploads)
-	}
-	defer m.endUpload(s)
-	if m.store.HasCertificate(id) {
-		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
-	}
-	select {
-	case m.uploads <- struct{}{}:
-		defer func() { <-m.uploads }()
-	default:
-		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", m.cfg.MaxUploads)
-	}
-	if err := m.store.Room(int64(size)); err != nil {
-		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
-	}
-	// The buffer grows with what has really come, not with what was announced.
-	data := make([]byte, 0, min(size, 1<<20))
-	for msg := first; ; {
-		chunk := msg.GetData()
-		if len(chunk) > ChunkBytes {
-			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk), ChunkBytes)
-			m.caught(s, offenceSize, err)
-			return err
-		}
-		if uint64(len(data)+len(chunk)) > size {
-			return status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
-		}
-		data = append(data, chunk...)
-		if msg, err = stream.Recv(); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			m.unreadable(stream.Context(), s, err, func(error) {})
-			return err
-		}
-	}
-	if uint64(len(data)) != size {
-		return status.Errorf(codes.DataLoss, "%d bytes came of the announced %d", len(data), size)
-	}
-	if sum := sha256.Sum256(data); sum != id {
-		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s", hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
-	}
-	claims, err := m.readClaims(data)
-	if err != nil {
-		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
-		m.caught(s, offenceCertificate, err)
-		return err
-	}
-	keep := func() {}
-	if m.cfg.Admit != nil {
-		if keep, err = m.cfg.Admit(stream.Context(), data); errors.Is(err, ErrFalse) {
-			m.caught(s, offenceCertificate, err)
-			return status.Error(codes.InvalidArgument, err.Error())
-		} else if err != nil {
-			return status.Errorf(codes.Internal, "verify certificate: %v", err)
-		}
-	}
-	known, err := m.store.PutCertificate(id, data)
-	if errors.Is(err, ErrNoRoom) {
-		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
-	} else if err != nil {
-		return status.Errorf(codes.Internal, "store certificate: %v", err)
-	}
-	keep()
-	m.known.put(id, claims)
-	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
 }

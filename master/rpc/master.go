@@ -31,10 +31,13 @@ type Master struct {
 	backups chan struct{} // a token for the one that runs
 	known   *knownCertificates
 
-	mu       sync.Mutex
-	sessions map[string]*session // by token
-	byName   map[string]*session
-	offences map[string]int // by worker name; at most Config.MaxOffenders
+	mu        sync.Mutex
+	sessions  map[string]*session // by token
+	byName    map[string]*session
+	offenders map[Party]*offender // at most Config.MaxOffenders
+	uploading map[Party]int       // uploads in flight, of those with certificates
+
+	saving sync.Mutex // held while quarantines are written; taken before mu
 
 	// What follows belongs to the goroutine of Run.
 	tree       *tree.Tree
@@ -189,9 +192,10 @@ type View struct {
 	CertBytes   int64
 	StoreFile   string
 	WinnerKnown bool
+	Quarantined int // parties
 }
 
-// New makes a master around a tree and its store. Run starts it. Errors are about settings.
+// New makes a master around a tree and its store. Run starts it. Errors are about settings, and those of Store.Quarantines.
 func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -199,21 +203,26 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
 	}
-	return &Master{
-		cfg:      cfg,
-		store:    s,
-		inbox:    make(chan message, cfg.QueueEvents),
-		done:     make(chan struct{}),
-		backups:  make(chan struct{}, 1),
-		uploads:  make(chan struct{}, cfg.MaxUploads),
-		known:    newKnownCertificates(cfg.KnownCertificates),
-		sessions: map[string]*session{},
-		byName:   map[string]*session{},
-		offences: map[string]int{},
-		tree:     t,
-		versions: map[amazons.Key]uint64{},
-		state:    StateRunning,
-	}, nil
+	m := &Master{
+		cfg:       cfg,
+		store:     s,
+		inbox:     make(chan message, cfg.QueueEvents),
+		done:      make(chan struct{}),
+		backups:   make(chan struct{}, 1),
+		uploads:   make(chan struct{}, cfg.MaxUploads),
+		known:     newKnownCertificates(cfg.KnownCertificates),
+		sessions:  map[string]*session{},
+		byName:    map[string]*session{},
+		offenders: map[Party]*offender{},
+		uploading: map[Party]int{},
+		tree:      t,
+		versions:  map[amazons.Key]uint64{},
+		state:     StateRunning,
+	}
+	if err := m.recall(); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // errEnded is what callers get when the loop does not run any more.
@@ -481,6 +490,9 @@ func (m *Master) turn(batch []message, tick bool) error {
 				answers = append(answers, m.finish)
 			}
 		}
+	}
+	if tick {
+		m.saveQuarantines()
 	}
 	if tick && m.full == nil {
 		m.sweep(m.step)
@@ -794,6 +806,11 @@ func (m *Master) view() View {
 			v.Connected++
 		}
 	}
+	for _, o := range m.offenders {
+		if o.quarantine != nil {
+			v.Quarantined++
+		}
+	}
 	m.mu.Unlock()
 	v.Certs, v.CertBytes = m.store.Certificates()
 	if m.full != nil && m.draining == nil && (v.State == StateRunning || m.homeless) {
@@ -853,6 +870,7 @@ func (m *Master) measure() {
 	x.setAside.Set(float64(t.Aside))
 	x.tree.Set(float64(t.Nodes))
 	x.workers.Set(float64(v.Connected))
+	x.quarantined.Set(float64(v.Quarantined))
 	x.certificates.Set(float64(v.Certs))
 	x.certificateBytes.Set(float64(v.CertBytes))
 	for _, s := range states {
@@ -924,8 +942,9 @@ func (m *Master) open(name string, info workerInfo) (*session, error) {
 		messages: rate.NewLimiter(rate.Limit(m.cfg.SessionMessages), m.cfg.SessionBurst)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if n := m.offences[name]; n >= m.cfg.MaxOffences {
-		return nil, errQuarantined(name, n)
+	if o := m.offenders[s.party()]; o != nil && o.quarantine != nil {
+		m.cfg.Metrics.quarantinedJoins.Inc()
+		return nil, errQuarantined(o.quarantine)
 	}
 	old := m.byName[name]
 	if old == nil && len(m.byName) >= m.cfg.MaxWorkers {

@@ -35,8 +35,11 @@ type Metrics struct {
 	falseCertificates  prometheus.Counter
 	offences           *prometheus.CounterVec // by kind
 	short              prometheus.Counter
-	quarantined        prometheus.Counter
+	quarantines        prometheus.Counter
+	quarantinedJoins   prometheus.Counter
+	quarantined        prometheus.Gauge
 	spacePauses        prometheus.Counter
+	stalled            *prometheus.CounterVec // by why
 }
 
 // NewMetrics registers the figures of a master; all label values are there from the start, at zero.
@@ -100,7 +103,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		falseCertificates: counter("false_certificates_total", "Certificates of workers that do not prove what they claim. None of them is stored."),
 		offences:          counters("worker_offences_total", "What workers did that no sound one does, by kind. A few of them quarantine a worker.", "kind", offenceKinds...),
 		short:             counter("results_short_total", "Results that came back open before their budget was used, unasked. Many from one worker are suspicious."),
-		quarantined:       counter("workers_quarantined_total", "Workers that may not join any more because of what they did."),
+		quarantines:       counter("workers_quarantined_total", "Times that a worker was one too many, and all of its certificate, or of its name without one, were quarantined."),
+		quarantinedJoins:  counter("quarantined_joins_total", "Tries to join by workers that are quarantined. All are refused."),
+		quarantined:       gauge("quarantined_parties", "Certificates, and names without one, whose workers may not join until an operator releases them."),
+		stalled:           counters("uploads_stalled_total", "Uploads ended because nothing came for long, or too slowly. Their workers try again.", "why", stallIdle, stallSlow),
 		spacePauses:       counter("space_pauses_total", "Times the campaign paused because the disk of its store had no room. It goes on by itself."),
 		contradictions:    counter("contradictions_total", "Pairs of facts that contradict each other. One stops the campaign."),
 	}

@@ -1,15 +1,19 @@
 package rpc
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
-	"math"
+	"slices"
+	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
 
 // Offences are what a sound worker never does, so that nobody commits one by accident: the values of a metric's label. After
-// Config.MaxOffences of them, of any kinds, a worker's name is quarantined. What may be an accident is refused and counted elsewhere, and not held
+// Config.MaxOffences of them, of any kinds, a worker's party is quarantined. What may be an accident is refused and counted elsewhere, and not held
 // against the worker: a result that comes late, a fact whose certificate the store does not have (any more), made-up numbers of a search that
 // used its budget, or one that ends before it.
 const (
@@ -39,42 +43,199 @@ func (m *Master) heardShort(s *session, short bool) {
 	}
 }
 
-// caught counts an offence of a worker and quarantines its name when there are too many.
+// Party is whom offences are held against, and who is quarantined: all workers with a certificate of one name, whatever they call themselves, or, where
+// there are no certificates, the workers of one name. Without certificates a name is only what a worker says: who is quarantined comes back under
+// another one.
+type Party struct {
+	Name        string
+	Certificate bool // the name is that in a certificate
+}
+
+// String says what the name is.
+func (p Party) String() string {
+	if p.Certificate {
+		return "certificate " + p.Name
+	}
+	return "name " + p.Name
+}
+
+// party returns whom the offences of a session are held against.
+func (s *session) party() Party {
+	if s.info.owner != "" {
+		return Party{s.info.owner, true}
+	}
+	return Party{s.name, false}
+}
+
+// Quarantine says that the workers of a party may not join, and why.
+type Quarantine struct {
+	Party
+	Since    time.Time
+	Offences int    // so many
+	Offence  string // kind of the last one
+	Why      string // the last one in words
+	Worker   string // who committed it
+	Address  string // from where
+}
+
+// offender is what is held against a party.
+type offender struct {
+	offences   int
+	quarantine *Quarantine // not nil: quarantined
+	unsaved    bool        // the store does not know the quarantine yet
+}
+
+// caught counts an offence of a worker and quarantines its party when there are too many. When it returns, a quarantine is durable, unless the store
+// has no room.
 func (m *Master) caught(s *session, kind string, why error) {
 	m.cfg.Metrics.offences.WithLabelValues(kind).Inc()
 	if kind == offenceCertificate {
 		m.cfg.Metrics.falseCertificates.Inc()
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	n := m.offences[s.name] + 1
-	if n == 1 && len(m.offences) >= m.cfg.MaxOffenders {
-		m.forgetOffender()
-	}
-	m.offences[s.name] = n
-	if n > m.cfg.MaxOffences {
-		return // what was under way when it was quarantined
-	}
-	m.cfg.Log.Error("a worker does what no sound one does", "worker", s.name, "address", s.info.address, "offence", kind, "times", n, "error", why)
-	if n < m.cfg.MaxOffences {
-		return
-	}
-	m.cfg.Log.Error("the worker is quarantined", "worker", s.name)
-	m.cfg.Metrics.quarantined.Inc()
-	// The session goes with its stream, or at the next tick. Its name may have been taken over.
-	for _, o := range m.sessions {
-		if o.name != s.name {
-			continue
+	q, forgotten := m.judge(s, kind, why)
+	if forgotten != nil {
+		m.saving.Lock()
+		if err := m.store.Release(*forgotten); err != nil {
+			m.cfg.Log.Error("a quarantine that is forgotten is still in the store", "party", forgotten, "error", err)
 		}
-		o.quarantined = true
-		if o.link != nil {
-			o.link.end(errQuarantined(o.name, n))
-		}
+		m.saving.Unlock()
+	}
+	if q != nil {
+		m.save(*q)
 	}
 }
 
-func errQuarantined(name string, offences int) error {
-	return status.Error(codes.PermissionDenied, fmt.Sprintf("worker %s is quarantined: %d times it did what no sound worker does", name, offences))
+// judge counts an offence. It returns the quarantine if this one is too many, and whose quarantine had to be forgotten for want of room.
+func (m *Master) judge(s *session, kind string, why error) (q *Quarantine, forgotten *Party) {
+	p := s.party()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.offenders[p]
+	if o == nil {
+		if len(m.offenders) >= m.cfg.MaxOffenders {
+			forgotten = m.forgetOffender()
+		}
+		o = new(offender)
+		m.offenders[p] = o
+	}
+	if o.quarantine != nil {
+		return nil, forgotten // what was under way when it was quarantined
+	}
+	o.offences++
+	m.cfg.Log.Error("a worker does what no sound one does", "worker", s.name, "party", p, "address", s.info.address, "offence", kind, "times", o.offences, "error", why)
+	if o.offences < m.cfg.MaxOffences {
+		return nil, forgotten
+	}
+	m.cfg.Log.Error("quarantined", "party", p, "worker", s.name)
+	m.cfg.Metrics.quarantines.Inc()
+	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.offences, Offence: kind, Why: clip(why.Error(), 500), Worker: s.name, Address: s.info.address}
+	o.unsaved = true
+	// The sessions go with their streams, or at the next tick.
+	for _, other := range m.sessions {
+		if other.party() != p {
+			continue
+		}
+		other.quarantined = true
+		if other.link != nil {
+			other.link.end(errQuarantined(o.quarantine))
+		}
+	}
+	return o.quarantine, forgotten
+}
+
+// save writes a quarantine into the store, if it still holds. Where that fails it is tried again at the next tick.
+func (m *Master) save(q Quarantine) {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	m.mu.Lock()
+	o := m.offenders[q.Party]
+	holds := o != nil && o.quarantine != nil
+	m.mu.Unlock()
+	if !holds {
+		return
+	}
+	if err := m.store.Quarantine(q); err != nil {
+		m.cfg.Log.Error("a quarantine is not in the store yet", "party", q.Party, "error", err)
+		return
+	}
+	m.mu.Lock()
+	o.unsaved = false
+	m.mu.Unlock()
+}
+
+// saveQuarantines writes what could not be written before.
+func (m *Master) saveQuarantines() {
+	var list []Quarantine
+	m.mu.Lock()
+	for _, o := range m.offenders {
+		if o.unsaved {
+			list = append(list, *o.quarantine)
+		}
+	}
+	m.mu.Unlock()
+	for _, q := range list {
+		m.save(q)
+	}
+}
+
+// recall takes in the quarantines that the store has.
+func (m *Master) recall() error {
+	list, err := m.store.Quarantines()
+	if err != nil {
+		return err
+	}
+	for _, q := range list {
+		m.offenders[q.Party] = &offender{offences: q.Offences, quarantine: &q}
+	}
+	return nil
+}
+
+// Quarantines returns who is quarantined, by name.
+func (m *Master) Quarantines() []Quarantine {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	list := []Quarantine{}
+	for _, o := range m.offenders {
+		if o.quarantine != nil {
+			list = append(list, *o.quarantine)
+		}
+	}
+	slices.SortFunc(list, func(a, b Quarantine) int {
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Party.String(), b.Party.String()))
+	})
+	return list
+}
+
+// ErrNotQuarantined is wrapped by Release where there is nothing to release.
+var ErrNotQuarantined = errors.New("not quarantined")
+
+// Release lets the parties of a name join again, that of a certificate and that of a name without one, with no offence counted. It returns them once that is
+// durable.
+func (m *Master) Release(name string) ([]Quarantine, error) {
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	var released []Quarantine
+	for _, q := range m.Quarantines() {
+		if q.Name != name {
+			continue
+		}
+		if err := m.store.Release(q.Party); err != nil {
+			return released, fmt.Errorf("release %v: %w", q.Party, err)
+		}
+		m.mu.Lock()
+		delete(m.offenders, q.Party)
+		m.mu.Unlock()
+		m.cfg.Log.Info("released from quarantine", "party", q.Party)
+		released = append(released, q)
+	}
+	if len(released) == 0 {
+		return nil, fmt.Errorf("%w: no worker or certificate has the name %s", ErrNotQuarantined, clip(name, 128))
+	}
+	return released, nil
+}
+
+func errQuarantined(q *Quarantine) error {
+	return status.Error(codes.PermissionDenied, fmt.Sprintf("quarantined is the %v: %d times a worker did what no sound one does; an operator can release it", q.Party, q.Offences))
 }
 
 func (m *Master) isQuarantined(s *session) bool {
@@ -83,30 +244,32 @@ func (m *Master) isQuarantined(s *session) bool {
 	return s.quarantined
 }
 
-// forgetOffender makes room for a name in offences. The caller holds mu.
-func (m *Master) forgetOffender() {
-	least, fewest := "", math.MaxInt
-	for name, n := range m.offences {
-		if n < fewest {
-			least, fewest = name, n
+// forgetOffender makes room for a party in offenders: the one with the fewest offences goes, and where all are quarantined the one that has been so for
+// longest, those without a certificate first; such a one is returned. The caller holds mu.
+func (m *Master) forgetOffender() *Party {
+	var least Party
+	var of *offender
+	for p, o := range m.offenders {
+		if of == nil || fewer(p, o, least, of) {
+			least, of = p, o
 		}
 	}
-	delete(m.offences, least)
-}
-
-// beginUpload counts an upload of a session, unless it has as many as it may have.
-func (m *Master) beginUpload(s *session) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s.uploads >= m.cfg.SessionUploads {
-		return false
+	delete(m.offenders, least)
+	if of.quarantine == nil {
+		return nil
 	}
-	s.uploads++
-	return true
+	return &least
 }
 
-func (m *Master) endUpload(s *session) {
-	m.mu.Lock()
-	s.uploads--
-	m.mu.Unlock()
+// fewer says that there is less against a than against b.
+func fewer(p Party, a *offender, q Party, b *offender) bool {
+	switch {
+	case (a.quarantine != nil) != (b.quarantine != nil):
+		return a.quarantine == nil
+	case a.quarantine == nil:
+		return a.offences < b.offences
+	case p.Certificate != q.Certificate:
+		return !p.Certificate
+	}
+	return a.quarantine.Since.Before(b.quarantine.Since)
 }

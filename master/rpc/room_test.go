@@ -43,6 +43,7 @@ func (b *bench) status() *farmv1.StatusResponse {
 	return r
 }
 
+// figure returns the value of a counter, of all its labels together.
 func (b *bench) figure(name string) (value float64) {
 	b.t.Helper()
 	families, err := b.registry.Gather()
@@ -51,7 +52,10 @@ func (b *bench) figure(name string) (value float64) {
 	}
 	for _, f := range families {
 		if f.GetName() == name && f.GetType() == dto.MetricType_COUNTER {
-			return f.GetMetric()[0].GetCounter().GetValue()
+			for _, m := range f.GetMetric() {
+				value += m.GetCounter().GetValue()
+			}
+			return value
 		}
 	}
 	b.t.Fatalf("no figure %s", name)

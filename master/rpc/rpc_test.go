@@ -47,6 +47,36 @@ type memory struct {
 	room         error // not nil: there is none
 	fullAfter    int   // not 0: so many commits until the disk is full
 	copy         func(w io.Writer) error
+	quarantines  map[Party]Quarantine
+}
+
+func (s *memory) Quarantines() (list []Quarantine, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, q := range s.quarantines {
+		list = append(list, q)
+	}
+	return list, nil
+}
+
+func (s *memory) Quarantine(q Quarantine) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.room != nil {
+		return s.room
+	}
+	s.quarantines[q.Party] = q
+	return nil
+}
+
+func (s *memory) Release(p Party) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.room != nil {
+		return s.room
+	}
+	delete(s.quarantines, p)
+	return nil
 }
 
 // Room says what the test wants.
@@ -71,7 +101,7 @@ func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
 }
 
 func newMemory() *memory {
-	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}}
+	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}}
 }
 
 func (s *memory) Memory(k amazons.Key) ([]byte, error) {

@@ -203,6 +203,10 @@ func (c *checker) meta() error {
 		case keyResult:
 			err = decodeJSON(keyResult, v, &Result{})
 		default:
+			if isQuarantineKey(k) {
+				_, err = decodeQuarantine(k, v)
+				return err
+			}
 			err = corrupt(bucketMeta, k, "no such record belongs to a store")
 		}
 		return err

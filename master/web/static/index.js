@@ -19,6 +19,7 @@ function showStatus(s) {
     ['running since', span(s.seconds)],
     ['store', s.store],
   ];
+  if (s.quarantined) list.push(['quarantined', s.quarantined + ' may not join; master quarantine says who and why']);
   if (s.certificate) list.push(['certificate', s.certificate.file + ', ' + count(s.certificate.positions) + ' positions, ' + (s.verified ? 'verified' : 'not verified')]);
   figures(list);
   byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position is' : ' positions are') + ' leased, those included that workers hold in hand.';

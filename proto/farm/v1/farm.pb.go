@@ -1892,6 +1892,231 @@ func (*BackupRequest) Descriptor() ([]byte, []int) {
 	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
 }
 
+type QuarantinesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuarantinesRequest) Reset() {
+	*x = QuarantinesRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuarantinesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuarantinesRequest) ProtoMessage() {}
+
+func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuarantinesRequest.ProtoReflect.Descriptor instead.
+func (*QuarantinesRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+}
+
+type ReleaseRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseRequest) Reset() {
+	*x = ReleaseRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseRequest) ProtoMessage() {}
+
+func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *ReleaseRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type QuarantinesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Quarantines   []*Quarantine          `protobuf:"bytes,1,rep,name=quarantines,proto3" json:"quarantines,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QuarantinesResponse) Reset() {
+	*x = QuarantinesResponse{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QuarantinesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QuarantinesResponse) ProtoMessage() {}
+
+func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QuarantinesResponse.ProtoReflect.Descriptor instead.
+func (*QuarantinesResponse) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *QuarantinesResponse) GetQuarantines() []*Quarantine {
+	if x != nil {
+		return x.Quarantines
+	}
+	return nil
+}
+
+// Quarantine says that the workers of a certificate, or of a name without one, may not join.
+type Quarantine struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Certificate   bool                   `protobuf:"varint,2,opt,name=certificate,proto3" json:"certificate,omitempty"` // the name is that of a certificate
+	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`             // seconds since 1970
+	Offences      uint32                 `protobuf:"varint,4,opt,name=offences,proto3" json:"offences,omitempty"`
+	Offence       string                 `protobuf:"bytes,5,opt,name=offence,proto3" json:"offence,omitempty"` // kind of the last one, as in the metric
+	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`         // the last one in words
+	Worker        string                 `protobuf:"bytes,7,opt,name=worker,proto3" json:"worker,omitempty"`   // who committed it
+	Address       string                 `protobuf:"bytes,8,opt,name=address,proto3" json:"address,omitempty"` // from where
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Quarantine) Reset() {
+	*x = Quarantine{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Quarantine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Quarantine) ProtoMessage() {}
+
+func (x *Quarantine) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
+func (*Quarantine) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *Quarantine) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Quarantine) GetCertificate() bool {
+	if x != nil {
+		return x.Certificate
+	}
+	return false
+}
+
+func (x *Quarantine) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *Quarantine) GetOffences() uint32 {
+	if x != nil {
+		return x.Offences
+	}
+	return 0
+}
+
+func (x *Quarantine) GetOffence() string {
+	if x != nil {
+		return x.Offence
+	}
+	return ""
+}
+
+func (x *Quarantine) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *Quarantine) GetWorker() string {
+	if x != nil {
+		return x.Worker
+	}
+	return ""
+}
+
+func (x *Quarantine) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
 // The bytes of the file, at most 1 MiB in a message. The first message has the size; the last has no bytes and the SHA-256 of all: without it
 // the file is not whole.
 type BackupResponse struct {
@@ -1905,7 +2130,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1917,7 +2142,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1930,7 +2155,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *BackupResponse) GetSize() uint64 {
@@ -1982,13 +2207,14 @@ type StatusResponse struct {
 	CertificateFileBytes uint64                 `protobuf:"varint,24,opt,name=certificate_file_bytes,json=certificateFileBytes,proto3" json:"certificate_file_bytes,omitempty"`
 	CertificateSha256    string                 `protobuf:"bytes,25,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"`
 	StoreFile            string                 `protobuf:"bytes,26,opt,name=store_file,json=storeFile,proto3" json:"store_file,omitempty"`
+	Quarantined          uint32                 `protobuf:"varint,27,opt,name=quarantined,proto3" json:"quarantined,omitempty"` // certificates, and names without one, whose workers may not join
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2000,7 +2226,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2013,7 +2239,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -2198,6 +2424,13 @@ func (x *StatusResponse) GetStoreFile() string {
 	return ""
 }
 
+func (x *StatusResponse) GetQuarantined() uint32 {
+	if x != nil {
+		return x.Quarantined
+	}
+	return 0
+}
+
 type FirstMove struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Move          string                 `protobuf:"bytes,1,opt,name=move,proto3" json:"move,omitempty"`
@@ -2213,7 +2446,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2225,7 +2458,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2238,7 +2471,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -2299,7 +2532,7 @@ type ExploreRequest struct {
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2311,7 +2544,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2324,7 +2557,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -2346,7 +2579,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2358,7 +2591,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2371,7 +2604,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -2412,7 +2645,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2424,7 +2657,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2437,7 +2670,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -2473,7 +2706,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2485,7 +2718,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2498,7 +2731,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Known) GetOutcome() Outcome {
@@ -2580,7 +2813,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2592,7 +2825,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2605,7 +2838,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -2639,7 +2872,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2651,7 +2884,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2664,7 +2897,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Worker) GetName() string {
@@ -2902,11 +3135,26 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\fPauseRequest\"\x0f\n" +
 	"\rResumeRequest\"\x0e\n" +
 	"\fDrainRequest\"\x0f\n" +
-	"\rBackupRequest\"P\n" +
+	"\rBackupRequest\"\x14\n" +
+	"\x12QuarantinesRequest\"$\n" +
+	"\x0eReleaseRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"X\n" +
+	"\x13QuarantinesResponse\x12A\n" +
+	"\vquarantines\x18\x01 \x03(\v2\x1f.amazonsfarm.farm.v1.QuarantineR\vquarantines\"\xd2\x01\n" +
+	"\n" +
+	"Quarantine\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
+	"\vcertificate\x18\x02 \x01(\bR\vcertificate\x12\x14\n" +
+	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x1a\n" +
+	"\boffences\x18\x04 \x01(\rR\boffences\x12\x18\n" +
+	"\aoffence\x18\x05 \x01(\tR\aoffence\x12\x10\n" +
+	"\x03why\x18\x06 \x01(\tR\x03why\x12\x16\n" +
+	"\x06worker\x18\a \x01(\tR\x06worker\x12\x18\n" +
+	"\aaddress\x18\b \x01(\tR\aaddress\"P\n" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xaa\a\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xcc\a\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -2939,7 +3187,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x16certificate_file_bytes\x18\x18 \x01(\x04R\x14certificateFileBytes\x12-\n" +
 	"\x12certificate_sha256\x18\x19 \x01(\tR\x11certificateSha256\x12\x1d\n" +
 	"\n" +
-	"store_file\x18\x1a \x01(\tR\tstoreFile\"\xc9\x01\n" +
+	"store_file\x18\x1a \x01(\tR\tstoreFile\x12 \n" +
+	"\vquarantined\x18\x1b \x01(\rR\vquarantined\"\xc9\x01\n" +
 	"\tFirstMove\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\tR\x04move\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x10\n" +
@@ -3000,7 +3249,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04Farm\x12K\n" +
 	"\x04Join\x12 .amazonsfarm.farm.v1.JoinRequest\x1a!.amazonsfarm.farm.v1.JoinResponse\x12O\n" +
 	"\x04Work\x12 .amazonsfarm.farm.v1.WorkRequest\x1a!.amazonsfarm.farm.v1.WorkResponse(\x010\x01\x12t\n" +
-	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xa5\x05\n" +
+	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xe1\x06\n" +
 	"\aControl\x12Q\n" +
 	"\x06Status\x12\".amazonsfarm.farm.v1.StatusRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x05Watch\x12!.amazonsfarm.farm.v1.WatchRequest\x1a#.amazonsfarm.farm.v1.StatusResponse0\x01\x12T\n" +
@@ -3008,7 +3257,9 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aExplore\x12#.amazonsfarm.farm.v1.ExploreRequest\x1a$.amazonsfarm.farm.v1.ExploreResponse\x12O\n" +
 	"\x05Pause\x12!.amazonsfarm.farm.v1.PauseRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x06Resume\x12\".amazonsfarm.farm.v1.ResumeRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12O\n" +
-	"\x05Drain\x12!.amazonsfarm.farm.v1.DrainRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12S\n" +
+	"\x05Drain\x12!.amazonsfarm.farm.v1.DrainRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12`\n" +
+	"\vQuarantines\x12'.amazonsfarm.farm.v1.QuarantinesRequest\x1a(.amazonsfarm.farm.v1.QuarantinesResponse\x12X\n" +
+	"\aRelease\x12#.amazonsfarm.farm.v1.ReleaseRequest\x1a(.amazonsfarm.farm.v1.QuarantinesResponse\x12S\n" +
 	"\x06Backup\x12\".amazonsfarm.farm.v1.BackupRequest\x1a#.amazonsfarm.farm.v1.BackupResponse0\x01B\"Z amazonsfarm/proto/farm/v1;farmv1b\x06proto3"
 
 var (
@@ -3024,7 +3275,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Outcome)(0),                      // 0: amazonsfarm.farm.v1.Outcome
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -3055,15 +3306,19 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*ResumeRequest)(nil),             // 26: amazonsfarm.farm.v1.ResumeRequest
 	(*DrainRequest)(nil),              // 27: amazonsfarm.farm.v1.DrainRequest
 	(*BackupRequest)(nil),             // 28: amazonsfarm.farm.v1.BackupRequest
-	(*BackupResponse)(nil),            // 29: amazonsfarm.farm.v1.BackupResponse
-	(*StatusResponse)(nil),            // 30: amazonsfarm.farm.v1.StatusResponse
-	(*FirstMove)(nil),                 // 31: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 32: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 33: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 34: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 35: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 36: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 37: amazonsfarm.farm.v1.Worker
+	(*QuarantinesRequest)(nil),        // 29: amazonsfarm.farm.v1.QuarantinesRequest
+	(*ReleaseRequest)(nil),            // 30: amazonsfarm.farm.v1.ReleaseRequest
+	(*QuarantinesResponse)(nil),       // 31: amazonsfarm.farm.v1.QuarantinesResponse
+	(*Quarantine)(nil),                // 32: amazonsfarm.farm.v1.Quarantine
+	(*BackupResponse)(nil),            // 33: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 34: amazonsfarm.farm.v1.StatusResponse
+	(*FirstMove)(nil),                 // 35: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 36: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 37: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 38: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 39: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 40: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 41: amazonsfarm.farm.v1.Worker
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
@@ -3085,42 +3340,47 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	19, // 16: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
 	18, // 17: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
 	4,  // 18: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	3,  // 19: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 20: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	31, // 21: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	0,  // 22: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	35, // 23: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	34, // 24: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	35, // 25: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 26: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	37, // 27: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 28: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	6,  // 29: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	20, // 30: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	22, // 31: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	23, // 32: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	24, // 33: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	32, // 34: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	25, // 35: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	26, // 36: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	27, // 37: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	28, // 38: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
-	2,  // 39: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	13, // 40: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	21, // 41: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	30, // 42: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	30, // 43: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	36, // 44: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	33, // 45: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	30, // 46: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	30, // 47: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	30, // 48: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	29, // 49: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
-	39, // [39:50] is the sub-list for method output_type
-	28, // [28:39] is the sub-list for method input_type
-	28, // [28:28] is the sub-list for extension type_name
-	28, // [28:28] is the sub-list for extension extendee
-	0,  // [0:28] is the sub-list for field type_name
+	32, // 19: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
+	3,  // 20: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 21: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	35, // 22: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	0,  // 23: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	39, // 24: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	38, // 25: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	39, // 26: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 27: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	41, // 28: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	1,  // 29: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	6,  // 30: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	20, // 31: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	22, // 32: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	23, // 33: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	24, // 34: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	36, // 35: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	25, // 36: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	26, // 37: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	27, // 38: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	29, // 39: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
+	30, // 40: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
+	28, // 41: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	2,  // 42: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	13, // 43: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	21, // 44: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	34, // 45: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	34, // 46: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	40, // 47: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	37, // 48: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	34, // 49: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	34, // 50: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	34, // 51: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	31, // 52: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	31, // 53: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	33, // 54: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	42, // [42:55] is the sub-list for method output_type
+	29, // [29:42] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -3150,7 +3410,7 @@ func file_proto_farm_v1_farm_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   37,
+			NumMessages:   41,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -204,14 +204,16 @@ var Farm_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	Control_Status_FullMethodName  = "/amazonsfarm.farm.v1.Control/Status"
-	Control_Watch_FullMethodName   = "/amazonsfarm.farm.v1.Control/Watch"
-	Control_Workers_FullMethodName = "/amazonsfarm.farm.v1.Control/Workers"
-	Control_Explore_FullMethodName = "/amazonsfarm.farm.v1.Control/Explore"
-	Control_Pause_FullMethodName   = "/amazonsfarm.farm.v1.Control/Pause"
-	Control_Resume_FullMethodName  = "/amazonsfarm.farm.v1.Control/Resume"
-	Control_Drain_FullMethodName   = "/amazonsfarm.farm.v1.Control/Drain"
-	Control_Backup_FullMethodName  = "/amazonsfarm.farm.v1.Control/Backup"
+	Control_Status_FullMethodName      = "/amazonsfarm.farm.v1.Control/Status"
+	Control_Watch_FullMethodName       = "/amazonsfarm.farm.v1.Control/Watch"
+	Control_Workers_FullMethodName     = "/amazonsfarm.farm.v1.Control/Workers"
+	Control_Explore_FullMethodName     = "/amazonsfarm.farm.v1.Control/Explore"
+	Control_Pause_FullMethodName       = "/amazonsfarm.farm.v1.Control/Pause"
+	Control_Resume_FullMethodName      = "/amazonsfarm.farm.v1.Control/Resume"
+	Control_Drain_FullMethodName       = "/amazonsfarm.farm.v1.Control/Drain"
+	Control_Quarantines_FullMethodName = "/amazonsfarm.farm.v1.Control/Quarantines"
+	Control_Release_FullMethodName     = "/amazonsfarm.farm.v1.Control/Release"
+	Control_Backup_FullMethodName      = "/amazonsfarm.farm.v1.Control/Backup"
 )
 
 // ControlClient is the client API for Control service.
@@ -231,6 +233,11 @@ type ControlClient interface {
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// Quarantines tells whose workers may not join because of what they did.
+	Quarantines(ctx context.Context, in *QuarantinesRequest, opts ...grpc.CallOption) (*QuarantinesResponse, error)
+	// Release lets the workers of a certificate's name, and those that had that name without one, join again. NOT_FOUND: none of them was quarantined. The answer has
+	// what was released.
+	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*QuarantinesResponse, error)
 	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
 	// does not read for a minute is cut off with ABORTED.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
@@ -323,6 +330,26 @@ func (c *controlClient) Drain(ctx context.Context, in *DrainRequest, opts ...grp
 	return out, nil
 }
 
+func (c *controlClient) Quarantines(ctx context.Context, in *QuarantinesRequest, opts ...grpc.CallOption) (*QuarantinesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(QuarantinesResponse)
+	err := c.cc.Invoke(ctx, Control_Quarantines_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*QuarantinesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(QuarantinesResponse)
+	err := c.cc.Invoke(ctx, Control_Release_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Control_ServiceDesc.Streams[1], Control_Backup_FullMethodName, cOpts...)
@@ -359,6 +386,11 @@ type ControlServer interface {
 	Resume(context.Context, *ResumeRequest) (*StatusResponse, error)
 	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
 	Drain(context.Context, *DrainRequest) (*StatusResponse, error)
+	// Quarantines tells whose workers may not join because of what they did.
+	Quarantines(context.Context, *QuarantinesRequest) (*QuarantinesResponse, error)
+	// Release lets the workers of a certificate's name, and those that had that name without one, join again. NOT_FOUND: none of them was quarantined. The answer has
+	// what was released.
+	Release(context.Context, *ReleaseRequest) (*QuarantinesResponse, error)
 	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
 	// does not read for a minute is cut off with ABORTED.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
@@ -392,6 +424,12 @@ func (UnimplementedControlServer) Resume(context.Context, *ResumeRequest) (*Stat
 }
 func (UnimplementedControlServer) Drain(context.Context, *DrainRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Drain not implemented")
+}
+func (UnimplementedControlServer) Quarantines(context.Context, *QuarantinesRequest) (*QuarantinesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Quarantines not implemented")
+}
+func (UnimplementedControlServer) Release(context.Context, *ReleaseRequest) (*QuarantinesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
 }
 func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
@@ -536,6 +574,42 @@ func _Control_Drain_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Control_Quarantines_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(QuarantinesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Quarantines(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Quarantines_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Quarantines(ctx, req.(*QuarantinesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_Release_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).Release(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_Release_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).Release(ctx, req.(*ReleaseRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(BackupRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -577,6 +651,14 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Drain",
 			Handler:    _Control_Drain_Handler,
+		},
+		{
+			MethodName: "Quarantines",
+			Handler:    _Control_Quarantines_Handler,
+		},
+		{
+			MethodName: "Release",
+			Handler:    _Control_Release_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

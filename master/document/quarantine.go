@@ -1,0 +1,43 @@
+package document
+
+import (
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// Quarantines is who may not join a master's farm any more.
+type Quarantines struct {
+	MessageType string       `json:"message_type"` // "quarantines"
+	List        []Quarantine `json:"list"`
+}
+
+// Quarantine says who may not join, and why.
+type Quarantine struct {
+	Name        string    `json:"name"`
+	Certificate bool      `json:"certificate"` // the name is that of a certificate
+	Since       time.Time `json:"since"`
+	Offences    uint32    `json:"offences"`
+	Offence     string    `json:"offence"`
+	Why         string    `json:"why"`
+	Worker      string    `json:"worker"`
+	Address     string    `json:"address"`
+}
+
+// OfQuarantines makes the document of a master's answer.
+func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
+	out := Quarantines{MessageType: "quarantines", List: []Quarantine{}}
+	for _, q := range r.GetQuarantines() {
+		out.List = append(out.List, Quarantine{q.GetName(), q.GetCertificate(), time.Unix(q.GetSince(), 0).UTC(), q.GetOffences(), q.GetOffence(),
+			q.GetWhy(), q.GetWorker(), q.GetAddress()})
+	}
+	return out
+}
+
+// PartyOf says whose quarantine it is.
+func PartyOf(q *farmv1.Quarantine) string {
+	if q.GetCertificate() {
+		return "certificate " + q.GetName()
+	}
+	return "name " + q.GetName()
+}

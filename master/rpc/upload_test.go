@@ -1,0 +1,101 @@
+package rpc
+
+import (
+	"crypto/sha256"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// TestStalledUploads has uploads that stop, that trickle and that come slowly but steadily, in virtual time, where there is one place for uploads: those
+// that do not come lose it and are told to try again, the steady one goes through.
+func TestStalledUploads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), func(c *Config) { c.MaxUploads, c.UploadRate = 1, 2 })
+		defer b.kill()
+		w := b.worker("w")
+		data := certificate(Root{b.root, tree.Lost})
+		id := tree.ID(sha256.Sum256(data))
+
+		// trickle sends a byte of the announced ones every period, and returns how long that went and how it ended.
+		trickle := func(bytes []byte, size int, period time.Duration) (time.Duration, error) {
+			began := time.Now()
+			stream, err := b.farm.UploadCertificate(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, c := range bytes {
+				m := &farmv1.UploadCertificateRequest{Data: []byte{c}}
+				if i == 0 {
+					m.Session, m.Sha256, m.Size = w.session, id[:], uint64(size)
+				} else {
+					time.Sleep(period)
+				}
+				if stream.Send(m) != nil {
+					break
+				}
+			}
+			if len(bytes) < size && stream.Context().Err() == nil {
+				err = stream.RecvMsg(new(farmv1.UploadCertificateResponse)) // its end is not said
+			} else {
+				_, err = stream.CloseAndRecv()
+			}
+			return time.Since(began), err
+		}
+
+		stopped := make(chan error, 1)
+		go func() {
+			took, err := trickle(data[:1], len(data), 0)
+			if took != time.Minute {
+				t.Errorf("an upload that stopped was ended after %v", took)
+			}
+			stopped <- err
+		}()
+		synctest.Wait()
+		wantCode(t, w.uploadAs(id, uint64(len(data)), data), codes.ResourceExhausted, "uploads are under way")
+		wantCode(t, <-stopped, codes.Aborted, "1 of")
+
+		took, err := trickle(make([]byte, 1000), 1000, time.Second)
+		wantCode(t, err, codes.Aborted, "slower than 2 bytes a second")
+		if took < 118*time.Second || took > 122*time.Second { // a minute, and half a second for each byte
+			t.Errorf("an upload of a byte a second was ended after %v", took)
+		}
+		if took, err := trickle(data, len(data), 400*time.Millisecond); err != nil {
+			t.Errorf("a slow but steady upload ended after %v: %v", took, err)
+		}
+		if !b.master.store.HasCertificate(id) {
+			t.Error("it is not in the store")
+		}
+		if n := b.figure("amazons_master_uploads_stalled_total"); n != 2 {
+			t.Errorf("%v uploads are counted as stalled", n)
+		}
+	})
+}
+
+// TestNothingIsSaid opens calls and says nothing: they are ended.
+func TestNothingIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), func(c *Config) { c.CallIdle = 10 * time.Second })
+		defer b.kill()
+		began := time.Now()
+		work, err := b.farm.Work(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = work.Recv()
+		wantCode(t, err, codes.DeadlineExceeded, "no hello")
+		upload, err := b.farm.UploadCertificate(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, upload.RecvMsg(new(farmv1.UploadCertificateResponse)), codes.Aborted, "nothing for 10s")
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("both took %v", took)
+		}
+	})
+}

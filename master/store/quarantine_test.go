@@ -1,0 +1,88 @@
+package store
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// TestQuarantines writes, replaces and removes quarantines; they survive a restart, a backup and a check, and what is damaged is found.
+func TestQuarantines(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.db")
+	s, err := Create(file, testCampaign, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := time.Unix(1700000000, 0).UTC()
+	all := []Quarantine{
+		{Name: "w1", Certificate: true, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x", Address: "192.0.2.1:1"},
+		{Name: "w1", Since: since, Offences: 4, Offence: "short", Why: "nothing in it", Worker: "w1"},
+		{Name: "w2 and a slash/", Since: since, Offences: 1, Offence: "flood", Why: "too many", Worker: "w2"},
+	}
+	old := all[0]
+	old.Offences = 2
+	for _, q := range append([]Quarantine{old}, all...) {
+		if err := s.Quarantine(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"", strings.Repeat("x", 257)} {
+		if err := s.Quarantine(Quarantine{Name: name}); !errors.Is(err, ErrInvalid) {
+			t.Errorf("a name of %d bytes: %v", len(name), err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(file, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { s.Close() }()
+	if list, err := s.Quarantines(); err != nil || !slices.Equal(list, all) {
+		t.Errorf("stored are %v, %v", list, err)
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // the second time it is not there
+		if err := s.Release("w1", true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if list, err := s.Quarantines(); err != nil || !slices.Equal(list, all[1:]) {
+		t.Errorf("after a release there are %v, %v", list, err)
+	}
+	// A record under another name.
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err := bbolt.Open(file, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		key := quarantineKey("x", false)
+		value, err := encodeJSON(key, all[1])
+		if err != nil {
+			return err
+		}
+		return tx.Bucket([]byte(bucketMeta)).Put([]byte(key), value)
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = Open(file, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Quarantines(); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("a record about another name: %v", err)
+	}
+	if err := s.Check(); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("its check: %v", err)
+	}
+}
