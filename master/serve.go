@@ -33,12 +33,14 @@ func serveCommand() *cobra.Command {
 		listen, level               string
 		httpAddress, httpsAddress   string
 		open, stay, rulesOnly, any_ bool
-		nodes, budget, splitAfter   uint64
+		nodes                       uint64
 		easy                        bool
-		maxProved, treeNodes        int
+		maxProved                   int
 		certs                       string
 		limits                      rpc.Limits
-		uploads                     cli.Size
+		uploads, certificate        cli.Size
+		settings                    farm.Options
+		bounds                      limitFlags
 		pageSettings                web.Config
 		minFree                     = cli.Size(store.DefaultMinFreeBytes)
 	)
@@ -69,6 +71,9 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 				proof = farm.ProofFile(storeFile)
 			}
 			if err := checkFiles(storeFile, proof, false); err != nil {
+				return err
+			}
+			if err := bounds.check(); err != nil {
 				return err
 			}
 			if err := pageSettings.Check(); err != nil {
@@ -112,12 +117,12 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 				pageListeners = append(pageListeners, l)
 			}
 			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-			f, err := farm.Open(farm.Options{
-				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), AllowOtherBuilds: any_, MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MaxProved: maxProved, MaxTreeNodes: treeNodes,
-				MinFreeBytes: int64(minFree),
-				Stay:         stay, Registerer: registry, Log: log,
-			})
+			o := settings
+			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile, proof
+			o.Build, o.AllowOtherBuilds, o.MaxNodes, o.EasyReplies, o.MaxProved = agent.Build(), any_, nodes, easy, maxProved
+			o.MinFreeBytes, o.Limits.MaxCertificateBytes = int64(minFree), int64(certificate)
+			o.Stay, o.Registerer, o.Log = stay, registry, log
+			f, err := farm.Open(o)
 			if err != nil {
 				return exitCode(err)
 			}
@@ -199,7 +204,7 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	flags.Float64Var(&pageSettings.ExploresPerSecond, "http-explores", 0, "positions a second that the explorer looks up for all readers together, 0: standard (20); each takes the master some ten milliseconds")
 	flags.StringVar(&certs, "certs", "", "folder of the master's certificate and its authority: encrypt, and ask workers and operators for theirs")
 	flags.BoolVar(&open, "insecure", false, "allow unencrypted connections from other machines")
-	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0, "with --certs: messages a second from one name, 0: standard (1000); smaller: good workers are cut off; larger: one can keep the master busy")
+	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0, "with --certs: messages a second from one name, 0: standard (4000); smaller: good workers are cut off; larger: one can keep the master busy")
 	flags.IntVar(&limits.MessageBurst, "limit-burst", 0, "with --certs: messages at once from one name, 0: standard (four seconds' worth); smaller: a worker that brings in what has waited is cut off")
 	flags.IntVar(&limits.OpenCalls, "limit-calls", 0, "with --certs: calls and streams at a time from one name, 0: standard (64); a worker process needs two, and with fewer some that share a name cannot join; larger: one can hold all places for uploads")
 	flags.Var(&uploads, "limit-upload", "with --certs: bytes of uploads at a time from one name (standard 1 GiB); a larger certificate is never taken")
@@ -207,9 +212,8 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
 	flags.BoolVar(&any_, "allow-other-builds", false, "take workers of other builds")
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
-	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
-	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
-	flags.IntVar(&treeNodes, "tree-nodes", 0, "positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
+	bounds.addTree(flags, &settings)
+	bounds.addServices(flags, &settings, &certificate)
 	flags.IntVar(&maxProved, "verify-uploads", 1<<28, "proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
 	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")

@@ -30,16 +30,17 @@ const minFreeHelp = "room to leave on the disk of the store; with less the campa
 
 func solveCommand() *cobra.Command {
 	var (
-		moves              []string
-		storeFile, proof   string
-		workers, cores     int
-		nodes              uint64
-		rulesOnly, asJSON  bool
-		level              string
-		table              = cli.TableSize{Bytes: 256 << 20}
-		budget, splitAfter uint64
-		easy               bool
-		minFree            = cli.Size(store.DefaultMinFreeBytes)
+		moves             []string
+		storeFile, proof  string
+		workers, cores    int
+		nodes             uint64
+		rulesOnly, asJSON bool
+		level             string
+		table             = cli.TableSize{Bytes: 256 << 20}
+		settings          farm.Options
+		bounds            limitFlags
+		easy              bool
+		minFree           = cli.Size(store.DefaultMinFreeBytes)
 	)
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
@@ -66,6 +67,9 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 				return err
 			}
 			if err := checkCores("workers", workers); err != nil {
+				return err
+			}
+			if err := bounds.check(); err != nil {
 				return err
 			}
 			line := cli.NewStatusLine(c.ErrOrStderr())
@@ -97,16 +101,20 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 					return fmt.Errorf("make the folder for the store: %w", err)
 				}
 			}
-			if budget == 0 && workers == 1 {
-				budget = loneBudget
+			o := settings
+			if o.InitialBudget == 0 && workers == 1 {
+				o.InitialBudget = loneBudget
 				if nodes > 0 {
-					budget = min(budget, nodes)
+					o.InitialBudget = min(o.InitialBudget, nodes)
+				}
+				if o.MaxBudget > 0 {
+					o.InitialBudget = min(o.InitialBudget, o.MaxBudget)
 				}
 			}
-			f, err := farm.Open(farm.Options{
-				Root: q.root, FirstMoves: q.firstMoves, RulesOnly: rulesOnly, StoreFile: storeFile, ProofFile: proof,
-				Build: agent.Build(), MaxNodes: nodes, InitialBudget: budget, SplitAfter: splitAfter, EasyReplies: easy, MinFreeBytes: int64(minFree), CheckWorkers: cores, Embedded: true, Log: log,
-			})
+			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile, proof
+			o.Build, o.MaxNodes, o.EasyReplies, o.MinFreeBytes, o.CheckWorkers = agent.Build(), nodes, easy, int64(minFree), cores
+			o.Embedded, o.Log = true, log
+			f, err := farm.Open(o)
 			if err != nil {
 				return exitCode(err)
 			}
@@ -145,8 +153,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
 	flags.BoolVar(&asJSON, "json", false, "answer as one JSON document")
 	cli.LogLevelFlag(flags, &level, "warn")
-	flags.Uint64Var(&budget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
-	flags.Uint64Var(&splitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	bounds.addTree(flags, &settings)
 	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	return c

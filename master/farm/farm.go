@@ -61,10 +61,8 @@ type Options struct {
 	// MaxTreeNodes is MaxNodes of tree.Config.
 	MaxTreeNodes int
 
-	// MaxOffences, SessionMessages and SessionBurst are those of rpc.Config.
-	MaxOffences     int
-	SessionMessages float64
-	SessionBurst    int
+	// Limits are further settings of the services and of the tree.
+	Limits Limits
 
 	Heartbeat  time.Duration              // default 1 s
 	Now        func() time.Time           // the clock for what people see. Default: time.Now
@@ -146,10 +144,12 @@ func Open(o Options) (_ *Farm, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := tree.New(tree.Config{
+	growth := tree.Config{
 		Board: o.Root.Board, Root: o.Root, FirstMoves: o.FirstMoves,
 		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies, MaxNodes: o.MaxTreeNodes,
-	}, snapshot)
+	}
+	o.Limits.tree(&growth)
+	t, err := tree.New(growth, snapshot)
 	if err != nil {
 		return nil, err
 	}
@@ -163,13 +163,13 @@ func Open(o Options) (_ *Farm, err error) {
 		a := &admission{farm: f, workers: o.CheckWorkers, ledger: proof.NewLedger(o.Root.Board, o.RulesOnly, o.MaxProved), full: o.MaxProved < 0}
 		admit = a.admit
 	}
-	f.Master, err = rpc.New(rpc.Config{
+	services := rpc.Config{
 		Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly, StoreFile: o.StoreFile,
 		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat, Now: o.Now,
-		MaxOffences: o.MaxOffences, SessionMessages: o.SessionMessages, SessionBurst: o.SessionBurst,
 		ReadRoots: f.readRoots, Admit: admit, Conclude: f.concludeOrWait, Look: newLibrary(o.Root.Board, o.RulesOnly, s, f.shelf.list).Look, Metrics: f.metrics, Log: o.Log,
-	}, t, f.shelf)
-	if err != nil {
+	}
+	o.Limits.services(&services)
+	if f.Master, err = rpc.New(services, t, f.shelf); err != nil {
 		return nil, err
 	}
 	return f, nil

@@ -241,7 +241,7 @@ func (c *cheat) lie(kind lying, until time.Time) error {
 func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64) {
 	t.Helper()
 	var took time.Duration
-	inVirtualTime(t, 1, Options{SessionMessages: 50, SessionBurst: 200}, func(v *virtual) {
+	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, SessionBurst: 200}}, func(v *virtual) {
 		v.serve()
 		honest := []*member{v.work("one", nil, nil), v.work("two", nil, nil)}
 		v.begun("one")

@@ -1,0 +1,52 @@
+package farm
+
+import (
+	"time"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/tree"
+)
+
+// Limits bound what workers may use of a master, how their leases go and what is kept in memory. Each is the setting of rpc.Config or tree.Config with
+// the same name, where its unit, its default and what too small and too large do are said. Zero stands for the default.
+type Limits struct {
+	// Of rpc.Config.
+	CallIdle                                      time.Duration
+	BackupPatience                                time.Duration
+	UploadRate                                    int64
+	MaxCertificateBytes                           int64
+	SessionMessages                               float64
+	SessionBurst                                  int
+	SessionUploads, OwnerUploads, MaxUploads      int
+	MaxWorkers, SessionTicks, LeavingTicks, Slots int
+	QueueEvents, BatchEvents, SendQueue, MaxHeld  int
+	MaxFacts, MaxMemoryEntries, KnownCertificates int
+	MinFactNodes                                  uint64
+	MaxOffences, MaxOffenders                     int
+
+	// Of tree.Config.
+	SilentTicks, StarveTicks, MaxTries, ShortPercent int
+	MaxTreeFacts, FactsKept, FactsPerLease           int // the first is MaxFacts there
+}
+
+// services puts the limits into the settings of the services.
+func (l *Limits) services(c *rpc.Config) {
+	c.CallIdle, c.BackupPatience = l.CallIdle, l.BackupPatience
+	c.UploadRate, c.MaxCertificateBytes = l.UploadRate, l.MaxCertificateBytes
+	c.SessionMessages, c.SessionBurst, c.SessionUploads = l.SessionMessages, l.SessionBurst, l.SessionUploads
+	c.OwnerUploads, c.MaxUploads = l.OwnerUploads, l.MaxUploads
+	c.MaxWorkers, c.SessionTicks, c.LeavingTicks, c.Slots = l.MaxWorkers, l.SessionTicks, l.LeavingTicks, l.Slots
+	c.QueueEvents, c.BatchEvents, c.SendQueue, c.MaxHeld = l.QueueEvents, l.BatchEvents, l.SendQueue, l.MaxHeld
+	c.MaxFacts, c.MaxMemoryEntries, c.KnownCertificates = l.MaxFacts, l.MaxMemoryEntries, l.KnownCertificates
+	c.MinFactNodes, c.MaxOffences, c.MaxOffenders = l.MinFactNodes, l.MaxOffences, l.MaxOffenders
+}
+
+// tree puts the limits into the settings of a tree.
+func (l *Limits) tree(c *tree.Config) {
+	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
+	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease
+	c.MaxSlots = max(0, l.Slots)
+	if l.MaxWorkers > 10_000 {
+		c.MaxWorkers = l.MaxWorkers // a session that the services let in is not refused here
+	}
+}
