@@ -91,7 +91,7 @@ func TestQuarantineOfCertificate(t *testing.T) {
 		if n := b.figure("amazons_master_quarantined_joins_total"); n != 6 {
 			t.Errorf("%v tries to join are counted", n)
 		}
-		if n := c.metric("amazons_master_quarantined_parties", ""); n != 1 {
+		if n := c.metric("quarantined_parties", ""); n != 1 {
 			t.Errorf("%v parties are shown as quarantined", n)
 		}
 		if n := boss.status().GetQuarantined(); n != 1 {
