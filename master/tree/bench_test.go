@@ -11,7 +11,7 @@ import (
 
 // grown makes a tree of the 6x6 start of at least the given number of nodes, by
 // a worker with arbitrary numbers.
-func grown(b *testing.B, nodes int, r *rand.Rand) (*Tree, Lease) {
+func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 	b.Helper()
 	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: 1 << 40}, Snapshot{})
 	if err != nil {
@@ -25,14 +25,23 @@ func grown(b *testing.B, nodes int, r *rand.Rand) (*Tree, Lease) {
 	return tree, l
 }
 
-func turn(b *testing.B, tree *Tree, l Lease, r *rand.Rand) Lease {
+func turn(b testing.TB, tree *Tree, l Lease, r *rand.Rand) Lease {
 	tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100)})
 	return take(b, tree.Step(Ready{"w"}))
 }
 
+// TestTurnAllocations: what a result and the next grant allocate is a handful of small things, whatever the size of the tree.
+func TestTurnAllocations(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	tree, l := grown(t, 10_000, r)
+	if n := testing.AllocsPerRun(1000, func() { l = turn(t, tree, l, r) }); n > 12 {
+		t.Errorf("%.1f allocations for a result and a grant, want at most 12", n)
+	}
+}
+
 // BenchmarkTurn is one result and the next grant, by the size of the tree.
 func BenchmarkTurn(b *testing.B) {
-	for _, nodes := range []int{1_000, 30_000, 1_000_000} {
+	for _, nodes := range []int{10_000, 100_000, 1_000_000} {
 		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			var before, after runtime.MemStats
@@ -42,7 +51,7 @@ func BenchmarkTurn(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&after)
 			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(len(tree.byKey))
-			b.ResetTimer()
+			b.ReportAllocs()
 			for b.Loop() {
 				l = turn(b, tree, l, r)
 			}
@@ -81,21 +90,32 @@ func BenchmarkRestore(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(len(s.Nodes))/b.Elapsed().Seconds(), "nodes/s")
 }
 
-// BenchmarkFarm is one turn of one of a thousand workers that all hold leases.
+// BenchmarkFarm is one turn of one of thousands of workers that all hold leases, by the size of the tree. One
+// result in eight splits its position.
 func BenchmarkFarm(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	tree, l := grown(b, 30_000, r)
-	leases := []Lease{l}
-	names := []string{"w"}
-	for i := range 999 {
-		names = append(names, fmt.Sprint("w", i))
-		leases = append(leases, ask(b, tree, names[i+1]))
-	}
-	i := 0
-	for b.Loop() {
-		l := leases[i%1000]
-		tree.Step(Result{Worker: names[i%1000], Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100)})
-		leases[i%1000] = take(b, tree.Step(Ready{names[i%1000]}))
-		i++
+	for _, nodes := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
+			const workers = 5000
+			r := rand.New(rand.NewPCG(1, 1))
+			tree, l := grown(b, nodes, r)
+			leases, names := []Lease{l}, []string{"w"}
+			for i := range workers - 1 {
+				names = append(names, fmt.Sprint("w", i))
+				leases = append(leases, ask(b, tree, names[i+1]))
+			}
+			before, i := len(tree.byKey), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				w, l := names[i%workers], leases[i%workers]
+				tree.cfg.SplitAfter = 1 << 62
+				if i%8 == 0 {
+					tree.cfg.SplitAfter = 1
+				}
+				tree.Step(Result{Worker: w, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100)})
+				leases[i%workers] = take(b, tree.Step(Ready{w}))
+				i++
+			}
+			b.ReportMetric(float64(len(tree.byKey)-before)/float64(i), "nodes/op")
+		})
 	}
 }

@@ -107,11 +107,34 @@ func (t *Tree) FirstMoves() []FirstMove {
 	return out
 }
 
+// Leased returns the number of leases that are out.
+func (t *Tree) Leased() int { return len(t.running) }
+
+// LeasesOf returns the number of leases that a worker holds.
+func (t *Tree) LeasesOf(name string) int {
+	if w := t.workers[name]; w != nil {
+		return len(w.leases)
+	}
+	return 0
+}
+
+// Searched returns the nodes of all leases, those that are out as last reported: Spent and Running of Status.
+func (t *Tree) Searched() uint64 {
+	nodes := t.spent
+	for _, l := range t.running {
+		nodes = plus(nodes, l.nodes-l.charged)
+	}
+	return nodes
+}
+
+// Answered reports whether the campaign has its answer: Settled of Status.
+func (t *Tree) Answered() bool { return t.root.solved() && t.stopped == nil }
+
 // Status returns a summary. It costs time in the number of workers, leases and
 // first moves, not of nodes.
 func (t *Tree) Status() Status {
 	s := Status{
-		Settled: t.root.solved() && t.stopped == nil, Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.spent,
+		Settled: t.Answered(), Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.spent,
 		Nodes: len(t.byKey), Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
 		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
