@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -107,11 +108,12 @@ func (s *Store) Commit(b Batch) error {
 			return fmt.Errorf("commit: %w", err)
 		}
 	}
+	records := lastOfEach(b.Nodes)
 	memories, memoryBytes := s.keepable(b.Memories)
 	var fresh []tree.Fact
 	r := &request{
-		records: len(b.Nodes) + len(b.Facts) + len(memories) + 1,
-		bytes:   int64(len(b.Nodes)+len(b.Facts)+1)*128 + int64(len(contradiction)) + memoryBytes,
+		records: len(records) + len(b.Facts) + len(memories) + 1,
+		bytes:   int64(len(records)+len(b.Facts)+1)*128 + int64(len(contradiction)) + memoryBytes,
 		check: func(tx *bbolt.Tx, c *counters) (err error) {
 			if b.Epoch != 0 && b.Epoch < c.epoch {
 				return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.Epoch, c.epoch)
@@ -121,7 +123,7 @@ func (s *Store) Commit(b Batch) error {
 		},
 		apply: func(tx *bbolt.Tx, c *counters) error {
 			nodes, facts := tx.Bucket([]byte(bucketNodes)), tx.Bucket([]byte(bucketFacts))
-			for _, n := range b.Nodes {
+			for _, n := range records {
 				k, v := encodeNode(n)
 				if nodes.Get(k) == nil {
 					c.nodes++
@@ -152,6 +154,19 @@ func (s *Store) Commit(b Batch) error {
 		return fmt.Errorf("commit: %w", err)
 	}
 	return nil
+}
+
+// lastOfEach returns the last record of each key, in the order of the keys: so one page after the other is written, not one here and one there.
+func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
+	sorted := slices.Clone(all)
+	slices.SortStableFunc(sorted, func(a, b tree.NodeRecord) int { return a.Key.Compare(b.Key) })
+	kept := sorted[:0]
+	for i, n := range sorted {
+		if i+1 == len(sorted) || sorted[i+1].Key != n.Key {
+			kept = append(kept, n)
+		}
+	}
+	return kept
 }
 
 // freshFacts returns the facts that the store does not have, each once.
