@@ -144,9 +144,10 @@ type Config struct {
 	// Now is the clock for what people see. Default time.Now.
 	Now func() time.Time
 
-	// QueueEvents bounds the events that wait for the loop; beyond it, the streams of workers wait. Default 1024.
+	// QueueEvents bounds the events that wait for the loop; beyond it, the streams of workers wait. Default 16,384, three for each of 5,000
+	// workers. Too small: heartbeats wait where a late master cannot see them, and it takes leases for lost.
 	QueueEvents int
-	// BatchEvents bounds the events of one commit. Default 256. Too small: a commit for each event; too large: late answers.
+	// BatchEvents bounds the events of one commit. Default 1024. Too small: a commit for each event; too large: late answers.
 	BatchEvents int
 	// SendQueue bounds the messages that wait for one worker; a worker that does not read them is cut off. Default 256.
 	SendQueue int
@@ -244,7 +245,7 @@ func (c *Config) complete() error {
 		field *int
 		value int
 	}{
-		{"QueueEvents", &c.QueueEvents, 1024}, {"BatchEvents", &c.BatchEvents, 256}, {"SendQueue", &c.SendQueue, 256},
+		{"QueueEvents", &c.QueueEvents, 1 << 14}, {"BatchEvents", &c.BatchEvents, 1024}, {"SendQueue", &c.SendQueue, 256},
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
 		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxOffences", &c.MaxOffences, 3},
 		{"MaxOffenders", &c.MaxOffenders, 10_000}, {"SessionUploads", &c.SessionUploads, 2}, {"KnownCertificates", &c.KnownCertificates, 256},

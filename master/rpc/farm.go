@@ -245,6 +245,7 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Outcome: outcome,
 			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids, Cancelled: r.GetCancelled(),
 		}
+		ev.Children = make([]tree.ChildNumber, 0, len(r.GetChildren()))
 		for _, c := range r.GetChildren() {
 			k, err := m.key(c.GetKey())
 			if err != nil {

@@ -349,17 +349,17 @@ func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func
 	if err := m.turn(nil, true); err != nil {
 		return err
 	}
+	var next tickTurn
 	for {
 		if end, err := m.over(); end {
 			return err
 		}
 		batch = batch[:0]
-		tick := false
 		select {
 		case msg := <-m.inbox:
 			batch = append(batch, msg)
 		case <-ticks:
-			tick = true
+			next.due(len(m.inbox))
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -376,10 +376,32 @@ func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func
 		if len(batch) > 0 {
 			m.cfg.Metrics.batch.Observe(float64(len(batch)))
 		}
-		if err := m.turn(batch, tick); err != nil {
+		if err := m.turn(batch, next.after(len(batch))); err != nil {
 			return err
 		}
 	}
+}
+
+// tickTurn puts a tick after all messages that waited when it was due: a master that is behind would take leases for lost whose heartbeats it
+// has not read yet. Ticks that come meanwhile are one with it.
+type tickTurn struct {
+	waits  bool
+	before int // messages that come first
+}
+
+// due says that a tick is due while so many messages wait.
+func (t *tickTurn) due(waiting int) {
+	if !t.waits {
+		t.waits, t.before = true, waiting
+	}
+}
+
+// after says that so many messages were taken, and reports whether the tick comes right after them.
+func (t *tickTurn) after(taken int) bool {
+	t.before -= taken
+	now := t.waits && t.before <= 0
+	t.waits = t.waits && !now
+	return now
 }
 
 // over says whether Run ends, and how.
@@ -392,8 +414,7 @@ func (m *Master) over() (bool, error) {
 	case m.draining != nil && m.full != nil:
 		return true, m.draining // what comes back cannot be kept; the workers bring it to the next master
 	case m.draining != nil && m.settled == nil:
-		s := m.tree.Status()
-		return s.Leased == 0, m.draining
+		return m.tree.Leased() == 0, m.draining
 	}
 	return false, nil
 }
@@ -500,7 +521,7 @@ func (m *Master) turn(batch []message, tick bool) error {
 		m.step(nil, 0, tree.Tick{})
 	}
 	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && m.settled == nil && len(batch) > 0 {
-		if s := m.tree.Status(); s.Spent+s.Running >= limit && !s.Settled {
+		if m.tree.Searched() >= limit && !m.tree.Answered() {
 			m.draining = ErrLimit
 			m.step(nil, 0, tree.Drain{})
 		}
@@ -611,11 +632,7 @@ func (m *Master) forget(s *session, step stepFunc) {
 
 // leave tells the tree that a worker is gone and counts the leases it takes along.
 func (m *Master) leave(name string, step stepFunc) {
-	for _, w := range m.tree.Status().Workers {
-		if w.Name == name {
-			m.cfg.Metrics.expired.Add(float64(len(w.Leases)))
-		}
-	}
+	m.cfg.Metrics.expired.Add(float64(m.tree.LeasesOf(name)))
 	step(nil, 0, tree.Left{Worker: name})
 }
 

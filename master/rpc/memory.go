@@ -16,7 +16,8 @@ type Memory struct {
 const (
 	maxMemoriesPerLease = 4       // of the position itself and those above it
 	maxMemoryBytes      = 4 << 20 // of them together
-	maxSeen             = 1 << 12 // memories remembered per session as seen
+	maxSeen             = 1 << 8  // memories remembered per session as seen; the store keeps fewer than that
+	maxVersions         = 1 << 12 // memories of this run whose versions are remembered
 )
 
 // takeMemory returns a memory that came with an event if it is worth keeping: its position is in the tree and open.
@@ -33,7 +34,7 @@ func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 
 // forgetMemories drops versions of positions that are not open any more.
 func (m *Master) forgetMemories() {
-	if len(m.versions) > maxSeen {
+	if len(m.versions) > maxVersions {
 		clear(m.versions)
 	}
 	for k := range m.versions {
@@ -69,11 +70,14 @@ func (m *Master) memoriesFor(worker string, lease tree.Lease) [][]byte {
 		if err != nil {
 			m.cfg.Log.Warn("a memory is passed over", "error", err)
 		}
+		if len(data) == 0 {
+			continue // as with most positions: with thousands of workers it is too much to remember for each that there is nothing
+		}
 		if !known { // of an earlier run of the master
 			m.versions[k] = 0
 		}
 		s.sawMemory(k, version)
-		if len(data) == 0 || size+len(data) > maxMemoryBytes {
+		if size+len(data) > maxMemoryBytes {
 			continue
 		}
 		size += len(data)

@@ -94,7 +94,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		tree:              gauge("tree_positions", "Positions in the master's tree."),
 		workers:           gauge("workers_connected", "Workers with an open work stream."),
 		queue:             gauge("queued_events", "Events that wait for the loop that owns the tree, when it last looked."),
-		batch:             histogram("batch_events", "Events that the loop stepped the tree for in one commit.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}),
+		batch:             histogram("batch_events", "Events that the loop stepped the tree for in one commit.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}),
 		commit:            histogram("store_commit_duration_seconds", "Time the loop waited for one commit of the store.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
 		certificates:      gauge("certificates", "Certificates of workers in the store."),
 		certificateBytes:  gauge("certificate_bytes", "Bytes of the certificates of workers in the store."),
