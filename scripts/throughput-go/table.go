@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"amazonsfarm/master/store"
+)
+
+// window is what happened between two looks at the master.
+type window struct {
+	tally
+	from, to gauges
+	seconds  float64 // from the beginning to its end
+	workers  float64 // seconds of processor time of this process
+	store    int64   // bytes of the file at its end
+}
+
+// measured is what a run has found.
+type measured struct {
+	start       time.Duration // until the master served
+	alone, idle gauges        // without workers; with all of them waiting
+	windows     []window
+	results     uint64 // acknowledged
+	nodes       uint64
+	refused     uint64
+	refusal     string
+	kept        store.Stats
+}
+
+// busy returns the windows that count: not those in which the tree was too small for all workers, nor the one after.
+func (s *settings) busy(m measured) []window {
+	for i, w := range m.windows {
+		if w.from.positions > float64(s.workers) {
+			return m.windows[min(i+1, len(m.windows)-1):]
+		}
+	}
+	return nil
+}
+
+// total is what happened in several windows, one after the other.
+func total(list []window) window {
+	w := window{from: list[0].from, to: list[len(list)-1].to, seconds: list[len(list)-1].seconds, store: list[len(list)-1].store}
+	for _, o := range list {
+		w.tally.add(o.tally)
+		w.workers += o.workers
+	}
+	return w
+}
+
+func (w *window) rate() float64 { return float64(w.results) / w.to.at.Sub(w.from.at).Seconds() }
+
+// perResult divides by the results.
+func (w *window) perResult(x float64) float64 { return x / max(1, float64(w.results)) }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
+
+func mebibytes(x float64) float64 { return x / (1 << 20) }
+
+// row writes one line of the table.
+func (w *window) row(out io.Writer, name string) {
+	from, to := w.from, w.to
+	commits := max(1, to.commits-from.commits)
+	fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %.0f | %.1f | %.0f | %.0f | %.0f |\n",
+		name, w.results, w.rate(), to.positions, milliseconds(quantile(w.leases, 0.5)), milliseconds(quantile(w.leases, 0.99)), milliseconds(quantile(w.acks, 0.99)),
+		1000*w.perResult(to.cpu-from.cpu), 1000*w.perResult(w.workers), commits/to.at.Sub(from.at).Seconds(), 1000*(to.commitSeconds-from.commitSeconds)/commits,
+		(to.events-from.events)/max(1, to.batches-from.batches), w.perResult(to.allocated-from.allocated)/1024, w.perResult(to.objects-from.objects),
+		mebibytes(to.resident), mebibytes(float64(w.store)))
+}
+
+// write prints the table.
+func (s *settings) write(out io.Writer, m measured) {
+	fmt.Fprintf(out, "%d workers on %d connections, %v for a lease, split after %d results\n\n", s.workers, s.connections, s.work, s.returns)
+	fmt.Fprintln(out, "| s | results | a second | positions | lease ms, half | 99 of 100 | acknowledged ms, 99 of 100 | master CPU ms a result | workers' | commits a second | ms a commit | events a batch | KiB allocated a result | objects | resident MiB | store MiB |")
+	fmt.Fprintln(out, "|"+strings.Repeat(" --- |", 16))
+	for _, w := range m.windows {
+		w.row(out, fmt.Sprintf("%.0f", w.seconds))
+	}
+	busy := s.busy(m)
+	if len(busy) > 0 {
+		all := total(busy)
+		all.row(out, "**all but the start**")
+	}
+	n := float64(s.workers)
+	fmt.Fprintf(out, "\na waiting worker: %.1f KiB resident, %.1f heap and %.1f stacks\n", (m.idle.resident-m.alone.resident)/n/1024, (m.idle.heap-m.alone.heap)/n/1024, (m.idle.stacks-m.alone.stacks)/n/1024)
+	if len(m.windows) > 0 {
+		last := m.windows[len(m.windows)-1].to
+		fmt.Fprintf(out, "a position of the tree: %.0f bytes resident, %.0f bytes of store\n", (last.resident-(m.idle.resident-m.alone.resident))/last.positions, float64(m.kept.UsedBytes)/last.positions)
+	}
+	fmt.Fprintf(out, "the master served after %.1f s\n", m.start.Seconds())
+	fmt.Fprintf(out, "%d results acknowledged, %d refused; killed then, the store holds %d of their %d nodes\n", m.results, m.refused, min(m.kept.Spent, m.nodes), m.nodes)
+}
+
+// judge says what a run did not reach.
+func (s *settings) judge(m measured) error {
+	if m.kept.Spent < m.nodes {
+		return fmt.Errorf("acknowledged nodes are lost: the store holds %d of %d", m.kept.Spent, m.nodes)
+	}
+	if 100*float64(m.refused) > s.refused*float64(m.results) {
+		return fmt.Errorf("%d results were refused beside %d taken, the first because: %s", m.refused, m.results, m.refusal)
+	}
+	busy := s.busy(m)
+	if len(busy) == 0 {
+		return errors.New("the run ended before the tree had work for all workers")
+	}
+	w := total(busy)
+	if rate := w.rate(); rate < s.floor {
+		return fmt.Errorf("%.0f results a second, where at least %.0f are asked for", rate, s.floor)
+	}
+	if late := quantile(w.leases, 0.99); s.latest > 0 && late > s.latest {
+		return fmt.Errorf("1 of 100 leases took more than %v, where at most %v is asked for", late, s.latest)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"amazonsfarm/shared/cli"
+)
+
+// TestThroughput loads a real master for seconds. What it asks for is far below what any machine does: that nothing acknowledged is lost, and
+// that the tree grows. On a machine that does much else leases may be lost.
+func TestThroughput(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds and builds the master")
+	}
+	program := filepath.Join(t.TempDir(), "master")
+	if out, err := exec.Command("go", "build", "-o", program, "../../master").CombinedOutput(); err != nil {
+		t.Fatalf("build the master: %v\n%s", err, out)
+	}
+	s := settings{
+		master: program, board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, returns: 3, children: -1, memory: 10,
+		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100,
+	}
+	if err := s.validate(); err != nil {
+		t.Fatal(err)
+	}
+	var out, log bytes.Buffer
+	if err := s.run(t.Context(), &out, &log); err != nil {
+		t.Fatalf("%v\n%s%s", err, out.String(), log.String())
+	}
+	for _, want := range []string{"60 workers on 20 connections", "| **all but the start** |", "a waiting worker: ", " refused; killed then, the store holds "} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+}
+
+func TestValidate(t *testing.T) {
+	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, returns: 8, children: -1, limit: time.Second, window: time.Second}
+	for part, change := range map[string]func(*settings){
+		"":              func(*settings) {},
+		"--board":       func(s *settings) { s.board = "9x9x9" },
+		"--master":      func(s *settings) { s.master = "" },
+		"--workers":     func(s *settings) { s.workers = 0 },
+		"--connections": func(s *settings) { s.connections = 1 },
+		"--window":      func(s *settings) { s.window = 0 },
+		"--returns":     func(s *settings) { s.returns = 0 },
+		"--memory":      func(s *settings) { s.memory = -1 },
+	} {
+		s := good
+		change(&s)
+		err := s.validate()
+		if part == "" {
+			if err != nil || s.connections != 400 {
+				t.Errorf("good settings: %v, %d connections", err, s.connections)
+			}
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", part, err)
+		}
+	}
+}
+
+func TestUsage(t *testing.T) {
+	var out, log bytes.Buffer
+	if code := cli.Execute(t.Context(), command(), []string{"--workers", "0"}, strings.NewReader(""), &out, &log); code != cli.ExitUsage {
+		t.Errorf("exit code %d: %s", code, log.String())
+	}
+}
+
+func TestReadGauges(t *testing.T) {
+	text := `# HELP x y
+process_cpu_seconds_total 1.5
+process_resident_memory_bytes 2e+06
+go_memstats_heap_inuse_bytes 3
+go_memstats_stack_inuse_bytes 4
+go_memstats_alloc_bytes_total 5
+go_memstats_mallocs_total 6
+amazons_master_tree_positions 8
+amazons_master_store_commit_duration_seconds_count 9
+amazons_master_store_commit_duration_seconds_sum 0.25
+amazons_master_batch_events_bucket{le="1"} 3
+amazons_master_batch_events_count 10
+amazons_master_batch_events_sum 11
+`
+	g, err := readGauges(strings.NewReader(text))
+	if err != nil || g.cpu != 1.5 || g.resident != 2e6 || g.positions != 8 || g.commitSeconds != 0.25 || g.events != 11 {
+		t.Errorf("%+v, %v", g, err)
+	}
+	if _, err := readGauges(strings.NewReader(strings.Replace(text, "tree_positions", "positions", 1))); err == nil || !strings.Contains(err.Error(), "amazons_master_tree_positions") {
+		t.Errorf("a missing figure: %v", err)
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	var times []time.Duration
+	for i := range 200 {
+		times = append(times, time.Duration(199-i))
+	}
+	if q := quantile(times, 0.5); q != 100 {
+		t.Errorf("half: %d", q)
+	}
+	if q := quantile(times, 0.99); q != 198 {
+		t.Errorf("99 of 100: %d", q)
+	}
+	if quantile(nil, 0.5) != 0 {
+		t.Error("of none")
+	}
+}
+
+// TestJudge: each thing that a run may miss is told.
+func TestJudge(t *testing.T) {
+	began := time.Now()
+	run := func() measured {
+		m := measured{results: 1000, nodes: 5000}
+		m.kept.Spent = 5000
+		for i := range 3 {
+			from := gauges{at: began.Add(time.Duration(i) * time.Second), positions: float64(100 * i)}
+			to := gauges{at: from.at.Add(time.Second), positions: from.positions + 100}
+			m.windows = append(m.windows, window{from: from, to: to, tally: tally{results: 500, leases: []time.Duration{20 * time.Millisecond}}})
+		}
+		return m
+	}
+	s := settings{workers: 10, floor: 400, latest: 30 * time.Millisecond, refused: 1}
+	m := run()
+	if err := s.judge(m); err != nil {
+		t.Errorf("a good run: %v", err)
+	}
+	if busy := s.busy(m); len(busy) != 1 {
+		t.Errorf("%d windows count, want the last alone", len(busy))
+	}
+	if w := total(m.windows); w.results != 1500 || math.Abs(w.rate()-500) > 0.01 {
+		t.Errorf("in all %d results, %v a second", w.results, w.rate())
+	}
+	for part, change := range map[string]func(*measured){
+		"lost":               func(m *measured) { m.kept.Spent = 4999 },
+		"refused":            func(m *measured) { m.refused, m.refusal = 11, "why" },
+		"ended before":       func(m *measured) { m.windows = m.windows[:1] },
+		"results a second":   func(m *measured) { m.windows[2].results = 399 },
+		"1 of 100 leases to": func(m *measured) { m.windows[2].leases = []time.Duration{time.Second} },
+	} {
+		m := run()
+		change(&m)
+		if err := s.judge(m); err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("%s: %v", part, err)
+		}
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/worker/agent"
+)
+
+// synthetic is a worker that does not search. It talks as worker/agent does: it asks for a lease when it has none, sends a heartbeat a second,
+// and asks for the next lease right after a result.
+type synthetic struct {
+	settings
+	name   string
+	board  amazons.Board
+	record *record
+	random *rand.Rand
+
+	stream  farmv1.Farm_WorkClient
+	serial  uint64
+	lease   *farmv1.Lease
+	begun   time.Time            // of the lease
+	asked   time.Time            // for a lease; zero: not now
+	sent    map[uint64]delivered // not acknowledged
+	entries []byte               // of a made-up table
+	most    int                  // of entries, as the master asks
+}
+
+// scratch is room for the making of one result. Workers share it: of thousands few deliver at a time, and what this process throws away is
+// time that the master on the same machine lacks.
+type scratch struct {
+	moves    []amazons.Move
+	seen     map[amazons.Key]struct{}
+	children []*farmv1.ChildNumber
+}
+
+var rooms = sync.Pool{New: func() any { return &scratch{seen: map[amazons.Key]struct{}{}} }}
+
+type delivered struct {
+	at    time.Time
+	nodes uint64
+}
+
+// join introduces the worker and opens its stream.
+func (w *synthetic) join(ctx context.Context, conn *grpc.ClientConn) error {
+	client := farmv1.NewFarmClient(conn)
+	joined, err := client.Join(ctx, &farmv1.JoinRequest{
+		Worker: w.name, ProtocolVersion: agent.ProtocolVersion, RulesVersion: agent.RulesVersion, Build: "synthetic", Cores: 1, TableBytes: 1 << 30,
+	}, grpc.WaitForReady(true))
+	if err != nil {
+		return err
+	}
+	w.most = int(joined.GetMaxMemoryEntries())
+	if w.stream, err = client.Work(ctx); err != nil {
+		return err
+	}
+	return w.stream.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: joined.GetSession()}}})
+}
+
+// run works until the stream or ctx ends.
+func (w *synthetic) run(ctx context.Context) error {
+	in, broken := make(chan *farmv1.WorkResponse), make(chan error, 1)
+	go func() {
+		for {
+			m, err := w.stream.Recv()
+			if err != nil {
+				broken <- err
+				return
+			}
+			select {
+			case in <- m:
+			case <-ctx.Done():
+				broken <- ctx.Err()
+				return
+			}
+		}
+	}()
+	defer func() { <-broken }()
+	// Not all heartbeats at once: workers did not come at once either.
+	beat := time.NewTicker(time.Second)
+	defer beat.Stop()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		if w.lease == nil && w.asked.IsZero() {
+			w.asked = time.Now()
+			if err := w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-broken:
+			broken <- err
+			return fmt.Errorf("%s: %w", w.name, err)
+		case m := <-in:
+			now := time.Now()
+			switch k := m.GetKind().(type) {
+			case *farmv1.WorkResponse_Lease:
+				w.record.granted(now.Sub(w.asked))
+				w.asked = time.Time{}
+				w.lease, w.begun = k.Lease, now
+				timer.Reset(w.work/2 + time.Duration(w.random.Int64N(int64(w.work))))
+			case *farmv1.WorkResponse_Ack:
+				s := w.sent[k.Ack.GetSerial()]
+				delete(w.sent, k.Ack.GetSerial())
+				w.record.acknowledged(now.Sub(s.at), s.nodes, k.Ack.GetRefused())
+			case *farmv1.WorkResponse_Cancel:
+				if w.lease != nil && w.lease.GetId() == k.Cancel.GetLease() {
+					if err := w.deliver(true); err != nil {
+						return err
+					}
+				}
+			case *farmv1.WorkResponse_Finished:
+				return fmt.Errorf("%s: the campaign has ended: %s", w.name, k.Finished.GetReason())
+			}
+		case <-timer.C:
+			if w.lease != nil {
+				if err := w.deliver(false); err != nil {
+					return err
+				}
+			}
+		case now := <-beat.C:
+			if w.lease != nil {
+				p := &farmv1.Progress{Lease: w.lease.GetId(), Epoch: w.lease.GetEpoch(), Nodes: w.searched(now)}
+				if err := w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}}); err != nil {
+					return err
+				}
+			}
+		}
+	}
+}
+
+func (w *synthetic) send(m *farmv1.WorkRequest) error {
+	if err := w.stream.Send(m); err != nil {
+		return fmt.Errorf("%s: %w", w.name, err)
+	}
+	return nil
+}
+
+// searched returns the nodes that a worker would have searched by now, at least 1 and less than the budget.
+func (w *synthetic) searched(now time.Time) uint64 {
+	most := w.lease.GetBudgetNodes()
+	return max(1, min(most-1, uint64(float64(most)*now.Sub(w.begun).Seconds()/(1.5*w.work.Seconds()))))
+}
+
+// deliver ends the lease with an open result.
+func (w *synthetic) deliver(cancelled bool) error {
+	l := w.lease
+	w.lease = nil
+	w.serial++
+	now := time.Now()
+	r := &farmv1.Result{
+		Serial: w.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Phi: w.number(), Delta: w.number(), Nodes: l.GetBudgetNodes(),
+		Seconds: now.Sub(w.begun).Seconds(), Cancelled: cancelled,
+	}
+	r.Evaluations = 20 * r.Nodes
+	room := rooms.Get().(*scratch)
+	defer rooms.Put(room) // the message is encoded when it is sent
+	if err := w.addChildren(r, room); err != nil {
+		return err
+	}
+	if n := min(w.memory, w.most); n > 0 {
+		if w.entries == nil { // the master does not look into it
+			w.entries = make([]byte, 13*n)
+			for i := range w.entries {
+				w.entries[i] = byte(w.random.Uint32())
+			}
+		}
+		r.Memory = w.entries
+	}
+	w.sent[w.serial] = delivered{now, r.Nodes}
+	return w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
+}
+
+// addChildren gives a result numbers for the positions after its own, each once, as the search of a worker does.
+func (w *synthetic) addChildren(r *farmv1.Result, room *scratch) error {
+	key, err := amazons.KeyFromBytes(r.GetKey())
+	if err != nil {
+		return err
+	}
+	state, err := key.State(w.board)
+	if err != nil {
+		return err
+	}
+	clear(room.seen)
+	room.moves = state.Moves(room.moves[:0])
+	n := 0
+	for _, m := range room.moves {
+		if n == w.children {
+			break
+		}
+		k := state.After(m).CanonicalKey(w.board)
+		if _, ok := room.seen[k]; ok {
+			continue
+		}
+		room.seen[k] = struct{}{}
+		if n == len(room.children) {
+			room.children = append(room.children, &farmv1.ChildNumber{})
+		}
+		c, b := room.children[n], k.Bytes()
+		c.Key, c.Phi, c.Delta = append(c.Key[:0], b[:]...), w.number(), w.number()
+		n++
+	}
+	r.Children = room.children[:n]
+	return nil
+}
+
+// number returns 1,000 and more, 2,000 in the mean. None is much smaller than all others, so that the tree grows in its breadth.
+func (w *synthetic) number() uint32 { return 1000 + uint32(1000*w.random.ExpFloat64()) }
