@@ -201,6 +201,7 @@ func (t *Tree) returned(l *lease, e Result) {
 	t.end(l, nodes)
 	n.warm = l.worker.serial
 	if t.stopped != nil {
+		t.propagate() // what came before the contradiction, in this very result
 		return
 	}
 	short := !e.Cancelled && e.Outcome == Unknown && t.cfg.ShortPercent > 0 && nodes < l.budget/100*uint64(t.cfg.ShortPercent)+l.budget%100*uint64(t.cfg.ShortPercent)/100

@@ -97,7 +97,7 @@ func (s *simulation) boot() (err error) {
 	for _, name := range s.names { // all come back
 		s.send(Joined{name, 2}, Ready{name})
 	}
-	return s.tree.audit()
+	return s.tree.Audit()
 }
 
 func (s *simulation) send(events ...Event) { s.net = append(s.net, events...) }
@@ -114,7 +114,7 @@ func (s *simulation) deliver(ev Event) error {
 		return fmt.Errorf("the same events have other effects at %s", ev)
 	}
 	if s.steps < 50 || s.chance(5+len(s.tree.byKey)/20) {
-		if err := s.tree.audit(); err != nil {
+		if err := s.tree.Audit(); err != nil {
 			return fmt.Errorf("after %s: %w", ev, err)
 		}
 	}
@@ -286,7 +286,7 @@ func (s *simulation) run(workers int) error {
 		}
 		s.seen.aside = max(s.seen.aside, len(s.tree.aside))
 	}
-	return s.tree.audit()
+	return s.tree.Audit()
 }
 
 var simulationSeeds = flag.Int("seeds", 24, "number of farms to simulate")

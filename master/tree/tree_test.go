@@ -25,7 +25,7 @@ func TestClamped(t *testing.T) {
 		r.Children = append(r.Children, c)
 	}
 	tree.Step(r)
-	if err := tree.audit(); err != nil {
+	if err := tree.Audit(); err != nil {
 		t.Fatal(err)
 	}
 	if s := tree.Status(); s.Settled || s.Phi != 1 || s.Delta != Infinity-1 || s.Expanded != 1 {

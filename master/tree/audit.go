@@ -1,0 +1,100 @@
+package tree
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Audit computes everything derived in the tree anew, from the top down or the
+// bottom up, in the plainest way, and compares. The error says what differs. It costs as much as the tree is
+// large, and is for tests, here and in the packages around the tree.
+func (t *Tree) Audit() error {
+	var nodes []*node
+	for _, n := range t.byKey {
+		nodes = append(nodes, n)
+	}
+	slices.SortFunc(nodes, func(a, b *node) int { // deepest first
+		if a.layer != b.layer {
+			return int(b.layer) - int(a.layer)
+		}
+		return a.key.Compare(b.key)
+	})
+	bad := func(n *node, format string, a ...any) error {
+		return fmt.Errorf("node %s: %s", t.text(n.key), fmt.Sprintf(format, a...))
+	}
+	leased, expanded, frontier := 0, 0, 0
+	classes := map[*node]class{}
+	for _, n := range nodes {
+		if n.queued || n.changed && t.began {
+			return bad(n, "still in line")
+		}
+		if (n.phi == 0) != (n.delta == Infinity) || (n.phi == Infinity) != (n.delta == 0) || n.phi > Infinity || n.delta > Infinity {
+			return bad(n, "numbers %d/%d", n.phi, n.delta)
+		}
+		if n.solved() != (n.phi == 0 || n.delta == 0) {
+			return bad(n, "basis %s with numbers %d/%d", n.basis, n.phi, n.delta)
+		}
+		if n.expanded {
+			expanded++
+			if phi, delta := combine(n); (n.basis == NoBasis || n.basis == ByChildren) && (phi != n.phi || delta != n.delta) {
+				return bad(n, "numbers %d/%d, of its children %d/%d", n.phi, n.delta, phi, delta)
+			}
+		} else if !n.solved() && (n.phi != n.leafPhi || n.delta != n.leafDelta) {
+			return bad(n, "leaf numbers differ")
+		}
+		want := locked
+		switch {
+		case n.solved():
+		case n.expanded:
+			for _, c := range n.children {
+				want = max(want, classes[c])
+			}
+		case n.lease != nil:
+		case n.aside:
+			want = lastly
+		default:
+			want = open
+		}
+		if classes[n] = want; n.class != want {
+			return bad(n, "class %d, want %d", n.class, want)
+		}
+		if n.lease != nil {
+			leased++
+			if n.expanded || n.lease.node != n || t.leases[n.lease.id] != n.lease {
+				return bad(n, "lease is not in order")
+			}
+		}
+	}
+	live := map[*node]int32{t.root: 1}
+	slices.Reverse(nodes)
+	for _, n := range nodes {
+		if n.live != live[n] {
+			return bad(n, "live %d, want %d", n.live, live[n])
+		}
+		if n.live > 0 && !n.solved() {
+			for _, c := range n.children {
+				live[c]++
+			}
+			if !n.expanded {
+				frontier++
+			}
+		}
+	}
+	held := 0
+	for _, w := range t.roll {
+		held += len(w.leases)
+		if len(w.leases) > w.slots && w.waiting > w.slots {
+			return fmt.Errorf("worker %s has %d leases and %d requests", w.name, len(w.leases), w.waiting)
+		}
+	}
+	if leased != len(t.leases) || leased != len(t.running) || leased != held {
+		return fmt.Errorf("%d nodes leased, %d leases, %d in order, %d held", leased, len(t.leases), len(t.running), held)
+	}
+	if expanded != t.expansions || frontier != t.frontier {
+		return fmt.Errorf("%d expanded (counted %d), %d frontier (counted %d)", expanded, t.expansions, frontier, t.frontier)
+	}
+	if len(t.shelf.facts) != min(len(t.facts), t.cfg.FactsKept) || len(t.shelf.byKey) != len(t.shelf.facts) {
+		return fmt.Errorf("%d facts on the shelf", len(t.shelf.facts))
+	}
+	return nil
+}
