@@ -428,28 +428,3 @@ func TestDamageFoundLater(t *testing.T) {
 		db.Close()
 	}
 }
-
-func FuzzHeader(f *testing.F) {
-	h := header{config: "3", sum: mustParse(f, "3").Sum(), size: 5000, sections: []section{{kind: 1, offset: 4096}}}
-	f.Add(h.encode())
-	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := decodeHeader(data)
-		if err == nil && len(h.config) > 256 {
-			t.Fatal("too long a configuration")
-		}
-	})
-}
-
-func FuzzChunk(f *testing.F) {
-	f.Add([]byte{1, 0, 0, 0, 2, 0, 0}, 2)
-	f.Fuzz(func(t *testing.T, data []byte, entries int) {
-		if entries < 0 || entries > 1<<20 {
-			return
-		}
-		if c, ok := parseChunk(data, entries); ok {
-			for i := range entries {
-				c.entry(i)
-			}
-		}
-	})
-}

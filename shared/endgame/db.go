@@ -143,7 +143,46 @@ func open(name string, whole uint64) (*DB, error) {
 			return nil, err
 		}
 	}
+	if err := db.references(); err != nil {
+		db.unmap()
+		return nil, err
+	}
 	return db, nil
+}
+
+// references verifies that what one part of the file says about another is there, so that no look-up leaves the file or goes on for ever, also in one whose
+// checksums agree because somebody made them so. The ids of entries are verified when they are read.
+func (db *DB) references() error {
+	damaged := func(format string, args ...any) error {
+		return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
+	}
+	free := 0
+	for _, s := range db.slots {
+		n := bits.OnesCount64(s.shape)
+		if n == 0 {
+			free++
+		} else if n > db.squares || int(s.index) >= shapeCounts[n] {
+			return damaged("shape %#x is given the number %d, which there is not", s.shape, s.index)
+		}
+	}
+	if free == 0 {
+		return damaged("its table of shapes is full")
+	}
+	start := uint32(0)
+	for i, end := range db.ends {
+		if end < start || int(end) > len(db.values) {
+			return damaged("value %d has no place", i)
+		}
+		start = end
+	}
+	for _, list := range [][]uint32{db.negatives, db.ids} {
+		for _, id := range list {
+			if int(id) >= len(db.ends) {
+				return damaged("it names value %d and has %d", id, len(db.ends))
+			}
+		}
+	}
+	return nil
 }
 
 // sections finds the parts of the file.
@@ -197,6 +236,15 @@ func (db *DB) sections() error {
 		}
 		if uint64(len(b)) != want*width {
 			return fmt.Errorf("%w: section %d of %d squares has %d bytes and should have %d", ErrDamaged, s.kind, s.n, len(b), want*width)
+		}
+	}
+	last := db.header.sections[max(0, len(db.header.sections)-1):]
+	if len(last) == 0 || last[0].kind != sectionCRCs {
+		return fmt.Errorf("%w: it does not end with its checksums", ErrDamaged)
+	}
+	for _, s := range db.header.sections {
+		if s.kind != sectionCRCs && s.offset+s.length > last[0].offset {
+			return fmt.Errorf("%w: section %d of %d squares has no checksums", ErrDamaged, s.kind, s.n)
 		}
 	}
 	values := len(db.ends)
@@ -314,6 +362,10 @@ func (db *DB) Find(black, white, empty Set) (ID, bool) {
 		if id, ok = db.escape(uint64(n)<<56 | uint64(i)); !ok {
 			return 0, false
 		}
+	}
+	if int(id) >= len(db.ends) {
+		db.fail(fmt.Errorf("%s: %w: an entry names value %d of %d", db.name, ErrDamaged, id, len(db.ends)))
+		return 0, false
 	}
 	if f.Negated {
 		id = db.negatives[id]

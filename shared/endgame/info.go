@@ -35,7 +35,11 @@ func (db *DB) Defects() ([]Defect, error) {
 				if !db.ok(l.territoryAt + at) {
 					return nil, fmt.Errorf("read defects: %w", db.Damaged())
 				}
-				defect := n - 1 - int(codes[l.codes[at]].moves)
+				code := int(l.codes[at])
+				if code >= len(codes) || int(codes[code].moves) >= n {
+					return nil, fmt.Errorf("read defects: %s: %w: a territory of %d squares has the code %d", db.name, ErrDamaged, n, code)
+				}
+				defect := n - 1 - int(codes[code].moves)
 				for len(d.Places) <= defect {
 					d.Places = append(d.Places, 0)
 				}
