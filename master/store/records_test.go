@@ -162,35 +162,15 @@ func FuzzDecode(f *testing.F) {
 				t.Error(c, d, err)
 			}
 		}
+		if q, err := decodeQuarantine([]byte(keyQuarantinedName+"w"), meta(keyQuarantinedName+"w")); err == nil && (q.Name != "w" || q.Certificate) {
+			t.Error(q)
+		}
+		if p, err := unseal(bucketMemories, key, value(bucketMemories)); err == nil && !bytes.Equal(seal(bucketMemories, key, p), value(bucketMemories)) {
+			t.Error("memory")
+		}
 		decodeJSON(keyCampaign, meta(keyCampaign), &Campaign{})
 		decodeJSON(keyResult, meta(keyResult), &Result{})
 	})
 }
 
 func pair(k, v []byte) [2][]byte { return [2][]byte{k, v} }
-
-// FuzzPages gives the page walker a store with some bytes replaced: it ends, with bounded memory.
-func FuzzPages(f *testing.F) {
-	whole, err := os.ReadFile("testdata/format1.store")
-	if err != nil {
-		f.Skip(err)
-	}
-	f.Add(uint32(0), []byte{1})
-	f.Add(uint32(2*pageSize+8), []byte{1, 0, 255, 255, 255, 255})
-	f.Add(uint32(3*pageSize+12), []byte{255, 255, 255, 127})
-	f.Fuzz(func(t *testing.T, at uint32, replace []byte) {
-		p := bytes.Clone(whole)
-		copy(p[int(at)%len(p):], replace)
-		path := filepath.Join(t.TempDir(), "store")
-		if err := os.WriteFile(path, p, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s, err := Open(path, Options{ReadOnly: true, AcceptOlder: true})
-		if err != nil {
-			return
-		}
-		s.Check()
-		s.Snapshot()
-		s.Close()
-	})
-}

@@ -2,7 +2,6 @@ package tree
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -161,14 +160,7 @@ var fuzzRoots = []string{"W../.x./..B w", "W.x/.../x.B b", "W.x./x..x/.x.B w", "
 // FuzzEvents lets a tree take events that make sense and that do not, in any order, from workers that it knows and that it does not. After each of them all
 // that is derived in the tree is right, no limit is passed and what is written goes forward; what a restart knows is what was known before.
 func FuzzEvents(f *testing.F) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for i := range 16 {
-		tape := []byte{byte(i), byte(i / 4)}
-		for len(tape) < 100+60*i {
-			tape = append(tape, byte(rng.IntN([]int{8, 14, 256}[rng.IntN(3)])))
-		}
-		f.Add(tape)
-	}
+	fuzzing.AddTapes(f, 16, 1200, 14)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4096 {
 			return

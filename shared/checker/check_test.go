@@ -10,11 +10,13 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"runtime/metrics"
 	"runtime/pprof"
 	"slices"
 	"strconv"
@@ -660,6 +662,7 @@ func FuzzCheck(f *testing.F) {
 	for _, l := range tiny(f).layers {
 		f.Add(rawColumns(2, l.entries), uint16(1+len(l.entries)))
 	}
+	// That it ends is for the fuzzer to say, which gives an input ten seconds.
 	f.Fuzz(func(t *testing.T, data []byte, mode uint16) {
 		switch mode {
 		case 0:
@@ -668,17 +671,37 @@ func FuzzCheck(f *testing.F) {
 		default:
 			data = rawFile(data, uint32(mode)-1)
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-		defer cancel()
-		defer time.AfterFunc(8*time.Second, func() { panic(fmt.Sprintf("no end with %x", data)) }).Stop()
-		r, err := Check(ctx, bytes.NewReader(data), int64(len(data)), Options{Workers: 2, MaxMemory: 16 << 20})
+		before := allocated()
+		r, err := Check(context.Background(), bytes.NewReader(data), int64(len(data)), Options{Workers: 2, MaxMemory: 16 << 20})
+		if used := allocated() - before; used > 128<<20 {
+			t.Errorf("%d bytes were allocated", used)
+		}
 		if (r == nil) == (err == nil) {
 			t.Fatalf("%v, %v", r, err)
 		}
-		if err == nil && r.Bytes != int64(len(data)) {
+		if err != nil {
+			return
+		}
+		if r.Bytes != int64(len(data)) {
 			t.Fatalf("%+v", r)
 		}
+		c, err := open(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, claim := range c.roots {
+			if c.squares-bits.OnesCount64(claim.occupied()) <= 7 && exhaustive(c.board, claim.position, map[position]bool{}) != claim.win {
+				t.Fatalf("accepted a wrong claim: %s", c.positionText(claim.position, claim.black))
+			}
+		}
 	})
+}
+
+// allocated is the number of bytes that were ever taken from the heap.
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // TestRawData holds the decoding of a block whose frame is right but whose contents are not.

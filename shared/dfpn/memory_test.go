@@ -2,11 +2,15 @@ package dfpn
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"testing"
+	"time"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/fuzzing"
 )
 
 // TestMemoryCarriesASearchOn cuts a search in two at different places, the second
@@ -80,12 +84,33 @@ func TestDamagedMemoryIsRefused(t *testing.T) {
 	}
 }
 
+// FuzzMemory takes in memories of whoever sends them, as they are or with the checksum made right: what is damaged is refused whole; what is taken in
+// is remembered the same way, and a search over a table with it ends, whatever it says.
 func FuzzMemory(f *testing.F) {
 	b := amazons.Board{Width: 4, Height: 5}
 	table := newTable(f, MinTableBytes)
 	table.put(77, pack(1, 2, 9))
-	f.Add(table.Remember(b, 9))
-	f.Fuzz(func(t *testing.T, memory []byte) {
+	f.Add(table.Remember(b, 9), false)
+	start, err := amazons.Start(b)
+	if err != nil {
+		f.Fatal(err)
+	}
+	judge := eval.NewJudge(nil, eval.DefaultSettings()).Clone
+	search := func(t testing.TB, table *Table, nodes uint64) Result {
+		s, err := New(Options{Board: b, Table: table, Judge: judge})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Search(t.Context(), start.State(), Limit{Nodes: nodes})
+	}
+	search(f, table, 500)
+	for _, entries := range []int{1, 5, 30, 200} {
+		f.Add(table.Remember(b, entries), true)
+	}
+	f.Fuzz(func(t *testing.T, memory []byte, whole bool) {
+		if body := len(memory) - 4; whole && body >= 0 {
+			memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]), crc32.Checksum(memory[:body], castagnoli))
+		}
 		all, err := parseMemory(b, memory)
 		if err != nil && !errors.Is(err, ErrMemory) {
 			t.Errorf("an error of another kind: %v", err)
@@ -93,5 +118,21 @@ func FuzzMemory(f *testing.F) {
 		if err == nil && len(all)*5 > len(memory) {
 			t.Errorf("%d entries from %d bytes", len(all), len(memory))
 		}
+		fuzzing.Within(t, 20*time.Second, 64<<20, func() {
+			table := newTable(t, MinTableBytes)
+			n, again := table.Recall(b, memory)
+			if (again == nil) != (err == nil) || n != len(all) {
+				t.Fatalf("%d entries with %v, then %d with %v", len(all), err, n, again)
+			}
+			if err != nil {
+				return
+			}
+			if _, err := newTable(t, MinTableBytes).Recall(b, table.Remember(b, len(all))); err != nil {
+				t.Errorf("what was taken in is not remembered: %v", err)
+			}
+			if r := search(t, table, 300); r.Nodes > 10_000 || (r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) {
+				t.Errorf("a search with it: %+v", r)
+			}
+		})
 	})
 }

@@ -476,35 +476,3 @@ func TestManyBlocks(t *testing.T) {
 		t.Errorf("blocks swapped: %v", err)
 	}
 }
-
-// FuzzRead feeds the reader anything, with a right checksum. What it accepts must survive writing and reading.
-func FuzzRead(f *testing.F) {
-	_, data := sample(f)
-	f.Add(data)
-	f.Add(data[:60])
-	small, err := os.ReadFile("testdata/format1.amzcert")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(small)
-	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := read(rehash(bytes.Clone(data)))
-		if err != nil {
-			for _, kind := range []error{proof.ErrNotCertificate, proof.ErrVersion, proof.ErrTruncated, proof.ErrCorrupt} {
-				if errors.Is(err, kind) {
-					return
-				}
-			}
-			t.Fatalf("an error of no kind: %v", err)
-		}
-		again, err := proof.Encode(c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := read(again)
-		if err != nil {
-			t.Fatal(err)
-		}
-		same(t, got, c)
-	})
-}

@@ -1,0 +1,782 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/reference"
+)
+
+// A rig is a master at work, whose services are called without a network, in the bubble of virtual time of a synctest: after each call
+// everything that follows from it has happened, so that an input has one meaning, and the loop stands still while it is looked at.
+type rig struct {
+	t      *testing.T
+	ctx    context.Context
+	tape   *fuzzing.Tape
+	root   amazons.Position
+	store  *memory
+	master *Master
+	ticks  chan time.Time
+	ended  chan error
+	kill   context.CancelFunc
+
+	workers [3]*caller
+	keys    []amazons.Key  // that messages name
+	ids     []tree.ID      // of certificates that were made
+	claims  []*farmv1.Fact // that they make
+	first   []amazons.Move // when given, only these are tried
+	sent    []*farmv1.WorkRequest
+	serial  uint64
+}
+
+// caller is a worker of a rig.
+type caller struct {
+	name    string
+	session string
+	work    *pipe[farmv1.WorkRequest, farmv1.WorkResponse] // nil: none
+	leases  []*farmv1.Lease
+}
+
+// pipe is the master's end of a stream. What is put into in is received; closing it ends the other side's sending.
+type pipe[In, Out any] struct {
+	grpc.ServerStream
+	ctx    context.Context
+	cancel context.CancelFunc
+	in     chan func() (*In, error)
+	ended  chan error // how the handler ended
+
+	mu    sync.Mutex
+	sent  []*Out
+	stuck bool // the other side does not read
+}
+
+func newPipe[In, Out any](ctx context.Context) *pipe[In, Out] {
+	p := &pipe[In, Out]{in: make(chan func() (*In, error), 64), ended: make(chan error, 1)}
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	return p
+}
+
+func (p *pipe[In, Out]) Context() context.Context { return p.ctx }
+
+func (p *pipe[In, Out]) Recv() (*In, error) {
+	select {
+	case next, ok := <-p.in:
+		if !ok {
+			return nil, io.EOF
+		}
+		return next()
+	case <-p.ctx.Done():
+		return nil, status.FromContextError(p.ctx.Err()).Err()
+	}
+}
+
+func (p *pipe[In, Out]) Send(m *Out) error {
+	p.mu.Lock()
+	p.sent = append(p.sent, m)
+	stuck := p.stuck
+	p.mu.Unlock()
+	if stuck {
+		<-p.ctx.Done()
+		return status.FromContextError(p.ctx.Err()).Err()
+	}
+	return nil
+}
+
+func (p *pipe[In, Out]) SendAndClose(m *Out) error { return p.Send(m) }
+
+// taken returns what was sent since it was last called.
+func (p *pipe[In, Out]) taken() []*Out {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := p.sent
+	p.sent = nil
+	return out
+}
+
+// serve runs a handler of a stream; it ends with the rig at the latest.
+func (p *pipe[In, Out]) serve(handler func() error) {
+	go func() {
+		err := handler()
+		p.cancel() // as gRPC does
+		p.ended <- knownCodes(nil, "", err)
+	}()
+}
+
+// Limits of a rig's master, small ones, so that an input reaches them.
+const (
+	rigWorkers, rigOffenders, rigHeld, rigFacts, rigQueue = 2, 2, 3, 6, 8
+	rigCertificate                                        = 1 << 10
+)
+
+// rigMetrics are those of all masters of all inputs: making them takes longer than an input.
+var rigMetrics = sync.OnceValue(func() *Metrics { return NewMetrics(prometheus.NewRegistry()) })
+
+// boot starts a master on what the store has.
+func (r *rig) boot() {
+	cfg := Config{
+		Root: r.root, FirstMoves: r.first, ReadRoots: readRoots, Look: look, Metrics: rigMetrics(), Ticks: r.ticks,
+		MaxWorkers: rigWorkers, MaxOffenders: rigOffenders, MaxOffences: 12, MaxHeld: rigHeld, MaxFacts: rigFacts, SendQueue: rigQueue, RecentFacts: 5,
+		MaxCertificateBytes: rigCertificate, MaxUploads: 2, KnownCertificates: 2, SessionTicks: 5, SessionMessages: 20, SessionBurst: 20,
+		Conclude: func(_ context.Context, _ Evidence, report func(string, string)) (Conclusion, error) {
+			report(StateVerifying, "")
+			return Conclusion{Verified: true}, nil
+		},
+	}
+	tr, err := tree.New(r.treeConfig(), r.store.snapshot())
+	if err != nil {
+		r.t.Fatalf("the store does not give back what was acknowledged: %v", err)
+	}
+	if r.master, err = New(cfg, tr, r.store); err != nil {
+		r.t.Fatal(err)
+	}
+	r.ended = make(chan error, 1)
+	ctx, cancel := context.WithCancel(r.ctx)
+	r.kill = cancel
+	go func(m *Master) { r.ended <- m.Run(ctx) }(r.master)
+	for i := range r.workers {
+		r.workers[i] = &caller{name: fmt.Sprint("w", i)}
+	}
+	synctest.Wait()
+}
+
+func (r *rig) treeConfig() tree.Config {
+	return tree.Config{Root: r.root, FirstMoves: r.first, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 2000, MaxFacts: 50, FactsKept: 8, FactsPerLease: 4, MaxTries: 2}
+}
+
+// stop ends the master, at once, and what its workers have open.
+func (r *rig) stop() error {
+	r.kill()
+	for _, w := range r.workers {
+		r.hangUp(w)
+	}
+	return <-r.ended
+}
+
+// fresh makes another master after one has ended, on the same store. What it knows must be what the last one knew.
+func (r *rig) fresh() {
+	durable := r.master.full == nil && r.store.fail == nil
+	before := r.master.tree.Status()
+	r.stop()
+	r.store.fail = nil
+	r.boot()
+	after := r.master.tree.Status()
+	brief := func(s tree.Status) string {
+		return fmt.Sprint(s.FactsWon, s.FactsLost, s.Spent, s.Nodes, s.Outcome, s.Settled, s.Phi, s.Delta)
+	}
+	if a, b := brief(before), brief(after); durable && a != b {
+		r.t.Fatalf("the master knew %s, the store has %s", a, b)
+	}
+}
+
+// hangUp ends a worker's stream as a broken connection does.
+func (r *rig) hangUp(w *caller) {
+	if w.work == nil {
+		return
+	}
+	w.work.cancel()
+	r.checkEnd(<-w.work.ended)
+	w.work = nil
+}
+
+// checkEnd holds the end of a call to the codes that the contract has.
+func (r *rig) checkEnd(err error) {
+	switch c := status.Code(err); c {
+	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.ResourceExhausted, codes.PermissionDenied, codes.Unavailable, codes.Aborted,
+		codes.DataLoss, codes.Canceled, codes.DeadlineExceeded, codes.NotFound:
+	case codes.Internal:
+		if !strings.Contains(err.Error(), "unmarshal") && r.store.fail == nil { // the tests' own: what no proto.Unmarshal takes, and a broken disk
+			r.t.Fatalf("a call ended with %v", err)
+		}
+	default:
+		r.t.Fatalf("a call ended with %v", err)
+	}
+}
+
+// call makes a unary call.
+func call[Req, Resp any](r *rig, handler func(context.Context, Req) (Resp, error), req Req) (resp Resp, ok bool) {
+	type answer struct {
+		resp Resp
+		err  error
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, time.Minute) // of virtual time: for a loop that waits for its disk
+	defer cancel()
+	done := make(chan answer, 1)
+	go func() {
+		resp, err := handler(ctx, req)
+		done <- answer{resp, knownCodes(nil, "", err)}
+	}()
+	a := <-done
+	r.checkEnd(a.err)
+	if a.err == nil {
+		r.fits(any(a.resp).(proto.Message))
+	}
+	return a.resp, a.err == nil
+}
+
+// fits fails the test if a message could not be sent.
+func (r *rig) fits(m proto.Message) {
+	if data, err := proto.Marshal(m); err != nil || len(data) > MaxMessageBytes {
+		r.t.Fatalf("%d bytes, %v: %v", len(data), err, m)
+	}
+}
+
+// key chooses a position: one of the campaign, or any sixteen bytes.
+func (r *rig) key() []byte {
+	n := r.tape.Choose(2*len(r.keys) + 1)
+	if n < 2*len(r.keys) {
+		n /= 2
+	}
+	if n >= len(r.keys) {
+		return r.tape.Bytes(17)
+	}
+	b := r.keys[n].Bytes()
+	return b[:]
+}
+
+func (r *rig) outcome() farmv1.Outcome {
+	return []farmv1.Outcome{0, 1, 2, 1, 2, 1, 2, 3}[r.tape.Choose(8)]
+}
+
+// number32 is a proof number.
+func (r *rig) number32() uint32 { return uint32(min(r.tape.Number(), 1<<32-1)) }
+
+func (r *rig) facts() (list []*farmv1.Fact) {
+	for range r.tape.Choose(rigFacts + 2) {
+		if n := r.tape.Choose(256); n&1 == 0 && len(r.claims) > 0 { // a founded one
+			list = append(list, proto.CloneOf(r.claims[n/2%len(r.claims)]))
+			continue
+		}
+		f := &farmv1.Fact{Key: r.key(), Outcome: r.outcome(), Nodes: r.tape.Number()}
+		if n := r.tape.Choose(len(r.ids) + 1); n < len(r.ids) {
+			f.CertificateSha256 = r.ids[n][:]
+		} else {
+			f.CertificateSha256 = r.tape.Bytes(33)
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+// lease chooses one that somebody was given, or numbers.
+func (r *rig) lease(w *caller) *farmv1.Lease {
+	if n := r.tape.Choose(4); n > 0 {
+		if n == 3 {
+			w = r.workers[r.tape.Choose(len(r.workers))]
+		}
+		if len(w.leases) > 0 {
+			return w.leases[r.tape.Choose(len(w.leases))]
+		}
+	}
+	return &farmv1.Lease{Id: r.tape.Number(), Epoch: r.tape.Number(), Key: r.key()}
+}
+
+// request makes a message of a worker.
+func (r *rig) request(w *caller) *farmv1.WorkRequest {
+	r.serial++
+	serial := r.serial
+	if r.tape.Choose(8) == 7 {
+		serial = r.tape.Number()
+	}
+	switch r.tape.Choose(7) {
+	case 0:
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}
+	case 1:
+		l := r.lease(w)
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
+			Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: r.tape.Number(), Evaluations: r.tape.Number(), TableFill: float64(r.tape.Number()) / 2}}}
+	case 2:
+		l := r.lease(w)
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{
+			Serial: serial, Facts: r.facts(), Key: r.key(), Memory: r.tape.Bytes(40), Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: r.tape.Number()}}}
+	case 3, 4:
+		l := r.lease(w)
+		m := &farmv1.Result{Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: r.outcome(), Phi: r.number32(), Delta: r.number32(),
+			Nodes: r.tape.Number(), Evaluations: r.tape.Number(), Facts: r.facts(), Cancelled: r.tape.Choose(2) == 1, Memory: r.tape.Bytes(40)}
+		if r.tape.Choose(4) == 3 {
+			m.Key = r.key()
+		}
+		for range r.tape.Choose(8) {
+			m.Children = append(m.Children, &farmv1.ChildNumber{Key: r.key(), Phi: r.number32(), Delta: r.number32()})
+		}
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
+	case 5:
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "so"}}}
+	}
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: w.session}}}
+}
+
+// deliver puts a message into a worker's stream, if it has one and there is room.
+func deliver[In, Out any](p *pipe[In, Out], next func() (*In, error)) {
+	select {
+	case p.in <- next:
+	default:
+	}
+}
+
+// raw is a message of bytes, as gRPC would hand it over.
+func raw[M any, P interface {
+	*M
+	proto.Message
+}](data []byte) func() (*M, error) {
+	return func() (*M, error) {
+		m := P(new(M))
+		if err := proto.Unmarshal(data, m); err != nil {
+			return nil, status.Errorf(codes.Internal, "grpc: failed to unmarshal the received message: %v", err)
+		}
+		return m, nil
+	}
+}
+
+// upload makes a certificate and uploads it, right or not.
+func (r *rig) upload(w *caller) {
+	var claims []Root
+	for range r.tape.Choose(5) {
+		if k, err := amazons.KeyFromBytes(r.key()); err == nil {
+			claims = append(claims, Root{k, tree.Outcome(1 + r.tape.Choose(2))})
+		}
+	}
+	data := certificate(claims...)
+	how := r.tape.Byte()
+	if how&3 == 3 {
+		data, claims = r.tape.Bytes(60), nil
+	}
+	id, ok := r.send(w, how, func(first *farmv1.UploadCertificateRequest) {
+		switch how >> 2 & 7 {
+		case 5:
+			first.Size = r.tape.Number()
+		case 6:
+			first.Sha256 = r.tape.Bytes(33)
+		case 7:
+			first.Session = string(r.tape.Bytes(8))
+		}
+	}, data)
+	for _, c := range claims {
+		if ok && len(r.claims) < 16 {
+			r.claims = append(r.claims, fact(c.Key, farmv1.Outcome(c.Outcome), id))
+		}
+	}
+}
+
+// send uploads bytes, as the bits of how say: in small pieces, with a chunk of bytes after them, broken off or without an end.
+func (r *rig) send(w *caller, how byte, spoil func(*farmv1.UploadCertificateRequest), data []byte) (id tree.ID, ok bool) {
+	id = tree.ID(sha256.Sum256(data))
+	first := &farmv1.UploadCertificateRequest{Session: w.session, Sha256: id[:], Size: uint64(len(data))}
+	if spoil != nil {
+		spoil(first)
+	}
+	p := newPipe[farmv1.UploadCertificateRequest, farmv1.UploadCertificateResponse](r.ctx)
+	for m, rest := first, data; m != nil; {
+		n := len(rest)
+		if how&32 != 0 {
+			n = min(n, 1+r.tape.Choose(64))
+		}
+		m.Data, rest = rest[:n], rest[n:]
+		chunk := m
+		deliver(p, func() (*farmv1.UploadCertificateRequest, error) { return chunk, nil })
+		if m = nil; len(rest) > 0 {
+			m = new(farmv1.UploadCertificateRequest)
+		}
+	}
+	if how&64 != 0 {
+		deliver(p, raw[farmv1.UploadCertificateRequest](r.tape.Bytes(40)))
+	}
+	p.serve(func() error { return (&farmService{master: r.master}).UploadCertificate(p) })
+	switch {
+	case how&128 == 0:
+		close(p.in)
+	case how&64 == 0: // in the middle
+		time.Sleep(time.Second)
+		p.cancel()
+	}
+	err := <-p.ended
+	r.checkEnd(err)
+	_, stored := r.store.certificates[id]
+	if err == nil && !stored {
+		r.t.Fatalf("the master has taken %x, and does not have it", data)
+	}
+	if stored && !slices.Contains(r.ids, id) && len(r.ids) < 8 {
+		r.ids = append(r.ids, id)
+	}
+	return id, err == nil
+}
+
+// work does what a sound worker would do next: join, ask for a lease, prove it and bring the result, or say how far the search is.
+func (r *rig) work(w *caller) {
+	if w.work == nil {
+		r.connect(w, true)
+		return
+	}
+	if len(w.leases) == 0 {
+		deliver(w.work, func() (*farmv1.WorkRequest, error) {
+			return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}, nil
+		})
+		return
+	}
+	l := w.leases[0]
+	w.leases = w.leases[1:]
+	r.serial++
+	m := &farmv1.Result{Serial: r.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Phi: 2, Delta: 3, Nodes: l.GetBudgetNodes(), Memory: []byte("memory")}
+	k, err := amazons.KeyFromBytes(l.GetKey())
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s, err := k.State(r.root.Board)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if bits.OnesCount64(s.Empty) <= 8 && r.tape.Choose(3) > 0 {
+		m.Outcome = farmv1.Outcome_OUTCOME_LOST
+		if truth.Wins(s) {
+			m.Outcome = farmv1.Outcome_OUTCOME_WON
+		}
+		id, ok := r.send(w, 0, nil, certificate(Root{k, tree.Outcome(m.Outcome)}))
+		if !ok {
+			return
+		}
+		m.Facts = []*farmv1.Fact{fact(k, m.Outcome, id)}
+	} else {
+		for i, move := range s.Moves(nil) {
+			if key := s.After(move).CanonicalKey(r.root.Board).Bytes(); i < 300 {
+				m.Children = append(m.Children, &farmv1.ChildNumber{Key: key[:], Phi: r.number32(), Delta: r.number32()})
+			}
+		}
+	}
+	if w.work != nil {
+		deliver(w.work, func() (*farmv1.WorkRequest, error) {
+			return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}, nil
+		})
+	}
+}
+
+// connect opens a worker's stream, after joining if it is to.
+func (r *rig) connect(w *caller, join bool) {
+	farm := &farmService{master: r.master}
+	if join {
+		w.name = fmt.Sprint("w", r.tape.Choose(8))
+		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: 1, RulesVersion: 1, Build: "b"}); ok {
+			w.session = a.GetSession()
+		}
+	}
+	r.hangUp(w)
+	p := newPipe[farmv1.WorkRequest, farmv1.WorkResponse](r.ctx)
+	w.work, w.leases = p, nil
+	deliver(p, func() (*farmv1.WorkRequest, error) {
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: w.session}}}, nil
+	})
+	p.serve(func() error { return farm.Work(p) })
+}
+
+// look says of positions with few empty squares who wins them, as if a certificate did.
+func look(_ tree.ID, s amazons.State, _ int) Proved {
+	if bits.OnesCount64(s.Empty) > 8 {
+		return Proved{}
+	}
+	p := Proved{Outcome: tree.Lost, After: map[amazons.Move]tree.Outcome{}}
+	for m := range s.AllMoves() {
+		if p.After[m] = tree.Won; !truth.Wins(s.After(m)) {
+			p.Outcome, p.After[m], p.Best, p.Line = tree.Won, tree.Lost, &m, []amazons.Move{m}
+		}
+	}
+	return p
+}
+
+// step makes the next call.
+func (r *rig) step() {
+	farm, control := &farmService{master: r.master}, &controlService{master: r.master}
+	w := r.workers[r.tape.Choose(len(r.workers))]
+	switch r.tape.Choose(20) {
+	case 0:
+		r.connect(w, true)
+	case 1:
+		r.connect(w, false)
+	case 2, 3, 4, 5, 6:
+		m := r.request(w)
+		r.sent = append(r.sent, m)
+		if w.work != nil {
+			deliver(w.work, func() (*farmv1.WorkRequest, error) { return m, nil })
+		}
+	case 7:
+		if w.work != nil && len(r.sent) > 0 {
+			m := proto.CloneOf(r.sent[r.tape.Choose(len(r.sent))])
+			deliver(w.work, func() (*farmv1.WorkRequest, error) { return m, nil })
+		}
+	case 8:
+		if w.work != nil {
+			deliver(w.work, raw[farmv1.WorkRequest](r.tape.Bytes(200)))
+		}
+	case 9, 10:
+		r.upload(w)
+	case 11:
+		for range 1 + r.tape.Choose(6) {
+			select {
+			case r.ticks <- time.Now():
+			default:
+			}
+			time.Sleep(time.Second)
+		}
+	case 12:
+		switch r.tape.Choose(8) {
+		case 0:
+			call(r, control.Pause, &farmv1.PauseRequest{})
+		case 1, 2:
+			call(r, control.Resume, &farmv1.ResumeRequest{})
+		case 3:
+			call(r, control.Drain, &farmv1.DrainRequest{})
+		case 4:
+			call(r, control.Workers, &farmv1.WorkersRequest{})
+		case 5:
+			call(r, control.Status, &farmv1.StatusRequest{})
+		case 6:
+			call(r, control.Quarantines, &farmv1.QuarantinesRequest{})
+		case 7:
+			call(r, control.Release, &farmv1.ReleaseRequest{Name: w.name})
+		}
+	case 13:
+		req := &farmv1.ExploreRequest{Moves: strings.Fields(string(r.tape.Bytes(40)))}
+		if moves := r.root.State().Moves(nil); len(req.Moves) == 0 && len(moves) > 0 {
+			req.Moves = []string{moves[r.tape.Choose(256)%len(moves)].String()}
+		}
+		call(r, control.Explore, req)
+	case 14:
+		switch r.tape.Choose(4) {
+		case 0:
+			r.store.fill(NoRoom(errors.New("the disk is full")))
+		case 3:
+			r.store.fail = errors.New("the disk is broken")
+		default:
+			r.store.fill(nil)
+		}
+	case 15:
+		r.fresh()
+	case 16:
+		if w.work == nil {
+			break
+		}
+		switch r.tape.Choose(3) {
+		case 0:
+			r.hangUp(w)
+		case 1: // it says no more, and is not gone
+			close(w.work.in)
+			synctest.Wait()
+			r.hangUp(w)
+		case 2:
+			w.work.mu.Lock()
+			w.work.stuck = true
+			w.work.mu.Unlock()
+		}
+	case 17:
+		r.rawCall(farm, control)
+	default:
+		r.work(w)
+	}
+}
+
+// rawCall makes a call of bytes.
+func (r *rig) rawCall(farm *farmService, control *controlService) {
+	which, data := r.tape.Choose(7), r.tape.Bytes(255)
+	ctx, cancel := context.WithTimeout(r.ctx, 3*time.Second)
+	defer cancel()
+	switch which {
+	case 0:
+		if m, err := raw[farmv1.JoinRequest](data)(); err == nil {
+			call(r, farm.Join, m)
+		}
+	case 1:
+		if m, err := raw[farmv1.ExploreRequest](data)(); err == nil {
+			call(r, control.Explore, m)
+		}
+	case 2:
+		if m, err := raw[farmv1.WatchRequest](data)(); err == nil {
+			p := newPipe[farmv1.WatchRequest, farmv1.StatusResponse](ctx)
+			p.serve(func() error { return control.Watch(m, p) })
+			r.checkEnd(<-p.ended)
+		}
+	case 3:
+		p := newPipe[farmv1.BackupRequest, farmv1.BackupResponse](ctx)
+		p.stuck = len(data) > 0 && data[0] > 128
+		p.serve(func() error { return control.Backup(nil, p) })
+		r.checkEnd(<-p.ended)
+		synctest.Wait() // its goroutine ends a little later
+	case 4:
+		p := newPipe[farmv1.WorkRequest, farmv1.WorkResponse](ctx)
+		deliver(p, raw[farmv1.WorkRequest](data))
+		p.serve(func() error { return farm.Work(p) })
+		r.checkEnd(<-p.ended)
+	case 5:
+		p := newPipe[farmv1.UploadCertificateRequest, farmv1.UploadCertificateResponse](ctx)
+		deliver(p, raw[farmv1.UploadCertificateRequest](data))
+		close(p.in)
+		p.serve(func() error { return farm.UploadCertificate(p) })
+		r.checkEnd(<-p.ended)
+	case 6:
+		if m, err := raw[farmv1.ReleaseRequest](data)(); err == nil {
+			call(r, control.Release, m)
+		}
+	}
+}
+
+// settle lets all that follows from a call happen, and takes what the workers are told.
+func (r *rig) settle() {
+	synctest.Wait()
+	for _, w := range r.workers {
+		if w.work == nil {
+			continue
+		}
+		for _, m := range w.work.taken() {
+			r.fits(m)
+			if l := m.GetLease(); l != nil {
+				w.leases = append(w.leases, l)
+				if len(w.leases) > 4 {
+					w.leases = w.leases[1:]
+				}
+			}
+		}
+		select {
+		case err := <-w.work.ended:
+			r.checkEnd(err)
+			w.work = nil
+		default:
+		}
+	}
+	select {
+	case err := <-r.ended:
+		switch {
+		case err == nil, errors.Is(err, ErrDrained), errors.Is(err, ErrContradiction), errors.Is(err, ErrStore):
+		default:
+			r.t.Fatalf("the master ended with %v", err)
+		}
+		r.ended <- err
+		r.fresh()
+	default:
+	}
+}
+
+// audit looks at the state of the master, which stands still.
+func (r *rig) audit() {
+	m := r.master
+	if err := m.tree.Audit(); err != nil {
+		r.t.Fatal(err)
+	}
+	known := map[amazons.Key]bool{}
+	for _, f := range r.store.facts {
+		data, ok := r.store.certificates[f.Certificate]
+		if !ok || known[f.Key] {
+			r.t.Fatalf("the store has a fact without a certificate, or twice: %+v", f)
+		}
+		known[f.Key] = true
+		if roots, err := readRoots(data); err != nil || !slices.Contains(roots, Root{f.Key, f.Outcome}) {
+			r.t.Fatalf("the certificate of a fact in the store does not claim it: %+v, %v", f, err)
+		}
+	}
+	saved := map[Party]bool{}
+	for _, q := range r.store.quarantines {
+		if saved[q.Party] = true; m.offenders[q.Party] == nil || m.offenders[q.Party].quarantine == nil {
+			r.t.Fatalf("the store has a quarantine of the %v, the master does not", q.Party)
+		}
+	}
+	for p, o := range m.offenders {
+		if o.quarantine != nil && !o.unsaved && !saved[p] {
+			r.t.Fatalf("the store lacks the quarantine of the %v", p)
+		}
+	}
+	held := map[*session]int{}
+	for _, h := range m.held {
+		held[h.session]++
+	}
+	for s, n := range held {
+		if n > rigHeld || n != s.held {
+			r.t.Fatalf("%d messages of %s are held, %d are counted", n, s.name, s.held)
+		}
+	}
+	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.offenders) > rigOffenders || len(m.learned.list) > 5 || len(m.uploads) > 0 {
+		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d facts for people, %d uploads", len(m.byName), len(m.sessions), len(m.offenders), len(m.learned.list), len(m.uploads))
+	}
+	if r.store.contra != nil && m.stopped == nil && m.settled == nil && m.full == nil && r.store.fail == nil { // without room it waits
+		r.t.Fatal("a contradiction is on disk, and the campaign goes on")
+	}
+	if m.settled != nil && r.store.room == nil && r.store.fail == nil {
+		if s := r.store.snapshot(); s.Contradiction == nil {
+			if again, err := tree.New(r.treeConfig(), s); err != nil || again.Status().Outcome != m.settled.Outcome {
+				r.t.Fatalf("workers were told that the campaign is settled, and the store does not say so: %v", err)
+			}
+		}
+	}
+}
+
+// fuzzRoots are campaigns of a few positions and of many.
+var fuzzRoots = []string{"W../.x./..B w", "W.x/.../x.B b", "W.x./x..x/.x.B w", "4x4"}
+
+// truth judges positions with few empty squares.
+var truth reference.Fast
+
+// FuzzMessages calls everything that a master's services have, in any order, with messages that make sense, with ones that nearly do and
+// with bytes, from several workers, with full and broken disks, restarts and time in between. Nothing panics or hangs, no limit is passed, every call ends with a
+// code of the contract, what is on disk has its evidence, a restart knows what was known, and the tree is in order after each call.
+func FuzzMessages(f *testing.F) {
+	fuzzing.AddTapes(f, 24, 1500, 20)
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 4096 {
+			return
+		}
+		fuzzing.Within(t, 20*time.Second, 256<<20, func() {
+			synctest.Test(t, func(t *testing.T) { playTape(t, data) })
+		})
+	})
+}
+
+// playTape plays one input.
+func playTape(t *testing.T, data []byte) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r := &rig{t: t, ctx: ctx, tape: &fuzzing.Tape{Rest: data}, store: newMemory(), ticks: make(chan time.Time, 1)}
+	r.store.copy = func(w io.Writer) error {
+		_, err := w.Write([]byte("a store"))
+		return err
+	}
+	var err error
+	if r.root, err = amazons.ParsePosition(fuzzRoots[r.tape.Choose(len(fuzzRoots))]); err != nil {
+		t.Fatal(err)
+	}
+	s := r.root.State()
+	if moves := s.Moves(nil); r.tape.Choose(4) == 3 {
+		r.first = []amazons.Move{moves[0], moves[len(moves)/2]}
+	}
+	r.keys = []amazons.Key{s.CanonicalKey(r.root.Board)}
+	for layer := s; layer.CanMove() && len(r.keys) < 12; {
+		moves := layer.Moves(nil)
+		for _, m := range []amazons.Move{moves[0], moves[len(moves)/2], moves[len(moves)-1]} {
+			r.keys = append(r.keys, layer.After(m).CanonicalKey(r.root.Board))
+		}
+		layer = layer.After(moves[0])
+	}
+	r.boot()
+	for calls := 0; r.tape.More() && calls < 100; calls++ {
+		r.step()
+		r.settle()
+		r.audit()
+	}
+	r.store.fill(nil)
+	r.fresh()
+	r.audit()
+	r.stop()
+}

@@ -1,0 +1,284 @@
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"hash/fnv"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/fuzzing"
+)
+
+// fuzzStore returns the bytes of a store with records of each kind, an unfinished upload among them.
+func fuzzStore(f *testing.F) []byte {
+	f.Helper()
+	s, err := Create(filepath.Join(f.TempDir(), "store"), testCampaign, quick)
+	if err != nil {
+		f.Fatal(err)
+	}
+	everyRecord(f, s, 5)
+	if err := errors.Join(s.Commit(Batch{Memories: []Memory{{Key: keyOf(50), Data: []byte("a memory")}}}),
+		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"}), s.Close()); err != nil {
+		f.Fatal(err)
+	}
+	whole, err := os.ReadFile(s.Path())
+	if err != nil {
+		f.Fatal(err)
+	}
+	return whole
+}
+
+// fuzzOptions keep an input from reserving address space and from asking the disk how full it is.
+func fuzzOptions(readOnly bool) Options {
+	return Options{MinFreeBytes: -1, MapAheadBytes: -1, ReadOnly: readOnly, AcceptOlder: true, MaxStoreBytes: 64 << 20}
+}
+
+// contents are what can be read of a store.
+type contents struct {
+	Snapshot tree.Snapshot
+	Result   Result
+	Has      bool
+	Memory   []byte
+	Sums     map[tree.ID][32]byte
+
+	Quarantines []Quarantine
+}
+
+// readAll reads everything there is, and says whether the check found fault with it. Errors are those of a damaged store.
+func readAll(t *testing.T, s *Store) (c contents, checked error) {
+	checked = s.Check()
+	ok := func(err error) bool {
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			t.Fatalf("a damaged store says %v", err)
+		}
+		if err != nil && checked == nil {
+			t.Fatalf("the check missed %v", err)
+		}
+		return err == nil
+	}
+	if checked != nil {
+		ok(checked)
+	}
+	var err error
+	c.Snapshot, err = s.Snapshot()
+	ok(err)
+	c.Result, c.Has, err = s.Result()
+	ok(err)
+	c.Memory, err = s.Memory(keyOf(50))
+	ok(err)
+	_, err = s.Stats()
+	ok(err)
+	c.Quarantines, err = s.Quarantines()
+	ok(err)
+	list, err := s.Certificates()
+	ok(err)
+	c.Sums = map[tree.ID][32]byte{}
+	for _, info := range list {
+		r, n, err := s.Certificate(info.ID)
+		if !ok(err) {
+			continue
+		}
+		sum := sha256.New()
+		if _, err = io.Copy(sum, io.NewSectionReader(r, 0, min(n, 1<<20))); ok(err) && n <= 1<<20 {
+			if c.Sums[info.ID] = [32]byte(sum.Sum(nil)); checked == nil && c.Sums[info.ID] != [32]byte(info.ID) {
+				t.Fatalf("the check missed that certificate %x is another one", info.ID)
+			}
+		}
+	}
+	// What the check takes, a campaign can be restored from, or the tree says why not.
+	if checked == nil {
+		root, err := amazons.ParsePosition(s.Campaign().Root)
+		if err != nil {
+			t.Fatalf("the root of a checked store: %v", err)
+		}
+		if again, err := tree.New(tree.Config{Root: root}, c.Snapshot); err == nil {
+			err = again.Audit()
+			if err != nil {
+				t.Fatal(err)
+			}
+		} else if !errors.Is(err, tree.ErrSnapshot) {
+			t.Fatal(err)
+		}
+	}
+	return c, checked
+}
+
+// use opens a store in both ways, reads it, writes to it and reads it again. It returns what was read, and whether all was well with it before.
+func use(t *testing.T, path string) (c contents, whole bool) {
+	s, err := Open(path, fuzzOptions(true))
+	if err != nil {
+		return c, false // of any kind: a file system may say much
+	}
+	c, checked := readAll(t, s)
+	s.Close()
+	if s, err = Open(path, fuzzOptions(false)); err != nil {
+		if checked == nil {
+			t.Fatalf("a store that is whole cannot be opened for writing: %v", err)
+		}
+		return c, false
+	}
+	defer s.Close()
+	p, id := payloadOf(3, 100)
+	u, err := s.BeginCertificate(id, 100)
+	if err == nil {
+		if _, err = u.Write(p); err == nil {
+			err = u.Close()
+		}
+	}
+	if err == nil {
+		err = s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(70)}, Facts: []tree.Fact{factOf(71, id)}, Spent: 1})
+	}
+	if checked != nil {
+		return c, false
+	}
+	if err != nil && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrNoSpace) {
+		t.Fatalf("a store that is whole takes nothing: %v", err)
+	}
+	if _, err := readAll(t, s); err != nil {
+		t.Fatalf("writing to a store that was whole damaged it: %v", err)
+	}
+	return c, true
+}
+
+// FuzzPages changes bytes all over a file of a store, with the checksums of its two headers made right where the input wants that, and then uses it. Nothing
+// panics, what is found is damage, what the check takes is what was written, and writing does not make it worse.
+func FuzzPages(f *testing.F) {
+	whole := fuzzStore(f)
+	f.Add([]byte{1, 0, 0, 0, 3, 1, 2, 3}, false)
+	f.Add([]byte{1, 2, 8, 0, 6, 1, 0, 255, 255, 255, 255}, true)
+	f.Add([]byte{2, 3, 12, 0, 4, 255, 255, 255, 127, 0, 32, 0, 1, 9}, true)
+	f.Add([]byte{1, 0, 64, 0, 1, 9, 4, 10, 0, 1, 200, 7, 26, 0, 2, 1, 1}, true)
+	path := filepath.Join(f.TempDir(), "store")
+	if err := os.WriteFile(path, whole, 0o600); err != nil {
+		f.Fatal(err)
+	}
+	var want contents
+	f.Fuzz(func(t *testing.T, edits []byte, resealed bool) {
+		if len(edits) > 4096 {
+			return
+		}
+		if want.Sums == nil {
+			s := mustOpen(t, path, fuzzOptions(true))
+			var err error
+			if want, err = readAll(t, s); err != nil {
+				t.Fatal(err)
+			}
+			s.Close()
+		}
+		p := bytes.Clone(whole)
+		tape := fuzzing.Tape{Rest: edits}
+		for range 20 {
+			if !tape.More() {
+				break
+			}
+			page, at := tape.Choose(len(p)/pageSize), tape.Choose(256)+int(tape.Byte())<<8
+			copy(p[page*pageSize+at%pageSize:], tape.Bytes(64))
+		}
+		if resealed {
+			for _, page := range []int{0, pageSize} {
+				meta := p[page+boltPageHeader:]
+				sum := fnv.New64a()
+				sum.Write(meta[:56])
+				binary.NativeEndian.PutUint64(meta[56:], sum.Sum64())
+			}
+		}
+		file := filepath.Join(t.TempDir(), "store")
+		if err := os.WriteFile(file, p, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		headers, err := readHeaders(bytes.NewReader(p), int64(len(p)))
+		fuzzing.Within(t, 20*time.Second, 256<<20, func() {
+			// With one header the state before the last commit counts, and headers made right may name any state.
+			if got, ok := use(t, file); ok && !resealed && err == nil && len(headers) == 2 && !reflect.DeepEqual(got, want) {
+				t.Fatalf("nobody noticed: %+v instead of %+v", got, want)
+			}
+		})
+	})
+}
+
+// FuzzRecords puts, changes and removes records in a store, with the right checksum where the input wants that, and then uses the store. Nothing
+// panics, and what the check takes is whole, can be restored from and can be gone on with.
+func FuzzRecords(f *testing.F) {
+	whole := fuzzStore(f)
+	f.Add([]byte{1, 0, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
+	f.Add([]byte{0, 3, 2, 0, 0, 2, 1, 1, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9})
+	f.Add([]byte{3, 0, 0, 4, 5, 1, 3, 1, 4, 2, 0, 20, 1, 5, 1, 0, 1, 2})
+	for bucket := range byte(len(bucketNames)) {
+		f.Add([]byte{bucket, 0, 0})
+		f.Add([]byte{bucket, 1, 3, 5, 1, 200})
+	}
+	fuzzing.AddTapes(f, 8, 150, 8)
+	f.Fuzz(func(t *testing.T, edits []byte) {
+		if len(edits) > 4096 {
+			return
+		}
+		file := filepath.Join(t.TempDir(), "store")
+		if err := os.WriteFile(file, whole, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		db, err := bbolt.Open(file, 0o600, &bbolt.Options{NoSync: true, NoGrowSync: true, PageSize: pageSize})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = db.Update(func(tx *bbolt.Tx) error { return editRecords(tx, &fuzzing.Tape{Rest: edits}) })
+		if err = errors.Join(err, db.Close()); err != nil {
+			t.Fatal(err)
+		}
+		fuzzing.Within(t, 20*time.Second, 256<<20, func() { use(t, file) })
+	})
+}
+
+// editRecords carries out the edits of an input.
+func editRecords(tx *bbolt.Tx, tape *fuzzing.Tape) error {
+	for range 12 {
+		if !tape.More() {
+			break
+		}
+		name := bucketNames[tape.Choose(len(bucketNames))]
+		bucket := tx.Bucket([]byte(name))
+		var key, value []byte
+		which := tape.Choose(8)
+		cursor := bucket.Cursor()
+		for k, v := cursor.First(); k != nil && which > 0; k, v = cursor.Next() {
+			key, value, which = bytes.Clone(k), bytes.Clone(v), which-1
+		}
+		switch tape.Choose(5) {
+		case 0:
+			if key != nil {
+				if err := bucket.Delete(key); err != nil {
+					return err
+				}
+			}
+			continue
+		case 1: // under another key
+			key = tape.Bytes(40)
+		case 2: // another value
+			value = tape.Bytes(200)
+		default: // some bytes of it
+			if n := len(value); n > sumBytes {
+				copy(value[tape.Choose(256)%(n-sumBytes):n-sumBytes], tape.Bytes(64))
+			}
+		}
+		if len(key) == 0 {
+			continue
+		}
+		if tape.Choose(4) > 0 && len(value) >= sumBytes {
+			value = seal(name, key, value[:len(value)-sumBytes])
+		}
+		if err := bucket.Put(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"hash/crc32"
+	"testing"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/reference"
+)
+
+var fuzzTruth reference.Fast
+
+// FuzzJob searches leases of a master that cannot be trusted: any position, any facts, true or false, and any memories, and proves what was found. It ends within its
+// budget. Without false facts what is proved is true, the independent checker takes it, and no memory makes it otherwise; with them, it is still a certificate.
+func FuzzJob(f *testing.F) {
+	board := amazons.Board{Width: 4, Height: 4}
+	rng := []byte{0, 1, 2, 2, 2, 3, 3, 2, 3, 2, 4, 4, 2, 0, 1, 2}
+	memory := func(nodes uint64) []byte {
+		e, err := New(Config{Board: board, TableBytes: 1 << 17, Cores: 1, MaxMemory: 30})
+		if err != nil {
+			f.Fatal(err)
+		}
+		defer e.Close()
+		if _, err := e.Run(f.Context(), Job{State: reference.Read(rng, board, 2, 8), Budget: nodes}, nil); err != nil {
+			f.Fatal(err)
+		}
+		return e.Remember()
+	}
+	f.Add(rng, []byte{1, 0, 0, 50}, memory(20))
+	f.Add(rng, []byte{3, 2, 0, 1, 1, 2, 200, 1, 2}, memory(3))
+	f.Add([]byte{0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1}, []byte{2, 1, 5, 1, 1, 9, 9, 9}, []byte("AMZMEM1\n\x04\x04\x00"))
+	f.Fuzz(func(t *testing.T, squares, decisions, memory []byte) {
+		if len(memory) > 1<<14 || len(decisions) > 1<<10 {
+			return
+		}
+		fuzzing.Within(t, 20*time.Second, 512<<20, func() { searchLease(t, board, squares, &fuzzing.Tape{Rest: decisions}, memory) })
+	})
+}
+
+func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzing.Tape, memory []byte) {
+	state := reference.Read(squares, board, 2, 8)
+	how := tape.Byte()
+	if body := len(memory) - 4; how&1 != 0 && body >= 0 { // with the right checksum
+		memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]), crc32.Checksum(memory[:body], crc32.MakeTable(crc32.Castagnoli)))
+	}
+	job := Job{State: state, Budget: 1 + uint64(tape.Byte())*4, Memories: [][]byte{memory, tape.Bytes(30)}}
+	honest := true
+	for s := state; tape.More() && s.CanMove() && len(job.Facts) < 20; {
+		moves := s.Moves(nil)
+		s = s.After(moves[tape.Choose(256)%len(moves)])
+		v := eval.Lost
+		if fuzzTruth.Wins(s) {
+			v = eval.Won
+		}
+		if tape.Choose(8) == 7 {
+			v, honest = eval.Won+eval.Lost-v, false
+		}
+		job.Facts = append(job.Facts, Fact{Key: s.CanonicalKey(board), Verdict: v, Nodes: tape.Number()})
+	}
+	e := engineFor(t, Config{Board: board, TableBytes: 1 << 17, Cores: 1, RulesOnly: how&2 != 0, MinFactNodes: 1, MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxMemory: 20})
+	r, err := e.Run(t.Context(), job, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Nodes > job.Budget+1 || (r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) || len(r.Solved) > 10 {
+		t.Fatalf("%d nodes of %d: %+v", r.Nodes, job.Budget, r)
+	}
+	if e.Remember(); r.Verdict != eval.Open {
+		r.Solved = append(r.Solved, Fact{Key: state.CanonicalKey(board), Verdict: r.Verdict, Nodes: r.Nodes})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	fragment, err := e.Fragment(ctx, r.Solved, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(fragment.Facts) == 0 {
+		return
+	}
+	c, err := proof.Read(bytes.NewReader(fragment.Data), int64(len(fragment.Data)))
+	if err != nil || fragment.SHA256 != sha256.Sum256(fragment.Data) || len(c.Roots) != len(fragment.Facts) || c.Set.Len() != fragment.Entries {
+		t.Fatalf("a fragment of %d facts and %d entries: %v", len(fragment.Facts), fragment.Entries, err)
+	}
+	if !honest {
+		return
+	}
+	for _, root := range c.Roots {
+		if fuzzTruth.Wins(root.State) != (root.Claim == eval.Won) {
+			t.Fatalf("a false claim is proved: %v is %v", root.Position(board), root.Claim)
+		}
+	}
+	if len(job.Facts) > 0 {
+		return // the evidence may rest on that of others
+	}
+	if _, err := checker.Check(t.Context(), bytes.NewReader(fragment.Data), int64(len(fragment.Data)), checker.Options{Workers: 1, RulesOnly: how&2 != 0}); err != nil {
+		t.Fatal(err)
+	}
+}
