@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -283,10 +284,12 @@ type stream struct {
 	upload   chan *parcel              // to the uploader
 	uploaded chan upload               // from it
 	broken   chan error                // of the reader or the writer; holds two
-	outgoing []*farmv1.WorkRequest     // waiting for the writer: at most a Hello, a Ready, one progress, and the parcels
+	outgoing []*farmv1.WorkRequest     // waiting for the writer: a Hello, a Ready, one progress, the parcels, and leases handed back
 	busy     bool                      // a parcel is with the uploader
 	asked    bool                      // a Ready is open
 	leaving  bool                      // Goodbye was said
+	epoch    uint64                    // of the latest lease, and
+	lease    uint64                    // its number
 }
 
 type upload struct {
@@ -397,7 +400,7 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 			if err := a.leaseEnded(err); err != nil {
 				return err
 			}
-		case m := <-s.in:
+		case m := <-s.incoming():
 			if finished, err := a.receive(ctx, s, m); finished || err != nil {
 				return err
 			}
@@ -408,6 +411,17 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 		}
 		s.pump(a)
 	}
+}
+
+// maxOutgoing bounds the messages that wait for the writer: beyond it nothing is read that may cause more.
+const maxOutgoing = 256
+
+// incoming returns the channel of what the master sends while there is room for what it may cause.
+func (s *stream) incoming() <-chan *farmv1.WorkResponse {
+	if len(s.outgoing) < maxOutgoing {
+		return s.in
+	}
+	return nil
 }
 
 func (s *stream) send(m *farmv1.WorkRequest) { s.outgoing = append(s.outgoing, m) }
@@ -452,15 +466,21 @@ func (s *stream) allSent(a *agent) bool {
 func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) (finished bool, err error) {
 	switch k := m.GetKind().(type) {
 	case *farmv1.WorkResponse_Lease:
-		if a.lease != nil {
-			return false, fmt.Errorf("%w: a lease that was not asked for", ErrProtocol)
-		}
 		l, err := newLease(a.board, k.Lease)
 		if err != nil {
 			return false, err
 		}
-		s.asked = false
-		a.begin(ctx, l)
+		switch {
+		case !l.after(s.epoch, s.lease) || a.has(l):
+			a.Log.Debug("this lease came before", "lease", l.id)
+		case a.lease != nil: // it was not asked for, or the question came twice
+			a.Log.Debug("handing back a lease beside the one that is running", "lease", l.id)
+			s.epoch, s.lease = l.epoch, l.id
+			s.send(l.handBack())
+		default:
+			s.epoch, s.lease, s.asked = l.epoch, l.id, false
+			a.begin(ctx, l)
+		}
 	case *farmv1.WorkResponse_Cancel:
 		if a.lease != nil && a.lease.id == k.Cancel.GetLease() {
 			a.Log.Debug("lease cancelled", "lease", a.lease.id, "reason", k.Cancel.GetReason())
@@ -490,6 +510,12 @@ func (a *agent) holdOn(reason string) {
 			p.sentAt = time.Now()
 		}
 	}
+}
+
+// has reports whether a lease is being searched, or its result is on the way.
+func (a *agent) has(l *lease) bool {
+	same := func(o *lease) bool { return o != nil && o.id == l.id && o.epoch == l.epoch }
+	return same(a.lease) || slices.ContainsFunc(a.waiting, func(p *parcel) bool { return same(p.lease) })
 }
 
 // begin starts to search a lease.

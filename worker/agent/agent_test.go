@@ -680,6 +680,89 @@ func TestUploadRefused(t *testing.T) {
 	}
 }
 
+// TestLeaseComesTwice sends leases again: while they are searched, while their result waits, and after it was taken. None is searched again, and
+// what runs goes on.
+func TestLeaseComesTwice(t *testing.T) {
+	work(t, Config{}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(7, 5, 1000)
+		s.lease(7, 5, 1000)
+		s.cancelLease(7)
+		r := s.result()
+		s.lease(7, 5, 1000)
+		s.ready()
+		s.ack(r.Serial, "")
+		s.lease(7, 5, 1000)
+		s.lease(8, 5, 1000)
+		s.lease(7, 5, 1000)
+		s.cancelLease(8)
+		if r := s.result(); r.Lease != 8 || !r.Cancelled {
+			t.Errorf("result %v", r)
+		}
+		if len(f.solver.jobs) != 2 {
+			t.Errorf("%d searches of two leases", len(f.solver.jobs))
+		}
+		s.finish()
+	})
+}
+
+// TestSecondLease sends a lease to a worker that has one, as a question that came twice would: it is handed back at once, and the first one goes on.
+func TestSecondLease(t *testing.T) {
+	work(t, Config{}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 5, 1000)
+		s.lease(2, 5, 1000)
+		if r := s.result(); r.Lease != 2 || r.Epoch != 5 || !r.Cancelled || r.Nodes != 0 || r.Serial != 0 || string(r.Key) != string(keyBytes(rootKey())) {
+			t.Errorf("handed back %v", r)
+		}
+		s.cancelLease(1)
+		if r := s.result(); r.Lease != 1 || r.Nodes == 0 {
+			t.Errorf("result %v", r)
+		}
+		s.ready()
+		// On another stream, the one whose result waits is not searched again.
+		s.ended <- status.Error(codes.Unavailable, "restarting")
+		s = f.stream()
+		if r := s.result(); r.Lease != 1 {
+			t.Errorf("sent again: %v", r)
+		}
+		s.ready()
+		s.lease(1, 5, 1000)
+		s.lease(3, 5, 1000)
+		s.cancelLease(3)
+		if r := s.result(); r.Lease != 3 || len(f.solver.jobs) != 2 {
+			t.Errorf("result %v after %d searches", r, len(f.solver.jobs))
+		}
+		s.finish()
+	})
+}
+
+// TestLeaseOfOldEpoch sends a lease of the master's life before, with a large number, before those of its present one: these are not passed over.
+func TestLeaseOfOldEpoch(t *testing.T) {
+	work(t, Config{}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(150, 4, 1000)
+		r := s.result()
+		s.ready()
+		s.ack(r.Serial, "lease is of another epoch")
+		s.lease(1, 5, 1000)
+		if r := s.result(); r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 {
+			t.Errorf("result %v", r)
+		}
+		s.ready()
+		s.lease(149, 4, 1000)
+		s.lease(2, 5, 1000)
+		if r := s.result(); r.Lease != 2 || len(f.solver.jobs) != 3 {
+			t.Errorf("result %v after %d searches", r, len(f.solver.jobs))
+		}
+		s.ready()
+		s.finish()
+	})
+}
+
 func TestBadLease(t *testing.T) {
 	for name, m := range map[string]*farmv1.Lease{
 		"key":    {Id: 1, Key: []byte("short"), BudgetNodes: 1},

@@ -162,6 +162,16 @@ func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took 
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 }
 
+// after reports whether the lease was granted after another one: numbers rise within an epoch.
+func (l *lease) after(epoch, id uint64) bool {
+	return l.epoch > epoch || l.epoch == epoch && l.id > id
+}
+
+// handBack is the result of a lease that is not searched. It waits for no acknowledgement: if it is lost, so is the stream, and with it the lease.
+func (l *lease) handBack() *farmv1.WorkRequest {
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key), Cancelled: true}}}
+}
+
 func keyBytes(k amazons.Key) []byte {
 	b := k.Bytes()
 	return b[:]
