@@ -1,0 +1,194 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"amazonsfarm/master/tree"
+)
+
+var (
+	powerStates  = flag.Int("power-states", 200, "crashes that the tests of this package make of a recording, spread over it; 0: all of them")
+	powerSeed    = flag.Uint64("power-seed", 1, "for what of the writes of a recording is lost in a crash")
+	powerCommand = flag.String("power-command", "", "a command that works on the store \"store\" in the folder in which it is started, to record instead of one of our own")
+)
+
+func init() {
+	// writes does all that is ever done to the file of a store, and says what was acknowledged.
+	children["writes"] = func(path string) {
+		next := uint64(0)
+		_, evidence := payloadOf(0, 100)
+		put := func(s *Store, i uint64, size int) {
+			p, id := payloadOf(i, size)
+			u, err := s.BeginCertificate(id, int64(len(p)))
+			must(err)
+			_, err = u.Write(p)
+			must(err)
+			must(u.Close())
+			fmt.Println("certificate", i, size)
+		}
+		commit := func(s *Store, batches int) {
+			for range batches {
+				b := killBatch(0, next, evidence)
+				b.Spent = next
+				if next%3 == 0 {
+					b.Memories = append(b.Memories, Memory{Key: keyOf(next<<30 + 5), Data: bytes.Repeat([]byte{byte(next)}, 3000)})
+				}
+				must(s.Commit(b))
+				fmt.Println("batch", next)
+				next++
+			}
+		}
+		s, err := Create(path, testCampaign, quick)
+		must(err)
+		fmt.Println("created")
+		put(s, 0, 100)
+		commit(s, 8)
+		put(s, 1, 150_000)
+		broken, err := s.BeginCertificate(tree.ID{1}, 3<<20)
+		must(err)
+		_, err = broken.Write(make([]byte, writeBytes+1))
+		must(err)
+		commit(s, 2)
+		broken.Abort()
+		left, err := s.BeginCertificate(tree.ID{2}, 3<<20)
+		must(err)
+		_, err = left.Write(make([]byte, writeBytes+1))
+		must(err)
+		put(s, 2, 300_000)
+		commit(s, 3)
+		must(s.Close())
+		s, err = Open(path, quick) // removes what is unfinished
+		must(err)
+		commit(s, 3)
+		must(s.SetResult(Result{Outcome: "won", Winner: "white"}))
+		fmt.Println("result")
+		must(s.Close())
+		_, err = BackupFile(context.Background(), path, path+".backup", nil)
+		must(err)
+		fmt.Println("copied " + storeName + ".backup")
+		_, err = Compact(context.Background(), path, "", false, nil)
+		must(err)
+		fmt.Println("copied " + storeName + OldSuffix)
+		s, err = Open(path, quick)
+		must(err)
+		commit(s, 3)
+		must(s.Close())
+		_, err = Compact(context.Background(), path, path+".compact", false, nil)
+		must(err)
+		fmt.Println("copied " + storeName + ".compact")
+		_, err = Compact(context.Background(), path, "", true, nil)
+		must(err)
+		s, err = Open(path, quick)
+		must(err)
+		commit(s, 2)
+		must(s.Close())
+	}
+}
+
+// recordWrites records the child above, or the command that was given.
+func recordWrites(t *testing.T) []op {
+	t.Helper()
+	folder := t.TempDir()
+	c := exec.Command(os.Args[0])
+	c.Env = append(os.Environ(), childEnv+"=writes", childEnv+"_PATH="+filepath.Join(folder, storeName))
+	if *powerCommand != "" {
+		c = exec.Command("bash", "-c", "exec "+*powerCommand)
+		c.Dir = folder
+	}
+	return record(t, c, folder)
+}
+
+// crashAll makes crashes of a recording, about so many operations of which are looked at, 0: all, and returns who has seen them.
+func crashAll(t *testing.T, ops []op, states int) *witness {
+	t.Helper()
+	w := &witness{t: t, folder: t.TempDir(), random: rand.New(rand.NewPCG(*powerSeed, 1)), verified: map[digest]int{}, opened: map[[32]byte]bool{}}
+	for i, o := range ops {
+		if o.kind == opSaid && *powerCommand == "" {
+			w.said, w.saidAt = append(w.said, o.text), append(w.saidAt, i+1)
+		}
+	}
+	// What is durable when has to be known before a crash is judged: a crash may leave the state after the next sync.
+	crashes(ops, w.random, func(int) bool { return false }, w.durable, func(crash) {})
+	step := 1
+	if states > 0 {
+		step = max(1, 8*len(ops)/states)
+	}
+	phase := w.random.IntN(step)
+	wanted := func(at int) bool {
+		return w.err == nil && ((at+phase)%step == 0 || headerWrite(ops[at]) && w.random.IntN(step) < 2)
+	}
+	crashes(ops, w.random, wanted, func(int, *disk) {}, w.judge)
+	return w
+}
+
+// TestPowerCut records every write and sync of a process that creates, fills, opens, backs up and compacts a store, and makes of the recording what may be
+// found after a crash at each point: the process killed, also in the middle of a write; the power cut, with any part of what was not synced. Each time the store
+// opens, checks out, is as it was after the last commit that was durable or the one after that, and has what was acknowledged before.
+// With -power-states 0 all points are tried; -power-command has another process recorded, such as a whole campaign.
+func TestPowerCut(t *testing.T) {
+	ops := recordWrites(t)
+	states := *powerStates
+	if testing.Short() {
+		states /= 4
+	}
+	w := crashAll(t, ops, states)
+	if w.err != nil {
+		t.Fatal(w.err)
+	}
+	count := map[opKind]int{}
+	for _, o := range ops {
+		count[o.kind]++
+	}
+	if len(w.states) < 10 || *powerStates == 0 && w.refused == 0 {
+		t.Errorf("%d durable states, %d torn headers", len(w.states), w.refused)
+	}
+	t.Logf("%d writes and %d syncs in %d operations; %d states that were durable; %d crashes, of which %d tore a header and were refused until told to take the older one",
+		count[opWrite], count[opSync], len(ops), len(w.states), w.crashes, w.refused)
+}
+
+// TestPowerCutIsNoticed falsifies a recording: a program that did less would be found out.
+func TestPowerCutIsNoticed(t *testing.T) {
+	if *powerCommand != "" {
+		t.Skip("about our own command")
+	}
+	ops := recordWrites(t)
+	for name, falsify := range map[string]func(at int, o op) []op{
+		"pages are not synced before the header that names them": func(at int, o op) []op {
+			return keep(o, o.kind != opSync || at+1 == len(ops) || !headerWrite(ops[at+1]))
+		},
+		"a commit is acknowledged before it is durable": func(at int, o op) []op {
+			if headerWrite(o) && at+2 < len(ops) && ops[at+2].kind == opSaid && strings.HasPrefix(ops[at+2].text, "batch") {
+				return []op{ops[at+2], o}
+			}
+			return keep(o, at < 2 || o.kind != opSaid || !headerWrite(ops[at-2]))
+		},
+		"the folder is not synced": func(_ int, o op) []op { return keep(o, o.kind != opSync || o.file != 0) },
+		"a copy gets its name before it is synced": func(at int, o op) []op {
+			return keep(o, o.kind != opSync || at+1 == len(ops) || ops[at+1].kind != opLink && ops[at+1].kind != opRename)
+		},
+	} {
+		var list []op
+		covers := make([]int, len(ops)+1) // where each operation has gone
+		for at, o := range ops {
+			covers[at] = len(list)
+			if o.kind == opSync {
+				o.covers = covers[o.covers]
+			}
+			list = append(list, falsify(at, o)...)
+		}
+		if w := crashAll(t, list, 400); w.err == nil {
+			t.Errorf("%s, and nobody noticed in %d crashes", name, w.crashes)
+		} else {
+			t.Logf("%s: %v", name, w.err)
+		}
+	}
+}
