@@ -1,0 +1,110 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+)
+
+// exited judges the end of a process.
+func (c *campaign) exited(e exit) error {
+	p := e.process
+	p.cmd = nil
+	if what := p.crashed(); what != "" {
+		return fmt.Errorf("%s crashed: %s", p.name, what)
+	}
+	if p.killed {
+		c.say("%s is dead", p.name)
+		if p == c.master {
+			return c.ledger.audit(c.store())
+		}
+		return nil
+	}
+	c.say("%s ended by itself with exit code %d", p.name, e.code)
+	if e.code == 0 {
+		p.ended = true
+		c.over = c.over || p == c.master
+		return nil
+	}
+	words := fmt.Sprintf("%s ended with exit code %d: %s", p.name, e.code, p.last())
+	c.ends = append(c.ends, words)
+	if p != c.master {
+		life := p.lives
+		for _, m := range c.workers {
+			if m.process == p {
+				c.after(again, func() { c.revive(p, m, life) })
+			}
+		}
+		return nil
+	}
+	if err := c.ledger.audit(c.store()); err != nil {
+		return err
+	}
+	if e.code != 1 {
+		return errors.New(words) // contradictions, false certificates, stores that cannot be read
+	}
+	if c.stops++; c.stops > restarts {
+		c.stopped = words
+		return nil
+	}
+	life := p.lives
+	c.after(again, func() { c.revive(p, nil, life) })
+	return nil
+}
+
+// judge looks at what the campaign has left: the answer is the known one, the checker accepts the certificate, the store is whole and has
+// what was acknowledged.
+func (c *campaign) judge() error {
+	if err := c.ledger.audit(c.store()); err != nil {
+		return err
+	}
+	if out, err := exec.Command(c.programs.master, "store", "check", c.store()).CombinedOutput(); err != nil {
+		return fmt.Errorf("store check: %w: %s", err, out)
+	}
+	if c.stopped != "" {
+		return nil
+	}
+	data, err := exec.Command(c.programs.master, "verify", "--store", c.store(), "--json").CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("the store does not verify: %w: %s", err, data)
+	}
+	var said struct {
+		Verified bool `json:"verified"`
+		Store    struct {
+			Settled bool   `json:"settled"`
+			Winner  string `json:"winner"`
+		} `json:"store"`
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		return fmt.Errorf("what the store says %q: %w", data, err)
+	}
+	c.answer = said.Store.Winner
+	if !said.Verified || !said.Store.Settled || c.answer != boards[c.Board].winner {
+		return fmt.Errorf("the store's answer is not that the %s player wins: %s", boards[c.Board].winner, data)
+	}
+	if words := fmt.Sprintf("the %s player wins", c.answer); !strings.Contains(c.master.said(), words) {
+		return fmt.Errorf("the master did not say that %s: %s", words, c.master.said())
+	}
+	if data, err = exec.Command(c.programs.checker, "--json", c.proof()).Output(); err != nil {
+		return fmt.Errorf("the checker refuses the certificate: %w: %s", err, data)
+	}
+	var checked struct {
+		Verified bool `json:"verified"`
+		Report   struct {
+			Roots []struct {
+				Position string `json:"position"`
+				Claim    string `json:"claim"`
+			} `json:"roots"`
+		} `json:"report"`
+	}
+	if err := json.Unmarshal(data, &checked); err != nil {
+		return err
+	}
+	want := map[string]string{"first": "win", "second": "loss"}[boards[c.Board].winner]
+	if roots := checked.Report.Roots; !checked.Verified || len(roots) != 1 || roots[0].Claim != want || roots[0].Position != startOf(c.Board) {
+		return fmt.Errorf("the certificate proves something else: %s", data)
+	}
+	return nil
+}

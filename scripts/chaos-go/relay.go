@@ -1,0 +1,350 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/keepalive"
+)
+
+// TCP and HTTP/2 bring every byte once and in order, so messages cannot be doubled beneath gRPC. A relay therefore stands between a worker and the
+// master: to the worker it is a master, to the master a worker, and it hands each message on, perhaps late, perhaps twice. It keeps the
+// book of what the master has acknowledged, and it keeps the master's end of a broken connection open for a while,
+// as a network does that has not noticed.
+
+// remembered is how many of a worker's latest messages may come again.
+const remembered = 8
+
+// maxMessage is the largest message of the protocol, in bytes.
+const maxMessage = 16 << 20
+
+// relay is that of one worker.
+type relay struct {
+	farmv1.UnimplementedFarmServer
+	client   farmv1.FarmClient
+	conn     *grpc.ClientConn
+	server   *grpc.Server
+	address  string
+	ledger   *ledger
+	counts   *counts
+	heard    func()       // called for each message of the worker
+	linger   atomic.Int64 // nanoseconds that the master's end of a broken connection lives on
+	readers  sync.WaitGroup
+	mu       sync.Mutex
+	up, down *dice
+	life     *life // of the worker's process that runs now
+}
+
+// counts are of the messages of a run.
+type counts struct{ sent, twice, again, old, late atomic.Int64 }
+
+// life is what one process of a worker has sent and been sent. Serial numbers are unique in it.
+type life struct {
+	mu       sync.Mutex
+	serials  map[uint64]*farmv1.WorkRequest // what they stand for
+	sent     []*farmv1.WorkRequest          // the latest that may come again
+	received []*farmv1.WorkResponse
+}
+
+func newLife() *life { return &life{serials: map[uint64]*farmv1.WorkRequest{}} }
+
+// newRelay serves on a free port of this machine.
+func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, heard func()) (*relay, error) {
+	conn, err := grpc.NewClient(master, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 300 * time.Millisecond}, MinConnectTimeout: time.Second}))
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	r := &relay{client: farmv1.NewFarmClient(conn), conn: conn, address: listener.Addr().String(), ledger: l, counts: c, heard: heard,
+		up: newDice(p.Seed, number, 0, p.Noise), down: newDice(p.Seed, number, 1, p.Noise), life: newLife()}
+	r.server = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
+	farmv1.RegisterFarmServer(r.server, r)
+	go func() { _ = r.server.Serve(w.listen(listener)) }()
+	return r, nil
+}
+
+func (r *relay) close() {
+	r.server.Stop()
+	r.conn.Close()
+}
+
+// reborn is called when the worker's process has ended and its connections are closed, before it is started again.
+func (r *relay) reborn() {
+	r.readers.Wait()
+	r.mu.Lock()
+	r.life = newLife()
+	r.mu.Unlock()
+}
+
+func (r *relay) now() *life {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.life
+}
+
+// throw decides on the next message in one direction.
+func (r *relay) throw(d *dice) fate {
+	r.mu.Lock()
+	f := d.throw()
+	r.mu.Unlock()
+	r.counts.sent.Add(1)
+	if f.late > 0 {
+		r.counts.late.Add(1)
+	}
+	return f
+}
+
+// pause waits, and returns false if the context ends before.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d == 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Join hands a worker's introduction on, perhaps twice: a call that was tried again because its answer was lost.
+func (r *relay) Join(ctx context.Context, m *farmv1.JoinRequest) (*farmv1.JoinResponse, error) {
+	r.heard()
+	f := r.throw(r.up)
+	if !pause(ctx, f.late) {
+		return nil, ctx.Err()
+	}
+	if f.twice || f.again {
+		r.counts.twice.Add(1)
+		if answer, err := r.client.Join(ctx, m); err != nil {
+			return answer, err
+		}
+	}
+	return r.client.Join(ctx, m)
+}
+
+// UploadCertificate hands an upload on, and the same once more, at once or later.
+func (r *relay) UploadCertificate(in farmv1.Farm_UploadCertificateServer) error {
+	r.heard()
+	f := r.throw(r.up)
+	if !pause(in.Context(), f.late) {
+		return in.Context().Err()
+	}
+	out, err := r.client.UploadCertificate(in.Context())
+	if err != nil {
+		return err
+	}
+	var all []*farmv1.UploadCertificateRequest
+	for {
+		m, err := in.Recv()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return err
+		}
+		all = append(all, m)
+		if out.Send(m) != nil {
+			break // the answer says why
+		}
+	}
+	answer, err := out.CloseAndRecv()
+	if err == nil {
+		r.ledger.certificate(all[0])
+	}
+	if f.again {
+		r.counts.again.Add(1)
+		time.AfterFunc(f.later, func() { r.repeat(context.Background(), all) })
+	}
+	if f.twice {
+		r.counts.twice.Add(1)
+		r.repeat(in.Context(), all)
+	}
+	if err != nil {
+		return err
+	}
+	return in.SendAndClose(answer)
+}
+
+// repeat sends an upload once more. The answer tells nothing new.
+func (r *relay) repeat(ctx context.Context, all []*farmv1.UploadCertificateRequest) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	out, err := r.client.UploadCertificate(ctx)
+	for _, m := range all {
+		if err == nil {
+			err = out.Send(m)
+		}
+	}
+	if err == nil {
+		_, _ = out.CloseAndRecv()
+	}
+}
+
+// Work hands a work stream's messages on, both ways.
+func (r *relay) Work(worker farmv1.Farm_WorkServer) error {
+	r.readers.Add(1)
+	reading := sync.OnceFunc(r.readers.Done)
+	defer reading()
+	life := r.now()
+	ctx, end := context.WithCancel(context.WithoutCancel(worker.Context()))
+	defer end()
+	master, err := r.client.Work(ctx)
+	if err != nil {
+		return err
+	}
+	toMaster := &sender[*farmv1.WorkRequest]{to: master}
+	toWorker := &sender[*farmv1.WorkResponse]{to: worker}
+	go func() {
+		err := r.fromWorker(ctx, worker, toMaster, life)
+		reading()
+		if errors.Is(err, io.EOF) {
+			toMaster.close(master.CloseSend)
+			return
+		}
+		// The worker is gone, and what it sent is still on its way.
+		time.AfterFunc(time.Duration(r.linger.Load()), end)
+	}()
+	err = r.fromMaster(worker.Context(), master, toWorker, life)
+	toWorker.close(func() error { return nil })
+	return err
+}
+
+// sender sends messages of several goroutines one after the other, until it is closed.
+type sender[M any] struct {
+	mu     sync.Mutex
+	closed bool
+	to     interface{ Send(M) error }
+}
+
+func (s *sender[M]) send(m M) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		_ = s.to.Send(m) // whoever receives on the same stream is told
+	}
+}
+
+func (s *sender[M]) close(last func() error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	_ = last()
+}
+
+func (r *relay) fromWorker(ctx context.Context, worker farmv1.Farm_WorkServer, out *sender[*farmv1.WorkRequest], l *life) error {
+	for {
+		m, err := worker.Recv()
+		if err != nil {
+			return err
+		}
+		r.heard()
+		switch m.Kind.(type) {
+		case *farmv1.WorkRequest_Hello, *farmv1.WorkRequest_Goodbye:
+			out.send(m) // they begin and end the stream
+			continue
+		}
+		f := r.throw(r.up)
+		old := l.noteSent(m, f.old)
+		if !pause(ctx, f.late) {
+			return ctx.Err()
+		}
+		if old != nil {
+			r.counts.old.Add(1)
+			out.send(old)
+		}
+		hand(r.counts, out, m, f)
+	}
+}
+
+func (r *relay) fromMaster(ctx context.Context, master farmv1.Farm_WorkClient, out *sender[*farmv1.WorkResponse], l *life) error {
+	for {
+		m, err := master.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if ack := m.GetAck(); ack != nil {
+			r.ledger.acknowledged(l.of(ack.GetSerial()), ack)
+		}
+		f := r.throw(r.down)
+		old := l.noteReceived(m, f.old)
+		if !pause(ctx, f.late) {
+			continue // nobody hears it
+		}
+		if old != nil {
+			r.counts.old.Add(1)
+			out.send(old)
+		}
+		hand(r.counts, out, m, f)
+	}
+}
+
+func hand[M any](c *counts, out *sender[M], m M, f fate) {
+	out.send(m)
+	if f.twice {
+		c.twice.Add(1)
+		out.send(m)
+	}
+	if f.again {
+		c.again.Add(1)
+		time.AfterFunc(f.later, func() { out.send(m) })
+	}
+}
+
+// noteSent keeps a message of the worker, and returns the one that comes again before it, if any.
+func (l *life) noteSent(m *farmv1.WorkRequest, old int) (again *farmv1.WorkRequest) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old > 0 && old <= len(l.sent) {
+		again = l.sent[len(l.sent)-old]
+	}
+	switch k := m.Kind.(type) {
+	case *farmv1.WorkRequest_Facts:
+		l.serials[k.Facts.GetSerial()] = m
+	case *farmv1.WorkRequest_Result:
+		l.serials[k.Result.GetSerial()] = m
+	case *farmv1.WorkRequest_Progress:
+	default:
+		return again
+	}
+	l.sent = append(l.sent, m)
+	l.sent = l.sent[max(0, len(l.sent)-remembered):]
+	return again
+}
+
+// noteReceived keeps a message of the master. The word that all is over comes on the stream on which it was said and on no other.
+func (l *life) noteReceived(m *farmv1.WorkResponse, old int) (again *farmv1.WorkResponse) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if old > 0 && old <= len(l.received) {
+		again = l.received[len(l.received)-old]
+	}
+	if m.GetFinished() == nil {
+		l.received = append(l.received, m)
+		l.received = l.received[max(0, len(l.received)-remembered):]
+	}
+	return again
+}
+
+func (l *life) of(serial uint64) *farmv1.WorkRequest {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.serials[serial]
+}
