@@ -33,31 +33,25 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 func (t *Table) Remember(b amazons.Board, entries int) []byte {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	// The least work to take whole, and how many entries of the next lower work there is room for.
-	count := make([]int, 1<<16) // entries by packed work
-	t.each(func(s slot) { count[s.data>>48]++ })
-	least, room := uint64(1<<16), entries
-	for least > 2 && count[least-1] <= room {
-		least--
-		room -= count[least]
+	// Most entries have less work than those that were met already, and are passed over at a glance. Of equals the first are kept.
+	kept, least := make([]slot, 0, 2*entries), uint64(2)
+	cut := func() {
+		slices.SortStableFunc(kept, func(x, y slot) int { return cmp.Compare(y.data>>48, x.data>>48) })
+		if len(kept) > entries {
+			kept = kept[:entries]
+			least = kept[entries-1].data>>48 + 1
+		}
 	}
-	if least == 2 {
-		room = 0
-	}
-	kept := make([]slot, 0, entries)
 	t.each(func(s slot) {
-		switch work := s.data >> 48; {
-		case len(kept) == entries || work+1 < least || work < 2:
+		if s.data>>48 < least || entries == 0 {
 			return
-		case work+1 == least:
-			if room == 0 {
-				return
-			}
-			room--
 		}
 		s.check ^= s.data
-		kept = append(kept, s)
+		if kept = append(kept, s); len(kept) == 2*entries {
+			cut()
+		}
 	})
+	cut()
 	slices.SortFunc(kept, func(x, y slot) int { return cmp.Compare(x.check, y.check) })
 
 	out := make([]byte, 0, 16+14*len(kept))
