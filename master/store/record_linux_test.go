@@ -66,7 +66,6 @@ func (o op) String() string {
 type recorder struct {
 	folder string
 	pid    int
-	memory *os.File
 	ops    []op
 	files  map[uint64]int // numbers by inode
 	names  map[string]int // as a folder has them
@@ -140,10 +139,6 @@ func (r *recorder) run(c *exec.Cmd) error {
 	if err := unix.PtraceSetOptions(r.pid, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_EXITKILL); err != nil {
 		return fmt.Errorf("%w: %w", errNoTrace, err)
 	}
-	if r.memory, err = os.Open(fmt.Sprintf("/proc/%d/mem", r.pid)); err != nil {
-		return fmt.Errorf("%w: %w", errNoTrace, err)
-	}
-	defer r.memory.Close()
 	if err := unix.PtraceSyscall(r.pid, 0); err != nil {
 		return fmt.Errorf("%w: %w", errNoTrace, err)
 	}
@@ -262,7 +257,7 @@ func (r *recorder) done(e entry, result int64) error {
 			return nil
 		}
 		data := make([]byte, result)
-		if _, err := r.memory.ReadAt(data, int64(e.args[1])); err != nil {
+		if _, err := r.read(data, int64(e.args[1])); err != nil {
 			return fmt.Errorf("read what is written: %w", err)
 		}
 		if !ours {
@@ -325,6 +320,16 @@ func (r *recorder) done(e entry, result int64) error {
 	return nil
 }
 
+// read reads from the memory of the process, which another one has once it has become another program.
+func (r *recorder) read(data []byte, at int64) (int, error) {
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", r.pid))
+	if err != nil {
+		return 0, err
+	}
+	defer memory.Close()
+	return memory.ReadAt(data, at)
+}
+
 // descriptor returns the inode and the path of an open file.
 func (r *recorder) descriptor(fd uint64) (inode uint64, path string, err error) {
 	at := fmt.Sprintf("/proc/%d/fd/%d", r.pid, int32(fd))
@@ -348,7 +353,7 @@ func (r *recorder) position(fd uint64) (int64, error) {
 // path reads a path that a call names, and returns its last part if it is in the folder.
 func (r *recorder) path(folder, at uint64) (name string, ours bool, err error) {
 	var data [4096]byte
-	n, err := r.memory.ReadAt(data[:], int64(at))
+	n, err := r.read(data[:], int64(at))
 	end := bytes.IndexByte(data[:n], 0)
 	if end < 0 {
 		return "", false, fmt.Errorf("read a path: %w", err)
