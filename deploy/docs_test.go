@@ -107,7 +107,7 @@ func TestJSONFields(t *testing.T) {
 	kind := regexp.MustCompile(`json:"message_type"` + "`" + ` // "([a-z_]+)"`)
 	kinds, fields := 0, 0
 	for _, pattern := range []string{"../master/*.go", "../master/document/*.go", "../master/web/*.go", "../master/simulate/*.go", "../worker/*.go",
-		"../master/store/check.go", "../master/store/info.go", "../master/store/backup.go", "../shared/cli/result.go", "../shared/checker/check.go", "../shared/checker/text.go", "../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {
+		"../master/store/check.go", "../master/store/info.go", "../master/store/parts.go", "../master/store/backup.go", "../shared/cli/result.go", "../shared/checker/check.go", "../shared/checker/text.go", "../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)

@@ -34,6 +34,7 @@ type Info struct {
 	Stopped          bool      `json:"stopped"` // by a contradiction
 	Winner           string    `json:"winner,omitempty"`
 	Verified         bool      `json:"verified"`
+	Layout           Layout    `json:"layout"`
 }
 
 // ReadInfo reads what a store that no process has open for writing says about itself. Its page structure is verified, its records are not.
@@ -63,6 +64,7 @@ func ReadInfo(file string) (Info, error) {
 		meta := tx.Bucket([]byte(bucketMeta))
 		i.Stopped = meta.Get([]byte(keyContradiction)) != nil
 		i.Unfinished = tx.Bucket([]byte(bucketUploads)).Stats().KeyN
+		i.Layout = s.layout(tx, i.FileBytes)
 		i.Format, err = decodeFormat(meta.Get([]byte(keyFormat)))
 		return err
 	})
@@ -84,6 +86,7 @@ func (i *Info) String() string {
 	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreePositions, i.Facts,
 		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Memories, i.Unfinished)
+	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
 	fmt.Fprintf(&s, "work           %d nodes, epoch %d, %d commits\n", i.Nodes, i.Epoch, i.Commits)
 	switch {
 	case i.Stopped:

@@ -1,0 +1,66 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/shared/cli"
+)
+
+// Part is one kind of record and what it takes in the file. Sizes are in bytes.
+type Part struct {
+	Kind    string `json:"kind"` // the bucket's name, see SCHEMA.md
+	Records int    `json:"records"`
+	Bytes   int64  `json:"bytes"`      // keys and values
+	Pages   int64  `json:"page_bytes"` // pages of its own; 0 where the bucket is so small that it lies in the page of the list of buckets
+}
+
+// Layout is a partition of the file: the pages of the parts and the fields here that end in Bytes add up to its size.
+type Layout struct {
+	Parts       []Part `json:"parts"`
+	HeaderBytes int64  `json:"header_bytes"`    // the two headers and the list of buckets
+	ListBytes   int64  `json:"free_list_bytes"` // the list of free pages
+	FreeBytes   int64  `json:"free_bytes"`      // free pages: what was there was written anew elsewhere
+	BeyondBytes int64  `json:"beyond_bytes"`    // after the last page: the file grows by more than it needs
+}
+
+// sizes of bbolt's page format: the header of a page, and of each record in a leaf.
+const (
+	pageHeaderBytes  = 16
+	leafElementBytes = 16
+)
+
+// layout says what takes how much of a file of so many bytes. It reads the page headers of all buckets. What a reader keeps from being used
+// again counts as free.
+func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
+	l := Layout{HeaderBytes: 3 * pageSize, BeyondBytes: fileBytes - tx.Size()}
+	used := l.HeaderBytes
+	for _, name := range bucketNames {
+		st := tx.Bucket([]byte(name)).Stats()
+		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
+		p.Bytes = int64(st.LeafInuse - st.LeafPageN*pageHeaderBytes - st.KeyN*leafElementBytes)
+		if st.InlineBucketN > 0 {
+			p.Bytes = int64(st.InlineBucketInuse - pageHeaderBytes - st.KeyN*leafElementBytes)
+		}
+		used += p.Pages
+		l.Parts = append(l.Parts, p)
+	}
+	b := s.db.Stats()
+	l.FreeBytes = int64(b.FreePageN+b.PendingPageN) * pageSize
+	l.ListBytes = tx.Size() - used - l.FreeBytes
+	return l
+}
+
+// String returns the parts that have records, and the rest.
+func (l Layout) String() string {
+	var s strings.Builder
+	for _, p := range l.Parts {
+		if p.Records > 0 {
+			fmt.Fprintf(&s, "%s %s in %s, ", p.Kind, cli.FormatSize(p.Bytes), cli.FormatSize(p.Pages))
+		}
+	}
+	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes), cli.FormatSize(l.BeyondBytes), cli.FormatSize(l.HeaderBytes+l.ListBytes))
+	return s.String()
+}

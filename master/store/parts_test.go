@@ -1,0 +1,66 @@
+package store
+
+import (
+	"testing"
+)
+
+// TestLayout wants the parts of a store to add up to its size, while it is small and when it is not, and records of the sizes that SCHEMA.md gives.
+func TestLayout(t *testing.T) {
+	s := newStore(t, quick)
+	first, memories := uint64(1), 0
+	for _, records := range []uint64{0, 3, 3000} {
+		if records > 0 {
+			big, id := payloadOf(records, 3*chunkBytes+17)
+			upload(t, s, big)
+			b := Batch{Spent: records}
+			for i := first; i < first+records; i++ {
+				b.Nodes = append(b.Nodes, nodeOf(i))
+				b.Facts = append(b.Facts, factOf(i, id))
+			}
+			first += records
+			memory := Memory{Key: keyOf(first), Data: make([]byte, 100_000)}
+			first++
+			if b.Memories = append(b.Memories, memory); s.Commit(b) != nil {
+				t.Fatal("no commit")
+			}
+			memories++
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		info, err := ReadInfo(s.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := info.Layout
+		sum := l.HeaderBytes + l.ListBytes + l.FreeBytes + l.BeyondBytes
+		got := map[string]Part{}
+		for _, p := range l.Parts {
+			sum += p.Pages
+			got[p.Kind] = p
+			if p.Pages > 0 && p.Pages < p.Bytes+int64(p.Records*leafElementBytes) {
+				t.Errorf("%+v: the pages are too small", p)
+			}
+		}
+		if sum != info.FileBytes || l.ListBytes < pageSize || l.FreeBytes < 0 || l.BeyondBytes < 0 {
+			t.Errorf("%d records: parts of %d bytes in a file of %d: %+v", records, sum, info.FileBytes, l)
+		}
+		n, certificates := int(info.Facts), int(info.Certificates)
+		for kind, want := range map[string]Part{
+			bucketNodes:        {Records: n, Bytes: int64(n) * (16 + 25 + 4)},
+			bucketFacts:        {Records: n, Bytes: int64(n) * (16 + 41 + 4)},
+			bucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 16 + 4)},
+			bucketChunks:       {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) + 4*int64(certificates)*(12+4)},
+			bucketMemories:     {Records: memories, Bytes: int64(memories) * (16 + 100_000 + 4)},
+			bucketUploads:      {},
+		} {
+			if p := got[kind]; p.Records != want.Records || p.Bytes != want.Bytes {
+				t.Errorf("%d records: %s: %d of %d bytes, want %d of %d", records, kind, p.Records, p.Bytes, want.Records, want.Bytes)
+			}
+		}
+		if got[bucketMeta].Records != 4 || got[bucketMeta].Bytes < 150 {
+			t.Errorf("%+v", got[bucketMeta])
+		}
+		s = mustOpen(t, s.path, quick)
+	}
+}
