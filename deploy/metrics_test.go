@@ -14,7 +14,9 @@ import (
 	"amazonsfarm/master/certs"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/identity"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
 )
 
@@ -43,6 +45,7 @@ func registered(t *testing.T) series {
 	registry := prometheus.NewRegistry()
 	rpc.NewMetrics(registry)
 	farm.RegisterDisk(registry, folder)
+	farm.RegisterLedger(registry, proof.NewLedger(amazons.Board{}, false, 0))
 	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		t.Fatal(err)

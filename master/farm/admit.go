@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/proof"
 )
@@ -85,4 +87,12 @@ func (a *admission) load(ctx context.Context) (full bool, err error) {
 	}
 	a.loaded = true
 	return false, nil
+}
+
+// RegisterLedger registers how many proved positions are remembered: the part of a master's memory that grows with what workers upload.
+func RegisterLedger(r prometheus.Registerer, l *proof.Ledger) {
+	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "amazons", Subsystem: "master", Name: "proved_positions",
+		Help: "Proved positions that are remembered to verify uploads, of 11 to 16 bytes of memory each.",
+	}, func() float64 { return float64(l.Positions()) }))
 }

@@ -162,6 +162,7 @@ func Open(o Options) (_ *Farm, err error) {
 	if !o.Embedded {
 		a := &admission{farm: f, workers: o.CheckWorkers, ledger: proof.NewLedger(o.Root.Board, o.RulesOnly, o.MaxProved), full: o.MaxProved < 0}
 		admit = a.admit
+		RegisterLedger(o.Registerer, a.ledger)
 	}
 	services := rpc.Config{
 		Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly, StoreFile: o.StoreFile,

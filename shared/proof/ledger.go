@@ -30,6 +30,8 @@ type Ledger struct {
 	seed maphash.Seed
 	won  hashes // entries, and roots claimed won
 	lost hashes // roots claimed lost
+
+	positions atomic.Int64 // in both, for those who do not wait for mu: a large certificate is judged for seconds
 }
 
 // NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28, with up to 4 GiB of memory.
@@ -41,11 +43,7 @@ func NewLedger(b amazons.Board, rulesOnly bool, limit int) *Ledger {
 }
 
 // Positions returns how many proved positions the ledger remembers.
-func (l *Ledger) Positions() int {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.won.n + l.lost.n
-}
+func (l *Ledger) Positions() int { return int(l.positions.Load()) }
 
 // Verify checks that c proves its entries and roots, given what the ledger remembers: the move of each entry leads to a
 // position that is lost because it is remembered as that, or by a leaf rule, or because all replies are won, each by a leaf rule, an
@@ -86,6 +84,7 @@ func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
 func (l *Ledger) Remember(c Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	defer func() { l.positions.Store(int64(l.won.n + l.lost.n)) }()
 	room := func() bool { return l.won.n+l.lost.n < l.limit }
 	if c.Set != nil {
 		for e := range c.Set.All() {
