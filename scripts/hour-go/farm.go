@@ -1,0 +1,377 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"amazonsfarm/master/document"
+)
+
+// setup is what a run is made with.
+type setup struct {
+	Board      string        `json:"board"`
+	FirstMoves []string      `json:"first_moves,omitempty"`
+	Minutes    float64       `json:"minutes"`
+	Period     time.Duration `json:"period"` // from one worker's going and the next one's coming to those after
+	Every      time.Duration `json:"every"`  // from sample to sample
+	Stores     time.Duration `json:"stores"` // from one look into the store to the next
+	Rest       time.Duration `json:"rest"`   // without workers, before the last samples
+	Passing    int           `json:"passing"`
+	Table      string        `json:"table"`
+	TableBytes int64         `json:"table_bytes"`
+	Budget     uint64        `json:"budget"`
+	Split      uint64        `json:"split"`
+	Easy       bool          `json:"easy_replies"`
+	Seed       uint64        `json:"seed"`
+	Began      time.Time     `json:"began"`
+	Build      string        `json:"build"`
+	Cores      int           `json:"cores"`
+}
+
+// child is a process of ours.
+type child struct {
+	name  string
+	cmd   *exec.Cmd
+	http  string        // where its metrics are
+	ended chan struct{} // closed once it has been waited for
+}
+
+func (c *child) pid() int { return c.cmd.Process.Pid }
+
+// start runs a program and waits for nothing.
+func start(name string, log *os.File, program string, args ...string) (*child, error) {
+	c := &child{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
+	c.cmd.Stdout, c.cmd.Stderr = log, log
+	if err := c.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(c.ended)
+		_ = c.cmd.Wait() // how it ended is in ProcessState
+	}()
+	return c, nil
+}
+
+// await reports whether a process has ended within a time.
+func (c *campaign) await(p *child, d time.Duration) bool {
+	now, _ := c.time.read()
+	return !c.time.until(context.Background(), now+d, p.ended)
+}
+
+// cpu returns the processor seconds of a process that has ended.
+func (c *child) cpu() float64 {
+	s := c.cmd.ProcessState
+	return (s.UserTime() + s.SystemTime()).Seconds()
+}
+
+// campaign is a running farm under observation.
+type campaign struct {
+	setup
+	bin, folder string
+	master      *child
+	workers     string // where they join
+	time        clock
+
+	began time.Duration // when the first workers came
+
+	mu     sync.Mutex
+	roll   []*child // workers that are about, the one that stays first
+	gone   []string // names that are free again
+	spent  float64  // processor seconds of workers that have ended
+	serial int
+	out    *json.Encoder
+}
+
+// seconds since the first workers came; negative before.
+func (c *campaign) seconds() float64 {
+	now, _ := c.time.read()
+	return (now - c.began).Seconds()
+}
+
+// write keeps a record. Records come whole and in the order of their times.
+func (c *campaign) write(r record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.Encode(r)
+}
+
+func freePort() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	return l.Addr().String(), nil
+}
+
+func (c *campaign) log(name string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(c.folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+}
+
+func (c *campaign) store() string { return filepath.Join(c.folder, "store") }
+
+// serve starts the master and waits until it answers.
+func (c *campaign) serve(ctx context.Context) (err error) {
+	if c.workers, err = freePort(); err != nil {
+		return err
+	}
+	pages, err := freePort()
+	if err != nil {
+		return err
+	}
+	log, err := c.log("master")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	args := []string{"serve", "--board", c.Board, "--store", c.store(), "--listen", c.workers, "--http", pages,
+		"--initial-budget", fmt.Sprint(c.Budget), "--split-after", fmt.Sprint(c.Split), "--tree-nodes", "20000000"}
+	if c.Easy {
+		args = append(args, "--easy-replies")
+	}
+	for _, m := range c.FirstMoves {
+		args = append(args, "--first-move", m)
+	}
+	if c.master, err = start("master", log, filepath.Join(c.bin, "master"), args...); err != nil {
+		return err
+	}
+	c.master.http = pages
+	for {
+		if _, err := scrape(pages); err == nil {
+			return nil
+		}
+		select {
+		case <-c.master.ended:
+			return fmt.Errorf("the master has ended: %v; see %s", c.master.cmd.ProcessState, log.Name())
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// join starts a worker under a name.
+func (c *campaign) join(name string) error {
+	pages, err := freePort()
+	if err != nil {
+		return err
+	}
+	log, err := c.log("workers")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	w, err := start(name, log, filepath.Join(c.bin, "worker"), "run", "--master", c.workers, "--cores", "1", "--table", c.Table,
+		"--name", name, "--http", pages, "--log-level", "warn")
+	if err != nil {
+		return err
+	}
+	w.http = pages
+	c.mu.Lock()
+	c.roll = append(c.roll, w)
+	c.mu.Unlock()
+	return c.write(record{Event: &event{Seconds: c.seconds(), What: "join", Name: name}})
+}
+
+// Ways for a worker to go.
+var ways = []string{"term", "kill", "interrupt"}
+
+// patience is how long a worker that was asked to end may take. It shares its processor.
+const patience = 2 * time.Minute
+
+// unending is added to the way of a worker that did not go.
+const unending = " without end"
+
+// leave ends a worker in one of the ways and waits until it is gone.
+func (c *campaign) leave(w *child, way string) error {
+	e := event{Seconds: c.seconds(), What: way, Name: w.name}
+	signal := func(s os.Signal) error {
+		if err := w.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			return err
+		}
+		return nil
+	}
+	var err error
+	switch way {
+	case "term":
+		err = signal(syscall.SIGTERM)
+	case "kill":
+		err = signal(syscall.SIGKILL)
+	case "interrupt":
+		// Two SIGINT may become one where the process gets no processor in between; any second signal aborts.
+		if err = signal(syscall.SIGINT); err == nil {
+			c.await(w, 20*time.Millisecond)
+			err = signal(syscall.SIGTERM)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if !c.await(w, patience) {
+		_ = w.cmd.Process.Kill()
+		<-w.ended
+		e.What += unending
+	}
+	e.Code, e.Took = w.cmd.ProcessState.ExitCode(), c.seconds()-e.Seconds
+	c.mu.Lock()
+	for i, o := range c.roll {
+		if o == w {
+			c.roll = append(c.roll[:i], c.roll[i+1:]...)
+			break
+		}
+	}
+	c.gone = append(c.gone, w.name)
+	c.spent += w.cpu()
+	c.mu.Unlock()
+	return c.write(record{Event: &e})
+}
+
+// newName returns a name for a worker: a new one, or now and then that of one that has gone.
+func (c *campaign) newName(r *rand.Rand) string {
+	if len(c.gone) > 0 && r.IntN(4) == 0 {
+		i := r.IntN(len(c.gone))
+		name := c.gone[i]
+		c.gone = append(c.gone[:i], c.gone[i+1:]...)
+		return name
+	}
+	c.serial++
+	return "passing-" + strconv.Itoa(c.serial)
+}
+
+// churn lets workers come and go by the seed, until ctx ends: in each period one goes and one comes, at moments and in ways that are
+// drawn. The first worker stays.
+func (c *campaign) churn(ctx context.Context) error {
+	r := rand.New(rand.NewPCG(c.Seed, 0))
+	share := func() float64 { return 0.4 * r.Float64() }
+	for turn := 1; ; turn++ {
+		begin := c.began + time.Duration(turn)*c.Period
+		first, second := share(), share()
+		victim, way := 1+r.IntN(c.Passing), ways[r.IntN(len(ways))]
+		name := c.newName(r)
+		if !c.time.until(ctx, begin+time.Duration(first*float64(c.Period)), nil) {
+			return nil
+		}
+		c.mu.Lock()
+		w := c.roll[victim]
+		c.mu.Unlock()
+		if err := c.leave(w, way); err != nil {
+			return err
+		}
+		now, _ := c.time.read()
+		if !c.time.until(ctx, now+time.Duration(second*float64(c.Period)), nil) {
+			return nil
+		}
+		if err := c.join(name); err != nil {
+			return err
+		}
+	}
+}
+
+// observe takes a sample. The figures of workers that cannot be read, since they are just coming or going, are left out.
+func (c *campaign) observe(phase string) (sample, error) {
+	m, err := scrape(c.master.http)
+	if err != nil {
+		return sample{}, fmt.Errorf("metrics of the master: %w", err)
+	}
+	s := sample{Seconds: c.seconds(), Phase: phase, program: m.program(),
+		Nodes: m["amazons_master_nodes_total"], Results: m.sum("amazons_master_leases_returned_total"), Granted: m["amazons_master_leases_granted_total"],
+		Expired: m["amazons_master_leases_expired_total"], Refused: m["amazons_master_messages_refused_total"], Leases: m["amazons_master_leases_running"],
+		Tree: m["amazons_master_tree_positions"], Facts: m.sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
+		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
+		Streams:  m.sum("grpc_server_started_total", `grpc_method="Work"`) - m.sum("grpc_server_handled_total", `grpc_method="Work"`),
+		Offences: m.sum("amazons_master_worker_offences_total"), Commits: m["amazons_master_store_commit_duration_seconds_count"],
+		CommitTime: m["amazons_master_store_commit_duration_seconds_sum"]}
+	if s.process, err = lookAt(c.master.pid()); err != nil {
+		return s, err
+	}
+	body, err := get("http://" + c.master.http + "/api/status")
+	if err != nil {
+		return s, fmt.Errorf("status of the master: %w", err)
+	}
+	defer body.Close()
+	var st document.Status
+	if err := json.NewDecoder(body).Decode(&st); err != nil {
+		return s, fmt.Errorf("status of the master: %w", err)
+	}
+	if _, err := io.Copy(io.Discard, body); err != nil {
+		return s, err
+	}
+	s.Running = float64(st.RunningNodes)
+	if info, err := os.Stat(c.store()); err == nil {
+		s.Store = float64(info.Size())
+	}
+	c.mu.Lock()
+	roll := append([]*child(nil), c.roll...)
+	s.WorkersCPU = c.spent
+	c.mu.Unlock()
+	for _, w := range roll {
+		p, err := lookAt(w.pid())
+		if err != nil {
+			return s, err
+		}
+		s.WorkersCPU += p.CPU
+		if !p.Alive {
+			continue
+		}
+		out := worker{Name: w.name, process: p}
+		if m, err := scrape(w.http); err == nil {
+			out.program, out.Seen = m.program(), true
+			out.Nodes, out.Evaluations = m["amazons_worker_nodes_total"], m["amazons_worker_evaluations_total"]
+			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"], m["amazons_worker_joins_total"]
+			out.Entries = m["amazons_worker_fragment_entries_total"]
+		}
+		s.Workers = append(s.Workers, out)
+	}
+	return s, nil
+}
+
+// lookIntoStore has the master make a backup, as an operator does, and writes down what is in it.
+func (c *campaign) lookIntoStore(ctx context.Context) error {
+	file := filepath.Join(c.folder, "backup")
+	defer os.Remove(file)
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "backup", file, "--master", c.workers).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("master store backup: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return c.storeInfo(ctx, file)
+}
+
+// storeInfo writes down what is in a store that no master has open.
+func (c *campaign) storeInfo(ctx context.Context, file string) error {
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "info", file, "--json").Output()
+	if err != nil {
+		return fmt.Errorf("master store info: %w", err)
+	}
+	l := layout{Seconds: c.seconds()}
+	if err := json.Unmarshal(out, &l.Info); err != nil {
+		return fmt.Errorf("master store info: %w", err)
+	}
+	return c.write(record{Layout: &l})
+}
+
+// stop ends everything that is still there.
+func (c *campaign) stop() {
+	c.mu.Lock()
+	roll := append([]*child(nil), c.roll...)
+	c.mu.Unlock()
+	if c.master != nil {
+		roll = append(roll, c.master)
+	}
+	for _, p := range roll {
+		_ = p.cmd.Process.Kill()
+		<-p.ended
+	}
+}

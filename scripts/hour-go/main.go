@@ -1,0 +1,322 @@
+// Command hour-go watches a campaign while workers come and go, and says whether throughput and memory stay flat, whether goroutines or files leak, and what
+// the store's size is made of. scripts/hour builds the programs and calls it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"amazonsfarm/shared/cli"
+)
+
+// errFailed says that something did not hold; the report says what.
+var errFailed = errors.New("not everything holds")
+
+// usageError is a wrong command line.
+type usageError struct{ error }
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := execute(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return
+	case errors.As(err, new(usageError)):
+		fmt.Fprintf(os.Stderr, "hour: %v\n", err)
+		os.Exit(cli.ExitUsage)
+	}
+	fmt.Fprintf(os.Stderr, "hour: %v\n", err)
+	os.Exit(1)
+}
+
+// options are what is said on the command line beside a run's setup.
+type options struct {
+	setup
+	bin, from, samples, svg, report string
+	nice                            int
+}
+
+func parse(args []string, help io.Writer) (options, error) {
+	o := options{setup: setup{Board: "6x5", FirstMoves: []string{"B1-B4xB3"}}}
+	f := flag.NewFlagSet("hour", flag.ContinueOnError)
+	f.SetOutput(help)
+	f.Usage = func() {
+		fmt.Fprintln(help, "scripts/hour [FLAGS] [BOARD [MOVE...]]\nThe default is 6x5 B1-B4xB3, which nobody has solved.")
+		f.PrintDefaults()
+	}
+	f.Float64Var(&o.Minutes, "minutes", 60, "how long workers come and go")
+	f.DurationVar(&o.Period, "period", 0, "in each period one worker goes and one comes; 0: a minute, or a twelfth of a shorter run")
+	f.DurationVar(&o.Every, "every", 0, "time from sample to sample; 0: a sixth of the period")
+	f.DurationVar(&o.Stores, "stores", 0, "time from one look into the store, by a backup, to the next; 0: ten periods")
+	f.DurationVar(&o.Rest, "rest", 150*time.Second, "how long to wait without workers before the last samples; shorter than 35s: a session that nobody came back to may still be there; than two minutes: the heap may not have been collected")
+	f.IntVar(&o.Passing, "passing", 2, "workers that come and go, beside one that stays; each has one core")
+	f.StringVar(&o.Table, "table", "256MiB", "table of each worker")
+	f.Uint64Var(&o.Budget, "budget", 4000, "nodes of a position's first lease: small, so that there are many results")
+	f.Uint64Var(&o.Split, "split-after", 32000, "nodes spent on a position until it is split: small, so that the tree grows")
+	f.BoolVar(&o.Easy, "easy-replies", true, "have the master settle the easiest replies first, so that there are many facts")
+	f.Uint64Var(&o.Seed, "seed", 1, "of the times and ways in which workers come and go")
+	f.IntVar(&o.nice, "nice", 15, "niceness of all processes, 0 to 19")
+	f.StringVar(&o.bin, "bin", "", "folder of the programs master and worker")
+	f.StringVar(&o.from, "from", "", "make the report of this file of samples and run nothing")
+	f.StringVar(&o.samples, "samples", "hour.jsonl", "file for all that is seen")
+	f.StringVar(&o.svg, "svg", "hour.svg", "file for the picture; empty: none")
+	f.StringVar(&o.report, "report", "", "file for the report; empty: standard output alone")
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return o, err
+		}
+		return o, usageError{err}
+	}
+	if f.NArg() > 0 {
+		o.Board, o.FirstMoves = f.Arg(0), f.Args()[1:]
+	}
+	bad := func(format string, a ...any) (options, error) { return o, usageError{fmt.Errorf(format, a...)} }
+	if !(o.Minutes >= 0.5 && o.Minutes <= 7*24*60) {
+		return bad("--minutes %v: from half a minute to a week", o.Minutes)
+	}
+	if o.Period == 0 {
+		o.Period = min(time.Minute, time.Duration(o.Minutes*float64(time.Minute))/12)
+	}
+	if o.Every == 0 {
+		o.Every = o.Period / 6
+	}
+	if o.Stores == 0 {
+		o.Stores = 10 * o.Period
+	}
+	if o.Period < time.Second || o.Every < 100*time.Millisecond || o.Stores < o.Every || o.Rest < 0 {
+		return bad("--period %v, --every %v, --stores %v, --rest %v: workers can come once a second, samples ten times; a store is looked at no more often than that, and rests are not negative", o.Period, o.Every, o.Stores, o.Rest)
+	}
+	if o.Passing < 1 || o.Passing > 100 || o.nice < 0 || o.nice > 19 {
+		return bad("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19", o.Passing, o.nice)
+	}
+	var size cli.Size
+	if err := size.Set(o.Table); err != nil {
+		return bad("--table: %w", err)
+	}
+	o.TableBytes = int64(size)
+	if o.bin == "" && o.from == "" {
+		return bad("--bin: say where the programs are; scripts/hour does")
+	}
+	return o, nil
+}
+
+func execute(ctx context.Context, args []string, out, progress io.Writer) error {
+	o, err := parse(args, progress)
+	if err != nil {
+		return err
+	}
+	if o.from == "" {
+		o.from = o.samples
+		if err := observeCampaign(ctx, o, progress); err != nil {
+			return err
+		}
+	}
+	r, err := readRun(o.from)
+	if err != nil {
+		return err
+	}
+	a, err := analyse(r)
+	if err != nil {
+		return err
+	}
+	if o.svg != "" {
+		if err := os.WriteFile(o.svg, []byte(picture(r, a)), 0o644); err != nil {
+			return err
+		}
+	}
+	text := a.report(r)
+	if o.report != "" {
+		if err := os.WriteFile(o.report, []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	if _, err := io.WriteString(out, text); err != nil {
+		return err
+	}
+	if a.failed() > 0 {
+		return errFailed
+	}
+	return nil
+}
+
+// observeCampaign runs a campaign in a folder of its own, which stays where something went wrong.
+func observeCampaign(ctx context.Context, o options, progress io.Writer) (err error) {
+	if err := syscall.Setpriority(syscall.PRIO_PROCESS, 0, o.nice); err != nil {
+		return fmt.Errorf("niceness %d: %w", o.nice, err)
+	}
+	folder, err := os.MkdirTemp("", "hour-*")
+	if err != nil {
+		return err
+	}
+	file, err := os.Create(o.samples)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	c := &campaign{setup: o.setup, bin: o.bin, folder: folder, out: json.NewEncoder(file)}
+	c.Began, c.Cores = time.Now().UTC(), runtime.NumCPU()
+	ticking, still := context.WithCancel(context.Background())
+	defer still()
+	go c.time.run(ticking)
+	defer func() {
+		c.stop()
+		if err != nil {
+			err = fmt.Errorf("%w; stores and logs are in %s", err, folder)
+			return
+		}
+		err = os.RemoveAll(folder)
+	}()
+	version, err := exec.CommandContext(ctx, filepath.Join(o.bin, "master"), "--version").Output()
+	if err != nil {
+		return fmt.Errorf("master --version: %w", err)
+	}
+	first, _, _ := bytes.Cut(version, []byte("\n"))
+	c.Build = string(first)
+	if err := c.write(record{Setup: &c.setup}); err != nil {
+		return err
+	}
+	if err := c.serve(ctx); err != nil {
+		return err
+	}
+	take := func(phase string) (sample, error) {
+		s, err := c.observe(phase)
+		if err == nil {
+			err = c.write(record{Sample: &s})
+		}
+		return s, err
+	}
+	// quiet takes some samples while there are no workers.
+	quiet := func(phase string) error {
+		for range 3 {
+			if err := c.rest(ctx, c.Every/2); err != nil {
+				return err
+			}
+			if _, err := take(phase); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := quiet("before"); err != nil {
+		return err
+	}
+	c.began, _ = c.time.read()
+	for i := range c.Passing + 1 {
+		name := "steady"
+		if i > 0 {
+			name = fmt.Sprint("early-", i)
+		}
+		if err := c.join(name); err != nil {
+			return err
+		}
+	}
+	steady := c.roll[0]
+	coming, enough := context.WithCancel(ctx)
+	defer enough()
+	end := c.began + time.Duration(c.Minutes*float64(time.Minute))
+	churned := make(chan error, 1)
+	go func() { churned <- c.churn(coming) }()
+	nextStore := c.began + c.Stores
+	for n := 1; ; n++ {
+		at := c.began + time.Duration(n)*c.Every
+		if at > end || !c.time.until(ctx, at, nil) {
+			break
+		}
+		if !steady.alive() {
+			return errors.New("the worker that was to stay has ended by itself")
+		}
+		s, err := take("run")
+		if err != nil {
+			// On a busy machine an answer may take too long; a master that has ended answers none.
+			if err := c.miss(err); err != nil {
+				return err
+			}
+			continue
+		}
+		if n%6 == 0 {
+			fmt.Fprintf(progress, "%5.0f s: %.0f nodes, %.0f results, tree %.0f, %.0f facts, %.0f workers, %.0f goroutines, live heap %.1f MiB, resident %.1f MiB, store %.1f MiB\n",
+				s.Seconds, s.Nodes, s.Results, s.Tree, s.Facts, s.Connected, s.Goroutines, s.Live/mib, s.Anon/mib, s.Store/mib)
+		}
+		if now, _ := c.time.read(); now >= nextStore {
+			nextStore += c.Stores
+			if err := c.lookIntoStore(ctx); err != nil {
+				if err := c.miss(err); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	enough()
+	if err := <-churned; err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	for len(c.roll) > 0 {
+		if err := c.leave(c.roll[len(c.roll)-1], "term"); err != nil {
+			return err
+		}
+	}
+	if err := c.rest(ctx, c.Rest); err != nil {
+		return err
+	}
+	if err := quiet("after"); err != nil {
+		return err
+	}
+	_, stood := c.time.read()
+	last := final{Stood: stood.Seconds()}
+	if err := c.master.cmd.Process.Signal(os.Interrupt); err != nil {
+		return err
+	}
+	if !c.await(c.master, patience) {
+		return fmt.Errorf("the master did not end within %v", patience)
+	}
+	last.Code = c.master.cmd.ProcessState.ExitCode()
+	if err := c.storeInfo(ctx, c.store()); err != nil {
+		return err
+	}
+	if text, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "check", c.store()).CombinedOutput(); err != nil {
+		last.Checked = fmt.Sprintf("%v: %s", err, text)
+	}
+	return c.write(record{Final: &last})
+}
+
+// miss notes what could not be seen, unless it was because the master has ended.
+func (c *campaign) miss(err error) error {
+	if !c.master.alive() {
+		return fmt.Errorf("the master has ended by itself (%v): %w", c.master.cmd.ProcessState, err)
+	}
+	return c.write(record{Missed: &missed{c.seconds(), err.Error()}})
+}
+
+func (c *child) alive() bool {
+	select {
+	case <-c.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// rest waits, unless ctx ends.
+func (c *campaign) rest(ctx context.Context, d time.Duration) error {
+	now, _ := c.time.read()
+	if !c.time.until(ctx, now+d, nil) {
+		return ctx.Err()
+	}
+	return nil
+}

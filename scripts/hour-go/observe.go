@@ -1,0 +1,138 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// metrics are figures by name, and by name and labels as they are written.
+type metrics map[string]float64
+
+// parseMetrics reads Prometheus' text form.
+func parseMetrics(in io.Reader) (metrics, error) {
+	m := metrics{}
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, 1<<20)
+	for s.Scan() {
+		line := s.Text()
+		if line == "" || line[0] == '#' {
+			continue
+		}
+		at := strings.LastIndexByte(line, ' ')
+		if at < 0 {
+			return nil, fmt.Errorf("no value in %q", line)
+		}
+		v, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w", line, err)
+		}
+		m[line[:at]] = v
+	}
+	return m, s.Err()
+}
+
+// sum adds up all figures of a name that have all the given labels, such as `grpc_method="Work"`.
+func (m metrics) sum(name string, labels ...string) (total float64) {
+next:
+	for k, v := range m {
+		base, rest, _ := strings.Cut(k, "{")
+		if base != name {
+			continue
+		}
+		for _, l := range labels {
+			if !strings.Contains(rest, l) {
+				continue next
+			}
+		}
+		total += v
+	}
+	return total
+}
+
+func (m metrics) program() program {
+	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2, Heap: m["go_memstats_heap_alloc_bytes"],
+		Sys: m["go_memstats_sys_bytes"], Threads: m["go_threads"]}
+}
+
+// client keeps one connection to each process, so that looking costs each the same goroutines and files from the first look to the last.
+var client = &http.Client{Timeout: 20 * time.Second}
+
+func get(url string) (io.ReadCloser, error) {
+	r, err := client.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	if r.StatusCode != http.StatusOK {
+		r.Body.Close()
+		return nil, fmt.Errorf("%s: %s", url, r.Status)
+	}
+	return r.Body, nil
+}
+
+func scrape(address string) (metrics, error) {
+	body, err := get("http://" + address + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return parseMetrics(body)
+}
+
+// lookAt asks the system about a process. One that has ended is not alive and has no figures.
+func lookAt(pid int) (process, error) {
+	folder := fmt.Sprintf("/proc/%d/", pid)
+	stat, err := os.ReadFile(folder + "stat")
+	if err != nil {
+		return process{}, nil
+	}
+	status, err := os.ReadFile(folder + "status")
+	if err != nil {
+		return process{}, nil
+	}
+	p := process{Alive: true}
+	if p.CPU, err = cpuOf(string(stat)); err != nil {
+		return p, err
+	}
+	for _, at := range []struct {
+		name string
+		into *float64
+	}{{"RssAnon:", &p.Anon}, {"RssFile:", &p.File}} {
+		_, rest, found := strings.Cut(string(status), at.name)
+		if !found {
+			return process{}, nil // it has just ended
+		}
+		fields := strings.Fields(rest)
+		kib, err := strconv.ParseFloat(fields[0], 64)
+		if err != nil {
+			return p, err
+		}
+		*at.into = kib * 1024
+	}
+	files, err := os.ReadDir(folder + "fd")
+	if errors.Is(err, os.ErrNotExist) {
+		return process{}, nil
+	}
+	p.FDs = len(files)
+	return p, err
+}
+
+// cpuOf reads the processor seconds out of /proc/PID/stat, whose unit is a hundredth of a second on Linux.
+func cpuOf(stat string) (float64, error) {
+	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the program's name may hold anything
+	if len(fields) < 13 {
+		return 0, fmt.Errorf("unknown form of /proc/PID/stat: %q", stat)
+	}
+	user, err := strconv.ParseFloat(fields[11], 64)
+	if err != nil {
+		return 0, err
+	}
+	system, err := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / 100, err
+}
