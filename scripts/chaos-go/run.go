@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"amazonsfarm/scripts/observe"
 )
 
 const (
@@ -128,11 +129,10 @@ func (c *campaign) play() error {
 	c.ledger = newLedger()
 	c.filler = &filler{path: filepath.Join(c.disk, "filler")}
 	defer os.Remove(c.filler.path)
-	port, err := freePort()
+	address, err := observe.FreeAddress()
 	if err != nil {
 		return err
 	}
-	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof", c.proof(), "--listen", address,
 		"--initial-budget", strconv.FormatUint(c.Budget, 10), "--split-after", strconv.FormatUint(2*c.Budget, 10),
 		"--min-free", strconv.FormatInt(c.MinFree, 10), "--log-level", "warn")
@@ -167,14 +167,6 @@ func (c *campaign) play() error {
 func (c *campaign) process(name, program string, args ...string) *process {
 	file := filepath.Join(c.folder, strings.ReplaceAll(name, " ", "-"))
 	return &process{name: name, args: append([]string{program}, args...), out: file + ".out", err: file + ".err", exits: c.exits}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
 // end ends all that still runs.

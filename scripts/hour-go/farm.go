@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/scripts/observe"
 )
 
 // setup is what a run is made with.
@@ -108,15 +108,6 @@ func (c *campaign) write(r record) error {
 	return c.out.Encode(r)
 }
 
-func freePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
-}
-
 func (c *campaign) log(name string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(c.folder, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
@@ -125,10 +116,10 @@ func (c *campaign) store() string { return filepath.Join(c.folder, "store") }
 
 // serve starts the master and waits until it answers.
 func (c *campaign) serve(ctx context.Context) (err error) {
-	if c.workers, err = freePort(); err != nil {
+	if c.workers, err = observe.FreeAddress(); err != nil {
 		return err
 	}
-	pages, err := freePort()
+	pages, err := observe.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -165,7 +156,7 @@ func (c *campaign) serve(ctx context.Context) (err error) {
 
 // join starts a worker under a name.
 func (c *campaign) join(name string) error {
-	pages, err := freePort()
+	pages, err := observe.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -286,13 +277,13 @@ func (c *campaign) observe(phase string) (sample, error) {
 	if err != nil {
 		return sample{}, fmt.Errorf("metrics of the master: %w", err)
 	}
-	s := sample{Seconds: c.seconds(), Phase: phase, program: m.program(),
-		Nodes: m["amazons_master_nodes_total"], Results: m.sum("amazons_master_leases_returned_total"), Granted: m["amazons_master_leases_granted_total"],
+	s := sample{Seconds: c.seconds(), Phase: phase, program: programFigures(m),
+		Nodes: m["amazons_master_nodes_total"], Results: m.Sum("amazons_master_leases_returned_total"), Granted: m["amazons_master_leases_granted_total"],
 		Expired: m["amazons_master_leases_expired_total"], Refused: m["amazons_master_messages_refused_total"], Leases: m["amazons_master_leases_running"],
-		Tree: m["amazons_master_tree_positions"], Facts: m.sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
+		Tree: m["amazons_master_tree_positions"], Facts: m.Sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
 		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
-		Streams:  m.sum("grpc_server_started_total", `grpc_method="Work"`) - m.sum("grpc_server_handled_total", `grpc_method="Work"`),
-		Offences: m.sum("amazons_master_worker_offences_total"), Commits: m["amazons_master_store_commit_duration_seconds_count"],
+		Streams:  m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total", `grpc_method="Work"`),
+		Offences: m.Sum("amazons_master_worker_offences_total"), Commits: m["amazons_master_store_commit_duration_seconds_count"],
 		CommitTime: m["amazons_master_store_commit_duration_seconds_sum"]}
 	if s.process, err = lookAt(c.master.pid()); err != nil {
 		return s, err
@@ -328,7 +319,7 @@ func (c *campaign) observe(phase string) (sample, error) {
 		}
 		out := worker{Name: w.name, process: p}
 		if m, err := scrape(w.http); err == nil {
-			out.program, out.Seen = m.program(), true
+			out.program, out.Seen = programFigures(m), true
 			out.Nodes, out.Evaluations = m["amazons_worker_nodes_total"], m["amazons_worker_evaluations_total"]
 			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"], m["amazons_worker_joins_total"]
 			out.Entries = m["amazons_worker_fragment_entries_total"]

@@ -18,18 +18,6 @@ import (
 	"amazonsfarm/master/store"
 )
 
-func TestParseMetrics(t *testing.T) {
-	m, err := parseMetrics(strings.NewReader("# HELP a b\na 1\nb{x=\"1 2\",y=\"z\"} 2.5e+06\nb{x=\"3\"} 1\n\nc NaN\n"))
-	if err != nil || m["a"] != 1 || m.sum("b") != 2.5e6+1 || m.sum("b", `y="z"`, "x=") != 2.5e6 || m.sum("none") != 0 || !math.IsNaN(m["c"]) {
-		t.Errorf("%v, %v", m, err)
-	}
-	for _, bad := range []string{"a", "a b"} {
-		if m, err := parseMetrics(strings.NewReader(bad)); err == nil {
-			t.Errorf("%q is taken as %v", bad, m)
-		}
-	}
-}
-
 func TestProcess(t *testing.T) {
 	if cpu, err := cpuOf("12 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 1234 66 0 0"); err != nil || cpu != 13 {
 		t.Errorf("%v, %v", cpu, err)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -10,53 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"amazonsfarm/scripts/observe"
 )
 
-// metrics are figures by name, and by name and labels as they are written.
-type metrics map[string]float64
-
-// parseMetrics reads Prometheus' text form.
-func parseMetrics(in io.Reader) (metrics, error) {
-	m := metrics{}
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		line := s.Text()
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		at := strings.LastIndexByte(line, ' ')
-		if at < 0 {
-			return nil, fmt.Errorf("no value in %q", line)
-		}
-		v, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
-		}
-		m[line[:at]] = v
-	}
-	return m, s.Err()
-}
-
-// sum adds up all figures of a name that have all the given labels, such as `grpc_method="Work"`.
-func (m metrics) sum(name string, labels ...string) (total float64) {
-next:
-	for k, v := range m {
-		base, rest, _ := strings.Cut(k, "{")
-		if base != name {
-			continue
-		}
-		for _, l := range labels {
-			if !strings.Contains(rest, l) {
-				continue next
-			}
-		}
-		total += v
-	}
-	return total
-}
-
-func (m metrics) program() program {
+// programFigures takes out what every Go program publishes.
+func programFigures(m observe.Metrics) program {
 	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2, Heap: m["go_memstats_heap_alloc_bytes"],
 		Sys: m["go_memstats_sys_bytes"], Threads: m["go_threads"]}
 }
@@ -76,13 +34,13 @@ func get(url string) (io.ReadCloser, error) {
 	return r.Body, nil
 }
 
-func scrape(address string) (metrics, error) {
+func scrape(address string) (observe.Metrics, error) {
 	body, err := get("http://" + address + "/metrics")
 	if err != nil {
 		return nil, err
 	}
 	defer body.Close()
-	return parseMetrics(body)
+	return observe.ParseMetrics(body)
 }
 
 // lookAt asks the system about a process. One that has ended is not alive and has no figures.

@@ -8,10 +8,11 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"amazonsfarm/scripts/observe"
 )
 
 // process is a running master.
@@ -102,25 +103,16 @@ func readGauges(r io.Reader) (gauges, error) {
 		"amazons_master_store_commit_duration_seconds_count": &g.commits, "amazons_master_store_commit_duration_seconds_sum": &g.commitSeconds,
 		"amazons_master_batch_events_count": &g.batches, "amazons_master_batch_events_sum": &g.events,
 	}
-	lines := bufio.NewScanner(r)
-	for lines.Scan() {
-		name, value, ok := strings.Cut(lines.Text(), " ")
-		field := want[name]
-		if !ok || field == nil {
-			continue
-		}
-		x, err := strconv.ParseFloat(value, 64)
-		if err != nil {
-			return gauges{}, fmt.Errorf("metric %s: %w", name, err)
-		}
-		*field = x
-		delete(want, name)
-	}
-	if err := lines.Err(); err != nil {
+	figures, err := observe.ParseMetrics(r)
+	if err != nil {
 		return gauges{}, err
 	}
-	for name := range want {
-		return gauges{}, fmt.Errorf("the master has no metric %s", name)
+	for name, field := range want {
+		value, ok := figures[name]
+		if !ok {
+			return gauges{}, fmt.Errorf("the master has no metric %s", name)
+		}
+		*field = value
 	}
 	return g, nil
 }
