@@ -165,12 +165,14 @@ func (r *request) run(ctx context.Context, args []string, stdout, stderr io.Writ
 	for _, b := range boards {
 		s := r.settings
 		s.tableBytes = int64(r.table)
-		head, err := s.head(ctx, b)
-		if err != nil {
-			return err
-		}
-		if s.record, err = openRecord(r.record, head); err != nil {
-			return err
+		if r.record != "" {
+			head, err := s.head(ctx, b)
+			if err != nil {
+				return err
+			}
+			if s.record, err = openRecord(r.record, head); err != nil {
+				return err
+			}
 		}
 		if s.lowest = r.lowest; r.lowest < 0 {
 			s.lowest = max(lowest(b.String())-1, 0)

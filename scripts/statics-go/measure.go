@@ -142,9 +142,6 @@ func evaluate(ctx context.Context, b amazons.Board, s settings, p *progress, all
 
 // search searches the positions that are open, those after the most moves first.
 func search(ctx context.Context, b amazons.Board, s settings, p *progress, all []judged) error {
-	if s.record == nil {
-		s.record = &record{}
-	}
 	var open []*judged
 	for i := range all {
 		r := &all[i]

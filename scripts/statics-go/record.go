@@ -17,10 +17,11 @@ import (
 
 // record is a file of searches that were done, so that a measurement of many hours can be made in parts and in larger and
 // larger budgets. Lines of JSON: first what the searches depend on, then one line for each search as it ends. A
-// search of one thread from an empty table always takes the same nodes, so a line says what a search of any budget it covers would find.
+// search of one thread from an empty table always takes the same nodes, so a line says what a search of any budget it covers would find. A nil record keeps
+// nothing.
 type record struct {
 	mu    sync.Mutex
-	file  *os.File // nil: nothing is kept
+	file  *os.File
 	found map[string]searched
 }
 
@@ -41,18 +42,14 @@ type searched struct {
 
 var verdicts = map[string]eval.Verdict{eval.Open.String(): eval.Open, eval.Won.String(): eval.Won, eval.Lost.String(): eval.Lost}
 
-// openRecord opens the record of searches as head says, or begins one. An empty path gives one that keeps nothing. A line that was
+// openRecord opens the record of searches as head says, or begins one. A line that was
 // cut off by a crash at the end of the file is dropped.
 func openRecord(path string, head recordHead) (*record, error) {
-	r := &record{found: map[string]searched{}}
-	if path == "" {
-		return r, nil
-	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	r.file = file
+	r := &record{file: file, found: map[string]searched{}}
 	if err := r.read(path, head); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
@@ -99,6 +96,9 @@ func seekEnd(f *os.File) error {
 
 // get returns what a search of that many nodes finds and how many of them it needs, false where the record does not tell.
 func (r *record) get(p amazons.Position, limit uint64) (eval.Verdict, uint64, bool) {
+	if r == nil {
+		return eval.Open, 0, false
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.found[p.String()]
@@ -115,7 +115,7 @@ func (r *record) get(p amazons.Position, limit uint64) (eval.Verdict, uint64, bo
 
 // add keeps a search that was ended by its answer or by its budget.
 func (r *record) add(p amazons.Position, v eval.Verdict, nodes uint64) error {
-	if r.file == nil {
+	if r == nil {
 		return nil
 	}
 	r.mu.Lock()
@@ -134,7 +134,7 @@ func (r *record) write(line any) error {
 
 // Close closes the file.
 func (r *record) Close() error {
-	if r.file == nil {
+	if r == nil {
 		return nil
 	}
 	return r.file.Close()
