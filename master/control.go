@@ -61,6 +61,18 @@ func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
 	return farmv1.NewControlClient(conn), conn, nil
 }
 
+// ask makes one call to a's master and returns what it answers within callTimeout. The error is as it came; see callError.
+func ask[R any](ctx context.Context, a *access, call func(context.Context, farmv1.ControlClient) (R, error)) (r R, err error) {
+	client, conn, err := a.dial()
+	if err != nil {
+		return r, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx, client)
+}
+
 // callError turns what a call returned into a sentence.
 func callError(address string, err error) error {
 	s, ok := status.FromError(err)
@@ -154,14 +166,7 @@ func controlCommands() []*cobra.Command {
 		c := &cobra.Command{
 			Use: use, Short: short, Args: cobra.NoArgs,
 			RunE: func(c *cobra.Command, _ []string) error {
-				client, conn, err := master.dial()
-				if err != nil {
-					return err
-				}
-				defer conn.Close()
-				ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
-				defer cancel()
-				r, err := do(ctx, client)
+				r, err := ask(c.Context(), &master, do)
 				if err != nil {
 					return callError(master.address, err)
 				}

@@ -84,14 +84,9 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 }
 
 func exploreMaster(ctx context.Context, master *access, moves []string) (*farmv1.ExploreResponse, error) {
-	client, conn, err := master.dial()
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	r, err := client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves})
+	r, err := ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
+		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves})
+	})
 	if err != nil {
 		return nil, callError(master.address, err)
 	}

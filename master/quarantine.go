@@ -18,15 +18,8 @@ import (
 func quarantineCommand() *cobra.Command {
 	var master access
 	var asJSON bool
-	ask := func(c *cobra.Command, do func(context.Context, farmv1.ControlClient) (*farmv1.QuarantinesResponse, error), done string) error {
-		client, conn, err := master.dial()
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
-		defer cancel()
-		r, err := do(ctx, client)
+	answer := func(c *cobra.Command, do func(context.Context, farmv1.ControlClient) (*farmv1.QuarantinesResponse, error), done string) error {
+		r, err := ask(c.Context(), &master, do)
 		if status.Code(err) == codes.NotFound {
 			return cli.Usagef("%s", status.Convert(err).Message())
 		} else if err != nil {
@@ -54,7 +47,7 @@ them join again.
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return ask(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
+			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
 				return client.Quarantines(ctx, &farmv1.QuarantinesRequest{})
 			}, "")
 		},
@@ -64,7 +57,7 @@ them join again.
 		Short: "Let the workers of a name join again",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return ask(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
+			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
 				return client.Release(ctx, &farmv1.ReleaseRequest{Name: args[0]})
 			}, "released: ")
 		},

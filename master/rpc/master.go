@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -772,14 +773,16 @@ func (m *Master) conclude(c concluded) bool {
 // finish tells all workers that they may leave.
 func (m *Master) finish() {
 	m.ended = true
+	m.tellAll(m.sendFinished)
+}
+
+// tellAll calls send for each session, without the lock.
+func (m *Master) tellAll(send func(*session)) {
 	m.mu.Lock()
-	sessions := make([]*session, 0, len(m.sessions))
-	for _, s := range m.sessions {
-		sessions = append(sessions, s)
-	}
+	sessions := slices.Collect(maps.Values(m.sessions))
 	m.mu.Unlock()
 	for _, s := range sessions {
-		m.sendFinished(s)
+		send(s)
 	}
 }
 

@@ -125,15 +125,7 @@ func (m *Master) current(msg incoming) bool {
 
 // tellHeld tells all workers that they have to wait, and why.
 func (m *Master) tellHeld() {
-	m.mu.Lock()
-	sessions := make([]*session, 0, len(m.sessions))
-	for _, s := range m.sessions {
-		sessions = append(sessions, s)
-	}
-	m.mu.Unlock()
-	for _, s := range sessions {
-		m.sendHold(s)
-	}
+	m.tellAll(m.sendHold)
 }
 
 func (m *Master) sendHold(s *session) {
