@@ -10,6 +10,25 @@ import (
 	"amazonsfarm/shared/endgame"
 )
 
+// randomFight draws so many squares of a rectangle, some more than once: two in five for P's queens, one for O's, two to be empty. The empty ones
+// that O does not reach are left out.
+func randomFight(r *rand.Rand, squares, ranks, files int) (mine, theirs, empty amazons.Set) {
+	for range squares {
+		square := amazons.Set(1) << (8*r.IntN(ranks) + r.IntN(files))
+		switch r.IntN(5) {
+		case 0, 1:
+			mine |= square
+		case 2:
+			theirs |= square
+		default:
+			empty |= square
+		}
+	}
+	theirs &^= mine
+	empty &^= mine | theirs
+	return mine, theirs, empty & amazons.Flood(theirs, empty)
+}
+
 // TestFights compares what fights that are played out one by one say of a small area with its exact value.
 func TestFights(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
@@ -17,25 +36,11 @@ func TestFights(t *testing.T) {
 	var solver endgame.Solver
 	several, beside := 0, 0
 	for range 20000 {
-		var mine, theirs, empty amazons.Set
 		ranks, files := 4, 5
 		if r.IntN(2) == 0 {
 			ranks, files = 2, 8 // room for two queens side by side between fights
 		}
-		for range 12 {
-			square := amazons.Set(1) << (8*r.IntN(ranks) + r.IntN(files))
-			switch r.IntN(5) {
-			case 0, 1:
-				mine |= square
-			case 2:
-				theirs |= square
-			default:
-				empty |= square
-			}
-		}
-		theirs &^= mine
-		empty &^= mine | theirs
-		empty &= amazons.Flood(theirs, empty) // O reaches all of them
+		mine, theirs, empty := randomFight(r, 12, ranks, files)
 		bound := mine & r.Uint64() & r.Uint64()
 		var f fights
 		if !f.split(mine, bound, theirs, empty) || bits.OnesCount64(empty) > 6 {
@@ -80,21 +85,7 @@ func TestApart(t *testing.T) {
 	var solver endgame.Solver
 	won := [2]int{}
 	for range 30000 {
-		var mine, theirs, empty amazons.Set
-		for range 14 {
-			square := amazons.Set(1) << (8*r.IntN(3) + r.IntN(6))
-			switch r.IntN(5) {
-			case 0, 1:
-				mine |= square
-			case 2:
-				theirs |= square
-			default:
-				empty |= square
-			}
-		}
-		theirs &^= mine
-		empty &^= mine | theirs
-		empty &= amazons.Flood(theirs, empty) // O reaches all of them
+		mine, theirs, empty := randomFight(r, 14, 3, 6)
 		if bits.OnesCount64(empty) > 7 {
 			continue
 		}
