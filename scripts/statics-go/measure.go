@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -140,8 +142,9 @@ func evaluate(ctx context.Context, b amazons.Board, s settings, p *progress, all
 	return threads.Wait()
 }
 
-// search searches the positions that are open, those after the most moves first.
-func search(ctx context.Context, b amazons.Board, s settings, p *progress, all []judged) error {
+// search searches the positions that are open, those after the most moves first. Of a row the positions come first whose successor in the
+// game took the fewest nodes: where a row is searched only until it has the paper's share, they are the likeliest to bring it there.
+func search(ctx context.Context, b amazons.Board, s settings, p *progress, all []judged) (err error) {
 	var open []*judged
 	for i := range all {
 		r := &all[i]
@@ -155,20 +158,59 @@ func search(ctx context.Context, b amazons.Board, s settings, p *progress, all [
 		r.unsearched = true
 		open = append(open, r)
 	}
-	slices.SortStableFunc(open, func(a, b *judged) int { return b.moves - a.moves })
 	p.open.Store(int64(len(open)))
+	seats := make([]*seat, s.cores)
+	for i := range seats {
+		seat, err := newSeat(b, s.judge(), s)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, seat.table.Close()) }()
+		seats[i] = seat
+	}
 	enough := newEnough(b, s, all)
+	slices.SortStableFunc(open, func(a, b *judged) int { return b.moves - a.moves })
+	for len(open) > 0 {
+		end := slices.IndexFunc(open, func(r *judged) bool { return r.moves != open[0].moves })
+		if end < 0 {
+			end = len(open)
+		}
+		sortByExpectedNodes(open[:end], all)
+		if err := searchRow(ctx, seats, open[:end], enough, s.record, p); err != nil {
+			return err
+		}
+		open = open[end:]
+	}
+	return nil
+}
+
+// sortByExpectedNodes puts those positions of a row first whose successors in their games took the fewest nodes, and last those whose
+// successors were not decided.
+func sortByExpectedNodes(row []*judged, all []judged) {
+	type place struct{ game, moves int }
+	nodes := map[place]uint64{}
+	for i := range all {
+		if r := &all[i]; r.search != eval.Open {
+			nodes[place{r.game, r.moves}] = r.nodes
+		}
+	}
+	expected := func(r *judged) uint64 {
+		if n, ok := nodes[place{r.game, r.moves + 1}]; ok {
+			return n
+		}
+		return math.MaxUint64
+	}
+	slices.SortStableFunc(row, func(a, b *judged) int { return cmp.Compare(expected(a), expected(b)) })
+}
+
+// searchRow searches positions of one row, each seat in a thread of its own, until the row has enough.
+func searchRow(ctx context.Context, seats []*seat, row []*judged, enough *enough, record *record, p *progress) error {
 	var next atomic.Int64
 	threads, searching := errgroup.WithContext(ctx)
-	for range s.cores {
-		threads.Go(func() (err error) {
-			seat, err := newSeat(b, s.judge(), s)
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, seat.table.Close()) }()
-			for i := next.Add(1) - 1; i < int64(len(open)); i = next.Add(1) - 1 {
-				r := open[i]
+	for _, seat := range seats {
+		threads.Go(func() error {
+			for i := next.Add(1) - 1; i < int64(len(row)); i = next.Add(1) - 1 {
+				r := row[i]
 				p.searched.Add(1)
 				if enough.reached(r.moves) {
 					continue
@@ -179,7 +221,7 @@ func search(ctx context.Context, b amazons.Board, s settings, p *progress, all [
 				if r.search != eval.Open {
 					enough.solved(r.moves)
 				}
-				if err := s.record.add(r.position, r.search, r.nodes); err != nil {
+				if err := record.add(r.position, r.search, r.nodes); err != nil {
 					return err
 				}
 			}

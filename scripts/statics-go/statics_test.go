@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -209,6 +210,25 @@ func TestEnough(t *testing.T) {
 	}
 	if newEnough(b, settings{}, all).reached(5) || e.reached(30) {
 		t.Error("enough where nothing was asked for")
+	}
+}
+
+// TestSortByExpectedNodes holds that the positions come first whose successors in their games were cheap, and those with open or no successors last.
+func TestSortByExpectedNodes(t *testing.T) {
+	all := []judged{
+		{game: 0, moves: 4}, {game: 0, moves: 5, search: eval.Won, nodes: 70},
+		{game: 1, moves: 4}, {game: 1, moves: 5, search: eval.Open, nodes: 3},
+		{game: 2, moves: 4}, {game: 2, moves: 5, search: eval.Lost, nodes: 7},
+		{game: 3, moves: 4}, {game: 3, moves: 6, search: eval.Lost, nodes: 1},
+	}
+	row := []*judged{&all[0], &all[2], &all[4], &all[6]}
+	sortByExpectedNodes(row, all)
+	var games []int
+	for _, r := range row {
+		games = append(games, r.game)
+	}
+	if want := []int{2, 0, 1, 3}; !slices.Equal(games, want) {
+		t.Errorf("games in the order %v, want %v", games, want)
 	}
 }
 
