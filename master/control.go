@@ -96,6 +96,7 @@ func callError(address string, err error) error {
 func statusCommand() *cobra.Command {
 	var (
 		master        access
+		campaign      string
 		watch, asJSON bool
 		period        time.Duration
 	)
@@ -117,7 +118,7 @@ func statusCommand() *cobra.Command {
 			if !watch {
 				ctx, cancel := context.WithTimeout(ctx, callTimeout)
 				defer cancel()
-				r, err := client.Status(ctx, &farmv1.StatusRequest{})
+				r, err := client.Status(ctx, &farmv1.StatusRequest{Campaign: campaign})
 				if err != nil {
 					return callError(master.address, err)
 				}
@@ -126,12 +127,12 @@ func statusCommand() *cobra.Command {
 					if err != nil {
 						return callError(master.address, err)
 					}
-					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+workersReport(w))
+					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+campaignsReport(r.GetCampaigns())+workersReport(w))
 					return err
 				}
 				return writeStatus(c.OutOrStdout(), r, true)
 			}
-			stream, err := client.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: period.Seconds()})
+			stream, err := client.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: period.Seconds(), Campaign: campaign})
 			if err != nil {
 				return callError(master.address, err)
 			}
@@ -152,33 +153,41 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	master.add(c)
+	c.Flags().StringVar(&campaign, "campaign", "", "name of the campaign (default: the first, with a line for each)")
 	c.Flags().BoolVar(&watch, "watch", false, "show a line whenever something changed")
 	c.Flags().DurationVar(&period, "period", time.Second, "shortest time between two lines of --watch")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON, one line a status")
 	return c
 }
 
-func controlCommands() []*cobra.Command {
-	type call func(context.Context, farmv1.ControlClient) (*farmv1.StatusResponse, error)
-	command := func(use, short string, do call) *cobra.Command {
-		var master access
-		var asJSON bool
-		c := &cobra.Command{
-			Use: use, Short: short, Args: cobra.NoArgs,
-			RunE: func(c *cobra.Command, _ []string) error {
-				r, err := ask(c.Context(), &master, do)
-				if err != nil {
-					return callError(master.address, err)
-				}
-				return writeStatus(c.OutOrStdout(), r, asJSON)
-			},
+type call func(context.Context, farmv1.ControlClient) (*farmv1.StatusResponse, error)
+
+// control makes a command call a master and print the status that it answers with.
+func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []string) (*farmv1.StatusResponse, error)) *cobra.Command {
+	var master access
+	var asJSON bool
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := ask(c.Context(), &master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+			return do(ctx, client, args)
+		})
+		if err != nil {
+			return callError(master.address, err)
 		}
-		master.add(c)
-		c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
-		return c
+		return writeStatus(c.OutOrStdout(), r, asJSON)
+	}
+	master.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
+	return c
+}
+
+func controlCommands() []*cobra.Command {
+	command := func(use, short string, do call) *cobra.Command {
+		return control(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}, func(ctx context.Context, c farmv1.ControlClient, _ []string) (*farmv1.StatusResponse, error) {
+			return do(ctx, c)
+		})
 	}
 	return []*cobra.Command{
-		command("pause", "Grant no new leases; running ones go on", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+		command("pause", "Grant no new leases of any campaign; running ones go on", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
 			return c.Pause(ctx, &farmv1.PauseRequest{})
 		}),
 		command("resume", "Grant leases again", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
@@ -209,8 +218,12 @@ func statusLine(r *farmv1.StatusResponse) string {
 			lost++
 		}
 	}
+	name := r.GetCampaign().GetBoard()
+	if len(r.GetCampaigns()) > 1 {
+		name = r.GetCampaign().GetName()
+	}
 	s := fmt.Sprintf("%s %s (%s): %s nodes, proof number %d, disproof number %d, %d facts, %d workers, %d leased",
-		r.GetCampaign().GetBoard(), r.GetState(), r.GetWhy(), count(r.GetNodes()+r.GetRunningNodes()), r.GetRootPhi(), r.GetRootDelta(),
+		name, r.GetState(), r.GetWhy(), count(r.GetNodes()+r.GetRunningNodes()), r.GetRootPhi(), r.GetRootDelta(),
 		r.GetFactsWon()+r.GetFactsLost(), r.GetWorkers(), r.GetLeased())
 	if n := len(r.GetFirstMoves()); n > 0 {
 		s += fmt.Sprintf(", first moves: %d win, %d lose, %d open", won, lost, n-won-lost)
@@ -224,6 +237,9 @@ func statusLine(r *farmv1.StatusResponse) string {
 // statusReport is a status in several lines.
 func statusReport(r *farmv1.StatusResponse) string {
 	var s strings.Builder
+	if len(r.GetCampaigns()) > 1 {
+		fmt.Fprintf(&s, "name           %s\n", r.GetCampaign().GetName())
+	}
 	fmt.Fprintf(&s, "campaign       %s, %s\n", r.GetCampaign().GetBoard(), r.GetCampaign().GetRoot())
 	if m := r.GetCampaign().GetFirstMoves(); len(m) > 0 {
 		fmt.Fprintf(&s, "first moves    %s\n", strings.Join(m, " "))

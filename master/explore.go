@@ -24,6 +24,7 @@ func exploreCommand() *cobra.Command {
 	var (
 		master        access
 		storeFile     string
+		campaign      string
 		top           int
 		asJSON, asSVG bool
 	)
@@ -53,9 +54,9 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 			var r *farmv1.ExploreResponse
 			var err error
 			if storeFile != "" && !c.Flags().Changed("master") {
-				r, err = exploreStore(storeFile, moves)
+				r, err = exploreStore(storeFile, campaign, moves)
 			} else {
-				r, err = exploreMaster(ctx, &master, moves)
+				r, err = exploreMaster(ctx, &master, campaign, moves)
 			}
 			if err != nil {
 				return err
@@ -77,15 +78,16 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 	}
 	master.add(c)
 	c.Flags().StringVar(&storeFile, "store", "", "read this store instead of asking a master")
+	c.Flags().StringVar(&campaign, "campaign", "", "name of the campaign (default: the first)")
 	c.Flags().IntVar(&top, "top", 20, "show so many moves, 0: all")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
 	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board")
 	return c
 }
 
-func exploreMaster(ctx context.Context, master *access, moves []string) (*farmv1.ExploreResponse, error) {
+func exploreMaster(ctx context.Context, master *access, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
 	r, err := ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
-		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves})
+		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves, Campaign: campaign})
 	})
 	if err != nil {
 		return nil, callError(master.address, err)
@@ -93,8 +95,8 @@ func exploreMaster(ctx context.Context, master *access, moves []string) (*farmv1
 	return r, nil
 }
 
-func exploreStore(file string, moves []string) (*farmv1.ExploreResponse, error) {
-	r, err := farm.OpenReader(file)
+func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
+	r, err := farm.OpenReader(file, campaign)
 	if err != nil {
 		return nil, exitCode(err)
 	}

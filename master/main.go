@@ -1,5 +1,5 @@
 // Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume and drain talk to a serving master, health asks whether one is ready, store looks after the file of a campaign, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
+// resume, drain and campaign talk to a serving master, health asks whether one is ready, store looks after the file of a campaign, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
 // proof or a store, and proof shows and exports certificates.
 package main
 
@@ -47,7 +47,7 @@ with the same command.
 		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
 		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL", "min-free": "AMAZONS_MIN_FREE",
 	})
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), quarantineCommand(), exploreCommand(), proofCommand(), simulateCommand(), verifyCommand(), storeCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), quarantineCommand(), exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
 	root.AddCommand(controlCommands()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,

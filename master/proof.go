@@ -43,17 +43,18 @@ func proofCommand() *cobra.Command {
 }
 
 // proofSource says what certificate is meant, and which position of it.
-type proofSource struct{ store string }
+type proofSource struct{ store, campaign string }
 
 func (s *proofSource) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.store, "store", "", "read the certificate of this store's settled campaign; all arguments are position and moves then")
+	c.Flags().StringVar(&s.campaign, "campaign", "", "with --store: name of the campaign (default: the first)")
 }
 
 // read returns the certificate, what it was read from, and the position that the arguments name, with the last move that led there.
 func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string, p amazons.Position, last *amazons.Move, err error) {
 	// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
 	if s.store != "" && (len(args) == 0 || !c.Flags().Changed("store") || s.store != os.Getenv("AMAZONS_STORE")) {
-		if cert, from, err = farm.ReadCertificate(ctx, s.store); err != nil {
+		if cert, from, err = farm.ReadCertificate(ctx, s.store, s.campaign); err != nil {
 			return cert, from, p, nil, proofError(err)
 		}
 	} else if len(args) == 0 {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +30,10 @@ const drainPatience = 2 * time.Second
 func serveCommand() *cobra.Command {
 	var (
 		board, storeFile, proof     string
+		name                        string
 		moves                       []string
+		maxCampaigns                int
+		credit                      uint64
 		listen, level               string
 		httpAddress, httpsAddress   string
 		open, stay, rulesOnly, any_ bool
@@ -45,11 +49,13 @@ func serveCommand() *cobra.Command {
 		minFree                     = cli.Size(store.DefaultMinFreeBytes)
 	)
 	c := &cobra.Command{
-		Use:   "serve --board BOARD|POSITION --store FILE",
-		Short: "Serve a campaign to workers on this and other machines",
-		Long: `serve runs the master of a campaign; workers join it with "worker run --master ADDR". It goes on from its store,
-also after a crash, and ends when the campaign is settled and its certificate verified (with --stay it keeps answering
-status requests). The first SIGINT or SIGTERM calls all leases back and ends (exit code 130), the second ends at
+		Use:   "serve --store FILE [--board BOARD|POSITION]",
+		Short: "Serve campaigns to workers on this and other machines",
+		Long: `serve runs the master of the campaigns of a store; workers join it with "worker run --master ADDR". It goes on from its store,
+also after a crash, and needs nothing else for it: --board makes the store with its first campaign, and afterwards holds it to have that one. It ends when each campaign
+is settled and its certificate verified, or was ended (with --stay it keeps answering status requests). "master campaign" adds campaigns, and says whose turn it is.
+
+The first SIGINT or SIGTERM calls all leases back and ends (exit code 130), the second ends at
 once; both leave the store good.
 
 With --certs, the folder that "master certs init" made, connections are encrypted and workers and operators need a certificate; the
@@ -59,9 +65,18 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			q, err := parseQuestion(board, moves)
-			if err != nil {
-				return err
+			var q question
+			var err error
+			switch {
+			case board != "":
+				if q, err = parseQuestion(board, moves); err != nil {
+					return err
+				}
+			case len(moves) > 0 || rulesOnly || name != "":
+				return cli.Usagef("--first-move, --rules-only and --name belong to --board: give the board, or leave them out to go on with the campaigns of the store")
+			}
+			if maxCampaigns < 0 {
+				return cli.Usagef("--max-campaigns %d: give a number of campaigns, or 0 for the standard", maxCampaigns)
 			}
 			log, err := cli.Logger(c.ErrOrStderr(), level)
 			if err != nil {
@@ -118,12 +133,15 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 			}
 			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			o := settings
-			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile, proof
+			o.Root, o.FirstMoves, o.RulesOnly, o.Name, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, name, storeFile, proof
+			o.MaxCampaigns, o.Credit = maxCampaigns, credit
 			o.Build, o.AllowOtherBuilds, o.MaxNodes, o.EasyReplies, o.MaxProved = agent.Build(), any_, nodes, easy, maxProved
 			o.MinFreeBytes, o.Limits.MaxCertificateBytes = int64(minFree), int64(certificate)
 			o.Stay, o.Registerer, o.Log = stay, registry, log
 			f, err := farm.Open(o)
-			if err != nil {
+			if errors.Is(err, store.ErrMissing) {
+				return exitCode(fmt.Errorf("%w, or give --board", err))
+			} else if err != nil {
 				return exitCode(err)
 			}
 			defer f.Close()
@@ -133,6 +151,10 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 			defer closePages()
 			pageSettings.Gatherer, pageSettings.Campaign, pageSettings.Commands, pageSettings.Log = registry, f.Master, f.Master, log
+			pageSettings.Named = func(name string) (web.Campaign, bool) {
+				h, err := f.Master.Of(name)
+				return h, err == nil
+			}
 			if guard != nil {
 				pageSettings.Operator = guard.Operator
 			}
@@ -164,6 +186,9 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 				how = "made"
 			}
 			fmt.Fprintf(c.ErrOrStderr(), "master: %s store %s\n", how, storeFile)
+			if names := f.Master.Names(); len(names) > 1 {
+				fmt.Fprintf(c.ErrOrStderr(), "master: campaigns %s\n", strings.Join(names, ", "))
+			}
 			fmt.Fprintf(c.ErrOrStderr(), "master: workers join at %s\n", rpcListener.Addr())
 			ended := make(chan struct{})
 			signalled := false
@@ -181,8 +206,10 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 			closePages()
 			shells.Wait()
 
-			if _, printErr := fmt.Fprint(c.OutOrStdout(), f.Result(err)); printErr != nil {
-				return printErr
+			for _, result := range f.Results(err) {
+				if _, printErr := fmt.Fprint(c.OutOrStdout(), result); printErr != nil {
+					return printErr
+				}
 			}
 			if errors.Is(err, rpc.ErrDrained) && signalled || abort.Err() != nil {
 				return cli.Exit(cli.ExitInterrupted, nil)
@@ -191,10 +218,13 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 		},
 	}
 	flags := c.Flags()
-	flags.StringVar(&board, "board", "", "board or position to solve")
+	flags.StringVar(&board, "board", "", "board or position to solve (default: what the store has)")
 	flags.StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
-	flags.StringVar(&storeFile, "store", "", "store of the campaign; made if it is not there")
-	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
+	flags.StringVar(&name, "name", "", "name of the campaign, where the store is made (default: its board)")
+	flags.StringVar(&storeFile, "store", "", "store of the campaigns; made if it is not there and there is a board")
+	flags.StringVar(&proof, "proof", "", "file for the certificate of the first campaign (default: beside the store); those of others have their names in theirs")
+	flags.IntVar(&maxCampaigns, "max-campaigns", 0, "campaigns that the store may have, those that are done included, 0: standard (64); each has a tree in memory")
+	flags.Uint64Var(&credit, "campaign-credit", 0, "positions expanded that a campaign which could not use its share of the work may catch up, and by which two may be off before a worker leaves the board of one for that of the other, 0: standard (10,000,000); small: workers change boards often, each time with an empty table; large: a campaign that stood still has all of the farm for long")
 	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
 	flags.StringVar(&httpAddress, "http", "", "address for the status page, /metrics, /healthz and /readyz, open to all who reach it (default: none)")
 	flags.StringVar(&httpsAddress, "https", "", "with --certs: address for the same, encrypted; a browser that shows the certificate of an operator may pause, resume and drain there (default: none)")
@@ -218,10 +248,8 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	cli.LogLevelFlag(flags, &level, "info")
-	for _, name := range []string{"board", "store"} {
-		if err := c.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag is defined above
-		}
+	if err := c.MarkFlagRequired("store"); err != nil {
+		panic(err) // the flag is defined above
 	}
 	return c
 }
@@ -252,13 +280,19 @@ func alive(ctx context.Context, m *rpc.Master) error {
 func ready(ctx context.Context, m *rpc.Master) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	v, err := m.View(ctx)
+	all, err := m.Summaries(ctx)
 	if err != nil {
 		return err
 	}
-	switch v.State {
-	case rpc.StateDraining, rpc.StateStopped:
-		return fmt.Errorf("%s: %s", v.State, v.Why)
+	for _, c := range all {
+		switch c.GetState() {
+		case rpc.StateDraining:
+			return fmt.Errorf("%s: %s", c.GetState(), c.GetWhy())
+		case rpc.StateStopped:
+			err = fmt.Errorf("%s: %s", c.GetState(), c.GetWhy())
+		default:
+			return nil // there is work, or may be
+		}
 	}
-	return nil
+	return err
 }

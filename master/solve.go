@@ -113,7 +113,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			}
 			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile, proof
 			o.Build, o.MaxNodes, o.EasyReplies, o.MinFreeBytes, o.CheckWorkers = agent.Build(), nodes, easy, int64(minFree), cores
-			o.Embedded, o.Log = true, log
+			o.Embedded, o.Alone, o.Log = true, true, log
 			f, err := farm.Open(o)
 			if err != nil {
 				return exitCode(err)

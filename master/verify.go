@@ -66,6 +66,11 @@ again if the file is not there.
 				if store.File != "" {
 					out.Store = &store
 				}
+				for _, c := range store.Campaigns {
+					if out.Report == nil {
+						out.Report = c.Checked
+					}
+				}
 				err = exitCode(certificateError(err))
 			}
 			out.Verified = err == nil && out.Report != nil
@@ -92,7 +97,7 @@ func writeVerification(_ context.Context, w io.Writer, v verificationJSON, failu
 			return err
 		}
 	}
-	if v.Report != nil {
+	if v.Report != nil && (v.Store == nil || len(v.Store.Campaigns) == 1) { // of several campaigns each has its own
 		if _, err := fmt.Fprint(w, v.Report); err != nil {
 			return err
 		}

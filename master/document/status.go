@@ -10,6 +10,9 @@ import (
 // Status is how far a campaign is.
 type Status struct {
 	MessageType  string           `json:"message_type"` // "status"
+	Campaign     string           `json:"campaign"`     // its name
+	Priority     int32            `json:"priority"`
+	Share        uint32           `json:"share"`
 	Board        string           `json:"board"`
 	Root         string           `json:"root"`
 	State        string           `json:"state"`
@@ -53,7 +56,7 @@ type FirstMove struct {
 // given.
 func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 	out := Status{
-		MessageType: "status", Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
+		MessageType: "status", Campaign: r.GetCampaign().GetName(), Priority: r.GetPriority(), Share: r.GetShare(), Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
 		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(), RunningNodes: r.GetRunningNodes(),
 		Seconds: r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(),
 		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
@@ -100,6 +103,7 @@ type Worker struct {
 	Results      uint64  `json:"results"`
 	Facts        uint64  `json:"facts"`
 	Lease        uint64  `json:"lease,omitempty"`    // what follows is of this lease
+	Campaign     string  `json:"campaign,omitempty"` // its name
 	Position     string  `json:"position,omitempty"` // that it searches
 	LeaseNodes   uint64  `json:"lease_nodes,omitempty"`
 	BudgetNodes  uint64  `json:"budget_nodes,omitempty"`
@@ -114,7 +118,47 @@ func OfWorkers(list []*farmv1.Worker) []Worker {
 		out = append(out, Worker{
 			Name: w.GetName(), Cores: w.GetCores(), TableBytes: w.GetTableBytes(), TableFill: w.GetTableFill(),
 			Connected: w.GetConnectedSeconds(), Silent: w.GetSilentSeconds(), Nodes: w.GetNodes(), Results: w.GetResults(), Facts: w.GetFacts(),
-			Lease: w.GetLease(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(), BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
+			Lease: w.GetLease(), Campaign: w.GetCampaign(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(), BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
+		})
+	}
+	return out
+}
+
+// Campaigns are all campaigns of a master.
+type Campaigns struct {
+	MessageType string     `json:"message_type"` // "campaigns"
+	Campaigns   []Campaign `json:"campaigns"`    // by number
+}
+
+// Campaign is what tells a campaign from others.
+type Campaign struct {
+	Name         string `json:"name"`
+	Number       uint32 `json:"number"`
+	Board        string `json:"board"`
+	Root         string `json:"root"`
+	RulesOnly    bool   `json:"rules_only,omitempty"`
+	Priority     int32  `json:"priority"`
+	Share        uint32 `json:"share"`
+	State        string `json:"state"`
+	Why          string `json:"why"`
+	Winner       string `json:"winner,omitempty"`
+	Verified     bool   `json:"verified"`
+	Phi          uint32 `json:"proof_number"`
+	Delta        uint32 `json:"disproof_number"`
+	Nodes        uint64 `json:"nodes"`
+	RunningNodes uint64 `json:"running_nodes"`
+	Leased       uint64 `json:"leased"`
+}
+
+// OfCampaigns makes the document of a master's answer.
+func OfCampaigns(all []*farmv1.CampaignSummary) Campaigns {
+	out := Campaigns{MessageType: "campaigns", Campaigns: []Campaign{}}
+	for _, c := range all {
+		about := c.GetCampaign()
+		out.Campaigns = append(out.Campaigns, Campaign{
+			Name: about.GetName(), Number: about.GetNumber(), Board: about.GetBoard(), Root: about.GetRoot(), RulesOnly: about.GetRulesOnly(),
+			Priority: c.GetPriority(), Share: c.GetShare(), State: c.GetState(), Why: c.GetWhy(), Winner: c.GetWinner(), Verified: c.GetVerified(),
+			Phi: c.GetRootPhi(), Delta: c.GetRootDelta(), Nodes: c.GetNodes(), RunningNodes: c.GetRunningNodes(), Leased: c.GetLeased(),
 		})
 	}
 	return out

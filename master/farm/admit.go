@@ -17,8 +17,8 @@ import (
 // gets into the store. What was stored before this process began was admitted then, and is taken in when the first upload comes. What
 // cannot be decoded is never admitted, also where nothing is verified.
 type admission struct {
-	farm    *Farm
-	workers int
+	campaign *campaign // one of those that share the facts
+	workers  int
 
 	mu     sync.Mutex
 	ledger *proof.Ledger
@@ -54,9 +54,9 @@ func (a *admission) remember(c proof.Certificate) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.full && a.farm.options.Log != nil {
-		a.farm.options.Log.Warn("there is no room to remember what was proved: uploads are not verified any more before the final check; raise --verify-uploads",
-			"positions", a.ledger.Positions())
+	if !a.full {
+		a.campaign.farm.options.Log.Warn("there is no room to remember what was proved: uploads are not verified any more before the final check; raise --verify-uploads",
+			"board", a.campaign.about.Board, "positions", a.ledger.Positions())
 	}
 	a.full = true
 }
@@ -68,7 +68,7 @@ func (a *admission) load(ctx context.Context) (full bool, err error) {
 	if a.loaded || a.full {
 		return a.full, nil
 	}
-	fragments, err := a.farm.fragments()
+	fragments, err := a.campaign.fragments()
 	if err != nil {
 		return false, err
 	}
@@ -89,10 +89,16 @@ func (a *admission) load(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// RegisterLedger registers how many proved positions are remembered: the part of a master's memory that grows with what workers upload.
-func RegisterLedger(r prometheus.Registerer, l *proof.Ledger) {
+// RegisterLedgers registers how many proved positions are remembered in all: the part of a master's memory that grows with what workers upload.
+func RegisterLedgers(r prometheus.Registerer, ledgers func() []*proof.Ledger) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "amazons", Subsystem: "master", Name: "proved_positions",
 		Help: "Proved positions that are remembered to verify uploads, of 11 to 16 bytes of memory each.",
-	}, func() float64 { return float64(l.Positions()) }))
+	}, func() float64 {
+		positions := 0.0
+		for _, l := range ledgers() {
+			positions += float64(l.Positions())
+		}
+		return positions
+	}))
 }

@@ -40,16 +40,17 @@ func TestRegisterDisk(t *testing.T) {
 	}
 }
 
-// TestRegisterLedger asks for the proved positions before and after a certificate is remembered.
-func TestRegisterLedger(t *testing.T) {
+// TestRegisterLedgers asks for the proved positions before and after a certificate is remembered.
+func TestRegisterLedgers(t *testing.T) {
 	root, err := amazons.ParsePosition("WB../...x/x.../..xx w")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ledger := proof.NewLedger(root.Board, false, 0)
+	other := proof.NewLedger(amazons.Board{Width: 4, Height: 5}, false, 0)
 	registry := prometheus.NewRegistry()
-	RegisterLedger(registry, ledger)
-	for _, want := range []float64{0, 1} {
+	RegisterLedgers(registry, func() []*proof.Ledger { return []*proof.Ledger{ledger, other} })
+	for _, want := range []float64{0, 1, 1} {
 		families, err := registry.Gather()
 		if err != nil || len(families) != 1 || families[0].GetName() != "amazons_master_proved_positions" {
 			t.Fatalf("%v: %v", families, err)

@@ -160,7 +160,7 @@ func TestLyingFragment(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := tree.ID(sha256.Sum256(data))
-			if _, err := f.shelf.PutCertificate(id, data); err != nil {
+			if _, err := f.shelf.PutCertificate(1, id, data); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 {
@@ -202,17 +202,17 @@ func TestUploadsAreJudged(t *testing.T) {
 		}
 		return data
 	}
-	if roots, err := f.readRoots(encode("4x4", true)); err != nil || len(roots) != 1 || roots[0].Outcome != tree.Lost {
+	if roots, err := f.campaigns[0].readRoots(encode("4x4", true)); err != nil || len(roots) != 1 || roots[0].Outcome != tree.Lost {
 		t.Errorf("good: %v, %v", roots, err)
 	}
-	if _, err := f.readRoots(encode("4x5", true)); err == nil || !strings.Contains(err.Error(), "board 4x5") {
+	if _, err := f.campaigns[0].readRoots(encode("4x5", true)); err == nil || !strings.Contains(err.Error(), "board 4x5") {
 		t.Errorf("another board: %v", err)
 	}
-	if _, err := f.readRoots(encode("4x4", false)); err == nil || !strings.Contains(err.Error(), "counting rule") {
+	if _, err := f.campaigns[0].readRoots(encode("4x4", false)); err == nil || !strings.Contains(err.Error(), "counting rule") {
 		t.Errorf("another rule: %v", err)
 	}
 	if data := encode("4x4", true); true {
-		if _, err := f.readRoots(data[:len(data)-1]); err == nil {
+		if _, err := f.campaigns[0].readRoots(data[:len(data)-1]); err == nil {
 			t.Error("cut short: taken")
 		}
 	}
@@ -273,7 +273,7 @@ func TestLook(t *testing.T) {
 	}
 	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "scattered.store")}
 	scatter(t, o, whole, 5)
-	r, err := OpenReader(o.StoreFile)
+	r, err := OpenReader(o.StoreFile, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 			t.Fatal(err)
 		}
 		id := tree.ID(sha256.Sum256(data))
-		if _, err := f.shelf.PutCertificate(id, data); err != nil {
+		if _, err := f.shelf.PutCertificate(1, id, data); err != nil {
 			t.Fatal(err)
 		}
 		if i == 2 {

@@ -142,7 +142,7 @@ func FuzzAdmit(f *testing.F) {
 			return
 		}
 		tape := &fuzzing.Tape{Rest: edits}
-		a := &admission{farm: campaign, workers: 1, ledger: proof.NewLedger(root.Board, false, 1+100*tape.Choose(64))}
+		a := &admission{campaign: campaign.campaigns[0], workers: 1, ledger: proof.NewLedger(root.Board, false, 1+100*tape.Choose(64))}
 		fuzzing.Within(t, 20*time.Second, 512<<20, func() {
 			for range 12 {
 				if !tape.More() {
@@ -175,7 +175,7 @@ func FuzzAdmit(f *testing.F) {
 
 // upload does with data what the service does.
 func upload(t *testing.T, f *Farm, a *admission, data []byte) {
-	claims, err := f.readRoots(data)
+	claims, err := f.campaigns[0].readRoots(data)
 	if err != nil {
 		return
 	}

@@ -128,7 +128,7 @@ func TestLiars(t *testing.T) {
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "not shown to") {
 			t.Errorf("lie %d: %v", i+1, err)
 		}
-		if f.shelf.HasCertificate(id) {
+		if f.shelf.HasCertificate(1, id) {
 			t.Errorf("lie %d is in the store", i+1)
 		}
 	}
@@ -163,7 +163,7 @@ func TestLiars(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	a := &admission{farm: again, ledger: proof.NewLedger(root.Board, false, 0)}
+	a := &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, false, 0)}
 	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Lost)}})
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +172,7 @@ func TestLiars(t *testing.T) {
 		t.Errorf("what follows from the store is refused: %v", err)
 	}
 	// Without room for what comes, uploads are not verified any more, and false ones are left to the final check.
-	a = &admission{farm: again, ledger: proof.NewLedger(root.Board, false, 1)}
+	a = &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, false, 1)}
 	if data, err = proof.Encode(lies[0]); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +212,7 @@ func TestDamagedUploads(t *testing.T) {
 				if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "does not match its checksum") {
 					t.Errorf("damaged upload %d: %v", i+1, err)
 				}
-				if f.shelf.HasCertificate(id) {
+				if f.shelf.HasCertificate(1, id) {
 					t.Errorf("damaged upload %d is in the store", i+1)
 				}
 			}
@@ -226,7 +226,7 @@ func TestDamagedUploads(t *testing.T) {
 				t.Fatal(err)
 			}
 			id, err := l.send(ctx, whole)
-			if stored := f.shelf.HasCertificate(id); stored != c.falseGoes || (err == nil) != c.falseGoes {
+			if stored := f.shelf.HasCertificate(1, id); stored != c.falseGoes || (err == nil) != c.falseGoes {
 				t.Errorf("a false certificate that is whole: stored %v, %v", stored, err)
 			}
 		})

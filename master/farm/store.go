@@ -16,8 +16,8 @@ type shelf struct {
 	*store.Store
 
 	mu    sync.Mutex
-	have  map[tree.ID]struct{}
-	order []tree.ID // as they came
+	have  map[tree.ID]uint32   // for whose facts
+	order map[uint32][]tree.ID // as they came
 	bytes int64
 }
 
@@ -26,25 +26,41 @@ func newShelf(s *store.Store) (*shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &shelf{Store: s, have: make(map[tree.ID]struct{}, len(list))}
+	h := &shelf{Store: s, have: make(map[tree.ID]uint32, len(list)), order: map[uint32][]tree.ID{}}
 	for _, c := range list {
-		h.have[c.ID] = struct{}{}
-		h.order = append(h.order, c.ID)
-		h.bytes += c.Size
+		h.note(c.ID, c.Facts, c.Size)
 	}
 	return h, nil
 }
 
+func (h *shelf) note(id tree.ID, facts uint32, size int64) {
+	if _, ok := h.have[id]; !ok {
+		h.have[id] = facts
+		h.order[facts] = append(h.order[facts], id)
+		h.bytes += size
+	}
+}
+
 // Commit writes the effects of several steps, and memories, in one transaction.
 func (h *shelf) Commit(effects []tree.Persist, memories []rpc.Memory) error {
-	var b store.Batch
+	var batches []store.Batch
+	of := func(campaign uint32) *store.Batch {
+		for i := range batches {
+			if batches[i].Campaign == campaign {
+				return &batches[i]
+			}
+		}
+		batches = append(batches, store.Batch{Campaign: campaign})
+		return &batches[len(batches)-1]
+	}
 	for _, p := range effects {
-		b.Add(p)
+		of(p.Campaign).Add(p)
 	}
 	for _, m := range memories {
-		b.Memories = append(b.Memories, store.Memory(m))
+		b := of(m.Campaign)
+		b.Memories = append(b.Memories, store.Memory{Key: m.Key, Data: m.Data})
 	}
-	return passing(h.Store.Commit(b))
+	return passing(h.Store.Commit(batches...))
 }
 
 // passing marks errors for want of room, but not those after which the store takes no writes any more.
@@ -78,9 +94,9 @@ func (h *shelf) Release(p rpc.Party) error { return passing(h.Store.Release(p.Na
 // Room returns nil if there is room for more bytes.
 func (h *shelf) Room(more int64) error { return passing(h.Store.Room(more)) }
 
-// PutCertificate keeps a certificate durably.
-func (h *shelf) PutCertificate(id tree.ID, data []byte) (known bool, err error) {
-	u, err := h.BeginCertificate(id, int64(len(data)))
+// PutCertificate keeps a certificate of a campaign durably.
+func (h *shelf) PutCertificate(campaign uint32, id tree.ID, data []byte) (known bool, err error) {
+	u, err := h.BeginCertificateOf(campaign, id, int64(len(data)))
 	if err != nil {
 		return false, passing(err)
 	}
@@ -93,18 +109,18 @@ func (h *shelf) PutCertificate(id tree.ID, data []byte) (known bool, err error) 
 	if err := u.Close(); err != nil {
 		return false, passing(err)
 	}
+	facts := h.FactsOf(campaign)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, ok := h.have[id]; !ok {
-		h.have[id] = struct{}{}
-		h.order = append(h.order, id)
-		h.bytes += int64(len(data))
-	}
+	h.note(id, facts, int64(len(data)))
 	return false, nil
 }
 
-// Certificate returns the bytes of a certificate.
-func (h *shelf) Certificate(id tree.ID) ([]byte, error) {
+// Certificate returns the bytes of a certificate for the facts of a campaign.
+func (h *shelf) Certificate(campaign uint32, id tree.ID) ([]byte, error) {
+	if !h.HasCertificate(campaign, id) {
+		return nil, fmt.Errorf("%w: %v", rpc.ErrNoCertificate, id)
+	}
 	r, size, err := h.Store.Certificate(id)
 	if errors.Is(err, store.ErrNoCertificate) {
 		return nil, fmt.Errorf("%w: %w", rpc.ErrNoCertificate, err)
@@ -121,12 +137,12 @@ func (h *shelf) Certificate(id tree.ID) ([]byte, error) {
 	return data, nil
 }
 
-// HasCertificate reports whether a certificate is there, whole.
-func (h *shelf) HasCertificate(id tree.ID) bool {
+// HasCertificate reports whether a certificate for the facts of a campaign is there, whole.
+func (h *shelf) HasCertificate(campaign uint32, id tree.ID) bool {
+	facts := h.FactsOf(campaign)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	_, ok := h.have[id]
-	return ok
+	return h.have[id] == facts
 }
 
 // Certificates returns how many certificates there are, and their bytes.
@@ -136,9 +152,10 @@ func (h *shelf) Certificates() (int, int64) {
 	return len(h.have), h.bytes
 }
 
-// list returns the certificates in the order in which they came. The slice is not to be changed.
-func (h *shelf) list() []tree.ID {
+// list returns the certificates for some facts in the order in which they came. The slice is not to be changed.
+func (h *shelf) list(facts uint32) []tree.ID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.order[:len(h.order):len(h.order)]
+	order := h.order[facts]
+	return order[:len(order):len(order)]
 }

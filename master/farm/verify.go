@@ -19,13 +19,13 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// StoreReport says what VerifyStore found.
+// StoreReport says what VerifyStore found. What it says of one campaign is of the first; Campaigns has all.
 type StoreReport struct {
 	File             string   `json:"file"`
 	Board            string   `json:"board"`
 	Root             string   `json:"root"`
 	FirstMoves       []string `json:"first_moves,omitempty"`
-	Nodes            uint64   `json:"nodes"` // spent
+	Nodes            uint64   `json:"nodes"` // spent, by all campaigns
 	TreePositions    uint64   `json:"tree_positions"`
 	Facts            uint64   `json:"facts"`
 	Certificates     uint64   `json:"certificates"`
@@ -34,39 +34,75 @@ type StoreReport struct {
 	Winner           string   `json:"winner,omitempty"`
 	CertificateFile  string   `json:"certificate_file,omitempty"` // what was checked; empty: made from the store for the check
 	Contradiction    string   `json:"contradiction,omitempty"`
+
+	Campaigns []CampaignReport `json:"campaigns"`
+}
+
+// CampaignReport says what VerifyStore found of one campaign.
+type CampaignReport struct {
+	Name            string          `json:"name"`
+	Board           string          `json:"board"`
+	Root            string          `json:"root"`
+	FirstMoves      []string        `json:"first_moves,omitempty"`
+	Nodes           uint64          `json:"nodes"`
+	Settled         bool            `json:"settled"`
+	Winner          string          `json:"winner,omitempty"`
+	CertificateFile string          `json:"certificate_file,omitempty"` // what was checked; empty: made from the store for the check
+	Contradiction   string          `json:"contradiction,omitempty"`
+	Checked         *checker.Report `json:"checked,omitempty"` // nil: it is not settled
 }
 
 // String returns the report in a few lines for people.
 func (r *StoreReport) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "store          %s: every record is good\n", r.File)
-	fmt.Fprintf(&s, "campaign       %s, %s\n", r.Board, r.Root)
-	if len(r.FirstMoves) > 0 {
-		fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
+	if len(r.Campaigns) <= 1 {
+		fmt.Fprintf(&s, "campaign       %s, %s\n", r.Board, r.Root)
+		if len(r.FirstMoves) > 0 {
+			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
+		}
 	}
 	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s\n", r.TreePositions, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
-	switch {
-	case r.Contradiction != "":
-		fmt.Fprintf(&s, "stopped        %s\n", r.Contradiction)
-	case !r.Settled:
-		fmt.Fprintf(&s, "settled        no: there is no certificate to check yet\n")
-	case r.Winner == "":
-		fmt.Fprintf(&s, "settled        no given first move wins\n")
-	default:
-		fmt.Fprintf(&s, "settled        winner %s\n", r.Winner)
-	}
-	if r.CertificateFile != "" {
-		fmt.Fprintf(&s, "certificate    %s\n", r.CertificateFile)
-	} else if r.Settled {
-		fmt.Fprintf(&s, "certificate    made from the store for this check\n")
+	for i := range r.Campaigns {
+		c := &r.Campaigns[i]
+		if len(r.Campaigns) > 1 {
+			fmt.Fprintf(&s, "campaign       %s: %s, %s\n", c.Name, c.Board, c.Root)
+			if len(c.FirstMoves) > 0 {
+				fmt.Fprintf(&s, "first moves    %s\n", strings.Join(c.FirstMoves, " "))
+			}
+			fmt.Fprintf(&s, "nodes          %d\n", c.Nodes)
+		}
+		c.write(&s)
+		if len(r.Campaigns) > 1 && c.Checked != nil {
+			fmt.Fprint(&s, c.Checked)
+		}
 	}
 	return s.String()
 }
 
-// VerifyStore verifies every record of a store and, if its campaign is settled, the certificate: the file that the store names, if
-// it is there, otherwise one that is assembled for the check. The report of the checker is nil for a campaign that is not settled. Nothing
-// is written but a temporary file. Errors: those of opening a store; ErrVerification; those of the checker.
+// write tells how the campaign ended.
+func (r *CampaignReport) write(s *strings.Builder) {
+	switch {
+	case r.Contradiction != "":
+		fmt.Fprintf(s, "stopped        %s\n", r.Contradiction)
+	case !r.Settled:
+		fmt.Fprintf(s, "settled        no: there is no certificate to check yet\n")
+	case r.Winner == "":
+		fmt.Fprintf(s, "settled        no given first move wins\n")
+	default:
+		fmt.Fprintf(s, "settled        winner %s\n", r.Winner)
+	}
+	if r.CertificateFile != "" {
+		fmt.Fprintf(s, "certificate    %s\n", r.CertificateFile)
+	} else if r.Settled {
+		fmt.Fprintf(s, "certificate    made from the store for this check\n")
+	}
+}
+
+// VerifyStore verifies every record of a store and, of each campaign that is settled, the certificate: the file that the store names, if
+// it is there, otherwise one that is assembled for the check. The report of the checker is that of the first campaign, nil if that is not settled. Nothing
+// is written but a temporary file. Errors: those of opening a store; ErrVerification; those of the checker, the first there is.
 func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreReport, *checker.Report, error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
@@ -76,72 +112,87 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 	if err := s.Check(); err != nil {
 		return StoreReport{}, nil, fmt.Errorf("%w: %w", ErrVerification, err)
 	}
-	c := s.Campaign()
 	stats, err := s.Stats()
 	if err != nil {
 		return StoreReport{}, nil, err
 	}
 	report := StoreReport{
-		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, Nodes: stats.Spent, TreePositions: stats.Nodes,
+		File: file, Nodes: stats.Spent, TreePositions: stats.Nodes,
 		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
 	}
-	root, moves, t, err := storedTree(s)
-	if err != nil {
-		return report, nil, err
+	for i, about := range s.Campaigns() {
+		r := CampaignReport{Name: about.Name, Board: about.Board, Root: about.Root, FirstMoves: about.FirstMoves, Nodes: stats.Campaigns[i].Spent}
+		var c *campaign
+		var t *tree.Tree
+		if c, t, err = stored(s, about); err == nil {
+			err = c.verify(ctx, t, o, &r)
+		}
+		report.Campaigns = append(report.Campaigns, r)
+		if err != nil {
+			break
+		}
 	}
+	first := report.Campaigns[0]
+	report.Board, report.Root, report.FirstMoves, report.Settled, report.Winner = first.Board, first.Root, first.FirstMoves, first.Settled, first.Winner
+	report.CertificateFile, report.Contradiction = first.CertificateFile, first.Contradiction
+	return report, first.Checked, err
+}
+
+// verify checks the certificate of a campaign, if it is settled.
+func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, r *CampaignReport) error {
 	status := t.Status()
 	if status.Contradiction != nil {
-		report.Contradiction = status.Contradiction.String()
-		return report, nil, fmt.Errorf("%w: %s", ErrVerification, report.Contradiction)
+		r.Contradiction = status.Contradiction.String()
+		return fmt.Errorf("%w: %s", ErrVerification, r.Contradiction)
 	}
-	if report.Settled = status.Settled; !report.Settled {
-		return report, nil, nil
+	if r.Settled = status.Settled; !r.Settled {
+		return nil
 	}
 	if status.Outcome != tree.Unknown {
-		report.Winner = cli.WinnerName(root, status.Outcome == tree.Won)
+		r.Winner = cli.WinnerName(c.root, status.Outcome == tree.Won)
 	}
-	roots := assemble.Roots(root, moves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins})
-	o.RulesOnly = o.RulesOnly || c.RulesOnly
-	f := &Farm{options: Options{Root: root, FirstMoves: moves, RulesOnly: c.RulesOnly}, store: s}
-	name, remove, err := f.finalCertificate(ctx, t, roots)
+	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins})
+	o.RulesOnly = o.RulesOnly || c.about.RulesOnly
+	name, remove, err := c.finalCertificate(ctx, t, roots)
 	if remove != nil {
 		defer remove()
 	} else {
-		report.CertificateFile = name
+		r.CertificateFile = name
 	}
 	if err != nil {
-		return report, nil, err
+		return err
 	}
 	checked, err := checker.CheckFile(ctx, name, o)
 	if err != nil {
-		return report, nil, err
+		return err
 	}
-	if err := f.claims(checked, roots); err != nil {
-		return report, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+	if err := c.claims(checked, roots); err != nil {
+		return fmt.Errorf("%w: %w", ErrVerification, err)
 	}
-	return report, checked, nil
+	r.Checked = checked
+	return nil
 }
 
 // finalCertificate returns the file of a settled campaign's certificate: the one that the store names, if it is there, otherwise one that is made
 // from the store and that remove takes away; remove is nil for the first. Errors wrap ErrVerification: the file is another one than the store
 // names, or fragments are missing.
-func (f *Farm) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(), err error) {
-	if r, ok, err := f.store.Result(); err != nil {
+func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(), err error) {
+	if r, ok, err := c.farm.store.ResultOf(c.about.Number); err != nil {
 		return "", nil, err
 	} else if name := r.Certificate.Path; ok && name != "" {
 		if _, err := os.Stat(name); err == nil {
-			f.options.ProofFile = name
-			if !f.unchanged(r.Certificate) {
+			c.proofFile = name
+			if !c.unchanged(r.Certificate) {
 				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s", ErrVerification, name, r.Certificate.SHA256)
 			}
 			return name, nil, nil
 		}
 	}
-	fragments, err := f.fragments()
+	fragments, err := c.fragments()
 	if err != nil {
 		return "", nil, err
 	}
-	in := assemble.Input{Board: f.options.Root.Board, RulesOnly: f.options.RulesOnly, Roots: roots, Fragments: fragments}
+	in := assemble.Input{Board: c.root.Board, RulesOnly: c.about.RulesOnly, Roots: roots, Fragments: fragments}
 	for n := range t.WonNodes() {
 		in.Won = append(in.Won, n)
 	}
@@ -164,15 +215,20 @@ func (f *Farm) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof
 // ErrUnsettled is wrapped by ReadCertificate for a campaign that has no answer yet.
 var ErrUnsettled = errors.New("the campaign is not settled, so there is no certificate yet")
 
-// ReadCertificate reads the certificate of a settled campaign from its file or, where that is gone, from what its store holds. from says which.
-// It does not check it. Nothing is written but a temporary file. Errors: those of opening a store; ErrUnsettled; ErrVerification; those of proof.Read.
-func ReadCertificate(ctx context.Context, file string) (c proof.Certificate, from string, err error) {
+// ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its file or, where that is gone, from what its store holds. from
+// says which. It does not check it. Nothing is written but a temporary file. Errors: those of opening a store; store.ErrCampaign; ErrUnsettled; ErrVerification;
+// those of proof.Read.
+func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
 		return c, "", err
 	}
 	defer s.Close()
-	root, moves, t, err := storedTree(s)
+	about, err := named(s, name)
+	if err != nil {
+		return c, "", err
+	}
+	of, t, err := stored(s, about)
 	if err != nil {
 		return c, "", err
 	}
@@ -180,44 +236,50 @@ func ReadCertificate(ctx context.Context, file string) (c proof.Certificate, fro
 	if !status.Settled {
 		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
 	}
-	f := &Farm{options: Options{Root: root, FirstMoves: moves, RulesOnly: s.Campaign().RulesOnly}, store: s}
-	from, remove, err := f.finalCertificate(ctx, t, assemble.Roots(root, moves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins}))
+	from, remove, err := of.finalCertificate(ctx, t, assemble.Roots(of.root, of.firstMoves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins}))
 	if err != nil {
 		return c, from, err
 	}
-	name := from
+	path := from
 	if remove != nil {
 		defer remove()
 		from = file
 	}
-	c, err = proof.ReadFile(name)
+	c, err = proof.ReadFile(path)
 	return c, from, err
 }
 
-// storedTree makes the tree of a store's campaign, and tells its root and the first moves that were given.
-func storedTree(s *store.Store) (root amazons.Position, moves []amazons.Move, t *tree.Tree, err error) {
-	c := s.Campaign()
-	if root, err = amazons.ParsePosition(c.Root); err != nil {
-		return root, nil, nil, fmt.Errorf("%w: root of the campaign: %w", ErrVerification, err)
-	}
-	for _, text := range c.FirstMoves {
-		m, err := root.ParseMove(text)
-		if err != nil {
-			return root, nil, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
+// named returns the campaign of a name, the first one for an empty name. Errors wrap store.ErrCampaign.
+func named(s *store.Store, name string) (store.Campaign, error) {
+	var names []string
+	for _, c := range s.Campaigns() {
+		if c.Name == name || name == "" {
+			return c, nil
 		}
-		moves = append(moves, m)
+		names = append(names, c.Name)
 	}
-	snapshot, err := s.Snapshot()
-	if err != nil {
-		return root, nil, nil, err
-	}
-	if t, err = tree.New(tree.Config{Board: root.Board, Root: root, FirstMoves: moves}, snapshot); err != nil {
-		return root, nil, nil, fmt.Errorf("%w: %w", ErrVerification, err)
-	}
-	return root, moves, t, nil
+	return store.Campaign{}, fmt.Errorf("%w: there is no campaign %q in the store, but %s", store.ErrCampaign, name, strings.Join(names, ", "))
 }
 
-// Reader reads the campaign of a store that no master has open. Nothing is written.
+// stored makes the tree of a store's campaign.
+func stored(s *store.Store, about store.Campaign) (*campaign, *tree.Tree, error) {
+	c := &campaign{farm: &Farm{store: s}, about: about}
+	var err error
+	if c.root, c.firstMoves, err = question(about); err != nil {
+		return nil, nil, err
+	}
+	snap, err := snapshot(s, about, c.root)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := tree.New(tree.Config{Board: c.root.Board, Root: c.root, FirstMoves: c.firstMoves}, snap)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", ErrVerification, err)
+	}
+	return c, t, nil
+}
+
+// Reader reads a campaign of a store that no master has open. Nothing is written.
 type Reader struct {
 	Root  amazons.Position
 	Tree  *tree.Tree
@@ -225,13 +287,18 @@ type Reader struct {
 	look  *library
 }
 
-// OpenReader opens a store for reading. Errors: those of opening a store; ErrVerification.
-func OpenReader(file string) (*Reader, error) {
+// OpenReader opens a store for reading one of its campaigns, by its name or the first. Errors: those of opening a store; store.ErrCampaign; ErrVerification.
+func OpenReader(file, name string) (*Reader, error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
 	}
-	root, _, t, err := storedTree(s)
+	about, err := named(s, name)
+	var c *campaign
+	var t *tree.Tree
+	if err == nil {
+		c, t, err = stored(s, about)
+	}
 	var h *shelf
 	if err == nil {
 		h, err = newShelf(s)
@@ -239,7 +306,8 @@ func OpenReader(file string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &Reader{Root: root, Tree: t, store: s, look: newLibrary(root.Board, s.Campaign().RulesOnly, s, h.list)}, nil
+	look := newLibrary(c.root.Board, about.RulesOnly, s, func() []tree.ID { return h.list(about.Facts) })
+	return &Reader{Root: c.root, Tree: t, store: s, look: look}, nil
 }
 
 // Explore tells what is known of the last position of a way of positions, each after a move from the one before.

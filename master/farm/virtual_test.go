@@ -11,12 +11,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -292,7 +294,8 @@ func figure(t *testing.T, r *prometheus.Registry, name, label string) float64 {
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "amazons_master_"+name && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() == label) {
+			has := func(l *dto.LabelPair) bool { return l.GetValue() == label }
+			if f.GetName() == "amazons_master_"+name && (label == "" || slices.ContainsFunc(m.GetLabel(), has)) {
 				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}

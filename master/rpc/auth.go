@@ -42,6 +42,9 @@ var methodRoles = map[string]identity.Role{
 	farmv1.Control_Resume_FullMethodName:      identity.Operator,
 	farmv1.Control_Drain_FullMethodName:       identity.Operator,
 	farmv1.Control_Backup_FullMethodName:      identity.Operator,
+	farmv1.Control_AddCampaign_FullMethodName: identity.Operator,
+	farmv1.Control_SetCampaign_FullMethodName: identity.Operator,
+	farmv1.Control_EndCampaign_FullMethodName: identity.Operator,
 
 	healthpb.Health_Check_FullMethodName: anyone,
 	healthpb.Health_List_FullMethodName:  anyone,

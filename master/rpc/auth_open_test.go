@@ -67,7 +67,7 @@ func TestRevokedWhileConnected(t *testing.T) {
 		if took := time.Since(began); err == nil || took > c.guard.every+partings {
 			t.Errorf("a hanging upload was ended after %v: %v", took, err)
 		}
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: 1, RulesVersion: 1, Build: "this build"})
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "bad certificate")
 		var second *farmv1.Lease
 		for second == nil {
@@ -127,7 +127,7 @@ func TestExpiryWhileConnected(t *testing.T) {
 			t.Errorf("the stream was ended after %v, want an hour", took)
 		}
 		time.Sleep(time.Second) // until the connection is closed, too
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: 1, RulesVersion: 1, Build: "this build"})
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "expired certificate")
 		c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour, Renew: true})
 		c.enter(folder).worker("w1").lease()

@@ -331,7 +331,7 @@ func TestOwnSession(t *testing.T) {
 	c := startCluster(t, true, Limits{})
 	one, two := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 	for _, name := range []string{"w1", "w11", "w1x/a", "W2", "w2 ", "x/w2"} {
-		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: 1, RulesVersion: 1, Build: "this build"})
+		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.PermissionDenied, "worker w2 cannot join as")
 	}
 	victim := one.worker("w1/a")
@@ -384,7 +384,7 @@ func TestLimits(t *testing.T) {
 		if c.refused(reasonMessages) != 1 {
 			t.Errorf("%v refusals for messages are counted, want 1", c.refused(reasonMessages))
 		}
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: 1, RulesVersion: 1, Build: "this build"})
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "messages a second")
 		neighbour.ready()
 		if neighbour.receive().GetLease() == nil {
@@ -421,7 +421,7 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		sibling := c.enter(filepath.Join(c.folder, certs.WorkersFolder, "w1"))
-		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: 1, RulesVersion: 1, Build: "this build"})
+		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "limit of 3 open calls")
 		if c.refused(reasonCalls) != 1 {
 			t.Errorf("%v refusals for calls are counted, want 1", c.refused(reasonCalls))

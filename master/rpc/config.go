@@ -13,13 +13,14 @@ import (
 	"log/slog"
 	"time"
 
+	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
 
 // Versions that a worker must share with its master.
 const (
-	ProtocolVersion = 1 // of proto/farm/v1
+	ProtocolVersion = 2 // of proto/farm/v1
 	RulesVersion    = 1 // of the game's rules and the two leaf rules of certificates
 )
 
@@ -32,6 +33,7 @@ const (
 	StateVerifying  = "verifying"  // the checker goes over it
 	StateSettled    = "settled"    // the winner is known and verified
 	StateStopped    = "stopped"    // something is wrong, a person has to look; Why says what
+	StateEnded      = "ended"      // an operator gave the campaign up
 )
 
 // Errors that end Run.
@@ -67,14 +69,14 @@ func (e *ContradictionError) Unwrap() error { return ErrContradiction }
 type Store interface {
 	// Commit makes the effects of several steps durable in one transaction, in their order, and keeps the memories if there is room.
 	Commit([]tree.Persist, []Memory) error
-	// Memory returns the memory kept for a position, nil if there is none.
-	Memory(amazons.Key) ([]byte, error)
-	// PutCertificate keeps a certificate durably. known says that it was there before. The data is that of id.
-	PutCertificate(id tree.ID, data []byte) (known bool, err error)
-	// Certificate returns a certificate, or an error that wraps ErrNoCertificate.
-	Certificate(id tree.ID) ([]byte, error)
+	// Memory returns the memory kept for a position of a campaign, nil if there is none.
+	Memory(campaign uint32, key amazons.Key) ([]byte, error)
+	// PutCertificate keeps a certificate of a campaign durably. known says that it was there before. The data is that of id.
+	PutCertificate(campaign uint32, id tree.ID, data []byte) (known bool, err error)
+	// Certificate returns a certificate for the facts that a campaign shares, or an error that wraps ErrNoCertificate.
+	Certificate(campaign uint32, id tree.ID) ([]byte, error)
 	// HasCertificate reports whether Certificate would return one.
-	HasCertificate(id tree.ID) bool
+	HasCertificate(campaign uint32, id tree.ID) bool
 	// Certificates returns how many there are, and their bytes in all.
 	Certificates() (count int, bytes int64)
 	// Quarantines returns who is quarantined; Quarantine keeps durably that a party is, and Release that it is not any more.
@@ -93,6 +95,9 @@ var ErrNoRoom = errors.New("no room")
 
 // ErrNoCertificate is wrapped by Store.Certificate where there is none of that id.
 var ErrNoCertificate = errors.New("no such certificate")
+
+// ErrOther is wrapped by ReadRoots where a certificate is for another board or kind of proof.
+var ErrOther = errors.New("it is for another board or kind of proof")
 
 // ErrFalse is wrapped by Config.Admit where a certificate does not prove what it claims.
 var ErrFalse = errors.New("the certificate does not hold")
@@ -124,10 +129,15 @@ type Evidence struct {
 
 // Config holds the settings of a Master. Zero stands for the default where one is named.
 type Config struct {
-	Root       amazons.Position // of the campaign
-	FirstMoves []amazons.Move   // when given, only these are tried
-	RulesOnly  bool             // certificates may use leaf rule 1 alone
+	Root       amazons.Position // of the campaign, for New; also where New is said below
+	FirstMoves []amazons.Move   // for New: when given, only these are tried
+	RulesOnly  bool             // for New: certificates may use leaf rule 1 alone
 	StoreFile  string           // shown in the status
+
+	// Campaigns keeps the campaigns that operators add and change. nil: they cannot.
+	Campaigns Campaigns
+	// Schedule says how the work is divided among campaigns.
+	Schedule schedule.Config
 
 	// Build names this build. A worker of another build is refused unless AllowOtherBuilds: its node counts cannot be
 	// compared. Its facts are as good as any, since certificates are checked. Empty: every build is taken.
@@ -185,13 +195,13 @@ type Config struct {
 	// BackupPatience is how long a backup waits for an operator who does not read it, before it is ended. Default 1 min. Short: slow connections
 	// get none; long: the store's file grows meanwhile, since no page that the backup needs is used again.
 	BackupPatience time.Duration
-	// MaxNodes, if not 0, ends the campaign's run when that many nodes were spent in all, with ErrLimit. Leases in flight
+	// MaxNodes, if not 0, ends the run when that many nodes were spent in all campaigns together, with ErrLimit. Leases in flight
 	// are called back and counted.
 	MaxNodes uint64
 
-	// ReadRoots reads a certificate of the campaign's board and returns its claims, canonical. Required.
+	// ReadRoots, for New, reads a certificate of the campaign's board and kind of proof and returns its claims, canonical. Required there.
 	ReadRoots func(data []byte) ([]Root, error)
-	// Admit verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where the certificate does not hold; keep is called once
+	// Admit, for New, verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where the certificate does not hold; keep is called once
 	// it is stored. nil: certificates are stored as they come.
 	Admit func(ctx context.Context, data []byte) (keep func(), err error)
 	// MaxOffences is the number of offences (offences.go) after which a party (Party) is quarantined: the streams of its workers are ended and none of
@@ -220,10 +230,10 @@ type Config struct {
 	// OwnerUploads bounds the uploads of all workers with one certificate at one time, as SessionUploads does those of one worker. Default: three quarters of
 	// MaxUploads, but SessionUploads at least. Too small: workers that share a certificate wait for each other; too large: they can hold all of MaxUploads.
 	OwnerUploads int
-	// Conclude makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
-	// An error stops the campaign. Required.
+	// Conclude, for New, makes and checks the certificate once the tree is settled. It may report StateAssembling and StateVerifying.
+	// An error stops the campaign. Required there.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
-	// Look, if not nil, says what the certificates of the store prove of a position, where the tree knows no more; it is called from several
+	// Look, for New, says if it is not nil what the certificates of the store prove of a position, where the tree knows no more; it is called from several
 	// goroutines at the same time.
 	Look Look
 	// Stay keeps the master serving after its campaign is settled or stopped, until the context of Run ends.
@@ -309,10 +319,6 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: CallIdle %v is less than a millisecond", errConfig, c.CallIdle)
 	case c.MaxCertificateBytes < 1:
 		return fmt.Errorf("%w: MaxCertificateBytes %d is less than 1", errConfig, c.MaxCertificateBytes)
-	case !c.Root.Board.Valid():
-		return fmt.Errorf("%w: no root", errConfig)
-	case c.ReadRoots == nil || c.Conclude == nil:
-		return fmt.Errorf("%w: ReadRoots and Conclude are required", errConfig)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc/codes"
@@ -11,6 +13,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 )
 
@@ -20,17 +23,17 @@ type controlService struct {
 	master *Master
 }
 
-func (c *controlService) Status(ctx context.Context, _ *farmv1.StatusRequest) (*farmv1.StatusResponse, error) {
-	return c.master.Status(ctx)
-}
-
-// Status asks the loop how far the campaign is. What it costs does not grow with the tree.
-func (m *Master) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
-	v, err := m.View(ctx)
+func (c *controlService) Status(ctx context.Context, r *farmv1.StatusRequest) (*farmv1.StatusResponse, error) {
+	h, err := c.master.Of(r.GetCampaign())
 	if err != nil {
 		return nil, err
 	}
-	return m.statusMessage(v), nil
+	return h.Status(ctx)
+}
+
+// Status asks the loop how far the first campaign is.
+func (m *Master) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
+	return (&Handle{m, m.first()}).Status(ctx)
 }
 
 // The shortest and the longest period of Watch.
@@ -47,16 +50,19 @@ func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_Wat
 	if !(seconds >= minWatchPeriod.Seconds() && seconds <= maxWatchPeriod.Seconds()) {
 		return status.Errorf(codes.InvalidArgument, "a period is 0 (one second) or %v to %v", minWatchPeriod, maxWatchPeriod)
 	}
+	h, err := c.master.Of(r.GetCampaign())
+	if err != nil {
+		return err
+	}
 	ctx := stream.Context()
 	ticker := time.NewTicker(time.Duration(seconds * float64(time.Second)))
 	defer ticker.Stop()
 	var last *farmv1.StatusResponse
 	for {
-		v, err := c.master.View(ctx)
+		now, err := h.Status(ctx)
 		if err != nil {
 			return err
 		}
-		now := c.master.statusMessage(v)
 		same := proto.Clone(now).(*farmv1.StatusResponse)
 		same.Seconds = last.GetSeconds()
 		if last == nil || !proto.Equal(same, last) {
@@ -89,20 +95,44 @@ func (m *Master) Workers(ctx context.Context) ([]*farmv1.Worker, error) {
 	return await(ctx, m, workersQuery{reply}, reply)
 }
 
+// command has the loop take an event for all campaigns, and returns the status of the first.
 func (c *controlService) command(ctx context.Context, ev tree.Event, end error) (*farmv1.StatusResponse, error) {
 	v, err := c.master.command(ctx, ev, end)
 	if err != nil {
 		return nil, err
 	}
-	return c.master.statusMessage(v), nil
+	return c.master.first().statusMessage(v), nil
 }
 
-func (c *controlService) Pause(ctx context.Context, _ *farmv1.PauseRequest) (*farmv1.StatusResponse, error) {
-	return c.command(ctx, tree.Pause{}, nil)
+// change changes the settings of a campaign and returns its status.
+func (c *controlService) change(ctx context.Context, name string, change Change) (*farmv1.StatusResponse, error) {
+	if name == "" {
+		return nil, status.Error(codes.InvalidArgument, "a campaign has to be named")
+	}
+	h, err := c.master.Of(name)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.Change(ctx, change); err != nil {
+		return nil, err
+	}
+	return h.Status(ctx)
 }
 
-func (c *controlService) Resume(ctx context.Context, _ *farmv1.ResumeRequest) (*farmv1.StatusResponse, error) {
-	return c.command(ctx, tree.Resume{}, nil)
+func (c *controlService) Pause(ctx context.Context, r *farmv1.PauseRequest) (*farmv1.StatusResponse, error) {
+	if r.GetCampaign() == "" {
+		return c.command(ctx, tree.Pause{}, nil)
+	}
+	paused := true
+	return c.change(ctx, r.GetCampaign(), Change{Paused: &paused})
+}
+
+func (c *controlService) Resume(ctx context.Context, r *farmv1.ResumeRequest) (*farmv1.StatusResponse, error) {
+	if r.GetCampaign() == "" {
+		return c.command(ctx, tree.Resume{}, nil)
+	}
+	paused := false
+	return c.change(ctx, r.GetCampaign(), Change{Paused: &paused})
 }
 
 func (c *controlService) Drain(ctx context.Context, _ *farmv1.DrainRequest) (*farmv1.StatusResponse, error) {
@@ -133,19 +163,60 @@ func quarantinesMessage(list []Quarantine) *farmv1.QuarantinesResponse {
 	return out
 }
 
+func (c *controlService) SetCampaign(ctx context.Context, r *farmv1.SetCampaignRequest) (*farmv1.StatusResponse, error) {
+	var change Change
+	if r.Priority != nil {
+		n := int(r.GetPriority())
+		change.Priority = &n
+	}
+	if r.Share != nil {
+		n := int(r.GetShare())
+		change.Share = &n
+	}
+	return c.change(ctx, r.GetCampaign(), change)
+}
+
+func (c *controlService) EndCampaign(ctx context.Context, r *farmv1.EndCampaignRequest) (*farmv1.StatusResponse, error) {
+	return c.change(ctx, r.GetCampaign(), Change{End: true})
+}
+
+func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignRequest) (*farmv1.StatusResponse, error) {
+	root, err := amazons.ParsePosition(r.GetPosition())
+	if err != nil {
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	asked := Asked{Name: r.GetName(), Root: root, RulesOnly: r.GetRulesOnly(), Priority: int(r.GetPriority()), Share: int(r.GetShare())}
+	for _, text := range r.GetFirstMoves() {
+		m, err := root.ParseMove(text)
+		if err != nil {
+			return nil, status.Errorf(codes.InvalidArgument, "first move: %v", err)
+		}
+		if !slices.Contains(asked.FirstMoves, m) {
+			asked.FirstMoves = append(asked.FirstMoves, m)
+		}
+	}
+	slices.SortFunc(asked.FirstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
+	h, err := c.master.Add(ctx, asked)
+	if err != nil {
+		return nil, err
+	}
+	return h.Status(ctx)
+}
+
 // statusMessage writes a view as the contract has it.
-func (m *Master) statusMessage(v View) *farmv1.StatusResponse {
+func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 	t := v.Tree
 	out := &farmv1.StatusResponse{
-		Campaign: m.campaign(), State: v.State, Why: v.Why, Outcome: farmv1.Outcome(t.Outcome),
+		Campaign: c.message(true), State: v.State, Why: v.Why, Outcome: farmv1.Outcome(t.Outcome),
 		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Seconds: v.Seconds,
 		TreeNodes: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: number32(v.Connected), StoreFile: v.StoreFile, Quarantined: number32(v.Quarantined),
+		Priority: int32(v.Priority), Share: uint32(v.Share), Campaigns: v.Campaigns,
 	}
 	if t.Outcome != tree.Unknown {
-		out.Winner = cli.WinnerName(m.cfg.Root, t.Outcome == tree.Won)
+		out.Winner = cli.WinnerName(c.Root, t.Outcome == tree.Won)
 	}
 	if c := v.Conclusion; c != nil {
 		out.Verified, out.CertificateFile, out.CertificatePositions = c.Verified, c.File, c.Positions
@@ -163,5 +234,19 @@ func (m *Master) statusMessage(v View) *farmv1.StatusResponse {
 		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi, Delta: f.Delta, Nodes: f.Work,
 			Leased: f.Leased, Expanded: f.Expanded})
 	}
+	return out
+}
+
+// summary writes the parts of a view that tell campaigns apart.
+func (c *campaign) summary(v View) *farmv1.CampaignSummary {
+	t := v.Tree
+	out := &farmv1.CampaignSummary{
+		Campaign: c.message(false), State: v.State, Why: v.Why, Priority: int32(v.Priority), Share: uint32(v.Share),
+		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Leased: uint64(t.Leased),
+	}
+	if t.Outcome != tree.Unknown {
+		out.Winner = cli.WinnerName(c.Root, t.Outcome == tree.Won)
+	}
+	out.Verified = v.Conclusion != nil && v.Conclusion.Verified
 	return out
 }

@@ -56,22 +56,31 @@ func Follow(p amazons.Position, moves []string) ([]amazons.Position, error) {
 
 // Explore implements farmv1.ControlServer.
 func (c *controlService) Explore(ctx context.Context, r *farmv1.ExploreRequest) (*farmv1.ExploreResponse, error) {
-	way, err := Follow(c.master.cfg.Root, r.GetMoves())
+	h, err := c.master.Of(r.GetCampaign())
+	if err != nil {
+		return nil, err
+	}
+	way, err := Follow(h.Root(), r.GetMoves())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	return c.master.Explore(ctx, way)
+	return h.Explore(ctx, way)
+}
+
+// Explore explores the first campaign.
+func (m *Master) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
+	return (&Handle{m, m.first()}).Explore(ctx, way)
 }
 
 // Explore asks the loop about the last position of a way (each after a move from the one before, all of the campaign's board) and
 // its moves. Below positions that are decided it goes on in their certificates. What it costs does not grow with the tree.
-func (m *Master) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
+func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
 	reply := make(chan explored, 1)
-	e, err := await(ctx, m, exploreQuery{way, reply}, reply)
+	e, err := await(ctx, h.m, exploreQuery{h.c, way, reply}, reply)
 	if err != nil {
 		return nil, err
 	}
-	return e.answer(way[len(way)-1], m.cfg.Look), nil
+	return e.answer(way[len(way)-1], h.c.Look), nil
 }
 
 // explore looks at what the tree knows.

@@ -59,9 +59,14 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		return nil, err
 	}
 	cfg.Log.Info("worker joined", "worker", name, "address", info.address, "build", info.build, "cores", info.cores)
+	var all []*farmv1.Campaign
+	for _, c := range f.master.campaigns() {
+		all = append(all, c.message(false))
+	}
 	return &farmv1.JoinResponse{
 		Session:             s.token,
-		Campaign:            f.master.campaign(),
+		Campaign:            f.master.first().message(true),
+		Campaigns:           all,
 		HeartbeatSeconds:    cfg.Heartbeat.Seconds(),
 		MaxCertificateBytes: uint64(cfg.MaxCertificateBytes),
 		MaxFactsPerMessage:  uint32(cfg.MaxFacts),
@@ -75,14 +80,6 @@ func orNone(s string) string {
 		return "none"
 	}
 	return clip(s, 80)
-}
-
-func (m *Master) campaign() *farmv1.Campaign {
-	c := &farmv1.Campaign{Board: m.cfg.Root.Board.String(), Root: m.cfg.Root.String(), RulesOnly: m.cfg.RulesOnly}
-	for _, move := range m.cfg.FirstMoves {
-		c.FirstMoves = append(c.FirstMoves, move.String())
-	}
-	return c
 }
 
 // Work is a worker's stream. This goroutine sends; another one receives, and ends with the stream.
@@ -200,28 +197,41 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		return incoming{event: tree.Ready{Worker: worker}}, nil
 	case *farmv1.WorkRequest_Progress:
 		p := k.Progress
-		return incoming{
-			event: tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(), Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
-			heard: heard{p.GetEvaluations(), p.GetTableFill()},
-		}, nil
-	case *farmv1.WorkRequest_Facts:
-		facts, ids, refused, unfounded, err := m.facts(k.Facts.GetFacts())
+		c, err := m.numbered(p.GetCampaign())
 		if err != nil {
 			return incoming{}, err
 		}
-		in := incoming{event: tree.Proved{
+		return incoming{
+			campaign: c,
+			event:    tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(), Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
+			heard:    heard{p.GetEvaluations(), p.GetTableFill()},
+		}, nil
+	case *farmv1.WorkRequest_Facts:
+		c, err := m.numbered(k.Facts.GetCampaign())
+		if err != nil {
+			return incoming{}, err
+		}
+		facts, ids, refused, unfounded, err := m.facts(c, k.Facts.GetFacts())
+		if err != nil {
+			return incoming{}, err
+		}
+		in := incoming{campaign: c, event: tree.Proved{
 			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(), Nodes: k.Facts.GetNodes(),
 			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused, unfounded: unfounded}
 		if len(k.Facts.GetMemory()) > 0 {
-			if in.memory.Key, err = m.key(k.Facts.GetKey()); err != nil {
+			if in.memory.Key, err = c.key(k.Facts.GetKey()); err != nil {
 				return incoming{}, err
 			}
-			in.memory.Data = k.Facts.GetMemory()
+			in.memory.Campaign, in.memory.Data = c.Number, k.Facts.GetMemory()
 		}
 		return in, nil
 	case *farmv1.WorkRequest_Result:
 		r := k.Result
-		key, err := m.key(r.GetKey())
+		c, err := m.numbered(r.GetCampaign())
+		if err != nil {
+			return incoming{}, err
+		}
+		key, err := c.key(r.GetKey())
 		if err != nil {
 			return incoming{}, err
 		}
@@ -229,14 +239,14 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		facts, ids, refused, unfounded, err := m.facts(r.GetFacts())
+		facts, ids, refused, unfounded, err := m.facts(c, r.GetFacts())
 		if err != nil {
 			return incoming{}, err
 		}
 		if outcome != tree.Unknown && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
 			return f.GetOutcome() == r.GetOutcome() && bytes.Equal(f.GetKey(), r.GetKey())
 		}) {
-			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", m.positionText(key), outcome)
+			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", c.positionText(key), outcome)
 		}
 		if n := len(r.GetChildren()); n > 1<<16 {
 			return incoming{}, status.Errorf(codes.ResourceExhausted, "a result has %d children", n)
@@ -246,15 +256,15 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids, Cancelled: r.GetCancelled(),
 		}
 		ev.Children = make([]tree.ChildNumber, 0, len(r.GetChildren()))
-		for _, c := range r.GetChildren() {
-			k, err := m.key(c.GetKey())
+		for _, n := range r.GetChildren() {
+			k, err := c.key(n.GetKey())
 			if err != nil {
 				return incoming{}, err
 			}
-			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: c.GetPhi(), Delta: c.GetDelta()})
+			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: n.GetPhi(), Delta: n.GetDelta()})
 		}
-		return incoming{event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded, heard: heard{evaluations: r.GetEvaluations()},
-			memory: Memory{key, r.GetMemory()}}, nil
+		return incoming{campaign: c, event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded, heard: heard{evaluations: r.GetEvaluations()},
+			memory: Memory{c.Number, key, r.GetMemory()}}, nil
 	case *farmv1.WorkRequest_Hello:
 		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
 	}
@@ -262,8 +272,8 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 }
 
 // key reads a position: canonical, of this board, with the campaign's queens, and not earlier than its root.
-func (m *Master) key(p []byte) (amazons.Key, error) {
-	root := m.cfg.Root
+func (c *campaign) key(p []byte) (amazons.Key, error) {
+	root := c.Root
 	bad := func(format string, args ...any) (amazons.Key, error) {
 		return amazons.Key{}, status.Errorf(codes.InvalidArgument, "bad position: "+format, args...)
 	}
@@ -310,14 +320,14 @@ func outcomeOf(o farmv1.Outcome) (tree.Outcome, error) {
 
 // facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does not claim it, is left out and
 // refused says why; the latter is unfounded as well. A message that is malformed is an error.
-func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, unfounded, err error) {
+func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, unfounded, err error) {
 	fail := func(err error) ([]tree.Fact, []tree.ID, []string, error, error) { return nil, nil, nil, nil, err }
 	if len(list) > m.cfg.MaxFacts {
 		return fail(status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list), m.cfg.MaxFacts))
 	}
 	seen := map[tree.ID]map[amazons.Key]tree.Outcome{}
 	for _, f := range list {
-		key, err := m.key(f.GetKey())
+		key, err := c.key(f.GetKey())
 		if err != nil {
 			return fail(err)
 		}
@@ -331,8 +341,11 @@ func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, r
 		id := tree.ID(f.GetCertificateSha256())
 		claims, known := seen[id]
 		if !known {
-			claims, err = m.claims(id)
+			claims, err = m.claims(c, id)
 			switch {
+			case errors.Is(err, ErrOther):
+				unfounded = fmt.Errorf("certificate %v: %w", id, err)
+				refused = append(refused, unfounded.Error())
 			case errors.Is(err, ErrNoCertificate):
 				refused = append(refused, fmt.Sprintf("certificate %v is named by a fact and was not uploaded", id))
 			case err != nil:
@@ -346,7 +359,7 @@ func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, r
 			continue
 		}
 		if claims[key] != outcome {
-			unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id, m.positionText(key), outcome)
+			unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id, c.positionText(key), outcome)
 			refused = append(refused, unfounded.Error())
 			continue
 		}
@@ -355,34 +368,37 @@ func (m *Master) facts(list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, r
 	return facts, ids, refused, unfounded, nil
 }
 
-// claims returns what a stored certificate claims.
-func (m *Master) claims(id tree.ID) (map[amazons.Key]tree.Outcome, error) {
-	if c, ok := m.known.get(id); ok {
-		return c, nil
+// claims returns what a stored certificate claims, for the facts of a campaign.
+func (m *Master) claims(c *campaign, id tree.ID) (map[amazons.Key]tree.Outcome, error) {
+	if known, ok := m.known.get(id); ok {
+		if known.facts != c.Facts {
+			return nil, ErrOther
+		}
+		return known.claims, nil
 	}
-	data, err := m.store.Certificate(id)
+	data, err := m.store.Certificate(c.Number, id)
 	if err != nil {
 		return nil, err
 	}
-	c, err := m.readClaims(data)
+	claims, err := c.readClaims(data)
 	if err != nil {
 		return nil, err
 	}
-	m.known.put(id, c)
-	return c, nil
+	m.known.put(id, claimed{c.Facts, claims})
+	return claims, nil
 }
 
-func (m *Master) readClaims(data []byte) (map[amazons.Key]tree.Outcome, error) {
-	roots, err := m.cfg.ReadRoots(data)
+func (c *campaign) readClaims(data []byte) (map[amazons.Key]tree.Outcome, error) {
+	roots, err := c.ReadRoots(data)
 	if err != nil {
 		return nil, err
 	}
-	c := make(map[amazons.Key]tree.Outcome, len(roots))
+	claims := make(map[amazons.Key]tree.Outcome, len(roots))
 	for _, r := range roots {
-		if known, ok := c[r.Key]; ok && known != r.Outcome {
-			return nil, fmt.Errorf("it claims both outcomes of %s", m.positionText(r.Key))
+		if known, ok := claims[r.Key]; ok && known != r.Outcome {
+			return nil, fmt.Errorf("it claims both outcomes of %s", c.positionText(r.Key))
 		}
-		c[r.Key] = r.Outcome
+		claims[r.Key] = r.Outcome
 	}
-	return c, nil
+	return claims, nil
 }

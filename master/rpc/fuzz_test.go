@@ -175,11 +175,11 @@ func (r *rig) stop() error {
 // fresh makes another master after one has ended, on the same store. What it knows must be what the last one knew.
 func (r *rig) fresh() {
 	durable := r.master.full == nil && r.store.fail == nil
-	before := r.master.tree.Status()
+	before := r.master.first().Tree.Status()
 	r.stop()
 	r.store.fail = nil
 	r.boot()
-	after := r.master.tree.Status()
+	after := r.master.first().Tree.Status()
 	brief := func(s tree.Status) string {
 		return fmt.Sprint(s.FactsWon, s.FactsLost, s.Spent, s.Nodes, s.Outcome, s.Settled, s.Phi, s.Delta)
 	}
@@ -473,7 +473,7 @@ func (r *rig) connect(w *caller, join bool) {
 	farm := &farmService{master: r.master}
 	if join {
 		w.name = fmt.Sprint("w", r.tape.Choose(8))
-		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: 1, RulesVersion: 1, Build: "b"}); ok {
+		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "b"}); ok {
 			w.session = a.GetSession()
 		}
 	}
@@ -674,7 +674,8 @@ func (r *rig) settle() {
 // audit looks at the state of the master, which stands still.
 func (r *rig) audit() {
 	m := r.master
-	if err := m.tree.Audit(); err != nil {
+	c := m.first()
+	if err := c.Tree.Audit(); err != nil {
 		r.t.Fatal(err)
 	}
 	known := map[amazons.Key]bool{}
@@ -708,15 +709,15 @@ func (r *rig) audit() {
 			r.t.Fatalf("%d messages of %s are held, %d are counted", n, s.name, s.held)
 		}
 	}
-	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.offenders) > rigOffenders || len(m.learned.list) > 5 || len(m.uploads) > 0 {
-		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d facts for people, %d uploads", len(m.byName), len(m.sessions), len(m.offenders), len(m.learned.list), len(m.uploads))
+	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.offenders) > rigOffenders || len(c.learned.list) > 5 || len(m.uploads) > 0 {
+		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d facts for people, %d uploads", len(m.byName), len(m.sessions), len(m.offenders), len(c.learned.list), len(m.uploads))
 	}
-	if r.store.contra != nil && m.stopped == nil && m.settled == nil && m.full == nil && r.store.fail == nil { // without room it waits
+	if r.store.contra != nil && c.stopped == nil && c.settled == nil && m.full == nil && r.store.fail == nil { // without room it waits
 		r.t.Fatal("a contradiction is on disk, and the campaign goes on")
 	}
-	if m.settled != nil && r.store.room == nil && r.store.fail == nil {
+	if c.settled != nil && r.store.room == nil && r.store.fail == nil {
 		if s := r.store.snapshot(); s.Contradiction == nil {
-			if again, err := tree.New(r.treeConfig(), s); err != nil || again.Status().Outcome != m.settled.Outcome {
+			if again, err := tree.New(r.treeConfig(), s); err != nil || again.Status().Outcome != c.settled.Outcome {
 				r.t.Fatalf("workers were told that the campaign is settled, and the store does not say so: %v", err)
 			}
 		}

@@ -12,22 +12,28 @@ import (
 type knownCertificates struct {
 	mu     sync.Mutex
 	limit  int
-	claims map[tree.ID]map[amazons.Key]tree.Outcome
+	claims map[tree.ID]claimed
 	order  []tree.ID // oldest first
 }
 
-func newKnownCertificates(limit int) *knownCertificates {
-	return &knownCertificates{limit: limit, claims: map[tree.ID]map[amazons.Key]tree.Outcome{}}
+// claimed is what a certificate claims, and for whose facts.
+type claimed struct {
+	facts  uint32
+	claims map[amazons.Key]tree.Outcome
 }
 
-func (k *knownCertificates) get(id tree.ID) (map[amazons.Key]tree.Outcome, bool) {
+func newKnownCertificates(limit int) *knownCertificates {
+	return &knownCertificates{limit: limit, claims: map[tree.ID]claimed{}}
+}
+
+func (k *knownCertificates) get(id tree.ID) (claimed, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c, ok := k.claims[id]
 	return c, ok
 }
 
-func (k *knownCertificates) put(id tree.ID, c map[amazons.Key]tree.Outcome) {
+func (k *knownCertificates) put(id tree.ID, c claimed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.claims[id]; ok {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,12 +18,13 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 )
 
-// Master owns a campaign: its tree, its sessions, its state. Run does the work; the services and View ask it.
+// Master owns campaigns: their trees, the sessions of workers, how far they are. Run does the work; the services and View ask it.
 type Master struct {
 	cfg     Config
 	store   Store
@@ -40,28 +42,20 @@ type Master struct {
 
 	saving sync.Mutex // held while quarantines are written; taken before mu
 
+	list     atomic.Pointer[[]*campaign] // replaced by the loop alone
+	changing chan struct{}               // a token for the one operator whose change is on its way
+
 	// What follows belongs to the goroutine of Run.
-	tree       *tree.Tree
+	plan       *schedule.Scheduler
+	gatherings []*gathering
 	started    time.Time
-	settled    *tree.Settled
-	conclusion *Conclusion
-	state, why string // when not running, paused or draining
-	stopped    error  // why the campaign is stopped
-	draining   error  // what Run returns once the leases are back
-	ended      bool   // workers have been told that the campaign is over
+	draining   error // what Run returns once the leases are back
+	ended      bool  // workers have been told that all is over
 	paused     bool
-	counted    uint64                 // nodes in the metric
-	memories   uint64                 // that came in this run
-	versions   map[amazons.Key]uint64 // of the memories kept for open positions
-	expired    map[string]int         // leases, by worker
-	learned    recent
-	begin      func(Evidence) // begins to conclude
-	evidence   Evidence       // of the settled tree
-	pending    pending        // what the next commit writes, and what waits for it
-	full       error          // why nothing can be written; nil: there is room
-	homeless   bool           // the certificate found no room: it is put together again when there is some
-	again      int            // ticks until then, at least
-	held       []incoming     // what workers want acknowledged, until there is room
+	begin      func(*campaign) // begins to conclude
+	pending    pending         // what the next commit writes, and what waits for it
+	full       error           // why nothing can be written; nil: there is room
+	held       []incoming      // what workers want acknowledged, until there is room
 }
 
 // session is one stay of a worker.
@@ -81,9 +75,10 @@ type session struct {
 	results uint64
 	facts   uint64
 	nodes   uint64
-	seen    map[amazons.Key]uint64 // versions of memories that its table has
-	held    int                    // messages in Master.held
-	short   int                    // results in a row that came back before their budget
+	seen    map[memoryOf]uint64 // versions of memories that its table has
+	table   uint32              // whose facts are those of its last lease: its table is for that board
+	held    int                 // messages in Master.held
+	short   int                 // results in a row that came back before their budget
 
 	messages *rate.Limiter // of its streams
 
@@ -131,6 +126,7 @@ type detach struct { // a stream has ended; goodbye: the worker holds nothing an
 
 type incoming struct { // an event of a worker
 	session   *session
+	campaign  *campaign // nil: of all
 	link      *link
 	event     tree.Event
 	serial    uint64   // to acknowledge; 0: nothing
@@ -141,21 +137,40 @@ type incoming struct { // an event of a worker
 	waited    bool   // for room
 }
 
+// number is that of the campaign whose event it is, 0 for all.
+func (i *incoming) number() uint32 {
+	if i.campaign == nil {
+		return 0
+	}
+	return i.campaign.Number
+}
+
 type heard struct {
 	evaluations uint64
 	fill        float64
 }
 
-type query struct{ reply chan View }
+type query struct {
+	campaign *campaign
+	reply    chan View
+}
+
+type summaryQuery struct {
+	reply chan []*farmv1.CampaignSummary
+}
 
 type workersQuery struct{ reply chan []*farmv1.Worker }
 
 type exploreQuery struct {
-	way   []amazons.Position
-	reply chan explored
+	campaign *campaign
+	way      []amazons.Position
+	reply    chan explored
 }
 
-type recentQuery struct{ reply chan []learned }
+type recentQuery struct {
+	campaign *campaign
+	reply    chan []learned
+}
 
 type command struct {
 	event tree.Event
@@ -163,9 +178,13 @@ type command struct {
 	reply chan View
 }
 
-type report struct{ state, why string }
+type report struct {
+	campaign   *campaign
+	state, why string
+}
 
 type concluded struct {
+	campaign   *campaign
 	conclusion Conclusion
 	err        error
 }
@@ -174,6 +193,7 @@ func (attach) message()       {}
 func (detach) message()       {}
 func (incoming) message()     {}
 func (query) message()        {}
+func (summaryQuery) message() {}
 func (workersQuery) message() {}
 func (exploreQuery) message() {}
 func (recentQuery) message()  {}
@@ -194,12 +214,29 @@ type View struct {
 	StoreFile   string
 	WinnerKnown bool
 	Quarantined int // parties
+	Settings
+	Campaigns []*farmv1.CampaignSummary // all
 }
 
-// New makes a master around a tree and its store. Run starts it. Errors are about settings, and those of Store.Quarantines.
+// New makes a master around the tree of one campaign and its store. Run starts it. Errors are about settings, and those of Store.Quarantines.
 func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
+	if !cfg.Root.Board.Valid() {
+		return nil, fmt.Errorf("%w: no root", errConfig)
+	}
+	return NewMaster(cfg, []Campaign{{
+		Number: 1, Name: cfg.Root.Board.String(), Root: cfg.Root, FirstMoves: cfg.FirstMoves, RulesOnly: cfg.RulesOnly, Facts: 1, Settings: Settings{Share: 1},
+		Tree: t, ReadRoots: cfg.ReadRoots, Admit: cfg.Admit, Conclude: cfg.Conclude, Look: cfg.Look,
+	}}, s)
+}
+
+// NewMaster makes a master around the campaigns of a store, by number, at least one. What Config says of a campaign does not count.
+// Run starts it. Errors are about settings, and those of Store.Quarantines.
+func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
+	}
+	if len(campaigns) == 0 {
+		return nil, fmt.Errorf("%w: no campaign", errConfig)
 	}
 	if cfg.Metrics == nil {
 		cfg.Metrics = NewMetrics(prometheus.NewRegistry())
@@ -216,10 +253,17 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 		byName:    map[string]*session{},
 		offenders: map[Party]*offender{},
 		uploading: map[Party]int{},
-		tree:      t,
-		versions:  map[amazons.Key]uint64{},
-		state:     StateRunning,
+		changing:  make(chan struct{}, 1),
+		plan:      schedule.New(cfg.Schedule),
 	}
+	var list []*campaign
+	for _, c := range campaigns {
+		if !c.Root.Board.Valid() || c.ReadRoots == nil || c.Conclude == nil || c.Tree == nil {
+			return nil, fmt.Errorf("%w: a campaign has a root, a tree, ReadRoots and Conclude", errConfig)
+		}
+		list = append(list, newCampaign(c, cfg.Metrics))
+	}
+	m.list.Store(&list)
 	if err := m.recall(); err != nil {
 		return nil, err
 	}
@@ -241,13 +285,18 @@ func (m *Master) post(ctx context.Context, msg message) error {
 	}
 }
 
-// Root returns the position that the campaign is about.
-func (m *Master) Root() amazons.Position { return m.cfg.Root }
+// Root returns the position that the first campaign is about.
+func (m *Master) Root() amazons.Position { return m.first().Root }
 
-// View asks the loop what it knows.
+// View asks the loop what it knows of the first campaign.
 func (m *Master) View(ctx context.Context) (View, error) {
-	reply := make(chan View, 1)
-	return await(ctx, m, query{reply}, reply)
+	return (&Handle{m, m.first()}).View(ctx)
+}
+
+// Summaries asks the loop how far all campaigns are, by number.
+func (m *Master) Summaries(ctx context.Context) ([]*farmv1.CampaignSummary, error) {
+	reply := make(chan []*farmv1.CampaignSummary, 1)
+	return await(ctx, m, summaryQuery{reply}, reply)
 }
 
 func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T, error) {
@@ -271,19 +320,19 @@ func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T,
 	}
 }
 
-// Pause grants no new leases; running ones go on.
+// Pause grants no new leases of any campaign, for as long as this master runs; running ones go on.
 func (m *Master) Pause(ctx context.Context) error {
 	_, err := m.command(ctx, tree.Pause{}, nil)
 	return err
 }
 
-// Resume ends a pause.
+// Resume ends a Pause. Campaigns that are paused by themselves stay so.
 func (m *Master) Resume(ctx context.Context) error {
 	_, err := m.command(ctx, tree.Resume{}, nil)
 	return err
 }
 
-// Drain calls all leases back; Run returns ErrDrained when they are in. Once the campaign is settled or stopped it ends a Run
+// Drain calls all leases back; Run returns ErrDrained when they are in. Once all campaigns are settled, ended or stopped it ends a Run
 // that would stay.
 func (m *Master) Drain(ctx context.Context) error {
 	_, err := m.command(ctx, tree.Drain{}, ErrDrained)
@@ -296,8 +345,8 @@ func (m *Master) command(ctx context.Context, ev tree.Event, end error) (View, e
 	return await(ctx, m, command{event: ev, err: end, reply: reply}, reply)
 }
 
-// Run owns the tree until the campaign is settled and concluded (nil, unless Config.Stay), drained (ErrDrained), at its
-// node limit (ErrLimit), stopped by a contradiction or by what Conclude says, or until a commit fails (ErrStore) or ctx
+// Run owns the trees until every campaign is over, unless Config.Stay: settled and concluded, ended, or stopped by a contradiction or by what Conclude says
+// (the error of the first that is, otherwise nil); until they are drained (ErrDrained), at the node limit (ErrLimit), or until a commit fails (ErrStore) or ctx
 // ends. When it returns, all work streams have been ended. It is called once.
 func (m *Master) Run(ctx context.Context) error {
 	m.started = m.cfg.Now()
@@ -314,10 +363,18 @@ func (m *Master) Run(ctx context.Context) error {
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
-	err := m.loop(ctx, ticks, func(e Evidence) {
+	turns := make(chan struct{}, 1) // one after the other: each may take gigabytes of memory
+	err := m.loop(ctx, ticks, func(c *campaign) {
+		evidence := c.evidence
 		concluding.Go(func() {
-			c, err := m.cfg.Conclude(work, e, func(state, why string) { _ = m.post(work, report{state, why}) })
-			_ = m.post(work, concluded{c, err})
+			select {
+			case turns <- struct{}{}:
+				defer func() { <-turns }()
+			case <-work.Done():
+				return
+			}
+			conclusion, err := c.Conclude(work, evidence, func(state, why string) { _ = m.post(work, report{c, state, why}) })
+			_ = m.post(work, concluded{c, conclusion, err})
 		})
 	})
 	m.endLinks(err)
@@ -343,9 +400,12 @@ func (m *Master) endLinks(err error) {
 	}
 }
 
-func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func(Evidence)) error {
+func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func(*campaign)) error {
 	batch := make([]message, 0, m.cfg.BatchEvents)
 	m.begin = conclude
+	for _, c := range m.campaigns() {
+		m.begun(c)
+	}
 	// A campaign that was settled or stopped before says so at its first event.
 	if err := m.turn(nil, true); err != nil {
 		return err
@@ -407,20 +467,28 @@ func (t *tickTurn) after(taken int) bool {
 
 // over says whether Run ends, and how.
 func (m *Master) over() (bool, error) {
+	over, leased, concluding := true, 0, false
+	var stopped error
+	for _, c := range m.campaigns() {
+		over = over && c.over()
+		leased += c.Tree.Leased()
+		concluding = concluding || c.settled != nil && !c.over()
+		if stopped == nil {
+			stopped = c.stopped
+		}
+	}
 	switch {
-	case m.stopped != nil:
-		return !m.cfg.Stay || m.draining != nil, m.stopped
-	case m.conclusion != nil:
-		return !m.cfg.Stay || m.draining != nil, nil
+	case over:
+		return !m.cfg.Stay || m.draining != nil, stopped
 	case m.draining != nil && m.full != nil:
 		return true, m.draining // what comes back cannot be kept; the workers bring it to the next master
-	case m.draining != nil && m.settled == nil:
-		return m.tree.Leased() == 0, m.draining
+	case m.draining != nil && !concluding:
+		return leased == 0, m.draining
 	}
 	return false, nil
 }
 
-// stepFunc steps the tree for an event; with a serial, what was refused of it is acknowledged to the session.
+// stepFunc steps all trees for an event; with a serial, what was refused of it is acknowledged to the session.
 type stepFunc func(s *session, serial uint64, ev tree.Event, refused ...string)
 
 // pending is what the steps since the last commit want to have written, and what is done once it is.
@@ -430,16 +498,31 @@ type pending struct {
 	after    []func()
 }
 
-// step steps the tree. What must survive goes into the next commit; the rest is done after it.
+// step steps all trees.
 func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...string) {
+	m.stepOf(s, serial, 0, ev, refused...)
+}
+
+// stepOf steps the tree of a campaign, or all with number 0. What must survive goes into the next commit; the rest is done after it.
+func (m *Master) stepOf(s *session, serial uint64, number uint32, ev tree.Event, refused ...string) {
 	m.cfg.Metrics.refused.Add(float64(len(refused)))
+	short := m.take(s, serial, m.plan.Step(number, ev), refused...)
+	if _, ok := ev.(tree.Result); ok && s != nil {
+		m.heardShort(s, short)
+	}
+}
+
+// take takes the effects of a step.
+func (m *Master) take(s *session, serial uint64, all []schedule.Effect, refused ...string) (short bool) {
 	p := &m.pending
-	var effects []tree.Effect
-	short := false
-	for _, effect := range m.tree.Step(ev) {
-		switch e := effect.(type) {
+	var effects []schedule.Effect
+	for _, effect := range all {
+		switch e := effect.Effect.(type) {
 		case tree.Persist:
 			p.persist = append(p.persist, e)
+			for _, g := range m.gatherings {
+				m.collect(g, e)
+			}
 		case tree.Refused:
 			m.cfg.Metrics.refused.Inc()
 			refused = append(refused, e.Why)
@@ -451,16 +534,16 @@ func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...strin
 			effects = append(effects, effect)
 		}
 	}
-	if _, ok := ev.(tree.Result); ok && s != nil {
-		m.heardShort(s, short)
-	}
 	if serial != 0 {
 		ack := &farmv1.Ack{Serial: serial, Refused: clip(strings.Join(refused, "; "), 512)}
 		p.after = append(p.after, func() { m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: ack}}) })
 	}
 	for _, effect := range effects {
-		p.after = append(p.after, func() { m.act(effect) })
+		if c, err := m.numbered(effect.Campaign); err == nil {
+			p.after = append(p.after, func() { m.act(c, effect.Effect) })
+		}
 	}
+	return short
 }
 
 // turn steps the tree for each message, commits what must survive, and then answers.
@@ -490,27 +573,36 @@ func (m *Master) turn(batch []message, tick bool) error {
 				continue
 			}
 			m.hear(msg)
-			m.step(msg.session, msg.serial, msg.event, msg.refused...)
+			m.stepOf(msg.session, msg.serial, msg.number(), msg.event, msg.refused...)
 			if memory, ok := m.takeMemory(msg); ok {
 				m.pending.memories = append(m.pending.memories, memory)
 			}
 		case command:
 			m.obey(msg, m.step)
-			answers = append(answers, func() { msg.reply <- m.view() })
+			answers = append(answers, func() { msg.reply <- m.view(m.first()) })
 		case query:
-			answers = append(answers, func() { msg.reply <- m.view() })
+			answers = append(answers, func() { msg.reply <- m.view(msg.campaign) })
+		case summaryQuery:
+			answers = append(answers, func() { msg.reply <- m.summaries() })
+		case gather:
+			m.gather(msg.into)
+			msg.reply <- struct{}{}
+		case adopt:
+			m.adopt(msg)
+			answers = append(answers, func() { msg.reply <- msg.campaign })
+		case changed:
+			m.change(msg)
+			answers = append(answers, func() { msg.reply <- struct{}{} })
 		case workersQuery:
 			answers = append(answers, func() { msg.reply <- m.workers() })
 		case exploreQuery:
-			answers = append(answers, func() { msg.reply <- explore(m.tree, msg.way) })
+			answers = append(answers, func() { msg.reply <- explore(msg.campaign.Tree, msg.way) })
 		case recentQuery:
-			answers = append(answers, func() { msg.reply <- slices.Clone(m.learned.list) })
+			answers = append(answers, func() { msg.reply <- slices.Clone(msg.campaign.learned.list) })
 		case report:
-			m.state, m.why = msg.state, msg.why
+			msg.campaign.state, msg.campaign.why = msg.state, msg.why
 		case concluded:
-			if m.conclude(msg) {
-				answers = append(answers, m.finish)
-			}
+			m.conclude(msg)
 		}
 	}
 	if tick {
@@ -521,8 +613,13 @@ func (m *Master) turn(batch []message, tick bool) error {
 		m.forgetMemories()
 		m.step(nil, 0, tree.Tick{})
 	}
-	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && m.settled == nil && len(batch) > 0 {
-		if m.tree.Searched() >= limit && !m.tree.Answered() {
+	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && len(batch) > 0 {
+		spent, open := uint64(0), false
+		for _, c := range m.campaigns() {
+			spent += c.Tree.Searched()
+			open = open || c.settled == nil && !c.Tree.Answered()
+		}
+		if spent >= limit && open {
 			m.draining = ErrLimit
 			m.step(nil, 0, tree.Drain{})
 		}
@@ -533,7 +630,11 @@ func (m *Master) turn(batch []message, tick bool) error {
 	for _, answer := range answers {
 		answer()
 	}
-	if tick || m.conclusion != nil || m.stopped != nil {
+	over := m.allOver()
+	if over && !m.ended && !slices.ContainsFunc(m.campaigns(), func(c *campaign) bool { return errors.Is(c.stopped, ErrContradiction) }) {
+		m.finish()
+	}
+	if tick || over {
 		m.measure()
 	}
 	return nil
@@ -570,7 +671,9 @@ func (m *Master) commit() error {
 	}
 	m.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
 	for _, persist := range p.persist {
-		m.learned.add(m.cfg.Now(), m.cfg.RecentFacts, persist.Facts)
+		if c, err := m.numbered(persist.Campaign); err == nil {
+			c.learned.add(m.cfg.Now(), m.cfg.RecentFacts, persist.Facts)
+		}
 	}
 	p.persist, p.memories = nil, nil
 	return nil
@@ -633,7 +736,9 @@ func (m *Master) forget(s *session, step stepFunc) {
 
 // leave tells the tree that a worker is gone and counts the leases it takes along.
 func (m *Master) leave(name string, step stepFunc) {
-	m.cfg.Metrics.expired.Add(float64(m.tree.LeasesOf(name)))
+	for _, c := range m.campaigns() {
+		c.metrics.expired.Add(float64(c.Tree.LeasesOf(name)))
+	}
 	step(nil, 0, tree.Left{Worker: name})
 }
 
@@ -685,7 +790,7 @@ func (m *Master) hear(msg incoming) {
 		if ev.Outcome != tree.Unknown {
 			outcome = ev.Outcome.String()
 		}
-		m.cfg.Metrics.returned.WithLabelValues(outcome).Inc()
+		msg.campaign.metrics.returned[outcome].Inc()
 	case tree.Proved:
 		s.facts += uint64(len(ev.Facts))
 	}
@@ -697,77 +802,82 @@ func (m *Master) obey(c command, step stepFunc) {
 		if m.draining == nil {
 			m.draining = c.err
 		}
+		step(nil, 0, c.event)
 	case tree.Pause:
 		m.paused = true
 	case tree.Resume:
-		if m.paused = false; m.full != nil {
-			return // it goes on when there is room
-		}
+		m.paused = false // without room it goes on later
 	}
-	step(nil, 0, c.event)
+	m.pauses()
 }
 
-// act carries out an effect whose step is durable.
-func (m *Master) act(effect tree.Effect) {
+// act carries out an effect of a campaign whose step is durable.
+func (m *Master) act(c *campaign, effect tree.Effect) {
 	switch e := effect.(type) {
 	case tree.Grant:
-		m.cfg.Metrics.granted.Inc()
+		c.metrics.granted.Inc()
 		key := e.Lease.Key.Bytes()
 		lease := &farmv1.Lease{Id: uint64(e.Lease.ID), Epoch: e.Lease.Epoch, Key: key[:], BudgetNodes: e.Lease.Budget,
-			Memories: m.memoriesFor(e.Worker, e.Lease)}
+			Campaign: c.message(false), Memories: m.memoriesFor(c, e.Worker, e.Lease)}
 		for _, f := range e.Lease.Facts {
 			lease.Facts = append(lease.Facts, factMessage(f))
 		}
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: lease}})
 	case tree.Cancel:
-		m.cfg.Metrics.cancelled.Inc()
+		c.metrics.cancelled.Inc()
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
-			Lease: uint64(e.Lease), Reason: e.Reason.String()}}})
+			Lease: uint64(e.Lease), Reason: e.Reason.String(), Campaign: c.Number}}})
 	case tree.NoWork:
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{Reason: e.Reason.String()}}})
 	case tree.Settled:
-		if m.settled != nil || m.stopped != nil {
+		if c.settled != nil || c.stopped != nil {
 			return
 		}
-		m.settled = &e
-		m.state, m.why = StateAssembling, "the winner is known; its certificate is being put together"
-		m.evidence = Evidence{Settled: e, FirstMoves: m.tree.FirstMoves(), Spent: m.tree.Status().Spent}
-		for n := range m.tree.WonNodes() {
-			m.evidence.Won = append(m.evidence.Won, n)
+		c.settled = &e
+		c.state, c.why = StateAssembling, "the winner is known; its certificate is being put together"
+		c.evidence = Evidence{Settled: e, FirstMoves: c.Tree.FirstMoves(), Spent: c.Tree.Status().Spent}
+		for n := range c.Tree.WonNodes() {
+			c.evidence.Won = append(c.evidence.Won, n)
 		}
-		m.begin(m.evidence)
+		m.begin(c)
 	case tree.Contradiction:
 		m.cfg.Metrics.contradictions.Inc()
-		m.stop(&ContradictionError{Position: m.positionText(e.Key), Contradiction: e})
+		m.stop(c, &ContradictionError{Position: c.positionText(e.Key), Contradiction: e})
 	}
 }
 
-// stop ends the campaign because of something that a person has to look at.
-func (m *Master) stop(err error) {
-	if m.stopped != nil {
+// stop ends a campaign because of something that a person has to look at.
+func (m *Master) stop(c *campaign, err error) {
+	if c.stopped != nil {
 		return
 	}
-	m.stopped, m.state, m.why = err, StateStopped, err.Error()
-	m.cfg.Log.Error("campaign stopped", "error", err)
+	c.stopped, c.state, c.why = err, StateStopped, err.Error()
+	m.cfg.Log.Error("campaign stopped", "campaign", c.Name, "error", err)
 }
 
-// conclude takes what Config.Conclude says; false: it is asked again when there is room.
-func (m *Master) conclude(c concluded) bool {
-	if errors.Is(c.err, ErrNoRoom) {
-		m.halt(c.err)
-		m.homeless, m.again = true, m.cfg.AgainTicks
-		return false
+// conclude takes what Campaign.Conclude says. Without room it is asked again when there is some.
+func (m *Master) conclude(msg concluded) {
+	c := msg.campaign
+	if errors.Is(msg.err, ErrNoRoom) {
+		m.halt(msg.err)
+		c.homeless, c.again = true, m.cfg.AgainTicks
+		return
 	}
-	if c.err != nil {
-		m.stop(c.err)
-		return true
+	if msg.err != nil {
+		m.stop(c, msg.err)
+		return
 	}
-	m.conclusion = &c.conclusion
-	m.state, m.why = StateSettled, "the winner is known and the certificate is verified"
-	if !c.conclusion.Verified {
-		m.why = "the winner is known"
+	c.conclusion = &msg.conclusion
+	c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
+	if !msg.conclusion.Verified {
+		c.why = "the winner is known"
 	}
-	return true
+	m.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", msg.conclusion.Winner, "certificate", msg.conclusion.File)
+}
+
+// allOver reports whether every campaign is over.
+func (m *Master) allOver() bool {
+	return !slices.ContainsFunc(m.campaigns(), func(c *campaign) bool { return !c.over() })
 }
 
 // finish tells all workers that they may leave.
@@ -787,7 +897,12 @@ func (m *Master) tellAll(send func(*session)) {
 }
 
 func (m *Master) sendFinished(s *session) {
-	m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{Reason: m.state + ": " + clip(m.why, 1000)}}})
+	c := m.first()
+	reason := c.state + ": " + clip(c.why, 1000)
+	if len(m.campaigns()) > 1 {
+		reason = "all campaigns are over"
+	}
+	m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{Reason: reason}}})
 }
 
 func (m *Master) sendTo(worker string, msg *farmv1.WorkResponse) {
@@ -811,14 +926,23 @@ func (m *Master) send(s *session, msg *farmv1.WorkResponse) {
 	}
 }
 
-// view is what the loop knows.
-func (m *Master) view() View {
-	t := m.tree.Status()
+// view is what the loop knows of a campaign.
+func (m *Master) view(c *campaign) View {
+	v := m.viewAlone(c)
+	v.Campaigns = m.summaries()
+	v.Certs, v.CertBytes = m.store.Certificates()
+	return v
+}
+
+// viewAlone is view without what costs time and is not of this campaign.
+func (m *Master) viewAlone(c *campaign) View {
+	t := c.Tree.Status()
 	v := View{
-		State: m.state, Why: m.why,
-		Tree: t, Settled: m.settled, Conclusion: m.conclusion,
+		State: c.state, Why: c.why,
+		Tree: t, Settled: c.settled, Conclusion: c.conclusion,
 		Seconds:   m.since(m.started),
 		StoreFile: m.cfg.StoreFile,
+		Settings:  c.Settings,
 	}
 	m.mu.Lock()
 	for _, s := range m.sessions {
@@ -832,18 +956,23 @@ func (m *Master) view() View {
 		}
 	}
 	m.mu.Unlock()
-	v.Certs, v.CertBytes = m.store.Certificates()
-	if m.full != nil && m.draining == nil && (v.State == StateRunning || m.homeless) {
+	if m.full != nil && m.draining == nil && (v.State == StateRunning || c.homeless) {
 		v.State, v.Why = StatePaused, m.full.Error()+"; the campaign goes on by itself once there is room"
 	}
 	if v.State == StateRunning {
 		switch {
+		case c.Ended:
+			v.State, v.Why = StateEnded, "an operator gave the campaign up"
 		case m.draining != nil:
 			v.State, v.Why = StateDraining, m.draining.Error()+"; leases are called back"
 		case m.paused:
 			v.State, v.Why = StatePaused, "an operator paused the campaign"
+		case c.Paused:
+			v.State, v.Why = StatePaused, "an operator paused this campaign"
 		case v.Connected == 0:
 			v.Why = "no worker is connected"
+		case t.Leased == 0 && t.NoWork == tree.NoReason && len(m.campaigns()) > 1:
+			v.Why = "the workers are with other campaigns"
 		case t.Leased == 0:
 			v.Why = t.NoWork.String()
 		case t.Leased == 1:
@@ -856,59 +985,29 @@ func (m *Master) view() View {
 	return v
 }
 
+// summaries says how far all campaigns are.
+func (m *Master) summaries() []*farmv1.CampaignSummary {
+	var list []*farmv1.CampaignSummary
+	for _, c := range m.campaigns() {
+		list = append(list, c.summary(m.viewAlone(c)))
+	}
+	return list
+}
+
 // measure brings the metrics up to date.
 func (m *Master) measure() {
-	v, x := m.view(), m.cfg.Metrics
-	t := v.Tree
-	x.rootPhi.Set(float64(t.Phi))
-	x.rootDelta.Set(float64(t.Delta))
-	x.facts.WithLabelValues("won").Set(float64(t.FactsWon))
-	x.facts.WithLabelValues("lost").Set(float64(t.FactsLost))
-	var moves [3]int
-	for _, f := range t.FirstMoves {
-		switch f.Outcome {
-		case tree.Lost:
-			moves[1]++
-		case tree.Won:
-			moves[2]++
-		default:
-			moves[0]++
-		}
+	x := m.cfg.Metrics
+	var connected, quarantined int
+	for _, c := range m.campaigns() {
+		v := m.viewAlone(c)
+		c.metrics.measure(c, v)
+		connected, quarantined = v.Connected, v.Quarantined
 	}
-	for i, label := range []string{"open", "won", "lost"} {
-		x.firstMoves.WithLabelValues(label).Set(float64(moves[i]))
-	}
-	if n := len(t.FirstMoves); n > 0 {
-		x.firstMovesSettled.Set(float64(moves[1]+moves[2]) / float64(n))
-	}
-	if t.Spent > m.counted {
-		x.nodes.Add(float64(t.Spent - m.counted))
-		m.counted = t.Spent
-	}
-	x.running.Set(float64(t.Leased))
-	x.frontier.Set(float64(t.Frontier))
-	x.setAside.Set(float64(t.Aside))
-	x.tree.Set(float64(t.Nodes))
-	x.workers.Set(float64(v.Connected))
-	x.quarantined.Set(float64(v.Quarantined))
-	x.certificates.Set(float64(v.Certs))
-	x.certificateBytes.Set(float64(v.CertBytes))
-	for _, s := range states {
-		value := 0.0
-		if s == v.State {
-			value = 1
-		}
-		x.state.WithLabelValues(s).Set(value)
-	}
-	// A worker's lost leases are in the tree's own counters; what they grew by has expired.
-	lost := make(map[string]int, len(t.Workers))
-	for _, w := range t.Workers {
-		lost[w.Name] = w.Lost
-		if grown := w.Lost - m.expired[w.Name]; grown > 0 {
-			x.expired.Add(float64(grown))
-		}
-	}
-	m.expired = lost
+	certs, certBytes := m.store.Certificates()
+	x.workers.Set(float64(connected))
+	x.quarantined.Set(float64(quarantined))
+	x.certificates.Set(float64(certs))
+	x.certificateBytes.Set(float64(certBytes))
 }
 
 func (m *Master) workers() []*farmv1.Worker {
@@ -919,22 +1018,30 @@ func (m *Master) workers() []*farmv1.Worker {
 	}
 	m.mu.Unlock()
 	var list []*farmv1.Worker
-	for _, w := range m.tree.Status().Workers {
-		s := byName[w.Name]
-		if s == nil {
-			continue
+	leased := map[string]*farmv1.Worker{}
+	for i, c := range m.campaigns() {
+		for _, w := range c.Tree.Status().Workers {
+			s := byName[w.Name]
+			if s == nil {
+				continue
+			}
+			out := leased[w.Name]
+			if i == 0 || out == nil { // the first tree has them all, in the order they joined
+				out = &farmv1.Worker{
+					Name: w.Name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
+					ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
+					Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
+				}
+				leased[w.Name] = out
+				list = append(list, out)
+			}
+			if len(w.Leases) > 0 && out.Lease == 0 {
+				l := w.Leases[0]
+				out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), c.positionText(l.Key), l.Nodes, l.Budget
+				out.LeaseSeconds = float64(l.Age) * m.cfg.Heartbeat.Seconds()
+				out.Campaign = c.Name
+			}
 		}
-		out := &farmv1.Worker{
-			Name: w.Name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
-			ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
-			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
-		}
-		if len(w.Leases) > 0 {
-			l := w.Leases[0]
-			out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), m.positionText(l.Key), l.Nodes, l.Budget
-			out.LeaseSeconds = float64(l.Age) * m.cfg.Heartbeat.Seconds()
-		}
-		list = append(list, out)
 	}
 	return list
 }
@@ -942,23 +1049,10 @@ func (m *Master) workers() []*farmv1.Worker {
 // since returns the seconds that have passed by the clock that people see, none where it was set back.
 func (m *Master) since(t time.Time) float64 { return max(0, m.cfg.Now().Sub(t).Seconds()) }
 
-// positionText writes a key with the colours it has in this campaign: whose turn it is follows from the number of arrows.
-func (m *Master) positionText(k amazons.Key) string {
-	s, err := k.State(m.cfg.Root.Board)
-	if err != nil {
-		return fmt.Sprintf("%x:%x", k.A, k.B)
-	}
-	side := m.cfg.Root.ToMove
-	if (s.Arrows(m.cfg.Root.Board)-m.cfg.Root.Arrows())%2 != 0 {
-		side = side.Other()
-	}
-	return amazons.PositionOf(m.cfg.Root.Board, s, side).String()
-}
-
 // open starts a session; one of the same name that was there before ends.
 func (m *Master) open(name string, info workerInfo) (*session, error) {
 	now := m.cfg.Now()
-	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: map[amazons.Key]uint64{},
+	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: map[memoryOf]uint64{},
 		messages: rate.NewLimiter(rate.Limit(m.cfg.SessionMessages), m.cfg.SessionBurst)}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,8 +8,9 @@ import (
 // Memory is what a worker's table knew of a position that it left unsolved. Whoever goes on with the position, or with one
 // below it, gets it with the lease, unless the table it comes from is their own.
 type Memory struct {
-	Key  amazons.Key
-	Data []byte
+	Campaign uint32 // its number
+	Key      amazons.Key
+	Data     []byte
 }
 
 // Limits of what travels with a lease.
@@ -23,28 +24,37 @@ const (
 // takeMemory returns a memory that came with an event if it is worth keeping: its position is in the tree and open.
 // It is called after the event's step.
 func (m *Master) takeMemory(msg incoming) (Memory, bool) {
-	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || !m.tree.Open(msg.memory.Key) {
+	c := msg.campaign
+	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || !c.Tree.Open(msg.memory.Key) {
 		return Memory{}, false
 	}
-	m.memories++
-	m.versions[msg.memory.Key] = m.memories
-	msg.session.sawMemory(msg.memory.Key, m.memories)
+	c.memories++
+	c.versions[msg.memory.Key] = c.memories
+	msg.session.sawMemory(memoryOf{c.Number, msg.memory.Key}, c.memories)
 	return msg.memory, true
 }
 
 // forgetMemories drops versions of positions that are not open any more.
 func (m *Master) forgetMemories() {
-	if len(m.versions) > maxVersions {
-		clear(m.versions)
-	}
-	for k := range m.versions {
-		if !m.tree.Open(k) {
-			delete(m.versions, k)
+	for _, c := range m.campaigns() {
+		if len(c.versions) > maxVersions {
+			clear(c.versions)
+		}
+		for k := range c.versions {
+			if !c.Tree.Open(k) {
+				delete(c.versions, k)
+			}
 		}
 	}
 }
 
-func (s *session) sawMemory(k amazons.Key, version uint64) {
+// memoryOf names a memory.
+type memoryOf struct {
+	campaign uint32
+	key      amazons.Key
+}
+
+func (s *session) sawMemory(k memoryOf, version uint64) {
 	if len(s.seen) >= maxSeen {
 		clear(s.seen)
 	}
@@ -52,21 +62,25 @@ func (s *session) sawMemory(k amazons.Key, version uint64) {
 }
 
 // memoriesFor returns the memories that a worker lacks for a lease. What cannot be read is passed over: it is a help only.
-func (m *Master) memoriesFor(worker string, lease tree.Lease) [][]byte {
+func (m *Master) memoriesFor(c *campaign, worker string, lease tree.Lease) [][]byte {
 	m.mu.Lock()
 	s := m.byName[worker]
 	m.mu.Unlock()
 	if s == nil || m.cfg.MaxMemoryEntries == 0 {
 		return nil
 	}
+	if s.table != c.Facts {
+		clear(s.seen) // it changes to another board, with an empty table
+		s.table = c.Facts
+	}
 	var out [][]byte
 	size := 0
-	for _, k := range m.tree.Above(lease.Key, maxMemoriesPerLease) {
-		version, known := m.versions[k]
-		if seen, ok := s.seen[k]; ok && seen == version {
+	for _, k := range c.Tree.Above(lease.Key, maxMemoriesPerLease) {
+		version, known := c.versions[k]
+		if seen, ok := s.seen[memoryOf{c.Number, k}]; ok && seen == version {
 			continue
 		}
-		data, err := m.store.Memory(k)
+		data, err := m.store.Memory(c.Number, k)
 		if err != nil {
 			m.cfg.Log.Warn("a memory is passed over", "error", err)
 		}
@@ -74,9 +88,9 @@ func (m *Master) memoriesFor(worker string, lease tree.Lease) [][]byte {
 			continue // as with most positions: with thousands of workers it is too much to remember for each that there is nothing
 		}
 		if !known { // of an earlier run of the master
-			m.versions[k] = 0
+			c.versions[k] = 0
 		}
-		s.sawMemory(k, version)
+		s.sawMemory(memoryOf{c.Number, k}, version)
 		if size+len(data) > maxMemoryBytes {
 			continue
 		}

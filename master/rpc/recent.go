@@ -44,16 +44,21 @@ func (r *recent) add(at time.Time, most int, facts []tree.Fact) {
 	}
 }
 
-// Recent asks the loop for the facts that became durable last, the latest first, at most Config.RecentFacts.
+// Recent returns those of the first campaign.
 func (m *Master) Recent(ctx context.Context) ([]Learned, error) {
+	return (&Handle{m, m.first()}).Recent(ctx)
+}
+
+// Recent asks the loop for the facts that the campaign's workers brought and that became durable last, the latest first, at most Config.RecentFacts.
+func (h *Handle) Recent(ctx context.Context) ([]Learned, error) {
 	reply := make(chan []learned, 1)
-	list, err := await(ctx, m, recentQuery{reply}, reply)
+	list, err := await(ctx, h.m, recentQuery{h.c, reply}, reply)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Learned, 0, len(list))
 	for _, l := range slices.Backward(list) {
-		out = append(out, Learned{l.serial, l.at, m.positionText(l.fact.Key), l.fact.Outcome, l.fact.Work})
+		out = append(out, Learned{l.serial, l.at, h.c.positionText(l.fact.Key), l.fact.Outcome, l.fact.Work})
 	}
 	return out, nil
 }

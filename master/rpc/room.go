@@ -35,18 +35,16 @@ func (m *Master) halt(why error) {
 	if m.full == nil {
 		m.cfg.Metrics.spacePauses.Inc()
 		m.cfg.Log.Error("the campaign pauses for want of room and goes on by itself once there is some", "reason", why)
-		if !m.paused {
-			m.step(nil, 0, tree.Pause{})
-		}
 	}
 	m.full = why
+	m.pauses()
 	m.tellHeld()
 }
 
 // lookForRoom halts or goes on, and returns the messages that have waited. Errors are about the store.
 func (m *Master) lookForRoom() (waited []message, err error) {
 	if m.full == nil {
-		if m.conclusion != nil || m.stopped != nil {
+		if m.allOver() {
 			return nil, nil
 		}
 		if err := m.store.Room(0); err != nil {
@@ -54,8 +52,14 @@ func (m *Master) lookForRoom() (waited []message, err error) {
 		}
 		return nil, nil
 	}
-	if m.again > 0 {
-		m.again--
+	again := false
+	for _, c := range m.campaigns() {
+		if c.again > 0 {
+			c.again--
+			again = true
+		}
+	}
+	if again {
 		m.tellHeld()
 		return nil, nil
 	}
@@ -73,12 +77,12 @@ func (m *Master) lookForRoom() (waited []message, err error) {
 	}
 	m.cfg.Log.Warn("there is room again: the campaign goes on")
 	m.full = nil
-	if !m.paused {
-		m.step(nil, 0, tree.Resume{})
-	}
-	if m.homeless {
-		m.homeless = false
-		m.begin(m.evidence)
+	m.pauses()
+	for _, c := range m.campaigns() {
+		if c.homeless {
+			c.homeless = false
+			m.begin(c)
+		}
 	}
 	for _, msg := range m.held {
 		msg.session.held = 0
@@ -132,20 +136,31 @@ func (m *Master) sendHold(s *session) {
 	m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Hold{Hold: &farmv1.Hold{Reason: clip(m.full.Error(), 512)}}})
 }
 
-// merge makes one of several steps' effects, so that what waits does not grow with time.
+// merge makes one of several steps' effects of each campaign, so that what waits does not grow with time.
 func (p *pending) merge() {
 	if len(p.persist) < 2 {
 		return
 	}
-	var all tree.Persist
-	at := map[amazons.Key]int{}
+	type place struct {
+		campaign uint32
+		key      amazons.Key
+	}
+	var list []tree.Persist
+	of, at := map[uint32]int{}, map[place]int{}
 	for _, e := range p.persist {
+		i, ok := of[e.Campaign]
+		if !ok {
+			i = len(list)
+			of[e.Campaign] = i
+			list = append(list, tree.Persist{Campaign: e.Campaign})
+		}
+		all := &list[i]
 		for _, n := range e.Nodes {
-			if i, ok := at[n.Key]; ok {
+			if i, ok := at[place{e.Campaign, n.Key}]; ok {
 				all.Nodes[i] = n
 				continue
 			}
-			at[n.Key] = len(all.Nodes)
+			at[place{e.Campaign, n.Key}] = len(all.Nodes)
 			all.Nodes = append(all.Nodes, n)
 		}
 		all.Facts = append(all.Facts, e.Facts...)
@@ -154,5 +169,5 @@ func (p *pending) merge() {
 			all.Contradiction = e.Contradiction
 		}
 	}
-	p.persist = []tree.Persist{all}
+	p.persist = list
 }

@@ -104,7 +104,7 @@ func newMemory() *memory {
 	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}}
 }
 
-func (s *memory) Memory(k amazons.Key) ([]byte, error) {
+func (s *memory) Memory(_ uint32, k amazons.Key) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.memories[k], nil
@@ -142,7 +142,7 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 	return nil
 }
 
-func (s *memory) PutCertificate(id tree.ID, data []byte) (bool, error) {
+func (s *memory) PutCertificate(_ uint32, id tree.ID, data []byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.room != nil {
@@ -153,7 +153,7 @@ func (s *memory) PutCertificate(id tree.ID, data []byte) (bool, error) {
 	return known, nil
 }
 
-func (s *memory) Certificate(id tree.ID) ([]byte, error) {
+func (s *memory) Certificate(_ uint32, id tree.ID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if data, ok := s.certificates[id]; ok {
@@ -162,7 +162,7 @@ func (s *memory) Certificate(id tree.ID) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %v", ErrNoCertificate, id)
 }
 
-func (s *memory) HasCertificate(id tree.ID) bool {
+func (s *memory) HasCertificate(_ uint32, id tree.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.certificates[id]
@@ -292,7 +292,7 @@ func start(t testing.TB, s *memory, change func(*Config)) *bench {
 
 func (b *bench) join(name string) string {
 	b.t.Helper()
-	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: 1, RulesVersion: 1, Build: "this build", Cores: 1})
+	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build", Cores: 1})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -413,7 +413,7 @@ func wantCode(t testing.TB, err error, want codes.Code, part string) {
 func TestJoinGate(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.DatabaseSHA256 = "abc"; c.MaxWorkers = 1 })
 	good := func() *farmv1.JoinRequest {
-		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: 1, RulesVersion: 1, Build: "this build", DatabaseSha256: "abc"}
+		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build", DatabaseSha256: "abc"}
 	}
 	for _, c := range []struct {
 		name   string
@@ -421,7 +421,7 @@ func TestJoinGate(t *testing.T) {
 		code   codes.Code
 		part   string
 	}{
-		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 2 }, codes.FailedPrecondition, "protocol version 1"},
+		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition, "protocol version 2"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
 		{"database", func(r *farmv1.JoinRequest) { r.DatabaseSha256 = "" }, codes.FailedPrecondition, "databases abc"},
 		{"build", func(r *farmv1.JoinRequest) { r.Build = "another" }, codes.FailedPrecondition, "build this build"},
@@ -452,7 +452,7 @@ func TestJoinGate(t *testing.T) {
 
 func TestOtherBuildsWhenAllowed(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.AllowOtherBuilds = true })
-	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: 1, RulesVersion: 1, Build: "another"})
+	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "another"})
 	if err != nil {
 		t.Error(err)
 	}
@@ -660,7 +660,7 @@ func TestNotCanonical(t *testing.T) {
 	for i := range p.Board.Symmetries() {
 		k := s.Apply(p.Board, amazons.Symmetry(i)).Key(p.Board)
 		bytes := k.Bytes()
-		_, err := b.master.key(bytes[:])
+		_, err := b.master.first().key(bytes[:])
 		if canonical := k == s.CanonicalKey(p.Board); canonical != (err == nil) {
 			t.Errorf("image %d, canonical %v: %v", i, canonical, err)
 		}

@@ -31,6 +31,10 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if len(first.GetSha256()) != len(tree.ID{}) {
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the SHA-256 of the certificate")
 	}
+	c, err := m.numbered(first.GetCampaign())
+	if err != nil {
+		return err
+	}
 	id, size := tree.ID(first.GetSha256()), first.GetSize()
 	switch {
 	case size == 0:
@@ -44,7 +48,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		return err
 	}
 	defer m.endUpload(s)
-	if m.store.HasCertificate(id) {
+	if m.store.HasCertificate(c.Number, id) {
 		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
 	}
 	select {
@@ -89,29 +93,29 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if sum := sha256.Sum256(data); sum != id {
 		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s", hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
 	}
-	claims, err := m.readClaims(data)
+	claims, err := c.readClaims(data)
 	if err != nil {
 		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
 		m.caught(s, offenceCertificate, err)
 		return err
 	}
 	keep := func() {}
-	if m.cfg.Admit != nil {
-		if keep, err = m.cfg.Admit(stream.Context(), data); errors.Is(err, ErrFalse) {
+	if c.Admit != nil {
+		if keep, err = c.Admit(stream.Context(), data); errors.Is(err, ErrFalse) {
 			m.caught(s, offenceCertificate, err)
 			return status.Error(codes.InvalidArgument, err.Error())
 		} else if err != nil {
 			return status.Errorf(codes.Internal, "verify certificate: %v", err)
 		}
 	}
-	known, err := m.store.PutCertificate(id, data)
+	known, err := m.store.PutCertificate(c.Number, id, data)
 	if errors.Is(err, ErrNoRoom) {
 		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
 		return status.Errorf(codes.Internal, "store certificate: %v", err)
 	}
 	keep()
-	m.known.put(id, claims)
+	m.known.put(id, claimed{c.Facts, claims})
 	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
 }
 

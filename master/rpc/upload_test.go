@@ -68,7 +68,7 @@ func TestStalledUploads(t *testing.T) {
 		if took, err := trickle(data, len(data), 400*time.Millisecond); err != nil {
 			t.Errorf("a slow but steady upload ended after %v: %v", took, err)
 		}
-		if !b.master.store.HasCertificate(id) {
+		if !b.master.store.HasCertificate(1, id) {
 			t.Error("it is not in the store")
 		}
 		if n := b.figure("amazons_master_uploads_stalled_total"); n != 2 {

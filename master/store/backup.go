@@ -220,7 +220,11 @@ func (s *Store) compactInto(ctx context.Context, file string, total int64, progr
 	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			done := int64(0)
-			for _, bucket := range bucketNames {
+			campaigns, err := readCampaigns(tx)
+			if err != nil {
+				return err
+			}
+			for _, bucket := range bucketsOf(campaigns) {
 				if err := to.Update(func(out *bbolt.Tx) error { _, err := out.CreateBucket([]byte(bucket)); return err }); err != nil {
 					return err
 				}

@@ -31,7 +31,8 @@ type Upload struct {
 	s       *Store
 	id      tree.ID
 	size    int64
-	known   bool // the store has it already
+	facts   uint32 // the campaign for whose facts it is evidence
+	known   bool   // the store has it already
 	number  uint64
 	begun   bool // there is a record in the bucket "uploads"
 	sum     hash.Hash
@@ -42,19 +43,24 @@ type Upload struct {
 	ended   bool
 }
 
-// BeginCertificate starts to take in the certificate with the given SHA-256 and size in bytes. If the store has
-// it already, the upload is Known: Write and Close then succeed at once and write nothing. The caller ends
-// each upload with Close or Abort. Errors: ErrInvalid, ErrMismatch (the store has it with another size), ErrTooLarge, ErrBusy,
-// ErrNoSpace, ErrReadOnly, ErrFailed, ErrClosed, ErrCorrupt.
+// BeginCertificate is BeginCertificateOf the first campaign.
 func (s *Store) BeginCertificate(id [32]byte, size int64) (*Upload, error) {
-	u, err := s.beginUpload(id, size)
+	return s.BeginCertificateOf(1, id, size)
+}
+
+// BeginCertificateOf starts to take in, for a campaign and those that share its facts, the certificate with the given SHA-256 and size in bytes. If the store has
+// it already, the upload is Known: Write and Close then succeed at once and write nothing. The caller ends
+// each upload with Close or Abort. Errors: ErrCampaign, ErrInvalid, ErrMismatch (the store has it with another size, or for another board or kind of proof), ErrTooLarge, ErrBusy,
+// ErrNoSpace, ErrReadOnly, ErrFailed, ErrClosed, ErrCorrupt.
+func (s *Store) BeginCertificateOf(campaign uint32, id [32]byte, size int64) (*Upload, error) {
+	u, err := s.beginUpload(campaign, id, size)
 	if err != nil {
 		return nil, fmt.Errorf("begin certificate %x: %w", id, err)
 	}
 	return u, nil
 }
 
-func (s *Store) beginUpload(id tree.ID, size int64) (*Upload, error) {
+func (s *Store) beginUpload(campaign uint32, id tree.ID, size int64) (*Upload, error) {
 	if size <= 0 || id == (tree.ID{}) {
 		return nil, fmt.Errorf("%w: a certificate has an id and at least one byte, not %d", ErrInvalid, size)
 	}
@@ -64,7 +70,11 @@ func (s *Store) beginUpload(id tree.ID, size int64) (*Upload, error) {
 	if s.options.ReadOnly {
 		return nil, fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
 	}
-	u := &Upload{s: s, id: id, size: size}
+	about, err := s.campaign(campaign)
+	if err != nil {
+		return nil, err
+	}
+	u := &Upload{s: s, id: id, size: size, facts: about.Facts}
 	record, known, err := s.certificate(id)
 	if err != nil {
 		return nil, err
@@ -72,6 +82,9 @@ func (s *Store) beginUpload(id tree.ID, size int64) (*Upload, error) {
 	if known {
 		if record.size != uint64(size) {
 			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size, record.size)
+		}
+		if record.facts != about.Facts {
+			return nil, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
 		}
 		u.known = true
 		return u, nil
@@ -229,7 +242,7 @@ func (u *Upload) Close() error {
 		if duplicate = certificates.Get(u.id[:]) != nil; duplicate {
 			return nil
 		}
-		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size)})); err != nil {
+		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size), facts: u.facts})); err != nil {
 			return err
 		}
 		c.certificates++
@@ -391,6 +404,7 @@ type CertificateInfo struct {
 	ID     tree.ID
 	Size   int64  // bytes
 	Number uint64 // rises in the order in which the uploads began
+	Facts  uint32 // the campaign for whose facts, and for those of all that share them, it is evidence
 }
 
 // Certificates returns the complete certificates, by number.
@@ -403,7 +417,7 @@ func (s *Store) Certificates() ([]CertificateInfo, error) {
 		}
 		err = tx.Bucket([]byte(bucketCertificates)).ForEach(func(k, v []byte) error {
 			id, c, err := decodeCertificate(k, v)
-			list = append(list, CertificateInfo{ID: id, Size: int64(c.size), Number: c.number})
+			list = append(list, CertificateInfo{ID: id, Size: int64(c.size), Number: c.number, Facts: c.facts})
 			return err
 		})
 		if err != nil {

@@ -42,7 +42,7 @@ func (s *Store) Check() error {
 
 // Findings verifies the whole store as of one moment and yields what is wrong, each a *CorruptError; or, when the
 // check itself could not go on, an error of another kind. What is verified, in this order: the page structure of the file, and that each page is
-// used once or free; that every record decodes and is on the campaign's board; that every fact's certificate is complete;
+// used once or free; that every record decodes and is on its campaign's board; that every fact's certificate is complete and for its board;
 // that every chunk is there, belongs to something, and that the chunks of a certificate have its SHA-256;
 // that the counters agree. Commits go on beside it; the file grows meanwhile, because no page of that moment is reused.
 // The consumer may read from the store but not write to it.
@@ -80,12 +80,13 @@ type checker struct {
 	tx       *bbolt.Tx
 	found    []error
 
-	lone     int  // how often only one header was whole
-	broken   bool // the page structure is damaged: records cannot be reached safely
-	counters counters
-	counted  counters
-	complete map[tree.ID]certRecord
-	numbers  map[uint64]tree.ID
+	lone      int  // how often only one header was whole
+	broken    bool // the page structure is damaged: records cannot be reached safely
+	campaigns []Campaign
+	counters  counters
+	counted   counters
+	complete  map[tree.ID]certRecord
+	numbers   map[uint64]tree.ID
 }
 
 // each decodes every record of a bucket; a finding does not stop it.
@@ -110,13 +111,18 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 
 // totalOf is how many records of a bucket the counters promise, 0 where they say nothing.
 func (c *checker) totalOf(bucket string) int64 {
-	switch bucket {
-	case bucketNodes:
-		return int64(c.counters.nodes)
-	case bucketFacts:
-		return int64(c.counters.facts)
-	case bucketCertificates:
+	if bucket == bucketCertificates {
 		return int64(c.counters.certificates)
+	}
+	for _, about := range c.campaigns {
+		own := c.counters.of(about.Number)
+		switch {
+		case own == nil:
+		case bucket == of(bucketNodes, about.Number):
+			return int64(own.nodes)
+		case bucket == of(bucketFacts, about.Number):
+			return int64(own.facts)
+		}
 	}
 	return 0
 }
@@ -178,7 +184,10 @@ func (c *checker) pages() error {
 	if err != nil {
 		return err
 	}
-	if err := m.wholeStore(buckets); err != nil {
+	if c.campaigns, err = readCampaigns(c.tx); err != nil {
+		return err
+	}
+	if err := m.wholeStore(buckets, bucketsOf(c.campaigns)); err != nil {
 		return err
 	}
 	c.broken = false
@@ -186,30 +195,49 @@ func (c *checker) pages() error {
 }
 
 func (c *checker) meta() error {
-	wanted := map[string]bool{keyMagic: true, keyFormat: true, keyCampaign: true, keyCounters: true}
+	wanted := map[string]bool{keyMagic: true, keyFormat: true}
+	for _, about := range c.campaigns {
+		wanted[of(keyCampaign, about.Number)], wanted[of(keyCounters, about.Number)] = true, true
+	}
+	c.counters.more, c.counted.more = map[uint32]*share{}, map[uint32]*share{}
+	for _, about := range c.campaigns[1:] {
+		c.counters.more[about.Number], c.counted.more[about.Number] = &share{}, &share{}
+	}
 	err := c.each(bucketMeta, func(k, v []byte) (err error) {
-		delete(wanted, string(k))
-		switch string(k) {
+		key := string(k)
+		delete(wanted, key)
+		switch key {
 		case keyMagic:
 			_, err = unseal(bucketMeta, k, v)
+			return err
 		case keyFormat:
 			_, err = decodeFormat(v)
-		case keyCampaign:
-			err = decodeJSON(keyCampaign, v, &Campaign{})
+			return err
 		case keyCounters:
+			more := c.counters.more
 			c.counters, err = decodeCounters(v)
-		case keyContradiction:
-			_, err = decodeContradiction(v)
-		case keyResult:
-			err = decodeJSON(keyResult, v, &Result{})
-		default:
-			if isQuarantineKey(k) {
-				_, err = decodeQuarantine(k, v)
-				return err
-			}
-			err = corrupt(bucketMeta, k, "no such record belongs to a store")
+			c.counters.more = more
+			return err
 		}
-		return err
+		if isQuarantineKey(k) {
+			_, err = decodeQuarantine(k, v)
+			return err
+		}
+		for _, about := range c.campaigns {
+			switch key {
+			case of(keyCampaign, about.Number):
+				return nil // campaigns are read
+			case of(keyCounters, about.Number):
+				*c.counters.more[about.Number], err = decodeShare(about.Number, v)
+				return err
+			case of(keyContradiction, about.Number):
+				_, err = decodeContradiction(about.Number, v)
+				return err
+			case of(keyResult, about.Number):
+				return decodeJSON(key, v, &Result{})
+			}
+		}
+		return corrupt(bucketMeta, k, "no such record belongs to a store")
 	})
 	for key := range wanted {
 		c.found = append(c.found, corrupt(bucketMeta, []byte(key), "it is missing"))
@@ -217,28 +245,51 @@ func (c *checker) meta() error {
 	return err
 }
 
-func (c *checker) memories() error {
-	return c.each(bucketMemories, func(k, v []byte) error {
-		if len(k) != amazons.KeyBytes {
-			return corrupt(bucketMemories, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
+// own calls f for each campaign that has facts of its own.
+func (c *checker) own(f func(about Campaign) error) error {
+	for _, about := range c.campaigns {
+		if about.Facts != about.Number {
+			continue
 		}
-		_, err := unseal(bucketMemories, k, v)
-		return err
+		if err := f(about); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *checker) memories() error {
+	return c.own(func(about Campaign) error {
+		bucket := of(bucketMemories, about.Number)
+		return c.each(bucket, func(k, v []byte) error {
+			if len(k) != amazons.KeyBytes {
+				return corrupt(bucket, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
+			}
+			_, err := unseal(bucket, k, v)
+			return err
+		})
 	})
 }
 
 func (c *checker) nodes() error {
-	return c.each(bucketNodes, func(k, v []byte) error {
-		c.counted.nodes++
-		n, err := decodeNode(k, v)
+	for _, about := range c.campaigns {
+		bucket, board, counted := of(bucketNodes, about.Number), about.board(), c.counted.of(about.Number)
+		err := c.each(bucket, func(k, v []byte) error {
+			counted.nodes++
+			n, err := decodeNode(bucket, k, v)
+			if err != nil {
+				return err
+			}
+			if err := onBoard(board, n.Key); err != nil {
+				return corrupt(bucket, k, "%v", err)
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		if err := onBoard(c.s.board, n.Key); err != nil {
-			return corrupt(bucketNodes, k, "%v", err)
-		}
-		return nil
-	})
+	}
+	return nil
 }
 
 func (c *checker) certificates() error {
@@ -257,25 +308,33 @@ func (c *checker) certificates() error {
 		if record.number > c.counters.uploads {
 			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number, c.counters.uploads)
 		}
+		if int(record.facts) > len(c.campaigns) || c.campaigns[record.facts-1].Facts != record.facts {
+			return corrupt(bucketCertificates, k, "it is for the facts of campaign %d, which has none of its own", record.facts)
+		}
 		c.complete[id], c.numbers[record.number] = record, id
 		return nil
 	})
 }
 
 func (c *checker) facts() error {
-	return c.each(bucketFacts, func(k, v []byte) error {
-		c.counted.facts++
-		f, err := decodeFact(k, v)
-		if err != nil {
-			return err
-		}
-		if err := onBoard(c.s.board, f.Key); err != nil {
-			return corrupt(bucketFacts, k, "%v", err)
-		}
-		if _, ok := c.complete[f.Certificate]; !ok {
-			return corrupt(bucketFacts, k, "its certificate %x is not complete in the store", f.Certificate[:])
-		}
-		return nil
+	return c.own(func(about Campaign) error {
+		bucket, board, counted := of(bucketFacts, about.Number), about.board(), c.counted.of(about.Number)
+		return c.each(bucket, func(k, v []byte) error {
+			counted.facts++
+			f, err := decodeFact(bucket, k, v)
+			if err != nil {
+				return err
+			}
+			if err := onBoard(board, f.Key); err != nil {
+				return corrupt(bucket, k, "%v", err)
+			}
+			if r, ok := c.complete[f.Certificate]; !ok {
+				return corrupt(bucket, k, "its certificate %x is not complete in the store", f.Certificate[:])
+			} else if r.facts != about.Number {
+				return corrupt(bucket, k, "its certificate %x is of another board or kind of proof", f.Certificate[:])
+			}
+			return nil
+		})
 	})
 }
 
@@ -336,11 +395,12 @@ func (c *checker) contents() error {
 }
 
 func (c *checker) totals() error {
-	for _, err := range []error{
-		counted(bucketNodes, c.counted.nodes, c.counters.nodes),
-		counted(bucketFacts, c.counted.facts, c.counters.facts),
-		counted(bucketCertificates, c.counted.certificates, c.counters.certificates),
-	} {
+	all := []error{counted(bucketCertificates, c.counted.certificates, c.counters.certificates)}
+	for _, about := range c.campaigns {
+		found, said := c.counted.of(about.Number), c.counters.of(about.Number)
+		all = append(all, counted(of(bucketNodes, about.Number), found.nodes, said.nodes), counted(of(bucketFacts, about.Number), found.facts, said.facts))
+	}
+	for _, err := range all {
 		if err != nil {
 			c.found = append(c.found, err)
 		}
@@ -362,6 +422,7 @@ type Report struct {
 	Certificates     uint64   `json:"certificates"`
 	CertificateBytes uint64   `json:"certificate_bytes"`
 	Memories         int      `json:"memories"`
+	Campaigns        []string `json:"campaigns,omitempty"` // their names; board and root are of the first
 	Good             bool     `json:"good"`
 	Findings         []string `json:"findings,omitempty"` // the first ones
 	More             int      `json:"more,omitempty"`     // findings that are not listed
@@ -381,8 +442,12 @@ func (r *Report) found(err error) {
 // String returns the report in lines for people: what is good, or each finding.
 func (r *Report) String() string {
 	if r.Good {
-		return fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree positions, %d facts, %d certificates of %s, %d memories\n",
+		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree positions, %d facts, %d certificates of %s, %d memories\n",
 			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)), r.Memories)
+		if len(r.Campaigns) > 1 {
+			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
+		}
+		return text
 	}
 	text := strings.Join(r.Findings, "\n") + "\n"
 	if r.More > 0 {
@@ -430,6 +495,9 @@ func CheckFile(ctx context.Context, file string, progress Progress) (Report, err
 		return r, err
 	}
 	r.Board, r.Root, r.FileBytes = c.Board, c.Root, st.FileBytes
+	for _, about := range s.Campaigns() {
+		r.Campaigns = append(r.Campaigns, about.Name)
+	}
 	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Memories = st.Nodes, st.Facts, st.Certificates, st.CertificateBytes, st.Memories
 	return r, nil
 }

@@ -37,12 +37,14 @@ type request struct {
 	bytes   int64                                       // of values and keys, for the guard of free space
 	check   func(tx *bbolt.Tx, c *counters) error       // nil: nothing to refuse
 	apply   func(tx *bbolt.Tx, c *counters) (err error) // all of the writes; updates the counters
+	then    func()                                      // once it is on disk, before the caller is told; nil: nothing
 	refused error                                       // result of check
 	done    chan error
 }
 
-// Batch is what one Commit writes: some tree.Persist effects, in order.
+// Batch is what one Commit writes of a campaign: some tree.Persist effects, in order.
 type Batch struct {
+	Campaign      uint32              // its number; 0: the first
 	Nodes         []tree.NodeRecord   // replace earlier records of the same keys; of equal keys the last one counts
 	Facts         []tree.Fact         // their certificates are complete in the store
 	Spent         uint64              // the counter itself; a smaller one than the stored has no effect
@@ -77,81 +79,146 @@ func (e *ContradictionError) Error() string {
 // Is reports whether target is ErrContradiction.
 func (e *ContradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// Commit writes a batch as a whole or not at all and returns when it is on disk. A fact that is stored
+// Commit writes batches, each of another campaign, as a whole or not at all and returns when they are on disk. A fact that is stored
 // already stays as it is. Callers that come together share a transaction. Errors: ErrContradiction, ErrNoEvidence,
-// ErrInvalid, ErrTooLarge, ErrNoSpace, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but ErrFailed nothing of the
-// batch is in the store.
-func (s *Store) Commit(b Batch) error {
-	if n := len(b.Nodes) + len(b.Facts); n > s.options.MaxBatchRecords {
+// ErrInvalid, ErrTooLarge, ErrCampaign, ErrNoSpace, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but ErrFailed nothing of the
+// batches is in the store.
+func (s *Store) Commit(batches ...Batch) error {
+	n := 0
+	for _, b := range batches {
+		n += len(b.Nodes) + len(b.Facts)
+	}
+	if n > s.options.MaxBatchRecords {
 		return fmt.Errorf("commit: %w: a batch of %d records, where %d are allowed; split it", ErrTooLarge, n, s.options.MaxBatchRecords)
 	}
+	r := &request{records: 1}
+	drafts := make([]draft, len(batches))
+	said := map[uint32]map[amazons.Key]tree.Fact{} // by whose facts they are
+	for i, b := range batches {
+		about, err := s.campaign(b.Campaign)
+		if err == nil {
+			if said[about.Facts] == nil {
+				said[about.Facts] = make(map[amazons.Key]tree.Fact, len(b.Facts))
+			}
+			drafts[i], err = s.draft(about, b, said[about.Facts])
+		}
+		if err != nil {
+			return fmt.Errorf("commit: %w", err)
+		}
+		r.records += drafts[i].records
+		r.bytes += drafts[i].bytes
+	}
+	r.check = func(tx *bbolt.Tx, c *counters) error {
+		for i := range drafts {
+			if err := drafts[i].check(tx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	r.apply = func(tx *bbolt.Tx, c *counters) error {
+		for i := range drafts {
+			if err := drafts[i].apply(s, tx, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := s.do(r); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// draft is a batch that is well formed.
+type draft struct {
+	Batch
+	about         Campaign
+	nodes         []tree.NodeRecord // sorted
+	contradiction []byte            // nil: no change
+	memories      []Memory
+	fresh         []tree.Fact // those that the store does not have
+	records       int
+	bytes         int64
+}
+
+// draft judges a batch by itself. said are the facts of the same board in the batches before it.
+func (s *Store) draft(about Campaign, b Batch, said map[amazons.Key]tree.Fact) (draft, error) {
+	d := draft{Batch: b, about: about}
+	board := about.board()
 	for _, n := range b.Nodes {
-		if err := errors.Join(checkNode(n), onBoard(s.board, n.Key)); err != nil {
-			return fmt.Errorf("commit: %w: %v", ErrInvalid, err)
+		if err := errors.Join(checkNode(n), onBoard(board, n.Key)); err != nil {
+			return d, fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
 	}
-	said := make(map[amazons.Key]tree.Fact, len(b.Facts))
 	for _, f := range b.Facts {
-		if err := errors.Join(checkFact(f), onBoard(s.board, f.Key)); err != nil {
-			return fmt.Errorf("commit: %w: %v", ErrInvalid, err)
+		if err := errors.Join(checkFact(f), onBoard(board, f.Key)); err != nil {
+			return d, fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
 		if first, ok := said[f.Key]; ok && first.Outcome != f.Outcome {
-			return fmt.Errorf("commit: %w", &ContradictionError{Stored: first, Claimed: f})
+			return d, &ContradictionError{Stored: first, Claimed: f}
 		} else if !ok {
 			said[f.Key] = f
 		}
 	}
-	var contradiction []byte
 	if b.Contradiction != nil {
 		var err error
-		if contradiction, err = encodeContradiction(*b.Contradiction); err != nil {
-			return fmt.Errorf("commit: %w", err)
+		if d.contradiction, err = encodeContradiction(about.Number, *b.Contradiction); err != nil {
+			return d, err
 		}
 	}
-	records := lastOfEach(b.Nodes)
-	memories, memoryBytes := s.keepable(b.Memories)
-	var fresh []tree.Fact
-	r := &request{
-		records: len(records) + len(b.Facts) + len(memories) + 1,
-		bytes:   int64(len(records)+len(b.Facts)+1)*128 + int64(len(contradiction)) + memoryBytes,
-		check: func(tx *bbolt.Tx, c *counters) (err error) {
-			if b.Epoch != 0 && b.Epoch < c.epoch {
-				return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.Epoch, c.epoch)
-			}
-			fresh, err = freshFacts(tx, b.Facts)
-			return err
-		},
-		apply: func(tx *bbolt.Tx, c *counters) error {
-			nodes, facts := tx.Bucket([]byte(bucketNodes)), tx.Bucket([]byte(bucketFacts))
-			for _, n := range records {
-				k, v := encodeNode(n)
-				if nodes.Get(k) == nil {
-					c.nodes++
-				}
-				if err := nodes.Put(k, v); err != nil {
-					return err
-				}
-			}
-			for _, f := range fresh {
-				k, v := encodeFact(f)
-				if err := facts.Put(k, v); err != nil {
-					return err
-				}
-			}
-			c.facts += uint64(len(fresh))
-			if err := s.putMemories(tx, memories, fresh); err != nil {
-				return err
-			}
-			c.spent = max(c.spent, b.Spent)
-			c.epoch = max(c.epoch, b.Epoch)
-			if contradiction != nil {
-				return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyContradiction), contradiction)
-			}
-			return nil
-		},
+	var memoryBytes int64
+	d.memories, memoryBytes = s.keepable(board, b.Memories)
+	d.nodes = lastOfEach(b.Nodes)
+	d.records = len(d.nodes) + len(b.Facts) + len(d.memories)
+	d.bytes = int64(len(d.nodes)+len(b.Facts)+1)*128 + int64(len(d.contradiction)) + memoryBytes
+	return d, nil
+}
+
+func (d *draft) check(tx *bbolt.Tx, c *counters) (err error) {
+	own := c.of(d.about.Number)
+	if own == nil || c.of(d.about.Facts) == nil {
+		return corrupt(bucketMeta, []byte(of(keyCounters, d.about.Number)), "it is missing")
 	}
-	if err := s.do(r); err != nil {
-		return fmt.Errorf("commit: %w", err)
+	if d.Epoch != 0 && d.Epoch < own.epoch {
+		return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, d.Epoch, own.epoch)
+	}
+	d.fresh, err = freshFacts(tx, d.about.Facts, d.Facts)
+	return err
+}
+
+func (d *draft) apply(s *Store, tx *bbolt.Tx, c *counters) error {
+	own, shared := c.of(d.about.Number), c.of(d.about.Facts)
+	bucket := of(bucketNodes, d.about.Number)
+	nodes := tx.Bucket([]byte(bucket))
+	for _, n := range d.nodes {
+		k, v := encodeNode(bucket, n)
+		if nodes.Get(k) == nil {
+			own.nodes++
+		}
+		if err := nodes.Put(k, v); err != nil {
+			return err
+		}
+	}
+	bucket = of(bucketFacts, d.about.Facts)
+	facts := tx.Bucket([]byte(bucket))
+	for _, f := range d.fresh {
+		k, v := encodeFact(bucket, f)
+		if facts.Get(k) != nil {
+			continue // the batch of another campaign has it as well
+		}
+		if err := facts.Put(k, v); err != nil {
+			return err
+		}
+		shared.facts++
+	}
+	if err := s.putMemories(tx, d.about.Facts, d.memories, d.fresh); err != nil {
+		return err
+	}
+	own.spent = max(own.spent, d.Spent)
+	own.epoch = max(own.epoch, d.Epoch)
+	if d.contradiction != nil {
+		return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyContradiction, d.about.Number)), d.contradiction)
 	}
 	return nil
 }
@@ -169,16 +236,17 @@ func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 	return kept
 }
 
-// freshFacts returns the facts that the store does not have, each once.
-func freshFacts(tx *bbolt.Tx, facts []tree.Fact) ([]tree.Fact, error) {
-	stored, certificates := tx.Bucket([]byte(bucketFacts)), tx.Bucket([]byte(bucketCertificates))
+// freshFacts returns those of a campaign's facts that the store does not have, each once.
+func freshFacts(tx *bbolt.Tx, campaign uint32, facts []tree.Fact) ([]tree.Fact, error) {
+	bucket := of(bucketFacts, campaign)
+	stored, certificates := tx.Bucket([]byte(bucket)), tx.Bucket([]byte(bucketCertificates))
 	complete := map[tree.ID]bool{}
 	fresh := make([]tree.Fact, 0, len(facts))
 	taken := make(map[amazons.Key]bool, len(facts))
 	for _, f := range facts {
 		k := f.Key.Bytes()
 		if v := stored.Get(k[:]); v != nil {
-			old, err := decodeFact(k[:], v)
+			old, err := decodeFact(bucket, k[:], v)
 			if err != nil {
 				return nil, err
 			}
@@ -192,8 +260,10 @@ func freshFacts(tx *bbolt.Tx, facts []tree.Fact) ([]tree.Fact, error) {
 			if v == nil {
 				return nil, fmt.Errorf("%w: certificate %x of position %x is not complete in the store; upload it first", ErrNoEvidence, f.Certificate[:], k)
 			}
-			if _, _, err := decodeCertificate(f.Certificate[:], v); err != nil {
+			if _, c, err := decodeCertificate(f.Certificate[:], v); err != nil {
 				return nil, err
+			} else if c.facts != campaign {
+				return nil, fmt.Errorf("%w: certificate %x of position %x is of another board or kind of proof", ErrNoEvidence, f.Certificate[:], k)
 			}
 			complete[f.Certificate] = true
 		}
@@ -205,13 +275,21 @@ func freshFacts(tx *bbolt.Tx, facts []tree.Fact) ([]tree.Fact, error) {
 	return fresh, nil
 }
 
-// SetResult writes the final answer. It may be written again, for instance once it is verified; a different outcome is
+// SetResult is SetResultOf the first campaign.
+func (s *Store) SetResult(r Result) error { return s.SetResultOf(1, r) }
+
+// SetResultOf writes the final answer of a campaign. It may be written again, for instance once it is verified; a different outcome is
 // ErrContradiction. Other errors as of Commit.
-func (s *Store) SetResult(r Result) error {
+func (s *Store) SetResultOf(campaign uint32, r Result) error {
 	if r.Outcome != tree.Won.String() && r.Outcome != tree.Lost.String() && !(r.Outcome == tree.Unknown.String() && r.NoGivenMoveWins) {
 		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Outcome)
 	}
-	value, err := encodeJSON(keyResult, r)
+	about, err := s.campaign(campaign)
+	if err != nil {
+		return fmt.Errorf("set result: %w", err)
+	}
+	key := of(keyResult, about.Number)
+	value, err := encodeJSON(key, r)
 	if err != nil {
 		return fmt.Errorf("set result: %w", err)
 	}
@@ -219,12 +297,12 @@ func (s *Store) SetResult(r Result) error {
 		records: 1,
 		bytes:   int64(len(value)),
 		check: func(tx *bbolt.Tx, _ *counters) error {
-			v := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyResult))
+			v := tx.Bucket([]byte(bucketMeta)).Get([]byte(key))
 			if v == nil {
 				return nil
 			}
 			var old Result
-			if err := decodeJSON(keyResult, v, &old); err != nil {
+			if err := decodeJSON(key, v, &old); err != nil {
 				return err
 			}
 			if old.Outcome != r.Outcome || old.Winner != r.Winner {
@@ -233,7 +311,7 @@ func (s *Store) SetResult(r Result) error {
 			return nil
 		},
 		apply: func(tx *bbolt.Tx, _ *counters) error {
-			return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyResult), value)
+			return tx.Bucket([]byte(bucketMeta)).Put([]byte(key), value)
 		},
 	})
 	if err != nil {
@@ -302,6 +380,9 @@ func (s *Store) write() {
 			if r.refused != nil {
 				r.done <- r.refused
 			} else {
+				if err == nil && r.then != nil {
+					r.then()
+				}
 				r.done <- err
 			}
 		}
@@ -334,6 +415,10 @@ func (s *Store) transact(group []*request) error {
 			if err != nil {
 				return err
 			}
+			was := make(map[uint32]share, len(c.more))
+			for n, own := range c.more {
+				was[n] = *own
+			}
 			for _, r := range group {
 				if r.check != nil {
 					if r.refused = r.check(tx, &c); r.refused != nil {
@@ -350,7 +435,12 @@ func (s *Store) transact(group []*request) error {
 				return errNothing
 			}
 			c.commits++
-			return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyCounters), encodeCounters(c))
+			if s.format < Format {
+				if err := s.migrate(tx); err != nil {
+					return err
+				}
+			}
+			return writeCounters(tx, c, was)
 		})
 	})
 	for _, r := range group {
@@ -358,6 +448,7 @@ func (s *Store) transact(group []*request) error {
 	}
 	switch {
 	case err == nil:
+		s.format = Format
 		if s.options.OnCommit != nil {
 			s.options.OnCommit(time.Since(begin), records)
 		}

@@ -292,7 +292,7 @@ func TestFlippedRecord(t *testing.T) {
 			fact = r
 		}
 	}
-	f, err := decodeFact([]byte(fact.key), []byte(fact.value))
+	f, err := decodeFact(bucketFacts, []byte(fact.key), []byte(fact.value))
 	if err != nil {
 		t.Fatal(err)
 	}

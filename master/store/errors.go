@@ -23,6 +23,8 @@ var (
 	ErrCorrupt = errors.New("the proof store is damaged")
 	// ErrCampaign: the campaign given is not one a store can hold, or not the one it holds.
 	ErrCampaign = errors.New("wrong campaign")
+	// ErrTaken: there is a campaign of that name, or of that question.
+	ErrTaken = errors.New("the campaign is there already")
 	// ErrInvalid: a batch, result or upload is malformed, which is a mistake of the caller.
 	ErrInvalid = errors.New("not accepted by the proof store")
 	// ErrContradiction: a fact or result says the opposite of what is stored, also a *ContradictionError for facts.

@@ -75,7 +75,7 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	ok(err)
 	c.Result, c.Has, err = s.Result()
 	ok(err)
-	c.Memory, err = s.Memory(keyOf(50))
+	c.Memory, err = s.Memory(1, keyOf(50))
 	ok(err)
 	_, err = s.Stats()
 	ok(err)

@@ -10,7 +10,7 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// Info says what a store is about and how large its parts are.
+// Info says what a store is about and how large its parts are. What it says of one campaign is of the first; Campaigns has all.
 type Info struct {
 	File             string    `json:"file"`
 	Format           uint32    `json:"format"`
@@ -35,6 +35,28 @@ type Info struct {
 	Winner           string    `json:"winner,omitempty"`
 	Verified         bool      `json:"verified"`
 	Layout           Layout    `json:"layout"`
+
+	Campaigns []CampaignInfo `json:"campaigns"`
+}
+
+// CampaignInfo says how far one campaign of a store is.
+type CampaignInfo struct {
+	Number        uint32    `json:"number"`
+	Name          string    `json:"name"`
+	Board         string    `json:"board"`
+	Root          string    `json:"root"`
+	FirstMoves    []string  `json:"first_moves,omitempty"`
+	RulesOnly     bool      `json:"rules_only"`
+	Created       time.Time `json:"created"`
+	Priority      int       `json:"priority"`
+	Share         int       `json:"share"`
+	State         string    `json:"state"` // open, paused, ended, settled or stopped
+	TreePositions uint64    `json:"tree_positions"`
+	Facts         uint64    `json:"facts"` // with those that it shares
+	Nodes         uint64    `json:"nodes"`
+	Epoch         uint64    `json:"epoch"`
+	Winner        string    `json:"winner,omitempty"`
+	Verified      bool      `json:"verified"`
 }
 
 // ReadInfo reads what a store that no process has open for writing says about itself. Its page structure is verified, its records are not.
@@ -49,20 +71,23 @@ func ReadInfo(file string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	r, _, err := s.Result()
-	if err != nil {
-		return Info{}, err
+	var all []CampaignInfo
+	for i, c := range s.Campaigns() {
+		own, err := s.campaignInfo(c, st.Campaigns[i])
+		if err != nil {
+			return Info{}, err
+		}
+		all = append(all, own)
 	}
-	c := s.Campaign()
+	c, first := s.Campaign(), all[0]
 	i := Info{
 		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created, Build: c.Build,
 		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreePositions: st.Nodes, Facts: st.Facts, Certificates: st.Certificates,
-		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent, Epoch: st.Epoch,
-		Winner: r.Winner, Verified: r.Verified,
+		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent, Epoch: first.Epoch,
+		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
 	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
 		meta := tx.Bucket([]byte(bucketMeta))
-		i.Stopped = meta.Get([]byte(keyContradiction)) != nil
 		i.Unfinished = tx.Bucket([]byte(bucketUploads)).Stats().KeyN
 		i.Layout = s.layout(tx, i.FileBytes)
 		i.Format, err = decodeFormat(meta.Get([]byte(keyFormat)))
@@ -71,22 +96,58 @@ func ReadInfo(file string) (Info, error) {
 	return i, err
 }
 
+func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error) {
+	i := CampaignInfo{
+		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
+		Priority: c.Priority, Share: c.Share, State: "open", TreePositions: st.Nodes, Facts: st.Facts, Nodes: st.Spent, Epoch: st.Epoch,
+	}
+	r, settled, err := s.ResultOf(c.Number)
+	if err != nil {
+		return i, err
+	}
+	stop, err := s.Contradicted(c.Number)
+	if err != nil {
+		return i, err
+	}
+	i.Winner, i.Verified = r.Winner, r.Verified
+	switch {
+	case stop != nil:
+		i.State = "stopped"
+	case settled:
+		i.State = "settled"
+	case c.Ended:
+		i.State = "ended"
+	case c.Paused:
+		i.State = "paused"
+	}
+	return i, nil
+}
+
 // String returns the figures in lines for people.
 func (i *Info) String() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "store          %s, format %d\n", i.File, i.Format)
-	fmt.Fprintf(&s, "campaign       %s, %s\n", i.Board, i.Root)
-	if len(i.FirstMoves) > 0 {
-		fmt.Fprintf(&s, "first moves    %s\n", strings.Join(i.FirstMoves, " "))
-	}
-	if i.RulesOnly {
-		fmt.Fprintf(&s, "rules          only those of the game, without the counting lemma\n")
+	if len(i.Campaigns) == 1 {
+		fmt.Fprintf(&s, "campaign       %s, %s\n", i.Board, i.Root)
+		if len(i.FirstMoves) > 0 {
+			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(i.FirstMoves, " "))
+		}
+		if i.RulesOnly {
+			fmt.Fprintf(&s, "rules          only those of the game, without the counting lemma\n")
+		}
 	}
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
 	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreePositions, i.Facts,
 		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Memories, i.Unfinished)
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
+	if len(i.Campaigns) > 1 {
+		fmt.Fprintf(&s, "work           %d nodes, %d commits\n", i.Nodes, i.Commits)
+		for _, c := range i.Campaigns {
+			c.write(&s)
+		}
+		return s.String()
+	}
 	fmt.Fprintf(&s, "work           %d nodes, epoch %d, %d commits\n", i.Nodes, i.Epoch, i.Commits)
 	switch {
 	case i.Stopped:
@@ -97,4 +158,19 @@ func (i *Info) String() string {
 		fmt.Fprintf(&s, "state          not settled\n")
 	}
 	return s.String()
+}
+
+func (c *CampaignInfo) write(s *strings.Builder) {
+	fmt.Fprintf(s, "campaign       %s: %s, %s", c.Name, c.Board, c.Root)
+	if len(c.FirstMoves) > 0 {
+		fmt.Fprintf(s, ", first moves %s", strings.Join(c.FirstMoves, " "))
+	}
+	if c.RulesOnly {
+		s.WriteString(", only the rules of the game")
+	}
+	fmt.Fprintf(s, "; priority %d, share %d; %s", c.Priority, c.Share, c.State)
+	if c.Winner != "" {
+		fmt.Fprintf(s, ": %s wins, verified %v", c.Winner, c.Verified)
+	}
+	fmt.Fprintf(s, "; %d tree positions, %d facts, %d nodes, epoch %d\n", c.TreePositions, c.Facts, c.Nodes, c.Epoch)
 }

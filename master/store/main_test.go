@@ -29,6 +29,10 @@ func TestMain(m *testing.M) {
 }
 
 var testCampaign = Campaign{
+	Number:  1,
+	Name:    "5x6",
+	Facts:   1,
+	Share:   DefaultShare,
 	Board:   "5x6",
 	Root:    "5x6",
 	Created: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC),

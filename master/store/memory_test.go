@@ -25,7 +25,7 @@ func TestMemories(t *testing.T) {
 	}
 	expect := func(i uint64, want string) {
 		t.Helper()
-		got, err := s.Memory(keyOf(i))
+		got, err := s.Memory(1, keyOf(i))
 		if err != nil || string(got) != want {
 			t.Errorf("memory %d: %q, %v, want %q", i, got, err, want)
 		}
@@ -58,11 +58,11 @@ func TestMemories(t *testing.T) {
 	expect(2, "two again")
 	check(t, s)
 
-	if _, err := s.Memory(keyOf(9)); err != nil {
+	if _, err := s.Memory(1, keyOf(9)); err != nil {
 		t.Error(err)
 	}
 	s.Close()
-	if _, err := s.Memory(keyOf(2)); !errors.Is(err, ErrClosed) {
+	if _, err := s.Memory(1, keyOf(2)); !errors.Is(err, ErrClosed) {
 		t.Errorf("of a closed store: %v", err)
 	}
 }

@@ -45,7 +45,11 @@ type Options struct {
 	// 1 MiB of memory; more are refused with ErrBusy.
 	MaxUploads int
 
-	// MaxMemories is how many search memories are kept. Default 64. When there are as many, a
+	// MaxCampaigns is how many campaigns a store may have, those that are done or ended included. Default 64. Each has a tree in the memory of its master.
+	// More are refused with ErrTooLarge.
+	MaxCampaigns int
+
+	// MaxMemories is how many search memories are kept for a board and kind of proof. Default 64. When there are as many, a
 	// memory of another position is dropped, and who goes on with that position after a restart begins anew.
 	MaxMemories int
 
@@ -69,7 +73,7 @@ type Options struct {
 // withDefaults returns the options with defaults filled in. Errors wrap ErrInvalid.
 func (o Options) withDefaults() (Options, error) {
 	if o.LockTimeout < 0 || o.MaxCertificateBytes < 0 || o.MaxStoreBytes < 0 || o.MaxBatchRecords < 0 || o.MaxUploads < 0 ||
-		o.MaxMemories < 0 || o.MaxMemoryBytes < 0 {
+		o.MaxCampaigns < 0 || o.MaxMemories < 0 || o.MaxMemoryBytes < 0 {
 		return o, fmt.Errorf("%w: a limit in its options is negative; 0 stands for the default", ErrInvalid)
 	}
 	if o.LockTimeout == 0 {
@@ -95,6 +99,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.MaxUploads == 0 {
 		o.MaxUploads = 256
+	}
+	if o.MaxCampaigns == 0 {
+		o.MaxCampaigns = 64
 	}
 	if o.MaxMemories == 0 {
 		o.MaxMemories = 64

@@ -37,7 +37,7 @@ const (
 func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
 	l := Layout{HeaderBytes: 3 * pageSize, BeyondBytes: fileBytes - tx.Size()}
 	used := l.HeaderBytes
-	for _, name := range bucketNames {
+	for _, name := range bucketsOf(s.Campaigns()) {
 		st := tx.Bucket([]byte(name)).Stats()
 		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
 		p.Bytes = int64(st.LeafInuse - st.LeafPageN*pageHeaderBytes - st.KeyN*leafElementBytes)

@@ -64,3 +64,38 @@ func TestLayout(t *testing.T) {
 		s = mustOpen(t, s.path, quick)
 	}
 }
+
+// TestLayoutOfCampaigns wants the records of each campaign of a store to be a part, and the parts to add up.
+func TestLayoutOfCampaigns(t *testing.T) {
+	s := newStore(t, quick)
+	kin, other := otherCampaigns()
+	for _, c := range []Campaign{kin, other} {
+		if _, err := s.AddCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := Batch{Campaign: 2}
+	for i := range uint64(1000) {
+		b.Nodes = append(b.Nodes, nodeOf(i+1))
+	}
+	if err := s.Commit(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	info, err := ReadInfo(s.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := info.Layout
+	sum := l.HeaderBytes + l.ListBytes + l.FreeBytes + l.BeyondBytes
+	records := map[string]int{}
+	for _, p := range l.Parts {
+		sum += p.Pages
+		records[p.Kind] = p.Records
+	}
+	if _, empty := records["facts/3"]; sum != info.FileBytes || records["nodes"] != 0 || records["nodes/2"] != 1000 || !empty || len(records) != 11 {
+		t.Errorf("parts of %d bytes in a file of %d: %+v", sum, info.FileBytes, l)
+	}
+}

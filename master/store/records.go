@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"strconv"
+	"strings"
 	"time"
 
 	"amazonsfarm/master/tree"
@@ -20,7 +22,7 @@ const formatMagic = "amazons proof store\n"
 
 // Versions of the file, see SCHEMA.md.
 const (
-	Format       = 1 // that this build writes
+	Format       = 2 // that this build writes
 	FormatOldest = 1 // the oldest that it reads
 )
 
@@ -34,25 +36,49 @@ const (
 	bucketMemories     = "memories"
 )
 
+// bucketNames are the buckets of a store with one campaign. Others have their own, see of.
 var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks, bucketMemories}
 
-// Keys in the meta bucket.
+// Keys in the meta bucket; the last four are of the first campaign, and those of others see of.
 const (
 	keyMagic         = "magic"
 	keyFormat        = "format"
-	keyCampaign      = "campaign"
 	keyCounters      = "counters"
+	keyCampaign      = "campaign"
 	keyContradiction = "contradiction"
 	keyResult        = "result"
 )
+
+// of returns the name of a bucket, or of a record in meta, that a campaign has for itself: the first has the plain name, as in a store of format 1.
+func of(name string, campaign uint32) string {
+	if campaign == 1 {
+		return name
+	}
+	return name + "/" + strconv.FormatUint(uint64(campaign), 10)
+}
+
+// numberIn undoes of: the number of the campaign whose name it is, 0 where it is none of that kind.
+func numberIn(name, full string) uint32 {
+	if full == name {
+		return 1
+	}
+	digits, ok := strings.CutPrefix(full, name+"/")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if !ok || err != nil || n < 2 || of(name, uint32(n)) != full {
+		return 0
+	}
+	return uint32(n)
+}
 
 const (
 	sumBytes        = 4
 	nodePayload     = 4 + 4 + 8 + 8 + 1
 	factPayload     = 1 + 8 + 32
-	certPayload     = 8 + 8
+	certPayload     = 8 + 8 // for the facts of the first campaign
+	certPayloadOf   = certPayload + 4
 	uploadPayload   = 32 + 8
 	countersPayload = 8 * 8
+	shareBytes      = 4 * 8 // of the counters of another campaign than the first
 	uploadKeyBytes  = 8
 	chunkKeyBytes   = 8 + 4
 	maxJSONBytes    = 1 << 20
@@ -76,11 +102,15 @@ func seal(bucket string, key, payload []byte) []byte {
 }
 
 func sum(bucket string, key, payload []byte) uint32 {
-	c := crc32.Update(bucketSums[bucket], castagnoli, key)
+	begin, ok := bucketSums[bucket]
+	if !ok {
+		begin = crc32.Checksum(append([]byte(bucket), 0), castagnoli)
+	}
+	c := crc32.Update(begin, castagnoli, key)
 	return crc32.Update(c, castagnoli, payload)
 }
 
-// bucketSums holds the checksums of the names of the buckets, each with a zero byte after it.
+// bucketSums holds the checksums of the names of the buckets of one campaign, each with a zero byte after it.
 var bucketSums = func() map[string]uint32 {
 	sums := map[string]uint32{}
 	for _, name := range bucketNames {
@@ -118,7 +148,7 @@ func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) (
 	return p, err
 }
 
-func encodeNode(n tree.NodeRecord) (key, value []byte) {
+func encodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	k := n.Key.Bytes()
 	p := make([]byte, 0, nodePayload)
 	p = binary.LittleEndian.AppendUint32(p, n.Phi)
@@ -130,17 +160,17 @@ func encodeNode(n tree.NodeRecord) (key, value []byte) {
 	} else {
 		p = append(p, 0)
 	}
-	return k[:], seal(bucketNodes, k[:], p)
+	return k[:], seal(bucket, k[:], p)
 }
 
-func decodeNode(key, value []byte) (tree.NodeRecord, error) {
-	p, err := unsealFixed(bucketNodes, key, value, amazons.KeyBytes, nodePayload)
+func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
+	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, nodePayload)
 	if err != nil {
 		return tree.NodeRecord{}, err
 	}
 	k, err := amazons.KeyFromBytes(key)
 	if err != nil {
-		return tree.NodeRecord{}, corrupt(bucketNodes, key, "%v", err)
+		return tree.NodeRecord{}, corrupt(bucket, key, "%v", err)
 	}
 	n := tree.NodeRecord{
 		Key:      k,
@@ -151,10 +181,10 @@ func decodeNode(key, value []byte) (tree.NodeRecord, error) {
 		Expanded: p[24] == 1,
 	}
 	if p[24] > 1 {
-		return n, corrupt(bucketNodes, key, "unknown flags %#x", p[24])
+		return n, corrupt(bucket, key, "unknown flags %#x", p[24])
 	}
 	if err := checkNode(n); err != nil {
-		return n, corrupt(bucketNodes, key, "%v", err)
+		return n, corrupt(bucket, key, "%v", err)
 	}
 	return n, nil
 }
@@ -167,28 +197,28 @@ func checkNode(n tree.NodeRecord) error {
 	return nil
 }
 
-func encodeFact(f tree.Fact) (key, value []byte) {
+func encodeFact(bucket string, f tree.Fact) (key, value []byte) {
 	k := f.Key.Bytes()
 	p := make([]byte, 0, factPayload)
 	p = append(p, byte(f.Outcome))
 	p = binary.LittleEndian.AppendUint64(p, f.Work)
 	p = append(p, f.Certificate[:]...)
-	return k[:], seal(bucketFacts, k[:], p)
+	return k[:], seal(bucket, k[:], p)
 }
 
-func decodeFact(key, value []byte) (tree.Fact, error) {
-	p, err := unsealFixed(bucketFacts, key, value, amazons.KeyBytes, factPayload)
+func decodeFact(bucket string, key, value []byte) (tree.Fact, error) {
+	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, factPayload)
 	if err != nil {
 		return tree.Fact{}, err
 	}
 	k, err := amazons.KeyFromBytes(key)
 	if err != nil {
-		return tree.Fact{}, corrupt(bucketFacts, key, "%v", err)
+		return tree.Fact{}, corrupt(bucket, key, "%v", err)
 	}
 	f := tree.Fact{Key: k, Outcome: tree.Outcome(p[0]), Work: binary.LittleEndian.Uint64(p[1:])}
 	copy(f.Certificate[:], p[9:])
 	if err := checkFact(f); err != nil {
-		return f, corrupt(bucketFacts, key, "%v", err)
+		return f, corrupt(bucket, key, "%v", err)
 	}
 	return f, nil
 }
@@ -217,22 +247,35 @@ func onBoard(b amazons.Board, k amazons.Key) error {
 type certRecord struct {
 	number uint64 // under which its chunks lie
 	size   uint64 // bytes
+	facts  uint32 // it is evidence for the facts of this campaign, and of those that share them; from 1
 }
 
 func encodeCertificate(id tree.ID, c certRecord) []byte {
 	p := binary.LittleEndian.AppendUint64(nil, c.number)
 	p = binary.LittleEndian.AppendUint64(p, c.size)
+	if c.facts != 1 {
+		p = binary.LittleEndian.AppendUint32(p, c.facts)
+	}
 	return seal(bucketCertificates, id[:], p)
 }
 
 func decodeCertificate(key, value []byte) (tree.ID, certRecord, error) {
 	var id tree.ID
-	p, err := unsealFixed(bucketCertificates, key, value, len(id), certPayload)
+	size := certPayload
+	if len(value) == certPayloadOf+sumBytes {
+		size = certPayloadOf
+	}
+	p, err := unsealFixed(bucketCertificates, key, value, len(id), size)
 	if err != nil {
 		return id, certRecord{}, err
 	}
 	copy(id[:], key)
-	c := certRecord{number: binary.LittleEndian.Uint64(p), size: binary.LittleEndian.Uint64(p[8:])}
+	c := certRecord{number: binary.LittleEndian.Uint64(p), size: binary.LittleEndian.Uint64(p[8:]), facts: 1}
+	if size == certPayloadOf {
+		if c.facts = binary.LittleEndian.Uint32(p[certPayload:]); c.facts < 2 {
+			return id, c, corrupt(bucketCertificates, key, "campaign %d has no evidence of this kind", c.facts)
+		}
+	}
 	if c.size > chunkBytes<<32 {
 		return id, c, corrupt(bucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.size)
 	}
@@ -266,12 +309,48 @@ func decodeUpload(key, value []byte) (number uint64, id tree.ID, size uint64, er
 
 // counters are kept in one record that every transaction writes.
 type counters struct {
-	nodes, facts, certificates uint64 // records in these buckets
-	certificateBytes           uint64
-	uploads                    uint64 // number of the last upload begun
-	commits                    uint64 // transactions of this program
-	spent                      uint64 // tree.Persist
-	epoch                      uint64 // tree.Persist
+	share                   // of the first campaign
+	certificates     uint64 // records in this bucket
+	certificateBytes uint64
+	uploads          uint64 // number of the last upload begun
+	commits          uint64 // transactions of this program
+
+	more map[uint32]*share // of the other campaigns, each in a record of its own that is written when it changes
+}
+
+// share are the counters of one campaign.
+type share struct {
+	nodes, facts uint64 // records in the buckets that it has for itself
+	spent, epoch uint64 // tree.Persist
+}
+
+// of returns the counters of a campaign.
+func (c *counters) of(campaign uint32) *share {
+	if campaign == 1 {
+		return &c.share
+	}
+	return c.more[campaign]
+}
+
+func encodeShare(campaign uint32, s share) []byte {
+	p := make([]byte, 0, shareBytes)
+	for _, v := range []uint64{s.nodes, s.facts, s.spent, s.epoch} {
+		p = binary.LittleEndian.AppendUint64(p, v)
+	}
+	return seal(bucketMeta, []byte(of(keyCounters, campaign)), p)
+}
+
+func decodeShare(campaign uint32, value []byte) (share, error) {
+	key := of(keyCounters, campaign)
+	p, err := unsealFixed(bucketMeta, []byte(key), value, len(key), shareBytes)
+	if err != nil {
+		return share{}, err
+	}
+	var s share
+	for i, v := range []*uint64{&s.nodes, &s.facts, &s.spent, &s.epoch} {
+		*v = binary.LittleEndian.Uint64(p[8*i:])
+	}
+	return s, nil
 }
 
 func encodeCounters(c counters) []byte {
@@ -331,66 +410,6 @@ func decodeJSON(key string, value []byte, v any) error {
 	return nil
 }
 
-// Campaign is what a store is about; it never changes.
-type Campaign struct {
-	Board      string    `json:"board"`                 // such as "5x6"
-	Root       string    `json:"root"`                  // the position to solve, in the text of amazons.Position
-	FirstMoves []string  `json:"first_moves,omitempty"` // only these are asked at the root; empty: all
-	Created    time.Time `json:"created"`
-	RulesOnly  bool      `json:"rules_only,omitempty"` // proofs may not use the counting lemma
-	Build      string    `json:"build,omitempty"`      // the program that created the store
-}
-
-// check returns the campaign's board, or an error that wraps ErrCampaign.
-func (c Campaign) check() (amazons.Board, error) {
-	b, err := amazons.ParseBoard(c.Board)
-	if err != nil {
-		return b, fmt.Errorf("%w: %v", ErrCampaign, err)
-	}
-	root, err := amazons.ParsePosition(c.Root)
-	if err != nil {
-		return b, fmt.Errorf("%w: %v", ErrCampaign, err)
-	}
-	if root.Board != b {
-		return b, fmt.Errorf("%w: the root is a position of a %v board, not of %v", ErrCampaign, root.Board, b)
-	}
-	if len(c.FirstMoves) > maxFirstMoves {
-		return b, fmt.Errorf("%w: %d first moves are more than %d", ErrCampaign, len(c.FirstMoves), maxFirstMoves)
-	}
-	for _, text := range c.FirstMoves {
-		if _, err := root.ParseMove(text); err != nil {
-			return b, fmt.Errorf("%w: first move: %v", ErrCampaign, err)
-		}
-	}
-	return b, nil
-}
-
-// Same returns nil where both campaigns ask the same question (board, root, first moves as
-// written, kind of proof), and otherwise an error that wraps ErrCampaign and names the difference.
-func (c Campaign) Same(asked Campaign) error {
-	differ := func(what string, stored, asked any) error {
-		return fmt.Errorf("%w: the store holds %s %v, asked was %v; take another store or ask what this one holds", ErrCampaign, what, stored, asked)
-	}
-	if c.Board != asked.Board {
-		return differ("board", c.Board, asked.Board)
-	}
-	if c.Root != asked.Root {
-		return differ("root", c.Root, asked.Root)
-	}
-	if len(c.FirstMoves) != len(asked.FirstMoves) {
-		return differ("first moves", c.FirstMoves, asked.FirstMoves)
-	}
-	for i := range c.FirstMoves {
-		if c.FirstMoves[i] != asked.FirstMoves[i] {
-			return differ("first moves", c.FirstMoves, asked.FirstMoves)
-		}
-	}
-	if c.RulesOnly != asked.RulesOnly {
-		return differ("rules-only =", c.RulesOnly, asked.RulesOnly)
-	}
-	return nil
-}
-
 // Result is the final answer, so that a solved campaign answers at once.
 type Result struct {
 	Outcome         string          `json:"outcome"`                      // of the root for the side to move: won, lost; unknown with NoGivenMoveWins
@@ -435,7 +454,7 @@ type factJSON struct {
 	Certificate string `json:"certificate"`
 }
 
-func encodeContradiction(c tree.Contradiction) ([]byte, error) {
+func encodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) {
 	hexKey := func(k amazons.Key) string { b := k.Bytes(); return hex.EncodeToString(b[:]) }
 	claim := func(c tree.Claim) claimJSON {
 		j := claimJSON{Outcome: uint8(c.Outcome), Basis: uint8(c.Basis), Worker: c.Worker}
@@ -444,12 +463,12 @@ func encodeContradiction(c tree.Contradiction) ([]byte, error) {
 		}
 		return j
 	}
-	return encodeJSON(keyContradiction, contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known), Claim: claim(c.Claim)})
+	return encodeJSON(of(keyContradiction, campaign), contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known), Claim: claim(c.Claim)})
 }
 
-func decodeContradiction(value []byte) (*tree.Contradiction, error) {
+func decodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, error) {
 	var j contradictionJSON
-	if err := decodeJSON(keyContradiction, value, &j); err != nil {
+	if err := decodeJSON(of(keyContradiction, campaign), value, &j); err != nil {
 		return nil, err
 	}
 	var failed error
@@ -474,7 +493,7 @@ func decodeContradiction(value []byte) (*tree.Contradiction, error) {
 	}
 	c := &tree.Contradiction{Key: key(j.Key), Known: claim(j.Known), Claim: claim(j.Claim)}
 	if failed != nil {
-		return nil, corrupt(bucketMeta, []byte(keyContradiction), "%v", failed)
+		return nil, corrupt(bucketMeta, []byte(of(keyContradiction, campaign)), "%v", failed)
 	}
 	return c, nil
 }

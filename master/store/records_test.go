@@ -105,11 +105,11 @@ func TestFormat1(t *testing.T) {
 // what its encoder writes.
 func FuzzDecode(f *testing.F) {
 	id := tree.ID{1}
-	contradiction, _ := encodeContradiction(tree.Contradiction{Key: keyOf(1)})
+	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
 	for _, kv := range [][2][]byte{
-		pair(encodeNode(nodeOf(1))), pair(encodeFact(factOf(1, id))),
-		{id[:], encodeCertificate(id, certRecord{1, 2})}, {uploadKey(3), encodeUpload(3, id, 4)},
-		{[]byte(keyCounters), encodeCounters(counters{nodes: 1})}, {[]byte(keyFormat), encodeFormat(1)},
+		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeFact(bucketFacts, factOf(1, id))),
+		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})}, {uploadKey(3), encodeUpload(3, id, 4)},
+		{[]byte(keyCounters), encodeCounters(counters{share: share{nodes: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
 		{[]byte(keyContradiction), contradiction},
 	} {
 		f.Add(kv[0], kv[1][:len(kv[1])-sumBytes], true)
@@ -127,12 +127,12 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%s: %x=%x decodes and encodes to %x=%x", bucket, key, value(bucket), k, v)
 			}
 		}
-		if n, err := decodeNode(key, value(bucketNodes)); err == nil {
-			k, v := encodeNode(n)
+		if n, err := decodeNode(bucketNodes, key, value(bucketNodes)); err == nil {
+			k, v := encodeNode(bucketNodes, n)
 			same(k, v, bucketNodes)
 		}
-		if f, err := decodeFact(key, value(bucketFacts)); err == nil {
-			k, v := encodeFact(f)
+		if f, err := decodeFact(bucketFacts, key, value(bucketFacts)); err == nil {
+			k, v := encodeFact(bucketFacts, f)
 			same(k, v, bucketFacts)
 		}
 		if id, c, err := decodeCertificate(key, value(bucketCertificates)); err == nil {
@@ -153,12 +153,12 @@ func FuzzDecode(f *testing.F) {
 		if v, err := decodeFormat(meta(keyFormat)); err == nil && !bytes.Equal(encodeFormat(v), meta(keyFormat)) {
 			t.Error("format")
 		}
-		if c, err := decodeContradiction(meta(keyContradiction)); err == nil {
-			again, err := encodeContradiction(*c)
+		if c, err := decodeContradiction(1, meta(keyContradiction)); err == nil {
+			again, err := encodeContradiction(1, *c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := decodeContradiction(again); err != nil || !cmp.Equal(c, d) {
+			if d, err := decodeContradiction(1, again); err != nil || !cmp.Equal(c, d) {
 				t.Error(c, d, err)
 			}
 		}

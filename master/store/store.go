@@ -24,12 +24,14 @@ const pageSize = 4096 // of every store, whatever the machine's pages are
 
 // Store is an open proof store. All methods may be called by any number of goroutines at once.
 type Store struct {
-	path     string
-	options  Options
-	campaign Campaign
-	board    amazons.Board
-	db       *bbolt.DB
-	file     *os.File // the one db works on
+	path    string
+	options Options
+	db      *bbolt.DB
+	file    *os.File // the one db works on
+	format  uint32   // of the file; of the goroutine of Open, then of the writer
+
+	mu        sync.Mutex
+	campaigns []Campaign // by number, from 1; the slice is replaced, never changed
 
 	requests  chan *request
 	closing   chan struct{} // closed by Close: nothing new is taken
@@ -59,6 +61,7 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 		c.Created = time.Now()
 	}
 	c.Created = c.Created.UTC().Truncate(time.Second)
+	c.Number, c.Facts = 1, 1
 	if _, err := c.check(); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
@@ -227,12 +230,8 @@ func (s *Store) open(alone bool) error {
 // begin reads what the store is about and removes unfinished uploads.
 func (s *Store) begin() error {
 	err := s.view(func(tx *bbolt.Tx) (err error) {
-		meta := tx.Bucket([]byte(bucketMeta))
-		if err := decodeJSON(keyCampaign, meta.Get([]byte(keyCampaign)), &s.campaign); err != nil {
+		if s.campaigns, err = readCampaigns(tx); err != nil {
 			return err
-		}
-		if s.board, err = s.campaign.check(); err != nil {
-			return corrupt(bucketMeta, []byte(keyCampaign), "%v", err)
 		}
 		_, err = readCounters(tx)
 		return err
@@ -240,11 +239,23 @@ func (s *Store) begin() error {
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
+	if s.format < Format { // on a full disk the next transaction does it
+		if err := guard(func() error { return s.db.Update(s.migrate) }); err == nil {
+			s.format = Format
+		} else if !diskFull(err) {
+			return err
+		}
+	}
 	// On a full disk they stay: that must not keep a campaign from being opened.
 	if err := s.removeUnfinished(); err != nil && !diskFull(err) {
 		return err
 	}
 	return nil
+}
+
+// migrate brings a store of an earlier format to this one. What formats 1 and 2 have in common lies in the same places.
+func (s *Store) migrate(tx *bbolt.Tx) error {
+	return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeFormat(Format))
 }
 
 // same reports whether an open file is the one that was found at a path.
@@ -335,7 +346,19 @@ func (s *Store) verify(f *os.File) error {
 	if len(headers) < 2 && !s.options.AcceptOlder {
 		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit; Options.AcceptOlder opens it as of the last whole header"}
 	}
-	return m.wholeStore(buckets)
+	s.format = format
+	campaigns, err := campaignsIn(func(yield func(string, []byte) error) error {
+		for key, value := range values {
+			if err := yield(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return m.wholeStore(buckets, bucketsOf(campaigns))
 }
 
 // buildThatFits says with which build a store of another format can be used: the one that made it, if the record about the campaign still says so.
@@ -347,9 +370,9 @@ func buildThatFits(campaign []byte) string {
 	return "take a build that fits, such as " + c.Build + ", which made it"
 }
 
-// wholeStore verifies all buckets and the account of pages. The bucket "meta" may have been walked already.
-func (m *image) wholeStore(buckets map[string]bucketAt) error {
-	for _, name := range bucketNames {
+// wholeStore verifies all buckets, which are to have these names, and the account of pages. The bucket "meta" may have been walked already.
+func (m *image) wholeStore(buckets map[string]bucketAt, names []string) error {
+	for _, name := range names {
 		b, ok := buckets[name]
 		if !ok {
 			return &CorruptError{Bucket: name, Reason: "it is missing"}
@@ -408,18 +431,46 @@ func readCounters(tx *bbolt.Tx) (counters, error) {
 	if value == nil {
 		return counters{}, corrupt(bucketMeta, []byte(keyCounters), "it is missing")
 	}
-	return decodeCounters(value)
+	c, err := decodeCounters(value)
+	if err != nil {
+		return counters{}, err
+	}
+	c.more = map[uint32]*share{}
+	cursor := tx.Bucket([]byte(bucketMeta)).Cursor()
+	prefix := []byte(keyCounters + "/")
+	for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
+		n := numberIn(keyCounters, string(k))
+		if n == 0 {
+			return counters{}, corrupt(bucketMeta, k, "no such record belongs to a store")
+		}
+		own, err := decodeShare(n, v)
+		if err != nil {
+			return counters{}, err
+		}
+		c.more[n] = &own
+	}
+	return c, nil
+}
+
+// writeCounters writes what differs from the counters as they were read.
+func writeCounters(tx *bbolt.Tx, c counters, was map[uint32]share) error {
+	meta := tx.Bucket([]byte(bucketMeta))
+	if err := meta.Put([]byte(keyCounters), encodeCounters(c)); err != nil {
+		return err
+	}
+	for n, own := range c.more {
+		if old, ok := was[n]; ok && old == *own {
+			continue
+		}
+		if err := meta.Put([]byte(of(keyCounters, n)), encodeShare(n, *own)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Path returns the path the store was opened with.
 func (s *Store) Path() string { return s.path }
-
-// Campaign returns what the store is about.
-func (s *Store) Campaign() Campaign {
-	c := s.campaign
-	c.FirstMoves = append([]string(nil), c.FirstMoves...)
-	return c
-}
 
 // Close waits for the commits under way and closes the file. Later calls of other methods answer
 // ErrClosed; unfinished uploads are removed at the next Open.
@@ -432,44 +483,56 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Snapshot returns every record for a tree to start from, as of one moment. It holds about 80 bytes of
+// Snapshot returns SnapshotOf the first campaign.
+func (s *Store) Snapshot() (tree.Snapshot, error) { return s.SnapshotOf(1) }
+
+// SnapshotOf returns every record for the tree of a campaign to start from, as of one moment, with all facts that it shares. It holds about 80 bytes of
 // memory a record. Damage is a *CorruptError, and then nothing is returned.
-func (s *Store) Snapshot() (tree.Snapshot, error) {
+func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
 	var snap tree.Snapshot
-	err := s.view(func(tx *bbolt.Tx) error {
+	about, err := s.campaign(campaign)
+	if err != nil {
+		return snap, fmt.Errorf("read proof store: %w", err)
+	}
+	err = s.view(func(tx *bbolt.Tx) error {
 		c, err := readCounters(tx)
 		if err != nil {
 			return err
 		}
-		snap.Spent, snap.Epoch = c.spent, c.epoch
-		if value := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyContradiction)); value != nil {
-			if snap.Contradiction, err = decodeContradiction(value); err != nil {
+		own, shared := c.of(about.Number), c.of(about.Facts)
+		if own == nil || shared == nil {
+			return corrupt(bucketMeta, []byte(of(keyCounters, about.Number)), "it is missing")
+		}
+		snap.Spent, snap.Epoch = own.spent, own.epoch
+		if value := tx.Bucket([]byte(bucketMeta)).Get([]byte(of(keyContradiction, about.Number))); value != nil {
+			if snap.Contradiction, err = decodeContradiction(about.Number, value); err != nil {
 				return err
 			}
 		}
 		// The counters come from the file: they are a hint for the capacity, not more.
-		snap.Nodes = make([]tree.NodeRecord, 0, min(c.nodes, 1<<20))
-		snap.Facts = make([]tree.Fact, 0, min(c.facts, 1<<20))
-		err = tx.Bucket([]byte(bucketNodes)).ForEach(func(k, v []byte) error {
-			n, err := decodeNode(k, v)
+		snap.Nodes = make([]tree.NodeRecord, 0, min(own.nodes, 1<<20))
+		snap.Facts = make([]tree.Fact, 0, min(shared.facts, 1<<20))
+		nodes, facts := of(bucketNodes, about.Number), of(bucketFacts, about.Facts)
+		err = tx.Bucket([]byte(nodes)).ForEach(func(k, v []byte) error {
+			n, err := decodeNode(nodes, k, v)
 			snap.Nodes = append(snap.Nodes, n)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		err = tx.Bucket([]byte(bucketFacts)).ForEach(func(k, v []byte) error {
-			f, err := decodeFact(k, v)
+		err = tx.Bucket([]byte(facts)).ForEach(func(k, v []byte) error {
+			f, err := decodeFact(facts, k, v)
 			snap.Facts = append(snap.Facts, f)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if err := counted(bucketNodes, uint64(len(snap.Nodes)), c.nodes); err != nil {
+		if err := counted(nodes, uint64(len(snap.Nodes)), own.nodes); err != nil {
 			return err
 		}
-		return counted(bucketFacts, uint64(len(snap.Facts)), c.facts)
+		return counted(facts, uint64(len(snap.Facts)), shared.facts)
 	})
 	if err != nil {
 		return tree.Snapshot{}, fmt.Errorf("read proof store: %w", err)
@@ -490,13 +553,13 @@ func counted(bucket string, found, expected uint64) error {
 	return nil
 }
 
-// Fact returns the fact about the position with the given canonical key; false where there is none.
+// Fact returns the fact about the position of the first campaign's board with the given canonical key; false where there is none.
 func (s *Store) Fact(key amazons.Key) (f tree.Fact, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		k := key.Bytes()
 		if v := tx.Bucket([]byte(bucketFacts)).Get(k[:]); v != nil {
 			ok = true
-			f, err = decodeFact(k[:], v)
+			f, err = decodeFact(bucketFacts, k[:], v)
 			return err
 		}
 		return nil
@@ -507,15 +570,19 @@ func (s *Store) Fact(key amazons.Key) (f tree.Fact, ok bool, err error) {
 	return f, ok, nil
 }
 
-// Result returns the final answer; false where there is none yet.
-func (s *Store) Result() (r Result, ok bool, err error) {
+// Result returns ResultOf the first campaign.
+func (s *Store) Result() (Result, bool, error) { return s.ResultOf(1) }
+
+// ResultOf returns the final answer of a campaign; false where there is none yet.
+func (s *Store) ResultOf(campaign uint32) (r Result, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		v := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyResult))
+		key := of(keyResult, max(campaign, 1))
+		v := tx.Bucket([]byte(bucketMeta)).Get([]byte(key))
 		ok = v != nil
 		if !ok {
 			return nil
 		}
-		return decodeJSON(keyResult, v, &r)
+		return decodeJSON(key, v, &r)
 	})
 	if err != nil {
 		return Result{}, false, fmt.Errorf("read result: %w", err)
@@ -525,15 +592,22 @@ func (s *Store) Result() (r Result, ok bool, err error) {
 
 // Stats are figures about a store as of one moment.
 type Stats struct {
-	FileBytes        int64  // size of the file
-	UsedBytes        int64  // of that, pages that are in use
-	Nodes, Facts     uint64 // records
-	Certificates     uint64 // complete ones
-	CertificateBytes uint64 // of those
-	Memories         int    // records
-	Uploads          int64  // open ones
-	Commits          uint64 // transactions in the life of the store
-	Spent, Epoch     uint64 // as last committed
+	FileBytes        int64           // size of the file
+	UsedBytes        int64           // of that, pages that are in use
+	Nodes, Facts     uint64          // records, of all campaigns
+	Certificates     uint64          // complete ones
+	CertificateBytes uint64          // of those
+	Memories         int             // records
+	Uploads          int64           // open ones
+	Commits          uint64          // transactions in the life of the store
+	Spent            uint64          // as last committed, by all campaigns
+	Campaigns        []CampaignStats // by number
+}
+
+// CampaignStats are figures about one campaign.
+type CampaignStats struct {
+	Nodes, Facts uint64 // records; those of facts that it shares
+	Spent, Epoch uint64 // as last committed
 }
 
 // Stats returns figures; it costs microseconds.
@@ -552,15 +626,27 @@ func (s *Store) Stats() (Stats, error) {
 		st = Stats{
 			FileBytes:        info.Size(),
 			UsedBytes:        tx.Size() - int64(b.FreePageN+b.PendingPageN)*pageSize,
-			Nodes:            c.nodes,
-			Facts:            c.facts,
 			Certificates:     c.certificates,
 			CertificateBytes: c.certificateBytes,
-			Memories:         tx.Bucket([]byte(bucketMemories)).Stats().KeyN,
 			Uploads:          s.uploads.Load(),
 			Commits:          c.commits,
-			Spent:            c.spent,
-			Epoch:            c.epoch,
+		}
+		campaigns, err := readCampaigns(tx)
+		if err != nil {
+			return err
+		}
+		for _, about := range campaigns {
+			own, shared := c.of(about.Number), c.of(about.Facts)
+			if own == nil || shared == nil {
+				return corrupt(bucketMeta, []byte(of(keyCounters, about.Number)), "it is missing")
+			}
+			st.Nodes += own.nodes
+			st.Facts += own.facts
+			st.Spent += own.spent
+			if about.Facts == about.Number {
+				st.Memories += tx.Bucket([]byte(of(bucketMemories, about.Number))).Stats().KeyN
+			}
+			st.Campaigns = append(st.Campaigns, CampaignStats{Nodes: own.nodes, Facts: shared.facts, Spent: own.spent, Epoch: own.epoch})
 		}
 		return nil
 	})

@@ -79,7 +79,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal("a fact that is not there", err)
 		}
 		st, err := s.Stats()
-		if err != nil || st.Nodes != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 || st.Spent != 123 || st.Epoch != 4 ||
+		if err != nil || st.Nodes != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 || st.Spent != 123 || st.Campaigns[0].Epoch != 4 ||
 			st.Commits != 3 || st.UsedBytes <= 0 || st.UsedBytes > st.FileBytes {
 			t.Fatalf("%+v %v", st, err)
 		}

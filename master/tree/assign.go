@@ -36,7 +36,7 @@ func (t *Tree) assign() {
 		n := t.mostProving(w)
 		t.grant(t.fittest(n, w), n)
 	}
-	t.starving = false
+	t.starving = t.wanted && halted == NoReason && t.root.class == locked
 	for _, w := range t.waiting {
 		reason := halted
 		if reason == NoReason {

@@ -9,6 +9,13 @@ import (
 // bottom up, in the plainest way, and compares. The error says what differs. It costs as much as the tree is
 // large, and is for tests, here and in the packages around the tree.
 func (t *Tree) Audit() error {
+	promised := uint64(0)
+	for _, l := range t.running {
+		promised += l.left()
+	}
+	if promised != t.promised {
+		return fmt.Errorf("%d nodes are left of the running budgets, counted were %d", promised, t.promised)
+	}
 	var nodes []*node
 	for _, n := range t.byKey {
 		nodes = append(nodes, n)

@@ -22,7 +22,7 @@ func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
 			t.refuse(name, 0, "fact refused: its certificate "+f.Certificate.String()+" is not among those that were received")
 			continue
 		}
-		if t.take(f, name) && w != nil {
+		if t.take(f, name, true) && w != nil {
 			w.facts++
 		}
 		if w != nil {
@@ -52,8 +52,8 @@ func (t *Tree) flaw(f Fact) string {
 	return ""
 }
 
-// take enters a fact that is in order, and reports whether it is new.
-func (t *Tree) take(f Fact, from string) bool {
+// take enters a fact that is in order, and reports whether it is new. It is persisted unless another campaign does so.
+func (t *Tree) take(f Fact, from string, persist bool) bool {
 	if old, ok := t.facts[f.Key]; ok {
 		if old.Outcome != f.Outcome {
 			t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old}, Claim{f.Outcome, ByFact, f, from})
@@ -69,7 +69,9 @@ func (t *Tree) take(f Fact, from string) bool {
 		return false
 	}
 	t.enter(f)
-	t.newFacts = append(t.newFacts, f)
+	if persist {
+		t.newFacts = append(t.newFacts, f)
+	}
 	return true
 }
 

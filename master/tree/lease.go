@@ -35,6 +35,9 @@ func (l *lease) lastSign() int {
 	return max(l.beat, l.worker.beat)
 }
 
+// left returns what is left of its budget.
+func (l *lease) left() uint64 { return l.budget - min(l.budget, l.charged) }
+
 // held returns the lease that an event names, or nil: unknown, ended, of
 // another worker or of another epoch.
 func (t *Tree) held(name string, id LeaseID, epoch uint64) *lease {
@@ -68,6 +71,7 @@ func (t *Tree) grant(w *worker, n *node) {
 	w.leases = append(w.leases, l)
 	t.leases[l.id] = l
 	t.running = append(t.running, l)
+	t.promised = plus(t.promised, l.budget)
 	t.reclass(n)
 	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, t.shelf.pick(w, n.key, t.cfg.FactsPerLease)}})
 }
@@ -81,6 +85,7 @@ func (t *Tree) end(l *lease, nodes uint64) {
 	w.leases = slices.DeleteFunc(w.leases, same)
 	i, _ := slices.BinarySearchFunc(t.running, l.id, func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
 	t.running = slices.Delete(t.running, i, i+1)
+	t.promised -= l.left()
 	t.charge(l, nodes)
 	t.reclass(n)
 }
@@ -91,6 +96,9 @@ func (t *Tree) charge(l *lease, nodes uint64) {
 		return
 	}
 	more := nodes - l.charged
+	if t.leases[l.id] == l {
+		t.promised -= min(more, l.left())
+	}
 	l.charged = nodes
 	l.node.work = plus(l.node.work, more)
 	t.spent = plus(t.spent, more)

@@ -40,6 +40,9 @@ type Tree struct {
 	lastLease LeaseID
 	starving  bool // a worker without any lease waits and no leaf is free
 	starved   int  // for so many ticks
+	wanted    bool // workers elsewhere would search here
+	promised  uint64
+	reach     Reach
 
 	paused, draining, settled bool
 	stopped                   *Contradiction
@@ -83,6 +86,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		workers: map[string]*worker{},
 		leases:  map[LeaseID]*lease{},
 		spent:   restored.Spent,
+		reach:   ReachOf(cfg.Root),
 		stopped: restored.Contradiction,
 		newStop: restored.Contradiction,
 		seen:    map[amazons.Key]struct{}{},
@@ -194,6 +198,24 @@ func (t *Tree) Step(ev Event) []Effect {
 		t.paused = false
 	case Drain:
 		t.draining = true
+	case Withdrawn:
+		if w := t.workers[e.Worker]; w != nil {
+			t.unqueue(w)
+		}
+	case Forgot:
+		if w := t.workers[e.Worker]; w != nil {
+			t.serial++
+			w.serial, w.knows = t.serial, nil
+		}
+	case Wanted:
+		t.wanted = e.Workers
+	case Shared:
+		t.shared(e.Facts)
+	case Stopped:
+		if t.stopped == nil {
+			t.stopped = &e.Contradiction
+			t.newStop = t.stopped
+		}
 	}
 	t.conclude()
 	t.assign()

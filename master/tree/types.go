@@ -100,7 +100,7 @@ type Lease struct {
 }
 
 // Event is an input of the state machine: Joined, Left, Ready, Progress,
-// Result, Proved, Tick, Pause, Resume or Drain.
+// Result, Proved, Tick, Pause, Resume or Drain; for a tree that is one of several, Withdrawn, Forgot, Wanted, Shared or Stopped, too.
 type Event interface {
 	event()
 	fmt.Stringer
@@ -196,6 +196,7 @@ type Effect interface {
 // Persist must be durable before any other effect of its step is acted upon and
 // before the event is acknowledged. Several may be written at once, in order.
 type Persist struct {
+	Campaign      uint32         // whose tree it is; 0 of a tree that knows of no other
 	Nodes         []NodeRecord   // replace earlier records of the same keys
 	Facts         []Fact         // new ones, each key once in a campaign
 	Spent         uint64         // the counter itself, not a difference

@@ -12,6 +12,11 @@ const quiet = 15 * time.Second
 // events sends what is known of the campaign as server-sent events, all of it first, then what has changed. A reader that does not
 // read for a while misses what lies between, never the last state.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
+	watch, err := s.watched(r)
+	if err != nil {
+		fail(w, err)
+		return
+	}
 	select {
 	case s.live <- struct{}{}:
 		defer func() { <-s.live }()
@@ -33,7 +38,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	defer timer.Stop()
 	var sent [parts]uint64
 	for {
-		last, news := s.watch.lastAndNext()
+		last, news := watch.lastAndNext()
 		_ = control.SetWriteDeadline(time.Now().Add(eventPatience))
 		text := ""
 		for i, version := range last.version {

@@ -56,7 +56,8 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/status", s.known(func(l seen) any { return l.status }))
 	mux.HandleFunc("GET /api/workers", s.known(func(l seen) any { return l.workers }))
 	mux.HandleFunc("GET /api/facts", s.known(func(l seen) any { return l.facts }))
-	mux.HandleFunc("GET /api/history", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.watch.past()) })
+	mux.HandleFunc("GET /api/campaigns", s.known(func(l seen) any { return l.campaigns }))
+	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/explore", s.explore)
 	mux.HandleFunc("GET /board.svg", s.board)
@@ -64,15 +65,52 @@ func (s *Server) addPages(mux *http.ServeMux) {
 
 // known answers with a part of what was seen last. The header Age says how many seconds ago that was.
 func (s *Server) known(part func(seen) any) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) {
-		last := s.watch.last()
+	return func(w http.ResponseWriter, r *http.Request) {
+		watch, err := s.watched(r)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		last := watch.last()
 		if !last.known {
 			refuse(w, http.StatusServiceUnavailable, "the campaign has not answered yet")
 			return
 		}
-		w.Header().Set("Age", strconv.Itoa(max(0, int(s.watch.now().Sub(last.at).Seconds()))))
+		w.Header().Set("Age", strconv.Itoa(max(0, int(watch.now().Sub(last.at).Seconds()))))
 		writeJSON(w, part(last))
 	}
+}
+
+func (s *Server) history(w http.ResponseWriter, r *http.Request) {
+	watch, err := s.watched(r)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	writeJSON(w, watch.past())
+}
+
+// watched returns the watch of the campaign that an address names.
+func (s *Server) watched(r *http.Request) (*watch, error) {
+	name := r.URL.Query().Get("campaign")
+	c, err := s.campaign(name)
+	if err != nil || name == "" {
+		return s.watch, err
+	}
+	return s.more.of(r.Context(), name, c, s.watch.period, s.cfg.HistoryPoints), nil
+}
+
+// campaign returns the campaign of a name, the one that is shown otherwise for an empty name.
+func (s *Server) campaign(name string) (Campaign, error) {
+	if name == "" {
+		return s.cfg.Campaign, nil
+	}
+	if s.cfg.Named != nil {
+		if c, ok := s.cfg.Named(name); ok {
+			return c, nil
+		}
+	}
+	return nil, errInput{fmt.Errorf("there is no campaign %.80q", name)}
 }
 
 func writeJSON(w http.ResponseWriter, document any) {
@@ -120,7 +158,11 @@ next:
 // find returns the positions on the way that an address names: moves (separated by commas) from position, or from the campaign's root. The
 // last is the one that is meant. last is the move before it, nil if there is none.
 func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move, err error) {
-	p := s.cfg.Campaign.Root()
+	c, err := s.campaign(q.Get("campaign"))
+	if err != nil {
+		return nil, nil, err
+	}
+	p := c.Root()
 	if text := q.Get("position"); text != "" {
 		root := p
 		if p, err = amazons.ParsePosition(text); err != nil {
@@ -155,7 +197,7 @@ func queens(p amazons.Position) (white, black int) {
 
 // explore answers with what is known of a position and its moves.
 func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
-	q, err := arguments(r, "moves", "position")
+	q, err := arguments(r, "moves", "position", "campaign")
 	var way []amazons.Position
 	if err == nil {
 		way, _, err = s.find(q)
@@ -170,7 +212,12 @@ func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
 		return
 	}
-	answer, err := s.cfg.Campaign.Explore(ctx, way)
+	c, err := s.campaign(q.Get("campaign"))
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	answer, err := c.Explore(ctx, way)
 	if err != nil {
 		fail(w, err)
 		return
@@ -189,7 +236,7 @@ func fail(w http.ResponseWriter, err error) {
 
 // board draws a position: square is the side of a square in pixels, bare=1 leaves out the coordinates.
 func (s *Server) board(w http.ResponseWriter, r *http.Request) {
-	q, err := arguments(r, "moves", "position", "square", "bare")
+	q, err := arguments(r, "moves", "position", "campaign", "square", "bare")
 	var way []amazons.Position
 	var o amazons.SVGOptions
 	if err == nil {

@@ -46,10 +46,11 @@ const (
 	partMoves
 	partWorkers
 	partFacts
+	partCampaigns
 	parts
 )
 
-var partNames = [parts]string{"link", "status", "moves", "workers", "facts"}
+var partNames = [parts]string{"link", "status", "moves", "workers", "facts", "campaigns"}
 
 // linkJSON says whether the campaign answers.
 type linkJSON struct {
@@ -59,14 +60,15 @@ type linkJSON struct {
 
 // seen is what the campaign said last. It is not changed once it is shown.
 type seen struct {
-	known   bool // it has answered at least once
-	at      time.Time
-	moved   time.Time // when the part of the moves was made
-	status  document.Status
-	workers []document.Worker
-	facts   []learnedJSON
-	part    [parts][]byte // JSON
-	version [parts]uint64 // grows when the part changes; 0: there is none
+	known     bool // it has answered at least once
+	at        time.Time
+	moved     time.Time // when the part of the moves was made
+	status    document.Status
+	workers   []document.Worker
+	facts     []learnedJSON
+	campaigns document.Campaigns
+	part      [parts][]byte // JSON
+	version   [parts]uint64 // grows when the part changes; 0: there is none
 }
 
 // watch asks a campaign again and again, so that any number of readers cost it no more than one, and a page answers while
@@ -125,6 +127,7 @@ func (w *watch) ask(ctx context.Context) {
 	if c := next.status.Certificate; c != nil {
 		c.File = filepath.Base(c.File)
 	}
+	next.campaigns = document.OfCampaigns(status.GetCampaigns())
 	next.workers = document.OfWorkers(workers)
 	next.facts = make([]learnedJSON, 0, len(facts))
 	for _, f := range facts {
@@ -140,6 +143,7 @@ func (w *watch) ask(ctx context.Context) {
 	}
 	next.put(partWorkers, next.workers[:min(len(next.workers), shownWorkers)])
 	next.put(partFacts, next.facts)
+	next.put(partCampaigns, next.campaigns)
 	w.show(next, &point{next.at, short.Phi, short.Delta, short.Nodes + short.RunningNodes})
 }
 
@@ -180,4 +184,48 @@ func (w *watch) past() historyJSON {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.history.document(w.now())
+}
+
+// watches are those of campaigns that readers have named. Each runs from the first time that somebody asks until the server ends.
+type watches struct {
+	mu     sync.Mutex
+	byName map[string]*watch // as many as there are campaigns
+	run    func(*watch)      // nil: the server does not run
+}
+
+func (w *watches) begin(run func(*watch)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run = run
+	for _, one := range w.byName {
+		run(one)
+	}
+}
+
+// end keeps others from being begun.
+func (w *watches) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.run = nil
+}
+
+// of returns the watch of a campaign, which has asked at least once.
+func (w *watches) of(ctx context.Context, name string, c Campaign, period time.Duration, points int) *watch {
+	w.mu.Lock()
+	one := w.byName[name]
+	if one == nil {
+		one = newWatch(c, period, points)
+		if w.byName == nil {
+			w.byName = map[string]*watch{}
+		}
+		w.byName[name] = one
+		if w.run != nil {
+			w.run(one)
+		}
+	}
+	w.mu.Unlock()
+	if !one.last().known {
+		one.ask(ctx)
+	}
+	return one
 }

@@ -30,8 +30,10 @@ type Config struct {
 	// Alive returns nil unless the process should be started again, otherwise why. nil means always alive.
 	Alive func() error
 
-	// Campaign is shown on the pages. nil: there are no pages.
+	// Campaign is shown on the pages where no other is named. nil: there are no pages.
 	Campaign Campaign
+	// Named returns the campaign of a name, false where there is none. nil: Campaign is the only one.
+	Named func(name string) (Campaign, bool)
 	// Commands are for those whom Operator names. nil: nobody can change anything.
 	Commands Commands
 	// Operator returns the name of the operator whose certificate came with a connection, empty if there is none that is good now. nil:
@@ -98,7 +100,8 @@ const (
 // Server answers HTTP requests.
 type Server struct {
 	cfg      Config
-	watch    *watch        // nil without a campaign
+	watch    *watch        // of Config.Campaign; nil without one
+	more     watches       // of those that were named
 	live     chan struct{} // a token for each open stream of events
 	explores *rate.Limiter
 	closing  chan struct{} // closed when Serve ends: streams of events end, too
@@ -180,6 +183,8 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	defer stop()
 	if s.watch != nil {
 		watches.Go(func() { s.watch.run(watching) })
+		s.more.begin(func(w *watch) { watches.Go(func() { w.run(watching) }) })
+		defer s.more.end()
 	}
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {

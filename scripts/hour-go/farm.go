@@ -278,9 +278,9 @@ func (c *campaign) observe(phase string) (sample, error) {
 		return sample{}, fmt.Errorf("metrics of the master: %w", err)
 	}
 	s := sample{Seconds: c.seconds(), Phase: phase, program: programFigures(m),
-		Nodes: m["amazons_master_nodes_total"], Results: m.Sum("amazons_master_leases_returned_total"), Granted: m["amazons_master_leases_granted_total"],
-		Expired: m["amazons_master_leases_expired_total"], Refused: m["amazons_master_messages_refused_total"], Leases: m["amazons_master_leases_running"],
-		Tree: m["amazons_master_tree_positions"], Facts: m.Sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
+		Nodes: m.Sum("amazons_master_nodes_total"), Results: m.Sum("amazons_master_leases_returned_total"), Granted: m.Sum("amazons_master_leases_granted_total"),
+		Expired: m.Sum("amazons_master_leases_expired_total"), Refused: m["amazons_master_messages_refused_total"], Leases: m.Sum("amazons_master_leases_running"),
+		Tree: m.Sum("amazons_master_tree_positions"), Facts: m.Sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
 		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
 		Streams:  m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total", `grpc_method="Work"`),
 		Offences: m.Sum("amazons_master_worker_offences_total"), Commits: m["amazons_master_store_commit_duration_seconds_count"],

@@ -46,6 +46,16 @@ func ParseMetrics(in io.Reader) (Metrics, error) {
 	return m, s.Err()
 }
 
+// Has reports whether there is a figure of a name, with whatever labels.
+func (m Metrics) Has(name string) bool {
+	for k := range m {
+		if base, _, _ := strings.Cut(k, "{"); base == name {
+			return true
+		}
+	}
+	return false
+}
+
 // Sum adds up all figures of a name that have all the given labels, such as `grpc_method="Work"`.
 func (m Metrics) Sum(name string, labels ...string) (total float64) {
 next:

@@ -108,11 +108,10 @@ func readGauges(r io.Reader) (gauges, error) {
 		return gauges{}, err
 	}
 	for name, field := range want {
-		value, ok := figures[name]
-		if !ok {
+		if !figures.Has(name) {
 			return gauges{}, fmt.Errorf("the master has no metric %s", name)
 		}
-		*field = value
+		*field = figures.Sum(name) // there is one campaign
 	}
 	return g, nil
 }

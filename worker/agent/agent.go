@@ -53,11 +53,13 @@ type agent struct {
 	Config
 	client farmv1.FarmClient
 
-	board    amazons.Board
-	root     amazons.Key // of the campaign, canonical
-	rules    bool        // rules only
-	maxFacts int         // of one message
-	solver   Solver
+	campaigns map[uint32]campaign // of the master that was joined last, by number
+	first     campaign            // of them
+	maxFacts  int                 // of one message
+	engine    engine.Config       // but for board and kind of proof
+	solver    Solver              // nil: none yet
+	board     amazons.Board       // of the solver
+	rules     bool                // of the solver: rules only
 
 	lease   *lease       // being searched; nil: none
 	handed  chan *parcel // from the lease's goroutine
@@ -189,6 +191,9 @@ func (a *agent) room() <-chan *parcel {
 }
 
 func (a *agent) take(p *parcel) {
+	if !a.wanted(p) {
+		return
+	}
 	a.serial++
 	p.serial = a.serial
 	switch k := p.message.Kind.(type) {
@@ -204,7 +209,7 @@ func (a *agent) take(p *parcel) {
 func (a *agent) forget() {
 	if a.lease != nil {
 		a.lease.forget.Store(true)
-	} else {
+	} else if a.solver != nil {
 		a.solver.Forget()
 	}
 }
@@ -221,7 +226,7 @@ func (a *agent) leaseEnded(err error) error {
 	return nil
 }
 
-// join introduces the worker and readies the engine for the campaign.
+// join introduces the worker and readies an engine.
 func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	call, cancel := context.WithTimeout(ctx, a.CallTimeout)
 	defer cancel()
@@ -236,32 +241,19 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	default:
 		return nil, err
 	}
-	root, err := amazons.ParsePosition(r.GetCampaign().GetRoot())
-	if err != nil {
-		return nil, fmt.Errorf("%w: root of the campaign: %v", ErrProtocol, err)
-	}
 	if r.GetSession() == "" || !(r.GetHeartbeatSeconds() >= 0.01 && r.GetHeartbeatSeconds() <= 3600) {
 		return nil, fmt.Errorf("%w: joined without a session or with a heartbeat of %v s", ErrProtocol, r.GetHeartbeatSeconds())
 	}
-	key := root.State().CanonicalKey(root.Board)
-	same := a.solver != nil && a.board == root.Board && a.rules == r.GetCampaign().GetRulesOnly() && a.root == key
-	switch {
-	case same:
-		// Perhaps another store behind the same campaign: it must not lack what was delivered to the one before.
+	if err := a.meet(r); err != nil {
+		return nil, err
+	}
+	a.engine = a.engineOf(r)
+	if a.solver != nil {
+		// Perhaps another store: it must not lack what was delivered to the one before.
 		// What is waiting was promised evidence that it may not find, too; facts without evidence are refused, not believed.
 		a.forget()
-	case a.solver != nil:
-		return nil, fmt.Errorf("%w: another campaign: %s instead of %v", ErrRefused, root, a.board)
-	default:
-		a.board, a.root, a.rules = root.Board, key, r.GetCampaign().GetRulesOnly()
-		a.solver, err = a.NewSolver(engine.Config{
-			Board: a.board, TableBytes: a.TableBytes, Cores: a.Cores, RulesOnly: a.rules,
-			MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()), MaxEntries: a.MaxEntries,
-			MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)), Log: a.Log,
-		})
-		if err != nil {
-			return nil, fmt.Errorf("%w: %w", errEngine, err)
-		}
+	} else if err := a.ready(a.first); err != nil { // the others may do for the leases that come
+		return nil, err
 	}
 	a.maxFacts = factLimit(r.GetMaxFactsPerMessage())
 	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session", r.GetSession())
@@ -288,8 +280,7 @@ type stream struct {
 	busy     bool                      // a parcel is with the uploader
 	asked    bool                      // a Ready is open
 	leaving  bool                      // Goodbye was said
-	epoch    uint64                    // of the latest lease, and
-	lease    uint64                    // its number
+	latest   map[uint32]granted        // lease of each campaign: each counts its own
 }
 
 type upload struct {
@@ -308,7 +299,7 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 	}
 	s := &stream{
 		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest),
-		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2),
+		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2), latest: map[uint32]granted{},
 	}
 	done := make(chan struct{}, 3)
 	go func() { defer func() { done <- struct{}{} }(); s.read(sctx, work) }()
@@ -466,23 +457,33 @@ func (s *stream) allSent(a *agent) bool {
 func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) (finished bool, err error) {
 	switch k := m.GetKind().(type) {
 	case *farmv1.WorkResponse_Lease:
-		l, err := newLease(a.board, k.Lease)
+		of := a.first
+		if m := k.Lease.GetCampaign(); m != nil {
+			if of, err = campaignOf(m); err != nil {
+				return false, err
+			}
+		}
+		l, err := newLease(of, k.Lease)
 		if err != nil {
 			return false, err
 		}
-		switch {
-		case !l.after(s.epoch, s.lease) || a.has(l):
+		switch latest := s.latest[of.number]; {
+		case !l.after(latest) || a.has(l):
 			a.Log.Debug("this lease came before", "lease", l.id)
 		case a.lease != nil: // it was not asked for, or the question came twice
 			a.Log.Debug("handing back a lease beside the one that is running", "lease", l.id)
-			s.epoch, s.lease = l.epoch, l.id
+			s.latest[of.number] = granted{l.epoch, l.id}
 			s.send(l.handBack())
 		default:
-			s.epoch, s.lease, s.asked = l.epoch, l.id, false
+			a.campaigns[of.number] = of
+			if err := a.ready(of); err != nil {
+				return false, err
+			}
+			s.latest[of.number], s.asked = granted{l.epoch, l.id}, false
 			a.begin(ctx, l)
 		}
 	case *farmv1.WorkResponse_Cancel:
-		if a.lease != nil && a.lease.id == k.Cancel.GetLease() {
+		if a.lease != nil && a.lease.id == k.Cancel.GetLease() && a.lease.of.number == k.Cancel.GetCampaign() {
 			a.Log.Debug("lease cancelled", "lease", a.lease.id, "reason", k.Cancel.GetReason())
 			a.lease.cancel()
 		}
@@ -514,7 +515,7 @@ func (a *agent) holdOn(reason string) {
 
 // has reports whether a lease is being searched, or its result is on the way.
 func (a *agent) has(l *lease) bool {
-	same := func(o *lease) bool { return o != nil && o.id == l.id && o.epoch == l.epoch }
+	same := func(o *lease) bool { return o != nil && o.of == l.of && o.id == l.id && o.epoch == l.epoch }
 	return same(a.lease) || slices.ContainsFunc(a.waiting, func(p *parcel) bool { return same(p.lease) })
 }
 
@@ -580,7 +581,7 @@ func (a *agent) heartbeat(s *stream, now time.Time) error {
 	}
 	m := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
 		Lease: open.id, Epoch: open.epoch, Nodes: open.nodes.Load(),
-		Evaluations: open.evaluations.Load() + open.activity.Load(), TableFill: a.Stats.TableFill(),
+		Evaluations: open.evaluations.Load() + open.activity.Load(), TableFill: a.Stats.TableFill(), Campaign: open.of.number,
 	}}}
 	for i, old := range s.outgoing {
 		if old.GetProgress() != nil {

@@ -624,7 +624,7 @@ func TestUnreachable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	work(t, Config{}, spent, ErrRefused, func(f *farm) {
 		f.master.join = func(r *farmv1.JoinRequest) error {
-			if r.ProtocolVersion != 1 || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 || r.TableBytes == 0 || r.Build == "" {
+			if r.ProtocolVersion != ProtocolVersion || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 || r.TableBytes == 0 || r.Build == "" {
 				t.Errorf("join %v", r)
 			}
 			return status.Error(codes.FailedPrecondition, "another version")
@@ -733,6 +733,47 @@ func TestSecondLease(t *testing.T) {
 		s.lease(3, 5, 1000)
 		s.cancelLease(3)
 		if r := s.result(); r.Lease != 3 || len(f.solver.jobs) != 2 {
+			t.Errorf("result %v after %d searches", r, len(f.solver.jobs))
+		}
+		s.finish()
+	})
+}
+
+// TestLeasesOfCampaigns sends leases of two campaigns of one board, each of which counts its own: none is taken for one that came before, and one that is handed
+// back goes to its own.
+func TestLeasesOfCampaigns(t *testing.T) {
+	work(t, Config{}, endless, nil, func(f *farm) {
+		send := func(s *fakeStream, campaign uint32, id, epoch uint64) {
+			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch, Key: keyBytes(rootKey()), BudgetNodes: 1000,
+				Campaign: &farmv1.Campaign{Number: campaign, Board: "4x4", Root: start().String()}}}})
+		}
+		cancel := func(s *fakeStream, campaign uint32, id uint64) {
+			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: id, Reason: "closed", Campaign: campaign}}})
+		}
+		s := f.stream()
+		s.ready()
+		send(s, 1, 7, 5)
+		send(s, 2, 7, 5)
+		if r := s.result(); r.Campaign != 2 || r.Lease != 7 || !r.Cancelled || r.Serial != 0 {
+			t.Errorf("handed back %v", r)
+		}
+		cancel(s, 2, 7) // of the other campaign
+		cancel(s, 1, 7)
+		if r := s.result(); r.Campaign != 1 || r.Lease != 7 || r.Serial == 0 {
+			t.Errorf("result %v", r)
+		}
+		s.ready()
+		send(s, 2, 7, 5)
+		send(s, 2, 8, 3)
+		send(s, 2, 8, 5)
+		cancel(s, 2, 8)
+		if r := s.result(); r.Campaign != 2 || r.Lease != 8 || len(f.solver.jobs) != 2 {
+			t.Errorf("result %v after %d searches", r, len(f.solver.jobs))
+		}
+		s.ready()
+		send(s, 3, 1, 1)
+		cancel(s, 3, 1)
+		if r := s.result(); r.Campaign != 3 || r.Lease != 1 || len(f.solver.jobs) != 3 {
 			t.Errorf("result %v after %d searches", r, len(f.solver.jobs))
 		}
 		s.finish()

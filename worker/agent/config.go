@@ -20,7 +20,7 @@ import (
 
 // What a worker of this build speaks; see JoinRequest.
 const (
-	ProtocolVersion = 1
+	ProtocolVersion = 2
 	RulesVersion    = 1
 )
 

@@ -26,6 +26,7 @@ type Solver interface {
 
 // lease is a job of the master while it is being searched. One goroutine runs it and hands parcels over.
 type lease struct {
+	of        campaign
 	id, epoch uint64
 	key       amazons.Key
 	job       engine.Job
@@ -39,6 +40,7 @@ type lease struct {
 
 // parcel is one thing to deliver: a fragment, if there is one, and after it the message that names it.
 type parcel struct {
+	of       campaign
 	serial   uint64
 	fragment engine.Fragment // Data is dropped once it is uploaded
 	message  *farmv1.WorkRequest
@@ -108,14 +110,14 @@ func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver fun
 			if r := message.GetResult(); r.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
 				r.Memory = s.Remember()
 			}
-			deliver(&parcel{fragment: fragment, lease: l, message: message})
+			deliver(&parcel{of: l.of, fragment: fragment, lease: l, message: message})
 			return nil
 		default:
-			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id, Epoch: l.epoch, Nodes: total.Nodes}
+			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id, Epoch: l.epoch, Nodes: total.Nodes, Campaign: l.of.number}
 			if len(facts.Facts)+len(facts.Memory) == 0 {
 				continue
 			}
-			if !deliver(&parcel{fragment: fragment, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
+			if !deliver(&parcel{of: l.of, fragment: fragment, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
 				return ctx.Err()
 			}
 		}
@@ -147,7 +149,7 @@ func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took 
 	m := &farmv1.Result{
 		Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key),
 		Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations, Seconds: took.Seconds(),
-		Cancelled: cancelled, Facts: wireFacts(f),
+		Cancelled: cancelled, Facts: wireFacts(f), Campaign: l.of.number,
 	}
 	for _, fact := range f.Facts {
 		if fact.Key == l.key {
@@ -162,14 +164,17 @@ func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took 
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 }
 
-// after reports whether the lease was granted after another one: numbers rise within an epoch.
-func (l *lease) after(epoch, id uint64) bool {
-	return l.epoch > epoch || l.epoch == epoch && l.id > id
+// granted says which lease of a campaign it is: numbers rise within an epoch.
+type granted struct{ epoch, id uint64 }
+
+// after reports whether the lease was granted after another one of its campaign.
+func (l *lease) after(o granted) bool {
+	return l.epoch > o.epoch || l.epoch == o.epoch && l.id > o.id
 }
 
 // handBack is the result of a lease that is not searched. It waits for no acknowledgement: if it is lost, so is the stream, and with it the lease.
 func (l *lease) handBack() *farmv1.WorkRequest {
-	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key), Cancelled: true}}}
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key), Cancelled: true, Campaign: l.of.number}}}
 }
 
 func keyBytes(k amazons.Key) []byte {
@@ -196,7 +201,8 @@ func wireFacts(f engine.Fragment) []*farmv1.Fact {
 }
 
 // newLease reads a lease of the wire. Errors wrap ErrProtocol.
-func newLease(b amazons.Board, m *farmv1.Lease) (*lease, error) {
+func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
+	b := of.board
 	key, err := amazons.KeyFromBytes(m.GetKey())
 	if err != nil {
 		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
@@ -208,7 +214,7 @@ func newLease(b amazons.Board, m *farmv1.Lease) (*lease, error) {
 	if m.GetBudgetNodes() == 0 {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
-	l := &lease{id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
+	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
 	for _, f := range m.GetFacts() {
 		key, err := amazons.KeyFromBytes(f.GetKey())
 		if err != nil {

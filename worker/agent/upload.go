@@ -73,7 +73,7 @@ func (a *agent) uploadOnce(ctx context.Context, p *parcel, session string) error
 	if err != nil {
 		return err
 	}
-	m := &farmv1.UploadCertificateRequest{Session: session, Sha256: p.fragment.SHA256[:], Size: uint64(len(p.fragment.Data))}
+	m := &farmv1.UploadCertificateRequest{Session: session, Sha256: p.fragment.SHA256[:], Size: uint64(len(p.fragment.Data)), Campaign: p.of.number}
 	for rest := p.fragment.Data; ; {
 		n := min(chunkBytes, len(rest))
 		m.Data, rest = rest[:n], rest[n:]

@@ -43,6 +43,12 @@ function query(sign, values) {
   return parts.length ? sign + parts.join('&') : '';
 }
 
+// campaign is the name of the campaign that the page is about, empty for the first.
+const campaign = new URLSearchParams(location.search).get('campaign') || new URLSearchParams(location.hash.slice(1)).get('campaign') || '';
+
+// of writes the address of something of the campaign that the page is about.
+const of = (address, values) => address + query('?', {campaign, ...values});
+
 // stateOf names the state of a move: what it does for its side if that is known, otherwise what is being done about it.
 function stateOf(outcome, k) {
   if (outcome !== 'unknown') return outcome;

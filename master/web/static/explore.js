@@ -7,13 +7,13 @@ let asked = 0;     // number of the last question
 // address reads which position the page is about: the fragment, or the query where there is none.
 function address() {
   const q = new URLSearchParams(location.hash.length > 1 ? location.hash.slice(1) : location.search);
-  return {position: q.get('position') || '', moves: (q.get('moves') || '').split(',').filter(m => m)};
+  return {campaign: q.get('campaign') || '', position: q.get('position') || '', moves: (q.get('moves') || '').split(',').filter(m => m)};
 }
 
 // parts are the values of an address after so many of its moves.
-const parts = (a, n) => ({position: a.position, moves: a.moves.slice(0, n).join(',')});
+const parts = (a, n) => ({campaign: a.campaign, position: a.position, moves: a.moves.slice(0, n).join(',')});
 
-const go = moves => { location.hash = query('', {position: at.position, moves: moves.join(',')}) || 'root'; };
+const go = moves => { location.hash = query('', {campaign: at.campaign, position: at.position, moves: moves.join(',')}) || 'root'; };
 
 // load asks for the position of the address and shows it.
 async function load() {
@@ -54,7 +54,7 @@ function show(fresh) {
     ['position', make('span', {class: 'mono'}, shown.position)],
   ];
   if (shown.line) {
-    const line = make('span', {class: 'mono'}, ...shown.line.flatMap((m, i) => [make('a', {href: query('#', {position: at.position, moves: at.moves.concat(shown.line.slice(0, i + 1)).join(',')})}, m), ' ']));
+    const line = make('span', {class: 'mono'}, ...shown.line.flatMap((m, i) => [make('a', {href: query('#', {campaign: at.campaign, position: at.position, moves: at.moves.concat(shown.line.slice(0, i + 1)).join(',')})}, m), ' ']));
     lines.push([shown.value === 'won' && at.moves.length ? 'refutation' : 'play', line]);
   } else if (known) {
     lines.push(['play', shown.moves.length ? 'decided by counting moves, or by evidence too far away to be looked for' : 'over: the side to move cannot']);
@@ -80,7 +80,7 @@ function list() {
   const fit = shown.moves.filter(m => plain(m.move).startsWith(begin));
   rows('moves', atMost('more-moves', shownMoves, fit, 'moves', list).map(m => {
     const state = stateOf(m.outcome, m.after);
-    const link = make('a', {class: 'mono', href: query('#', {position: at.position, moves: at.moves.concat(m.move).join(',')})}, m.move);
+    const link = make('a', {class: 'mono', href: query('#', {campaign: at.campaign, position: at.position, moves: at.moves.concat(m.move).join(',')})}, m.move);
     return [link, make('span', {class: 'chip ' + state}, m.outcome === 'unknown' ? 'open' : m.outcome), m.outcome === 'unknown' ? state : 'by ' + m.after.basis,
       proof(m.after.proof_number), proof(m.after.disproof_number), effort(m.after)];
   }));

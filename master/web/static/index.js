@@ -2,8 +2,8 @@
 
 // showStatus shows the figures of the campaign.
 function showStatus(s) {
-  byId('board').textContent = s.board;
-  document.title = s.board + ' ' + s.state + ' - Amazons proof farm';
+  byId('board').textContent = campaign && campaign !== s.board ? campaign + ' (' + s.board + ')' : s.board;
+  document.title = (campaign || s.board) + ' ' + s.state + ' - Amazons proof farm';
   byId('state').textContent = s.state;
   byId('state').className = 'chip ' + s.state;
   byId('why').textContent = s.why;
@@ -27,6 +27,13 @@ function showStatus(s) {
   byId('delta').textContent = proof(s.disproof_number);
   live.push({at: Date.now(), phi: s.proof_number, delta: s.disproof_number});
   if (live.length === 1) draw();
+}
+
+// showCampaigns lists the campaigns where there are several.
+function showCampaigns(c) {
+  byId('campaigns').hidden = c.campaigns.length < 2;
+  rows('list', c.campaigns.map(c => [make('a', {href: './' + query('?', {campaign: c.name})}, c.name), c.board, make('span', {class: 'chip ' + c.state, title: c.why}, c.state),
+    c.priority, c.share, count(c.leased), count(c.nodes + c.running_nodes), proof(c.proof_number), proof(c.disproof_number), c.winner || 'not known']));
 }
 
 const tiles = new Map(); // by move
@@ -69,7 +76,7 @@ function tile(m) {
   const key = JSON.stringify(m);
   let t = tiles.get(m.move);
   if (!t) {
-    const link = query('', {moves: m.move});
+    const link = query('', {campaign, moves: m.move});
     t = {tile: make('a', {href: 'explore#' + link}), text: make('span')};
     t.tile.append(make('img', {src: 'board.svg?bare=1&square=16&' + link, alt: '', loading: 'lazy', width: 96, height: 96}), make('span', {class: 'mono'}, m.move), make('br'), t.text);
     tiles.set(m.move, t);
@@ -87,8 +94,8 @@ function tile(m) {
 const brief = n => n >= infinity ? '∞' : Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3}).format(n);
 
 // place links to a position, with its picture.
-function place(p) {
-  const link = query('', {position: p});
+function place(p, of) {
+  const link = query('', {campaign: of, position: p});
   return make('a', {class: 'place', href: 'explore#' + link, title: p}, make('img', {src: 'board.svg?bare=1&square=12&' + link, alt: p, loading: 'lazy', width: 48, height: 48}), 'open');
 }
 
@@ -99,17 +106,17 @@ function progress(w) {
 
 function showWorkers(list) {
   byId('nobody').hidden = list.length > 0;
-  rows('workers', list.map(w => [w.name, w.lease ? place(w.position) : 'waits', w.cores, count(w.nodes), count(w.results), count(w.facts),
+  rows('workers', list.map(w => [w.name, w.lease ? place(w.position, w.campaign) : 'waits', w.cores, count(w.nodes), count(w.results), count(w.facts),
     bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago']));
   const jobs = list.filter(w => w.lease).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0));
-  rows('jobs', jobs.map(w => [place(w.position), span(w.lease_seconds || 0), w.name, progress(w)]));
+  rows('jobs', jobs.map(w => [place(w.position, w.campaign), span(w.lease_seconds || 0), w.name, progress(w)]));
 }
 
 const shownFacts = 10;
 
 function showFacts(list) {
   byId('no-facts').hidden = list.length > 0;
-  rows('facts', atMost('more-facts', shownFacts, list, 'of the latest facts', () => showFacts(list)).map(f => [place(f.position),
+  rows('facts', atMost('more-facts', shownFacts, list, 'of the latest facts', () => showFacts(list)).map(f => [place(f.position, campaign),
     make('span', {class: 'chip ' + (f.value === 'won' ? 'wins' : 'loses')}, f.value), f.serial, new Date(f.at).toLocaleTimeString(), count(f.nodes)]));
 }
 
@@ -152,7 +159,7 @@ function draw() {
 }
 
 async function fetchPast() {
-  past = Object.assign(await ask('api/history'), {fetched: Date.now()});
+  past = Object.assign(await ask(of('api/history')), {fetched: Date.now()});
   live = live.slice(-1);
   draw();
 }
@@ -160,11 +167,12 @@ async function fetchPast() {
 // poll asks for everything, for when no stream can be had.
 async function poll() {
   try {
-    const [status, workers, facts] = await Promise.all(['api/status', 'api/workers', 'api/facts'].map(ask));
+    const [status, workers, facts, all] = await Promise.all(['api/status', 'api/workers', 'api/facts', 'api/campaigns'].map(a => ask(of(a))));
     showStatus(status);
     showMoves(status.first_moves || []);
     showWorkers(workers);
     showFacts(facts);
+    showCampaigns(all);
     trouble('');
   } catch (e) {
     trouble(e.message);
@@ -175,8 +183,8 @@ let polling = 0; // its timer
 
 // listen opens the stream of events. While there is none, the page asks every five seconds, and for a stream every minute.
 function listen() {
-  const stream = new EventSource('api/events');
-  const show = {link: showLink, status: showStatus, moves: list => showMoves(list || []), workers: showWorkers, facts: showFacts};
+  const stream = new EventSource(of('api/events'));
+  const show = {link: showLink, status: showStatus, moves: list => showMoves(list || []), workers: showWorkers, facts: showFacts, campaigns: showCampaigns};
   for (const [name, f] of Object.entries(show)) {
     stream.addEventListener(name, e => {
       clearInterval(polling);
@@ -213,6 +221,10 @@ async function operate() {
   for (const b of document.querySelectorAll('#operate button')) b.onclick = () => command(b.id);
 }
 
+if (campaign) {
+  byId('root').src = of('board.svg', {square: 40});
+  for (const a of document.querySelectorAll('a.explore')) a.href = 'explore#' + query('', {campaign});
+}
 listen();
 operate().catch(() => {});
 fetchPast().catch(() => {});

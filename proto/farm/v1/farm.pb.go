@@ -79,7 +79,7 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 type JoinRequest struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Worker          string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`                                           // name chosen by the worker, unique in the farm, 1..128 bytes
-	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: 1
+	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: 2
 	RulesVersion    uint32                 `protobuf:"varint,3,opt,name=rules_version,json=rulesVersion,proto3" json:"rules_version,omitempty"`          // of the game's rules and the two leaf rules: 1
 	DatabaseSha256  string                 `protobuf:"bytes,4,opt,name=database_sha256,json=databaseSha256,proto3" json:"database_sha256,omitempty"`     // of the endgame databases in use; empty: none
 	Build           string                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`                                             // of the solver: version and revision
@@ -170,13 +170,14 @@ func (x *JoinRequest) GetTableBytes() uint64 {
 
 type JoinResponse struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
-	Session             string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"` // names this stay in the farm in the calls that follow
-	Campaign            *Campaign              `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Session             string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`                                                       // names this stay in the farm in the calls that follow
+	Campaign            *Campaign              `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`                                                     // the first one of the store
 	HeartbeatSeconds    float64                `protobuf:"fixed64,3,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"`           // how often progress is due; silent for three of these: the lease is freed
 	MaxCertificateBytes uint64                 `protobuf:"varint,4,opt,name=max_certificate_bytes,json=maxCertificateBytes,proto3" json:"max_certificate_bytes,omitempty"` // a larger upload is refused with RESOURCE_EXHAUSTED
 	MaxFactsPerMessage  uint32                 `protobuf:"varint,5,opt,name=max_facts_per_message,json=maxFactsPerMessage,proto3" json:"max_facts_per_message,omitempty"`
 	MinFactNodes        uint64                 `protobuf:"varint,6,opt,name=min_fact_nodes,json=minFactNodes,proto3" json:"min_fact_nodes,omitempty"`             // facts with less work behind them are not worth sending
 	MaxMemoryEntries    uint32                 `protobuf:"varint,7,opt,name=max_memory_entries,json=maxMemoryEntries,proto3" json:"max_memory_entries,omitempty"` // of the table, in the memory of a result; 0: the master keeps none
+	Campaigns           []*Campaign            `protobuf:"bytes,8,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                                          // all of the store, without their first moves; more may be added
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -260,12 +261,21 @@ func (x *JoinResponse) GetMaxMemoryEntries() uint32 {
 	return 0
 }
 
+func (x *JoinResponse) GetCampaigns() []*Campaign {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
 type Campaign struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Board         string                 `protobuf:"bytes,1,opt,name=board,proto3" json:"board,omitempty"`                             // "5x6"
 	Root          string                 `protobuf:"bytes,2,opt,name=root,proto3" json:"root,omitempty"`                               // position text
 	FirstMoves    []string               `protobuf:"bytes,3,rep,name=first_moves,json=firstMoves,proto3" json:"first_moves,omitempty"` // when given, only these are tried
 	RulesOnly     bool                   `protobuf:"varint,4,opt,name=rules_only,json=rulesOnly,proto3" json:"rules_only,omitempty"`   // certificates may use leaf rule 1 alone
+	Number        uint32                 `protobuf:"varint,5,opt,name=number,proto3" json:"number,omitempty"`                          // in its store, from 1; what other messages name it by
+	Name          string                 `protobuf:"bytes,6,opt,name=name,proto3" json:"name,omitempty"`                               // what people call it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -326,6 +336,20 @@ func (x *Campaign) GetRulesOnly() bool {
 		return x.RulesOnly
 	}
 	return false
+}
+
+func (x *Campaign) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Campaign) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
 }
 
 type Fact struct {
@@ -690,6 +714,7 @@ type Progress struct {
 	Nodes         uint64                 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"` // searched in this lease so far
 	Evaluations   uint64                 `protobuf:"varint,4,opt,name=evaluations,proto3" json:"evaluations,omitempty"`
 	TableFill     float64                `protobuf:"fixed64,5,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"` // 0..1
+	Campaign      uint32                 `protobuf:"varint,6,opt,name=campaign,proto3" json:"campaign,omitempty"`                     // of the lease; 0: the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -759,6 +784,13 @@ func (x *Progress) GetTableFill() float64 {
 	return 0
 }
 
+func (x *Progress) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
+}
+
 // Facts are proved on the way, while a lease is running.
 type Facts struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -771,6 +803,7 @@ type Facts struct {
 	Lease         uint64 `protobuf:"varint,5,opt,name=lease,proto3" json:"lease,omitempty"`
 	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Nodes         uint64 `protobuf:"varint,7,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Campaign      uint32 `protobuf:"varint,8,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the lease and of the facts; 0: the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -854,6 +887,13 @@ func (x *Facts) GetNodes() uint64 {
 	return 0
 }
 
+func (x *Facts) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
+}
+
 type Result struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Serial      uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number; a result is sent again until it is
@@ -872,6 +912,7 @@ type Result struct {
 	// What the worker's table knows, of an unsolved position (shared/dfpn, memory.go). It is no evidence: it
 	// lets this or another worker go on after a restart without doing the work again.
 	Memory        []byte `protobuf:"bytes,14,opt,name=memory,proto3" json:"memory,omitempty"`
+	Campaign      uint32 `protobuf:"varint,15,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the lease; 0: the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1002,6 +1043,13 @@ func (x *Result) GetMemory() []byte {
 		return x.Memory
 	}
 	return nil
+}
+
+func (x *Result) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
 }
 
 // Goodbye says that the worker leaves and holds no lease any more.
@@ -1202,6 +1250,7 @@ type Lease struct {
 	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	BudgetNodes   uint64                 `protobuf:"varint,4,opt,name=budget_nodes,json=budgetNodes,proto3" json:"budget_nodes,omitempty"`
 	Facts         []*Fact                `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`       // what the worker may lack
+	Campaign      *Campaign              `protobuf:"bytes,7,opt,name=campaign,proto3" json:"campaign,omitempty"` // without its first moves; the numbers of leases and epochs are its own
 	Memories      [][]byte               `protobuf:"bytes,6,rep,name=memories,proto3" json:"memories,omitempty"` // of results of others for this position or those above it, that this worker has not made or seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1272,6 +1321,13 @@ func (x *Lease) GetFacts() []*Fact {
 	return nil
 }
 
+func (x *Lease) GetCampaign() *Campaign {
+	if x != nil {
+		return x.Campaign
+	}
+	return nil
+}
+
 func (x *Lease) GetMemories() [][]byte {
 	if x != nil {
 		return x.Memories
@@ -1283,6 +1339,7 @@ type Cancel struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lease         uint64                 `protobuf:"varint,1,opt,name=lease,proto3" json:"lease,omitempty"`
 	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`
+	Campaign      uint32                 `protobuf:"varint,3,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the lease
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1329,6 +1386,13 @@ func (x *Cancel) GetReason() string {
 		return x.Reason
 	}
 	return ""
+}
+
+func (x *Cancel) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
 }
 
 // Ack is sent after what it acknowledges is on disk.
@@ -1526,6 +1590,7 @@ type UploadCertificateRequest struct {
 	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`   // in the first message: of the whole file
 	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`      // in the first message: bytes of the whole file
 	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
+	Campaign      uint32                 `protobuf:"varint,5,opt,name=campaign,proto3" json:"campaign,omitempty"` // in the first message: of the facts that it proves; 0: the first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1588,6 +1653,13 @@ func (x *UploadCertificateRequest) GetData() []byte {
 	return nil
 }
 
+func (x *UploadCertificateRequest) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
+}
+
 type UploadCertificateResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Known         bool                   `protobuf:"varint,1,opt,name=known,proto3" json:"known,omitempty"` // the master had it already
@@ -1634,6 +1706,7 @@ func (x *UploadCertificateResponse) GetKnown() bool {
 
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1668,9 +1741,17 @@ func (*StatusRequest) Descriptor() ([]byte, []int) {
 	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
 }
 
+func (x *StatusRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
 type WatchRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	PeriodSeconds float64                `protobuf:"fixed64,1,opt,name=period_seconds,json=periodSeconds,proto3" json:"period_seconds,omitempty"`
+	PeriodSeconds float64                `protobuf:"fixed64,1,opt,name=period_seconds,json=periodSeconds,proto3" json:"period_seconds,omitempty"` // 0: one second
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1712,6 +1793,13 @@ func (x *WatchRequest) GetPeriodSeconds() float64 {
 	return 0
 }
 
+func (x *WatchRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
 type WorkersRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -1750,6 +1838,7 @@ func (*WorkersRequest) Descriptor() ([]byte, []int) {
 
 type PauseRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1784,8 +1873,16 @@ func (*PauseRequest) Descriptor() ([]byte, []int) {
 	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
 }
 
+func (x *PauseRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
 type ResumeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1818,6 +1915,13 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
 	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *ResumeRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
 }
 
 type DrainRequest struct {
@@ -2117,6 +2221,194 @@ func (x *Quarantine) GetAddress() string {
 	return ""
 }
 
+type AddCampaignRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`         // empty: that of its board, with a number where that is taken
+	Position      string                 `protobuf:"bytes,2,opt,name=position,proto3" json:"position,omitempty"` // or a board
+	FirstMoves    []string               `protobuf:"bytes,3,rep,name=first_moves,json=firstMoves,proto3" json:"first_moves,omitempty"`
+	RulesOnly     bool                   `protobuf:"varint,4,opt,name=rules_only,json=rulesOnly,proto3" json:"rules_only,omitempty"`
+	Priority      int32                  `protobuf:"zigzag32,5,opt,name=priority,proto3" json:"priority,omitempty"` // the higher goes first
+	Share         uint32                 `protobuf:"varint,6,opt,name=share,proto3" json:"share,omitempty"`         // of the work, among those of the same priority; 0: 100
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddCampaignRequest) Reset() {
+	*x = AddCampaignRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddCampaignRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddCampaignRequest) ProtoMessage() {}
+
+func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddCampaignRequest.ProtoReflect.Descriptor instead.
+func (*AddCampaignRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *AddCampaignRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *AddCampaignRequest) GetPosition() string {
+	if x != nil {
+		return x.Position
+	}
+	return ""
+}
+
+func (x *AddCampaignRequest) GetFirstMoves() []string {
+	if x != nil {
+		return x.FirstMoves
+	}
+	return nil
+}
+
+func (x *AddCampaignRequest) GetRulesOnly() bool {
+	if x != nil {
+		return x.RulesOnly
+	}
+	return false
+}
+
+func (x *AddCampaignRequest) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *AddCampaignRequest) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+type SetCampaignRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Priority      *int32                 `protobuf:"zigzag32,2,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
+	Share         *uint32                `protobuf:"varint,3,opt,name=share,proto3,oneof" json:"share,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetCampaignRequest) Reset() {
+	*x = SetCampaignRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetCampaignRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetCampaignRequest) ProtoMessage() {}
+
+func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetCampaignRequest.ProtoReflect.Descriptor instead.
+func (*SetCampaignRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *SetCampaignRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
+func (x *SetCampaignRequest) GetPriority() int32 {
+	if x != nil && x.Priority != nil {
+		return *x.Priority
+	}
+	return 0
+}
+
+func (x *SetCampaignRequest) GetShare() uint32 {
+	if x != nil && x.Share != nil {
+		return *x.Share
+	}
+	return 0
+}
+
+type EndCampaignRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      string                 `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *EndCampaignRequest) Reset() {
+	*x = EndCampaignRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *EndCampaignRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*EndCampaignRequest) ProtoMessage() {}
+
+func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use EndCampaignRequest.ProtoReflect.Descriptor instead.
+func (*EndCampaignRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+}
+
+func (x *EndCampaignRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
 // The bytes of the file, at most 1 MiB in a message. The first message has the size; the last has no bytes and the SHA-256 of all: without it
 // the file is not whole.
 type BackupResponse struct {
@@ -2130,7 +2422,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2434,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2447,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BackupResponse) GetSize() uint64 {
@@ -2182,7 +2474,7 @@ func (x *BackupResponse) GetSha256() []byte {
 type StatusResponse struct {
 	state                protoimpl.MessageState `protogen:"open.v1"`
 	Campaign             *Campaign              `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
-	State                string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`                                       // running, paused, draining, assembling, verifying, settled, stopped
+	State                string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`                                       // running, paused, draining, assembling, verifying, settled, stopped, ended
 	Why                  string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`                                           // of the state, one sentence
 	Outcome              Outcome                `protobuf:"varint,4,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // of the root, for its side to move
 	Winner               string                 `protobuf:"bytes,5,opt,name=winner,proto3" json:"winner,omitempty"`                                     // first/second from a start, white/black otherwise; empty: not known
@@ -2208,13 +2500,16 @@ type StatusResponse struct {
 	CertificateSha256    string                 `protobuf:"bytes,25,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"`
 	StoreFile            string                 `protobuf:"bytes,26,opt,name=store_file,json=storeFile,proto3" json:"store_file,omitempty"`
 	Quarantined          uint32                 `protobuf:"varint,27,opt,name=quarantined,proto3" json:"quarantined,omitempty"` // certificates, and names without one, whose workers may not join
+	Priority             int32                  `protobuf:"zigzag32,28,opt,name=priority,proto3" json:"priority,omitempty"`
+	Share                uint32                 `protobuf:"varint,29,opt,name=share,proto3" json:"share,omitempty"`
+	Campaigns            []*CampaignSummary     `protobuf:"bytes,30,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // all of the store
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2521,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2534,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -2431,6 +2726,159 @@ func (x *StatusResponse) GetQuarantined() uint32 {
 	return 0
 }
 
+func (x *StatusResponse) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetCampaigns() []*CampaignSummary {
+	if x != nil {
+		return x.Campaigns
+	}
+	return nil
+}
+
+type CampaignSummary struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      *Campaign              `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"` // without its first moves
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`       // as in StatusResponse
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	Winner        string                 `protobuf:"bytes,4,opt,name=winner,proto3" json:"winner,omitempty"`
+	Verified      bool                   `protobuf:"varint,5,opt,name=verified,proto3" json:"verified,omitempty"`
+	Priority      int32                  `protobuf:"zigzag32,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	Share         uint32                 `protobuf:"varint,7,opt,name=share,proto3" json:"share,omitempty"`
+	RootPhi       uint32                 `protobuf:"varint,8,opt,name=root_phi,json=rootPhi,proto3" json:"root_phi,omitempty"`
+	RootDelta     uint32                 `protobuf:"varint,9,opt,name=root_delta,json=rootDelta,proto3" json:"root_delta,omitempty"`
+	Nodes         uint64                 `protobuf:"varint,10,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	RunningNodes  uint64                 `protobuf:"varint,11,opt,name=running_nodes,json=runningNodes,proto3" json:"running_nodes,omitempty"`
+	Leased        uint64                 `protobuf:"varint,12,opt,name=leased,proto3" json:"leased,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CampaignSummary) Reset() {
+	*x = CampaignSummary{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CampaignSummary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CampaignSummary) ProtoMessage() {}
+
+func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CampaignSummary.ProtoReflect.Descriptor instead.
+func (*CampaignSummary) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *CampaignSummary) GetCampaign() *Campaign {
+	if x != nil {
+		return x.Campaign
+	}
+	return nil
+}
+
+func (x *CampaignSummary) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *CampaignSummary) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
+func (x *CampaignSummary) GetWinner() string {
+	if x != nil {
+		return x.Winner
+	}
+	return ""
+}
+
+func (x *CampaignSummary) GetVerified() bool {
+	if x != nil {
+		return x.Verified
+	}
+	return false
+}
+
+func (x *CampaignSummary) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *CampaignSummary) GetShare() uint32 {
+	if x != nil {
+		return x.Share
+	}
+	return 0
+}
+
+func (x *CampaignSummary) GetRootPhi() uint32 {
+	if x != nil {
+		return x.RootPhi
+	}
+	return 0
+}
+
+func (x *CampaignSummary) GetRootDelta() uint32 {
+	if x != nil {
+		return x.RootDelta
+	}
+	return 0
+}
+
+func (x *CampaignSummary) GetNodes() uint64 {
+	if x != nil {
+		return x.Nodes
+	}
+	return 0
+}
+
+func (x *CampaignSummary) GetRunningNodes() uint64 {
+	if x != nil {
+		return x.RunningNodes
+	}
+	return 0
+}
+
+func (x *CampaignSummary) GetLeased() uint64 {
+	if x != nil {
+		return x.Leased
+	}
+	return 0
+}
+
 type FirstMove struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Move          string                 `protobuf:"bytes,1,opt,name=move,proto3" json:"move,omitempty"`
@@ -2446,7 +2894,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2906,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2919,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -2526,13 +2974,14 @@ func (x *FirstMove) GetExpanded() bool {
 type ExploreRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Moves         []string               `protobuf:"bytes,1,rep,name=moves,proto3" json:"moves,omitempty"` // played one after the other from the campaign's root
+	Campaign      string                 `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2544,7 +2993,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2557,7 +3006,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -2565,6 +3014,13 @@ func (x *ExploreRequest) GetMoves() []string {
 		return x.Moves
 	}
 	return nil
+}
+
+func (x *ExploreRequest) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
 }
 
 type ExploreResponse struct {
@@ -2579,7 +3035,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +3047,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +3060,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -2645,7 +3101,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2657,7 +3113,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2670,7 +3126,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -2706,7 +3162,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +3174,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +3187,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Known) GetOutcome() Outcome {
@@ -2813,7 +3269,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2825,7 +3281,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2838,7 +3294,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -2866,13 +3322,14 @@ type Worker struct {
 	Facts            uint64                 `protobuf:"varint,14,opt,name=facts,proto3" json:"facts,omitempty"`
 	TableFill        float64                `protobuf:"fixed64,15,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"`
 	LeaseSeconds     float64                `protobuf:"fixed64,16,opt,name=lease_seconds,json=leaseSeconds,proto3" json:"lease_seconds,omitempty"` // since the lease was granted, to a heartbeat
+	Campaign         string                 `protobuf:"bytes,17,opt,name=campaign,proto3" json:"campaign,omitempty"`                               // of the lease
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2884,7 +3341,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2897,7 +3354,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Worker) GetName() string {
@@ -3012,6 +3469,13 @@ func (x *Worker) GetLeaseSeconds() float64 {
 	return 0
 }
 
+func (x *Worker) GetCampaign() string {
+	if x != nil {
+		return x.Campaign
+	}
+	return ""
+}
+
 var File_proto_farm_v1_farm_proto protoreflect.FileDescriptor
 
 const file_proto_farm_v1_farm_proto_rawDesc = "" +
@@ -3025,7 +3489,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05build\x18\x05 \x01(\tR\x05build\x12\x14\n" +
 	"\x05cores\x18\x06 \x01(\rR\x05cores\x12\x1f\n" +
 	"\vtable_bytes\x18\a \x01(\x04R\n" +
-	"tableBytes\"\xcb\x02\n" +
+	"tableBytes\"\x88\x03\n" +
 	"\fJoinResponse\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x129\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12+\n" +
@@ -3033,14 +3497,17 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x15max_certificate_bytes\x18\x04 \x01(\x04R\x13maxCertificateBytes\x121\n" +
 	"\x15max_facts_per_message\x18\x05 \x01(\rR\x12maxFactsPerMessage\x12$\n" +
 	"\x0emin_fact_nodes\x18\x06 \x01(\x04R\fminFactNodes\x12,\n" +
-	"\x12max_memory_entries\x18\a \x01(\rR\x10maxMemoryEntries\"t\n" +
+	"\x12max_memory_entries\x18\a \x01(\rR\x10maxMemoryEntries\x12;\n" +
+	"\tcampaigns\x18\b \x03(\v2\x1d.amazonsfarm.farm.v1.CampaignR\tcampaigns\"\xa0\x01\n" +
 	"\bCampaign\x12\x14\n" +
 	"\x05board\x18\x01 \x01(\tR\x05board\x12\x12\n" +
 	"\x04root\x18\x02 \x01(\tR\x04root\x12\x1f\n" +
 	"\vfirst_moves\x18\x03 \x03(\tR\n" +
 	"firstMoves\x12\x1d\n" +
 	"\n" +
-	"rules_only\x18\x04 \x01(\bR\trulesOnly\"\x95\x01\n" +
+	"rules_only\x18\x04 \x01(\bR\trulesOnly\x12\x16\n" +
+	"\x06number\x18\x05 \x01(\rR\x06number\x12\x12\n" +
+	"\x04name\x18\x06 \x01(\tR\x04name\"\x95\x01\n" +
 	"\x04Fact\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x14\n" +
@@ -3060,14 +3527,15 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04kind\"!\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\"\a\n" +
-	"\x05Ready\"\x8d\x01\n" +
+	"\x05Ready\"\xa9\x01\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05nodes\x18\x03 \x01(\x04R\x05nodes\x12 \n" +
 	"\vevaluations\x18\x04 \x01(\x04R\vevaluations\x12\x1d\n" +
 	"\n" +
-	"table_fill\x18\x05 \x01(\x01R\ttableFill\"\xbc\x01\n" +
+	"table_fill\x18\x05 \x01(\x01R\ttableFill\x12\x1a\n" +
+	"\bcampaign\x18\x06 \x01(\rR\bcampaign\"\xd8\x01\n" +
 	"\x05Facts\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12/\n" +
 	"\x05facts\x18\x02 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x10\n" +
@@ -3075,7 +3543,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x06memory\x18\x04 \x01(\fR\x06memory\x12\x14\n" +
 	"\x05lease\x18\x05 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
-	"\x05nodes\x18\a \x01(\x04R\x05nodes\"\xb5\x03\n" +
+	"\x05nodes\x18\a \x01(\x04R\x05nodes\x12\x1a\n" +
+	"\bcampaign\x18\b \x01(\rR\bcampaign\"\xd1\x03\n" +
 	"\x06Result\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x14\n" +
@@ -3091,7 +3560,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\bchildren\x18\v \x03(\v2 .amazonsfarm.farm.v1.ChildNumberR\bchildren\x12/\n" +
 	"\x05facts\x18\f \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x1c\n" +
 	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x16\n" +
-	"\x06memory\x18\x0e \x01(\fR\x06memory\"!\n" +
+	"\x06memory\x18\x0e \x01(\fR\x06memory\x12\x1a\n" +
+	"\bcampaign\x18\x0f \x01(\rR\bcampaign\"!\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xd5\x02\n" +
 	"\fWorkResponse\x122\n" +
@@ -3101,17 +3571,19 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\ano_work\x18\x04 \x01(\v2\x1b.amazonsfarm.farm.v1.NoWorkH\x00R\x06noWork\x12;\n" +
 	"\bfinished\x18\x05 \x01(\v2\x1d.amazonsfarm.farm.v1.FinishedH\x00R\bfinished\x12/\n" +
 	"\x04hold\x18\x06 \x01(\v2\x19.amazonsfarm.farm.v1.HoldH\x00R\x04holdB\x06\n" +
-	"\x04kind\"\xaf\x01\n" +
+	"\x04kind\"\xea\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12!\n" +
 	"\fbudget_nodes\x18\x04 \x01(\x04R\vbudgetNodes\x12/\n" +
-	"\x05facts\x18\x05 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x1a\n" +
-	"\bmemories\x18\x06 \x03(\fR\bmemories\"6\n" +
+	"\x05facts\x18\x05 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x129\n" +
+	"\bcampaign\x18\a \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x1a\n" +
+	"\bmemories\x18\x06 \x03(\fR\bmemories\"R\n" +
 	"\x06Cancel\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
-	"\x06reason\x18\x02 \x01(\tR\x06reason\"7\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
+	"\bcampaign\x18\x03 \x01(\rR\bcampaign\"7\n" +
 	"\x03Ack\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\tR\arefused\" \n" +
@@ -3120,20 +3592,25 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04Hold\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\"\n" +
 	"\bFinished\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"t\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x90\x01\n" +
 	"\x18UploadCertificateRequest\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x04R\x04size\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"1\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\x12\x1a\n" +
+	"\bcampaign\x18\x05 \x01(\rR\bcampaign\"1\n" +
 	"\x19UploadCertificateResponse\x12\x14\n" +
-	"\x05known\x18\x01 \x01(\bR\x05known\"\x0f\n" +
-	"\rStatusRequest\"5\n" +
+	"\x05known\x18\x01 \x01(\bR\x05known\"+\n" +
+	"\rStatusRequest\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\"Q\n" +
 	"\fWatchRequest\x12%\n" +
-	"\x0eperiod_seconds\x18\x01 \x01(\x01R\rperiodSeconds\"\x10\n" +
-	"\x0eWorkersRequest\"\x0e\n" +
-	"\fPauseRequest\"\x0f\n" +
-	"\rResumeRequest\"\x0e\n" +
+	"\x0eperiod_seconds\x18\x01 \x01(\x01R\rperiodSeconds\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"\x10\n" +
+	"\x0eWorkersRequest\"*\n" +
+	"\fPauseRequest\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\"+\n" +
+	"\rResumeRequest\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\"\x0e\n" +
 	"\fDrainRequest\"\x0f\n" +
 	"\rBackupRequest\"\x14\n" +
 	"\x12QuarantinesRequest\"$\n" +
@@ -3150,11 +3627,28 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aoffence\x18\x05 \x01(\tR\aoffence\x12\x10\n" +
 	"\x03why\x18\x06 \x01(\tR\x03why\x12\x16\n" +
 	"\x06worker\x18\a \x01(\tR\x06worker\x12\x18\n" +
-	"\aaddress\x18\b \x01(\tR\aaddress\"P\n" +
+	"\aaddress\x18\b \x01(\tR\aaddress\"\xb6\x01\n" +
+	"\x12AddCampaignRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1a\n" +
+	"\bposition\x18\x02 \x01(\tR\bposition\x12\x1f\n" +
+	"\vfirst_moves\x18\x03 \x03(\tR\n" +
+	"firstMoves\x12\x1d\n" +
+	"\n" +
+	"rules_only\x18\x04 \x01(\bR\trulesOnly\x12\x1a\n" +
+	"\bpriority\x18\x05 \x01(\x11R\bpriority\x12\x14\n" +
+	"\x05share\x18\x06 \x01(\rR\x05share\"\x83\x01\n" +
+	"\x12SetCampaignRequest\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\x12\x1f\n" +
+	"\bpriority\x18\x02 \x01(\x11H\x00R\bpriority\x88\x01\x01\x12\x19\n" +
+	"\x05share\x18\x03 \x01(\rH\x01R\x05share\x88\x01\x01B\v\n" +
+	"\t_priorityB\b\n" +
+	"\x06_share\"0\n" +
+	"\x12EndCampaignRequest\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\tR\bcampaign\"P\n" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xcc\a\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xc2\b\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -3188,7 +3682,25 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x12certificate_sha256\x18\x19 \x01(\tR\x11certificateSha256\x12\x1d\n" +
 	"\n" +
 	"store_file\x18\x1a \x01(\tR\tstoreFile\x12 \n" +
-	"\vquarantined\x18\x1b \x01(\rR\vquarantined\"\xc9\x01\n" +
+	"\vquarantined\x18\x1b \x01(\rR\vquarantined\x12\x1a\n" +
+	"\bpriority\x18\x1c \x01(\x11R\bpriority\x12\x14\n" +
+	"\x05share\x18\x1d \x01(\rR\x05share\x12B\n" +
+	"\tcampaigns\x18\x1e \x03(\v2$.amazonsfarm.farm.v1.CampaignSummaryR\tcampaigns\"\xe7\x02\n" +
+	"\x0fCampaignSummary\x129\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\x12\x16\n" +
+	"\x06winner\x18\x04 \x01(\tR\x06winner\x12\x1a\n" +
+	"\bverified\x18\x05 \x01(\bR\bverified\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x11R\bpriority\x12\x14\n" +
+	"\x05share\x18\a \x01(\rR\x05share\x12\x19\n" +
+	"\broot_phi\x18\b \x01(\rR\arootPhi\x12\x1d\n" +
+	"\n" +
+	"root_delta\x18\t \x01(\rR\trootDelta\x12\x14\n" +
+	"\x05nodes\x18\n" +
+	" \x01(\x04R\x05nodes\x12#\n" +
+	"\rrunning_nodes\x18\v \x01(\x04R\frunningNodes\x12\x16\n" +
+	"\x06leased\x18\f \x01(\x04R\x06leased\"\xc9\x01\n" +
 	"\tFirstMove\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\tR\x04move\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x10\n" +
@@ -3196,9 +3708,10 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05delta\x18\x04 \x01(\rR\x05delta\x12\x14\n" +
 	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\x12\x16\n" +
 	"\x06leased\x18\x06 \x01(\bR\x06leased\x12\x1a\n" +
-	"\bexpanded\x18\a \x01(\bR\bexpanded\"&\n" +
+	"\bexpanded\x18\a \x01(\bR\bexpanded\"B\n" +
 	"\x0eExploreRequest\x12\x14\n" +
-	"\x05moves\x18\x01 \x03(\tR\x05moves\"\xac\x01\n" +
+	"\x05moves\x18\x01 \x03(\tR\x05moves\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\tR\bcampaign\"\xac\x01\n" +
 	"\x0fExploreResponse\x12\x1a\n" +
 	"\bposition\x18\x01 \x01(\tR\bposition\x120\n" +
 	"\x05known\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.KnownR\x05known\x127\n" +
@@ -3220,7 +3733,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tset_aside\x18\n" +
 	" \x01(\bR\bsetAside\"H\n" +
 	"\x0fWorkersResponse\x125\n" +
-	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xd7\x03\n" +
+	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xf3\x03\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
@@ -3241,7 +3754,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05facts\x18\x0e \x01(\x04R\x05facts\x12\x1d\n" +
 	"\n" +
 	"table_fill\x18\x0f \x01(\x01R\ttableFill\x12#\n" +
-	"\rlease_seconds\x18\x10 \x01(\x01R\fleaseSeconds*E\n" +
+	"\rlease_seconds\x18\x10 \x01(\x01R\fleaseSeconds\x12\x1a\n" +
+	"\bcampaign\x18\x11 \x01(\tR\bcampaign*E\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vOUTCOME_WON\x10\x01\x12\x10\n" +
@@ -3249,7 +3763,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04Farm\x12K\n" +
 	"\x04Join\x12 .amazonsfarm.farm.v1.JoinRequest\x1a!.amazonsfarm.farm.v1.JoinResponse\x12O\n" +
 	"\x04Work\x12 .amazonsfarm.farm.v1.WorkRequest\x1a!.amazonsfarm.farm.v1.WorkResponse(\x010\x01\x12t\n" +
-	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xe1\x06\n" +
+	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xf8\b\n" +
 	"\aControl\x12Q\n" +
 	"\x06Status\x12\".amazonsfarm.farm.v1.StatusRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x05Watch\x12!.amazonsfarm.farm.v1.WatchRequest\x1a#.amazonsfarm.farm.v1.StatusResponse0\x01\x12T\n" +
@@ -3260,7 +3774,10 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05Drain\x12!.amazonsfarm.farm.v1.DrainRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12`\n" +
 	"\vQuarantines\x12'.amazonsfarm.farm.v1.QuarantinesRequest\x1a(.amazonsfarm.farm.v1.QuarantinesResponse\x12X\n" +
 	"\aRelease\x12#.amazonsfarm.farm.v1.ReleaseRequest\x1a(.amazonsfarm.farm.v1.QuarantinesResponse\x12S\n" +
-	"\x06Backup\x12\".amazonsfarm.farm.v1.BackupRequest\x1a#.amazonsfarm.farm.v1.BackupResponse0\x01B\"Z amazonsfarm/proto/farm/v1;farmv1b\x06proto3"
+	"\x06Backup\x12\".amazonsfarm.farm.v1.BackupRequest\x1a#.amazonsfarm.farm.v1.BackupResponse0\x01\x12[\n" +
+	"\vAddCampaign\x12'.amazonsfarm.farm.v1.AddCampaignRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12[\n" +
+	"\vSetCampaign\x12'.amazonsfarm.farm.v1.SetCampaignRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12[\n" +
+	"\vEndCampaign\x12'.amazonsfarm.farm.v1.EndCampaignRequest\x1a#.amazonsfarm.farm.v1.StatusResponseB\"Z amazonsfarm/proto/farm/v1;farmv1b\x06proto3"
 
 var (
 	file_proto_farm_v1_farm_proto_rawDescOnce sync.Once
@@ -3275,7 +3792,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Outcome)(0),                      // 0: amazonsfarm.farm.v1.Outcome
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -3310,77 +3827,91 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*ReleaseRequest)(nil),            // 30: amazonsfarm.farm.v1.ReleaseRequest
 	(*QuarantinesResponse)(nil),       // 31: amazonsfarm.farm.v1.QuarantinesResponse
 	(*Quarantine)(nil),                // 32: amazonsfarm.farm.v1.Quarantine
-	(*BackupResponse)(nil),            // 33: amazonsfarm.farm.v1.BackupResponse
-	(*StatusResponse)(nil),            // 34: amazonsfarm.farm.v1.StatusResponse
-	(*FirstMove)(nil),                 // 35: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 36: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 37: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 38: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 39: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 40: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 41: amazonsfarm.farm.v1.Worker
+	(*AddCampaignRequest)(nil),        // 33: amazonsfarm.farm.v1.AddCampaignRequest
+	(*SetCampaignRequest)(nil),        // 34: amazonsfarm.farm.v1.SetCampaignRequest
+	(*EndCampaignRequest)(nil),        // 35: amazonsfarm.farm.v1.EndCampaignRequest
+	(*BackupResponse)(nil),            // 36: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 37: amazonsfarm.farm.v1.StatusResponse
+	(*CampaignSummary)(nil),           // 38: amazonsfarm.farm.v1.CampaignSummary
+	(*FirstMove)(nil),                 // 39: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 40: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 41: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 42: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 43: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 44: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 45: amazonsfarm.farm.v1.Worker
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 1: amazonsfarm.farm.v1.Fact.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	7,  // 2: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
-	8,  // 3: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
-	9,  // 4: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
-	10, // 5: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
-	11, // 6: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
-	12, // 7: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
-	4,  // 8: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
-	0,  // 9: amazonsfarm.farm.v1.Result.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	5,  // 10: amazonsfarm.farm.v1.Result.children:type_name -> amazonsfarm.farm.v1.ChildNumber
-	4,  // 11: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
-	14, // 12: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
-	15, // 13: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
-	16, // 14: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
-	17, // 15: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
-	19, // 16: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
-	18, // 17: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
-	4,  // 18: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	32, // 19: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
-	3,  // 20: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 21: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	35, // 22: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	0,  // 23: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	39, // 24: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	38, // 25: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	39, // 26: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 27: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	41, // 28: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 29: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	6,  // 30: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	20, // 31: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	22, // 32: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	23, // 33: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	24, // 34: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	36, // 35: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	25, // 36: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	26, // 37: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	27, // 38: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	29, // 39: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
-	30, // 40: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
-	28, // 41: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
-	2,  // 42: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	13, // 43: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	21, // 44: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	34, // 45: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	34, // 46: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	40, // 47: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	37, // 48: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	34, // 49: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	34, // 50: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	34, // 51: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	31, // 52: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	31, // 53: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	33, // 54: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
-	42, // [42:55] is the sub-list for method output_type
-	29, // [29:42] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	3,  // 1: amazonsfarm.farm.v1.JoinResponse.campaigns:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 2: amazonsfarm.farm.v1.Fact.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	7,  // 3: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
+	8,  // 4: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
+	9,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
+	10, // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
+	11, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
+	12, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
+	4,  // 9: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
+	0,  // 10: amazonsfarm.farm.v1.Result.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	5,  // 11: amazonsfarm.farm.v1.Result.children:type_name -> amazonsfarm.farm.v1.ChildNumber
+	4,  // 12: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
+	14, // 13: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
+	15, // 14: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
+	16, // 15: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
+	17, // 16: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
+	19, // 17: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
+	18, // 18: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
+	4,  // 19: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
+	3,  // 20: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	32, // 21: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
+	3,  // 22: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 23: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	39, // 24: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	38, // 25: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
+	3,  // 26: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 27: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	43, // 28: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	42, // 29: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	43, // 30: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 31: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	45, // 32: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	1,  // 33: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	6,  // 34: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	20, // 35: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	22, // 36: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	23, // 37: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	24, // 38: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	40, // 39: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	25, // 40: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	26, // 41: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	27, // 42: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	29, // 43: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
+	30, // 44: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
+	28, // 45: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	33, // 46: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
+	34, // 47: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
+	35, // 48: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
+	2,  // 49: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	13, // 50: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	21, // 51: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	37, // 52: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 53: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 54: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	41, // 55: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	37, // 56: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 57: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 58: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	31, // 59: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	31, // 60: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	36, // 61: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	37, // 62: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 63: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 64: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	49, // [49:65] is the sub-list for method output_type
+	33, // [33:49] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -3404,13 +3935,14 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkResponse_Finished)(nil),
 		(*WorkResponse_Hold)(nil),
 	}
+	file_proto_farm_v1_farm_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   41,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

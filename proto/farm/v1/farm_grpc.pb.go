@@ -214,6 +214,9 @@ const (
 	Control_Quarantines_FullMethodName = "/amazonsfarm.farm.v1.Control/Quarantines"
 	Control_Release_FullMethodName     = "/amazonsfarm.farm.v1.Control/Release"
 	Control_Backup_FullMethodName      = "/amazonsfarm.farm.v1.Control/Backup"
+	Control_AddCampaign_FullMethodName = "/amazonsfarm.farm.v1.Control/AddCampaign"
+	Control_SetCampaign_FullMethodName = "/amazonsfarm.farm.v1.Control/SetCampaign"
+	Control_EndCampaign_FullMethodName = "/amazonsfarm.farm.v1.Control/EndCampaign"
 )
 
 // ControlClient is the client API for Control service.
@@ -228,7 +231,7 @@ type ControlClient interface {
 	Workers(ctx context.Context, in *WorkersRequest, opts ...grpc.CallOption) (*WorkersResponse, error)
 	// Explore tells what is known of a position and of those after each of its moves. INVALID_ARGUMENT says what is wrong with the position.
 	Explore(ctx context.Context, in *ExploreRequest, opts ...grpc.CallOption) (*ExploreResponse, error)
-	// Pause grants no new leases; running ones go on.
+	// Pause grants no new leases; running ones go on. With a campaign it is for that one, and lasts beyond the end of the master.
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
@@ -241,6 +244,13 @@ type ControlClient interface {
 	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
 	// does not read for a minute is cut off with ABORTED.
 	Backup(ctx context.Context, in *BackupRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[BackupResponse], error)
+	// AddCampaign adds a campaign to the store and begins with it. INVALID_ARGUMENT says what is wrong with it, ALREADY_EXISTS that its name is taken or its
+	// question asked, RESOURCE_EXHAUSTED that there are as many as allowed.
+	AddCampaign(ctx context.Context, in *AddCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// SetCampaign changes whose turn it is: a running lease ends first.
+	SetCampaign(ctx context.Context, in *SetCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error)
+	// EndCampaign gives a campaign up for good and calls its leases back; what is known stays.
+	EndCampaign(ctx context.Context, in *EndCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 }
 
 type controlClient struct {
@@ -369,6 +379,36 @@ func (c *controlClient) Backup(ctx context.Context, in *BackupRequest, opts ...g
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Control_BackupClient = grpc.ServerStreamingClient[BackupResponse]
 
+func (c *controlClient) AddCampaign(ctx context.Context, in *AddCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StatusResponse)
+	err := c.cc.Invoke(ctx, Control_AddCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) SetCampaign(ctx context.Context, in *SetCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StatusResponse)
+	err := c.cc.Invoke(ctx, Control_SetCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *controlClient) EndCampaign(ctx context.Context, in *EndCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StatusResponse)
+	err := c.cc.Invoke(ctx, Control_EndCampaign_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ControlServer is the server API for Control service.
 // All implementations must embed UnimplementedControlServer
 // for forward compatibility.
@@ -381,7 +421,7 @@ type ControlServer interface {
 	Workers(context.Context, *WorkersRequest) (*WorkersResponse, error)
 	// Explore tells what is known of a position and of those after each of its moves. INVALID_ARGUMENT says what is wrong with the position.
 	Explore(context.Context, *ExploreRequest) (*ExploreResponse, error)
-	// Pause grants no new leases; running ones go on.
+	// Pause grants no new leases; running ones go on. With a campaign it is for that one, and lasts beyond the end of the master.
 	Pause(context.Context, *PauseRequest) (*StatusResponse, error)
 	Resume(context.Context, *ResumeRequest) (*StatusResponse, error)
 	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
@@ -394,6 +434,13 @@ type ControlServer interface {
 	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
 	// does not read for a minute is cut off with ABORTED.
 	Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error
+	// AddCampaign adds a campaign to the store and begins with it. INVALID_ARGUMENT says what is wrong with it, ALREADY_EXISTS that its name is taken or its
+	// question asked, RESOURCE_EXHAUSTED that there are as many as allowed.
+	AddCampaign(context.Context, *AddCampaignRequest) (*StatusResponse, error)
+	// SetCampaign changes whose turn it is: a running lease ends first.
+	SetCampaign(context.Context, *SetCampaignRequest) (*StatusResponse, error)
+	// EndCampaign gives a campaign up for good and calls its leases back; what is known stays.
+	EndCampaign(context.Context, *EndCampaignRequest) (*StatusResponse, error)
 	mustEmbedUnimplementedControlServer()
 }
 
@@ -433,6 +480,15 @@ func (UnimplementedControlServer) Release(context.Context, *ReleaseRequest) (*Qu
 }
 func (UnimplementedControlServer) Backup(*BackupRequest, grpc.ServerStreamingServer[BackupResponse]) error {
 	return status.Error(codes.Unimplemented, "method Backup not implemented")
+}
+func (UnimplementedControlServer) AddCampaign(context.Context, *AddCampaignRequest) (*StatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AddCampaign not implemented")
+}
+func (UnimplementedControlServer) SetCampaign(context.Context, *SetCampaignRequest) (*StatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method SetCampaign not implemented")
+}
+func (UnimplementedControlServer) EndCampaign(context.Context, *EndCampaignRequest) (*StatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method EndCampaign not implemented")
 }
 func (UnimplementedControlServer) mustEmbedUnimplementedControlServer() {}
 func (UnimplementedControlServer) testEmbeddedByValue()                 {}
@@ -621,6 +677,60 @@ func _Control_Backup_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Control_BackupServer = grpc.ServerStreamingServer[BackupResponse]
 
+func _Control_AddCampaign_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AddCampaignRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).AddCampaign(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_AddCampaign_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).AddCampaign(ctx, req.(*AddCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_SetCampaign_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(SetCampaignRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).SetCampaign(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_SetCampaign_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).SetCampaign(ctx, req.(*SetCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Control_EndCampaign_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(EndCampaignRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ControlServer).EndCampaign(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Control_EndCampaign_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ControlServer).EndCampaign(ctx, req.(*EndCampaignRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Control_ServiceDesc is the grpc.ServiceDesc for Control service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -659,6 +769,18 @@ var Control_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Release",
 			Handler:    _Control_Release_Handler,
+		},
+		{
+			MethodName: "AddCampaign",
+			Handler:    _Control_AddCampaign_Handler,
+		},
+		{
+			MethodName: "SetCampaign",
+			Handler:    _Control_SetCampaign_Handler,
+		},
+		{
+			MethodName: "EndCampaign",
+			Handler:    _Control_EndCampaign_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

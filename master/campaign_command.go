@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/document"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
+)
+
+func campaignCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:   "campaign",
+		Short: "Add campaigns to a serving master, list them, and say whose turn it is",
+		Long: `A store holds any number of campaigns, each with a root of its own, and its master has the workers search for all of them. These commands change them while the
+master runs; what they say is in the store, and holds after the next start.
+
+The priority is strict: work goes to the campaign of the highest priority that has any, and others get what it leaves over. Among campaigns of one priority the work,
+in expanded positions, is divided as their shares are. A change does not call leases back: it shows when running ones end.
+
+Facts are shared by all campaigns of one board (and of one kind of proof, see --rules-only): what one proves closes positions of the others.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	c.AddCommand(campaignAdd(), campaignList(), campaignSet())
+	change := func(use, short string, do func(context.Context, farmv1.ControlClient, string) (*farmv1.StatusResponse, error)) {
+		c.AddCommand(control(&cobra.Command{Use: use + " CAMPAIGN", Short: short, Args: cobra.ExactArgs(1)},
+			func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.StatusResponse, error) {
+				if args[0] == "" {
+					return nil, status.Error(codes.InvalidArgument, "name a campaign")
+				}
+				return do(ctx, client, args[0])
+			}))
+	}
+	change("pause", "Grant nothing of a campaign any more; running leases go on", func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
+		return c.Pause(ctx, &farmv1.PauseRequest{Campaign: name})
+	})
+	change("resume", "End the pause of a campaign", func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
+		return c.Resume(ctx, &farmv1.ResumeRequest{Campaign: name})
+	})
+	change("end", "Give a campaign up for good and call its leases back; what is known stays in the store", func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
+		return c.EndCampaign(ctx, &farmv1.EndCampaignRequest{Campaign: name})
+	})
+	return c
+}
+
+// checkWeight refuses priorities and shares that do not fit in a message; the master says what else is wrong with them.
+func checkWeight(priority, share int) error {
+	switch {
+	case priority != int(int32(priority)):
+		return cli.Usagef("--priority %d: it must be from -1000000 to 1000000", priority)
+	case share < 0 || share != int(uint32(share)):
+		return cli.Usagef("--share %d: it must be from 1 to 1000000", share)
+	}
+	return nil
+}
+
+func campaignAdd() *cobra.Command {
+	var (
+		name            string
+		moves           []string
+		rulesOnly       bool
+		priority, share int
+	)
+	c := &cobra.Command{
+		Use:   "add BOARD|POSITION",
+		Short: "Add a campaign to the store of a serving master and begin with it",
+		Args:  cobra.ExactArgs(1),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if _, err := parseQuestion(args[0], moves); err != nil {
+				return err
+			}
+			return checkWeight(priority, share)
+		},
+	}
+	control(c, func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.StatusResponse, error) {
+		return client.AddCampaign(ctx, &farmv1.AddCampaignRequest{Name: name, Position: args[0], FirstMoves: moves, RulesOnly: rulesOnly,
+			Priority: int32(priority), Share: uint32(share)})
+	})
+	c.Flags().StringVar(&name, "name", "", "its name: letters, digits, dots, dashes, underscores (default: its board, with a number where that is taken)")
+	c.Flags().StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
+	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
+	weightFlags(c, &priority, &share)
+	return c
+}
+
+func weightFlags(c *cobra.Command, priority, share *int) {
+	c.Flags().IntVar(priority, "priority", 0, "the higher goes first; may be negative")
+	c.Flags().IntVar(share, "share", 0, "of the work, among campaigns of one priority, 0: standard (100)")
+}
+
+func campaignSet() *cobra.Command {
+	var priority, share int
+	c := &cobra.Command{
+		Use:     "set CAMPAIGN",
+		Short:   "Change the priority or the share of a campaign",
+		Args:    cobra.ExactArgs(1),
+		PreRunE: func(*cobra.Command, []string) error { return checkWeight(priority, share) },
+	}
+	control(c, func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.StatusResponse, error) {
+		r := &farmv1.SetCampaignRequest{Campaign: args[0]}
+		if c.Flags().Changed("priority") {
+			n := int32(priority)
+			r.Priority = &n
+		}
+		if c.Flags().Changed("share") {
+			n := uint32(share)
+			r.Share = &n
+		}
+		return client.SetCampaign(ctx, r)
+	})
+	weightFlags(c, &priority, &share)
+	return c
+}
+
+func campaignList() *cobra.Command {
+	var master access
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the campaigns of a serving master",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			client, conn, err := master.dial()
+			if err != nil {
+				return err
+			}
+			defer conn.Close()
+			ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
+			defer cancel()
+			r, err := client.Status(ctx, &farmv1.StatusRequest{})
+			if err != nil {
+				return callError(master.address, err)
+			}
+			if asJSON {
+				return json.NewEncoder(c.OutOrStdout()).Encode(document.OfCampaigns(r.GetCampaigns()))
+			}
+			_, err = io.WriteString(c.OutOrStdout(), campaignTable(r.GetCampaigns()))
+			return err
+		},
+	}
+	master.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	return c
+}
+
+// campaignsReport are the campaigns in a status, nothing where there is one.
+func campaignsReport(all []*farmv1.CampaignSummary) string {
+	if len(all) < 2 {
+		return ""
+	}
+	return "\n" + campaignTable(all)
+}
+
+func campaignTable(all []*farmv1.CampaignSummary) string {
+	var s strings.Builder
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "campaign\tboard\tpriority\tshare\tstate\tleased\tnodes\tproof number\tdisproof number\twinner")
+	for _, c := range all {
+		winner := c.GetWinner()
+		if winner == "" {
+			winner = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", c.GetCampaign().GetName(), c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(), c.GetState(),
+			c.GetLeased(), count(c.GetNodes()+c.GetRunningNodes()), numberText(c.GetRootPhi()), numberText(c.GetRootDelta()), winner)
+	}
+	w.Flush()
+	return s.String()
+}

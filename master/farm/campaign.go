@@ -1,0 +1,233 @@
+package farm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
+)
+
+// campaign is one campaign of the store, with what is done when it is settled.
+type campaign struct {
+	farm       *Farm
+	about      store.Campaign
+	root       amazons.Position
+	firstMoves []amazons.Move
+	proofFile  string
+	admission  *admission    // of its facts, nil where nothing is verified
+	known      *store.Result // stored before
+	ended      bool          // by an operator; guarded by Farm.mu
+
+	// What the conclusion found; read after Master.Run has returned.
+	settled  *tree.Settled
+	evidence rpc.Evidence
+	searched time.Duration
+	checked  time.Duration
+	winning  []string
+	file     store.CertificateFile
+	verified bool
+}
+
+// aboutOf describes a campaign that is asked for as the store does.
+func aboutOf(a rpc.Asked, build string) store.Campaign {
+	c := store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(), RulesOnly: a.RulesOnly, Build: build, Created: time.Now().UTC(),
+		Priority: a.Priority, Share: a.Share}
+	for _, m := range a.FirstMoves {
+		c.FirstMoves = append(c.FirstMoves, m.String())
+	}
+	return c
+}
+
+// question returns the root and first moves of a stored campaign. Errors wrap ErrVerification.
+func question(c store.Campaign) (root amazons.Position, moves []amazons.Move, err error) {
+	if root, err = amazons.ParsePosition(c.Root); err != nil {
+		return root, nil, fmt.Errorf("%w: root of the campaign: %w", ErrVerification, err)
+	}
+	for _, text := range c.FirstMoves {
+		m, err := root.ParseMove(text)
+		if err != nil {
+			return root, nil, fmt.Errorf("%w: first move of the campaign: %w", ErrVerification, err)
+		}
+		moves = append(moves, m)
+	}
+	return root, moves, nil
+}
+
+// snapshot returns what the store holds for the tree of a campaign: of the facts that it shares, those that can come after its root.
+func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree.Snapshot, error) {
+	snap, err := s.SnapshotOf(about.Number)
+	if err != nil {
+		return snap, err
+	}
+	shares := func(o store.Campaign) bool { return o.Facts == about.Facts && o.Number != about.Number }
+	if slices.ContainsFunc(s.Campaigns(), shares) {
+		reach := tree.ReachOf(root)
+		snap.Facts = slices.DeleteFunc(snap.Facts, func(f tree.Fact) bool { return !reach.Has(f.Key) })
+	}
+	return snap, nil
+}
+
+// add takes a campaign of the store among those of the farm.
+func (f *Farm) add(about store.Campaign) (*campaign, error) {
+	c := &campaign{farm: f, about: about, proofFile: f.options.ProofFile, ended: about.Ended}
+	var err error
+	if c.root, c.firstMoves, err = question(about); err != nil {
+		return nil, err
+	}
+	if about.Number > 1 {
+		c.proofFile = ProofFileOf(f.options.StoreFile, about.Name)
+	}
+	if r, ok, err := f.store.ResultOf(about.Number); err != nil {
+		return nil, err
+	} else if ok {
+		c.known = &r
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.options.Embedded {
+		for _, o := range f.campaigns {
+			if o.about.Facts == about.Facts {
+				c.admission = o.admission
+			}
+		}
+		if c.admission == nil {
+			c.admission = &admission{campaign: c, workers: f.options.CheckWorkers,
+				ledger: proof.NewLedger(c.root.Board, about.RulesOnly, f.options.MaxProved), full: f.options.MaxProved < 0}
+		}
+	}
+	f.campaigns = append(f.campaigns, c)
+	return c, nil
+}
+
+// ledgers returns what is remembered of uploads: one for each board and kind of proof, none where nothing is verified.
+func (f *Farm) ledgers() []*proof.Ledger {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []*proof.Ledger
+	for _, c := range f.campaigns {
+		if c.admission != nil && !slices.Contains(list, c.admission.ledger) {
+			list = append(list, c.admission.ledger)
+		}
+	}
+	return list
+}
+
+// grow makes the tree of a campaign.
+func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
+	o := f.options
+	snap, err := snapshot(f.store, c.about, c.root)
+	if err != nil {
+		return rpc.Campaign{}, err
+	}
+	growth := tree.Config{
+		Board: c.root.Board, Root: c.root, FirstMoves: c.firstMoves,
+		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies, MaxNodes: o.MaxTreeNodes,
+	}
+	o.Limits.tree(&growth)
+	t, err := tree.New(growth, snap)
+	if err != nil {
+		return rpc.Campaign{}, err
+	}
+	out := c.describe()
+	out.Tree = t
+	return out, nil
+}
+
+// describe returns the campaign as the services see it, without its tree.
+func (c *campaign) describe() rpc.Campaign {
+	s, facts := c.farm.store, c.about.Facts
+	out := rpc.Campaign{
+		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves, RulesOnly: c.about.RulesOnly, Facts: facts,
+		Settings:  settingsOf(c.about),
+		ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
+		Look: newLibrary(c.root.Board, c.about.RulesOnly, s, func() []tree.ID { return c.farm.shelf.list(facts) }).Look,
+	}
+	if c.admission != nil {
+		out.Admit = c.admission.admit
+	}
+	return out
+}
+
+func settingsOf(c store.Campaign) rpc.Settings {
+	return rpc.Settings{Priority: c.Priority, Share: c.Share, Paused: c.Paused, Ended: c.Ended}
+}
+
+// keeper lets operators add and change campaigns.
+type keeper struct{ farm *Farm }
+
+// Add makes a campaign durable.
+func (k keeper) Add(asked rpc.Asked) (rpc.Campaign, error) {
+	about, err := k.farm.store.AddCampaign(aboutOf(asked, k.farm.options.Build))
+	if err != nil {
+		return rpc.Campaign{}, askedError(err)
+	}
+	c, err := k.farm.add(about)
+	if err != nil {
+		return rpc.Campaign{}, err
+	}
+	return c.describe(), nil
+}
+
+// Grow returns the campaign with its tree.
+func (k keeper) Grow(about rpc.Campaign) (rpc.Campaign, error) {
+	c := k.farm.numbered(about.Number)
+	if c == nil {
+		return about, fmt.Errorf("%w: there is no campaign %d", rpc.ErrAsked, about.Number)
+	}
+	grown, err := k.farm.grow(c)
+	if err != nil {
+		return about, err
+	}
+	return grown, nil
+}
+
+// Change makes a change durable.
+func (k keeper) Change(number uint32, change rpc.Change) (rpc.Settings, error) {
+	c := k.farm.numbered(number)
+	if c == nil {
+		return rpc.Settings{}, fmt.Errorf("%w: there is no campaign %d", rpc.ErrAsked, number)
+	}
+	if _, settled, err := k.farm.store.ResultOf(number); err != nil {
+		return rpc.Settings{}, err
+	} else if settled && change.End {
+		return rpc.Settings{}, fmt.Errorf("%w: campaign %s is settled", rpc.ErrAsked, c.about.Name)
+	}
+	about, err := k.farm.store.ChangeCampaign(number, store.Change(change))
+	if err != nil {
+		return rpc.Settings{}, askedError(err)
+	}
+	k.farm.mu.Lock()
+	c.ended = about.Ended
+	k.farm.mu.Unlock()
+	return settingsOf(about), nil
+}
+
+func (f *Farm) numbered(number uint32) *campaign {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.campaigns {
+		if c.about.Number == number {
+			return c
+		}
+	}
+	return nil
+}
+
+// askedError says whose fault an error of the store is.
+func askedError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrTaken):
+		return fmt.Errorf("%w: %w", rpc.ErrTaken, err)
+	case errors.Is(err, store.ErrCampaign):
+		return fmt.Errorf("%w: %w", rpc.ErrAsked, err)
+	case errors.Is(err, store.ErrTooLarge):
+		return fmt.Errorf("%w: %w", rpc.ErrManyCampaigns, err)
+	}
+	return passing(err)
+}

@@ -1,0 +1,303 @@
+package farm
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// readRoots judges an uploaded certificate and returns its claims.
+func (c *campaign) readRoots(data []byte) ([]rpc.Root, error) {
+	info, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
+	board := c.root.Board
+	switch {
+	case info.Board != board:
+		return nil, fmt.Errorf("%w: it is for board %v, the campaign's is %v", rpc.ErrOther, info.Board, board)
+	case c.about.RulesOnly && !info.RulesOnly:
+		return nil, fmt.Errorf("%w: it uses the counting rule, which this campaign does not allow", rpc.ErrOther)
+	}
+	roots := make([]rpc.Root, len(info.Roots))
+	for i, r := range info.Roots {
+		outcome := tree.Lost
+		if r.Claim == eval.Won {
+			outcome = tree.Won
+		}
+		roots[i] = rpc.Root{Key: r.State.CanonicalKey(board), Outcome: outcome}
+	}
+	return roots, nil
+}
+
+// concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is one that passes.
+func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion, error) {
+	conclusion, err := c.conclude(ctx, e, report)
+	if store.DiskFull(err) && !errors.Is(err, store.ErrFailed) {
+		err = rpc.NoRoom(err)
+	}
+	return conclusion, err
+}
+
+// conclude makes the certificate of the settled tree, has it checked, and stores the answer. A certificate that is there already,
+// just as it was when it was checked, is not made again.
+func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion, error) {
+	c.settled, c.evidence, c.searched = &e.Settled, e, time.Since(c.farm.began)
+	if c.known != nil && c.known.Verified && c.unchanged(c.known.Certificate) {
+		c.file, c.verified = c.known.Certificate, true
+		if c.known.WinningMove != "" {
+			c.winning = append(c.winning, c.known.WinningMove)
+		}
+		return c.conclusion(), nil
+	}
+	name := c.proofFile
+	report(rpc.StateAssembling, "the winner is known; its certificate is being put together")
+	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
+	fragments, err := c.fragments()
+	if err != nil {
+		return rpc.Conclusion{}, err
+	}
+	// Under its own name a certificate appears only after the checker has accepted it.
+	draft := name + ".unverified"
+	out, err := assemble.Write(ctx, draft, assemble.Input{
+		Board: c.root.Board, RulesOnly: c.about.RulesOnly, Roots: roots, Won: e.Won, Fragments: fragments,
+	})
+	if errors.Is(err, assemble.ErrMissing) {
+		c.farm.metrics.Verified(false)
+		return rpc.Conclusion{}, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err)
+	} else if err != nil {
+		return rpc.Conclusion{}, err
+	}
+	report(rpc.StateVerifying, "the winner is known; the checker goes over its certificate")
+	began := time.Now()
+	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers})
+	c.checked = time.Since(began)
+	if err == nil {
+		err = c.claims(r, roots)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return rpc.Conclusion{}, ctx.Err()
+		}
+		c.farm.metrics.Verified(false)
+		return rpc.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
+	}
+	c.farm.metrics.Verified(true)
+	if err := os.Rename(draft, name); err != nil {
+		return rpc.Conclusion{}, fmt.Errorf("name the verified certificate: %w", err)
+	}
+	if path, err := filepath.Abs(name); err == nil {
+		name = path
+	}
+	c.file = store.CertificateFile{Path: name, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
+	c.verified = true
+	if c.settled.Outcome == tree.Won {
+		if move, ok := out.Set.WinningMove(c.root.Board, c.root.State()); ok {
+			c.winning = append(c.winning, move.String())
+		}
+	}
+	if err := c.farm.store.SetResultOf(c.about.Number, c.result()); err != nil {
+		return rpc.Conclusion{}, err
+	}
+	return c.conclusion(), nil
+}
+
+// claims holds what the checker found proved against what the campaign says.
+func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
+	if len(r.Roots) != len(roots) {
+		return fmt.Errorf("the certificate has %d roots instead of %d", len(r.Roots), len(roots))
+	}
+	for i, root := range roots {
+		claim := "loss"
+		if root.Claim == eval.Won {
+			claim = "win"
+		}
+		p := root.Position(c.root.Board)
+		if got := r.Roots[i]; got.Position != p.String() || got.Claim != claim {
+			return fmt.Errorf("the certificate proves a %s at %s instead of a %s at %s", got.Claim, got.Position, claim, p)
+		}
+	}
+	return nil
+}
+
+// fragments returns the certificates that prove the facts of the campaign.
+func (c *campaign) fragments() ([]assemble.Fragment, error) {
+	list, err := c.farm.store.Certificates()
+	if err != nil {
+		return nil, err
+	}
+	var fragments []assemble.Fragment
+	for _, known := range list {
+		if known.Facts != c.about.Facts {
+			continue
+		}
+		r, size, err := c.farm.store.Certificate(known.ID)
+		if err != nil {
+			return nil, err
+		}
+		fragments = append(fragments, assemble.Fragment{ID: known.ID, Data: r, Size: size})
+	}
+	return fragments, nil
+}
+
+// unchanged reports whether a certificate's file is there with the bytes that were checked.
+func (c *campaign) unchanged(known store.CertificateFile) bool {
+	asked, err := filepath.Abs(c.proofFile)
+	if err != nil || asked != known.Path {
+		return false
+	}
+	file, err := os.Open(known.Path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, file)
+	return err == nil && n == known.Bytes && hex.EncodeToString(h.Sum(nil)) == known.SHA256
+}
+
+// winningMoves returns the moves of the root that are known to win: those that the certificate or the tree names, and those that lead
+// to the same position but for a symmetry.
+func (c *campaign) winningMoves() []string {
+	root := c.root
+	lost := map[amazons.Key]bool{}
+	for _, m := range c.evidence.FirstMoves {
+		if m.Outcome == tree.Lost {
+			lost[m.Key] = true
+		}
+	}
+	for _, text := range c.winning {
+		if m, err := root.ParseMove(text); err == nil {
+			lost[root.After(m).State().CanonicalKey(root.Board)] = true
+		}
+	}
+	list := []string{}
+	state := root.State()
+	for _, m := range state.Moves(nil) {
+		if lost[state.After(m).CanonicalKey(root.Board)] {
+			list = append(list, m.String())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// winner names the winner, "" where no given first move wins.
+func (c *campaign) winner() string {
+	if c.settled == nil || c.settled.Outcome == tree.Unknown {
+		return ""
+	}
+	return cli.WinnerName(c.root, c.settled.Outcome == tree.Won)
+}
+
+func (c *campaign) conclusion() rpc.Conclusion {
+	return rpc.Conclusion{
+		Winner: c.winner(), Verified: c.verified, File: c.file.Path, Positions: c.file.Positions,
+		Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, WinningMoves: c.winningMoves(),
+	}
+}
+
+// result is the answer as it is stored.
+func (c *campaign) result() store.Result {
+	r := store.Result{
+		Outcome: c.settled.Outcome.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
+		Verified: c.verified, Certificate: c.file, Nodes: c.evidence.Spent, Seconds: c.searched.Seconds(),
+		Finished: time.Now().UTC(), Build: c.farm.options.Build,
+	}
+	if c.known != nil {
+		r.Seconds = c.known.Seconds
+	}
+	switch c.settled.Outcome {
+	case tree.Won:
+		r.Winner = c.root.ToMove.String()
+	case tree.Lost:
+		r.Winner = c.root.ToMove.Other().String()
+	}
+	if moves := c.winningMoves(); len(moves) > 0 {
+		r.WinningMove = moves[0]
+	}
+	return r
+}
+
+// Result returns the answer of the first campaign for people and programs, given how Master.Run ended. Seconds are those since Open.
+func (f *Farm) Result(ended error) cli.SolveResult { return f.Results(ended)[0] }
+
+// Results returns the answers of all campaigns, by number.
+func (f *Farm) Results(ended error) []cli.SolveResult {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var list []cli.SolveResult
+	for _, c := range f.campaigns {
+		list = append(list, c.answer(ended))
+	}
+	return list
+}
+
+// answer is what Results says of the campaign.
+func (c *campaign) answer(ended error) cli.SolveResult {
+	r := cli.NewSolveResult(c.root)
+	r.Seconds, r.Store = time.Since(c.farm.began).Seconds(), c.farm.options.StoreFile
+	r.SearchSeconds, r.VerifySeconds = r.Seconds, c.checked.Seconds()
+	if stats, err := c.farm.store.Stats(); err == nil {
+		r.Nodes = stats.Campaigns[c.about.Number-1].Spent
+	}
+	for _, m := range c.firstMoves {
+		r.FirstMoves = append(r.FirstMoves, cli.FirstMove{Move: m.String(), Outcome: c.firstMove(m)})
+	}
+	switch {
+	case c.verified:
+	case c.settled == nil && c.ended:
+		r.Stopped = "an operator gave it up"
+	case errors.Is(ended, rpc.ErrLimit):
+		r.Stopped = "the limit of nodes is reached; the same command with a larger one goes on"
+	case errors.Is(ended, rpc.ErrDrained), errors.Is(ended, context.Canceled):
+		r.Stopped = "interrupted; the same command goes on"
+	case ended != nil:
+		r.MessageType, r.Error = "error", ended.Error()
+	}
+	if c.settled == nil {
+		return r
+	}
+	r.SearchSeconds, r.Winner, r.WinningMoves = c.searched.Seconds(), c.winner(), c.winningMoves()
+	if c.settled.NoGivenMoveWins && r.Stopped == "" {
+		r.Stopped = "no given first move wins; the other moves were not asked"
+	}
+	if c.file.SHA256 != "" {
+		r.Verified = c.verified
+		r.Certificate = &cli.Certificate{Positions: c.file.Positions, Bytes: c.file.Bytes, SHA256: c.file.SHA256, File: c.file.Path}
+	}
+	return r
+}
+
+// firstMove says what is known of a given first move.
+func (c *campaign) firstMove(m amazons.Move) string {
+	for _, known := range c.evidence.FirstMoves {
+		if known.Move == m {
+			switch known.Outcome {
+			case tree.Lost:
+				return "wins"
+			case tree.Won:
+				return "loses"
+			}
+		}
+	}
+	return "unknown"
+}

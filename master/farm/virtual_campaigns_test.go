@@ -1,0 +1,169 @@
+package farm
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+)
+
+// summary returns how far a campaign is.
+func (v *virtual) summary(name string) *farmv1.CampaignSummary {
+	v.t.Helper()
+	all, err := v.farm.Master.Summaries(v.t.Context())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, c := range all {
+		if c.GetCampaign().GetName() == name {
+			return c
+		}
+	}
+	v.t.Fatalf("there is no campaign %s", name)
+	return nil
+}
+
+// handle returns a campaign.
+func (v *virtual) handle(name string) *rpc.Handle {
+	v.t.Helper()
+	h, err := v.farm.Master.Of(name)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return h
+}
+
+// TestCampaignsInVirtualTime has two workers work for three campaigns, two of one board and one of another. The campaign with the higher priority comes first; what
+// is paused stands still, also after the master has crashed and another one has begun with nothing but the store; all are proved in the end.
+func TestCampaignsInVirtualTime(t *testing.T) {
+	inVirtualTime(t, 11, Options{}, func(v *virtual) {
+		t := v.t
+		v.serve()
+		root := position(t, virtualRoot)
+		add := func(a rpc.Asked) {
+			t.Helper()
+			if _, err := v.farm.Master.Add(t.Context(), a); err != nil {
+				t.Fatal(err)
+			}
+		}
+		winning, err := root.ParseMove(virtualWinning)
+		if err != nil {
+			t.Fatal(err)
+		}
+		add(rpc.Asked{Name: "other-board", Root: position(t, "4x4"), Priority: 7})
+		add(rpc.Asked{Name: "one-move", Root: root, FirstMoves: []amazons.Move{winning}})
+		if _, err := v.farm.Master.Add(t.Context(), rpc.Asked{Name: "one-move", Root: root, RulesOnly: true}); err == nil {
+			t.Error("two campaigns have one name")
+		}
+		if err := v.handle("4x5").Pause(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		one, two := v.work("one", nil, nil), v.work("two", nil, nil)
+		v.await("the campaign of the higher priority is worked on", func() bool { return v.summary("other-board").GetNodes() > 0 })
+		if c := v.summary("4x5"); c.GetState() != rpc.StatePaused || c.GetLeased() != 0 || c.GetNodes() != 0 {
+			t.Errorf("the paused campaign: %v", c)
+		}
+
+		// The next master has nothing but the store.
+		v.crash()
+		v.options.Root = amazons.Position{}
+		v.serve()
+		if c := v.summary("4x5"); c.GetState() != rpc.StatePaused {
+			t.Errorf("after the crash the paused campaign is %s", c.GetState())
+		}
+		if c := v.summary("other-board"); c.GetPriority() != 7 || c.GetNodes() == 0 {
+			t.Errorf("after the crash: %v", c)
+		}
+		v.await("the campaign of the higher priority is settled", func() bool { return v.summary("other-board").GetState() == rpc.StateSettled })
+		v.await("the one with one move is settled", func() bool { return v.summary("one-move").GetState() == rpc.StateSettled })
+		if c := v.summary("4x5"); c.GetNodes() != 0 || c.GetState() != rpc.StatePaused && c.GetState() != rpc.StateSettled {
+			t.Errorf("the paused campaign: %v", c)
+		}
+		if err := v.handle("4x5").Resume(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case err := <-v.ended:
+			winners := []string{"black", "second", "black"}
+			for i, r := range v.farm.Results(err) {
+				if r.Winner != winners[i] || !r.Verified || err != nil {
+					t.Errorf("campaign %d ended with %+v, %v", i+1, r, err)
+				}
+			}
+		case <-time.After(24 * time.Hour):
+			t.Fatal("the campaigns do not end in a day")
+		}
+		for _, m := range []*member{one, two} {
+			if err := v.wait(m); err != nil {
+				t.Errorf("worker %s: %v", m.name, err)
+			}
+		}
+		time.Sleep(time.Second)
+		v.stop()
+
+		report, _, err := VerifyStore(t.Context(), v.options.StoreFile, checker.Options{Workers: 1})
+		if err != nil || len(report.Campaigns) != 3 {
+			t.Fatalf("verify the store: %+v, %v", report, err)
+		}
+		for _, c := range report.Campaigns {
+			if !c.Settled || c.Checked == nil {
+				t.Errorf("%+v", c)
+			}
+		}
+		if _, err := os.Stat(ProofFileOf(v.options.StoreFile, "one-move")); err != nil {
+			t.Error(err)
+		}
+		// The campaign that was resumed had the facts of the other one of its board: it was proved with hardly any work.
+		s, err := store.Open(v.options.StoreFile, store.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		st, err := s.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Campaigns[0].Spent > st.Campaigns[2].Spent/4 {
+			t.Errorf("the campaigns of one board took %d and %d nodes", st.Campaigns[0].Spent, st.Campaigns[2].Spent)
+		}
+		for i, c := range st.Campaigns {
+			if want := uint64(2); c.Epoch < want && i > 0 {
+				t.Errorf("campaign %d is in epoch %d after a restart", i+1, c.Epoch)
+			}
+		}
+	})
+}
+
+// TestEndedCampaign: a campaign that is given up calls its leases back and does not keep the master; its worker goes on with the other one.
+func TestEndedCampaign(t *testing.T) {
+	inVirtualTime(t, 12, Options{}, func(v *virtual) {
+		t := v.t
+		v.serve()
+		if _, err := v.farm.Master.Add(t.Context(), rpc.Asked{Root: position(t, "4x4"), Priority: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w := v.work("w", nil, nil)
+		v.await("it is worked on", func() bool { return v.summary("4x4").GetRunningNodes() > 0 })
+		if err := v.handle("4x4").Change(t.Context(), rpc.Change{End: true}); err != nil {
+			t.Fatal(err)
+		}
+		v.await("its lease is back", func() bool { return v.summary("4x4").GetLeased() == 0 })
+		if c := v.summary("4x4"); c.GetState() != rpc.StateEnded {
+			t.Errorf("the campaign is %s", c.GetState())
+		}
+		if err := <-v.ended; err != nil {
+			t.Error(err)
+		}
+		if r := v.farm.Results(nil); r[0].Winner != "black" || !r[0].Verified || r[1].Winner != "" || r[1].Stopped == "" {
+			t.Errorf("%+v", r)
+		}
+		if err := v.wait(w); err != nil {
+			t.Error(err)
+		}
+	})
+}

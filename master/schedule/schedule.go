@@ -1,0 +1,401 @@
+// Package schedule lets workers search for several campaigns, each with its own tree. It decides which tree a worker's request is offered, and
+// carries facts from one campaign to those that share them. Like a tree it is a pure state machine: Step takes an event and returns its effects, and
+// it holds no clock, random source, file, socket or goroutine.
+//
+// # Whose turn it is
+//
+// The priority is strict: a request goes to the campaign of the highest priority that has a leaf to lease, and a lower one gets what is left over. That is what
+// the operator of a farm expects who puts one question before another; and little is lost by it, because a tree that has no leaf to lease leaves
+// its workers to the others meanwhile. It is told that they would come back (tree.Wanted), so it is split as if they waited, and takes
+// as many workers as it can use after a while. Running leases are not called back for a campaign of a higher priority: they end within
+// a budget.
+//
+// Among campaigns of one priority the work, in nodes, is divided as their shares are: a request goes to the one that has had least for its
+// share. A campaign that could not use its share for a while does not get all of it afterwards, see Config.Credit. Where two campaigns are on different boards a worker
+// changes from one to the other only when the difference has grown to that much, because it changes with an empty table.
+//
+// # Facts
+//
+// Facts are about positions, so they are valid for every campaign of the same board and kind of proof: what one learns closes nodes of the others
+// in the same step. A contradiction stops all campaigns that share the facts, since one of these is false and may have been used in any of their trees;
+// campaigns of other boards go on.
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"amazonsfarm/master/tree"
+)
+
+// Config holds the settings of a Scheduler. Zero stands for the default.
+type Config struct {
+	// Credit is how far a campaign that could not use its share may catch up afterwards, and two of one priority together may be off before a worker leaves one for the board of the other. Unit: nodes; default 10,000,000, about two
+	// minutes of one core. Too small: workers change boards, and lose what their tables know, every few leases; too large: a campaign that
+	// could not use its share for a while has the farm to itself for long.
+	Credit uint64
+}
+
+// Campaign is one of the campaigns of a Scheduler.
+type Campaign struct {
+	Number   uint32 // at least 1; each has another
+	Tree     *tree.Tree
+	Facts    uint32 // those with the same number share their facts
+	Priority int    // the higher goes first
+	Share    int    // of the work, among those of one priority; at least 1
+	Paused   bool   // its tree begins with a pause
+}
+
+// Effect is an effect of the tree of a campaign.
+type Effect struct {
+	Campaign uint32
+	tree.Effect
+}
+
+// String returns the effect as a line of a trace.
+func (e Effect) String() string { return fmt.Sprintf("%d: %v", e.Campaign, e.Effect) }
+
+// Scheduler is the state machine. It is not safe for concurrent use.
+type Scheduler struct {
+	cfg     Config
+	all     []*campaign // by number
+	workers map[string]*worker
+	roll    []*worker // in the order they joined
+	waiting []*worker // with open requests, in the order they asked
+	effects []Effect
+}
+
+type campaign struct {
+	Campaign
+	base   float64 // effort that does not count
+	missed bool    // it could not use its turn: what it is behind by more than its credit does not count
+	wanted bool    // as its tree was told
+	open   bool    // it may be granted something, when workers were placed last
+}
+
+// had returns the nodes that a campaign has had for each unit of its share.
+func (c *campaign) had() float64 { return (float64(c.Tree.Effort()) - c.base) / float64(c.Share) }
+
+// rebase makes the campaign one that has had so much.
+func (c *campaign) rebase(had float64) {
+	c.base = float64(c.Tree.Effort()) - had*float64(c.Share)
+}
+
+type worker struct {
+	name  string
+	slots int
+	place *campaign // whose tree has its requests; nil: it never asked
+	last  *campaign // that granted it a lease last; nil: none
+}
+
+// New makes a scheduler without campaigns.
+func New(cfg Config) *Scheduler {
+	if cfg.Credit == 0 {
+		cfg.Credit = 10_000_000
+	}
+	return &Scheduler{cfg: cfg, workers: map[string]*worker{}}
+}
+
+// Add adds a campaign. Its tree is new, and belongs to the scheduler from now on.
+func (s *Scheduler) Add(c Campaign) []Effect {
+	n := &campaign{Campaign: c}
+	n.rebase(s.lead(n))
+	s.all = append(s.all, n)
+	slices.SortFunc(s.all, func(a, b *campaign) int { return cmp.Compare(a.Number, b.Number) })
+	if c.Paused {
+		s.step(n, tree.Pause{})
+	}
+	for _, w := range s.roll {
+		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots})
+	}
+	return s.finish()
+}
+
+// Set changes the priority and share of a campaign.
+func (s *Scheduler) Set(number uint32, priority, share int) []Effect {
+	c := s.find(number)
+	if c == nil {
+		return nil
+	}
+	had, moved := c.had(), priority != c.Priority
+	c.Priority, c.Share = priority, share
+	if moved {
+		had = s.lead(c)
+	}
+	c.rebase(had)
+	for _, o := range s.all {
+		o.open = false // workers are placed anew
+	}
+	return s.finish()
+}
+
+func (s *Scheduler) find(number uint32) *campaign {
+	for _, c := range s.all {
+		if c.Number == number {
+			return c
+		}
+	}
+	return nil
+}
+
+// Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects; each tree's Persist comes before what it has to precede.
+// Joined, Left and Ready are of all campaigns, whatever the number says.
+func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
+	switch e := ev.(type) {
+	case tree.Joined:
+		s.joined(e)
+	case tree.Left:
+		s.left(e)
+	case tree.Ready:
+		s.ready(e)
+	default:
+		if c := s.find(number); c != nil {
+			s.step(c, ev)
+		} else if number == 0 {
+			for _, c := range s.all {
+				s.step(c, ev)
+			}
+		}
+	}
+	return s.finish()
+}
+
+func (s *Scheduler) joined(e tree.Joined) {
+	w := s.workers[e.Worker]
+	if w == nil {
+		w = &worker{name: e.Worker}
+		s.workers[e.Worker] = w
+		s.roll = append(s.roll, w)
+	}
+	w.slots = e.Slots
+	for _, c := range s.all {
+		s.step(c, e)
+	}
+}
+
+func (s *Scheduler) left(e tree.Left) {
+	w := s.workers[e.Worker]
+	if w == nil {
+		return
+	}
+	delete(s.workers, w.name)
+	is := func(o *worker) bool { return o == w }
+	s.roll, s.waiting = slices.DeleteFunc(s.roll, is), slices.DeleteFunc(s.waiting, is)
+	for _, c := range s.all {
+		s.step(c, e)
+	}
+}
+
+func (s *Scheduler) ready(e tree.Ready) {
+	w := s.workers[e.Worker]
+	if len(s.all) == 0 {
+		return
+	}
+	if w == nil {
+		s.step(s.all[0], e) // refuses it
+		return
+	}
+	if w.place == nil || w.place.Tree.Asks(w.name) == 0 {
+		if w.place = s.best(w, func(c *campaign) bool { return c.Tree.Takes(w.name) }); w.place == nil {
+			w.place = s.home(w)
+		}
+	}
+	if !slices.Contains(s.waiting, w) {
+		s.waiting = append(s.waiting, w)
+	}
+	s.step(w.place, e)
+}
+
+// best returns the campaign whose turn it is among those that will do, nil if there is none.
+func (s *Scheduler) best(w *worker, will func(*campaign) bool) *campaign {
+	var best *campaign
+	for _, c := range s.all {
+		if will(c) && (best == nil || s.before(c, best)) {
+			best = c
+		}
+	}
+	// A worker stays on its board for as long as that is not too unfair.
+	if last := w.last; best != nil && last != nil && last.Facts != best.Facts && last.Priority == best.Priority && will(last) &&
+		(s.due(last)-s.due(best))*float64(last.Share+best.Share) <= float64(s.cfg.Credit) {
+		return last
+	}
+	return best
+}
+
+// lead returns what the campaign has had that has had most for its share, among the others of the priority of c that may be granted something; what c has
+// had if there is none.
+func (s *Scheduler) lead(c *campaign) float64 {
+	lead, found := 0.0, false
+	for _, o := range s.all {
+		if o == c || o.Priority != c.Priority || o.Tree.Idle() != tree.NoReason {
+			continue
+		}
+		if had := o.had(); !found || had > lead {
+			lead, found = had, true
+		}
+	}
+	if !found {
+		return c.had()
+	}
+	return lead
+}
+
+// before orders campaigns by whose turn it is.
+func (s *Scheduler) before(a, b *campaign) bool {
+	if a.Priority != b.Priority {
+		return a.Priority > b.Priority
+	}
+	return s.due(a) < s.due(b)
+}
+
+// due is what a campaign has had, but for what it has missed and is behind by more than its credit.
+func (s *Scheduler) due(c *campaign) float64 {
+	if !c.missed {
+		return c.had()
+	}
+	return max(c.had(), s.lead(c)-float64(s.cfg.Credit)/float64(c.Share))
+}
+
+// home returns where a worker waits that nobody has work for: with the campaign whose turn it is, so that its tree is split. Where all are halted, one of
+// them says why.
+func (s *Scheduler) home(w *worker) *campaign {
+	if c := s.best(w, func(c *campaign) bool { return c.Tree.Idle() == tree.NoReason }); c != nil {
+		return c
+	}
+	for _, why := range []tree.NoWorkReason{tree.NoWorkDrain, tree.NoWorkPaused, tree.NoWorkStopped} {
+		if c := s.best(w, func(c *campaign) bool { return c.Tree.Idle() == why }); c != nil {
+			return c
+		}
+	}
+	return s.best(w, func(*campaign) bool { return true })
+}
+
+// step steps a tree, and those that share its facts.
+func (s *Scheduler) step(c *campaign, ev tree.Event) {
+	for _, effect := range c.Tree.Step(ev) {
+		switch e := effect.(type) {
+		case tree.Persist:
+			e.Campaign = c.Number
+			s.effects = append(s.effects, Effect{c.Number, e})
+			if len(e.Facts) > 0 {
+				s.share(c, tree.Shared{Facts: e.Facts})
+			}
+			continue
+		case tree.Contradiction:
+			s.share(c, tree.Stopped{Contradiction: e})
+		case tree.Grant:
+			if w := s.workers[e.Worker]; w != nil {
+				if w.last != nil && w.last.Facts != c.Facts {
+					s.share(w.last, tree.Forgot{Worker: w.name})
+					s.step(w.last, tree.Forgot{Worker: w.name})
+				}
+				w.last = c
+			}
+			s.served(c)
+		}
+		s.effects = append(s.effects, Effect{c.Number, effect})
+	}
+}
+
+// served notes that a campaign has been granted something, and who could not use that turn.
+func (s *Scheduler) served(c *campaign) {
+	if c.missed {
+		had := s.due(c)
+		c.missed = false
+		c.rebase(had)
+	}
+	for _, o := range s.all {
+		if o != c && o.Priority == c.Priority && !o.Tree.Free() {
+			o.missed = true
+		}
+	}
+}
+
+// share tells those that share a campaign's facts something.
+func (s *Scheduler) share(c *campaign, ev tree.Event) {
+	for _, o := range s.all {
+		if o != c && o.Facts == c.Facts {
+			s.step(o, ev)
+		}
+	}
+}
+
+// finish places the workers that wait and returns the effects of the step.
+func (s *Scheduler) finish() []Effect {
+	if len(s.all) > 1 {
+		s.place()
+		s.want()
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *worker) bool { return w.place.Tree.Asks(w.name) == 0 })
+	effects := s.effects
+	s.effects = nil
+	return effects
+}
+
+// place moves workers that wait to where there is work for them.
+func (s *Scheduler) place() {
+	for again := true; again; {
+		again = false
+		if !slices.ContainsFunc(s.all, func(c *campaign) bool { return c.Tree.Free() }) {
+			break
+		}
+		for _, w := range s.waiting {
+			if w.place.Tree.Asks(w.name) == 0 {
+				continue
+			}
+			if c := s.best(w, func(c *campaign) bool { return c.Tree.Takes(w.name) }); c != nil && c != w.place {
+				s.move(w, c) // it or another one that waits there is granted a lease, so this ends
+				again = true
+				break
+			}
+		}
+	}
+	changed := false
+	for _, c := range s.all {
+		open := c.Tree.Idle() == tree.NoReason
+		changed = changed || open != c.open
+		c.open = open
+	}
+	if !changed {
+		return
+	}
+	for _, w := range s.waiting {
+		if w.place.Tree.Asks(w.name) == 0 {
+			continue
+		}
+		if home := s.home(w); home != w.place && (!w.place.open || home.Priority > w.place.Priority) {
+			s.move(w, home)
+		}
+	}
+}
+
+// move takes the requests of a worker to another campaign.
+func (s *Scheduler) move(w *worker, to *campaign) {
+	asks := w.place.Tree.Asks(w.name)
+	s.step(w.place, tree.Withdrawn{Worker: w.name})
+	w.place = to
+	for range asks {
+		s.step(to, tree.Ready{Worker: w.name})
+	}
+}
+
+// want tells each tree whether there are workers elsewhere that would search there if it had leaves to lease: those of campaigns of a lower
+// priority, and of the same one while it is behind its share by all its credit.
+func (s *Scheduler) want() {
+	for _, c := range s.all {
+		wanted := false
+		if c.Tree.Idle() == tree.NoReason && !c.Tree.Free() {
+			behind := s.lead(c)-c.had() >= float64(s.cfg.Credit)/float64(c.Share)
+			for _, o := range s.all {
+				if o != c && o.Tree.Leased() > 0 && (o.Priority < c.Priority || o.Priority == c.Priority && behind) {
+					wanted = true
+				}
+			}
+		}
+		if wanted != c.wanted {
+			c.wanted = wanted
+			s.step(c, tree.Wanted{Workers: wanted})
+		}
+	}
+}

@@ -1,0 +1,358 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// Campaign is a question that the store holds the work on. Its number, the question itself and whose facts it shares never change.
+type Campaign struct {
+	Number uint32 `json:"-"` // from 1, in the order in which they came; part of its record's key
+	// Name is how people call it. A store that knows none calls it as the board.
+	Name       string    `json:"name,omitempty"`
+	Board      string    `json:"board"`                 // such as "5x6"
+	Root       string    `json:"root"`                  // the position to solve, in the text of amazons.Position
+	FirstMoves []string  `json:"first_moves,omitempty"` // only these are asked at the root; empty: all
+	Created    time.Time `json:"created"`
+	RulesOnly  bool      `json:"rules_only,omitempty"` // proofs may not use the counting lemma
+	Build      string    `json:"build,omitempty"`      // the program that created the store
+	// Facts is the campaign whose facts, certificates and memories it shares: the first one of the same board and kind of proof, perhaps itself.
+	Facts uint32 `json:"facts,omitempty"`
+
+	Priority int  `json:"priority,omitempty"` // the higher goes first
+	Share    int  `json:"share,omitempty"`    // of the work, among those of the same priority
+	Paused   bool `json:"paused,omitempty"`   // by an operator
+	Ended    bool `json:"ended,omitempty"`    // by an operator, for good
+}
+
+// Limits of a campaign's settings.
+const (
+	DefaultShare = 100
+	MaxShare     = 1_000_000
+	MaxPriority  = 1_000_000 // and its negative
+)
+
+var campaignName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+
+// check returns the campaign's board, or an error that wraps ErrCampaign.
+func (c Campaign) check() (amazons.Board, error) {
+	b, err := amazons.ParseBoard(c.Board)
+	if err != nil {
+		return b, fmt.Errorf("%w: %v", ErrCampaign, err)
+	}
+	root, err := amazons.ParsePosition(c.Root)
+	if err != nil {
+		return b, fmt.Errorf("%w: %v", ErrCampaign, err)
+	}
+	if root.Board != b {
+		return b, fmt.Errorf("%w: the root is a position of a %v board, not of %v", ErrCampaign, root.Board, b)
+	}
+	if len(c.FirstMoves) > maxFirstMoves {
+		return b, fmt.Errorf("%w: %d first moves are more than %d", ErrCampaign, len(c.FirstMoves), maxFirstMoves)
+	}
+	for _, text := range c.FirstMoves {
+		if _, err := root.ParseMove(text); err != nil {
+			return b, fmt.Errorf("%w: first move: %v", ErrCampaign, err)
+		}
+	}
+	switch {
+	case c.Name != "" && !campaignName.MatchString(c.Name):
+		return b, fmt.Errorf("%w: the name %.80q; a name has 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", ErrCampaign, c.Name)
+	case c.Priority < -MaxPriority || c.Priority > MaxPriority:
+		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority, MaxPriority)
+	case c.Share < 0 || c.Share > MaxShare:
+		return b, fmt.Errorf("%w: the share %d is not from 1 to %d", ErrCampaign, c.Share, MaxShare)
+	}
+	return b, nil
+}
+
+// Same returns nil where both campaigns ask the same question (board, root, first moves as
+// written, kind of proof), and otherwise an error that wraps ErrCampaign and names the difference.
+func (c Campaign) Same(asked Campaign) error {
+	differ := func(what string, stored, asked any) error {
+		return fmt.Errorf("%w: the store holds %s %v, asked was %v; take another store or ask what this one holds", ErrCampaign, what, stored, asked)
+	}
+	switch {
+	case c.Board != asked.Board:
+		return differ("board", c.Board, asked.Board)
+	case c.Root != asked.Root:
+		return differ("root", c.Root, asked.Root)
+	case !slices.Equal(c.FirstMoves, asked.FirstMoves):
+		return differ("first moves", c.FirstMoves, asked.FirstMoves)
+	case c.RulesOnly != asked.RulesOnly:
+		return differ("rules-only =", c.RulesOnly, asked.RulesOnly)
+	}
+	return nil
+}
+
+// kin reports whether facts of one campaign are facts of the other: they are about the same board and of the same kind of proof.
+func (c Campaign) kin(o Campaign) bool { return c.Board == o.Board && c.RulesOnly == o.RulesOnly }
+
+// board returns the board of a campaign that was checked.
+func (c Campaign) board() amazons.Board {
+	b, _ := amazons.ParseBoard(c.Board)
+	return b
+}
+
+// buckets are the names of the buckets that belong to a campaign alone.
+func (c Campaign) buckets() []string {
+	own := []string{of(bucketNodes, c.Number)}
+	if c.Facts == c.Number {
+		own = append(own, of(bucketFacts, c.Number), of(bucketMemories, c.Number))
+	}
+	return own
+}
+
+// bucketsOf returns the names of all buckets of a store with these campaigns.
+func bucketsOf(campaigns []Campaign) []string {
+	names := []string{bucketMeta, bucketCertificates, bucketUploads, bucketChunks}
+	for _, c := range campaigns {
+		names = append(names, c.buckets()...)
+	}
+	return names
+}
+
+// campaignsIn reads the campaigns from the records of meta, by number.
+func campaignsIn(records func(yield func(key string, value []byte) error) error) ([]Campaign, error) {
+	var list []Campaign
+	err := records(func(key string, value []byte) error {
+		n := numberIn(keyCampaign, key)
+		if n == 0 {
+			return nil
+		}
+		c := Campaign{Number: n}
+		if err := decodeJSON(key, value, &c); err != nil {
+			return err
+		}
+		if _, err := c.check(); err != nil {
+			return corrupt(bucketMeta, []byte(key), "%v", err)
+		}
+		if c.Name == "" {
+			c.Name = c.Board
+		}
+		if c.Facts == 0 {
+			c.Facts = n
+		}
+		if c.Share == 0 {
+			c.Share = DefaultShare
+		}
+		list = append(list, c)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b Campaign) int { return cmp.Compare(a.Number, b.Number) })
+	if len(list) == 0 || list[0].Number != 1 {
+		return nil, corrupt(bucketMeta, []byte(keyCampaign), "it is missing")
+	}
+	for i, c := range list {
+		key := []byte(of(keyCampaign, c.Number))
+		if c.Number != uint32(i+1) {
+			return nil, corrupt(bucketMeta, []byte(of(keyCampaign, uint32(i+1))), "it is missing")
+		}
+		if c.Facts > c.Number || !list[c.Facts-1].kin(c) || list[c.Facts-1].Facts != c.Facts {
+			return nil, corrupt(bucketMeta, key, "it cannot share the facts of campaign %d", c.Facts)
+		}
+	}
+	return list, nil
+}
+
+// readCampaigns reads the campaigns as of a transaction.
+func readCampaigns(tx *bbolt.Tx) ([]Campaign, error) {
+	return campaignsIn(func(yield func(string, []byte) error) error {
+		cursor := tx.Bucket([]byte(bucketMeta)).Cursor()
+		for k, v := cursor.Seek([]byte(keyCampaign)); bytes.HasPrefix(k, []byte(keyCampaign)); k, v = cursor.Next() {
+			if err := yield(string(k), v); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// Campaigns returns what the store is about, by number.
+func (s *Store) Campaigns() []Campaign {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := slices.Clone(s.campaigns)
+	for i := range list {
+		list[i].FirstMoves = slices.Clone(list[i].FirstMoves)
+	}
+	return list
+}
+
+// Campaign returns the first campaign, which a store always has.
+func (s *Store) Campaign() Campaign { return s.Campaigns()[0] }
+
+// campaign returns the campaign of a number; 0 stands for the first one. Errors wrap ErrCampaign.
+func (s *Store) campaign(number uint32) (Campaign, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if number == 0 {
+		number = 1
+	}
+	if int(number) > len(s.campaigns) {
+		return Campaign{}, fmt.Errorf("%w: the store has %d campaigns, none with the number %d", ErrCampaign, len(s.campaigns), number)
+	}
+	return s.campaigns[number-1], nil
+}
+
+// FactsOf returns the campaign whose facts a campaign shares, 0 where there is no such campaign.
+func (s *Store) FactsOf(number uint32) uint32 {
+	c, err := s.campaign(number)
+	if err != nil {
+		return 0
+	}
+	return c.Facts
+}
+
+// AddCampaign adds a campaign and returns it with its number. It shares the facts of those of its board and kind of proof. An empty name becomes that
+// of its board, perhaps with a number. Errors: ErrCampaign (malformed), ErrTaken, ErrTooLarge (there are
+// as many as Options.MaxCampaigns), and as of Commit.
+func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
+	if c.Created.IsZero() {
+		c.Created = time.Now()
+	}
+	c.Created = c.Created.UTC().Truncate(time.Second)
+	if c.Share == 0 {
+		c.Share = DefaultShare
+	}
+	if _, err := c.check(); err != nil {
+		return Campaign{}, fmt.Errorf("add campaign: %w", err)
+	}
+	var value []byte
+	var all []Campaign
+	err := s.do(&request{
+		records: 2,
+		bytes:   4 * pageSize,
+		check: func(tx *bbolt.Tx, _ *counters) (err error) {
+			if all, err = readCampaigns(tx); err != nil {
+				return err
+			}
+			if len(all) >= s.options.MaxCampaigns {
+				return fmt.Errorf("%w: it has %d campaigns, which is the limit; raise the limit, or take another store", ErrTooLarge, len(all))
+			}
+			c.Number = uint32(len(all) + 1)
+			c.Facts = c.Number
+			taken := map[string]bool{}
+			for _, o := range all {
+				taken[o.Name] = true
+				if o.Same(c) == nil {
+					return fmt.Errorf("%w: campaign %s has this root, these first moves and this kind of proof", ErrTaken, o.Name)
+				}
+				if o.kin(c) && c.Facts == c.Number {
+					c.Facts = o.Facts
+				}
+			}
+			if c.Name == "" {
+				c.Name = c.Board
+				for i := 2; taken[c.Name]; i++ {
+					c.Name = fmt.Sprintf("%s-%d", c.Board, i)
+				}
+			} else if taken[c.Name] {
+				return fmt.Errorf("%w: %s; give another name", ErrTaken, c.Name)
+			}
+			value, err = encodeJSON(of(keyCampaign, c.Number), c)
+			return err
+		},
+		apply: func(tx *bbolt.Tx, n *counters) error {
+			for _, name := range c.buckets() {
+				if _, err := tx.CreateBucket([]byte(name)); err != nil {
+					return err
+				}
+			}
+			n.more[c.Number] = &share{}
+			return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyCampaign, c.Number)), value)
+		},
+		then: func() { s.setCampaigns(append(all, c)) },
+	})
+	if err != nil {
+		return Campaign{}, fmt.Errorf("add campaign: %w", err)
+	}
+	return c, nil
+}
+
+// Change is what an operator changes of a campaign; nil: it stays.
+type Change struct {
+	Priority, Share *int
+	Paused          *bool
+	End             bool // for good
+}
+
+// ChangeCampaign changes the settings of a campaign and returns it as it is then. Errors: ErrCampaign, and as of Commit.
+func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
+	if _, err := s.campaign(number); err != nil {
+		return Campaign{}, fmt.Errorf("change campaign: %w", err)
+	}
+	var value []byte
+	var c Campaign
+	var all []Campaign
+	err := s.do(&request{
+		records: 1,
+		bytes:   pageSize,
+		check: func(tx *bbolt.Tx, _ *counters) (err error) {
+			if all, err = readCampaigns(tx); err != nil {
+				return err
+			}
+			c = all[max(number, 1)-1]
+			if change.Priority != nil {
+				c.Priority = *change.Priority
+			}
+			if change.Share != nil {
+				if c.Share = *change.Share; c.Share == 0 {
+					return fmt.Errorf("%w: the share 0 is not from 1 to %d; pause the campaign instead", ErrCampaign, MaxShare)
+				}
+			}
+			if change.Paused != nil {
+				c.Paused = *change.Paused
+			}
+			c.Ended = c.Ended || change.End
+			if _, err := c.check(); err != nil {
+				return err
+			}
+			all[c.Number-1] = c
+			value, err = encodeJSON(of(keyCampaign, c.Number), c)
+			return err
+		},
+		apply: func(tx *bbolt.Tx, _ *counters) error {
+			return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyCampaign, c.Number)), value)
+		},
+		then: func() { s.setCampaigns(all) },
+	})
+	if err != nil {
+		return Campaign{}, fmt.Errorf("change campaign: %w", err)
+	}
+	return c, nil
+}
+
+func (s *Store) setCampaigns(list []Campaign) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.campaigns = list
+}
+
+// Contradicted returns what stopped a campaign, nil if nothing did.
+func (s *Store) Contradicted(number uint32) (c *tree.Contradiction, err error) {
+	number = max(number, 1)
+	err = s.view(func(tx *bbolt.Tx) error {
+		if v := tx.Bucket([]byte(bucketMeta)).Get([]byte(of(keyContradiction, number))); v != nil {
+			c, err = decodeContradiction(number, v)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read contradiction: %w", err)
+	}
+	return c, nil
+}

@@ -1,0 +1,244 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// otherCampaigns are two that TestCampaigns adds: one of testCampaign's board and one of another.
+func otherCampaigns() (kin, other Campaign) {
+	kin = Campaign{Name: "kin", Board: "5x6", Root: "5x6", FirstMoves: []string{"B1-B4xD4"}, Priority: -3, Share: 7}
+	other = Campaign{Board: "4x4", Root: "4x4"}
+	return kin, other
+}
+
+// small is a position of 4x4.
+func small(t *testing.T) amazons.Key {
+	t.Helper()
+	p, err := amazons.ParsePosition("4x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.State().CanonicalKey(p.Board)
+}
+
+// TestCampaigns: what each campaign has is its own, facts, memories and certificates are those of its board, and all of it survives.
+func TestCampaigns(t *testing.T) {
+	s := newStore(t, Options{MinFreeBytes: -1, MaxCampaigns: 3})
+	kin, other := otherCampaigns()
+	var err error
+	if kin, err = s.AddCampaign(kin); err != nil || kin.Number != 2 || kin.Facts != 1 {
+		t.Fatal(kin, err)
+	}
+	if other, err = s.AddCampaign(other); err != nil || other.Number != 3 || other.Facts != 3 || other.Name != "4x4" || other.Share != DefaultShare {
+		t.Fatal(other, err)
+	}
+	for what, c := range map[string]struct {
+		campaign Campaign
+		want     error
+	}{
+		"one too many": {Campaign{Board: "4x5", Root: "4x5"}, ErrTooLarge},
+		"no board":     {Campaign{Board: "x", Root: "4x5"}, ErrCampaign},
+		"bad name":     {Campaign{Name: "../x", Board: "4x5", Root: "4x5"}, ErrCampaign},
+		"bad share":    {Campaign{Board: "4x5", Root: "4x5", Share: -1}, ErrCampaign},
+	} {
+		if _, err := s.AddCampaign(c.campaign); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	s.options.MaxCampaigns = 4
+	for what, c := range map[string]Campaign{"name": {Name: "kin", Board: "4x5", Root: "4x5"}, "question": {Name: "again", Board: "4x4", Root: "4x4"}} {
+		if _, err := s.AddCampaign(c); !errors.Is(err, ErrTaken) {
+			t.Errorf("the same %s: %v", what, err)
+		}
+	}
+
+	evidence := upload(t, s, []byte("for both of 5x6"))
+	p, id := payloadOf(1, 10)
+	u, err := s.BeginCertificateOf(3, id, int64(len(p)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := u.Write(p); err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.BeginCertificateOf(2, id, int64(len(p))); !errors.Is(err, ErrMismatch) {
+		t.Errorf("evidence for one board is taken for another: %v", err)
+	}
+	fact := tree.Fact{Key: small(t), Outcome: tree.Lost, Work: 3, Certificate: id}
+	p4, err := amazons.ParsePosition("4x4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := p4.State().After(p4.State().Moves(nil)[0]).CanonicalKey(p4.Board) // a memory of what is a fact is not kept
+	stop := &tree.Contradiction{Key: fact.Key}
+	if err := s.Commit(
+		Batch{Facts: []tree.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
+		Batch{Campaign: 2, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Spent: 20, Epoch: 2},
+		Batch{Campaign: 3, Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop, Memories: []Memory{{Key: open, Data: []byte("m")}}},
+	); err != nil {
+		t.Fatal(err)
+	}
+	for what, b := range map[string]Batch{
+		"evidence of another board":  {Campaign: 2, Facts: []tree.Fact{factOf(3, id)}},
+		"evidence for another board": {Campaign: 3, Facts: []tree.Fact{{Key: fact.Key, Outcome: tree.Won, Certificate: evidence}}},
+		"no such campaign":           {Campaign: 9, Spent: 1},
+		"an old epoch":               {Campaign: 3, Epoch: 2},
+	} {
+		if err := s.Commit(Batch{Spent: 1000}, b); err == nil {
+			t.Errorf("%s is taken", what)
+		}
+	}
+	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Won, Certificate: evidence}}},
+		Batch{Campaign: 2, Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Lost, Certificate: evidence}}}); !errors.Is(err, ErrContradiction) {
+		t.Errorf("two campaigns contradict each other: %v", err)
+	}
+	paused, priority := true, 12
+	if c, err := s.ChangeCampaign(3, Change{Paused: &paused, Priority: &priority}); err != nil || !c.Paused || c.Priority != 12 || c.Share != DefaultShare {
+		t.Fatal(c, err)
+	}
+	none := 0
+	if _, err := s.ChangeCampaign(3, Change{Share: &none}); !errors.Is(err, ErrCampaign) {
+		t.Errorf("a share of nothing: %v", err)
+	}
+	if err := s.SetResultOf(2, Result{Outcome: "won", Winner: "white"}); err != nil {
+		t.Fatal(err)
+	}
+
+	for range 2 {
+		check(t, s)
+		for n, want := range map[uint32]tree.Snapshot{
+			1: {Nodes: []tree.NodeRecord{nodeOf(1)}, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 10, Epoch: 1},
+			2: {Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 20, Epoch: 2},
+			3: {Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3},
+		} {
+			got, err := s.SnapshotOf(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (got.Contradiction != nil) != (n == 3) {
+				t.Errorf("campaign %d is stopped by %v", n, got.Contradiction)
+			}
+			if len(got.Nodes) != len(want.Nodes) || len(got.Facts) != len(want.Facts) || got.Spent != want.Spent || got.Epoch != want.Epoch {
+				t.Errorf("campaign %d: %+v", n, got)
+			}
+		}
+		if _, ok, err := s.Result(); ok || err != nil {
+			t.Error("the first has a result", err)
+		}
+		if r, ok, err := s.ResultOf(2); !ok || err != nil || r.Winner != "white" {
+			t.Error(r, ok, err)
+		}
+		if m, err := s.Memory(3, open); err != nil || string(m) != "m" {
+			t.Error(m, err)
+		}
+		list, err := s.Certificates()
+		if err != nil || len(list) != 2 || list[0].Facts != 1 || list[1].Facts != 3 {
+			t.Error(list, err)
+		}
+		all := s.Campaigns()
+		if len(all) != 3 || all[1].Name != "kin" || all[1].Share != 7 || all[1].Priority != -3 || !all[2].Paused || all[2].Priority != 12 {
+			t.Errorf("%+v", all)
+		}
+		s.Close()
+		s = mustOpen(t, s.Path(), quick)
+	}
+	s.Close()
+	copied := filepath.Join(t.TempDir(), "compact")
+	if _, err := Compact(t.Context(), s.Path(), copied, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	info, err := ReadInfo(copied)
+	if err != nil || len(info.Campaigns) != 3 || info.Campaigns[1].State != "settled" || info.Campaigns[2].State != "stopped" || info.Campaigns[1].Facts != 2 {
+		t.Errorf("%+v, %v", info, err)
+	}
+}
+
+// TestMigration: a store of format 1 becomes one of format 2 when it is opened for writing, and not when it is read.
+func TestMigration(t *testing.T) {
+	p, err := os.ReadFile("testdata/format1.store")
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	if err := os.WriteFile(path, p, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	format := func() uint32 {
+		t.Helper()
+		info, err := ReadInfo(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Format
+	}
+	if f := format(); f != 1 {
+		t.Fatalf("the old store has format %d", f)
+	}
+	s := mustOpen(t, path, quick)
+	kin, other := otherCampaigns()
+	kin.RulesOnly = true // as the one of the store
+	if c, err := s.AddCampaign(other); err != nil || c.Number != 2 {
+		t.Fatal(c, err)
+	}
+	kin.FirstMoves = nil
+	if c, err := s.AddCampaign(kin); err != nil || c.Facts != 1 {
+		t.Fatal(c, err)
+	}
+	got, err := s.SnapshotOf(3)
+	if err != nil || len(got.Facts) != 2 || len(got.Nodes) != 0 {
+		t.Errorf("the facts of the old store: %+v, %v", got, err)
+	}
+	check(t, s)
+	s.Close()
+	if f := format(); f != Format {
+		t.Errorf("after the migration it has format %d", f)
+	}
+}
+
+// TestBrokenCampaign: a campaign that the file does not have whole is damage, not another campaign.
+func TestBrokenCampaign(t *testing.T) {
+	for what, change := range map[string]func(meta *bbolt.Bucket) error{
+		"no record":   func(m *bbolt.Bucket) error { return m.Delete([]byte(of(keyCampaign, 2))) },
+		"no counters": func(m *bbolt.Bucket) error { return m.Delete([]byte(of(keyCounters, 2))) },
+		"facts of a later one": func(m *bbolt.Bucket) error {
+			_, c := otherCampaigns()
+			c.Facts = 9
+			v, err := encodeJSON(of(keyCampaign, 2), c)
+			if err != nil {
+				return err
+			}
+			return m.Put([]byte(of(keyCampaign, 2)), v)
+		},
+	} {
+		s := newStore(t, quick)
+		_, other := otherCampaigns()
+		if _, err := s.AddCampaign(other); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.db.Update(func(tx *bbolt.Tx) error { return change(tx.Bucket([]byte(bucketMeta))) }); err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		again, err := Open(s.Path(), quick)
+		if err == nil {
+			if _, err = again.SnapshotOf(2); err == nil {
+				err = again.Check()
+			}
+			again.Close()
+		}
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
