@@ -2,12 +2,15 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,7 +25,8 @@ func TestMain(m *testing.M) {
 
 // TestScripts runs the commands as processes. Beside the usual commands of testscript there are: code N COMMAND... (the command ends
 // with exit code N), await ADDRESS (until something listens), taken ADDRESS (listens there), flip FILE OFFSET (one bit), lock
-// FILE (holds it until the script ends), foreign FILE (a database of somebody else), json KEY... VALUE (of the last standard output), get URL (its body becomes the standard output).
+// FILE (holds it until the script ends), foreign FILE (a database of somebody else), json KEY... VALUE (of the last standard output), get URL [PATTERN] (its body becomes the standard output; with a pattern it is asked for until that
+// matches, for ten seconds at most: what pages and metrics say may be a second old).
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -120,16 +124,30 @@ func runJSON(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func runGet(ts *testscript.TestScript, neg bool, args []string) {
-	if len(args) != 1 {
-		ts.Fatalf("usage: get URL")
+	if len(args) != 1 && len(args) != 2 {
+		ts.Fatalf("usage: get URL [PATTERN]")
 	}
-	r, err := http.Get(args[0])
-	ts.Check(err)
-	defer r.Body.Close()
-	_, err = io.Copy(ts.Stdout(), r.Body)
+	want := regexp.MustCompile(strings.Join(args[1:], ""))
+	var r *http.Response
+	var body []byte
+	for range 200 {
+		var err error
+		r, err = http.Get(args[0])
+		ts.Check(err)
+		body, err = io.ReadAll(r.Body)
+		ts.Check(errors.Join(err, r.Body.Close()))
+		if want.Match(body) {
+			break
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	_, err := ts.Stdout().Write(body)
 	ts.Check(err)
 	if good := r.StatusCode == http.StatusOK; good == neg {
 		ts.Fatalf("%s: %s", args[0], r.Status)
+	}
+	if !want.Match(body) {
+		ts.Fatalf("%s: %s does not match in ten seconds", args[0], want)
 	}
 }
 
