@@ -60,7 +60,9 @@ func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report fu
 // conclude makes the certificate of the settled tree, has it checked, and stores the answer. A certificate that is there already,
 // just as it was when it was checked, is not made again.
 func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion, error) {
-	c.settled, c.evidence, c.searched = &e.Settled, e, time.Since(c.farm.began)
+	settled := e.Settled
+	c.settled, c.searched = &settled, time.Since(c.farm.began)
+	c.evidence = rpc.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Spent: e.Spent} // not the positions, of which there may be millions
 	if c.known != nil && c.known.Verified && c.unchanged(c.known.Certificate) {
 		c.file, c.verified = c.known.Certificate, true
 		if c.known.WinningMove != "" {

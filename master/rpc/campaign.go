@@ -26,7 +26,7 @@ type Campaign struct {
 	Facts uint32
 
 	Settings
-	Tree *tree.Tree
+	Tree *tree.Tree // of one that is over it is put away; see released.go
 
 	// As in Config.
 	ReadRoots func(data []byte) ([]Root, error)
@@ -96,11 +96,12 @@ type campaign struct {
 	homeless   bool     // the certificate found no room: it is put together again when there is some
 	again      int      // ticks until then, at least
 	metrics    *campaignMetrics
+	rest       tree.Status // of the tree when it was put away
 }
 
 // over reports whether nothing more comes of a campaign.
 func (c *campaign) over() bool {
-	return c.stopped != nil || c.conclusion != nil || c.Ended && c.settled == nil && c.Tree.Leased() == 0
+	return c.stopped != nil || c.conclusion != nil || c.Ended && c.settled == nil && c.leased() == 0
 }
 
 // message describes the campaign to workers and operators.

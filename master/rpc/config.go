@@ -184,6 +184,9 @@ type Config struct {
 	KnownCertificates int
 	// RecentFacts is how many of the latest facts are kept for people to look at. Default 100.
 	RecentFacts int
+	// ShownTicks is how long the tree of a campaign that is over stays in memory after somebody explored it. Default 60 ticks. Short: it is read from the store
+	// again and again; long: memory is used for what nobody looks at.
+	ShownTicks int
 	// SpareBytes is how much more room than the store asks for there must be before a campaign goes on that paused for want of it. Unit: bytes;
 	// default 16 MiB. Too small: it may stop and go every second; large: it stands still for longer.
 	SpareBytes int64
@@ -259,7 +262,7 @@ func (c *Config) complete() error {
 		{"MaxWorkers", &c.MaxWorkers, 10_000}, {"SessionTicks", &c.SessionTicks, 30}, {"LeavingTicks", &c.LeavingTicks, 3},
 		{"Slots", &c.Slots, 2}, {"MaxUploads", &c.MaxUploads, 8}, {"MaxFacts", &c.MaxFacts, 4096}, {"MaxOffences", &c.MaxOffences, 3},
 		{"MaxOffenders", &c.MaxOffenders, 10_000}, {"SessionUploads", &c.SessionUploads, 2}, {"KnownCertificates", &c.KnownCertificates, 256},
-		{"RecentFacts", &c.RecentFacts, 100}, {"AgainTicks", &c.AgainTicks, 30}, {"MaxHeld", &c.MaxHeld, 64},
+		{"RecentFacts", &c.RecentFacts, 100}, {"AgainTicks", &c.AgainTicks, 30}, {"ShownTicks", &c.ShownTicks, 60}, {"MaxHeld", &c.MaxHeld, 64},
 		{"SessionBurst", &c.SessionBurst, int(min(max(1, 4*c.SessionMessages), 1<<30))},
 	} {
 		if *s.field == 0 {

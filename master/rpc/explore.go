@@ -30,10 +30,11 @@ type Look func(near tree.ID, s amazons.State, most int) Proved
 
 // explored is what the tree says of a position and its moves.
 type explored struct {
-	at    tree.Position
-	moves []tree.Move
-	line  []amazons.Move
-	end   amazons.State // after the line
+	at       tree.Position
+	moves    []tree.Move
+	line     []amazons.Move
+	end      amazons.State // after the line
+	released bool          // nothing of this is known: the campaign's tree was put away
 	// near is the certificate in which evidence for the end is likely; decided says that the end, or a position before it, is.
 	near    tree.ID
 	decided bool
@@ -73,10 +74,14 @@ func (m *Master) Explore(ctx context.Context, way []amazons.Position) (*farmv1.E
 }
 
 // Explore asks the loop about the last position of a way (each after a move from the one before, all of the campaign's board) and
-// its moves. Below positions that are decided it goes on in their certificates. What it costs does not grow with the tree.
+// its moves. Below positions that are decided it goes on in their certificates. What it costs does not grow with the tree, but where the campaign is over
+// and nobody has explored it for a while: then its tree is read from the store first.
 func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
 	reply := make(chan explored, 1)
 	e, err := await(ctx, h.m, exploreQuery{h.c, way, reply}, reply)
+	if err == nil && e.released {
+		e, err = h.m.exploreReleased(ctx, h.c, way)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ type Master struct {
 
 	list     atomic.Pointer[[]*campaign] // replaced by the loop alone
 	changing chan struct{}               // a token for the one operator whose change is on its way
+	shown    chan *regrown               // the tree of a campaign that is over, for who explores it; whoever has it may change it
 
 	// What follows belongs to the goroutine of Run.
 	plan       *schedule.Scheduler
@@ -254,6 +255,7 @@ func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 		offenders: map[Party]*offender{},
 		uploading: map[Party]int{},
 		changing:  make(chan struct{}, 1),
+		shown:     make(chan *regrown, 1),
 		plan:      schedule.New(cfg.Schedule),
 	}
 	var list []*campaign
@@ -264,6 +266,7 @@ func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 		list = append(list, newCampaign(c, cfg.Metrics))
 	}
 	m.list.Store(&list)
+	m.shown <- &regrown{}
 	if err := m.recall(); err != nil {
 		return nil, err
 	}
@@ -471,7 +474,7 @@ func (m *Master) over() (bool, error) {
 	var stopped error
 	for _, c := range m.campaigns() {
 		over = over && c.over()
-		leased += c.Tree.Leased()
+		leased += c.leased()
 		concluding = concluding || c.settled != nil && !c.over()
 		if stopped == nil {
 			stopped = c.stopped
@@ -541,6 +544,9 @@ func (m *Master) take(s *session, serial uint64, all []schedule.Effect, refused 
 	for _, effect := range effects {
 		if c, err := m.numbered(effect.Campaign); err == nil {
 			p.after = append(p.after, func() { m.act(c, effect.Effect) })
+			if e, ok := effect.Effect.(tree.Contradiction); ok {
+				m.stopReleased(c.Facts, e)
+			}
 		}
 	}
 	return short
@@ -555,6 +561,7 @@ func (m *Master) turn(batch []message, tick bool) error {
 		}
 		batch = append(waited, batch...)
 	}
+	m.release()
 	var answers []func() // that need not wait for the disk
 	for _, msg := range batch {
 		switch msg := msg.(type) {
@@ -573,6 +580,9 @@ func (m *Master) turn(batch []message, tick bool) error {
 				continue
 			}
 			m.hear(msg)
+			if c := msg.campaign; c != nil && c.Tree == nil {
+				msg.refused = append(msg.refused, "campaign "+c.Name+" is over")
+			}
 			m.stepOf(msg.session, msg.serial, msg.number(), msg.event, msg.refused...)
 			if memory, ok := m.takeMemory(msg); ok {
 				m.pending.memories = append(m.pending.memories, memory)
@@ -596,7 +606,7 @@ func (m *Master) turn(batch []message, tick bool) error {
 		case workersQuery:
 			answers = append(answers, func() { msg.reply <- m.workers() })
 		case exploreQuery:
-			answers = append(answers, func() { msg.reply <- explore(msg.campaign.Tree, msg.way) })
+			answers = append(answers, func() { msg.reply <- msg.campaign.explore(msg.way) })
 		case recentQuery:
 			answers = append(answers, func() { msg.reply <- slices.Clone(msg.campaign.learned.list) })
 		case report:
@@ -611,13 +621,14 @@ func (m *Master) turn(batch []message, tick bool) error {
 	if tick && m.full == nil {
 		m.sweep(m.step)
 		m.forgetMemories()
+		m.hide()
 		m.step(nil, 0, tree.Tick{})
 	}
 	if limit := m.cfg.MaxNodes; limit > 0 && m.draining == nil && len(batch) > 0 {
 		spent, open := uint64(0), false
 		for _, c := range m.campaigns() {
-			spent += c.Tree.Searched()
-			open = open || c.settled == nil && !c.Tree.Answered()
+			spent += c.searched()
+			open = open || c.settled == nil && c.Tree != nil && !c.Tree.Answered()
 		}
 		if spent >= limit && open {
 			m.draining = ErrLimit
@@ -737,7 +748,9 @@ func (m *Master) forget(s *session, step stepFunc) {
 // leave tells the tree that a worker is gone and counts the leases it takes along.
 func (m *Master) leave(name string, step stepFunc) {
 	for _, c := range m.campaigns() {
-		c.metrics.expired.Add(float64(c.Tree.LeasesOf(name)))
+		if c.Tree != nil {
+			c.metrics.expired.Add(float64(c.Tree.LeasesOf(name)))
+		}
 	}
 	step(nil, 0, tree.Left{Worker: name})
 }
@@ -936,7 +949,7 @@ func (m *Master) view(c *campaign) View {
 
 // viewAlone is view without what costs time and is not of this campaign.
 func (m *Master) viewAlone(c *campaign) View {
-	t := c.Tree.Status()
+	t := c.status()
 	v := View{
 		State: c.state, Why: c.why,
 		Tree: t, Settled: c.settled, Conclusion: c.conclusion,
@@ -1018,24 +1031,22 @@ func (m *Master) workers() []*farmv1.Worker {
 	}
 	m.mu.Unlock()
 	var list []*farmv1.Worker
-	leased := map[string]*farmv1.Worker{}
-	for i, c := range m.campaigns() {
-		for _, w := range c.Tree.Status().Workers {
-			s := byName[w.Name]
-			if s == nil {
-				continue
-			}
-			out := leased[w.Name]
-			if i == 0 || out == nil { // the first tree has them all, in the order they joined
-				out = &farmv1.Worker{
-					Name: w.Name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
-					ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
-					Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
-				}
-				leased[w.Name] = out
-				list = append(list, out)
-			}
-			if len(w.Leases) > 0 && out.Lease == 0 {
+	there := map[string]*farmv1.Worker{}
+	for _, name := range m.plan.Workers() {
+		s := byName[name]
+		if s == nil {
+			continue
+		}
+		there[name] = &farmv1.Worker{
+			Name: name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
+			ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
+			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
+		}
+		list = append(list, there[name])
+	}
+	for _, c := range m.campaigns() {
+		for _, w := range c.status().Workers {
+			if out := there[w.Name]; out != nil && len(w.Leases) > 0 && out.Lease == 0 {
 				l := w.Leases[0]
 				out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), c.positionText(l.Key), l.Nodes, l.Budget
 				out.LeaseSeconds = float64(l.Age) * m.cfg.Heartbeat.Seconds()

@@ -25,7 +25,7 @@ const (
 // It is called after the event's step.
 func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 	c := msg.campaign
-	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || !c.Tree.Open(msg.memory.Key) {
+	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || c.Tree == nil || !c.Tree.Open(msg.memory.Key) {
 		return Memory{}, false
 	}
 	c.memories++

@@ -85,8 +85,10 @@ func (c *campaign) rebase(had float64) {
 type worker struct {
 	name  string
 	slots int
-	place *campaign // whose tree has its requests; nil: it never asked
-	last  *campaign // that granted it a lease last; nil: none
+	place *campaign // whose tree has its requests; nil: it never asked, or that campaign is gone
+	last  *campaign // that granted it a lease last; nil: none, or it is gone
+	facts uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
+	asks  int       // requests that stand while there is no campaign
 }
 
 // New makes a scheduler without campaigns.
@@ -109,7 +111,54 @@ func (s *Scheduler) Add(c Campaign) []Effect {
 	for _, w := range s.roll {
 		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots})
 	}
+	for _, w := range s.roll {
+		for ; w.asks > 0; w.asks-- {
+			s.ask(w)
+		}
+	}
 	return s.finish()
+}
+
+// Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is the caller's again. Whoever waits there waits elsewhere.
+func (s *Scheduler) Remove(number uint32) []Effect {
+	c := s.find(number)
+	if c == nil {
+		return nil
+	}
+	s.all = slices.DeleteFunc(s.all, func(o *campaign) bool { return o == c })
+	var left []*worker
+	for _, w := range s.waiting {
+		if w.place == c {
+			w.asks = c.Tree.Asks(w.name)
+			left = append(left, w)
+		}
+	}
+	for _, w := range s.roll {
+		if w.last == c {
+			w.last = nil
+		}
+		if w.place == c {
+			w.place = nil
+		}
+	}
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *worker) bool { return w.place == nil })
+	if len(s.all) > 0 {
+		for _, w := range left {
+			for ; w.asks > 0; w.asks-- {
+				s.ask(w)
+			}
+		}
+	}
+	return s.finish()
+}
+
+// Workers returns the names of those that have joined, in that order.
+func (s *Scheduler) Workers() []string {
+	names := make([]string, 0, len(s.roll))
+	for _, w := range s.roll {
+		names = append(names, w.name)
+	}
+	return names
 }
 
 // Set changes the priority and share of a campaign.
@@ -168,7 +217,7 @@ func (s *Scheduler) joined(e tree.Joined) {
 		s.workers[e.Worker] = w
 		s.roll = append(s.roll, w)
 	}
-	w.slots = e.Slots
+	w.slots, w.asks = e.Slots, 0
 	for _, c := range s.all {
 		s.step(c, e)
 	}
@@ -189,13 +238,19 @@ func (s *Scheduler) left(e tree.Left) {
 
 func (s *Scheduler) ready(e tree.Ready) {
 	w := s.workers[e.Worker]
-	if len(s.all) == 0 {
-		return
-	}
-	if w == nil {
+	switch {
+	case len(s.all) == 0 && w != nil:
+		w.asks = min(w.asks+1, max(w.slots, 1))
+		s.effects = append(s.effects, Effect{Effect: tree.NoWork{Worker: w.name, Reason: tree.NoWorkSettled}})
+	case len(s.all) > 0 && w == nil:
 		s.step(s.all[0], e) // refuses it
-		return
+	case len(s.all) > 0:
+		s.ask(w)
 	}
+}
+
+// ask takes a request of a worker to the campaign whose turn it is, or to where another one waits.
+func (s *Scheduler) ask(w *worker) {
 	if w.place == nil || w.place.Tree.Asks(w.name) == 0 {
 		if w.place = s.best(w, func(c *campaign) bool { return c.Tree.Takes(w.name) }); w.place == nil {
 			w.place = s.home(w)
@@ -204,7 +259,7 @@ func (s *Scheduler) ready(e tree.Ready) {
 	if !slices.Contains(s.waiting, w) {
 		s.waiting = append(s.waiting, w)
 	}
-	s.step(w.place, e)
+	s.step(w.place, tree.Ready{Worker: w.name})
 }
 
 // best returns the campaign whose turn it is among those that will do, nil if there is none.
@@ -286,11 +341,10 @@ func (s *Scheduler) step(c *campaign, ev tree.Event) {
 			s.share(c, tree.Stopped{Contradiction: e})
 		case tree.Grant:
 			if w := s.workers[e.Worker]; w != nil {
-				if w.last != nil && w.last.Facts != c.Facts {
-					s.share(w.last, tree.Forgot{Worker: w.name})
-					s.step(w.last, tree.Forgot{Worker: w.name})
+				if w.facts != c.Facts {
+					s.forget(w)
 				}
-				w.last = c
+				w.last, w.facts = c, c.Facts
 			}
 			s.served(c)
 		}
@@ -317,6 +371,15 @@ func (s *Scheduler) share(c *campaign, ev tree.Event) {
 	for _, o := range s.all {
 		if o != c && o.Facts == c.Facts {
 			s.step(o, ev)
+		}
+	}
+}
+
+// forget tells those whose facts a worker's table is full of that it is empty.
+func (s *Scheduler) forget(w *worker) {
+	for _, o := range s.all {
+		if o.Facts == w.facts {
+			s.step(o, tree.Forgot{Worker: w.name})
 		}
 	}
 }

@@ -361,3 +361,52 @@ func TestAddWhileTheyWait(t *testing.T) {
 		t.Error("a worker that asks again got nothing")
 	}
 }
+
+// TestRemove: who waits with a campaign that is taken out waits with another one, or for the next; who had its facts in its table is known not to have them on
+// another board.
+func TestRemove(t *testing.T) {
+	f := newFarm(t, 0)
+	root := position(t, start)
+	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start, "B1-B2xB1")
+	f.join("a")
+	fact := tree.Fact{Key: keyAfter(t, root, "B1-B2xB1"), Outcome: tree.Lost, Work: 1, Certificate: tree.ID{1}}
+	f.finish("a", fact)
+	if !f.settled[1] || f.at("a") != 0 {
+		t.Fatalf("settled is %v, the worker at %d", f.settled, f.at("a"))
+	}
+	f.take(f.s.Remove(1))
+	f.take(f.s.Remove(1))
+	f.trace = nil
+	f.join("b")
+	f.step(0, tree.Ready{Worker: "b"})
+	f.step(0, tree.Ready{Worker: "nobody"})
+	f.step(1, tree.Tick{})
+	if want := []string{"0: no work for b: campaign settled", "0: no work for b: campaign settled"}; !slices.Equal(f.trace, want) {
+		t.Errorf("without a campaign: %q", f.trace)
+	}
+	if names := f.s.Workers(); !slices.Equal(names, []string{"a", "b"}) {
+		t.Errorf("the workers are %q", names)
+	}
+	f.add(Campaign{Number: 2, Facts: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
+	if f.at("a") != 2 || f.at("b") != 0 {
+		t.Errorf("with the next campaign they are at %d and %d", f.at("a"), f.at("b"))
+	}
+	f.add(Campaign{Number: 3, Facts: 1, Share: 1, Priority: -1}, start)
+	if f.at("b") != 3 {
+		t.Errorf("the one that still waits is at %d", f.at("b"))
+	}
+
+	// Those who wait with one go to another.
+	f = newFarm(t, 0)
+	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 2, Facts: 2, Share: 1, Priority: -1, Paused: true}, ".B.B./B...B/...../W...W/.W.W. w")
+	f.join("a", "b")
+	if f.finish("a", fact); f.at("a") != 0 || f.at("b") != 0 {
+		t.Fatalf("they are at %d and %d", f.at("a"), f.at("b"))
+	}
+	f.take(f.s.Remove(1))
+	f.step(2, tree.Resume{})
+	if f.at("a") != 2 && f.at("b") != 2 {
+		t.Error("nobody went to the campaign that is left")
+	}
+}

@@ -1,0 +1,174 @@
+package rpc
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+)
+
+// regrow is a Campaigns that reads trees again and changes nothing durable but that a campaign ends.
+type regrow struct {
+	t     *testing.T
+	store *memory
+	grown atomic.Int64
+	added Campaign
+}
+
+func (r *regrow) Add(Asked) (Campaign, error) { return r.added, nil }
+
+func (r *regrow) Grow(c Campaign) (Campaign, error) {
+	r.grown.Add(1)
+	snap := r.store.snapshot()
+	if c.Number != 1 {
+		snap.Nodes, snap.Spent, snap.Epoch = nil, 0, 0 // memory does not tell campaigns apart
+	}
+	var err error
+	c.Tree, err = tree.New(tree.Config{Root: c.Root, FirstMoves: c.FirstMoves}, snap)
+	return c, err
+}
+
+func (r *regrow) Change(_ uint32, c Change) (Settings, error) {
+	return Settings{Share: 1, Ended: c.End}, nil
+}
+
+// TestReleased: when a campaign is settled or ended its tree is put away, and its status and what is explored stay as they are; the tree is read again for
+// who explores, and kept for a while. A contradiction in another campaign of the board still stops it, and its late workers are told.
+func TestReleased(t *testing.T) {
+	s := newMemory()
+	keeper := &regrow{t: t, store: s}
+	ticks := make(chan time.Time)
+	b := start(t, s, func(c *Config) {
+		c.Stay, c.Campaigns, c.Ticks, c.ShownTicks = true, keeper, ticks, 3
+	})
+	tick := func() { ticks <- time.Time{} }
+	ctx := t.Context()
+	root := b.master.Root()
+	moves := root.State().Moves(nil)
+	first, second := root.State().After(moves[0]).CanonicalKey(root.Board), root.State().After(moves[len(moves)/2]).CanonicalKey(root.Board)
+	w := b.worker("w")
+	l := w.lease()
+	id, err := w.upload(certificate(Root{b.root, tree.Lost}, Root{first, tree.Won}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	explore := func() *farmv1.ExploreResponse {
+		t.Helper()
+		r, err := b.control.Explore(ctx, &farmv1.ExploreRequest{Moves: []string{moves[0].String()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(first, farmv1.Outcome_OUTCOME_WON, id), fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.ack(1)
+	for settled := false; !settled; {
+		v, err := b.master.View(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled = v.State == StateSettled
+	}
+	tick()
+	before, err := b.master.Status(ctx)
+	if err != nil || before.GetFactsWon()+before.GetFactsLost() != 2 || before.GetTreeNodes() == 0 || before.GetWinner() != "second" {
+		t.Fatalf("%v, %v", before, err)
+	}
+	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetName() != "w" {
+		t.Errorf("workers: %v, %v", list, err)
+	}
+	for _, want := range []int64{1, 1} {
+		if r := explore(); r.GetKnown().GetOutcome() != farmv1.Outcome_OUTCOME_WON || len(r.GetMoves()) == 0 {
+			t.Errorf("explored: %v", r)
+		}
+		if n := keeper.grown.Load(); n != want {
+			t.Errorf("the tree was read %d times", n)
+		}
+	}
+	for range 6 {
+		tick()
+	}
+	if explore(); keeper.grown.Load() != 2 {
+		t.Errorf("after a while without anybody who looks, the tree was read %d times in all", keeper.grown.Load())
+	}
+	// A result that comes too late.
+	late := result(2, l, farmv1.Outcome_OUTCOME_UNSPECIFIED)
+	w.send(late)
+	if a := w.ack(2); a.GetRefused() == "" {
+		t.Error("a late result was taken")
+	}
+
+	// Another campaign of the board, whose facts contradict each other.
+	keeper.added = Campaign{Number: 2, Name: "two", Root: root, FirstMoves: []amazons.Move{moves[len(moves)/2]}, Facts: 1, Settings: Settings{Share: 1},
+		ReadRoots: readRoots, Conclude: b.master.first().Conclude}
+	if _, err := b.master.Add(ctx, Asked{Name: "two", Root: root}); err != nil {
+		t.Fatal(err)
+	}
+	l = w.lease()
+	if l.GetCampaign().GetNumber() != 2 {
+		t.Fatalf("a lease of campaign %d", l.GetCampaign().GetNumber())
+	}
+	two := func(serial uint64, o farmv1.Outcome, outcome tree.Outcome) {
+		t.Helper()
+		id, err := w.upload(certificate(Root{second, outcome}, Root{amazons.Key{}, tree.Outcome(serial)}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: serial, Campaign: 2, Lease: l.GetId(), Epoch: l.GetEpoch(),
+			Facts: []*farmv1.Fact{fact(second, o, id)}}}}
+		w.send(m)
+		w.ack(serial)
+	}
+	two(3, farmv1.Outcome_OUTCOME_WON, tree.Won)
+	two(4, farmv1.Outcome_OUTCOME_LOST, tree.Lost)
+	all, err := b.master.Summaries(ctx)
+	if err != nil || len(all) != 2 {
+		t.Fatalf("%v, %v", all, err)
+	}
+	for _, c := range all {
+		if c.GetState() != StateStopped {
+			t.Errorf("campaign %s is %s", c.GetCampaign().GetName(), c.GetState())
+		}
+	}
+	if s.snapshot().Contradiction == nil {
+		t.Error("the contradiction is not stored")
+	}
+}
+
+// TestEndedIsReleased: a campaign that an operator ends is put away once its lease is back; its worker then waits for the next campaign.
+func TestEndedIsReleased(t *testing.T) {
+	s := newMemory()
+	keeper := &regrow{t: t, store: s}
+	b := start(t, s, func(c *Config) { c.Stay, c.Campaigns, c.Heartbeat = true, keeper, 10*time.Millisecond })
+	ctx := t.Context()
+	w := b.worker("w")
+	l := w.lease()
+	h, err := b.master.Of("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Change(ctx, Change{End: true}); err != nil {
+		t.Fatal(err)
+	}
+	for w.receive().GetCancel() == nil {
+	}
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_UNSPECIFIED))
+	w.ack(1)
+	for {
+		r, err := b.control.Explore(ctx, &farmv1.ExploreRequest{})
+		if err != nil || len(r.GetMoves()) == 0 {
+			t.Fatal(fmt.Sprint(r), err)
+		}
+		if keeper.grown.Load() > 0 {
+			break
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if v, err := b.master.View(ctx); err != nil || v.State != StateEnded || v.Tree.Spent != 10 || v.Tree.Leased != 0 {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
