@@ -472,10 +472,15 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 			a.Log.Debug("this lease came before", "lease", l.id)
 		case a.lease != nil: // it was not asked for, or the question came twice
 			a.Log.Debug("handing back a lease beside the one that is running", "lease", l.id)
+			if err := a.note(of); err != nil {
+				return false, err
+			}
 			s.latest[of.number] = granted{l.epoch, l.id}
 			s.send(l.handBack())
 		default:
-			a.campaigns[of.number] = of
+			if err := a.note(of); err != nil {
+				return false, err
+			}
 			if err := a.ready(of); err != nil {
 				return false, err
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -778,6 +779,29 @@ func TestLeasesOfCampaigns(t *testing.T) {
 		}
 		s.finish()
 	})
+}
+
+// TestManyCampaigns: a master cannot have a worker remember campaigns without end, neither by leases nor when it is joined.
+func TestManyCampaigns(t *testing.T) {
+	one := &farmv1.Campaign{Number: 1, Board: "4x4", Root: start().String()}
+	of, err := campaignOf(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &agent{campaigns: map[uint32]campaign{}}
+	for n := range uint32(maxCampaigns + 1) {
+		of.number = n
+		if err := a.note(of); (err != nil) != (n == maxCampaigns) || err != nil && !errors.Is(err, ErrProtocol) {
+			t.Fatalf("campaign %d: %v", n, err)
+		}
+	}
+	of.number = 0
+	if err := a.note(of); err != nil || len(a.campaigns) != maxCampaigns {
+		t.Errorf("one that is known: %v, %d are", err, len(a.campaigns))
+	}
+	if err := a.meet(&farmv1.JoinResponse{Campaigns: slices.Repeat([]*farmv1.Campaign{one}, maxCampaigns+1)}); !errors.Is(err, ErrProtocol) {
+		t.Errorf("joined with too many: %v", err)
+	}
 }
 
 // TestLeaseOfOldEpoch sends a lease of the master's life before, with a large number, before those of its present one: these are not passed over.

@@ -25,9 +25,24 @@ func campaignOf(m *farmv1.Campaign) (campaign, error) {
 	return campaign{m.GetNumber(), root.String(), root.Board, m.GetRulesOnly()}, nil
 }
 
+// maxCampaigns bounds the campaigns of one master that a worker remembers, some hundred bytes each: more than any master has.
+const maxCampaigns = 1 << 14
+
+// note remembers a campaign that a lease names. The error wraps ErrProtocol.
+func (a *agent) note(c campaign) error {
+	if _, known := a.campaigns[c.number]; !known && len(a.campaigns) >= maxCampaigns {
+		return fmt.Errorf("%w: it names more than %d campaigns", ErrProtocol, maxCampaigns)
+	}
+	a.campaigns[c.number] = c
+	return nil
+}
+
 // meet notes the campaigns of the master that was joined, and drops what waits for others: it would be taken for something else.
 func (a *agent) meet(r *farmv1.JoinResponse) error {
 	all := r.GetCampaigns()
+	if len(all) > maxCampaigns {
+		return fmt.Errorf("%w: it names %d campaigns, where %d are allowed", ErrProtocol, len(all), maxCampaigns)
+	}
 	if len(all) == 0 {
 		all = []*farmv1.Campaign{r.GetCampaign()}
 	}
