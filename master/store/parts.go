@@ -32,11 +32,12 @@ const (
 	leafElementBytes = 16
 )
 
-// layout says what takes how much of a file of so many bytes. It reads the page headers of all buckets. What a reader keeps from being used
+// layout says what takes how much of a file of so many bytes. It reads the page headers of all buckets, twice. What a reader keeps from being used
 // again counts as free.
 func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
-	l := Layout{HeaderBytes: 3 * pageSize, BeyondBytes: fileBytes - tx.Size()}
-	used := l.HeaderBytes
+	all := tx.Cursor().Bucket().Stats() // with what is in it
+	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}
+	var used int64
 	for _, name := range bucketsOf(s.Campaigns()) {
 		st := tx.Bucket([]byte(name)).Stats()
 		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
@@ -45,11 +46,12 @@ func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
 			p.Bytes = int64(st.InlineBucketInuse - pageHeaderBytes - st.KeyN*leafElementBytes)
 		}
 		used += p.Pages
+		l.HeaderBytes -= p.Pages
 		l.Parts = append(l.Parts, p)
 	}
 	b := s.db.Stats()
 	l.FreeBytes = int64(b.FreePageN+b.PendingPageN) * pageSize
-	l.ListBytes = tx.Size() - used - l.FreeBytes
+	l.ListBytes = tx.Size() - l.HeaderBytes - used - l.FreeBytes
 	return l
 }
 

@@ -1,7 +1,10 @@
 package store
 
 import (
+	"fmt"
 	"testing"
+
+	"amazonsfarm/shared/amazons"
 )
 
 // TestLayout wants the parts of a store to add up to its size, while it is small and when it is not, and records of the sizes that SCHEMA.md gives.
@@ -63,6 +66,45 @@ func TestLayout(t *testing.T) {
 		}
 		s = mustOpen(t, s.path, quick)
 	}
+}
+
+// TestLayoutOfManyCampaigns wants the list of buckets, which takes several pages with many campaigns, to be told apart from the list of free ones.
+func TestLayoutOfManyCampaigns(t *testing.T) {
+	s := newStore(t, quick)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	few := layoutOf(t, s.path)
+	more := quick
+	more.MaxCampaigns = 201
+	s = mustOpen(t, s.path, more)
+	root, err := amazons.ParsePosition("6x6")
+	if err != nil {
+		t.Fatal(err)
+	}
+	moves := root.State().Moves(nil)
+	for i := range 200 {
+		c := Campaign{Name: fmt.Sprint("campaign-", i), Board: "6x6", Root: root.String(), FirstMoves: []string{moves[i].String()}}
+		if _, err := s.AddCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	many := layoutOf(t, s.path)
+	if few.HeaderBytes != 3*pageSize || many.HeaderBytes < 5*pageSize || many.ListBytes > 2*pageSize {
+		t.Errorf("with one campaign %+v, with many: %+v", few, many)
+	}
+}
+
+func layoutOf(t *testing.T, file string) Layout {
+	t.Helper()
+	info, err := ReadInfo(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Layout
 }
 
 // TestLayoutOfCampaigns wants the records of each campaign of a store to be a part, and the parts to add up.
