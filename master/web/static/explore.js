@@ -41,6 +41,7 @@ function show(fresh) {
     byId('json').href = 'api/explore' + query('?', here);
     byId('svg').href = 'board.svg' + query('?', here);
     byId('link').href = 'explore' + query('?', here);
+    for (const a of document.querySelectorAll('a.status')) a.href = './' + query('?', {campaign: at.campaign});
     document.title = (at.moves.at(-1) || 'Root') + ' - Amazons proof farm';
     byId('way').replaceChildren(make('a', {href: query('#', parts(at, 0)) || '#root'}, at.position ? 'start' : 'root'),
       ...at.moves.flatMap((m, i) => [' › ', make('a', {href: query('#', parts(at, i + 1)), class: 'mono'}, m)]));
