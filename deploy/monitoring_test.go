@@ -129,12 +129,13 @@ type dashboard struct {
 		Datasource struct{ UID string }
 		GridPos    struct{ X, Y, W, H int }
 		Targets    []struct {
-			Expr       string
-			Datasource struct{ UID string }
+			Expr         string
+			LegendFormat string
+			Datasource   struct{ UID string }
 		}
 	}
 	Templating struct {
-		List []struct{ Name, Type string }
+		List []struct{ Name, Type, Definition string }
 	}
 }
 
@@ -174,8 +175,16 @@ func TestDashboards(t *testing.T) {
 			t.Errorf("%s: identifier %q and title %q", file, d.UID, d.Title)
 		}
 		uids[d.UID] = file
-		if len(d.Templating.List) != 1 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
+		if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
 			t.Errorf("%s: the datasource is not a variable", file)
+		}
+		campaign := false // a variable that chooses among campaigns
+		for _, v := range d.Templating.List[1:] {
+			of, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Definition, "label_values("), ")"), ", ")
+			_, there := known[of][label]
+			if campaign = v.Name == "campaign" && v.Type == "query" && label == "campaign" && there; !campaign {
+				t.Errorf("%s: variable %q of %q", file, v.Name, v.Definition)
+			}
 		}
 		ids := map[int]bool{}
 		taken := map[[2]int]string{}
@@ -199,6 +208,10 @@ func TestDashboards(t *testing.T) {
 				shown++
 				if target.Datasource.UID != "${datasource}" || p.Datasource.UID != "${datasource}" {
 					t.Errorf("%s: %q has a datasource of its own", file, p.Title)
+				}
+				if strings.Contains(target.Expr, `campaign=~"$campaign"`) != strings.Contains(target.LegendFormat, "{{campaign}}") ||
+					strings.Contains(target.Expr, "$campaign") && !campaign {
+					t.Errorf("%s: %q has lines that cannot be told apart by campaign", file, p.Title)
 				}
 				if wrong := unknown(target.Expr, known); len(wrong) > 0 {
 					t.Errorf("%s: %q names what is not there: %s", file, p.Title, strings.Join(wrong, ", "))
