@@ -45,7 +45,7 @@ type Options struct {
 	// 1 MiB of memory; more are refused with ErrBusy.
 	MaxUploads int
 
-	// MaxCampaigns is how many campaigns a store may have, those that are done or ended included. Default 64. Each has a tree in the memory of its master.
+	// MaxCampaigns is how many campaigns a store may have, those that are done or ended included. Default 64. Each that is not over has a tree in the memory of its master.
 	// More are refused with ErrTooLarge.
 	MaxCampaigns int
 
