@@ -1,11 +1,15 @@
 package store
 
 import (
+	"crypto/sha256"
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/tree"
@@ -241,4 +245,86 @@ func TestBrokenCampaign(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// formatTwo is what testdata/format2.store holds: what formatOne has as the first of three campaigns, one that shares its facts, and one of another board.
+func formatTwo(t *testing.T) (snaps []tree.Snapshot) {
+	_, one, payload, _ := formatOne()
+	id := tree.ID(sha256.Sum256(payload))
+	one.Contradiction = nil
+	kin := tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(9)}, Facts: append(slices.Clone(one.Facts), factOf(6, id)), Spent: 42, Epoch: 3}
+	one.Facts = kin.Facts
+	n := nodeOf(1)
+	n.Key = small(t)
+	return []tree.Snapshot{one, kin, {Nodes: []tree.NodeRecord{n}, Spent: 5, Epoch: 2}}
+}
+
+// TestFormat2 reads a store with several campaigns that the first build with format 2 has written. Later builds keep passing it.
+func TestFormat2(t *testing.T) {
+	const golden = "testdata/format2.store"
+	first, _, payload, result := formatOne()
+	want := formatTwo(t)
+	kin, other := otherCampaigns()
+	kin.RulesOnly, kin.FirstMoves = true, nil
+	held := Quarantine{Name: "w1", Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Offences: 3, Offence: "flood", Why: "too many messages", Worker: "w1-1", Address: "127.0.0.1:1"}
+	if *update {
+		os.Remove(golden)
+		s, err := Create(filepath.Join(t.TempDir(), "large"), first, quick)
+		if err != nil {
+			t.Fatal(err)
+		}
+		upload(t, s, payload)
+		for _, c := range []Campaign{kin, other} {
+			c.Created = held.Since
+			if _, err := s.AddCampaign(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, w := range want {
+			if err := s.Commit(Batch{Campaign: uint32(i + 1), Nodes: w.Nodes, Facts: w.Facts, Spent: w.Spent, Epoch: w.Epoch}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		priority := 4
+		_, err = s.ChangeCampaign(2, Change{Priority: &priority, End: true})
+		if err := errors.Join(err, s.SetResultOf(1, result), s.Quarantine(held), s.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Compact(t.Context(), s.Path(), golden, false, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	if err := os.WriteFile(path, p, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, path, quick)
+	check(t, s)
+	all := s.Campaigns()
+	if len(all) != 3 || all[0].Facts != 1 || all[1].Facts != 1 || all[2].Facts != 3 || all[1].Name != "kin" || all[1].Priority != 4 || all[1].Share != 7 || !all[1].Ended || all[2].Ended {
+		t.Fatalf("%+v", all)
+	}
+	for i, w := range want {
+		got, err := s.SnapshotOf(uint32(i + 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(w, got, byKey); d != "" {
+			t.Errorf("campaign %d: %s", i+1, d)
+		}
+	}
+	if r, ok, err := s.ResultOf(1); r != result || !ok || err != nil {
+		t.Error(r, ok, err)
+	}
+	if list, err := s.Quarantines(); err != nil || len(list) != 1 || list[0] != held {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := s.Commit(Batch{Campaign: 3, Spent: 6}); err != nil {
+		t.Error(err)
+	}
+	check(t, s)
 }
