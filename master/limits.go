@@ -1,12 +1,14 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"amazonsfarm/master/farm"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/cli"
 )
 
@@ -86,9 +88,19 @@ func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certifi
 	l.period(flags, &x.BackupPatience, "backup-patience", "how long a backup waits for its reader, 0: standard (1m); shorter: slow lines get none; longer: the store grows meanwhile")
 }
 
+// addTrust adds what decides whose results are checked.
+func (l *limitFlags) addTrust(flags *pflag.FlagSet, to *farm.Options) {
+	x, d := &to.Limits, tree.Config{}.WithDefaults()
+	flags.IntVar(&x.CheckFirst, "check-first", 2, "results of a new worker whose numbers are not taken before another worker has confirmed them, 0: none, nor any later one, which is right where all workers are your own; larger: more is searched twice")
+	within(l, "check-first", &x.CheckFirst, 0, most)
+	l.count(flags, &x.CheckEvery, "check-every", fmt.Sprintf("of the later results one in so many is checked, at random, 0: standard (%d); smaller: more is searched twice; larger: a worker that breaks misleads the others for longer", d.CheckEvery))
+	l.count(flags, &x.CheckSpread, "check-spread", fmt.Sprintf("how far apart, as a factor, the numbers of two searches may be that confirm each other, 0: standard (%d); smaller: sound workers are suspected; larger: made-up numbers pass", d.CheckSpread))
+	l.count(flags, &x.CheckTicks, "check-wait", fmt.Sprintf("heartbeats for which a result waits for somebody to check it, 0: standard (%d); smaller: what nobody had time for counts; larger: its position stands still for longer", d.CheckTicks))
+}
+
 // addTree adds the limits of leases and of the tree.
 func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
-	x := &to.Limits
+	x, d := &to.Limits, tree.Config{}.WithDefaults()
 	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	within(l, "initial-budget", &to.InitialBudget, 0, math.MaxInt64)
 	flags.Uint64Var(&to.MaxBudget, "max-budget", 0, "positions expanded in any lease, 0: standard (5000000, or the initial budget if that is larger); smaller: more messages; larger: a lost worker loses that much")
@@ -101,11 +113,11 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 	flags.Uint64Var(&to.SplitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
 	l.count(flags, &to.MaxTreeNodes, "tree-nodes", "positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
 	l.count(flags, &x.MaxTreeFacts, "tree-facts", "facts in memory at most, of about 150 bytes each, 0: standard (4,000,000); beyond it those outside the tree are dropped")
-	l.count(flags, &x.FactsKept, "offered-facts", "facts, those with most work, that are offered to leases, 0: standard (4096); larger: granting a lease takes longer")
-	l.count(flags, &x.FactsPerLease, "lease-facts", "facts that go with one lease at most, 0: standard (256)")
+	l.count(flags, &x.FactsKept, "offered-facts", fmt.Sprintf("facts, those with most work, that are offered to leases, 0: standard (%d); larger: granting a lease takes longer", d.FactsKept))
+	l.count(flags, &x.FactsPerLease, "lease-facts", fmt.Sprintf("facts that go with one lease at most, 0: standard (%d)", d.FactsPerLease))
 	l.checks = append(l.checks, func() error {
-		if kept := x.FactsKept; kept > 0 && x.FactsPerLease > kept || kept == 0 && x.FactsPerLease > 4096 {
-			return cli.Usagef("--lease-facts %d: it cannot be more than --offered-facts", x.FactsPerLease)
+		if kept := (tree.Config{FactsKept: x.FactsKept}).WithDefaults().FactsKept; x.FactsPerLease > kept {
+			return cli.Usagef("--lease-facts %d: it cannot be more than --offered-facts %d", x.FactsPerLease, kept)
 		}
 		return nil
 	})

@@ -244,6 +244,7 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
 	bounds.addTree(flags, &settings)
 	bounds.addServices(flags, &settings, &certificate)
+	bounds.addTrust(flags, &settings)
 	flags.IntVar(&maxProved, "verify-uploads", 1<<28, "proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
 	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")

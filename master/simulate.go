@@ -64,7 +64,11 @@ there was not (starved); share of nodes in leases called back since their positi
 			defer stop()
 			curve, err := simulate.Draw(ctx, c, workers, kept, func(c simulate.Curve) {
 				r := c.Runs[len(c.Runs)-1]
-				fmt.Fprintf(cmd.ErrOrStderr(), "%d workers: efficiency %.3f, %s\n", r.Workers, simulate.Efficiency(c.Runs[0], r), r.Answer)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d workers: efficiency %.3f, %s", r.Workers, simulate.Efficiency(c.Runs[0], r), r.Answer)
+				if r.Confirmed+r.Contradicted > 0 {
+					fmt.Fprintf(cmd.ErrOrStderr(), "; %d results confirmed, %d contradicted", r.Confirmed, r.Contradicted)
+				}
+				fmt.Fprintln(cmd.ErrOrStderr())
 			})
 			switch {
 			case errors.Is(err, simulate.ErrConfig) || errors.Is(err, tree.ErrConfig):
@@ -112,6 +116,9 @@ there was not (starved); share of nodes in leases called back since their positi
 	flags.BoolVar(&c.Lemma, "lemma", false, "judge positions by the counting lemma alone: faster, with more nodes")
 	flags.Uint64Var(&c.MaxNodes, "nodes", 0, "give up a run after so many searched nodes (not scaled), 0: never (exit code 3)")
 	flags.Uint64Var(&c.Tree.InitialBudget, "initial-budget", c.Tree.InitialBudget, "nodes of a position's first lease")
+	flags.IntVar(&c.Tree.CheckFirst, "check-first", 0, "results of a new worker that another one has to confirm, 0: none are checked")
+	flags.IntVar(&c.Tree.CheckEvery, "check-every", c.Tree.CheckEvery, "of the later results one in so many is checked")
+	flags.IntVar(&c.Tree.CheckSpread, "check-spread", c.Tree.CheckSpread, "how far apart, as a factor, the numbers of two searches may be that confirm each other")
 	flags.Uint64Var(&c.Tree.MaxBudget, "max-budget", c.Tree.MaxBudget, "most nodes of one lease")
 	flags.Uint64Var(&c.Tree.SplitAfter, "split-after", c.Tree.SplitAfter, "nodes spent on a position until it is split")
 	flags.IntVar(&c.Tree.FactsKept, "facts-kept", c.Tree.FactsKept, "facts that are offered to leases")

@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"amazonsfarm/master/rpc"
@@ -26,7 +27,9 @@ type Limits struct {
 
 	// Of tree.Config.
 	SilentTicks, StarveTicks, MaxTries, ShortPercent int
-	MaxTreeFacts, FactsKept, FactsPerLease           int // the first is MaxFacts there
+	CheckFirst, CheckEvery, CheckSpread, CheckTicks  int
+	CheckSeed                                        uint64 // default: nobody knows it
+	MaxTreeFacts, FactsKept, FactsPerLease           int    // the first is MaxFacts there
 }
 
 // services puts the limits into the settings of the services.
@@ -45,6 +48,10 @@ func (l *Limits) services(c *rpc.Config) {
 func (l *Limits) tree(c *tree.Config) {
 	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
 	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease
+	c.CheckFirst, c.CheckEvery, c.CheckSpread, c.CheckTicks, c.CheckSeed = l.CheckFirst, l.CheckEvery, l.CheckSpread, l.CheckTicks, l.CheckSeed
+	if c.CheckSeed == 0 {
+		c.CheckSeed = rand.Uint64()
+	}
 	c.MaxSlots = max(0, l.Slots)
 	if l.MaxWorkers > 10_000 {
 		c.MaxWorkers = l.MaxWorkers // a session that the services let in is not refused here

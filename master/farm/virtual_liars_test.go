@@ -71,7 +71,9 @@ func (c *cheat) certificate(set *proof.Set, roots ...proof.Root) []byte {
 
 // result sends the result of a lease.
 func (c *cheat) result(r *farmv1.Result) error {
-	r.Phi, r.Delta = 1, 1
+	if r.Phi == 0 {
+		r.Phi, r.Delta = 1, 1
+	}
 	return c.work.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
 }
 
@@ -100,10 +102,24 @@ func (c *cheat) drained() error {
 	}
 }
 
+// search takes as long for a lease as a search does, with a sign of life each second, and says then what it likes.
+func (c *cheat) search(l *farmv1.Lease, phi, delta uint32) error {
+	for n := range l.GetBudgetNodes() {
+		time.Sleep(perNode)
+		p := &farmv1.Progress{Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: n + 1}
+		if err := c.work.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}}); err != nil {
+			return err
+		}
+	}
+	return c.says(l, phi, delta)
+}
+
+// says returns a lease with all of its budget, and with numbers.
+func (c *cheat) says(l *farmv1.Lease, phi, delta uint32) error {
+	return c.result(&farmv1.Result{Serial: 1, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Nodes: l.GetBudgetNodes(), Phi: phi, Delta: delta})
+}
+
 // lying is one kind of lie: what is done again and again, and what it counts as.
-//
-// One lie cannot be told from an accident, and is not here: the numbers of an unsolved position, with as many nodes as were asked for. They
-// prove nothing, so the answer is right all the same, but they can send the others to the wrong places.
 type lying struct {
 	name    string
 	offence string
@@ -217,6 +233,21 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 			r.Key = l.GetKey()
 			return c.result(r)
 		}},
+		{"made-up numbers at once", "numbers", func(c *cheat) error {
+			l, err := c.lease()
+			if err != nil || l == nil {
+				return err
+			}
+			time.Sleep(100 * time.Millisecond)
+			return c.says(l, 1, 1<<19)
+		}},
+		{"made-up numbers in good time", "numbers", func(c *cheat) error {
+			l, err := c.lease()
+			if err != nil || l == nil {
+				return err
+			}
+			return c.search(l, 1<<19, 1)
+		}},
 	}
 }
 
@@ -237,11 +268,10 @@ func (c *cheat) lie(kind lying, until time.Time) error {
 }
 
 // throughput runs a campaign with two honest workers and, perhaps, a cheat beside them, and returns the nodes an honest one searched in a second of
-// virtual time.
-func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64) {
+// virtual time, and how long the campaign took.
+func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64, took time.Duration) {
 	t.Helper()
-	var took time.Duration
-	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, SessionBurst: 200}}, func(v *virtual) {
+	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, SessionBurst: 200, CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
 		v.serve()
 		honest := []*member{v.work("one", nil, nil), v.work("two", nil, nil)}
 		v.begun("one")
@@ -285,24 +315,28 @@ func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64)
 		}
 	})
 	t.Logf("%.3f nodes a second of an honest worker; the campaign took %v", rate, took)
-	return rate
+	return rate, took
 }
 
 // TestLiarsInVirtualTime has a worker lie in every way beside two honest ones. Each lie is counted, and whoever tells one that cannot be an accident
-// is sent away for good; the certificate verifies, and the honest workers search at least four fifths of the nodes in a second that they search
-// without a liar.
+// is sent away for good; the certificate verifies, the honest workers search at least four fifths of the nodes in a second that they search
+// without a liar, and the answer takes them at most a fifth longer.
 func TestLiarsInVirtualTime(t *testing.T) {
 	root := position(t, virtualRoot)
 	winning, err := root.ParseMove(virtualWinning)
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := throughput(t, nil, root)
+	alone, answer := throughput(t, nil, root)
 	for _, kind := range liarKinds(root, winning) {
 		t.Run(kind.name, func(t *testing.T) {
-			beside := throughput(t, &kind, root)
+			beside, took := throughput(t, &kind, root)
+			t.Logf("beside a liar the answer takes %+.1f percent longer", 100*(took.Seconds()/answer.Seconds()-1))
 			if beside < 0.8*alone {
 				t.Errorf("beside a liar an honest worker searches %.3f nodes a second, without one %.3f", beside, alone)
+			}
+			if took > answer*6/5 {
+				t.Errorf("beside a liar the answer takes %v, without one %v", took, answer)
 			}
 		})
 	}

@@ -88,6 +88,8 @@ type campaign struct {
 	stopped    error  // why the campaign is stopped
 	halted     bool   // its tree was told to pause
 	counted    uint64 // nodes in the metric
+	unsettled  uint64 // checks in the metric
+	requeued   uint64 // results in the metric
 	memories   uint64 // that came in this run
 	versions   map[amazons.Key]uint64
 	expired    map[string]int // leases, by worker

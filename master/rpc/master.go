@@ -79,7 +79,8 @@ type session struct {
 	seen    map[memoryOf]uint64 // versions of memories that its table has
 	table   uint32              // whose facts are those of its last lease: its table is for that board
 	held    int                 // messages in Master.held
-	short   int                 // results in a row that came back before their budget
+	short   int                 // weight of the results in a row that came back before their budget
+	shortOf amazons.Key         // the last of these positions
 
 	messages *rate.Limiter // of its streams
 
@@ -510,8 +511,8 @@ func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...strin
 func (m *Master) stepOf(s *session, serial uint64, number uint32, ev tree.Event, refused ...string) {
 	m.cfg.Metrics.refused.Add(float64(len(refused)))
 	short := m.take(s, serial, m.plan.Step(number, ev), refused...)
-	if _, ok := ev.(tree.Result); ok && s != nil {
-		m.heardShort(s, short)
+	if r, ok := ev.(tree.Result); ok && s != nil {
+		m.heardShort(s, r.Key, short)
 	}
 }
 
@@ -533,6 +534,8 @@ func (m *Master) take(s *session, serial uint64, all []schedule.Effect, refused 
 				m.caught(s, offenceLease, fmt.Errorf("lease %d is not its own", e.Lease))
 			}
 			short = short || e.Short
+		case tree.Checked:
+			m.checked(e)
 		default:
 			effects = append(effects, effect)
 		}
@@ -619,6 +622,7 @@ func (m *Master) turn(batch []message, tick bool) error {
 		m.saveQuarantines()
 	}
 	if tick && m.full == nil {
+		m.takeBack(m.step)
 		m.sweep(m.step)
 		m.forgetMemories()
 		m.hide()
@@ -699,7 +703,7 @@ func (m *Master) attach(a attach, step stepFunc) {
 	m.dropHeld(s.name)
 	m.setLink(s, a.link)
 	s.ticks, s.last, s.joined = 0, m.cfg.Now(), true
-	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots})
+	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots, Party: s.party().String()})
 }
 
 // greet tells a worker that comes when all is over that it may leave.
@@ -722,7 +726,7 @@ func (m *Master) detach(d detach, step stepFunc) {
 		return
 	}
 	s.ticks = 0
-	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots})
+	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots, Party: s.party().String()})
 }
 
 func (m *Master) setLink(s *session, l *link) {
@@ -1015,6 +1019,9 @@ func (m *Master) measure() {
 		v := m.viewAlone(c)
 		c.metrics.measure(c, v)
 		connected, quarantined = v.Connected, v.Quarantined
+		x.checks.WithLabelValues(checkUnsettled).Add(float64(v.Tree.Unsettled - c.unsettled))
+		x.requeued.Add(float64(v.Tree.Requeued - c.requeued))
+		c.unsettled, c.requeued = v.Tree.Unsettled, v.Tree.Requeued
 	}
 	certs, certBytes := m.store.Certificates()
 	x.workers.Set(float64(connected))

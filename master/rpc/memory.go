@@ -21,11 +21,12 @@ const (
 	maxVersions         = 1 << 12 // memories of this run whose versions are remembered
 )
 
-// takeMemory returns a memory that came with an event if it is worth keeping: its position is in the tree and open.
+// takeMemory returns a memory that came with an event if it is worth keeping: its position is in the tree and open, and its worker is trusted, since a made-up one
+// would mislead whoever gets it.
 // It is called after the event's step.
 func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 	c := msg.campaign
-	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || c.Tree == nil || !c.Tree.Open(msg.memory.Key) {
+	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || c.Tree == nil || !c.Tree.Open(msg.memory.Key) || !c.Tree.Trusted(msg.session.name) {
 		return Memory{}, false
 	}
 	c.memories++
@@ -66,7 +67,7 @@ func (m *Master) memoriesFor(c *campaign, worker string, lease tree.Lease) [][]b
 	m.mu.Lock()
 	s := m.byName[worker]
 	m.mu.Unlock()
-	if s == nil || m.cfg.MaxMemoryEntries == 0 {
+	if s == nil || m.cfg.MaxMemoryEntries == 0 || lease.Check {
 		return nil
 	}
 	if s.table != c.Facts {

@@ -10,12 +10,15 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
 )
 
 // Offences are what a sound worker never does, so that nobody commits one by accident: the values of a metric's label. After
 // Config.MaxOffences of them, of any kinds, a worker's party is quarantined. What may be an accident is refused and counted elsewhere, and not held
-// against the worker: a result that comes late, a fact whose certificate the store does not have (any more), made-up numbers of a search that
-// used its budget, or one that ends before it.
+// against the worker: a result that comes late, a fact whose certificate the store does not have (any more),
+// or one search that ends before its budget.
 const (
 	offenceCertificate = "false_certificate" // an uploaded certificate does not prove what it claims, or is none
 	offenceClaim       = "unfounded_claim"   // an outcome without a fact, or a fact that its certificate does not state
@@ -23,23 +26,34 @@ const (
 	offenceFlood       = "flood"             // over Config.SessionMessages
 	offenceSize        = "oversize"          // a message, a chunk or a certificate over its limit
 	offenceMalformed   = "malformed"         // a message that means nothing
-	offenceShort       = "short"             // shortInARow results in a row, open and before their budgets: they are of no use
+	offenceNumbers     = "numbers"           // others agree that an unsolved position has other numbers
+	offenceShort       = "short"             // one result after the other, open and before its budget: they are of no use
 )
 
-var offenceKinds = []string{offenceCertificate, offenceClaim, offenceLease, offenceFlood, offenceSize, offenceMalformed, offenceShort}
+var offenceKinds = []string{offenceCertificate, offenceClaim, offenceLease, offenceFlood, offenceSize, offenceMalformed, offenceNumbers, offenceShort}
 
-// shortInARow is how many results that came back open before their budgets are an offence. One alone may be a search that found no way to go on.
-const shortInARow = 10
+// Results in a row that came back open before their budgets are an offence when they weigh shortWeight together: ten of one position, of which one alone may
+// be a search that found no way to go on and finds none the next time either, or four of different positions, which weigh shortElsewhere each.
+const (
+	shortWeight    = 10
+	shortElsewhere = 3
+)
 
 // heardShort counts the results in a row of a worker that came back before their budgets.
-func (m *Master) heardShort(s *session, short bool) {
+func (m *Master) heardShort(s *session, of amazons.Key, short bool) {
 	if !short {
-		s.short = 0
+		s.short, s.shortOf = 0, amazons.Key{}
 		return
 	}
 	m.cfg.Metrics.short.Inc()
-	if s.short++; s.short%shortInARow == 0 {
-		m.caught(s, offenceShort, fmt.Errorf("%d results in a row came back open before their budgets", s.short))
+	if of == s.shortOf {
+		s.short++
+	} else {
+		s.short, s.shortOf = s.short+shortElsewhere, of
+	}
+	if s.short >= shortWeight {
+		s.short = 0
+		m.caught(s, offenceShort, errors.New("one result after the other came back open before its budget"))
 	}
 }
 
@@ -57,6 +71,14 @@ func (p Party) String() string {
 		return "certificate " + p.Name
 	}
 	return "name " + p.Name
+}
+
+// partyNamed undoes String.
+func partyNamed(text string) Party {
+	if name, ok := strings.CutPrefix(text, Party{Certificate: true}.String()); ok {
+		return Party{name, true}
+	}
+	return Party{strings.TrimPrefix(text, Party{}.String()), false}
 }
 
 // party returns whom the offences of a session are held against.
@@ -81,18 +103,59 @@ type Quarantine struct {
 // offender is what is held against a party.
 type offender struct {
 	offences   int
+	doubts     int         // of these, contradicted numbers that no confirmed ones have made up for
 	quarantine *Quarantine // not nil: quarantined
 	unsaved    bool        // the store does not know the quarantine yet
+	taken      bool        // what the party has said is taken back
 }
 
 // caught counts an offence of a worker and quarantines its party when there are too many. When it returns, a quarantine is durable, unless the store
 // has no room.
 func (m *Master) caught(s *session, kind string, why error) {
-	m.cfg.Metrics.offences.WithLabelValues(kind).Inc()
 	if kind == offenceCertificate {
 		m.cfg.Metrics.falseCertificates.Inc()
 	}
-	q, forgotten := m.judge(s, kind, why)
+	m.offended(s.party(), s.name, s.info.address, kind, why)
+}
+
+// The results of checks: the values of a metric's label.
+const (
+	checkConfirmed    = "confirmed"
+	checkContradicted = "contradicted"
+	checkUnsettled    = "unsettled"
+)
+
+// checked takes the outcome of a comparison. Two searches may differ by accident, if rarely: a confirmed result makes up for one that was contradicted.
+func (m *Master) checked(e tree.Checked) {
+	p := partyNamed(e.Party)
+	if !e.Agreed {
+		m.cfg.Metrics.checks.WithLabelValues(checkContradicted).Inc()
+		m.mu.Lock()
+		address := ""
+		if s := m.byName[e.Worker]; s != nil {
+			address = s.info.address
+		}
+		m.mu.Unlock()
+		m.offended(p, e.Worker, address, offenceNumbers, errors.New(e.Why))
+		return
+	}
+	m.cfg.Metrics.checks.WithLabelValues(checkConfirmed).Inc()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := m.offenders[p]
+	if o == nil || o.quarantine != nil || o.doubts == 0 {
+		return
+	}
+	o.doubts--
+	if o.offences--; o.offences == 0 {
+		delete(m.offenders, p)
+	}
+}
+
+// offended counts an offence of a party, by one of its workers.
+func (m *Master) offended(p Party, worker, address, kind string, why error) {
+	m.cfg.Metrics.offences.WithLabelValues(kind).Inc()
+	q, forgotten := m.judge(p, worker, address, kind, why)
 	if forgotten != nil {
 		m.saving.Lock()
 		if err := m.store.Release(*forgotten); err != nil {
@@ -106,8 +169,7 @@ func (m *Master) caught(s *session, kind string, why error) {
 }
 
 // judge counts an offence. It returns the quarantine if this one is too many, and whose quarantine had to be forgotten for want of room.
-func (m *Master) judge(s *session, kind string, why error) (q *Quarantine, forgotten *Party) {
-	p := s.party()
+func (m *Master) judge(p Party, worker, address, kind string, why error) (q *Quarantine, forgotten *Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.offenders[p]
@@ -122,13 +184,16 @@ func (m *Master) judge(s *session, kind string, why error) (q *Quarantine, forgo
 		return nil, forgotten // what was under way when it was quarantined
 	}
 	o.offences++
-	m.cfg.Log.Error("a worker does what no sound one does", "worker", s.name, "party", p, "address", s.info.address, "offence", kind, "times", o.offences, "error", why)
+	if kind == offenceNumbers {
+		o.doubts++
+	}
+	m.cfg.Log.Error("a worker does what no sound one does", "worker", worker, "party", p, "address", address, "offence", kind, "times", o.offences, "error", why)
 	if o.offences < m.cfg.MaxOffences {
 		return nil, forgotten
 	}
-	m.cfg.Log.Error("quarantined", "party", p, "worker", s.name)
+	m.cfg.Log.Error("quarantined", "party", p, "worker", worker)
 	m.cfg.Metrics.quarantines.Inc()
-	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.offences, Offence: kind, Why: clip(why.Error(), 500), Worker: s.name, Address: s.info.address}
+	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.offences, Offence: kind, Why: clip(why.Error(), 500), Worker: worker, Address: address}
 	o.unsaved = true
 	// The sessions go with their streams, or at the next tick.
 	for _, other := range m.sessions {
@@ -178,6 +243,23 @@ func (m *Master) saveQuarantines() {
 	}
 }
 
+// takeBack has the trees take back what parties have said that were quarantined since the last tick.
+func (m *Master) takeBack(step stepFunc) {
+	var list []string
+	m.mu.Lock()
+	for p, o := range m.offenders {
+		if o.quarantine != nil && !o.taken {
+			o.taken = true
+			list = append(list, p.String())
+		}
+	}
+	m.mu.Unlock()
+	slices.Sort(list)
+	for _, party := range list {
+		step(nil, 0, tree.Distrusted{Party: party})
+	}
+}
+
 // recall takes in the quarantines that the store has.
 func (m *Master) recall() error {
 	list, err := m.store.Quarantines()
@@ -185,7 +267,7 @@ func (m *Master) recall() error {
 		return err
 	}
 	for _, q := range list {
-		m.offenders[q.Party] = &offender{offences: q.Offences, quarantine: &q}
+		m.offenders[q.Party] = &offender{offences: q.Offences, quarantine: &q, taken: true}
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"amazonsfarm/master/certs"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
 )
@@ -186,5 +187,65 @@ func TestUploadsOfOneCertificate(t *testing.T) {
 	}
 	if len(m.uploading) != 0 {
 		t.Errorf("%v uploads are still counted", m.uploading)
+	}
+}
+
+// TestContradictedNumbers: numbers that others contradict are an offence, for which a confirmed result makes up, but not for an offence of another kind.
+func TestContradictedNumbers(t *testing.T) {
+	for _, p := range []Party{{"w", true}, {"w", false}, {"name w", true}} {
+		if got := partyNamed(p.String()); got != p {
+			t.Errorf("%v is read as %v", p, got)
+		}
+		store := newMemory()
+		m, _ := newMaster(t, store, nil)
+		said := func(agreed bool) {
+			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Why: "it said 1 and 2"})
+		}
+		said(true)
+		if len(m.offenders) != 0 {
+			t.Error("a confirmed result counts as something")
+		}
+		for range 20 {
+			said(false)
+			said(false)
+			said(true)
+			said(true)
+		}
+		if len(m.offenders) != 0 || len(store.quarantines) != 0 {
+			t.Errorf("%v is suspected although as much was confirmed: %v", p, m.offenders)
+		}
+		m.offended(p, "w/1", "", offenceFlood, errors.New("too many"))
+		said(false)
+		said(true)
+		said(true)
+		if o := m.offenders[p]; o == nil || o.offences != 1 || o.doubts != 0 {
+			t.Errorf("counted is %+v, want the flood", o)
+		}
+		said(false)
+		said(false)
+		if q := store.quarantines[p]; q.Offence != offenceNumbers || q.Worker != "w/1" || q.Why != "it said 1 and 2" {
+			t.Errorf("quarantined is %v as %+v", p, q)
+		}
+		said(true)
+		if m.offenders[p].quarantine == nil {
+			t.Error("a confirmed result lifts a quarantine")
+		}
+	}
+}
+
+// TestTakenBack: at the next tick all campaigns take back, once, what a party has said that was quarantined, also where it has left before.
+func TestTakenBack(t *testing.T) {
+	m, _ := newMaster(t, newMemory(), nil)
+	party := Party{Name: "w", Certificate: true}
+	for range m.cfg.MaxOffences {
+		m.offended(party, "w/1", "", offenceNumbers, errors.New("it said 1 and 2"))
+	}
+	m.offended(Party{Name: "other"}, "other", "", offenceFlood, errors.New("too many"))
+	var told []tree.Event
+	for range 2 {
+		m.takeBack(func(_ *session, _ uint64, ev tree.Event, _ ...string) { told = append(told, ev) })
+	}
+	if len(told) != 1 || told[0] != (tree.Distrusted{Party: party.String()}) {
+		t.Errorf("the trees were told %v", told)
 	}
 }

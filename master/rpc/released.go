@@ -27,7 +27,7 @@ func (m *Master) release() {
 			continue
 		}
 		c.rest = c.Tree.Status()
-		c.rest.Workers = nil
+		c.rest.Workers, c.rest.Claims = nil, 0
 		m.take(nil, 0, m.plan.Remove(c.Number))
 		c.Tree, c.evidence, c.expired = nil, Evidence{}, nil
 		clear(c.versions)

@@ -19,6 +19,12 @@
 // Facts are about positions, so they are valid for every campaign of the same board and kind of proof: what one learns closes nodes of the others
 // in the same step. A contradiction stops all campaigns that share the facts, since one of these is false and may have been used in any of their trees;
 // campaigns of other boards go on.
+//
+// # Trust
+//
+// What makes a worker lie, or break, is its owner and its machine and not the question. So its standing (tree.Joined.Party) is that in the farm as a
+// whole: a result that is confirmed in one campaign counts in all, and who is caught is distrusted in all. Otherwise all workers would be new ones
+// to each campaign that is added, and checked while it has the fewest leaves. Each tree samples what it is told itself, so who lies in one campaign alone is caught there.
 package schedule
 
 import (
@@ -83,12 +89,14 @@ func (c *campaign) rebase(had float64) {
 }
 
 type worker struct {
-	name  string
-	slots int
-	place *campaign // whose tree has its requests; nil: it never asked, or that campaign is gone
-	last  *campaign // that granted it a lease last; nil: none, or it is gone
-	facts uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
-	asks  int       // requests that stand while there is no campaign
+	name   string
+	slots  int
+	place  *campaign // whose tree has its requests; nil: it never asked, or that campaign is gone
+	last   *campaign // that granted it a lease last; nil: none, or it is gone
+	facts  uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
+	asks   int       // requests that stand while there is no campaign
+	party  string
+	agreed int // results of its party that were confirmed, as the campaigns that are gone know it
 }
 
 // New makes a scheduler without campaigns.
@@ -109,7 +117,7 @@ func (s *Scheduler) Add(c Campaign) []Effect {
 		s.step(n, tree.Pause{})
 	}
 	for _, w := range s.roll {
-		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots})
+		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots, Party: w.party, Agreed: s.standing(w)})
 	}
 	for _, w := range s.roll {
 		for ; w.asks > 0; w.asks-- {
@@ -119,11 +127,23 @@ func (s *Scheduler) Add(c Campaign) []Effect {
 	return s.finish()
 }
 
+// standing returns how many results of a worker's party were confirmed.
+func (s *Scheduler) standing(w *worker) int {
+	agreed := w.agreed
+	for _, c := range s.all {
+		agreed = max(agreed, c.Tree.Agreed(w.party))
+	}
+	return agreed
+}
+
 // Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is the caller's again. Whoever waits there waits elsewhere.
 func (s *Scheduler) Remove(number uint32) []Effect {
 	c := s.find(number)
 	if c == nil {
 		return nil
+	}
+	for _, w := range s.roll {
+		w.agreed = s.standing(w)
 	}
 	s.all = slices.DeleteFunc(s.all, func(o *campaign) bool { return o == c })
 	var left []*worker
@@ -189,7 +209,7 @@ func (s *Scheduler) find(number uint32) *campaign {
 }
 
 // Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects; each tree's Persist comes before what it has to precede.
-// Joined, Left and Ready are of all campaigns, whatever the number says.
+// Joined, Left, Ready and Distrusted are of all campaigns, whatever the number says.
 func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 	switch e := ev.(type) {
 	case tree.Joined:
@@ -198,6 +218,15 @@ func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 		s.left(e)
 	case tree.Ready:
 		s.ready(e)
+	case tree.Distrusted:
+		for _, w := range s.roll {
+			if w.party == e.Party {
+				w.agreed = 0
+			}
+		}
+		for _, c := range s.all {
+			s.step(c, e)
+		}
 	default:
 		if c := s.find(number); c != nil {
 			s.step(c, ev)
@@ -216,6 +245,9 @@ func (s *Scheduler) joined(e tree.Joined) {
 		w = &worker{name: e.Worker}
 		s.workers[e.Worker] = w
 		s.roll = append(s.roll, w)
+	}
+	if party := cmp.Or(e.Party, e.Worker); party != w.party {
+		w.party, w.agreed = party, 0
 	}
 	w.slots, w.asks = e.Slots, 0
 	for _, c := range s.all {
@@ -347,6 +379,14 @@ func (s *Scheduler) step(c *campaign, ev tree.Event) {
 				w.last, w.facts = c, c.Facts
 			}
 			s.served(c)
+		case tree.Checked:
+			if e.Agreed {
+				for _, o := range s.all {
+					if o != c {
+						s.step(o, tree.Vouched{Party: e.Party})
+					}
+				}
+			}
 		}
 		s.effects = append(s.effects, Effect{c.Number, effect})
 	}

@@ -21,6 +21,7 @@ type farm struct {
 	stored  map[uint32][]tree.Persist
 	settled map[uint32]bool
 	trace   []string
+	checks  int // results of a new worker that are checked
 }
 
 type granted struct {
@@ -46,7 +47,7 @@ func position(t *testing.T, text string) amazons.Position {
 func (f *farm) add(c Campaign, root string, moves ...string) {
 	f.t.Helper()
 	p := position(f.t, root)
-	cfg := tree.Config{Root: p, InitialBudget: 100, MaxBudget: 100, SplitAfter: 100, ShortPercent: -1}
+	cfg := tree.Config{Root: p, InitialBudget: 100, MaxBudget: 100, SplitAfter: 100, ShortPercent: -1, CheckFirst: f.checks}
 	for _, text := range moves {
 		m, err := p.ParseMove(text)
 		if err != nil {
@@ -408,5 +409,55 @@ func TestRemove(t *testing.T) {
 	f.step(2, tree.Resume{})
 	if f.at("a") != 2 && f.at("b") != 2 {
 		t.Error("nobody went to the campaign that is left")
+	}
+}
+
+// TestStanding: a result that is confirmed in one campaign counts in all, also in one that is added later; a worker is sent to check a result of another campaign, and
+// is not sent where it gets nothing before its own are checked; who is caught is distrusted in all.
+func TestStanding(t *testing.T) {
+	f := newFarm(t, 0)
+	f.checks = 2
+	f.add(Campaign{Number: 1, Facts: 1, Share: 1, Priority: 1}, start)
+	f.add(Campaign{Number: 2, Facts: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
+	f.join("a", "b")
+	if f.at("a") != 1 || f.at("b") != 2 {
+		t.Fatalf("the workers are at %d and %d", f.at("a"), f.at("b"))
+	}
+	f.finish("a") // nobody else is there to check it, and the only other leaf is leased
+	if f.at("a") != 0 {
+		t.Fatalf("a worker whose results wait is at %d", f.at("a"))
+	}
+	f.finish("b")
+	if f.at("b") != 1 || !f.held["b"][0].Check || f.at("a") != 2 || !f.held["a"][0].Check {
+		t.Fatalf("the workers have %+v and %+v", f.held["a"], f.held["b"])
+	}
+	f.finish("a")
+	f.finish("b")
+	for _, w := range []string{"a", "b"} {
+		for n, tree := range f.trees {
+			if tree.Agreed(w) != 2 || !tree.Trusted(w) {
+				t.Errorf("in campaign %d %d results of %s count as confirmed", n, tree.Agreed(w), w)
+			}
+		}
+	}
+	f.add(Campaign{Number: 3, Facts: 1, Share: 1, Priority: 2}, start)
+	if tree := f.trees[3]; tree.Agreed("b") != 2 || !tree.Trusted("b") {
+		t.Errorf("in a new campaign %d results count as confirmed", tree.Agreed("b"))
+	}
+	for n := range f.trees { // also when none is left in between
+		f.take(f.s.Remove(n))
+	}
+	clear(f.trees)
+	f.add(Campaign{Number: 4, Facts: 1, Share: 1}, start)
+	if tree := f.trees[4]; tree.Agreed("b") != 2 {
+		t.Errorf("after the others were taken out %d results count as confirmed", tree.Agreed("b"))
+	}
+	f.step(0, tree.Distrusted{Party: "b"})
+	f.take(f.s.Remove(4))
+	f.add(Campaign{Number: 5, Facts: 1, Share: 1}, start)
+	for n, tree := range f.trees {
+		if tree.Agreed("b") != 0 || tree.Trusted("b") {
+			t.Errorf("campaign %d trusts who was caught", n)
+		}
 	}
 }

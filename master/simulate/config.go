@@ -148,16 +148,19 @@ type Result struct {
 	// Closed is the share of Nodes of all leases that were called back because their position was closed.
 	Closed float64 `json:"closed"`
 
-	Leases    int    `json:"leases"`
-	Cancels   int    `json:"cancels"`
-	Lost      int    `json:"lost"` // leases that failures ended
-	Crashes   int    `json:"crashes"`
-	Breaks    int    `json:"breaks"`     // broken links
-	TreeNodes int    `json:"tree_nodes"` // in the tree at the end
-	Expanded  int    `json:"expanded"`   // of TreeNodes
-	Facts     int    `json:"facts"`      // known to the tree at the end
-	Steps     int    `json:"steps"`      // events that the tree took
-	Trace     string `json:"trace"`      // SHA-256 of all events and effects with their times, the first 16 digits
+	Leases  int `json:"leases"`
+	Cancels int `json:"cancels"`
+	// Confirmed and Contradicted are results that others have confirmed, or contradicted (tree.Checked). All workers are honest here, so the latter are wrong accusations.
+	Confirmed    int    `json:"confirmed"`
+	Contradicted int    `json:"contradicted"`
+	Lost         int    `json:"lost"` // leases that failures ended
+	Crashes      int    `json:"crashes"`
+	Breaks       int    `json:"breaks"`     // broken links
+	TreeNodes    int    `json:"tree_nodes"` // in the tree at the end
+	Expanded     int    `json:"expanded"`   // of TreeNodes
+	Facts        int    `json:"facts"`      // known to the tree at the end
+	Steps        int    `json:"steps"`      // events that the tree took
+	Trace        string `json:"trace"`      // SHA-256 of all events and effects with their times, the first 16 digits
 }
 
 // Efficiency is the time that one worker took over that of r's workers together: the share of r's workers that is put to use.

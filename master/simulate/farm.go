@@ -147,12 +147,21 @@ func (f *farm) step(ev tree.Event) error {
 				continue
 			}
 			w.granted()
-			memories := f.memoriesFor(w, e.Lease.Key)
+			var memories [][]byte
+			if !e.Lease.Check {
+				memories = f.memoriesFor(w, e.Lease.Key)
+			}
 			w.receive(func() error { return w.take(e.Lease, memories) })
 		case tree.Cancel:
 			f.result.Cancels++
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
 				w.receive(func() error { return w.cancel(e) })
+			}
+		case tree.Checked:
+			if e.Agreed {
+				f.result.Confirmed++
+			} else {
+				f.result.Contradicted++
 			}
 		case tree.Settled:
 			f.result.Answer = e.String()
@@ -166,7 +175,7 @@ func (f *farm) step(ev tree.Event) error {
 
 // keep takes the memory of a position that is still open.
 func (f *farm) keep(w *worker, k amazons.Key, data []byte) {
-	if len(data) == 0 || !f.tree.Open(k) {
+	if len(data) == 0 || !f.tree.Open(k) || !f.tree.Trusted(w.name) {
 		return
 	}
 	if len(f.memories) >= memoriesKept {

@@ -28,13 +28,20 @@ func (t *Tree) busy() NoWorkReason {
 // group in the order they asked.
 func (t *Tree) assign() {
 	halted := t.halted()
-	for halted == NoReason && t.root.class != locked {
+	for halted == NoReason {
+		if w, c := t.nextCheck(); w != nil {
+			t.grant(w, c.node, c)
+			continue
+		}
+		if t.root.class == locked {
+			break
+		}
 		w := t.nextWorker()
 		if w == nil {
 			break
 		}
 		n := t.mostProving(w)
-		t.grant(t.fittest(n, w), n)
+		t.grant(t.fittest(n, w), n, nil)
 	}
 	t.starving = t.wanted && halted == NoReason && t.root.class == locked
 	for _, w := range t.waiting {
@@ -42,6 +49,8 @@ func (t *Tree) assign() {
 		if reason == NoReason {
 			if len(w.leases) >= w.slots {
 				reason = NoWorkSlots
+			} else if t.blocked(w) {
+				reason = NoWorkClaims
 			} else {
 				reason = t.busy()
 				t.starving = t.starving || len(w.leases) == 0
@@ -61,6 +70,9 @@ func (t *Tree) assign() {
 func (t *Tree) nextWorker() *worker {
 	var second *worker
 	for _, w := range t.waiting {
+		if t.blocked(w) {
+			continue
+		}
 		if len(w.leases) == 0 {
 			return w
 		}
@@ -109,7 +121,7 @@ func (t *Tree) fittest(n *node, w *worker) *worker {
 	}
 	var other *worker
 	for _, o := range t.waiting {
-		if len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots || o.serial == n.lostBy {
+		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots || o.serial == n.lostBy {
 			continue
 		}
 		if o.serial == n.warm {

@@ -56,7 +56,7 @@ func (t *Tree) Audit() error {
 			for _, c := range n.children {
 				want = max(want, classes[c])
 			}
-		case n.lease != nil:
+		case n.lease != nil || n.claimed:
 		case n.aside:
 			want = lastly
 		default:
@@ -102,6 +102,41 @@ func (t *Tree) Audit() error {
 	}
 	if len(t.shelf.facts) != min(len(t.facts), t.cfg.FactsKept) || len(t.shelf.byKey) != len(t.shelf.facts) {
 		return fmt.Errorf("%d facts on the shelf", len(t.shelf.facts))
+	}
+	return t.auditTrust()
+}
+
+// auditTrust does the same for parties and claims.
+func (t *Tree) auditTrust() error {
+	workers, pending, claimed := map[*party]int{}, map[*party]int{}, map[*node]bool{}
+	for _, w := range t.roll {
+		workers[w.party]++
+	}
+	for _, c := range t.claims {
+		for _, s := range c.said {
+			pending[s.party]++
+		}
+		if claimed[c.node] || len(c.said) < 1 || len(c.said) > 2 || c.lease != c.node.lease || c.lease != nil && c.lease.claim != c {
+			return fmt.Errorf("claim of %s is not in order", t.text(c.node.key))
+		}
+		claimed[c.node] = true
+	}
+	for _, n := range t.byKey {
+		if n.claimed != claimed[n] || n.claimed && n.expanded {
+			return fmt.Errorf("node %s: claimed %v", t.text(n.key), n.claimed)
+		}
+	}
+	present := 0
+	for _, p := range t.parties {
+		if p.workers > 0 {
+			present++
+		}
+		if p.workers != workers[p] || p.pending != pending[p] || slices.Contains(t.absent, p) != (p.workers == 0) {
+			return fmt.Errorf("party %s has %d workers (counted %d) and %d claims (counted %d)", p.name, workers[p], p.workers, pending[p], p.pending)
+		}
+	}
+	if present != t.present || len(t.parties)-present != len(t.absent) || len(t.absent) > t.cfg.MaxWorkers {
+		return fmt.Errorf("%d parties of %d are present (counted %d), %d absent", present, len(t.parties), t.present, len(t.absent))
 	}
 	return nil
 }

@@ -50,6 +50,23 @@ type Config struct {
 	// lead the others astray with what it makes up. Too large: what a search that found no way to go on has learned is lost.
 	ShortPercent int
 
+	// CheckFirst is the number of results of a party whose numbers have to be confirmed by another party's search before the others are taken
+	// unseen (trust.go). Default 0: none are checked, which is right where all workers are one's own. Too large: much is searched twice.
+	CheckFirst int
+	// CheckEvery says how many of the later results are checked: one in two at first, one in twice as many with each that is confirmed, in the end one in so many; at
+	// random. Default 32. Too small: much is
+	// searched twice; too large: a worker that breaks, or lies, misleads the others for longer.
+	CheckEvery int
+	// CheckSpread is how far apart, as a factor, the numbers of two searches may be that confirm each other. Default 16. Two honest
+	// searches are mostly within a fifth of each other, one from an empty table and one from a warm one, and up to ten times apart where one side is about
+	// to win. Too small: sound workers are suspected; too large: made-up numbers pass.
+	CheckSpread int
+	// CheckTicks is the number of ticks for which a result waits for somebody to check it; then its numbers are taken as they are. Default 60. Too small:
+	// what nobody had time for counts; too large: a position whose checker does not ask for work stands still.
+	CheckTicks int
+	// CheckSeed decides which results are checked. Workers are not to know it.
+	CheckSeed uint64
+
 	// MaxNodes bounds the nodes of the tree, of about 300 bytes each. Default
 	// 2,000,000. At the bound nothing is split any more: the leaves there are go
 	// out again and again, and workers beyond their number wait.
@@ -89,6 +106,9 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.StarveTicks, 2)
 	defaultTo(&c.MaxTries, 5)
 	defaultTo(&c.ShortPercent, 50)
+	defaultTo(&c.CheckEvery, 32)
+	defaultTo(&c.CheckSpread, 16)
+	defaultTo(&c.CheckTicks, 60)
 	defaultTo(&c.MaxNodes, 2_000_000)
 	defaultTo(&c.MaxFacts, 4_000_000)
 	defaultTo(&c.FactsKept, 4_096)
@@ -118,6 +138,8 @@ func (c Config) validate() error {
 		return bad("MaxBudget %d is less than InitialBudget %d", c.MaxBudget, c.InitialBudget)
 	case c.ShortPercent > 100:
 		return bad("ShortPercent %d is more than 100", c.ShortPercent)
+	case c.CheckFirst < 0:
+		return bad("CheckFirst %d is negative", c.CheckFirst)
 	case c.FactsPerLease > c.FactsKept:
 		return bad("FactsPerLease %d is more than FactsKept %d", c.FactsPerLease, c.FactsKept)
 	}
@@ -125,7 +147,7 @@ func (c Config) validate() error {
 		name  string
 		value int
 	}{
-		{"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks}, {"MaxTries", c.MaxTries}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
+		{"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks}, {"MaxTries", c.MaxTries}, {"CheckEvery", c.CheckEvery}, {"CheckSpread", c.CheckSpread}, {"CheckTicks", c.CheckTicks}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
 		{"FactsKept", c.FactsKept}, {"FactsPerLease", c.FactsPerLease}, {"MaxWorkers", c.MaxWorkers}, {"MaxSlots", c.MaxSlots},
 	} {
 		if f.value < 1 {

@@ -22,8 +22,12 @@ func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
 			t.refuse(name, 0, "fact refused: its certificate "+f.Certificate.String()+" is not among those that were received")
 			continue
 		}
+		leased := w != nil && slices.ContainsFunc(w.leases, func(l *lease) bool { return l.node.key == f.Key && !l.node.solved() })
 		if t.take(f, name, true) && w != nil {
 			w.facts++
+			if leased {
+				w.party.solved++
+			}
 		}
 		if w != nil {
 			t.shelf.mark(w, f.Key)

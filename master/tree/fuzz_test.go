@@ -95,6 +95,11 @@ func (p *play) event() Event {
 		return e
 	case 11:
 		return []Event{Pause{}, Resume{}, Resume{}, Resume{}, Drain{}}[p.tape.Choose(5)]
+	case 12:
+		if p.cfg.CheckFirst > 0 {
+			who := p.worker()
+			return []Event{Distrusted{who}, Vouched{who}, Withdrawn{who}, Joined{Worker: who, Slots: 2, Party: p.worker()}}[p.tape.Choose(4)]
+		}
 	}
 	return Tick{}
 }
@@ -171,6 +176,9 @@ func FuzzEvents(f *testing.F) {
 			MaxWorkers: 3, MaxSlots: 3}
 		how := p.tape.Byte()
 		p.cfg.EasyReplies = how&1 != 0
+		if how&4 != 0 {
+			p.cfg.CheckFirst, p.cfg.CheckEvery, p.cfg.CheckSpread, p.cfg.CheckTicks = 1+int(how>>6), 3, 4, 5
+		}
 		state := p.root.State()
 		if moves := state.Moves(nil); how&2 != 0 {
 			p.cfg.FirstMoves = []amazons.Move{moves[0], moves[len(moves)/2]}
@@ -237,7 +245,7 @@ func FuzzSnapshot(f *testing.F) {
 			if err := p.tree.Audit(); err != nil {
 				t.Fatal(err)
 			}
-			for _, ev := range []Event{Joined{"w0", 2}, Ready{"w0"}, Tick{}} {
+			for _, ev := range []Event{Joined{Worker: "w0", Slots: 2}, Ready{"w0"}, Tick{}} {
 				p.tree.Step(ev)
 				if err := p.tree.Audit(); err != nil {
 					t.Fatal(err)

@@ -21,6 +21,7 @@ type lease struct {
 	cancelled bool
 	why       CancelReason // with cancelled
 	split     bool         // called back to be split
+	claim     *claim       // not nil: it checks what others said
 }
 
 // begun says that the worker has reported anything about it.
@@ -60,26 +61,33 @@ func (t *Tree) refuseForeign(name string, id LeaseID) {
 	t.emit(Refused{Worker: name, Lease: id, Why: "lease is not this worker's", Foreign: true})
 }
 
-func (t *Tree) grant(w *worker, n *node) {
+// grant leases a leaf to a waiting worker, to check a claim if that is not nil.
+func (t *Tree) grant(w *worker, n *node, c *claim) {
 	i := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, i, i+1)
 	w.waiting--
 	w.told = NoReason
 	t.lastLease++
-	l := &lease{id: t.lastLease, node: n, worker: w, budget: t.budgetOf(n), granted: t.now, beat: t.now}
+	l := &lease{id: t.lastLease, node: n, worker: w, budget: t.budgetOf(n), granted: t.now, beat: t.now, claim: c}
+	if c != nil {
+		c.lease, l.budget = l, c.budget
+	}
 	n.lease = l
 	w.leases = append(w.leases, l)
 	t.leases[l.id] = l
 	t.running = append(t.running, l)
 	t.promised = plus(t.promised, l.budget)
 	t.reclass(n)
-	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, t.shelf.pick(w, n.key, t.cfg.FactsPerLease)}})
+	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, c != nil, t.shelf.pick(w, n.key, t.cfg.FactsPerLease)}})
 }
 
 // end takes a lease off the books, with the nodes it used.
 func (t *Tree) end(l *lease, nodes uint64) {
 	n, w := l.node, l.worker
 	n.lease = nil
+	if l.claim != nil {
+		l.claim.lease, l.claim.since = nil, t.now
+	}
 	delete(t.leases, l.id)
 	same := func(o *lease) bool { return o == l }
 	w.leases = slices.DeleteFunc(w.leases, same)
@@ -114,10 +122,19 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
+// plausible bounds the nodes that a worker says a lease has used: a search hardly goes beyond its budget, and who says that it has
+// is not believed. Else one lie would use up Config.MaxNodes of a campaign, or have a leaf split.
+func (l *lease) plausible(nodes uint64) uint64 {
+	return min(nodes, plus(2*min(l.budget, math.MaxUint64/4), 1000))
+}
+
 // lose frees the leaf of a lease whose worker is gone or silent.
 func (t *Tree) lose(l *lease) {
 	t.end(l, l.nodes)
 	l.worker.lost++
+	if l.claim != nil {
+		t.pass(l)
+	}
 	l.node.lostBy = l.worker.serial
 	t.failed(l.node)
 }
@@ -153,6 +170,7 @@ func (t *Tree) progress(e Progress) {
 		t.emit(Cancel{e.Worker, e.Lease, e.Epoch, CancelStale})
 		return
 	}
+	e.Nodes = l.plausible(e.Nodes)
 	if e.Nodes > l.nodes || e.Activity > l.activity {
 		l.beat, l.worker.beat = t.now, t.now
 	}
@@ -172,7 +190,7 @@ func (t *Tree) proved(e Proved) {
 	}
 	if l := t.held(e.Worker, e.Lease, e.Epoch); l != nil && e.Nodes > 0 {
 		l.beat = t.now
-		l.nodes = max(l.nodes, e.Nodes)
+		l.nodes = max(l.nodes, l.plausible(e.Nodes))
 		t.charge(l, l.nodes)
 	} else if l == nil && t.foreign(e.Worker, e.Lease, e.Epoch) {
 		t.refuseForeign(e.Worker, e.Lease)
@@ -205,7 +223,7 @@ func (t *Tree) result(e Result) {
 // returned ends a lease that came back in order.
 func (t *Tree) returned(l *lease, e Result) {
 	n := l.node
-	nodes := max(e.Nodes, l.nodes)
+	nodes := max(l.plausible(e.Nodes), l.nodes)
 	t.end(l, nodes)
 	n.warm = l.worker.serial
 	if t.stopped != nil {
@@ -216,6 +234,28 @@ func (t *Tree) returned(l *lease, e Result) {
 	if short {
 		t.emit(Refused{Worker: e.Worker, Lease: l.id, Why: "the search ended before its budget", Short: true})
 	}
+	// Numbers that cannot be checked, because the search ended early or they are not numbers of an open position, are taken of proven parties only, where the lease
+	// was called back: who may hand back what it likes is never checked.
+	early := e.Cancelled || e.Outcome != Unknown
+	unheard := early && t.cfg.CheckFirst > 0 && t.present > 1 && (t.unproven(l.worker.party) || !l.cancelled)
+	if !n.solved() && n.live > 0 {
+		switch {
+		case !early && !short && nodes > 0:
+			if t.weigh(l, e) {
+				t.propagate()
+				return // its numbers wait
+			}
+		case l.claim != nil && l.cancelled:
+			t.drop(l.claim)
+		case l.claim != nil:
+			t.pass(l)
+		case early && !unheard:
+			t.accept(l.worker.party, n, l.worker.serial)
+		}
+	}
+	if unheard {
+		e.Children = nil
+	}
 	if !n.solved() {
 		phi, delta := unproved(e.Phi), unproved(e.Delta)
 		empty := short
@@ -225,7 +265,7 @@ func (t *Tree) returned(l *lease, e Result) {
 		case Lost:
 			phi, delta, empty = hint, 1, true
 		}
-		if !short && (nodes > 0 || empty) {
+		if !short && !unheard && (nodes > 0 || empty) {
 			t.setLeaf(n, phi, delta)
 		}
 		empty = empty || nodes == 0 && !e.Cancelled
@@ -234,14 +274,17 @@ func (t *Tree) returned(l *lease, e Result) {
 			t.change(n)
 		}
 		switch {
+		case empty && n.lostBy == l.worker.serial && t.present > 1:
+			// Counted once: a worker that brings nothing cannot set positions aside alone.
 		case empty:
+			n.lostBy = l.worker.serial
 			t.failed(n)
 		case nodes > 0:
 			t.succeeded(n)
 		}
 	}
 	t.propagate()
-	if n.solved() || n.live == 0 || n.work == 0 || short {
+	if n.solved() || n.live == 0 || n.work == 0 || short || n.claimed {
 		return
 	}
 	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split || t.starving && nodes > 0 {
@@ -305,6 +348,7 @@ func (t *Tree) tick() {
 			t.starved = 0
 		}
 	}
+	t.review()
 }
 
 // callBack cancels one lease for the sake of workers that have none: one that

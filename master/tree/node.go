@@ -17,6 +17,7 @@ type node struct {
 	basis    Basis  // NoBasis: unsolved
 	changed  bool   // its record goes with the next Persist
 	aside    bool   // leaf set aside after too many losses
+	claimed  bool   // leaf whose numbers wait for another search
 	tries    int32  // losses and empty returns in a row
 	warm     uint32 // serial of the worker that searched it last
 	lostBy   uint32 // serial of the worker that lost it last
@@ -229,7 +230,7 @@ func (t *Tree) reclass(n *node) {
 				break
 			}
 		}
-	case n.lease != nil:
+	case n.lease != nil || n.claimed:
 	case n.aside:
 		c = lastly
 	default:

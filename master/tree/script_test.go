@@ -64,7 +64,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "new":
 		return s.begin(t, d)
 	case "add-worker":
-		return s.step(t, Joined{who, number(t, d, "slots", 1)})
+		return s.step(t, Joined{Worker: who, Slots: number(t, d, "slots", 1)})
 	case "remove-worker":
 		return s.step(t, Left{who})
 	case "ready":

@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
 )
@@ -19,6 +20,9 @@ type Wanted struct{ Workers bool }
 // They are not persisted again, and restored as facts of this campaign.
 type Shared struct{ Facts []Fact }
 
+// Vouched says that a result of a party was confirmed in another campaign: who is believed there is believed here.
+type Vouched struct{ Party string }
+
 // Forgot says that a worker's table is gone: it knows no fact, and no position is warm in it.
 type Forgot struct{ Worker string }
 
@@ -28,6 +32,7 @@ type Stopped struct{ Contradiction Contradiction }
 func (Withdrawn) event() {}
 func (Wanted) event()    {}
 func (Shared) event()    {}
+func (Vouched) event()   {}
 func (Forgot) event()    {}
 func (Stopped) event()   {}
 
@@ -39,6 +44,9 @@ func (e Wanted) String() string { return fmt.Sprintf("wanted %v", e.Workers) }
 
 // String returns the event as a line of a trace.
 func (e Shared) String() string { return fmt.Sprintf("shared facts=%d", len(e.Facts)) }
+
+// String returns the event as a line of a trace.
+func (e Vouched) String() string { return "vouched " + e.Party }
 
 // String returns the event as a line of a trace.
 func (e Forgot) String() string { return "forgot " + e.Worker }
@@ -103,13 +111,18 @@ func (r Reach) Has(k amazons.Key) bool {
 // Idle says why nothing is granted at all; NoReason if something may be, now or when a lease comes back.
 func (t *Tree) Idle() NoWorkReason { return t.halted() }
 
-// Free reports whether a leaf could be leased now.
-func (t *Tree) Free() bool { return t.halted() == NoReason && t.root.class != locked }
+// Free reports whether a leaf could be leased now, or a result checked.
+func (t *Tree) Free() bool {
+	return t.halted() == NoReason && (t.root.class != locked || slices.ContainsFunc(t.claims, (*claim).wants))
+}
 
 // Takes reports whether a worker that asks would be granted a lease, or another that waits.
 func (t *Tree) Takes(worker string) bool {
 	w := t.workers[worker]
-	return w != nil && len(w.leases) < w.slots && t.Free()
+	if w == nil || len(w.leases) >= w.slots || t.halted() != NoReason {
+		return false
+	}
+	return t.root.class != locked && !t.blocked(w) || slices.ContainsFunc(t.claims, func(c *claim) bool { return c.wants() && !c.knows(w.party) })
 }
 
 // Asks returns how many requests of a worker stand.

@@ -95,7 +95,7 @@ func (s *simulation) boot() (err error) {
 		}
 	}
 	for _, name := range s.names { // all come back
-		s.send(Joined{name, 2}, Ready{name})
+		s.send(Joined{Worker: name, Slots: 2}, Ready{name})
 	}
 	return s.tree.Audit()
 }
@@ -250,7 +250,7 @@ func (s *simulation) run(workers int) error {
 			s.next++
 			name := fmt.Sprintf("w%d", s.next)
 			s.names = append(s.names, name)
-			s.send(Joined{name, 1 + s.r.IntN(2)}, Ready{name})
+			s.send(Joined{Worker: name, Slots: 1 + s.r.IntN(2)}, Ready{name})
 		case len(s.names) > 1 && s.chance(400): // a worker dies, with or without notice
 			s.seen.lost++
 			i := s.r.IntN(len(s.names))
@@ -259,13 +259,15 @@ func (s *simulation) run(workers int) error {
 			}
 			delete(s.jobs, s.names[i])
 			s.names = append(s.names[:i], s.names[i+1:]...)
+		case s.cfg.CheckFirst > 0 && len(s.names) > 0 && s.chance(300): // one is caught
+			s.send(Distrusted{s.names[s.r.IntN(len(s.names))]})
 		case s.chance(12 * workers):
 			if err := s.deliver(Tick{}); err != nil {
 				return err
 			}
 			for _, name := range s.names { // a worker without anything asks again
 				if len(s.jobs[name]) == 0 && s.chance(4) {
-					s.send(Joined{name, 2}, Ready{name})
+					s.send(Joined{Worker: name, Slots: 2}, Ready{name})
 				}
 			}
 		case len(s.net) > 0 && !s.chance(3):
@@ -314,6 +316,9 @@ func TestSimulation(t *testing.T) {
 			cfg.SplitAfter, cfg.MaxBudget = 1<<40, 2000 // split by starving only
 		}
 		want := Settled{Outcome: o.outcome(b, root.State())}
+		if seed%2 == 1 { // made-up numbers meet made-up numbers: most are contradicted
+			cfg.CheckFirst, cfg.CheckEvery, cfg.CheckSpread, cfg.CheckTicks, cfg.CheckSeed = 1+int(seed%3), 3, 1+int(seed%16), 5, seed
+		}
 		if seed%4 == 3 { // the question is about some first moves
 			moves := root.State().Moves(nil)
 			r.Shuffle(len(moves), func(i, j int) { moves[i], moves[j] = moves[j], moves[i] })

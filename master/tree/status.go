@@ -32,6 +32,10 @@ type Status struct {
 	FirstMoves []FirstMove
 	SetAside   []amazons.Key // the leaves that are set aside, at most 100
 
+	Claims    int    // results whose numbers wait to be checked by another party
+	Unsettled uint64 // claims of which it is not known who was right, since this tree was made
+	Requeued  uint64 // results that are searched again because their party was caught
+
 	Paused, Draining bool
 	Full             bool           // a split was not possible because of MaxNodes
 	NoWork           NoWorkReason   // why a worker without leases would wait now
@@ -138,7 +142,7 @@ func (t *Tree) Status() Status {
 		Nodes: len(t.byKey), Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
 		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
-		Contradiction: t.stopped,
+		Contradiction: t.stopped, Claims: len(t.claims), Unsettled: t.unsettled, Requeued: t.requeued,
 	}
 	if s.Settled {
 		a := t.answer()

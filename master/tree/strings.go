@@ -33,6 +33,9 @@ func (e Proved) String() string { return fmt.Sprintf("proved %s facts=%d", e.Wor
 func (Tick) String() string { return "tick" }
 
 // String returns the event as a line of a trace.
+func (e Distrusted) String() string { return "distrusted " + e.Party }
+
+// String returns the event as a line of a trace.
 func (Pause) String() string { return "pause" }
 
 // String returns the event as a line of a trace.
@@ -58,8 +61,20 @@ func (e Persist) String() string {
 
 // String returns the effect as a line of a trace.
 func (e Grant) String() string {
-	return fmt.Sprintf("grant %s lease=%d/%d key=%s budget=%d facts=%d",
+	s := fmt.Sprintf("grant %s lease=%d/%d key=%s budget=%d facts=%d",
 		e.Worker, e.Lease.Epoch, e.Lease.ID, keyName(e.Lease.Key), e.Lease.Budget, len(e.Lease.Facts))
+	if e.Lease.Check {
+		s += " check"
+	}
+	return s
+}
+
+// String returns the effect as a line of a trace.
+func (e Checked) String() string {
+	if e.Agreed {
+		return fmt.Sprintf("checked %s lease=%d: confirmed", e.Worker, e.Lease)
+	}
+	return fmt.Sprintf("checked %s lease=%d: %s", e.Worker, e.Lease, e.Why)
 }
 
 // String returns the effect as a line of a trace.

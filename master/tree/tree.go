@@ -44,6 +44,13 @@ type Tree struct {
 	promised  uint64
 	reach     Reach
 
+	// Trust.
+	parties             map[string]*party // looked up only
+	present             int               // parties with workers
+	absent              []*party          // without, in the order in which they left
+	claims              []*claim          // oldest first
+	unsettled, requeued uint64            // claims that nothing was learned from; results that are searched again
+
 	paused, draining, settled bool
 	stopped                   *Contradiction
 	spent                     uint64
@@ -84,6 +91,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		facts:   map[amazons.Key]Fact{},
 		shelf:   newShelf(cfg.Board, cfg.FactsKept),
 		workers: map[string]*worker{},
+		parties: map[string]*party{},
 		leases:  map[LeaseID]*lease{},
 		spent:   restored.Spent,
 		reach:   ReachOf(cfg.Root),
@@ -192,6 +200,8 @@ func (t *Tree) Step(ev Event) []Effect {
 		t.proved(e)
 	case Tick:
 		t.tick()
+	case Distrusted:
+		t.distrust(e.Party)
 	case Pause:
 		t.paused = true
 	case Resume:
@@ -211,6 +221,10 @@ func (t *Tree) Step(ev Event) []Effect {
 		t.wanted = e.Workers
 	case Shared:
 		t.shared(e.Facts)
+	case Vouched:
+		if p := t.parties[e.Party]; p != nil {
+			p.agreed++
+		}
 	case Stopped:
 		if t.stopped == nil {
 			t.stopped = &e.Contradiction

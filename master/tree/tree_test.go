@@ -134,7 +134,7 @@ func TestConfigErrors(t *testing.T) {
 func TestLoneWorker(t *testing.T) {
 	for _, slots := range []int{1, 2} {
 		tree := small(t, Config{}) // the default settings
-		tree.Step(Joined{"w", slots})
+		tree.Step(Joined{Worker: "w", Slots: slots})
 		var spent uint64
 		for tree.Status().Expanded == 0 {
 			if spent >= 8_000_000 {
@@ -174,7 +174,7 @@ func small(t *testing.T, cfg Config) *Tree {
 // ask joins a worker and returns its first lease.
 func ask(tb testing.TB, tree *Tree, name string) Lease {
 	tb.Helper()
-	tree.Step(Joined{name, 1})
+	tree.Step(Joined{Worker: name, Slots: 1})
 	return take(tb, tree.Step(Ready{name}))
 }
 

@@ -96,11 +96,12 @@ type Lease struct {
 	Epoch  uint64
 	Key    amazons.Key // canonical
 	Budget uint64      // nodes
+	Check  bool        // it repeats the search of another party: what that one's table knew is not to go with it
 	Facts  []Fact      // positions that may be met below Key and were not yet sent to or by this worker
 }
 
 // Event is an input of the state machine: Joined, Left, Ready, Progress,
-// Result, Proved, Tick, Pause, Resume or Drain; for a tree that is one of several, Withdrawn, Forgot, Wanted, Shared or Stopped, too.
+// Result, Proved, Tick, Distrusted, Pause, Resume or Drain; for a tree that is one of several, Withdrawn, Forgot, Wanted, Shared, Vouched or Stopped, too.
 type Event interface {
 	event()
 	fmt.Stringer
@@ -114,6 +115,10 @@ type Event interface {
 type Joined struct {
 	Worker string
 	Slots  int
+	// Party names those whose results do not count as checks of each other: workers of one owner. Default: Worker.
+	Party string
+	// Agreed is how many results of the party were confirmed in other campaigns, if it is new here.
+	Agreed int
 }
 
 // Left says that a worker is gone; its leases are lost.
@@ -166,6 +171,9 @@ type Proved struct {
 // Tick is the passing of one unit of time (one second in production).
 type Tick struct{}
 
+// Distrusted says that a party was caught at what no sound worker does. Its results since its last confirmed one are searched again.
+type Distrusted struct{ Party string }
+
 // Pause stops granting; running leases go on.
 type Pause struct{}
 
@@ -175,19 +183,20 @@ type Resume struct{}
 // Drain stops granting for good and calls all leases back with their numbers.
 type Drain struct{}
 
-func (Joined) event()   {}
-func (Left) event()     {}
-func (Ready) event()    {}
-func (Progress) event() {}
-func (Result) event()   {}
-func (Proved) event()   {}
-func (Tick) event()     {}
-func (Pause) event()    {}
-func (Resume) event()   {}
-func (Drain) event()    {}
+func (Joined) event()     {}
+func (Left) event()       {}
+func (Ready) event()      {}
+func (Progress) event()   {}
+func (Result) event()     {}
+func (Proved) event()     {}
+func (Tick) event()       {}
+func (Distrusted) event() {}
+func (Pause) event()      {}
+func (Resume) event()     {}
+func (Drain) event()      {}
 
 // Effect is an output of the state machine: Persist, Grant, Cancel, NoWork,
-// Settled, Contradiction or Refused.
+// Settled, Contradiction, Checked or Refused.
 type Effect interface {
 	effect()
 	fmt.Stringer
@@ -258,12 +267,13 @@ const (
 	NoWorkDrain                       // the master drains
 	NoWorkSettled                     // the campaign has its answer
 	NoWorkStopped                     // a contradiction stopped the campaign
+	NoWorkClaims                      // results of its party wait to be checked by another
 )
 
 // String returns a phrase.
 func (r NoWorkReason) String() string {
 	return nameOf(uint8(r), "no work", "none", "every open position is leased", "every open position is leased and the tree is full",
-		"all slots of the worker are in use", "paused", "draining", "campaign settled", "campaign stopped by a contradiction")
+		"all slots of the worker are in use", "paused", "draining", "campaign settled", "campaign stopped by a contradiction", "results wait to be checked by another worker")
 }
 
 // Settled gives the answer, once in the life of a Tree: at the first step at
@@ -321,6 +331,16 @@ type Refused struct {
 	Short   bool // the result came back open long before the lease's budget was used, unasked: a sound search rarely does that
 }
 
+// Checked says that the numbers of a worker's result were compared with those of other parties' searches.
+type Checked struct {
+	Worker string
+	Party  string
+	Lease  LeaseID // of the result
+	Agreed bool    // false: others agree on something else
+	Why    string  // not with Agreed
+}
+
+func (Checked) effect()       {}
 func (Persist) effect()       {}
 func (Grant) effect()         {}
 func (Cancel) effect()        {}

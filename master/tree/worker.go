@@ -16,11 +16,16 @@ type worker struct {
 	nodes uint64
 	facts uint64
 	lost  int
+	party *party
 }
 
 func (t *Tree) joined(e Joined) {
 	slots := min(max(e.Slots, 1), t.cfg.MaxSlots)
 	w := t.workers[e.Worker]
+	if w != nil && w.party.name != e.partyName() { // somebody else with its name
+		t.left(Left{e.Worker})
+		w = nil
+	}
 	if w != nil {
 		t.rejoined(w)
 		w.slots, w.told = slots, NoReason
@@ -37,6 +42,7 @@ func (t *Tree) joined(e Joined) {
 	t.serial++
 	w = &worker{name: e.Worker, serial: t.serial, slots: slots, beat: t.now}
 	t.workers[e.Worker] = w
+	t.come(w, e)
 	t.roll = append(t.roll, w)
 }
 
@@ -66,7 +72,9 @@ func (t *Tree) left(e Left) {
 		t.lose(w.leases[0])
 	}
 	delete(t.workers, w.name)
+	t.gone(w)
 	t.roll = slices.DeleteFunc(t.roll, func(o *worker) bool { return o == w })
+	t.review()
 }
 
 func (t *Tree) ready(e Ready) {
