@@ -93,7 +93,7 @@ func (a *admission) load(ctx context.Context) (full bool, err error) {
 func RegisterLedgers(r prometheus.Registerer, ledgers func() []*proof.Ledger) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "amazons", Subsystem: "master", Name: "proved_positions",
-		Help: "Proved positions that are remembered to verify uploads, of 11 to 16 bytes of memory each.",
+		Help: "Proved positions that are remembered to verify uploads, of 11 to 16 bytes each outside the Go heap.",
 	}, func() float64 {
 		positions := 0.0
 		for _, l := range ledgers() {

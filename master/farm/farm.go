@@ -44,7 +44,7 @@ type Options struct {
 	// Embedded says that all workers are of this process. What they upload has the right SHA-256 and is then not verified before it
 	// is stored; what others upload is. The checker goes over the final certificate in any case.
 	Embedded bool
-	// MaxProved is the number of proved positions of one board that are remembered so that uploads can be verified, of 11 to 16 bytes of memory each. Default
+	// MaxProved is the number of proved positions of one board that are remembered so that uploads can be verified, of 11 to 16 bytes each outside the Go heap. Default
 	// 268,435,456; negative: none. Beyond it, false claims are found by the final check only; what is damaged is refused in any case.
 	MaxProved int
 	// MinFreeBytes is how much of the store's disk is left to others; when there is less the campaign pauses. Default 256 MiB; negative: nothing. See store.Options.

@@ -61,19 +61,6 @@ func TestClock(t *testing.T) {
 	}
 }
 
-func TestLedger(t *testing.T) {
-	for n, want := range map[float64]float64{0: 128, 12: 128, 13: 192, 18: 192, 19: 288} {
-		if got := ledger(n); got != want {
-			t.Errorf("%v positions: %v bytes, want %v", n, got, want)
-		}
-	}
-	for n := 1e3; n < 1e9; n *= 1.1 {
-		if each := ledger(n) / n; each < 10.6 || each > 16.2 {
-			t.Errorf("%v positions: %v bytes each", n, each)
-		}
-	}
-}
-
 func TestFit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var x [][]float64
@@ -128,8 +115,8 @@ func sound() run {
 		s.Nodes, s.Running, s.Results, s.Granted, s.Expired = 50_000*cpu, 0, 10*cpu, 10*cpu+3, n/6
 		s.Tree, s.Facts, s.Proved, s.Certificates = 2+500*n, n, 50_000*n, n
 		s.Streams, s.Goroutines, s.FDs, s.Threads = s.Connected, 14+5*s.Connected, 13+int(s.Connected), 9
-		s.Live = 3*mib + 380*s.Tree + ledger(s.Proved) + 5*mib*noise.Float64()
-		s.Anon, s.File, s.Store = 2*s.Live, 40*mib, 25*mib+60_000*n
+		s.Live = 3*mib + 380*s.Tree + 5*mib*noise.Float64()
+		s.Anon, s.File, s.Store = 2*s.Live+bytesPerProved*s.Proved, 40*mib, 25*mib+60_000*n
 		if s.Phase == "run" {
 			s.Leases = s.Connected
 			w := worker{Name: "steady", Seen: true, Joins: 1, Entries: 10_000 * n, Nodes: 20_000 * cpu}

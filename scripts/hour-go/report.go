@@ -68,8 +68,8 @@ func (a *analysis) report(r run) string {
 			few(func(s sample) float64 { return s.Live })/mib, explained(end)/mib, most(func(s sample) float64 { return s.Anon })/mib, end.Store/mib, least(routines), greatest(routines), least(live))
 	}
 	line("")
-	line("Each line is about the time since the line before. Nodes and results are for each processor second that the workers got. Sizes are in MiB: the smallest live heap that a collection found, what the tree, facts and proved")
-	line("positions at the end take by the documentation, and the most resident memory without maps of files.")
+	line("Each line is about the time since the line before. Nodes and results are for each processor second that the workers got. Sizes are in MiB: the smallest live heap that a collection found, what of it the tree,")
+	line("facts and certificates take by the documentation, and the most resident memory without maps of files: proved positions are in that, with %d bytes each at most.", bytesPerProved)
 	line("")
 	if len(a.after) > 0 {
 		before, after := a.before[len(a.before)-1], a.after[len(a.after)-1]

@@ -9,6 +9,7 @@ import (
 	"unsafe"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/memory"
 )
 
 // ErrTableSize is wrapped by errors about the size asked of a table.
@@ -58,7 +59,7 @@ func NewTable(size int64) (*Table, error) {
 	if size < MinTableBytes {
 		return nil, fmt.Errorf("%w: %d bytes: the table needs at least %d (64KiB)", ErrTableSize, size, MinTableBytes)
 	}
-	if total := machineMemory(); total > 0 && size > total {
+	if total := memory.Total(); total > 0 && size > total {
 		return nil, fmt.Errorf("%w: %d bytes: this machine has %d bytes of memory; ask for less", ErrTableSize, size, total)
 	}
 	lines, doublings := uint64(size)/lineBytes, 0
@@ -66,11 +67,11 @@ func NewTable(size int64) (*Table, error) {
 		lines, doublings = lines/2, doublings+1
 	}
 	most := lines << doublings
-	memory, err := reserve(int(most * lineBytes))
+	reserved, err := memory.Reserve(int(most * lineBytes))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %d bytes: reserve memory: %v", ErrTableSize, size, err)
 	}
-	return &Table{memory: memory, base: unsafe.Pointer(unsafe.SliceData(memory)), lines: lines, most: most}, nil
+	return &Table{memory: reserved, base: unsafe.Pointer(unsafe.SliceData(reserved)), lines: lines, most: most}, nil
 }
 
 // firstLines is about the number of lines a table starts with: 2 MiB, the size of many second-level caches.
@@ -80,9 +81,9 @@ const firstLines = 1 << 15
 func (t *Table) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	memory := t.memory
+	reserved := t.memory
 	t.memory, t.base, t.lines, t.most = nil, nil, 0, 0
-	return release(memory)
+	return memory.Release(reserved)
 }
 
 // Clear forgets everything. It waits until nobody is searching.

@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"amazonsfarm/shared/cgt"
+	"amazonsfarm/shared/memory"
 )
 
 // ErrBusy is wrapped by the error of a build whose directory another process uses.
@@ -204,15 +205,15 @@ func (b *build) layer(n int, active, last bool) error {
 		if active {
 			size *= 4
 		}
-		memory, free, err := reserve(size)
+		reserved, err := memory.Reserve(size)
 		if err != nil {
 			return fmt.Errorf("reserve %d MiB: %w", size>>20, err)
 		}
-		b.free = append(b.free, free)
+		b.free = append(b.free, func() error { return memory.Release(reserved) })
 		if active {
-			b.l.active[n] = cast[uint32](memory)
+			b.l.active[n] = cast[uint32](reserved)
 		} else {
-			b.l.territory[n] = memory
+			b.l.territory[n] = reserved
 		}
 	}
 	next := 0

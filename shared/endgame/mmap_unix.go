@@ -17,16 +17,6 @@ func mapFile(f *os.File, size int) ([]byte, func() error, error) {
 	return b, func() error { return unix.Munmap(b) }, nil
 }
 
-// reserve returns zeroed memory that the garbage collector does not know of: gigabytes of
-// numbers would let it wait until as much again is garbage.
-func reserve(size int) ([]byte, func() error, error) {
-	b, err := unix.Mmap(-1, 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
-	if err != nil {
-		return nil, nil, err
-	}
-	return b, func() error { return unix.Munmap(b) }, nil
-}
-
 // lock takes the lock of a directory, or fails with ErrBusy. The lock goes with the process.
 func lock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)

@@ -75,7 +75,7 @@ const busySlots = 1 << 12
 
 // NewBuilder returns a builder for positions of one board.
 func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
-	builder := &Builder{board: b, o: o, marks: newMarks(1+len(o.More), o.MaxEntries)}
+	builder := &Builder{board: b, o: o, marks: newMarks(o.MaxEntries)}
 	for _, s := range append([]Searcher{search}, o.More...) {
 		p := &prover{Builder: builder, search: s}
 		p.best, _ = s.(interface {

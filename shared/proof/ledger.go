@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
-	"math/bits"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -18,7 +17,7 @@ import (
 var ErrLedgerFull = errors.New("the ledger is full")
 
 // Ledger judges fragments of a proof one after the other: each may rely on what those before it have proved. It remembers
-// 8 bytes for a proved position (a hash under a key that nobody outside knows), at most 3/4 of whose room is in use.
+// 8 bytes for a proved position (a hash under a key that nobody outside knows), in tables at least half and at most 3/4 full: 11 to 16 bytes a position, outside the Go heap.
 //
 // It keeps false claims of others out while a proof grows. It is no check of the whole proof: that is the independent checker's.
 type Ledger struct {
@@ -28,8 +27,8 @@ type Ledger struct {
 
 	mu   sync.RWMutex
 	seed maphash.Seed
-	won  hashes // entries, and roots claimed won
-	lost hashes // roots claimed lost
+	won  *hashes // entries, and roots claimed won
+	lost *hashes // roots claimed lost
 
 	positions atomic.Int64 // in both, for those who do not wait for mu: a large certificate is judged for seconds
 }
@@ -39,7 +38,11 @@ func NewLedger(b amazons.Board, rulesOnly bool, limit int) *Ledger {
 	if limit <= 0 {
 		limit = 1 << 28
 	}
-	return &Ledger{board: b, rulesOnly: rulesOnly, limit: limit, seed: maphash.MakeSeed()}
+	l := &Ledger{board: b, rulesOnly: rulesOnly, limit: limit, seed: maphash.MakeSeed(), won: new(hashes), lost: new(hashes)}
+	for _, h := range []*hashes{l.won, l.lost} {
+		runtime.AddCleanup(l, (*hashes).release, h)
+	}
+	return l
 }
 
 // Positions returns how many proved positions the ledger remembers.
@@ -80,28 +83,31 @@ func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
 	return nil
 }
 
-// Remember adds what c proves. It has been verified before. The error is ErrLedgerFull; what fits is remembered.
+// Remember adds what c proves. It has been verified before. The error wraps ErrLedgerFull: the limit is reached, or the system gives no more memory. What fits is remembered.
 func (l *Ledger) Remember(c Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	defer func() { l.positions.Store(int64(l.won.n + l.lost.n)) }()
-	room := func() bool { return l.won.n+l.lost.n < l.limit }
+	add := func(to *hashes, k amazons.Key) error {
+		if l.won.n+l.lost.n >= l.limit {
+			return ErrLedgerFull
+		}
+		return to.add(l.hash(k))
+	}
 	if c.Set != nil {
 		for e := range c.Set.All() {
-			if !room() {
-				return ErrLedgerFull
+			if err := add(l.won, e.Key); err != nil {
+				return err
 			}
-			l.won.add(l.hash(e.Key))
 		}
 	}
 	for _, r := range c.Roots {
-		if !room() {
-			return ErrLedgerFull
+		to := l.lost
+		if r.Claim == eval.Won {
+			to = l.won
 		}
-		if h := l.hash(r.State.CanonicalKey(l.board)); r.Claim == eval.Won {
-			l.won.add(h)
-		} else {
-			l.lost.add(h)
+		if err := add(to, r.State.CanonicalKey(l.board)); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -194,38 +200,4 @@ func (v *fragmentCheck) lost(s amazons.State) bool {
 		}
 	}
 	return true
-}
-
-// hashes is an open-addressing set of numbers other than 0.
-type hashes struct {
-	slots []uint64
-	n     int
-}
-
-func (h *hashes) at(x uint64) int {
-	i, _ := bits.Mul64(x, uint64(len(h.slots)))
-	for h.slots[i] != 0 && h.slots[i] != x {
-		if i++; i == uint64(len(h.slots)) {
-			i = 0
-		}
-	}
-	return int(i)
-}
-
-func (h *hashes) has(x uint64) bool { return h.n > 0 && h.slots[h.at(x)] == x }
-
-func (h *hashes) add(x uint64) {
-	if (h.n+1)*4 > len(h.slots)*3 {
-		old := h.slots
-		h.slots = make([]uint64, max(16, len(old)+len(old)/2))
-		for _, y := range old {
-			if y != 0 {
-				h.slots[h.at(y)] = y
-			}
-		}
-	}
-	if i := h.at(x); h.slots[i] == 0 {
-		h.slots[i] = x
-		h.n++
-	}
 }

@@ -22,7 +22,7 @@ const (
 //
 // Only positions whose side to move has a queen are marked. The others are leaves.
 type marks struct {
-	shards []markShard
+	shards [markShards]markShard
 	n      atomic.Int64 // positions
 	limit  int64        // of them; 0: none
 }
@@ -41,16 +41,14 @@ type markSlot struct {
 	said atomic.Uint64 // marks, and from bit 8 the stamp of the failures among them
 }
 
-// manyShards is the number of shards where several goroutines work: so many that they seldom meet.
-const manyShards = 256
+// markShards is the number of shards: so many that goroutines seldom meet, and that one of them growing takes little memory beside all of them.
+const markShards = 256
 
-func newMarks(goroutines, limit int) *marks {
-	m := &marks{limit: int64(limit), shards: make([]markShard, 1)}
-	if goroutines > 1 {
-		m.shards = make([]markShard, manyShards)
-	}
+func newMarks(limit int) *marks {
+	m := &marks{limit: int64(limit)}
+	first := make([]markSlot, 8*len(m.shards))
 	for i := range m.shards {
-		slots := make([]markSlot, 8)
+		slots := first[8*i : 8*i+8]
 		m.shards[i].slots.Store(&slots)
 	}
 	return m
@@ -63,7 +61,7 @@ func spread(k amazons.Key) uint64 {
 }
 
 // of returns the shard of a key with the given hash.
-func (m *marks) of(hash uint64) *markShard { return &m.shards[hash&uint64(len(m.shards)-1)] }
+func (m *marks) of(hash uint64) *markShard { return &m.shards[hash%markShards] }
 
 // seek returns the slot of k, or the free one where it would go.
 func seek(slots []markSlot, k amazons.Key, hash uint64) *markSlot {

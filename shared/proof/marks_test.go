@@ -11,7 +11,7 @@ import (
 // TestMarksOfAnother looks positions up that nobody marks while others are marked in the slots that they would have: they stay without marks.
 func TestMarksOfAnother(t *testing.T) {
 	for round := range 30 {
-		m := newMarks(1, 0)
+		m := newMarks(0)
 		var all sync.WaitGroup
 		done := make(chan struct{})
 		for reader := range 3 {
