@@ -840,6 +840,12 @@ func (m *Master) act(c *campaign, effect tree.Effect) {
 			lease.Facts = append(lease.Facts, factMessage(f))
 		}
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: lease}})
+	case tree.Inform:
+		news := &farmv1.News{Campaign: c.Number}
+		for _, f := range e.Facts {
+			news.Facts = append(news.Facts, factMessage(f))
+		}
+		m.sendNews(e.Worker, news)
 	case tree.Cancel:
 		c.metrics.cancelled.Inc()
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
@@ -928,6 +934,16 @@ func (m *Master) sendTo(worker string, msg *farmv1.WorkResponse) {
 	m.mu.Unlock()
 	if s != nil {
 		m.send(s, msg)
+	}
+}
+
+// sendNews queues facts for a worker, unless it is slow to read what it is sent: they are a help only.
+func (m *Master) sendNews(worker string, news *farmv1.News) {
+	m.mu.Lock()
+	s := m.byName[worker]
+	m.mu.Unlock()
+	if s != nil && s.link != nil && len(s.link.out) < cap(s.link.out)/2 {
+		m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: news}})
 	}
 }
 

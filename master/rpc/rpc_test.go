@@ -934,6 +934,42 @@ func TestBrokenStream(t *testing.T) {
 	})
 }
 
+// TestNews: what one worker proves below another's lease is told to that one at the next tick.
+func TestNews(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), nil)
+		v, w := b.worker("v"), b.worker("w")
+		first := v.lease()
+		w.ready()
+		if m := w.receive(); m.GetNoWork() == nil {
+			t.Fatalf("got %v instead of no work", m)
+		}
+		v.send(result(1, first, 0)) // split, as w waits
+		if m := w.receive(); m.GetLease() == nil {
+			t.Fatalf("got %v instead of a lease", m)
+		}
+		v.ack(1)
+		key, err := amazons.KeyFromBytes(v.lease().GetKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		board := b.master.cfg.Root.Board
+		state, _ := key.State(board)
+		below := state.After(state.Moves(nil)[0]).CanonicalKey(board)
+		id, err := w.upload(certificate(Root{below, tree.Won}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Facts: []*farmv1.Fact{fact(below, farmv1.Outcome_OUTCOME_WON, id)}}}})
+		w.ack(1)
+		bytesBelow := below.Bytes()
+		if facts := v.receive().GetNews().GetFacts(); len(facts) != 1 || !bytes.Equal(facts[0].GetKey(), bytesBelow[:]) || facts[0].GetOutcome() != farmv1.Outcome_OUTCOME_WON {
+			t.Errorf("news: %v", facts)
+		}
+		b.kill()
+	})
+}
+
 // TestSlowWorker holds that a worker that does not read is cut off and holds nobody up.
 func TestSlowWorker(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.SendQueue = 1 })

@@ -152,6 +152,10 @@ func (f *farm) step(ev tree.Event) error {
 				memories = f.memoriesFor(w, e.Lease.Key)
 			}
 			w.receive(func() error { return w.take(e.Lease, memories) })
+		case tree.Inform:
+			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
+				w.receive(func() error { return w.learn(e.Facts) })
+			}
 		case tree.Cancel:
 			f.result.Cancels++
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {

@@ -249,16 +249,8 @@ func (w *worker) take(l tree.Lease, memories [][]byte) error {
 	if err != nil {
 		return err
 	}
-	for _, f := range l.Facts {
-		below, err := f.Key.State(w.c.Tree.Board)
-		if err != nil {
-			return err
-		}
-		v := eval.Won
-		if f.Outcome == tree.Lost {
-			v = eval.Lost
-		}
-		w.search.Insert(below, v, f.Work)
+	if err := w.learn(l.Facts); err != nil {
+		return err
 	}
 	for _, m := range memories {
 		if _, err := w.table.Recall(w.c.Tree.Board, m); err != nil {
@@ -267,6 +259,22 @@ func (w *worker) take(l tree.Lease, memories [][]byte) error {
 	}
 	w.job = &job{lease: l, state: s, begun: w.now, facts: w.now + w.c.FactsAfter, phi: 1, delta: 1}
 	w.slice()
+	return nil
+}
+
+// learn tells the table facts of others.
+func (w *worker) learn(facts []tree.Fact) error {
+	for _, f := range facts {
+		s, err := f.Key.State(w.c.Tree.Board)
+		if err != nil {
+			return err
+		}
+		v := eval.Won
+		if f.Outcome == tree.Lost {
+			v = eval.Lost
+		}
+		w.search.Insert(s, v, f.Work)
+	}
 	return nil
 }
 
@@ -394,7 +402,7 @@ func (w *worker) facts() []tree.Fact {
 }
 
 func (w *worker) remember() []byte {
-	if w.c.MemoryEntries == 0 {
+	if w.c.MemoryEntries == 0 || w.c.Workers == 1 && w.c.CrashRate == 0 { // a lone worker remembers by itself
 		return nil
 	}
 	return w.table.Remember(w.c.Tree.Board, w.c.MemoryEntries)

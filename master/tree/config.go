@@ -76,11 +76,11 @@ type Config struct {
 	// dropped and counted.
 	MaxFacts int
 	// FactsKept is the number of facts, those with most work, that are offered to
-	// leases. Default 4,096. Granting a lease looks at each; a worker costs 8 bytes
+	// leases. Default 16,384. Granting a lease looks at each; a worker costs 8 bytes
 	// for each.
 	FactsKept int
-	// FactsPerLease is the largest number of facts that go with one lease, at most
-	// FactsKept. Default 256, about 16 KiB.
+	// FactsPerLease is the largest number of facts that go with one lease, or to a worker between two ticks, at most
+	// FactsKept. Default 4,096, about 128 KiB. Too small: workers solve again what others have solved.
 	FactsPerLease int
 	// MaxWorkers bounds the workers that are there at one time; others are refused.
 	// Default 16,384.
@@ -111,8 +111,8 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.CheckTicks, 60)
 	defaultTo(&c.MaxNodes, 2_000_000)
 	defaultTo(&c.MaxFacts, 4_000_000)
-	defaultTo(&c.FactsKept, 4_096)
-	defaultTo(&c.FactsPerLease, min(256, c.FactsKept))
+	defaultTo(&c.FactsKept, 16_384)
+	defaultTo(&c.FactsPerLease, min(4_096, c.FactsKept))
 	defaultTo(&c.MaxWorkers, 16_384)
 	defaultTo(&c.MaxSlots, 64)
 	return c

@@ -140,6 +140,7 @@ type shelf struct {
 	gen   uint64
 	facts []*shelved // most work first
 	byKey map[amazons.Key]*shelved
+	news  []*shelved // put since the last tick, in that order, at most size; some may have gone since
 }
 
 type shelved struct {
@@ -177,6 +178,9 @@ func (s *shelf) put(f Fact) {
 	e := &shelved{fact: f, burnt: f.Key.A & f.Key.B, slot: slot, gen: s.gen}
 	s.facts = slices.Insert(s.facts, at, e)
 	s.byKey[f.Key] = e
+	if len(s.news) < s.size {
+		s.news = append(s.news, e)
+	}
 }
 
 // mark notes that w knows the fact about k, if it is on the shelf.
@@ -197,20 +201,23 @@ func (s *shelf) knows(w *worker, e *shelved) bool {
 	return e.slot < len(w.knows) && w.knows[e.slot] == e.gen
 }
 
-// pick returns at most limit facts that w lacks and that may lie below k, and
-// marks them. Squares once burnt stay burnt, so a position below k has, in
-// some orientation, all burnt squares of k and more. That is a necessary
-// condition only, and cheap.
+// pick returns at most limit facts that w lacks and that may lie below k, those with most work, and marks them.
 func (s *shelf) pick(w *worker, k amazons.Key, limit int) []Fact {
+	return s.choose(nil, s.facts, w, k, limit)
+}
+
+// choose appends to out, up to limit, those of some facts that w lacks and that may lie below k, and marks them. Squares once burnt stay
+// burnt, so a position below k has, in some orientation, all burnt squares of k and more. That is a necessary
+// condition only, and cheap.
+func (s *shelf) choose(out []Fact, from []*shelved, w *worker, k amazons.Key, limit int) []Fact {
 	burnt := s.board.Unpack(k.A & k.B)
 	var images [8]uint64
 	symmetries := s.board.Symmetries()
 	for i := range symmetries {
 		images[i] = s.board.Pack(s.board.Apply(amazons.Symmetry(i), burnt))
 	}
-	var out []Fact
-	for _, e := range s.facts {
-		if len(out) == limit {
+	for _, e := range from {
+		if len(out) >= limit {
 			break
 		}
 		if s.knows(w, e) || layerOf(e.fact.Key) <= layerOf(k) {
@@ -225,4 +232,26 @@ func (s *shelf) pick(w *worker, k amazons.Key, limit int) []Fact {
 		}
 	}
 	return out
+}
+
+// inform tells workers of facts that have come since the last tick and that may lie below what they search, so that they need not find
+// them out before their next lease.
+func (t *Tree) inform() {
+	s := t.shelf
+	s.news = slices.DeleteFunc(s.news, func(e *shelved) bool { return s.byKey[e.fact.Key] != e })
+	if len(s.news) > 0 && t.stopped == nil && !t.root.solved() {
+		for _, w := range t.roll {
+			var facts []Fact
+			for _, l := range w.leases {
+				if !l.cancelled {
+					facts = s.choose(facts, s.news, w, l.node.key, t.cfg.FactsPerLease)
+				}
+			}
+			if len(facts) > 0 {
+				t.emit(Inform{w.name, facts})
+			}
+		}
+	}
+	clear(s.news)
+	s.news = s.news[:0]
 }

@@ -328,10 +328,11 @@ func (t *Tree) split(n *node, numbers []ChildNumber) {
 	})
 }
 
-// tick lets a unit of time pass: it sweeps silent leases and counts how long
+// tick lets a unit of time pass: it passes on what was proved, sweeps silent leases and counts how long
 // workers have starved.
 func (t *Tree) tick() {
 	t.now++
+	t.inform()
 	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
 		for i := 0; i < len(t.running); {
 			l := t.running[i]

@@ -78,6 +78,9 @@ func (e Checked) String() string {
 }
 
 // String returns the effect as a line of a trace.
+func (e Inform) String() string { return fmt.Sprintf("inform %s facts=%d", e.Worker, len(e.Facts)) }
+
+// String returns the effect as a line of a trace.
 func (e Cancel) String() string {
 	return fmt.Sprintf("cancel %s lease=%d/%d: %s", e.Worker, e.Epoch, e.Lease, e.Reason)
 }

@@ -195,7 +195,7 @@ func (Pause) event()      {}
 func (Resume) event()     {}
 func (Drain) event()      {}
 
-// Effect is an output of the state machine: Persist, Grant, Cancel, NoWork,
+// Effect is an output of the state machine: Persist, Grant, Inform, Cancel, NoWork,
 // Settled, Contradiction, Checked or Refused.
 type Effect interface {
 	effect()
@@ -217,6 +217,13 @@ type Persist struct {
 type Grant struct {
 	Worker string
 	Lease  Lease
+}
+
+// Inform tells a worker of facts that others have proved since the last tick and that it may meet below its leases. It is a
+// help: nothing is lost if it does not arrive, but they are not sent to that worker again.
+type Inform struct {
+	Worker string
+	Facts  []Fact // at most Config.FactsPerLease
 }
 
 // Cancel asks a worker to end a lease and to send its Result, with the numbers
@@ -343,6 +350,7 @@ type Checked struct {
 func (Checked) effect()       {}
 func (Persist) effect()       {}
 func (Grant) effect()         {}
+func (Inform) effect()        {}
 func (Cancel) effect()        {}
 func (NoWork) effect()        {}
 func (Settled) effect()       {}

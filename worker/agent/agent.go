@@ -487,6 +487,10 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 			s.latest[of.number], s.asked = granted{l.epoch, l.id}, false
 			a.begin(ctx, l)
 		}
+	case *farmv1.WorkResponse_News:
+		if err := a.hear(k.News); err != nil {
+			return false, err
+		}
 	case *farmv1.WorkResponse_Cancel:
 		if a.lease != nil && a.lease.id == k.Cancel.GetLease() && a.lease.of.number == k.Cancel.GetCampaign() {
 			a.Log.Debug("lease cancelled", "lease", a.lease.id, "reason", k.Cancel.GetReason())

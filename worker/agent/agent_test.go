@@ -152,6 +152,7 @@ type fakeSolver struct {
 	forgets  atomic.Int32
 	closed   atomic.Bool
 	jobs     []engine.Job
+	learned  atomic.Int32
 }
 
 func (s *fakeSolver) Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error) {
@@ -173,8 +174,9 @@ func fragmentOf(data []byte, facts []engine.Fact) engine.Fragment {
 
 func (s *fakeSolver) Remember() []byte { return []byte("memory") }
 
-func (s *fakeSolver) Forget()      { s.forgets.Add(1) }
-func (s *fakeSolver) Close() error { s.closed.Store(true); return nil }
+func (s *fakeSolver) Forget()                   { s.forgets.Add(1) }
+func (s *fakeSolver) Learn(facts []engine.Fact) { s.learned.Add(int32(len(facts))) }
+func (s *fakeSolver) Close() error              { s.closed.Store(true); return nil }
 
 func start() amazons.Position {
 	b, _ := amazons.NewBoard(4, 4)
@@ -843,6 +845,33 @@ func TestBadLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNews: facts that come during a lease are told to the engine at once; what is no fact ends the agent.
+func TestNews(t *testing.T) {
+	news := func(outcome farmv1.Outcome) *farmv1.WorkResponse {
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: []*farmv1.Fact{
+			{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 5}, {Key: keyBytes(rootKey()), Outcome: outcome},
+		}}}}
+	}
+	work(t, Config{}, endless, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.lease(1, 1, 1000)
+		s.send(news(farmv1.Outcome_OUTCOME_LOST))
+		time.Sleep(time.Second)
+		if n := f.solver.learned.Load(); n != 2 {
+			t.Errorf("%d facts were learned", n)
+		}
+		s.cancelLease(1)
+		s.result()
+		s.finish()
+	})
+	work(t, Config{}, endless, ErrProtocol, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.send(news(farmv1.Outcome_OUTCOME_UNSPECIFIED))
+	})
 }
 
 func TestConfig(t *testing.T) {

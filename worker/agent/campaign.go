@@ -105,6 +105,23 @@ func (a *agent) ready(c campaign) error {
 	return nil
 }
 
+// hear tells the engine of facts that others have proved. Those of another board than that of its table are passed over. Errors wrap ErrProtocol.
+func (a *agent) hear(m *farmv1.News) error {
+	of, ok := a.campaigns[m.GetCampaign()]
+	if m.GetCampaign() == 0 {
+		of, ok = a.first, true
+	}
+	if !ok || a.solver == nil || a.board != of.board || a.rules != of.rules {
+		return nil
+	}
+	facts, err := readFacts(of.board, m.GetFacts())
+	if err != nil {
+		return fmt.Errorf("news: %w", err)
+	}
+	a.solver.Learn(facts)
+	return nil
+}
+
 // engineOf returns what the answer to Join says about engines.
 func (a *agent) engineOf(r *farmv1.JoinResponse) engine.Config {
 	return engine.Config{

@@ -15,12 +15,13 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// Solver is what a lease needs of an [engine.Engine]. Its methods are called by one goroutine at a time.
+// Solver is what a lease needs of an [engine.Engine]. Its methods are called by one goroutine at a time, but Learn by another one.
 type Solver interface {
 	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
 	Remember() []byte
 	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (engine.Fragment, error)
 	Forget()
+	Learn(facts []engine.Fact)
 	Close() error
 }
 
@@ -215,10 +216,19 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
 	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
-	for _, f := range m.GetFacts() {
+	if l.job.Facts, err = readFacts(b, m.GetFacts()); err != nil {
+		return nil, fmt.Errorf("lease %d: %w", m.GetId(), err)
+	}
+	return l, nil
+}
+
+// readFacts reads facts of the wire that the master vouches for. Errors wrap ErrProtocol.
+func readFacts(b amazons.Board, list []*farmv1.Fact) ([]engine.Fact, error) {
+	facts := make([]engine.Fact, 0, len(list))
+	for _, f := range list {
 		key, err := amazons.KeyFromBytes(f.GetKey())
 		if err != nil {
-			return nil, fmt.Errorf("%w: fact of lease %d: %v", ErrProtocol, m.GetId(), err)
+			return nil, fmt.Errorf("%w: fact: %v", ErrProtocol, err)
 		}
 		verdict := eval.Open
 		switch f.GetOutcome() {
@@ -228,9 +238,9 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 			verdict = eval.Lost
 		}
 		if _, err := key.State(b); err != nil || verdict == eval.Open {
-			return nil, fmt.Errorf("%w: fact of lease %d: not a fact about a position of %v", ErrProtocol, m.GetId(), b)
+			return nil, fmt.Errorf("%w: not a fact about a position of %v", ErrProtocol, b)
 		}
-		l.job.Facts = append(l.job.Facts, engine.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()})
+		facts = append(facts, engine.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()})
 	}
-	return l, nil
+	return facts, nil
 }

@@ -156,7 +156,7 @@ type Fragment struct {
 	Entries int
 }
 
-// Engine holds a table and what has been proved. Its methods are called by one goroutine at a time.
+// Engine holds a table and what has been proved. Its methods are called by one goroutine at a time, but Learn by any.
 type Engine struct {
 	c       Config
 	table   *dfpn.Table
@@ -170,6 +170,7 @@ type Engine struct {
 
 	mu     sync.Mutex
 	solved collector // filled by search threads
+	news   []Fact    // learned, and not yet among known
 }
 
 // New returns an engine with an empty table. Errors wrap ErrConfig or dfpn's ErrTableSize.
@@ -211,6 +212,9 @@ func (e *Engine) Close() error {
 // Forget drops everything about what the other side has: known facts and delivered evidence. Later fragments are whole by themselves.
 // The table stays.
 func (e *Engine) Forget() {
+	e.mu.Lock()
+	e.news = nil
+	e.mu.Unlock()
 	e.known = make(map[amazons.Key]eval.Verdict)
 	e.renew()
 }
@@ -282,6 +286,34 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	return out, nil
 }
 
+// Learn takes in facts that others have proved, their evidence lies with others; those that are none of the board are passed over. It may be called at any
+// time by any goroutine: a search that is under way meets them in the table.
+func (e *Engine) Learn(facts []Fact) {
+	for _, f := range facts {
+		s, err := f.Key.State(e.c.Board)
+		if err != nil || f.Verdict == eval.Open {
+			continue
+		}
+		e.search.Insert(s, f.Verdict, f.Nodes)
+		e.mu.Lock()
+		if len(e.news) < e.c.MaxKnown {
+			e.news = append(e.news, f)
+		}
+		e.mu.Unlock()
+	}
+}
+
+// catchUp remembers what was learned.
+func (e *Engine) catchUp() {
+	e.mu.Lock()
+	news := e.news
+	e.news = nil
+	e.mu.Unlock()
+	for _, f := range news {
+		e.remember(f)
+	}
+}
+
 // remember keeps a fact whose evidence need not be delivered.
 func (e *Engine) remember(f Fact) {
 	if _, ok := e.known[f.Key]; ok || len(e.known) < e.c.MaxKnown {
@@ -303,6 +335,7 @@ func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Frag
 			}
 		})()
 	}
+	e.catchUp()
 	if st := e.builder.Stats(); e.full || st.Entries+st.Lost > e.c.MaxEntries && st.Pending == 0 {
 		e.renew()
 	}

@@ -168,6 +168,42 @@ func TestKnownFacts(t *testing.T) {
 	}
 }
 
+// TestLearn: a search that is under way meets what was learned, and no evidence is gathered for it.
+func TestLearn(t *testing.T) {
+	p := position(t, "6x6")
+	e := engineFor(t, Config{Board: p.Board, Cores: 1})
+	learned := fact(p, eval.Won)
+	e.Learn([]Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}, {Key: learned.Key}}) // passed over
+	for _, m := range p.State().Moves(nil) {
+		e.Learn([]Fact{{Key: p.State().After(m).CanonicalKey(p.Board), Verdict: eval.Won, Nodes: 1}})
+	}
+	if r, err := e.Run(t.Context(), Job{State: p.State()}, nil); err != nil || r.Verdict != eval.Lost {
+		t.Errorf("%+v, %v", r, err)
+	}
+	e.Learn([]Fact{learned})
+	if f, err := e.Fragment(t.Context(), []Fact{learned}, nil); err != nil || len(f.Facts) != 0 {
+		t.Errorf("evidence was gathered for what others have proved: %+v, %v", f.Facts, err)
+	}
+	e.Learn([]Fact{learned})
+	if e.Forget(); len(e.news) != 0 {
+		t.Error("news outlived what they rest on")
+	}
+}
+
+// TestLearnWhileSearching learns facts beside a search, for the race detector, and ends the search with one.
+func TestLearnWhileSearching(t *testing.T) {
+	p := position(t, "6x6")
+	e := engineFor(t, Config{Board: p.Board, Cores: 2})
+	r, err := e.Run(t.Context(), Job{State: p.State()}, func(Progress) {
+		for _, m := range p.State().Moves(nil) {
+			e.Learn([]Fact{{Key: p.State().After(m).CanonicalKey(p.Board), Verdict: eval.Won, Nodes: 1 << 20}})
+		}
+	})
+	if err != nil || r.Verdict != eval.Lost {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A claim that is false is not believed, and the table that made it is cleared.
 func TestFalseClaim(t *testing.T) {
 	p := position(t, "4x4")
