@@ -31,6 +31,7 @@ func (t *Tree) assign() {
 	for halted == NoReason {
 		if w, c := t.nextCheck(); w != nil {
 			t.grant(w, c.node, c)
+			t.propagate()
 			continue
 		}
 		if t.root.class == locked {
@@ -40,10 +41,14 @@ func (t *Tree) assign() {
 		if w == nil {
 			break
 		}
-		n := t.mostProving(w)
+		n := t.mostUseful(w)
 		t.grant(t.fittest(n, w), n, nil)
+		t.propagate()
 	}
-	t.starving = t.wanted && halted == NoReason && t.root.class == locked
+	t.starving = 0
+	if t.wanted && halted == NoReason && t.root.class == locked {
+		t.starving++
+	}
 	for _, w := range t.waiting {
 		reason := halted
 		if reason == NoReason {
@@ -53,7 +58,9 @@ func (t *Tree) assign() {
 				reason = NoWorkClaims
 			} else {
 				reason = t.busy()
-				t.starving = t.starving || len(w.leases) == 0
+				if len(w.leases) == 0 {
+					t.starving++
+				}
 			}
 		}
 		if w.told != reason {
@@ -61,7 +68,7 @@ func (t *Tree) assign() {
 			t.emit(NoWork{w.name, reason})
 		}
 	}
-	if !t.starving {
+	if t.starving == 0 {
 		t.starved = 0
 	}
 }
@@ -83,29 +90,33 @@ func (t *Tree) nextWorker() *worker {
 	return second
 }
 
-// mostProving descends from the root, at each node to the child with the
-// smallest delta that is not locked, to a leaf. The root is not locked. Among
-// equals it takes the one that w has searched before, then the first. With
-// EasyReplies it takes the child with the smallest phi after a first move, where all have to be won.
-func (t *Tree) mostProving(w *worker) *node {
+// mostUseful descends from the root, at each node to the child below which the most useful open leaf is, to that leaf. With
+// nothing leased that is the most proving leaf. The root is not locked. Among equals it takes the most proving one, then one that w has
+// searched before, then the first. Where only leaves are left that were set aside, it takes the most proving of them. With EasyReplies it takes the child
+// with the smallest phi after a first move, where all have to be won.
+func (t *Tree) mostUseful(w *worker) *node {
 	n, want := t.root, t.root.class
 	for n.expanded {
 		var best *node
-		easy := t.cfg.EasyReplies && n.layer == t.root.layer+1
+		var most float64
+		lost := chance(n)
+		easy := t.easy(n)
 		for _, c := range n.children {
 			if c.class < want {
 				continue
 			}
-			if best == nil {
-				best = c
-				continue
-			}
-			a, b := c.delta, best.delta
+			use, number := worth(n, c, lost)*c.use, c.delta // 0 where leaves were set aside
 			if easy {
-				a, b = c.phi, best.phi
+				use, number = 1, c.phi
 			}
-			if a < b || a == b && c.warm == w.serial && best.warm != w.serial {
-				best = c
+			first := uint32(0)
+			if best != nil {
+				if first = best.delta; easy {
+					first = best.phi
+				}
+			}
+			if best == nil || use > most || use == most && (number < first || number == first && c.warm == w.serial && best.warm != w.serial) {
+				best, most = c, use
 			}
 		}
 		n = best
@@ -136,3 +147,6 @@ func (t *Tree) fittest(n *node, w *worker) *worker {
 	}
 	return w
 }
+
+// easy reports whether n is the position after a first move, with replies that are settled one by one (Config.EasyReplies).
+func (t *Tree) easy(n *node) bool { return t.cfg.EasyReplies && n.layer == t.root.layer+1 }

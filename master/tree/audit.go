@@ -65,6 +65,20 @@ func (t *Tree) Audit() error {
 		if classes[n] = want; n.class != want {
 			return bad(n, "class %d, want %d", n.class, want)
 		}
+		use := 0.0
+		switch {
+		case n.class == open && n.expanded:
+			for _, c := range n.children {
+				if c.class == open {
+					use = max(use, worth(n, c, chance(n))*c.use)
+				}
+			}
+		case n.class == open:
+			use = 1
+		}
+		if n.use != use {
+			return bad(n, "use %v, want %v", n.use, use)
+		}
 		if n.lease != nil {
 			leased++
 			if n.expanded || n.lease.node != n || t.leases[n.lease.id] != n.lease {

@@ -34,12 +34,16 @@ type Config struct {
 	// not used. Too large: the farm splits only when it starves.
 	SplitAfter uint64
 
+	// SplitBelow says when work is scarce, in percent: when the most useful leaf that is free is worth less than that beside the most
+	// proving one, and there is more than one worker. A leaf that comes back then is split at once. Default 50; negative: never. Too small: workers
+	// search what is likely not needed; too large: the tree grows, and the workers' tables are not used.
+	SplitBelow int
 	// SilentTicks is the number of ticks without progress after which a lease is
 	// lost. Default 3. Too small: leases of slow or far workers are lost.
 	SilentTicks int
 	// StarveTicks is the number of ticks for which a worker without any lease has
-	// to wait until the largest running lease is called back to be split.
-	// Default 2.
+	// to wait until the largest running leases are called back to be split, one for
+	// each four such workers. Default 2.
 	StarveTicks int
 	// MaxTries is the number of times a leaf may be lost, or come back without
 	// anything in it, until it is set aside: shown, and granted only when no other
@@ -102,6 +106,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.InitialBudget, 50_000)
 	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
 	defaultTo(&c.SplitAfter, 8_000_000)
+	defaultTo(&c.SplitBelow, 50)
 	defaultTo(&c.SilentTicks, 3)
 	defaultTo(&c.StarveTicks, 2)
 	defaultTo(&c.MaxTries, 5)

@@ -30,6 +30,20 @@
 // from the leases alone, so they are kept up to date along the ancestors and
 // never stored.
 //
+// # Many workers
+//
+// Which free leaf is next depends on how useful it is. The most proving one is
+// worth 1. Each step of the way from the root that leads to another child than
+// the best one makes a leaf worth less: hardly where the node is likely lost, since
+// then all children have to be searched anyway, much where it is likely won
+// and the child looks worse than the best. So workers spread over the replies
+// of a position that seems lost before they try the second moves of one that
+// seems won. With nothing leased the choice is that of plain proof-number search.
+//
+// Where the best free leaf is worth little, work is scarce: what comes back is
+// split at once, and when workers starve, several of the largest leases are called back.
+// master/simulate shows what that brings.
+//
 // # What survives
 //
 // Persist comes first among the effects of a step and must be durable before

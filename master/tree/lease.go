@@ -224,6 +224,7 @@ func (t *Tree) result(e Result) {
 func (t *Tree) returned(l *lease, e Result) {
 	n := l.node
 	nodes := max(l.plausible(e.Nodes), l.nodes)
+	scarce := t.scarce() // for the others, while this leaf is leased
 	t.end(l, nodes)
 	n.warm = l.worker.serial
 	if t.stopped != nil {
@@ -287,21 +288,29 @@ func (t *Tree) returned(l *lease, e Result) {
 	if n.solved() || n.live == 0 || n.work == 0 || short || n.claimed {
 		return
 	}
-	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split || t.starving && nodes > 0 {
+	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split || (t.starving > 0 || scarce && n.work >= t.earlySplit()) && nodes > 0 {
 		t.split(n, e.Children)
 		t.propagate()
 	}
 }
 
+// scarce reports whether the most useful leaf that is free is worth little to workers that could have it.
+func (t *Tree) scarce() bool { return len(t.roll) > 1 && t.root.use*100 < float64(t.cfg.SplitBelow) }
+
 // splitAfter returns the nodes after which a leaf is split: the setting, doubled
 // with each eighth of MaxNodes that is in use, so that a long campaign fills the
 // tree ever more slowly instead of meeting the bound early.
-func (t *Tree) splitAfter() uint64 {
-	threshold := t.cfg.SplitAfter
-	for range len(t.byKey) * 8 / t.cfg.MaxNodes {
-		threshold = plus(threshold, threshold)
+func (t *Tree) splitAfter() uint64 { return t.doubled(t.cfg.SplitAfter, 1) }
+
+// earlySplit returns the nodes after which a leaf is split while work is scarce: those of a first lease, doubled twice with each eighth of MaxNodes.
+func (t *Tree) earlySplit() uint64 { return t.doubled(t.cfg.InitialBudget, 2) }
+
+// doubled returns nodes, doubled a number of times with each eighth of MaxNodes that is in use.
+func (t *Tree) doubled(nodes uint64, times int) uint64 {
+	for range len(t.byKey) * 8 / t.cfg.MaxNodes * times {
+		nodes = plus(nodes, nodes)
 	}
-	return threshold
+	return nodes
 }
 
 // split expands a leaf by one level, with a worker's numbers for its children,
@@ -343,14 +352,30 @@ func (t *Tree) tick() {
 			i++
 		}
 	}
-	if t.starving {
-		t.starved++
-		if t.starved >= t.cfg.StarveTicks && t.callBack() {
+	t.relieve()
+	t.review()
+}
+
+// relieve calls leases back to be split when workers have starved for long enough.
+func (t *Tree) relieve() {
+	if t.starving == 0 {
+		return
+	}
+	if t.starved++; t.starved < t.cfg.StarveTicks {
+		return
+	}
+	for i := range (t.starving + starvingPerCall - 1) / starvingPerCall {
+		if !t.callBack() {
+			break
+		}
+		if i == 0 {
 			t.starved = 0
 		}
 	}
-	t.review()
 }
+
+// starvingPerCall is the number of workers without any lease for whom one lease is called back: splitting it makes dozens of leaves, but few are useful.
+const starvingPerCall = 4
 
 // callBack cancels one lease for the sake of workers that have none: one that
 // its worker holds beside another and has not begun, else the one with most

@@ -35,6 +35,7 @@ type node struct {
 	live       int32              // parents that are live and unsolved; the root has one more
 	free       [freeClasses]int32 // children by class
 	class      class              // what can be granted here or below
+	use        float64            // of the most useful open leaf here or below; see usefulness
 	queued     bool               // in line to have its numbers computed
 }
 
@@ -80,7 +81,7 @@ func (t *Tree) add(k amazons.Key, canMove bool) *node {
 	}
 	n := &t.slab[0]
 	t.slab = t.slab[1:]
-	*n = node{key: k, layer: layerOf(k), phi: 1, delta: 1, leafPhi: 1, leafDelta: 1, class: open}
+	*n = node{key: k, layer: layerOf(k), phi: 1, delta: 1, leafPhi: 1, leafDelta: 1, class: open, use: 1}
 	t.byKey[k] = n
 	if !canMove {
 		t.solve(n, Lost, ByRules)
@@ -241,6 +242,13 @@ func (t *Tree) reclass(n *node) {
 	}
 	old := n.class
 	n.class = c
+	if use := 0.0; !n.expanded || c != open {
+		if !n.expanded && c == open {
+			use = 1
+		}
+		n.use = use
+		t.queueParents(n)
+	}
 	for _, p := range n.parents {
 		p.free[old]--
 		p.free[c]++

@@ -1,5 +1,7 @@
 package tree
 
+import "math"
+
 // hint is the number that stands for "solved, they say" where a worker reports
 // a solved number and no fact: far from 1, and far from Infinity, so that sums
 // over siblings stay meaningful.
@@ -124,10 +126,43 @@ func (t *Tree) compute(n *node) {
 		t.solve(n, derived, ByChildren)
 		return
 	}
-	if phi != n.phi || delta != n.delta {
-		n.phi, n.delta = phi, delta
+	changed := phi != n.phi || delta != n.delta
+	n.phi, n.delta = phi, delta
+	if use := usefulness(n); use != n.use {
+		n.use, changed = use, true
+	}
+	if changed {
 		t.queueParents(n)
 	}
+}
+
+// chance returns the chance that the side to move in n, which is unsolved, loses, as the numbers guess it: a position is lost
+// where a loss is cheap to prove beside a win. The root tempers numbers that lie far apart long before anything is sure.
+func chance(n *node) float64 {
+	loss, win := math.Sqrt(float64(n.phi)), math.Sqrt(float64(n.delta))
+	return loss / (loss + win)
+}
+
+// worth returns what work at the child c of n is worth beside work at its most proving child, which is worth 1. If n is lost, all
+// children have to be searched and it is worth as much. If n is won, one child is enough, and c is only worth what it is easier than
+// that one, should that fail.
+func worth(n, c *node, lost float64) float64 {
+	if c.delta <= n.phi {
+		return 1
+	}
+	return lost + float64((1-lost)*(float64(n.phi)/float64(c.delta)))
+}
+
+// usefulness returns the use of n from its children: that of the most useful open leaf below, 1 for the one that
+// a lone worker would take, less at each step where the way leads to another child than the most proving one, 0 if there is no open leaf.
+func usefulness(n *node) (use float64) {
+	lost := chance(n)
+	for _, c := range n.children {
+		if c.use > 0 {
+			use = max(use, worth(n, c, lost)*c.use)
+		}
+	}
+	return use
 }
 
 // restricted says that the question is about given first moves only. Then the

@@ -38,7 +38,7 @@ type Tree struct {
 	leases    map[LeaseID]*lease
 	running   []*lease // in the order of their numbers
 	lastLease LeaseID
-	starving  bool // a worker without any lease waits and no leaf is free
+	starving  int  // workers without any lease that wait while no leaf is free
 	starved   int  // for so many ticks
 	wanted    bool // workers elsewhere would search here
 	promised  uint64
@@ -231,6 +231,7 @@ func (t *Tree) Step(ev Event) []Effect {
 			t.newStop = t.stopped
 		}
 	}
+	t.propagate()
 	t.conclude()
 	t.assign()
 	return t.flush()

@@ -17,6 +17,7 @@ type farmhands struct {
 func hire(t *testing.T, cfg Config, names ...string) *farmhands {
 	t.Helper()
 	cfg.Root = position(t, "W..B/..../W..B w")
+	cfg.SplitBelow = -1 // leaves stay leaves while there are more workers than work
 	if cfg.CheckFirst == 0 {
 		cfg.CheckFirst = 2
 	}
