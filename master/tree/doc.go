@@ -17,7 +17,7 @@
 // between. From the children c of a node:
 //
 //	phi   = min delta(c)
-//	delta = max phi(c) + 0.15 * (the sum of the other phi(c)), rounded up
+//	delta = max phi(c) + 20/256 * (the sum of the other phi(c)), rounded up
 //
 // The plain sum counts transposed work many times over; this form needs far
 // fewer nodes. The factor is that of the workers' own search.

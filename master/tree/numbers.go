@@ -1,6 +1,10 @@
 package tree
 
-import "math"
+import (
+	"math"
+
+	"amazonsfarm/shared/dfpn"
+)
 
 // hint is the number that stands for "solved, they say" where a worker reports
 // a solved number and no fact: far from 1, and far from Infinity, so that sums
@@ -48,7 +52,7 @@ func combine(n *node) (phi, delta uint32) {
 		return Lost.numbers()
 	}
 	rest := sum - largest
-	return clamped(uint64(phi)), clamped(largest + (rest*3+19)/20)
+	return clamped(uint64(phi)), clamped(largest + (rest*dfpn.DefaultSumWeight+255)/256)
 }
 
 // solve fixes the outcome of an unsolved node.

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/dfpn"
 )
 
 // TestClamped: sums that reach the number for infinity must not solve anything
@@ -48,8 +49,8 @@ func TestCombine(t *testing.T) {
 			least = min(least, c.delta)
 		}
 		phi, delta := combine(n)
-		hundredths := 100*largest + 15*(sum-largest)
-		if phi != least || uint64(delta)*100 < hundredths || uint64(delta)*100 >= hundredths+100 {
+		parts := 256*largest + dfpn.DefaultSumWeight*(sum-largest)
+		if phi != least || uint64(delta)*256 < parts || uint64(delta)*256 >= parts+256 {
 			t.Fatalf("%d/%d from sum %d, largest %d", phi, delta, sum, largest)
 		}
 	}
