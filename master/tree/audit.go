@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 )
@@ -114,8 +115,12 @@ func (t *Tree) Audit() error {
 	if expanded != t.expansions || frontier != t.frontier {
 		return fmt.Errorf("%d expanded (counted %d), %d frontier (counted %d)", expanded, t.expansions, frontier, t.frontier)
 	}
-	if len(t.shelf.facts) != min(len(t.facts), t.cfg.FactsKept) || len(t.shelf.byKey) != len(t.shelf.facts) {
-		return fmt.Errorf("%d facts on the shelf", len(t.shelf.facts))
+	kept := slices.Collect(t.shelf.all)
+	if len(kept) != min(len(t.facts), t.cfg.FactsKept) || len(t.shelf.byKey) != len(kept) {
+		return fmt.Errorf("%d facts on the shelf", len(kept))
+	}
+	if !slices.IsSortedFunc(kept, func(a, b *shelved) int { return t.shelf.compare(a, b.fact) }) {
+		return errors.New("the shelf is not in order")
 	}
 	return t.auditTrust()
 }

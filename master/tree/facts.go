@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 
 	"amazonsfarm/shared/amazons"
@@ -135,13 +136,16 @@ func (t *Tree) contradict(k amazons.Key, known, claim Claim) {
 // each worker an array of what it knows by slot; the generation tells a fact
 // from an earlier one in its slot.
 type shelf struct {
-	board amazons.Board
-	size  int
-	gen   uint64
-	facts []*shelved // most work first
-	byKey map[amazons.Key]*shelved
-	news  []*shelved // put since the last tick, in that order, at most size; some may have gone since
+	board  amazons.Board
+	size   int
+	gen    uint64
+	boards [][]*shelved // most work first, each of 1 to boardLength-1
+	byKey  map[amazons.Key]*shelved
+	news   []*shelved // put since the last tick, in that order, at most size; some may have gone since
 }
+
+// boardLength is about the square root of the number of facts on a shelf of the default size.
+const boardLength = 256
 
 type shelved struct {
 	fact  Fact
@@ -163,23 +167,65 @@ func (s *shelf) compare(a *shelved, f Fact) int {
 
 // put offers a fact that is not on the shelf.
 func (s *shelf) put(f Fact) {
-	at, _ := slices.BinarySearchFunc(s.facts, f, s.compare)
-	slot := len(s.facts)
-	if len(s.facts) == s.size {
-		if at == s.size {
+	slot := len(s.byKey)
+	if slot == s.size {
+		last := s.last()
+		if s.compare(last, f) < 0 {
 			return
 		}
-		last := s.facts[s.size-1]
 		slot = last.slot
 		delete(s.byKey, last.fact.Key)
-		s.facts = s.facts[:s.size-1]
+		s.removeLast()
 	}
 	s.gen++
 	e := &shelved{fact: f, burnt: f.Key.A & f.Key.B, slot: slot, gen: s.gen}
-	s.facts = slices.Insert(s.facts, at, e)
+	s.insert(e)
 	s.byKey[f.Key] = e
 	if len(s.news) < s.size {
 		s.news = append(s.news, e)
+	}
+}
+
+// insert puts an entry in its place. Moving all that come after it would cost more than all else a fact does, so they lie on boards of a bounded length.
+func (s *shelf) insert(e *shelved) {
+	i, _ := slices.BinarySearchFunc(s.boards, e.fact, func(b []*shelved, f Fact) int { return s.compare(b[len(b)-1], f) })
+	if i == len(s.boards) { // after all others
+		if i == 0 {
+			s.boards = append(s.boards, nil)
+		}
+		i = len(s.boards) - 1
+	}
+	at, _ := slices.BinarySearchFunc(s.boards[i], e.fact, s.compare)
+	s.boards[i] = slices.Insert(s.boards[i], at, e)
+	if b := s.boards[i]; len(b) == boardLength {
+		s.boards = slices.Insert(s.boards, i+1, slices.Clone(b[boardLength/2:]))
+		clear(b[boardLength/2:])
+		s.boards[i] = b[:boardLength/2]
+	}
+}
+
+func (s *shelf) last() *shelved {
+	b := s.boards[len(s.boards)-1]
+	return b[len(b)-1]
+}
+
+func (s *shelf) removeLast() {
+	i := len(s.boards) - 1
+	b := s.boards[i]
+	b[len(b)-1] = nil
+	if s.boards[i] = b[:len(b)-1]; len(b) == 1 {
+		s.boards = s.boards[:i]
+	}
+}
+
+// all yields the facts of the shelf, most work first.
+func (s *shelf) all(yield func(*shelved) bool) {
+	for _, b := range s.boards {
+		for _, e := range b {
+			if !yield(e) {
+				return
+			}
+		}
 	}
 }
 
@@ -203,20 +249,20 @@ func (s *shelf) knows(w *worker, e *shelved) bool {
 
 // pick returns at most limit facts that w lacks and that may lie below k, those with most work, and marks them.
 func (s *shelf) pick(w *worker, k amazons.Key, limit int) []Fact {
-	return s.choose(nil, s.facts, w, k, limit)
+	return s.choose(nil, s.all, w, k, limit)
 }
 
 // choose appends to out, up to limit, those of some facts that w lacks and that may lie below k, and marks them. Squares once burnt stay
 // burnt, so a position below k has, in some orientation, all burnt squares of k and more. That is a necessary
 // condition only, and cheap.
-func (s *shelf) choose(out []Fact, from []*shelved, w *worker, k amazons.Key, limit int) []Fact {
+func (s *shelf) choose(out []Fact, from iter.Seq[*shelved], w *worker, k amazons.Key, limit int) []Fact {
 	burnt := s.board.Unpack(k.A & k.B)
 	var images [8]uint64
 	symmetries := s.board.Symmetries()
 	for i := range symmetries {
 		images[i] = s.board.Pack(s.board.Apply(amazons.Symmetry(i), burnt))
 	}
-	for _, e := range from {
+	for e := range from {
 		if len(out) >= limit {
 			break
 		}
@@ -244,7 +290,7 @@ func (t *Tree) inform() {
 			var facts []Fact
 			for _, l := range w.leases {
 				if !l.cancelled {
-					facts = s.choose(facts, s.news, w, l.node.key, t.cfg.FactsPerLease)
+					facts = s.choose(facts, slices.Values(s.news), w, l.node.key, t.cfg.FactsPerLease)
 				}
 			}
 			if len(facts) > 0 {

@@ -209,3 +209,27 @@ func TestWorth(t *testing.T) {
 		}
 	}
 }
+
+// TestShelf compares the shelf with a sorted list: what stays depends on the facts alone, and no two share a slot.
+func TestShelf(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, size := range []int{1, 10, 2 * boardLength, 5 * boardLength} {
+		s := newShelf(amazons.Board{Width: 4, Height: 4}, size)
+		var all []Fact
+		for i := range 8 * boardLength {
+			f := Fact{Key: amazons.Key{A: uint64(i), B: uint64(i)}, Work: 1 + r.Uint64N(3000)}
+			all = append(all, f)
+			s.put(f)
+		}
+		slices.SortFunc(all, func(a, b Fact) int { return s.compare(&shelved{fact: a}, b) })
+		var kept []Fact
+		slots := map[int]bool{}
+		for e := range s.all {
+			kept = append(kept, e.fact)
+			slots[e.slot] = true
+		}
+		if !slices.Equal(kept, all[:size]) || len(slots) != size || len(s.byKey) != size {
+			t.Errorf("size %d: %d facts in %d slots, which are not those with most work in their order", size, len(kept), len(slots))
+		}
+	}
+}
