@@ -195,11 +195,8 @@ func (w *worker) send(p parcel) bool {
 			}
 			w.asked, w.asking = w.now, true
 		}
-		if err := w.step(p.event); err != nil {
-			return err
-		}
-		w.keep(w, p.key, p.memory)
-		return nil
+		w.keep(w, p.key, p.memory) // the leases that the event brings about take it along
+		return w.step(p.event)
 	})
 	return true
 }
@@ -329,13 +326,17 @@ func (w *worker) sliceEnded(r dfpn.Result) {
 	}
 }
 
-// tell sends facts while the lease goes on, with what the table knows.
+// tell sends facts while the lease goes on, with what the table knows. Without failures that is not read before the result brings it anew.
 func (w *worker) tell() {
 	j := w.job
 	if facts := w.facts(); len(facts) > 0 {
+		var memory []byte
+		if w.c.CrashRate+w.c.LossRate > 0 {
+			memory = w.remember()
+		}
 		w.deliver(parcel{
 			event: tree.Proved{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: facts, Certificates: []tree.ID{vouched}},
-			key:   j.lease.Key, memory: w.remember(),
+			key:   j.lease.Key, memory: memory,
 		})
 	}
 }
