@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
 )
 
 // child starts this test binary again to run children[name].
@@ -43,22 +44,62 @@ func must(err error) {
 	}
 }
 
+// killCampaigns are those of a store that is killed or cut off: the second shares the facts of the first, the third has another board.
+var killCampaigns = []Campaign{
+	testCampaign,
+	{Number: 2, Name: "kin", Board: "5x6", Root: "5x6", FirstMoves: []string{"B1-B4xD4"}, Facts: 1},
+	{Number: 3, Name: "other", Board: "6x5", Root: "6x5", Facts: 3},
+}
+
+// killEvidence is the certificate of the batches of a campaign.
+func killEvidence(about Campaign) ([]byte, tree.ID) { return payloadOf(uint64(about.Facts-1)<<40, 100) }
+
 // Batch i of a caller in the kill test: three facts and two nodes, of which one is written again and again.
-func killBatch(caller, i uint64, id tree.ID) Batch {
+func killBatch(about Campaign, caller, i uint64) Batch {
+	_, id := killEvidence(about)
+	b := Batch{Campaign: about.Number, Epoch: 1}
 	at := caller<<20 + 10*i
-	last := nodeOf(caller << 40)
-	last.Work = i
-	return Batch{
-		Facts: []tree.Fact{factOf(at, id), factOf(at+1, id), factOf(at+2, id)},
-		Nodes: []tree.NodeRecord{last, nodeOf(at + 3)},
-		Epoch: 1,
+	for j := range uint64(3) {
+		f := factOf(at+j, id)
+		f.Key = keyOn(about.board(), at+j)
+		b.Facts = append(b.Facts, f)
 	}
+	last, node := nodeOf(caller<<40), nodeOf(at+3)
+	last.Work = i
+	last.Key, node.Key = keyOn(about.board(), caller<<40), keyOn(about.board(), at+3)
+	b.Nodes = []tree.NodeRecord{last, node}
+	return b
+}
+
+// killCampaign is the campaign of a caller in the kill test.
+func killCampaign(caller uint64) Campaign { return killCampaigns[caller%uint64(len(killCampaigns))] }
+
+// factsIn returns the facts of a campaign by position.
+func factsIn(s *Store, campaign uint32) (map[amazons.Key]tree.Fact, error) {
+	snap, err := s.SnapshotOf(campaign)
+	facts := make(map[amazons.Key]tree.Fact, len(snap.Facts))
+	for _, f := range snap.Facts {
+		facts[f.Key] = f
+	}
+	return facts, err
+}
+
+// put uploads a certificate for the facts of a campaign.
+func put(s *Store, campaign uint32, p []byte, id tree.ID) error {
+	u, err := s.BeginCertificateOf(campaign, id, int64(len(p)))
+	if err != nil {
+		return err
+	}
+	if _, err := u.Write(p); err != nil {
+		return err
+	}
+	return u.Close()
 }
 
 const killCallers = 4
 
 func init() {
-	// commits: callers commit batches and a certificate now and then, and print what was acknowledged.
+	// commits: callers commit batches to several campaigns, an operator changes one of these, a certificate comes now and then, and what was acknowledged is printed.
 	children["commits"] = func(path string) {
 		start, _ := strconv.ParseUint(os.Getenv(childEnv+"_START"), 10, 64)
 		s, err := Open(path, quick)
@@ -69,28 +110,29 @@ func init() {
 			defer mu.Unlock()
 			os.Stdout.WriteString(fmt.Sprintf(format, args...))
 		}
-		p, id := payloadOf(0, 100)
-		u, err := s.BeginCertificate(id, int64(len(p)))
-		must(err)
-		_, err = u.Write(p)
-		must(err)
-		must(u.Close())
+		for _, about := range killCampaigns {
+			p, id := killEvidence(about)
+			must(put(s, about.Number, p, id))
+		}
 		say("ready\n")
 		for c := range uint64(killCallers) {
 			go func() {
 				for i := start; ; i++ {
-					must(s.Commit(killBatch(c, i, id)))
+					must(s.Commit(killBatch(killCampaign(c), c, i)))
 					say("%d %d\n", c, i)
 				}
 			}()
 		}
+		go func() {
+			for i := int(start); ; i++ {
+				_, err := s.ChangeCampaign(2, Change{Priority: &i})
+				must(err)
+				say("priority %d\n", i)
+			}
+		}()
 		for i := start; ; i++ {
 			p, id := payloadOf(i+1, 1<<20+int(i%7)*100_000)
-			u, err := s.BeginCertificate(id, int64(len(p)))
-			must(err)
-			_, err = u.Write(p)
-			must(err)
-			must(u.Close())
+			must(put(s, uint32(1+i%3), p, id))
 			say("certificate %d\n", i)
 		}
 	}
@@ -156,21 +198,25 @@ func TestKill(t *testing.T) {
 	}
 	s := newStore(t, quick)
 	path := s.Path()
+	for _, c := range killCampaigns[1:] {
+		if _, err := s.AddCampaign(c); err != nil {
+			t.Fatal(err)
+		}
+	}
 	s.Close()
-	_, evidence := payloadOf(0, 100)
 	var next [killCallers]uint64 // of each caller, the first batch that is not acknowledged
-	nextCertificate := uint64(0)
+	nextCertificate, nextPriority := uint64(0), 0
 	random := rand.New(rand.NewPCG(1, 2))
 	total := 0
 	for range kills {
-		start := max(next[0], next[1], next[2], next[3], nextCertificate)
+		start := max(next[0], next[1], next[2], next[3], nextCertificate, uint64(nextPriority))
 		c, out := child(t, "commits", path, childEnv+"_START="+strconv.FormatUint(start, 10))
 		lines := bufio.NewScanner(out)
 		var timer *time.Timer
 		for i := range next {
 			next[i] = start
 		}
-		nextCertificate = start
+		nextCertificate, nextPriority = start, int(start)
 		for lines.Scan() {
 			line := lines.Text()
 			var caller, i uint64
@@ -178,6 +224,8 @@ func TestKill(t *testing.T) {
 				timer = time.AfterFunc(time.Duration(random.IntN(120_000))*time.Microsecond, func() { c.Process.Kill() })
 			} else if _, err := fmt.Sscanf(line, "certificate %d", &i); err == nil {
 				nextCertificate = i + 1
+			} else if _, err := fmt.Sscanf(line, "priority %d", &i); err == nil {
+				nextPriority = int(i) + 1
 			} else if _, err := fmt.Sscanf(line, "%d %d", &caller, &i); err == nil {
 				if i != next[caller] {
 					t.Fatal("a caller's batches are acknowledged out of order:", line)
@@ -196,14 +244,19 @@ func TestKill(t *testing.T) {
 
 		s := mustOpen(t, path, quick)
 		check(t, s)
+		if got := s.Campaigns()[1].Priority; nextPriority > int(start) && got != nextPriority && got != nextPriority-1 {
+			t.Fatalf("the priority is %d, acknowledged up to %d", got, nextPriority)
+		}
 		for caller := range uint64(killCallers) {
+			about := killCampaign(caller)
+			facts, err := factsIn(s, about.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for i := start; i <= next[caller]; i++ {
-				b := killBatch(caller, i, evidence)
 				found := 0
-				for _, f := range b.Facts {
-					if got, ok, err := s.Fact(f.Key); err != nil {
-						t.Fatal(err)
-					} else if ok && got == f {
+				for _, f := range killBatch(about, caller, i).Facts {
+					if facts[f.Key] == f {
 						found++
 					}
 				}
@@ -211,14 +264,12 @@ func TestKill(t *testing.T) {
 					t.Fatalf("%d facts of batch %d of caller %d, acknowledged up to %d", found, i, caller, next[caller])
 				}
 			}
-		}
-		snap, err := s.Snapshot()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, n := range snap.Nodes {
-			for caller := range uint64(killCallers) {
-				if a := next[caller]; n.Key == keyOf(caller<<40) && a > start && n.Work+1 != a && n.Work != a {
+			snap, err := s.SnapshotOf(about.Number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range snap.Nodes {
+				if a := next[caller]; n.Key == keyOn(about.board(), caller<<40) && a > start && n.Work+1 != a && n.Work != a {
 					t.Fatalf("the last record of caller %d is %d, acknowledged up to %d", caller, n.Work, a)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,7 +30,11 @@ func fuzzStore(f *testing.F) []byte {
 	}
 	everyRecord(f, s, 5)
 	if err := errors.Join(s.Commit(Batch{Memories: []Memory{{Key: keyOf(50), Data: []byte("a memory")}}}),
-		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"}), s.Close()); err != nil {
+		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"})); err != nil {
+		f.Fatal(err)
+	}
+	fuzzCampaigns(f, s)
+	if err := s.Close(); err != nil {
 		f.Fatal(err)
 	}
 	whole, err := os.ReadFile(s.Path())
@@ -39,6 +44,31 @@ func fuzzStore(f *testing.F) []byte {
 	return whole
 }
 
+// fuzzCampaigns adds two campaigns with records of each kind: one that shares the facts of the first, and one of another board.
+func fuzzCampaigns(f *testing.F, s *Store) {
+	f.Helper()
+	kin, other := otherCampaigns()
+	for _, c := range []Campaign{kin, other} {
+		c.Created = testCampaign.Created // the same bytes each time
+		if _, err := s.AddCampaign(c); err != nil {
+			f.Fatal(err)
+		}
+	}
+	p, _ := payloadOf(1, 70_000)
+	shared := tree.ID(sha256.Sum256(p))
+	own := uploadOf(f, s, 3, []byte("evidence about 4x4"))
+	board := other.board()
+	err := errors.Join(
+		s.Commit(Batch{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)}, Facts: []tree.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
+			Batch{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Work: 9, Expanded: true}}, Spent: 8, Epoch: 1,
+				Facts: []tree.Fact{{Key: keyOn(board, 2), Outcome: tree.Lost, Work: 3, Certificate: own}}, Memories: []Memory{{Key: keyOn(board, 50), Data: []byte("m")}},
+				Contradiction: &tree.Contradiction{Key: keyOn(board, 2)}}),
+		s.SetResultOf(2, Result{Outcome: "lost", Winner: "black"}))
+	if err != nil {
+		f.Fatal(err)
+	}
+}
+
 // fuzzOptions keep an input from reserving address space and from asking the disk how full it is.
 func fuzzOptions(readOnly bool) Options {
 	return Options{MinFreeBytes: -1, MapAheadBytes: -1, ReadOnly: readOnly, AcceptOlder: true, MaxStoreBytes: 64 << 20}
@@ -46,13 +76,20 @@ func fuzzOptions(readOnly bool) Options {
 
 // contents are what can be read of a store.
 type contents struct {
+	Campaigns   []campaignContents
+	Sums        map[tree.ID][32]byte
+	For         map[tree.ID]uint32 // the campaign for whose facts a certificate is
+	Quarantines []Quarantine
+}
+
+// campaignContents are those of one campaign.
+type campaignContents struct {
+	Campaign Campaign
 	Snapshot tree.Snapshot
 	Result   Result
 	Has      bool
 	Memory   []byte
-	Sums     map[tree.ID][32]byte
-
-	Quarantines []Quarantine
+	Stopped  *tree.Contradiction
 }
 
 // readAll reads everything there is, and says whether the check found fault with it. Errors are those of a damaged store.
@@ -70,21 +107,28 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	if checked != nil {
 		ok(checked)
 	}
-	var err error
-	c.Snapshot, err = s.Snapshot()
-	ok(err)
-	c.Result, c.Has, err = s.Result()
-	ok(err)
-	c.Memory, err = s.Memory(1, keyOf(50))
-	ok(err)
-	_, err = s.Stats()
+	for _, about := range s.Campaigns() {
+		own := campaignContents{Campaign: about}
+		var err error
+		own.Snapshot, err = s.SnapshotOf(about.Number)
+		ok(err)
+		own.Result, own.Has, err = s.ResultOf(about.Number)
+		ok(err)
+		own.Memory, err = s.Memory(about.Number, keyOn(about.board(), 50))
+		ok(err)
+		own.Stopped, err = s.Contradicted(about.Number)
+		ok(err)
+		c.Campaigns = append(c.Campaigns, own)
+	}
+	_, err := s.Stats()
 	ok(err)
 	c.Quarantines, err = s.Quarantines()
 	ok(err)
 	list, err := s.Certificates()
 	ok(err)
-	c.Sums = map[tree.ID][32]byte{}
+	c.Sums, c.For = map[tree.ID][32]byte{}, map[tree.ID]uint32{}
 	for _, info := range list {
+		c.For[info.ID] = info.Facts
 		r, n, err := s.Certificate(info.ID)
 		if !ok(err) {
 			continue
@@ -96,22 +140,37 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 			}
 		}
 	}
-	// What the check takes, a campaign can be restored from, or the tree says why not.
 	if checked == nil {
-		root, err := amazons.ParsePosition(s.Campaign().Root)
-		if err != nil {
-			t.Fatalf("the root of a checked store: %v", err)
-		}
-		if again, err := tree.New(tree.Config{Root: root}, c.Snapshot); err == nil {
-			err = again.Audit()
-			if err != nil {
-				t.Fatal(err)
-			}
-		} else if !errors.Is(err, tree.ErrSnapshot) {
-			t.Fatal(err)
+		for _, own := range c.Campaigns {
+			restore(t, own)
 		}
 	}
 	return c, checked
+}
+
+// restore holds that what the check takes, a campaign can be restored from, or the tree says why not.
+func restore(t *testing.T, c campaignContents) {
+	t.Helper()
+	root, err := amazons.ParsePosition(c.Campaign.Root)
+	if err != nil {
+		t.Fatalf("the root of a checked store: %v", err)
+	}
+	var first []amazons.Move
+	for _, text := range c.Campaign.FirstMoves {
+		m, err := root.ParseMove(text)
+		if err != nil {
+			t.Fatalf("a first move of a checked store: %v", err)
+		}
+		first = append(first, m)
+	}
+	again, err := tree.New(tree.Config{Root: root, FirstMoves: first}, c.Snapshot)
+	if err == nil {
+		if err := again.Audit(); err != nil {
+			t.Fatal(err)
+		}
+	} else if !errors.Is(err, tree.ErrSnapshot) {
+		t.Fatal(err)
+	}
 }
 
 // use opens a store in both ways, reads it, writes to it and reads it again. It returns what was read, and whether all was well with it before.
@@ -129,26 +188,46 @@ func use(t *testing.T, path string) (c contents, whole bool) {
 		return c, false
 	}
 	defer s.Close()
-	p, id := payloadOf(3, 100)
-	u, err := s.BeginCertificate(id, 100)
-	if err == nil {
-		if _, err = u.Write(p); err == nil {
-			err = u.Close()
-		}
-	}
-	if err == nil {
-		err = s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(70)}, Facts: []tree.Fact{factOf(71, id)}, Spent: 1})
-	}
+	err = goOn(s)
 	if checked != nil {
 		return c, false
 	}
-	if err != nil && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrNoSpace) {
+	if err != nil && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrNoSpace) && !errors.Is(err, ErrTaken) {
 		t.Fatalf("a store that is whole takes nothing: %v", err)
 	}
 	if _, err := readAll(t, s); err != nil {
 		t.Fatalf("writing to a store that was whole damaged it: %v", err)
 	}
 	return c, true
+}
+
+// goOn writes to all campaigns of a store, changes one and adds one.
+func goOn(s *Store) error {
+	campaigns := s.Campaigns()
+	batches := make([]Batch, 0, len(campaigns))
+	for _, about := range campaigns {
+		p, id := payloadOf(uint64(about.Facts)+2, 100)
+		u, err := s.BeginCertificateOf(about.Number, id, 100)
+		if err != nil {
+			return err
+		}
+		if _, err = u.Write(p); err == nil {
+			err = u.Close()
+		}
+		if err != nil {
+			return err
+		}
+		board := about.board()
+		node, fact := nodeOf(70), factOf(71, id)
+		node.Key, fact.Key = keyOn(board, 70), keyOn(board, 71)
+		batches = append(batches, Batch{Campaign: about.Number, Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{fact}, Spent: 1})
+	}
+	priority := 9
+	if _, err := s.ChangeCampaign(campaigns[len(campaigns)-1].Number, Change{Priority: &priority}); err != nil {
+		return err
+	}
+	_, err := s.AddCampaign(Campaign{Name: "more", Board: "4x5", Root: "4x5"})
+	return errors.Join(err, s.Commit(batches...))
 }
 
 // FuzzPages changes bytes all over a file of a store, with the checksums of its two headers made right where the input wants that, and then uses it. Nothing
@@ -207,15 +286,19 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// FuzzRecords puts, changes and removes records in a store, with the right checksum where the input wants that, and then uses the store. Nothing
+// fuzzBuckets are those of fuzzStore.
+var fuzzBuckets = append(slices.Clone(bucketNames), of(bucketNodes, 2), of(bucketNodes, 3), of(bucketFacts, 3), of(bucketMemories, 3))
+
+// FuzzRecords puts, changes and removes records in a store of several campaigns, and whole buckets, with the right checksum where the input wants that, and then uses the store. Nothing
 // panics, and what the check takes is whole, can be restored from and can be gone on with.
 func FuzzRecords(f *testing.F) {
 	whole := fuzzStore(f)
 	f.Add([]byte{1, 0, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
 	f.Add([]byte{0, 3, 2, 0, 0, 2, 1, 1, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte{3, 0, 0, 4, 5, 1, 3, 1, 4, 2, 0, 20, 1, 5, 1, 0, 1, 2})
-	for bucket := range byte(len(bucketNames)) {
+	for bucket := range byte(len(fuzzBuckets)) {
 		f.Add([]byte{bucket, 0, 0})
+		f.Add([]byte{bucket, 1, 0})
 		f.Add([]byte{bucket, 1, 3, 5, 1, 200})
 	}
 	fuzzing.AddTapes(f, 8, 150, 8)
@@ -245,8 +328,11 @@ func editRecords(tx *bbolt.Tx, tape *fuzzing.Tape) error {
 		if !tape.More() {
 			break
 		}
-		name := bucketNames[tape.Choose(len(bucketNames))]
+		name := fuzzBuckets[tape.Choose(len(fuzzBuckets))]
 		bucket := tx.Bucket([]byte(name))
+		if bucket == nil {
+			continue
+		}
 		var key, value []byte
 		which := tape.Choose(8)
 		cursor := bucket.Cursor()
@@ -255,10 +341,12 @@ func editRecords(tx *bbolt.Tx, tape *fuzzing.Tape) error {
 		}
 		switch tape.Choose(5) {
 		case 0:
+			remove := func() error { return tx.DeleteBucket([]byte(name)) }
 			if key != nil {
-				if err := bucket.Delete(key); err != nil {
-					return err
-				}
+				remove = func() error { return bucket.Delete(key) }
+			}
+			if err := remove(); err != nil {
+				return err
 			}
 			continue
 		case 1: // under another key

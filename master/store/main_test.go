@@ -65,9 +65,12 @@ func mustOpen(t testing.TB, path string, o Options) *Store {
 }
 
 // keyOf returns the key of random position number i. The tests rely on that those they use are distinct.
-func keyOf(i uint64) amazons.Key {
+func keyOf(i uint64) amazons.Key { return keyOn(testBoard, i) }
+
+// keyOn is keyOf on another board, which has less positions.
+func keyOn(board amazons.Board, i uint64) amazons.Key {
 	r := rand.New(rand.NewPCG(i, 7))
-	mask := testBoard.Mask()
+	mask := board.Mask()
 	pick := func() amazons.Set {
 		for {
 			if q := amazons.Set(1) << r.IntN(64); q&mask != 0 {
@@ -82,7 +85,7 @@ func keyOf(i uint64) amazons.Key {
 		s.Opp |= pick()
 	}
 	s.Empty = mask & r.Uint64()
-	return s.CanonicalKey(testBoard)
+	return s.CanonicalKey(board)
 }
 
 // payloadOf returns a certificate's bytes and id.
@@ -96,8 +99,14 @@ func payloadOf(seed uint64, size int) ([]byte, tree.ID) {
 
 func upload(t testing.TB, s *Store, p []byte) tree.ID {
 	t.Helper()
+	return uploadOf(t, s, 1, p)
+}
+
+// uploadOf is upload for another campaign than the first.
+func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) tree.ID {
+	t.Helper()
 	id := tree.ID(sha256.Sum256(p))
-	u, err := s.BeginCertificate(id, int64(len(p)))
+	u, err := s.BeginCertificateOf(campaign, id, int64(len(p)))
 	if err == nil {
 		if _, err = u.Write(p); err == nil {
 			err = u.Close()

@@ -22,37 +22,45 @@ var (
 )
 
 func init() {
-	// writes does all that is ever done to the file of a store, and says what was acknowledged.
+	// writes does all that is ever done to the file of a store, which gets three campaigns, and says what was acknowledged.
 	children["writes"] = func(path string) {
 		next := uint64(0)
-		_, evidence := payloadOf(0, 100)
-		put := func(s *Store, i uint64, size int) {
+		certificate := func(s *Store, campaign uint32, i uint64, size int) {
 			p, id := payloadOf(i, size)
-			u, err := s.BeginCertificate(id, int64(len(p)))
-			must(err)
-			_, err = u.Write(p)
-			must(err)
-			must(u.Close())
+			must(put(s, campaign, p, id))
 			fmt.Println("certificate", i, size)
 		}
-		commit := func(s *Store, batches int) {
-			for range batches {
-				b := killBatch(0, next, evidence)
-				b.Spent = next
-				if next%3 == 0 {
-					b.Memories = append(b.Memories, Memory{Key: keyOf(next<<30 + 5), Data: bytes.Repeat([]byte{byte(next)}, 3000)})
+		// commit commits batches, each to all campaigns that there are.
+		commit := func(s *Store, times int) {
+			for range times {
+				var batches []Batch
+				for _, about := range killCampaigns[:len(s.Campaigns())] {
+					b := killBatch(about, uint64(about.Number-1), next)
+					b.Spent = next
+					if next%3 == 0 {
+						b.Memories = append(b.Memories, Memory{Key: keyOn(about.board(), next<<30+5), Data: bytes.Repeat([]byte{byte(next)}, 3000)})
+					}
+					batches = append(batches, b)
 				}
-				must(s.Commit(b))
-				fmt.Println("batch", next)
+				must(s.Commit(batches...))
+				fmt.Println("batch", next, len(batches))
 				next++
 			}
 		}
 		s, err := Create(path, testCampaign, quick)
 		must(err)
 		fmt.Println("created")
-		put(s, 0, 100)
+		certificate(s, 1, 0, 100)
 		commit(s, 8)
-		put(s, 1, 150_000)
+		certificate(s, 1, 1, 150_000)
+		for _, c := range killCampaigns[1:] {
+			c, err := s.AddCampaign(c)
+			must(err)
+			fmt.Println("campaign", c.Number, c.Name)
+			p, id := killEvidence(c)
+			must(put(s, c.Number, p, id))
+			commit(s, 2)
+		}
 		broken, err := s.BeginCertificate(tree.ID{1}, 3<<20)
 		must(err)
 		_, err = broken.Write(make([]byte, writeBytes+1))
@@ -63,14 +71,20 @@ func init() {
 		must(err)
 		_, err = left.Write(make([]byte, writeBytes+1))
 		must(err)
-		put(s, 2, 300_000)
+		certificate(s, 3, 2, 300_000)
 		commit(s, 3)
+		priority := 7
+		_, err = s.ChangeCampaign(2, Change{Priority: &priority})
+		must(err)
+		fmt.Println("priority", priority)
 		must(s.Close())
 		s, err = Open(path, quick) // removes what is unfinished
 		must(err)
 		commit(s, 3)
-		must(s.SetResult(Result{Outcome: "won", Winner: "white"}))
-		fmt.Println("result")
+		for _, campaign := range []uint32{1, 3} {
+			must(s.SetResultOf(campaign, Result{Outcome: "won", Winner: "white"}))
+			fmt.Println("result", campaign)
+		}
 		must(s.Close())
 		_, err = BackupFile(context.Background(), path, path+".backup", nil)
 		must(err)

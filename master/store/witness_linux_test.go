@@ -15,6 +15,9 @@ import (
 	"testing"
 
 	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
 )
 
 // digest is of all records of a store.
@@ -61,9 +64,9 @@ func (w *witness) digestOf(path string, o Options) (d digest, err error) {
 func recordsOf(s *Store) (d digest, err error) {
 	h := sha256.New()
 	err = s.view(func(tx *bbolt.Tx) error {
-		for _, name := range bucketNames {
+		return tx.ForEach(func(name []byte, bucket *bbolt.Bucket) error {
 			fmt.Fprintf(h, "bucket %s\n", name)
-			err := tx.Bucket([]byte(name)).ForEach(func(k, v []byte) error {
+			return bucket.ForEach(func(k, v []byte) error {
 				var sizes [8]byte
 				binary.LittleEndian.PutUint32(sizes[:], uint32(len(k)))
 				binary.LittleEndian.PutUint32(sizes[4:], uint32(len(v)))
@@ -72,11 +75,7 @@ func recordsOf(s *Store) (d digest, err error) {
 				h.Write(v)
 				return nil
 			})
-			if err != nil {
-				return err
-			}
-		}
-		return nil
+		})
 	})
 	h.Sum(d[:0])
 	return d, err
@@ -197,9 +196,13 @@ func (w *witness) goesOn(c crash, path string) {
 		return
 	}
 	defer s.Close()
-	snap, err := s.Snapshot()
+	stats, err := s.Stats()
 	if err == nil {
-		err = s.Commit(Batch{Spent: snap.Spent + 1, Epoch: snap.Epoch + 1})
+		var batches []Batch
+		for i, c := range stats.Campaigns {
+			batches = append(batches, Batch{Campaign: uint32(i + 1), Spent: c.Spent + 1, Epoch: c.Epoch + 1})
+		}
+		err = s.Commit(batches...)
 	}
 	if err := errors.Join(err, s.Check()); err != nil {
 		w.wrong("%s: it does not go on: %v", c.how, err)
@@ -215,17 +218,34 @@ func (w *witness) holds(c crash, path string, lines int) {
 		return
 	}
 	defer s.Close()
-	_, evidence := payloadOf(0, 100)
+	campaigns := s.Campaigns()
+	stats, err := s.Stats()
+	facts := make([]map[amazons.Key]tree.Fact, len(campaigns))
+	for i, c := range campaigns {
+		if err == nil {
+			facts[i], err = factsIn(s, c.Number)
+		}
+	}
+	if err != nil {
+		w.wrong("%s: %w", c.how, err)
+		return
+	}
 	for _, line := range w.said[:lines] {
 		var i uint64
 		var size int
+		var name string
 		ok := true
 		switch {
-		case scan(line, "batch %d", &i):
-			for _, f := range killBatch(0, i, evidence).Facts {
-				got, found, err := s.Fact(f.Key)
-				ok = ok && found && got == f && err == nil
+		case scan(line, "batch %d %d", &i, &size):
+			for n, about := range killCampaigns[:size] {
+				for _, f := range killBatch(about, uint64(n), i).Facts {
+					ok = ok && n < len(facts) && facts[n][f.Key] == f && stats.Campaigns[n].Spent >= i
+				}
 			}
+		case scan(line, "campaign %d %s", &i, &name):
+			ok = len(campaigns) >= int(i) && campaigns[i-1].Name == name
+		case scan(line, "priority %d", &size):
+			ok = campaigns[1].Priority == size
 		case scan(line, "certificate %d %d", &i, &size):
 			p, id := payloadOf(i, size)
 			r, n, err := s.Certificate(id)
@@ -233,8 +253,8 @@ func (w *witness) holds(c crash, path string, lines int) {
 				got, err := io.ReadAll(io.NewSectionReader(r, 0, n))
 				ok = err == nil && bytes.Equal(got, p)
 			}
-		case line == "result":
-			_, ok, err = s.Result()
+		case scan(line, "result %d", &i):
+			_, ok, err = s.ResultOf(uint32(i))
 			ok = ok && err == nil
 		}
 		if !ok {
