@@ -219,6 +219,8 @@ func (h *Handle) Change(ctx context.Context, change Change) error {
 	case <-ctx.Done():
 		return status.FromContextError(ctx.Err()).Err()
 	}
+	// Once it is in the store the loop has to know, whoever waits for that.
+	ctx = context.WithoutCancel(ctx)
 	s, err := h.m.cfg.Campaigns.Change(h.c.Number, change)
 	if err != nil {
 		return campaignError(err)

@@ -14,8 +14,9 @@ import (
 // concluded, or given up and all of its leases are back. Its last status stays. Who explores it has it read from the store again, one tree at a time,
 // and for as long as somebody looks. A campaign that was stopped keeps its tree: a person has to look at it.
 //
-// Facts of other campaigns of its board cannot contradict what a released one knew without the others noticing it: those that take them have all of its facts that
-// may come after their own roots.
+// Facts of other campaigns of its board cannot contradict the facts of a released one without the others noticing it: those that take them have all of its facts that
+// may come after their own roots. One that contradicts what it knew by the rules or by children, which no certificate that was verified does, is found when
+// its tree is read again.
 
 // release puts away the trees of campaigns that are over, unless something is still to be written or done.
 func (m *Master) release() {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"context"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -170,5 +171,33 @@ func TestEndedIsReleased(t *testing.T) {
 	}
 	if v, err := b.master.View(ctx); err != nil || v.State != StateEnded || v.Tree.Spent != 10 || v.Tree.Leased != 0 {
 		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// impatient is a regrow whose operator is gone before the change is durable.
+type impatient struct {
+	*regrow
+	leave func()
+}
+
+func (i impatient) Change(uint32, Change) (Settings, error) {
+	i.leave()
+	return Settings{Share: 1, Priority: 7}, nil
+}
+
+// TestChangeOutlivesItsCaller: a change that is in the store is made, also when nobody waits for it any more.
+func TestChangeOutlivesItsCaller(t *testing.T) {
+	s := newMemory()
+	ctx, leave := context.WithCancel(t.Context())
+	b := start(t, s, func(c *Config) { c.Campaigns = impatient{&regrow{t: t, store: s}, leave} })
+	h, err := b.master.Of("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Change(ctx, Change{}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := b.master.View(t.Context()); err != nil || v.Priority != 7 {
+		t.Errorf("%+v, %v", v.Settings, err)
 	}
 }
