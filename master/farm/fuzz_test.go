@@ -108,8 +108,9 @@ func forge(c proof.Certificate, root amazons.Position, tape *fuzzing.Tape) proof
 	return out
 }
 
-// FuzzAdmit uploads certificates to a campaign one after the other: real ones, forged ones, damaged ones and bytes, in any order, each of which may rest on those
-// that were taken before. Whatever is taken is true by exhaustive search, each claim and each entry.
+// FuzzAdmit uploads certificates to campaigns of a store one after the other: real ones, forged ones, damaged ones and bytes, in any order, each of which may rest on those
+// that were taken before, for whatever campaign. Two of the campaigns share their facts, one has another kind of proof and one another board.
+// Whatever is taken is true by exhaustive search, each claim and each entry, and for the board and the kind of proof it was uploaded for.
 func FuzzAdmit(f *testing.F) {
 	root, err := amazons.ParsePosition(".BWx/.xBx/W..x/...x w")
 	if err != nil {
@@ -122,6 +123,18 @@ func FuzzAdmit(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { campaign.Close() })
+	other, err := amazons.ParsePosition("W../.x./..B w")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, asked := range []rpc.Asked{
+		{Name: "kin", Root: root.After(root.State().Moves(nil)[0])}, {Name: "rules", Root: root, RulesOnly: true}, {Name: "other", Root: other},
+	} {
+		if _, err := (keeper{campaign}).Add(asked); err != nil {
+			f.Fatal(err)
+		}
+	}
+	fragments = append(fragments, fuzzFragments(f, other)...)
 	var files [][]byte
 	honest := []byte{}
 	for i, c := range fragments {
@@ -142,7 +155,15 @@ func FuzzAdmit(f *testing.F) {
 			return
 		}
 		tape := &fuzzing.Tape{Rest: edits}
-		a := &admission{campaign: campaign.campaigns[0], workers: 1, ledger: proof.NewLedger(root.Board, false, 1+100*tape.Choose(64))}
+		limit := 1 + 100*tape.Choose(64)
+		var into []*admission // of the campaigns
+		for _, c := range campaign.campaigns {
+			a := &admission{campaign: c, workers: 1, ledger: proof.NewLedger(c.root.Board, c.about.RulesOnly, limit)}
+			if facts := c.about.Facts; facts != c.about.Number {
+				a = into[facts-1]
+			}
+			into = append(into, a)
+		}
 		fuzzing.Within(t, 20*time.Second, 512<<20, func() {
 			for range 12 {
 				if !tape.More() {
@@ -152,7 +173,11 @@ func FuzzAdmit(f *testing.F) {
 				data := files[i]
 				switch tape.Choose(4) {
 				case 1:
-					forged, err := proof.Encode(forge(fragments[i], root, tape))
+					from := root
+					if fragments[i].Board != root.Board {
+						from = other
+					}
+					forged, err := proof.Encode(forge(fragments[i], from, tape))
 					if err != nil {
 						continue // it says itself that it makes no sense
 					}
@@ -167,15 +192,22 @@ func FuzzAdmit(f *testing.F) {
 				case 3:
 					data = tape.Bytes(200)
 				}
-				upload(t, campaign, a, data)
+				n := 0
+				if fragments[i].Board != root.Board {
+					n = len(into) - 1
+				}
+				if tape.Choose(4) == 3 {
+					n = tape.Choose(len(into))
+				}
+				upload(t, campaign.campaigns[n], into[n], data)
 			}
 		})
 	})
 }
 
-// upload does with data what the service does.
-func upload(t *testing.T, f *Farm, a *admission, data []byte) {
-	claims, err := f.campaigns[0].readRoots(data)
+// upload does with data what the service does for a campaign.
+func upload(t *testing.T, into *campaign, a *admission, data []byte) {
+	claims, err := into.readRoots(data)
 	if err != nil {
 		return
 	}
@@ -190,7 +222,7 @@ func upload(t *testing.T, f *Farm, a *admission, data []byte) {
 		return // nothing is verified any more, and the log says so
 	}
 	keep()
-	board := f.options.Root.Board
+	board := into.root.Board
 	for _, claim := range claims {
 		s, err := claim.Key.State(board)
 		if err != nil || fuzzTruth.Wins(s) != (eval.Verdict(claim.Outcome) == eval.Won) {
@@ -200,6 +232,9 @@ func upload(t *testing.T, f *Farm, a *admission, data []byte) {
 	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
+	}
+	if c.Board != board || into.about.RulesOnly && !c.RulesOnly {
+		t.Fatalf("campaign %d has taken a certificate for %v, rules only: %v", into.about.Number, c.Board, c.RulesOnly)
 	}
 	for e := range c.Set.All() {
 		s, err := e.Key.State(board)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -34,11 +35,14 @@ type tyrant struct {
 	uploads []byte // and the next uploads
 	work    *tyrantStream
 	granted map[string]bool // leases that were sent, as leaseName names them
+	many    bool            // it has several campaigns, or says so
 	serials []uint64        // that may be acknowledged
 	known   int             // joins that went well
 }
 
-func leaseName(id uint64, key []byte) string { return fmt.Sprintf("%d %x", id, key) }
+func leaseName(campaign uint32, id uint64, key []byte) string {
+	return fmt.Sprintf("%d %d %x", campaign, id, key)
+}
 
 // next takes a byte off a list of answers; at its end all is well.
 func (y *tyrant) next(list *[]byte) byte {
@@ -90,11 +94,35 @@ func (y *tyrant) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	case 10:
 		answer.Campaign.RulesOnly = true
 	}
+	if y.many {
+		how := y.next(&y.joins)
+		for i := range []int{0, 2, 3, 5, 1, 9, 300, maxCampaigns + 1}[how%8] {
+			answer.Campaigns = append(answer.Campaigns, campaignNumbered(uint32(i)+uint32(how/64)))
+		}
+	}
 	proto.Merge(out.(proto.Message), answer)
 	y.mu.Lock()
 	y.known++
 	y.mu.Unlock()
 	return ctx.Err()
+}
+
+// campaignNumbered is a campaign as a master may describe it: those of some numbers are of the first one's board, of one that it shares with none, or no campaigns.
+func campaignNumbered(n uint32) *farmv1.Campaign {
+	c := &farmv1.Campaign{Number: n, Board: "4x4", Root: start().String()}
+	switch n % 8 {
+	case 3:
+		c.Board, c.Root = "5x5", "5x5"
+	case 4:
+		c.RulesOnly = true
+	case 5:
+		c.Board, c.Root = "3x3", "W../.x./..B w"
+	case 7:
+		if n > 1000 {
+			c.Root = "nothing"
+		}
+	}
+	return c
 }
 
 // NewStream begins a stream of work, or an upload.
@@ -155,8 +183,9 @@ func (s *tyrantStream) SendMsg(m any) error {
 	}
 	if x := r.GetResult(); x != nil {
 		s.y.serials = append(s.y.serials, x.GetSerial())
-		if !s.y.granted[leaseName(x.GetLease(), x.GetKey())] {
-			s.y.t.Errorf("a result of lease %d about %x, which was not granted", x.GetLease(), x.GetKey())
+		// One that names no campaign is of the first.
+		if !s.y.granted[leaseName(x.GetCampaign(), x.GetLease(), x.GetKey())] && !s.y.granted[leaseName(0, x.GetLease(), x.GetKey())] {
+			s.y.t.Errorf("a result of lease %d of campaign %d about %x, which was not granted", x.GetLease(), x.GetCampaign(), x.GetKey())
 		}
 	}
 	return nil
@@ -226,6 +255,37 @@ func (y *tyrant) facts() (list []*farmv1.Fact) {
 	return list
 }
 
+// number is that of a campaign.
+func (y *tyrant) number() uint32 {
+	switch {
+	case !y.many:
+		return 0
+	case y.tape.Choose(8) == 7:
+		return uint32(y.tape.Number())
+	}
+	return uint32(y.tape.Choose(6))
+}
+
+// name gives a lease a campaign, mostly with a position of its board.
+func (y *tyrant) name(l *farmv1.Lease) {
+	l.Campaign = campaignNumbered(y.number())
+	if root, err := amazons.ParsePosition(l.Campaign.Root); err == nil && y.tape.Choose(4) > 0 {
+		k := root.State().CanonicalKey(root.Board).Bytes()
+		l.Key = k[:]
+	}
+	if y.tape.Choose(16) == 15 { // one of many
+		for range 200 {
+			l := proto.CloneOf(l)
+			l.Id, l.Campaign.Number = l.Id+1, l.Campaign.Number+8
+			y.mu.Lock()
+			y.granted[leaseName(l.GetCampaign().GetNumber(), l.Id, l.Key)] = true
+			y.mu.Unlock()
+			y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: l}})
+			synctest.Wait()
+		}
+	}
+}
+
 // step does the next thing.
 func (y *tyrant) step() {
 	switch y.tape.Choose(12) {
@@ -234,12 +294,15 @@ func (y *tyrant) step() {
 		for range y.tape.Choose(3) {
 			l.Memories = append(l.Memories, y.tape.Bytes(20))
 		}
+		if y.many {
+			y.name(l)
+		}
 		y.mu.Lock()
-		y.granted[leaseName(l.Id, l.Key)] = true
+		y.granted[leaseName(l.GetCampaign().GetNumber(), l.Id, l.Key)] = true
 		y.mu.Unlock()
 		y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: l}})
 	case 3:
-		y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: y.tape.Number(), Reason: string(y.tape.Bytes(5))}}})
+		y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: y.tape.Number(), Reason: string(y.tape.Bytes(5)), Campaign: y.number()}}})
 	case 4, 5, 6:
 		a := &farmv1.Ack{Serial: y.tape.Number()}
 		y.mu.Lock()
@@ -270,7 +333,7 @@ func (y *tyrant) step() {
 			}
 			if l := m.(*farmv1.WorkResponse).GetLease(); l != nil {
 				y.mu.Lock()
-				y.granted[leaseName(l.GetId(), l.GetKey())] = true
+				y.granted[leaseName(l.GetCampaign().GetNumber(), l.GetId(), l.GetKey())] = true
 				y.mu.Unlock()
 			}
 			return nil
@@ -306,14 +369,26 @@ func FuzzMaster(f *testing.F) {
 	})
 }
 
+// countedSolver counts those that are open.
+type countedSolver struct {
+	*fakeSolver
+	open *atomic.Int32
+}
+
+func (s countedSolver) Close() error {
+	s.open.Add(-1)
+	return s.fakeSolver.Close()
+}
+
 // obey runs a worker under the master of one input.
 func obey(t *testing.T, data []byte) {
 	y := &tyrant{t: t, tape: &fuzzing.Tape{Rest: data}, granted: map[string]bool{}}
 	how := y.tape.Byte()
+	y.many = how&4 != 0
 	y.joins = y.tape.Bytes(4)
 	solver := &fakeSolver{}
 	searched := 0
-	var board amazons.Board // of the campaign
+	var board amazons.Board // of the campaign that the engine is for
 	solver.search = func(ctx context.Context, job engine.Job) engine.Result {
 		if job.Budget == 0 {
 			t.Error("a search without a limit")
@@ -339,9 +414,13 @@ func obey(t *testing.T, data []byte) {
 	}
 	drain := make(chan struct{})
 	stats := new(Stats)
+	var open atomic.Int32 // engines
 	c := Config{Name: "w", Drain: drain, Stats: stats, MaxWaiting: 2, MaxSends: 3, NewSolver: func(c engine.Config) (Solver, error) {
+		if open.Add(1) > 1 {
+			t.Error("there are two engines")
+		}
 		board = c.Board
-		return solver, nil
+		return countedSolver{solver, &open}, nil
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -379,7 +458,7 @@ func obey(t *testing.T, data []byte) {
 	default:
 		t.Errorf("ended with %v", err)
 	}
-	if stats.Joins.Load() > 0 && !solver.closed.Load() {
-		t.Error("the engine was not closed")
+	if n := open.Load(); n != 0 {
+		t.Errorf("%d engines were not closed", n)
 	}
 }
