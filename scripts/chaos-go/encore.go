@@ -19,8 +19,10 @@ func (c *campaign) encore() error {
 		last := e.For == 0
 		c.say("%v", e)
 		if e.Remove {
-			if err := os.Remove(c.proof()); err != nil && !errors.Is(err, os.ErrNotExist) {
-				return err
+			for _, file := range c.proofs() {
+				if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+					return err
+				}
 			}
 		}
 		if e.Full {

@@ -73,21 +73,39 @@ func (c *campaign) judge() error {
 	var said struct {
 		Verified bool `json:"verified"`
 		Store    struct {
-			Settled bool   `json:"settled"`
-			Winner  string `json:"winner"`
+			Campaigns []struct {
+				Board   string `json:"board"`
+				Settled bool   `json:"settled"`
+				Winner  string `json:"winner"`
+			} `json:"campaigns"`
 		} `json:"store"`
 	}
 	if err := json.Unmarshal(data, &said); err != nil {
 		return fmt.Errorf("what the store says %q: %w", data, err)
 	}
-	c.answer = said.Store.Winner
-	if !said.Verified || !said.Store.Settled || c.answer != boards[c.Board].winner {
-		return fmt.Errorf("the store's answer is not that the %s player wins: %s", boards[c.Board].winner, data)
+	if !said.Verified || len(said.Store.Campaigns) != len(c.campaigns()) {
+		return fmt.Errorf("the store is not verified, or not of %d campaigns: %s", len(c.campaigns()), data)
 	}
-	if words := fmt.Sprintf("the %s player wins", c.answer); !strings.Contains(c.master.said(), words) {
-		return fmt.Errorf("the master did not say that %s: %s", words, c.master.said())
+	for i, board := range c.campaigns() {
+		of := said.Store.Campaigns[i]
+		c.answers = append(c.answers, of.Winner)
+		if of.Board != board || !of.Settled || of.Winner != boards[board].winner {
+			return fmt.Errorf("the store's answer is not that the %s player wins %s: %s", boards[board].winner, board, data)
+		}
+		if words := fmt.Sprintf("%s: the %s player wins", board, of.Winner); !strings.Contains(c.master.said(), words) {
+			return fmt.Errorf("the master did not say that %s: %s", words, c.master.said())
+		}
+		if err := c.judgeProof(board, c.proofs()[i]); err != nil {
+			return err
+		}
 	}
-	if data, err = exec.Command(c.programs.checker, "--json", c.proof()).Output(); err != nil {
+	return nil
+}
+
+// judgeProof has the checker look at the certificate of a board.
+func (c *campaign) judgeProof(board, file string) error {
+	data, err := exec.Command(c.programs.checker, "--json", file).Output()
+	if err != nil {
 		return fmt.Errorf("the checker refuses the certificate: %w: %s", err, data)
 	}
 	var checked struct {
@@ -102,8 +120,8 @@ func (c *campaign) judge() error {
 	if err := json.Unmarshal(data, &checked); err != nil {
 		return err
 	}
-	want := map[string]string{"first": "win", "second": "loss"}[boards[c.Board].winner]
-	if roots := checked.Report.Roots; !checked.Verified || len(roots) != 1 || roots[0].Claim != want || roots[0].Position != startOf(c.Board) {
+	want := map[string]string{"first": "win", "second": "loss"}[boards[board].winner]
+	if roots := checked.Report.Roots; !checked.Verified || len(roots) != 1 || roots[0].Claim != want || roots[0].Position != startOf(board) {
 		return fmt.Errorf("the certificate proves something else: %s", data)
 	}
 	return nil

@@ -14,22 +14,40 @@ import (
 // ledger is the book of what the master has acknowledged, by its own words on their way to the workers.
 type ledger struct {
 	mu           sync.Mutex
-	facts        map[amazons.Key]tree.Outcome
-	certificates map[tree.ID]uint64   // sizes in bytes
-	nodes        map[[2]uint64]uint64 // by epoch and lease: of the result that was taken
-	acks         int                  // all of them
-	wrong        error                // what must not be, once it has been
+	facts        map[about]tree.Outcome
+	certificates map[tree.ID]upload
+	nodes        map[granted]uint64 // of the result that was taken
+	acks         int                // all of them
+	wrong        error              // what must not be, once it has been
+}
+
+// about is a position of a campaign.
+type about struct {
+	campaign uint32
+	key      amazons.Key
+}
+
+// upload is a certificate of a campaign.
+type upload struct {
+	campaign uint32
+	size     uint64 // bytes
+}
+
+// granted is a lease of a campaign.
+type granted struct {
+	campaign     uint32
+	epoch, lease uint64
 }
 
 func newLedger() *ledger {
-	return &ledger{facts: map[amazons.Key]tree.Outcome{}, certificates: map[tree.ID]uint64{}, nodes: map[[2]uint64]uint64{}}
+	return &ledger{facts: map[about]tree.Outcome{}, certificates: map[tree.ID]upload{}, nodes: map[granted]uint64{}}
 }
 
 func (l *ledger) certificate(first *farmv1.UploadCertificateRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acks++
-	l.certificates[tree.ID(first.GetSha256())] = first.GetSize()
+	l.certificates[tree.ID(first.GetSha256())] = upload{max(first.GetCampaign(), 1), first.GetSize()}
 }
 
 // acknowledged notes what an acknowledgement stands for. A message that is refused because of its lease has had its facts taken all the same.
@@ -46,11 +64,11 @@ func (l *ledger) acknowledged(m *farmv1.WorkRequest, ack *farmv1.Ack) {
 			return
 		}
 	}
-	list := m.GetFacts().GetFacts()
+	list, campaign := m.GetFacts().GetFacts(), max(m.GetFacts().GetCampaign(), m.GetResult().GetCampaign(), 1)
 	if r := m.GetResult(); r != nil {
 		list = r.GetFacts()
 		if ack.GetRefused() == "" {
-			l.nodes[[2]uint64{r.GetEpoch(), r.GetLease()}] = r.GetNodes()
+			l.nodes[granted{campaign, r.GetEpoch(), r.GetLease()}] = r.GetNodes()
 		}
 	}
 	for _, f := range list {
@@ -63,7 +81,7 @@ func (l *ledger) acknowledged(m *farmv1.WorkRequest, ack *farmv1.Ack) {
 		if f.GetOutcome() == farmv1.Outcome_OUTCOME_LOST {
 			outcome = tree.Lost
 		}
-		l.facts[key] = outcome
+		l.facts[about{campaign, key}] = outcome
 	}
 }
 
@@ -74,11 +92,21 @@ func (l *ledger) parcels() int {
 	return l.acks
 }
 
-// size returns how many facts and certificates have been acknowledged.
-func (l *ledger) size() (facts, certificates int) {
+// size returns how many facts and certificates of a campaign have been acknowledged.
+func (l *ledger) size(campaign uint32) (facts, certificates int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.facts), len(l.certificates)
+	for f := range l.facts {
+		if f.campaign == campaign {
+			facts++
+		}
+	}
+	for _, c := range l.certificates {
+		if c.campaign == campaign {
+			certificates++
+		}
+	}
+	return facts, certificates
 }
 
 // audit holds a store that no process has open against the book: it checks out, and whatever was acknowledged is in it.
@@ -99,39 +127,59 @@ func (l *ledger) audit(file string) error {
 	if err := s.Check(); err != nil {
 		return err
 	}
-	for key, outcome := range l.facts {
-		switch f, ok, err := s.Fact(key); {
-		case err != nil:
+	campaigns := s.Campaigns()
+	facts := make([]map[amazons.Key]tree.Outcome, len(campaigns))
+	for i, c := range campaigns {
+		snap, err := s.SnapshotOf(c.Number)
+		if err != nil {
 			return err
-		case !ok:
-			return fmt.Errorf("a fact was acknowledged and is not in the store: %x is %v", key.Bytes(), outcome)
-		case f.Outcome != outcome:
-			return fmt.Errorf("%x was acknowledged as %v and is in the store as %v", key.Bytes(), outcome, f.Outcome)
+		}
+		facts[i] = make(map[amazons.Key]tree.Outcome, len(snap.Facts))
+		for _, f := range snap.Facts {
+			facts[i][f.Key] = f.Outcome
 		}
 	}
-	have := map[tree.ID]uint64{}
+	for f, outcome := range l.facts {
+		if int(f.campaign) > len(campaigns) {
+			return fmt.Errorf("a fact of campaign %d was acknowledged, and the store has %d campaigns", f.campaign, len(campaigns))
+		}
+		switch kept := facts[f.campaign-1][f.key]; kept {
+		case outcome:
+		case tree.Unknown:
+			return fmt.Errorf("a fact was acknowledged and is not in the store: %x is %v", f.key.Bytes(), outcome)
+		default:
+			return fmt.Errorf("%x was acknowledged as %v and is in the store as %v", f.key.Bytes(), outcome, kept)
+		}
+	}
+	have := map[tree.ID]upload{}
 	list, err := s.Certificates()
 	if err != nil {
 		return err
 	}
 	for _, c := range list {
-		have[c.ID] = uint64(c.Size)
+		have[c.ID] = upload{c.Facts, uint64(c.Size)}
 	}
-	for id, size := range l.certificates {
-		if have[id] != size {
-			return fmt.Errorf("certificate %v of %d bytes was acknowledged; the store has %d bytes of it", id, size, have[id])
+	for id, u := range l.certificates {
+		if have[id] != u {
+			return fmt.Errorf("certificate %v of %d bytes for campaign %d was acknowledged; the store has %d bytes of it for campaign %d", id, u.size, u.campaign, have[id].size, have[id].campaign)
 		}
 	}
 	stats, err := s.Stats()
 	if err != nil {
 		return err
 	}
-	var nodes uint64
-	for _, n := range l.nodes {
-		nodes += n
+	nodes := make([]uint64, len(campaigns)+1)
+	for lease, n := range l.nodes {
+		nodes[min(int(lease.campaign)-1, len(campaigns))] += n
 	}
-	if stats.Spent < nodes {
-		return fmt.Errorf("results with %d nodes were acknowledged, and the store has counted %d", nodes, stats.Spent)
+	for i, n := range nodes {
+		spent := uint64(0)
+		if i < len(campaigns) {
+			spent = stats.Campaigns[i].Spent
+		}
+		if spent < n {
+			return fmt.Errorf("results with %d nodes of campaign %d were acknowledged, and the store has counted %d", n, i+1, spent)
+		}
 	}
 	return nil
 }

@@ -124,7 +124,7 @@ func (s settings) all(out io.Writer) (bool, error) {
 	var done [kinds]int
 	masters, pauses := 0, 0
 	var messages, twice, old, late int64
-	facts, certificates := 0, 0
+	facts, certificates, two := 0, 0, 0
 	for r := range results {
 		switch {
 		case r.wrong != nil:
@@ -144,10 +144,15 @@ func (s settings) all(out io.Writer) (bool, error) {
 		twice += r.counts.twice.Load() + r.counts.again.Load()
 		old += r.counts.old.Load()
 		late += r.counts.late.Load()
-		facts += r.facts
-		certificates += r.certs
+		for i := range r.facts {
+			facts += r.facts[i]
+			certificates += r.certs[i]
+		}
+		if r.Second != "" {
+			two++
+		}
 	}
-	fmt.Fprintf(out, "%d runs: %d right and verified, %d stopped with a reason, %d wrong; %.0f s\n", good+stopped+wrong, good, stopped, wrong, time.Since(began).Seconds())
+	fmt.Fprintf(out, "%d runs, %d of them of two campaigns: %d right and verified, %d stopped with a reason, %d wrong; %.0f s\n", good+stopped+wrong, two, good, stopped, wrong, time.Since(began).Seconds())
 	fmt.Fprintf(out, "troubles:")
 	for k := range kinds {
 		fmt.Fprintf(out, " %d %v,", done[k], k)

@@ -74,6 +74,8 @@ func (n noise) String() string {
 type plan struct {
 	Seed    uint64
 	Board   string
+	Second  string // board of another campaign in the same store; empty: there is none
+	Above   int    // its priority; that of the first is 0
 	Budget  uint64 // nodes of the first lease of a position
 	MinFree int64  // what the master leaves free on its disk
 	Noise   noise
@@ -108,7 +110,7 @@ var boards = map[string]struct {
 	"5x5": {"first", 40},
 }
 
-// known are the names of boards, in order.
+// known are the names of boards, in order, two of them.
 var known = []string{"4x5", "5x5"}
 
 // often are the kinds as often as they come.
@@ -169,12 +171,26 @@ func draw(seed uint64, board string) plan {
 	for range r.IntN(4) {
 		p.Encores = append(p.Encores, encore{Remove: r.IntN(4) > 0, Full: r.IntN(4) == 0, For: milliseconds(1500)})
 	}
+	if seed%3 == 0 {
+		p.Second, p.Above = known[1-slices.Index(known, p.Board)], r.IntN(3)-1
+	}
 	return p
+}
+
+// campaigns are the boards of the campaigns in the store, by number.
+func (p plan) campaigns() []string {
+	if p.Second == "" {
+		return []string{p.Board}
+	}
+	return []string{p.Board, p.Second}
 }
 
 func (p plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %s, leases of %d nodes at first, %d bytes of the disk stay free; %v", p.Seed, p.Board, p.Budget, p.MinFree, p.Noise)
+	fmt.Fprintf(&b, "seed %d: %s, leases of %d nodes at first, %d bytes of the disk stay free; %v", p.Seed, strings.Join(p.campaigns(), " and "), p.Budget, p.MinFree, p.Noise)
+	if p.Second != "" {
+		fmt.Fprintf(&b, "\n  %s has the priority %d", p.Second, p.Above)
+	}
 	for _, t := range p.List {
 		fmt.Fprintf(&b, "\n  %v", t)
 	}

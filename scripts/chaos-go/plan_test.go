@@ -28,6 +28,9 @@ func TestPlan(t *testing.T) {
 				t.Errorf("seed %d: %v", seed, x)
 			}
 		}
+		if n := len(p.campaigns()); (n == 2) != (seed%3 == 0) || n == 2 && p.Second == p.Board {
+			t.Errorf("seed %d has the campaigns %v", seed, p.campaigns())
+		}
 		if q := draw(seed, "5x5"); q.Board != "5x5" || fmt.Sprint(q.List) != fmt.Sprint(p.List) {
 			t.Errorf("with another board seed %d gives %v", seed, q)
 		}

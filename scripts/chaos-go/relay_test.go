@@ -152,7 +152,7 @@ func TestRelay(t *testing.T) {
 			t.Fatal(m, err)
 		}
 	}
-	if facts, certificates := book.size(); facts != 1 || certificates != 1 || master.joins != 2 || master.uploads != 2 {
+	if facts, certificates := book.size(1); facts != 1 || certificates != 1 || master.joins != 2 || master.uploads != 2 {
 		t.Errorf("%d facts, %d certificates, %d joins, %d uploads", facts, certificates, master.joins, master.uploads)
 	}
 	// What stands still arrives once it is healed.
@@ -223,9 +223,12 @@ func TestLedger(t *testing.T) {
 		"a fact was acknowledged": func(l *ledger) {
 			l.acknowledged(factsMessage(5, keyOf(t, 1), id), &farmv1.Ack{Serial: 5, Refused: "lease is of another epoch"})
 		},
-		"as lost and":      func(l *ledger) { l.facts[keyOf(t, 0)] = tree.Lost },
-		"certificate":      func(l *ledger) { l.certificates[tree.ID{1}] = 5 },
+		"as lost and":      func(l *ledger) { l.facts[about{1, keyOf(t, 0)}] = tree.Lost },
+		"certificate":      func(l *ledger) { l.certificates[tree.ID{1}] = upload{1, 5} },
 		"the store has co": func(l *ledger) { l.acknowledged(result(3, 1), &farmv1.Ack{Serial: 6}) },
+		"of campaign 2":    func(l *ledger) { l.nodes[granted{2, 1, 1}] = 1 },
+		"for campaign 2":   func(l *ledger) { l.certificates[id] = upload{2, 1} },
+		"has 1 campaigns":  func(l *ledger) { l.facts[about{2, keyOf(t, 0)}] = tree.Won },
 		"never sent":       func(l *ledger) { l.acknowledged(nil, &farmv1.Ack{Serial: 7}) },
 	} {
 		l := newLedger()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"amazonsfarm/master/farm"
+	"amazonsfarm/master/store"
 	"amazonsfarm/scripts/observe"
 )
 
@@ -31,30 +34,30 @@ type programs struct{ master, worker, checker string }
 // result is how a run ended.
 type result struct {
 	plan
-	wrong   error  // nil: nothing is
-	stopped string // the last words of a master that ends whenever it is started; empty: the campaign was solved
-	answer  string
+	wrong   error    // nil: nothing is
+	stopped string   // the last words of a master that ends whenever it is started; empty: the campaign was solved
+	answers []string // of the campaigns
 	seconds float64
 	done    map[kind]int // troubles
 	masters int          // kills of the master
 	skipped int          // because the campaign was over, or there is no small disk
 	pauses  int          // of a master for want of room
-	facts   int          // acknowledged
-	certs   int
+	facts   []int        // acknowledged, of each campaign
+	certs   []int
 	counts  counts
 	ends    []string // of processes that ended by themselves, with their last words
 }
 
 func (r *result) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d, %s: ", r.Seed, r.Board)
+	fmt.Fprintf(&b, "seed %d, %s: ", r.Seed, strings.Join(r.campaigns(), " and "))
 	switch {
 	case r.wrong != nil:
 		fmt.Fprintf(&b, "WRONG: %v", r.wrong)
 	case r.stopped != "":
 		fmt.Fprintf(&b, "stopped: %s", r.stopped)
 	default:
-		fmt.Fprintf(&b, "the %s player wins, verified", r.answer)
+		fmt.Fprintf(&b, "the %s player wins, verified", strings.Join(r.answers, " and the "))
 	}
 	fmt.Fprintf(&b, "; %.1f s;", r.seconds)
 	for k := range kinds {
@@ -62,8 +65,17 @@ func (r *result) String() string {
 			fmt.Fprintf(&b, " %d %v,", n, k)
 		}
 	}
-	fmt.Fprintf(&b, " %d left out, %d pauses for want of room; of %d messages %d twice, %d again, %d old, %d late; %d facts and %d certificates acknowledged",
-		r.skipped, r.pauses, r.counts.sent.Load(), r.counts.twice.Load(), r.counts.again.Load(), r.counts.old.Load(), r.counts.late.Load(), r.facts, r.certs)
+	fmt.Fprintf(&b, " %d left out, %d pauses for want of room; of %d messages %d twice, %d again, %d old, %d late;",
+		r.skipped, r.pauses, r.counts.sent.Load(), r.counts.twice.Load(), r.counts.again.Load(), r.counts.old.Load(), r.counts.late.Load())
+	for i, board := range r.campaigns() {
+		if i > 0 {
+			b.WriteString(",")
+		}
+		if len(r.campaigns()) > 1 {
+			fmt.Fprintf(&b, " %s:", board)
+		}
+		fmt.Fprintf(&b, " %d facts and %d certificates acknowledged", r.facts[i], r.certs[i])
+	}
 	for _, e := range r.ends {
 		fmt.Fprintf(&b, "\n  %s", e)
 	}
@@ -100,7 +112,25 @@ type member struct {
 }
 
 func (c *campaign) store() string { return filepath.Join(c.disk, "farm.db") }
-func (c *campaign) proof() string { return filepath.Join(c.disk, "farm.proof") }
+
+// proofs are the files of the certificates of all campaigns.
+func (c *campaign) proofs() []string {
+	list := []string{filepath.Join(c.disk, "farm.proof")}
+	if c.Second != "" {
+		list = append(list, farm.ProofFileOf(c.store(), c.Second))
+	}
+	return list
+}
+
+// make makes the store of two campaigns.
+func (c *campaign) make() error {
+	s, err := store.Create(c.store(), store.Campaign{Board: c.Board, Root: startOf(c.Board)}, store.Options{MinFreeBytes: -1})
+	if err != nil {
+		return err
+	}
+	_, err = s.AddCampaign(store.Campaign{Board: c.Second, Root: startOf(c.Second), Priority: c.Above})
+	return errors.Join(err, s.Close())
+}
 
 func (c *campaign) say(format string, args ...any) {
 	fmt.Fprintf(c.log, "%7.3f "+format+"\n", append([]any{time.Since(c.began).Seconds()}, args...)...)
@@ -115,7 +145,10 @@ func (c *campaign) run() *result {
 	c.done = map[kind]int{}
 	c.wrong = c.play()
 	c.seconds = time.Since(c.began).Seconds()
-	c.facts, c.certs = c.ledger.size()
+	for i := range c.campaigns() {
+		facts, certs := c.ledger.size(uint32(i + 1))
+		c.facts, c.certs = append(c.facts, facts), append(c.certs, certs)
+	}
 	c.pauses = strings.Count(c.master.complaints(), "pauses for want of room")
 	if c.wrong == nil {
 		c.wrong = c.judge()
@@ -133,7 +166,12 @@ func (c *campaign) play() error {
 	if err != nil {
 		return err
 	}
-	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof", c.proof(), "--listen", address,
+	if c.Second != "" {
+		if err := c.make(); err != nil {
+			return err
+		}
+	}
+	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof", c.proofs()[0], "--listen", address,
 		"--initial-budget", strconv.FormatUint(c.Budget, 10), "--split-after", strconv.FormatUint(2*c.Budget, 10),
 		"--min-free", strconv.FormatInt(c.MinFree, 10), "--log-level", "warn")
 	defer c.end()
