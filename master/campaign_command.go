@@ -111,12 +111,10 @@ func campaignSet() *cobra.Command {
 	control(c, func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.StatusResponse, error) {
 		r := &farmv1.SetCampaignRequest{Campaign: args[0]}
 		if c.Flags().Changed("priority") {
-			n := int32(priority)
-			r.Priority = &n
+			r.Priority = new(int32(priority))
 		}
 		if c.Flags().Changed("share") {
-			n := uint32(share)
-			r.Share = &n
+			r.Share = new(uint32(share))
 		}
 		return client.SetCampaign(ctx, r)
 	})
@@ -132,14 +130,9 @@ func campaignList() *cobra.Command {
 		Short: "List the campaigns of a serving master",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			client, conn, err := master.dial()
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			ctx, cancel := context.WithTimeout(c.Context(), callTimeout)
-			defer cancel()
-			r, err := client.Status(ctx, &farmv1.StatusRequest{})
+			r, err := ask(c.Context(), &master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+				return client.Status(ctx, &farmv1.StatusRequest{})
+			})
 			if err != nil {
 				return callError(master.address, err)
 			}

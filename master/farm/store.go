@@ -142,7 +142,8 @@ func (h *shelf) HasCertificate(campaign uint32, id tree.ID) bool {
 	facts := h.FactsOf(campaign)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.have[id] == facts
+	of, ok := h.have[id]
+	return ok && of == facts
 }
 
 // Certificates returns how many certificates there are, and their bytes.

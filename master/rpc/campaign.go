@@ -197,14 +197,12 @@ func (h *Handle) Workers(ctx context.Context) ([]*farmv1.Worker, error) { return
 
 // Pause grants nothing of the campaign any more, also after the master has started again; running leases go on.
 func (h *Handle) Pause(ctx context.Context) error {
-	paused := true
-	return h.Change(ctx, Change{Paused: &paused})
+	return h.Change(ctx, Change{Paused: new(true)})
 }
 
 // Resume ends a pause.
 func (h *Handle) Resume(ctx context.Context) error {
-	paused := false
-	return h.Change(ctx, Change{Paused: &paused})
+	return h.Change(ctx, Change{Paused: new(false)})
 }
 
 // Change changes the settings of the campaign, durably. Its error is a status.
@@ -212,15 +210,11 @@ func (h *Handle) Change(ctx context.Context, change Change) error {
 	if h.m.cfg.Campaigns == nil {
 		return status.Error(codes.Unimplemented, "this master keeps no settings of campaigns")
 	}
-	// One change after the other, so that the loop gets them in the order of the store.
-	select {
-	case h.m.changing <- struct{}{}:
-		defer func() { <-h.m.changing }()
-	case <-ctx.Done():
-		return status.FromContextError(ctx.Err()).Err()
+	ctx, done, err := h.m.alone(ctx)
+	if err != nil {
+		return err
 	}
-	// Once it is in the store the loop has to know, whoever waits for that.
-	ctx = context.WithoutCancel(ctx)
+	defer done()
 	s, err := h.m.cfg.Campaigns.Change(h.c.Number, change)
 	if err != nil {
 		return campaignError(err)
@@ -228,6 +222,17 @@ func (h *Handle) Change(ctx context.Context, change Change) error {
 	reply := make(chan struct{}, 1)
 	_, err = await(ctx, h.m, changed{h.c, s, reply}, reply)
 	return err
+}
+
+// alone waits until no other change of campaigns is on its way, so that the loop gets them in the order of the store. The context that it returns does
+// not end: once a change is in the store the loop has to know, whoever waits for that. done lets the next one go on. The error, when ctx ends first, is a status.
+func (m *Master) alone(ctx context.Context) (lasting context.Context, done func(), err error) {
+	select {
+	case m.changing <- struct{}{}:
+		return context.WithoutCancel(ctx), func() { <-m.changing }, nil
+	case <-ctx.Done():
+		return nil, nil, status.FromContextError(ctx.Err()).Err()
+	}
 }
 
 // campaignError gives an error of Campaigns its code.
@@ -249,14 +254,11 @@ func (m *Master) Add(ctx context.Context, asked Asked) (*Handle, error) {
 	if m.cfg.Campaigns == nil {
 		return nil, status.Error(codes.Unimplemented, "this master takes no other campaigns")
 	}
-	select {
-	case m.changing <- struct{}{}:
-		defer func() { <-m.changing }()
-	case <-ctx.Done():
-		return nil, status.FromContextError(ctx.Err()).Err()
+	ctx, done, err := m.alone(ctx)
+	if err != nil {
+		return nil, err
 	}
-	// Once it is in the store it is taken, whoever waits for that.
-	ctx = context.WithoutCancel(ctx)
+	defer done()
 	c, err := m.cfg.Campaigns.Add(asked)
 	if err != nil {
 		return nil, campaignError(err)

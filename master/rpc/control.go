@@ -123,16 +123,14 @@ func (c *controlService) Pause(ctx context.Context, r *farmv1.PauseRequest) (*fa
 	if r.GetCampaign() == "" {
 		return c.command(ctx, tree.Pause{}, nil)
 	}
-	paused := true
-	return c.change(ctx, r.GetCampaign(), Change{Paused: &paused})
+	return c.change(ctx, r.GetCampaign(), Change{Paused: new(true)})
 }
 
 func (c *controlService) Resume(ctx context.Context, r *farmv1.ResumeRequest) (*farmv1.StatusResponse, error) {
 	if r.GetCampaign() == "" {
 		return c.command(ctx, tree.Resume{}, nil)
 	}
-	paused := false
-	return c.change(ctx, r.GetCampaign(), Change{Paused: &paused})
+	return c.change(ctx, r.GetCampaign(), Change{Paused: new(false)})
 }
 
 func (c *controlService) Drain(ctx context.Context, _ *farmv1.DrainRequest) (*farmv1.StatusResponse, error) {
@@ -166,12 +164,10 @@ func quarantinesMessage(list []Quarantine) *farmv1.QuarantinesResponse {
 func (c *controlService) SetCampaign(ctx context.Context, r *farmv1.SetCampaignRequest) (*farmv1.StatusResponse, error) {
 	var change Change
 	if r.Priority != nil {
-		n := int(r.GetPriority())
-		change.Priority = &n
+		change.Priority = new(int(r.GetPriority()))
 	}
 	if r.Share != nil {
-		n := int(r.GetShare())
-		change.Share = &n
+		change.Share = new(int(r.GetShare()))
 	}
 	return c.change(ctx, r.GetCampaign(), change)
 }

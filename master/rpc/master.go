@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -157,10 +158,6 @@ type query struct {
 	reply    chan View
 }
 
-type summaryQuery struct {
-	reply chan []*farmv1.CampaignSummary
-}
-
 type workersQuery struct{ reply chan []*farmv1.Worker }
 
 type exploreQuery struct {
@@ -195,7 +192,6 @@ func (attach) message()       {}
 func (detach) message()       {}
 func (incoming) message()     {}
 func (query) message()        {}
-func (summaryQuery) message() {}
 func (workersQuery) message() {}
 func (exploreQuery) message() {}
 func (recentQuery) message()  {}
@@ -299,8 +295,8 @@ func (m *Master) View(ctx context.Context) (View, error) {
 
 // Summaries asks the loop how far all campaigns are, by number.
 func (m *Master) Summaries(ctx context.Context) ([]*farmv1.CampaignSummary, error) {
-	reply := make(chan []*farmv1.CampaignSummary, 1)
-	return await(ctx, m, summaryQuery{reply}, reply)
+	v, err := m.View(ctx)
+	return v.Campaigns, err
 }
 
 func await[T any](ctx context.Context, m *Master, msg message, reply chan T) (T, error) {
@@ -595,8 +591,6 @@ func (m *Master) turn(batch []message, tick bool) error {
 			answers = append(answers, func() { msg.reply <- m.view(m.first()) })
 		case query:
 			answers = append(answers, func() { msg.reply <- m.view(msg.campaign) })
-		case summaryQuery:
-			answers = append(answers, func() { msg.reply <- m.summaries() })
 		case gather:
 			m.gather(msg.into)
 			msg.reply <- struct{}{}
@@ -960,15 +954,50 @@ func (m *Master) send(s *session, msg *farmv1.WorkResponse) {
 }
 
 // view is what the loop knows of a campaign.
-func (m *Master) view(c *campaign) View {
-	v := m.viewAlone(c)
-	v.Campaigns = m.summaries()
+func (m *Master) view(of *campaign) (v View) {
+	var all []*farmv1.CampaignSummary
+	for c, each := range m.views() {
+		all = append(all, c.summary(each))
+		if c == of {
+			v = each
+		}
+	}
+	v.Campaigns = all
 	v.Certs, v.CertBytes = m.store.Certificates()
 	return v
 }
 
-// viewAlone is view without what costs time and is not of this campaign.
-func (m *Master) viewAlone(c *campaign) View {
+// views is what the loop knows of each campaign, by number, without what costs time and is not of that campaign.
+func (m *Master) views() iter.Seq2[*campaign, View] {
+	return func(yield func(*campaign, View) bool) {
+		connected, quarantined := m.present()
+		for _, c := range m.campaigns() {
+			if !yield(c, m.viewAlone(c, connected, quarantined)) {
+				return
+			}
+		}
+	}
+}
+
+// present counts the workers that are connected, and the parties in quarantine.
+func (m *Master) present() (connected, quarantined int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		if s.link != nil {
+			connected++
+		}
+	}
+	for _, o := range m.offenders {
+		if o.quarantine != nil {
+			quarantined++
+		}
+	}
+	return connected, quarantined
+}
+
+// viewAlone is one of views.
+func (m *Master) viewAlone(c *campaign, connected, quarantined int) View {
 	t := c.status()
 	v := View{
 		State: c.state, Why: c.why,
@@ -976,19 +1005,8 @@ func (m *Master) viewAlone(c *campaign) View {
 		Seconds:   m.since(m.started),
 		StoreFile: m.cfg.StoreFile,
 		Settings:  c.Settings,
+		Connected: connected, Quarantined: quarantined,
 	}
-	m.mu.Lock()
-	for _, s := range m.sessions {
-		if s.link != nil {
-			v.Connected++
-		}
-	}
-	for _, o := range m.offenders {
-		if o.quarantine != nil {
-			v.Quarantined++
-		}
-	}
-	m.mu.Unlock()
 	if m.full != nil && m.draining == nil && (v.State == StateRunning || c.homeless) {
 		v.State, v.Why = StatePaused, m.full.Error()+"; the campaign goes on by itself once there is room"
 	}
@@ -1018,21 +1036,11 @@ func (m *Master) viewAlone(c *campaign) View {
 	return v
 }
 
-// summaries says how far all campaigns are.
-func (m *Master) summaries() []*farmv1.CampaignSummary {
-	var list []*farmv1.CampaignSummary
-	for _, c := range m.campaigns() {
-		list = append(list, c.summary(m.viewAlone(c)))
-	}
-	return list
-}
-
 // measure brings the metrics up to date.
 func (m *Master) measure() {
 	x := m.cfg.Metrics
 	var connected, quarantined int
-	for _, c := range m.campaigns() {
-		v := m.viewAlone(c)
+	for c, v := range m.views() {
 		c.metrics.measure(c, v)
 		connected, quarantined = v.Connected, v.Quarantined
 		x.checks.WithLabelValues(checkUnsettled).Add(float64(v.Tree.Unsettled - c.unsettled))

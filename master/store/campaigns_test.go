@@ -294,16 +294,7 @@ func TestFormat2(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "store")
-	if err := os.WriteFile(path, p, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := mustOpen(t, path, quick)
-	check(t, s)
+	s := openCopy(t, golden)
 	all := s.Campaigns()
 	if len(all) != 3 || all[0].Facts != 1 || all[1].Facts != 1 || all[2].Facts != 3 || all[1].Name != "kin" || all[1].Priority != 4 || all[1].Share != 7 || !all[1].Ended || all[2].Ended {
 		t.Fatalf("%+v", all)

@@ -64,6 +64,22 @@ func mustOpen(t testing.TB, path string, o Options) *Store {
 	return s
 }
 
+// openCopy opens a copy of a store that is kept in the tree, which has to be sound.
+func openCopy(t testing.TB, file string) *Store {
+	t.Helper()
+	p, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "store")
+	if err := os.WriteFile(path, p, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := mustOpen(t, path, quick)
+	check(t, s)
+	return s
+}
+
 // keyOf returns the key of random position number i. The tests rely on that those they use are distinct.
 func keyOf(i uint64) amazons.Key { return keyOn(testBoard, i) }
 

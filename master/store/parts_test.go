@@ -36,10 +36,9 @@ func TestLayout(t *testing.T) {
 			t.Fatal(err)
 		}
 		l := info.Layout
-		sum := l.HeaderBytes + l.ListBytes + l.FreeBytes + l.BeyondBytes
+		sum := sumOf(l)
 		got := map[string]Part{}
 		for _, p := range l.Parts {
-			sum += p.Pages
 			got[p.Kind] = p
 			if p.Pages > 0 && p.Pages < p.Bytes+int64(p.Records*leafElementBytes) {
 				t.Errorf("%+v: the pages are too small", p)
@@ -131,13 +130,21 @@ func TestLayoutOfCampaigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	l := info.Layout
-	sum := l.HeaderBytes + l.ListBytes + l.FreeBytes + l.BeyondBytes
+	sum := sumOf(l)
 	records := map[string]int{}
 	for _, p := range l.Parts {
-		sum += p.Pages
 		records[p.Kind] = p.Records
 	}
 	if _, empty := records["facts/3"]; sum != info.FileBytes || records["nodes"] != 0 || records["nodes/2"] != 1000 || !empty || len(records) != 11 {
 		t.Errorf("parts of %d bytes in a file of %d: %+v", sum, info.FileBytes, l)
 	}
+}
+
+// sumOf adds up all parts of a file.
+func sumOf(l Layout) int64 {
+	sum := l.HeaderBytes + l.ListBytes + l.FreeBytes + l.BeyondBytes
+	for _, p := range l.Parts {
+		sum += p.Pages
+	}
+	return sum
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,16 +60,7 @@ func TestFormat1(t *testing.T) {
 		}
 		s.Close()
 	}
-	p, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "store")
-	if err := os.WriteFile(path, p, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	s := mustOpen(t, path, quick)
-	check(t, s)
+	s := openCopy(t, golden)
 	got, err := s.Snapshot()
 	if err != nil {
 		t.Fatal(err)

@@ -51,8 +51,7 @@ func combine(n *node) (phi, delta uint32) {
 	case Infinity: // all won
 		return Lost.numbers()
 	}
-	rest := sum - largest
-	return clamped(uint64(phi)), clamped(largest + (rest*dfpn.DefaultSumWeight+255)/256)
+	return clamped(uint64(phi)), clamped(dfpn.Sum(largest, sum-largest))
 }
 
 // solve fixes the outcome of an unsolved node.

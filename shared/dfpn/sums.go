@@ -34,9 +34,14 @@ func newSums(weight, slack int) (sums, error) {
 	return sums{uint64(weight), uint64(max(slack, 0))}, nil
 }
 
+// Sum adds up the phi of children with the weight that searches have where none is given: the largest in full, the rest by DefaultSumWeight.
+func Sum(largest, rest uint64) uint64 { return weighed(largest, rest, DefaultSumWeight) }
+
+func weighed(largest, rest, weight uint64) uint64 { return largest + (rest*weight+255)>>8 }
+
 // weigh adds up the phi of children: the largest in full, the rest by weight.
 func (s sums) weigh(largest uint32, rest uint64) uint32 {
-	return uint32(min(uint64(largest)+(rest*s.weight+255)>>8, largestUnsolved))
+	return uint32(min(weighed(uint64(largest), rest, s.weight), largestUnsolved))
 }
 
 // childLimit returns the least phi of one child at which the weighted sum over
