@@ -122,6 +122,7 @@ there was not (starved); share of nodes in leases called back since their positi
 	flags.Uint64Var(&c.Tree.MaxBudget, "max-budget", c.Tree.MaxBudget, "most nodes of one lease")
 	flags.Uint64Var(&c.Tree.SplitAfter, "split-after", c.Tree.SplitAfter, "nodes spent on a position until it is split")
 	flags.IntVar(&c.Tree.SplitBelow, "split-below", c.Tree.SplitBelow, "percent of the most proving position's use below which the use of what is free makes a returned position be split at once")
+	flags.IntVar(&c.Tree.WarmPercent, "warm-percent", c.Tree.WarmPercent, "what a position is worth to a worker that has searched it itself, percent of what it is worth to others")
 	flags.IntVar(&c.Tree.FactsKept, "facts-kept", c.Tree.FactsKept, "facts that are offered to leases")
 	flags.IntVar(&c.Tree.FactsPerLease, "facts-per-lease", c.Tree.FactsPerLease, "most facts that go with a lease")
 	flags.IntVar(&c.MaxFacts, "facts-per-message", 256, "most facts that a worker sends at a time")

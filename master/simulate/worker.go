@@ -332,7 +332,7 @@ func (w *worker) tell() {
 	if facts := w.facts(); len(facts) > 0 {
 		var memory []byte
 		if w.c.CrashRate+w.c.LossRate > 0 {
-			memory = w.remember()
+			memory = w.remember(j)
 		}
 		w.deliver(parcel{
 			event: tree.Proved{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: facts, Certificates: []tree.ID{vouched}},
@@ -368,7 +368,7 @@ func (w *worker) finish() {
 				result.Children = append(result.Children, tree.ChildNumber{Key: k, Phi: c.Phi, Delta: c.Delta})
 			}
 		}
-		p.memory = w.remember()
+		p.memory = w.remember(j)
 	}
 	p.event = result
 	w.deliver(p)
@@ -402,11 +402,11 @@ func (w *worker) facts() []tree.Fact {
 	return out
 }
 
-func (w *worker) remember() []byte {
+func (w *worker) remember(j *job) []byte {
 	if w.c.MemoryEntries == 0 || w.c.Workers == 1 && w.c.CrashRate == 0 { // a lone worker remembers by itself
 		return nil
 	}
-	return w.table.Remember(w.c.Tree.Board, w.c.MemoryEntries)
+	return w.search.Remember(j.state, w.c.MemoryEntries)
 }
 
 // cancel calls a lease back; the worker notices at the end of its slice.

@@ -91,11 +91,12 @@ func (t *Tree) nextWorker() *worker {
 }
 
 // mostUseful descends from the root, at each node to the child below which the most useful open leaf is, to that leaf. With
-// nothing leased that is the most proving leaf. The root is not locked. Among equals it takes the most proving one, then one that w has
+// nothing leased that is the most proving leaf. Where w has searched a child itself its table knows much of what is below, and the child is worth more
+// to it (Config.WarmPercent). The root is not locked. Among equals it takes the most proving one, then one that w has
 // searched before, then the first. Where only leaves are left that were set aside, it takes the most proving of them. With EasyReplies it takes the child
 // with the smallest phi after a first move, where all have to be won.
 func (t *Tree) mostUseful(w *worker) *node {
-	n, want := t.root, t.root.class
+	n, want, warmth := t.root, t.root.class, float64(t.cfg.WarmPercent)/100
 	for n.expanded {
 		var best *node
 		var most float64
@@ -106,6 +107,9 @@ func (t *Tree) mostUseful(w *worker) *node {
 				continue
 			}
 			use, number := worth(n, c, lost)*c.use, c.delta // 0 where leaves were set aside
+			if c.warm == w.serial {
+				use *= warmth
+			}
 			if easy {
 				use, number = 1, c.phi
 			}

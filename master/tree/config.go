@@ -38,6 +38,10 @@ type Config struct {
 	// proving one, and there is more than one worker. A leaf that comes back then is split at once. Default 50; negative: never. Too small: workers
 	// search what is likely not needed; too large: the tree grows, and the workers' tables are not used.
 	SplitBelow int
+	// WarmPercent is how much more a position is worth to a worker that has searched it itself, or one above it before it was split, at each step
+	// down to it. Unit: percent of what it is worth to others; default 150. 100: nothing is preferred, and workers search again what others' tables
+	// know; too large: each stays where it is, whatever is most proving.
+	WarmPercent int
 	// SilentTicks is the number of ticks without progress after which a lease is
 	// lost. Default 3. Too small: leases of slow or far workers are lost.
 	SilentTicks int
@@ -107,6 +111,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
 	defaultTo(&c.SplitAfter, 8_000_000)
 	defaultTo(&c.SplitBelow, 50)
+	defaultTo(&c.WarmPercent, 150)
 	defaultTo(&c.SilentTicks, 3)
 	defaultTo(&c.StarveTicks, 2)
 	defaultTo(&c.MaxTries, 5)
@@ -143,6 +148,8 @@ func (c Config) validate() error {
 		return bad("MaxBudget %d is less than InitialBudget %d", c.MaxBudget, c.InitialBudget)
 	case c.ShortPercent > 100:
 		return bad("ShortPercent %d is more than 100", c.ShortPercent)
+	case c.WarmPercent < 100:
+		return bad("WarmPercent %d is less than 100", c.WarmPercent)
 	case c.CheckFirst < 0:
 		return bad("CheckFirst %d is negative", c.CheckFirst)
 	case c.FactsPerLease > c.FactsKept:

@@ -2,6 +2,7 @@ package dfpn
 
 import (
 	"cmp"
+	"container/heap"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -14,7 +15,7 @@ import (
 // ErrMemory is wrapped by errors about a table's memory that cannot be taken in.
 var ErrMemory = errors.New("not a search memory")
 
-// A memory is what a table knows, those entries with the most work behind them, as
+// A memory is what a table knows of a position and of those below it, as far as there is most work behind them, as
 // bytes that another table takes in: so a search goes on elsewhere, or after a
 // crash, about where it was. It is not evidence: a table is not trusted wherever its
 // content comes from.
@@ -27,33 +28,77 @@ const memoryMagic = "AMZMEM1\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Remember returns a memory of at most the given number of entries, each about 12
-// bytes long. Entries with less work than two nodes are left out.
-// The table may be in use; it is then a picture of no exact moment.
-func (t *Table) Remember(b amazons.Board, entries int) []byte {
+// Remember returns a memory of st: st itself, then always that known child of what was taken before which has the most work, until there are
+// the given number of entries, each about 12 bytes long, or no more with the work of two nodes. Taking one costs about two thirds of searching one.
+// A search may run; it is then a picture of no exact moment.
+//
+// Going through the whole table for the entries with the most work instead would mostly find those of other positions, searched long ago.
+func (s *Searcher) Remember(st amazons.State, entries int) []byte {
+	b, t := s.o.Board, s.o.Table
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	// Most entries have less work than those that were met already, and are passed over at a glance. Of equals the first are kept.
-	kept, least := make([]slot, 0, 2*entries), uint64(2)
-	cut := func() {
-		slices.SortStableFunc(kept, func(x, y slot) int { return cmp.Compare(y.data>>48, x.data>>48) })
-		if len(kept) > entries {
-			kept = kept[:entries]
-			least = kept[entries-1].data>>48 + 1
+	var kept []slot
+	var open branches
+	met := make(map[uint64]bool)
+	meet := func(st amazons.State) {
+		hash := st.Hash(b)
+		data := t.get(hash)
+		if data>>48 >= leastRemembered && !met[hash] {
+			met[hash] = true
+			heap.Push(&open, branch{st, slot{hash, data}})
 		}
 	}
-	t.each(func(s slot) {
-		if s.data>>48 < least || entries == 0 {
-			return
+	meet(st)
+	var moves []amazons.Move
+	for len(open) > 0 && len(kept) < entries {
+		next := heap.Pop(&open).(branch)
+		kept = append(kept, next.slot)
+		if phi, delta, _ := unpack(next.data); (numbers{phi, delta}).solved() {
+			continue // what is below it is not searched any more
 		}
-		s.check ^= s.data
-		if kept = append(kept, s); len(kept) == 2*entries {
-			cut()
+		moves = next.state.Moves(moves[:0])
+		for _, m := range moves {
+			meet(next.state.After(m))
 		}
-	})
-	cut()
-	slices.SortFunc(kept, func(x, y slot) int { return cmp.Compare(x.check, y.check) })
+	}
+	return encodeMemory(b, kept)
+}
 
+// leastRemembered is the packed work from which an entry is remembered.
+const leastRemembered = 2
+
+// branch is a position that a memory may go on with.
+type branch struct {
+	state amazons.State
+	slot  // with the hash in place of the check word
+}
+
+// branches is a heap of positions, most work first, ties by hash.
+type branches []branch
+
+func (h branches) Len() int { return len(h) }
+
+func (h branches) Less(i, j int) bool {
+	if x, y := h[i].data>>48, h[j].data>>48; x != y {
+		return x > y
+	}
+	return h[i].check < h[j].check
+}
+
+func (h branches) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+func (h *branches) Push(x any) { *h = append(*h, x.(branch)) }
+
+func (h *branches) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+// encodeMemory returns the memory of some entries, with the hash in place of the check word, which it sorts.
+func encodeMemory(b amazons.Board, kept []slot) []byte {
+	slices.SortFunc(kept, func(x, y slot) int { return cmp.Compare(x.check, y.check) })
 	out := make([]byte, 0, 16+14*len(kept))
 	out = append(out, memoryMagic...)
 	out = append(out, b.Width, b.Height)
@@ -67,17 +112,6 @@ func (t *Table) Remember(b amazons.Board, entries int) []byte {
 		out = binary.LittleEndian.AppendUint16(out, uint16(s.data>>48))
 	}
 	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
-}
-
-// each calls f with a copy of every slot in use that is not being written.
-func (t *Table) each(f func(slot)) {
-	for i := range t.lines {
-		for j := range uintptr(lineSlots) {
-			if s := t.slot(i, j).load(); s.data != 0 {
-				f(s)
-			}
-		}
-	}
 }
 
 // Recall takes a memory in. Errors wrap ErrMemory, and nothing was taken then. It waits while a search runs

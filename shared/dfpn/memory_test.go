@@ -19,9 +19,9 @@ func TestMemoryCarriesASearchOn(t *testing.T) {
 	p := parse(t, "4x5")
 	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), Limit{})
 	for _, cut := range []uint64{whole.Nodes / 5, whole.Nodes / 2, whole.Nodes * 4 / 5} {
-		first := newTable(t, 64<<20)
-		newSearcher(t, p.Board, first, 1).Search(t.Context(), p.State(), Limit{Nodes: cut})
-		memory := first.Remember(p.Board, 1<<16)
+		first := newSearcher(t, p.Board, newTable(t, 64<<20), 1)
+		first.Search(t.Context(), p.State(), Limit{Nodes: cut})
+		memory := first.Remember(p.State(), 1<<16)
 		second := newTable(t, 64<<20)
 		n, err := second.Recall(p.Board, memory)
 		if err != nil {
@@ -39,36 +39,101 @@ func TestMemoryCarriesASearchOn(t *testing.T) {
 	}
 }
 
-func TestMemoryKeepsTheMostWork(t *testing.T) {
-	b := amazons.Board{Width: 5, Height: 5}
-	table := newTable(t, 1<<20)
-	for i := range uint64(1000) {
-		table.put(i<<50|i, pack(3, 4, i))
-	}
-	again := newTable(t, 1<<20)
-	if n, err := again.Recall(b, table.Remember(b, 100)); n != 100 || err != nil {
-		t.Fatalf("%d entries, %v", n, err)
-	}
-	for i := range uint64(1000) {
-		if has := again.get(i<<50|i) != 0; has != (i >= 900) {
-			t.Fatalf("entry with work %d: %v", i, has)
+// TestMemoryIsOfThePosition holds that a memory has a position, then below it what has most work: whatever is left out has no more work than each entry, unless it is
+// only reached through something that is left out; and nothing of what the table knows of other positions.
+func TestMemoryIsOfThePosition(t *testing.T) {
+	p := parse(t, "4x5")
+	table := newTable(t, 64<<20)
+	s := newSearcher(t, p.Board, table, 1)
+	s.Search(t.Context(), p.State(), Limit{Nodes: 8000})
+	var other amazons.State // the reply with the least work, and the others have nearly all of it
+	least := uint64(1 << 60)
+	for _, c := range s.Children(p.State()) {
+		if c.Verdict == eval.Open && c.Nodes > 1 && c.Nodes < least {
+			other, least = c.State, c.Nodes
 		}
 	}
-	if x, y := table.Remember(b, 50), table.Remember(b, 50); !bytes.Equal(x, y) {
-		t.Error("the same table gives different memories")
+	for _, of := range []amazons.State{p.State(), other} {
+		for _, most := range []int{1, 10, 300, 1 << 20} {
+			memory := s.Remember(of, most)
+			if !bytes.Equal(memory, s.Remember(of, most)) {
+				t.Fatal("the same table gives different memories of a position")
+			}
+			entries, err := parseMemory(p.Board, memory)
+			if err != nil || len(entries) == 0 || len(entries) > most {
+				t.Fatalf("%d of %d entries, %v", len(entries), most, err)
+			}
+			kept, smallest := map[uint64]bool{}, uint64(1<<60)
+			for _, e := range entries {
+				if table.get(e.check) != e.data {
+					t.Fatal("an entry is not what the table has")
+				}
+				kept[e.check] = true
+				if e.check != of.Hash(p.Board) {
+					smallest = min(smallest, e.data>>48)
+				}
+			}
+			met := map[uint64]bool{}
+			var walk func(st amazons.State)
+			walk = func(st amazons.State) {
+				hash := st.Hash(p.Board)
+				if met[hash] {
+					return
+				}
+				met[hash] = true
+				if !kept[hash] {
+					if work := table.get(hash) >> 48; work > smallest || work >= leastRemembered && len(entries) < most {
+						t.Fatalf("with at most %d entries one with work %d is left out, one with %d is not", most, work, smallest)
+					}
+					return
+				}
+				if phi, delta, _ := unpack(table.get(hash)); phi != 0 && delta != 0 {
+					for _, m := range st.Moves(nil) {
+						walk(st.After(m))
+					}
+				}
+			}
+			walk(of)
+			for hash := range kept {
+				if !met[hash] {
+					t.Fatal("an entry is not reached from the position through others")
+				}
+			}
+		}
 	}
-	if n, err := again.Recall(b, newTable(t, 1<<20).Remember(b, 100)); n != 0 || err != nil {
-		t.Errorf("an empty memory: %d, %v", n, err)
+	if n, err := table.Recall(p.Board, newSearcher(t, p.Board, newTable(t, 1<<20), 1).Remember(p.State(), 100)); n != 0 || err != nil {
+		t.Errorf("the memory of an empty table: %d, %v", n, err)
 	}
+}
+
+// BenchmarkRemember says what a memory costs beside the search that it is of.
+func BenchmarkRemember(b *testing.B) {
+	p := parse(b, "6x4")
+	s := newSearcher(b, p.Board, newTable(b, 256<<20), 1)
+	began := time.Now()
+	nodes := s.Search(b.Context(), p.State(), Limit{Nodes: 200_000}).Nodes
+	node := time.Since(began) / time.Duration(nodes)
+	entries := 0
+	for b.Loop() {
+		all, err := parseMemory(p.Board, s.Remember(p.State(), 5_000))
+		if err != nil {
+			b.Fatal(err)
+		}
+		entries = len(all)
+	}
+	entry := b.Elapsed() / time.Duration(b.N*entries)
+	b.ReportMetric(float64(entry), "ns/entry")
+	b.ReportMetric(float64(entry)/float64(node), "nodes/entry")
 }
 
 func TestDamagedMemoryIsRefused(t *testing.T) {
 	b := amazons.Board{Width: 5, Height: 5}
 	table := newTable(t, 1<<20)
+	var entries []slot
 	for i := range uint64(20) {
-		table.put(i*0x9e3779b97f4a7c15, pack(3, 4, 5+i))
+		entries = append(entries, slot{i * 0x9e3779b97f4a7c15, pack(3, 4, 5+i)})
 	}
-	memory := table.Remember(b, 100)
+	memory := encodeMemory(b, entries)
 	for i := range memory {
 		damaged := bytes.Clone(memory)
 		damaged[i] ^= 1
@@ -88,24 +153,23 @@ func TestDamagedMemoryIsRefused(t *testing.T) {
 // is remembered the same way, and a search over a table with it ends, whatever it says.
 func FuzzMemory(f *testing.F) {
 	b := amazons.Board{Width: 4, Height: 5}
-	table := newTable(f, MinTableBytes)
-	table.put(77, pack(1, 2, 9))
-	f.Add(table.Remember(b, 9), false)
+	f.Add(encodeMemory(b, []slot{{77, pack(1, 2, 9)}}), false)
 	start, err := amazons.Start(b)
 	if err != nil {
 		f.Fatal(err)
 	}
 	judge := eval.NewJudge(nil, eval.DefaultSettings()).Clone
-	search := func(t testing.TB, table *Table, nodes uint64) Result {
+	searcher := func(t testing.TB, table *Table) *Searcher {
 		s, err := New(Options{Board: b, Table: table, Judge: judge})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return s.Search(t.Context(), start.State(), Limit{Nodes: nodes})
+		return s
 	}
-	search(f, table, 500)
+	s := searcher(f, newTable(f, MinTableBytes))
+	s.Search(f.Context(), start.State(), Limit{Nodes: 500})
 	for _, entries := range []int{1, 5, 30, 200} {
-		f.Add(table.Remember(b, entries), true)
+		f.Add(s.Remember(start.State(), entries), true)
 	}
 	f.Fuzz(func(t *testing.T, memory []byte, whole bool) {
 		if body := len(memory) - 4; whole && body >= 0 {
@@ -127,10 +191,11 @@ func FuzzMemory(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if _, err := newTable(t, MinTableBytes).Recall(b, table.Remember(b, len(all))); err != nil {
+			s := searcher(t, table)
+			if _, err := newTable(t, MinTableBytes).Recall(b, s.Remember(start.State(), len(all))); err != nil {
 				t.Errorf("what was taken in is not remembered: %v", err)
 			}
-			if r := search(t, table, 300); r.Nodes > 10_000 || (r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) {
+			if r := s.Search(t.Context(), start.State(), Limit{Nodes: 300}); r.Nodes > 10_000 || (r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) {
 				t.Errorf("a search with it: %+v", r)
 			}
 		})

@@ -238,7 +238,7 @@ func (s *stress) run(t *testing.T) error {
 				return err
 			}
 		case x == 1:
-			if search, table, err = s.move(table); err != nil {
+			if search, table, err = s.move(search, table); err != nil {
 				return err
 			}
 		case x == 2:
@@ -347,8 +347,8 @@ func (s *stress) two(ctx context.Context, search *Searcher, table *Table) (Resul
 }
 
 // move goes on in another table that gets the memory of this one.
-func (s *stress) move(table *Table) (*Searcher, *Table, error) {
-	memory := table.Remember(s.p.board, 1+s.r.IntN(2000))
+func (s *stress) move(search *Searcher, table *Table) (*Searcher, *Table, error) {
+	memory := search.Remember(s.p.state, 1+s.r.IntN(2000))
 	next, err := NewTable(s.tableBytes())
 	if err != nil {
 		return nil, table, err
@@ -359,7 +359,7 @@ func (s *stress) move(table *Table) (*Searcher, *Table, error) {
 	if _, err := next.Recall(s.p.board, memory); err != nil {
 		return nil, next, err
 	}
-	search, err := s.searcher(next)
+	search, err = s.searcher(next)
 	return search, next, err
 }
 

@@ -103,13 +103,6 @@ func (t *Table) Clear() {
 // Bytes returns the size of the table in bytes.
 func (t *Table) Bytes() int64 { return int64(len(t.memory)) }
 
-// Entries returns the number of entries there is room for in the lines in use: what going through the table costs.
-func (t *Table) Entries() uint64 {
-	t.mu.RLock()
-	defer t.mu.RUnlock()
-	return t.lines * lineSlots
-}
-
 // Fill returns the share of entries in use, 0 to 1.
 func (t *Table) Fill() float64 {
 	return float64(t.used.Load()) / float64(t.Bytes()/slotBytes)

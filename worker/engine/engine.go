@@ -97,18 +97,22 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// entriesPerNode is the number of table entries that may be read for a memory for each node that was searched since the last one. Reading one
-// takes some three nanoseconds, a node seven thousand: so memories take a twentieth of the time at most.
-const entriesPerNode = 128
+// nodesPerEntry is the number of nodes that must have been searched for each entry of a memory: as an entry takes the time of two thirds of a node
+// (BenchmarkRemember of package dfpn), memories take a twentieth of the time at most.
+const nodesPerEntry = 16
 
-// Remember returns what the table knows, Config.MaxMemory entries at most; nil when that is 0, and when so little was searched since the last
-// memory that going through the table would take more than a small part of that time.
+// leastMemory is the number of entries below which no memory is made, if Config.MaxMemory is no less: it might take the place of a larger one.
+const leastMemory = 512
+
+// Remember returns what the table knows of the position of the last job, Config.MaxMemory entries at most; nil when that is 0, and when too little was searched since
+// the last memories to pay for one.
 func (e *Engine) Remember() []byte {
-	if e.c.MaxMemory == 0 || (e.search.Nodes()-e.remembered)*entriesPerNode < e.table.Entries() {
+	entries := min(uint64(e.c.MaxMemory), e.search.Nodes()/nodesPerEntry-e.remembered)
+	if entries < min(uint64(e.c.MaxMemory), leastMemory) || entries == 0 {
 		return nil
 	}
-	e.remembered = e.search.Nodes()
-	return e.table.Remember(e.c.Board, e.c.MaxMemory)
+	e.remembered += entries
+	return e.search.Remember(e.last, int(entries))
 }
 
 // Fact is a solved position.
@@ -166,7 +170,8 @@ type Engine struct {
 	builder *proof.Builder
 	full    bool // the builder had no room for a fact
 
-	remembered uint64 // nodes of all searches when the last memory was made
+	last       amazons.State // position of the last job
+	remembered uint64        // entries of all memories, as many as each might have had
 
 	mu     sync.Mutex
 	solved collector // filled by search threads
@@ -261,6 +266,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 			e.c.Log.Debug("took in the memory of another search", "entries", n)
 		}
 	}
+	e.last = job.State
 	stop := func() {}
 	if progress != nil {
 		stop = every(ProgressPeriod, func() {

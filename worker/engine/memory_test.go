@@ -1,32 +1,41 @@
 package engine
 
-import "testing"
+import (
+	"encoding/binary"
+	"testing"
+)
 
-// TestRememberIsRare holds that a memory is made only when enough was searched since the last one: going through a large table after each of
-// many short leases would take most of the time.
-func TestRememberIsRare(t *testing.T) {
+// TestMemoriesArePaidFor holds that memories have no more entries than what was searched pays for: making them after each of
+// many short leases would take most of the time. And none is so small that it had better not take the place of another.
+func TestMemoriesArePaidFor(t *testing.T) {
 	p := position(t, "..B../...../B...W/...../..W.. w")
-	e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxMemory: 100, TableBytes: 64 << 20})
-	var nodes, made, last uint64
-	for range 400 {
-		r, err := e.Run(t.Context(), Job{State: p.State(), Budget: 100}, nil)
-		if err != nil {
-			t.Fatal(err)
+	for _, most := range []int{100, 3000} {
+		e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxMemory: most, TableBytes: 64 << 20})
+		var nodes, made, entries uint64
+		for range 150 {
+			r, err := e.Run(t.Context(), Job{State: p.State(), Budget: 1000}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if nodes += r.Nodes; r.Verdict != 0 {
+				break
+			}
+			memory := e.Remember()
+			if memory == nil {
+				continue
+			}
+			const before = len("AMZMEM1\n") + 2
+			n, _ := binary.Uvarint(memory[before:])
+			made, entries = made+1, entries+n
+			if n > uint64(most) || n < min(uint64(most), leastMemory) {
+				t.Errorf("a memory of %d entries, with at most %d", n, most)
+			}
+			if entries*nodesPerEntry > nodes {
+				t.Fatalf("%d entries for %d nodes", entries, nodes)
+			}
 		}
-		nodes += r.Nodes
-		due := (nodes-last)*entriesPerNode >= e.table.Entries()
-		if memory := e.Remember(); due != (memory != nil) {
-			t.Fatalf("%d nodes after the last memory, %d entries: due %v, %d bytes", nodes-last, e.table.Entries(), due, len(memory))
+		if made < 2 {
+			t.Errorf("%d memories for %d nodes", made, nodes)
 		}
-		if due {
-			last = nodes
-			made++
-		}
-		if r.Verdict != 0 {
-			break
-		}
-	}
-	if made < 2 || made*entriesPerNode > nodes {
-		t.Errorf("%d memories for %d nodes", made, nodes)
 	}
 }
