@@ -75,8 +75,10 @@ func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certifi
 	l.count(flags, &x.MaxOffenders, "limit-offenders", "workers whose offences are counted, 0: standard (10000); beyond it those with the fewest are forgotten; larger: memory and, for the quarantined, space in the store")
 	l.count(flags, &x.SendQueue, "limit-unread", "messages that may wait for a worker that does not read, which is cut off beyond it, 0: standard (256); smaller: slow lines are cut off; larger: memory")
 	l.count(flags, &x.MaxHeld, "limit-held", "messages of one worker that are kept while the disk is full, 0: standard (64); smaller: sound workers are cut off; larger: memory")
-	flags.IntVar(&x.MaxMemoryEntries, "limit-memory", 0, "entries of its table that a worker sends along with an unsolved position, of 13 bytes each, 0: standard (16384), -1: none; smaller: more is searched again after a restart; larger: the store and the traffic grow")
+	flags.IntVar(&x.MaxMemoryEntries, "limit-memory", 0, "entries of its table that a worker sends along with an unsolved position, of 13 bytes each, 0: standard (4096), -1: none; smaller: whoever goes on with the position searches more of it again; larger: the store and the traffic grow")
 	within(l, "limit-memory", &x.MaxMemoryEntries, -1, 1<<18)
+	flags.Var((*cli.Size)(&x.MemoryBytes), "limit-memories", "room for what workers' tables knew of unsolved positions, in the master's memory (standard 256 MiB); smaller: more is searched again when another worker goes on with a position")
+	within(l, "limit-memories", &x.MemoryBytes, 0, 1<<40)
 	l.count(flags, &x.QueueEvents, "limit-queue", "messages of all workers that wait for the master, beyond which their streams wait, 0: standard (16384); fewer than three for each worker: a master that is behind takes leases for lost")
 	l.count(flags, &x.BatchEvents, "limit-batch", "messages that share a commit, 0: standard (1024); smaller: a commit for each few; larger: late answers")
 	l.count(flags, &x.KnownCertificates, "limit-known", "certificates whose claims are kept in memory, 0: standard (256); others are read again when they are named")
@@ -111,6 +113,15 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 		return nil
 	})
 	flags.Uint64Var(&to.SplitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.IntVar(&x.SplitBelow, "split-below", 0, fmt.Sprintf("percent of the most proving position's use below which the use of what is free has a returned position split at once, 0: standard (%d), -1: never; smaller: workers search what is likely not needed; larger: the tree grows fast", d.SplitBelow))
+	within(l, "split-below", &x.SplitBelow, -1, 100)
+	flags.IntVar(&x.WarmPercent, "warm-percent", 0, fmt.Sprintf("what a position is worth to a worker that has searched it itself, percent of what it is worth to others, 0: standard (%d), else 100 at least; larger: workers stay with what their tables know", d.WarmPercent))
+	l.checks = append(l.checks, func() error {
+		if p := x.WarmPercent; p != 0 && (p < 100 || p > 100_000) {
+			return cli.Usagef("--warm-percent %d: it must be from 100 to 100000, or 0", p)
+		}
+		return nil
+	})
 	l.count(flags, &to.MaxTreeNodes, "tree-nodes", "positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
 	l.count(flags, &x.MaxTreeFacts, "tree-facts", "facts in memory at most, of about 150 bytes each, 0: standard (4,000,000); beyond it those outside the tree are dropped")
 	l.count(flags, &x.FactsKept, "offered-facts", fmt.Sprintf("facts, those with most work, that are offered to leases, 0: standard (%d); larger: granting a lease takes longer", d.FactsKept))

@@ -14,7 +14,7 @@ type Limits struct {
 	// Of rpc.Config.
 	CallIdle                                      time.Duration
 	BackupPatience                                time.Duration
-	UploadRate                                    int64
+	UploadRate, MemoryBytes                       int64
 	MaxCertificateBytes                           int64
 	SessionMessages                               float64
 	SessionBurst                                  int
@@ -27,6 +27,7 @@ type Limits struct {
 
 	// Of tree.Config.
 	SilentTicks, StarveTicks, MaxTries, ShortPercent int
+	SplitBelow, WarmPercent                          int
 	CheckFirst, CheckEvery, CheckSpread, CheckTicks  int
 	CheckSeed                                        uint64 // default: nobody knows it
 	MaxTreeFacts, FactsKept, FactsPerLease           int    // the first is MaxFacts there
@@ -35,7 +36,7 @@ type Limits struct {
 // services puts the limits into the settings of the services.
 func (l *Limits) services(c *rpc.Config) {
 	c.CallIdle, c.BackupPatience = l.CallIdle, l.BackupPatience
-	c.UploadRate, c.MaxCertificateBytes = l.UploadRate, l.MaxCertificateBytes
+	c.UploadRate, c.MaxCertificateBytes, c.MemoryBytes = l.UploadRate, l.MaxCertificateBytes, l.MemoryBytes
 	c.SessionMessages, c.SessionBurst, c.SessionUploads = l.SessionMessages, l.SessionBurst, l.SessionUploads
 	c.OwnerUploads, c.MaxUploads = l.OwnerUploads, l.MaxUploads
 	c.MaxWorkers, c.SessionTicks, c.LeavingTicks, c.Slots = l.MaxWorkers, l.SessionTicks, l.LeavingTicks, l.Slots
@@ -47,6 +48,7 @@ func (l *Limits) services(c *rpc.Config) {
 // tree puts the limits into the settings of a tree.
 func (l *Limits) tree(c *tree.Config) {
 	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
+	c.SplitBelow, c.WarmPercent = l.SplitBelow, l.WarmPercent
 	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease
 	c.CheckFirst, c.CheckEvery, c.CheckSpread, c.CheckTicks, c.CheckSeed = l.CheckFirst, l.CheckEvery, l.CheckSpread, l.CheckTicks, l.CheckSeed
 	if c.CheckSeed == 0 {

@@ -84,14 +84,12 @@ type campaign struct {
 
 	settled    *tree.Settled
 	conclusion *Conclusion
-	state, why string // when not running, paused, draining or ended
-	stopped    error  // why the campaign is stopped
-	halted     bool   // its tree was told to pause
-	counted    uint64 // nodes in the metric
-	unsettled  uint64 // checks in the metric
-	requeued   uint64 // results in the metric
-	memories   uint64 // that came in this run
-	versions   map[amazons.Key]uint64
+	state, why string         // when not running, paused, draining or ended
+	stopped    error          // why the campaign is stopped
+	halted     bool           // its tree was told to pause
+	counted    uint64         // nodes in the metric
+	unsettled  uint64         // checks in the metric
+	requeued   uint64         // results in the metric
 	expired    map[string]int // leases, by worker
 	learned    recent
 	evidence   Evidence // of the settled tree
@@ -283,7 +281,7 @@ func (m *Master) Add(ctx context.Context, asked Asked) (*Handle, error) {
 }
 
 func newCampaign(c Campaign, metrics *Metrics) *campaign {
-	return &campaign{Campaign: c, state: StateRunning, versions: map[amazons.Key]uint64{}, metrics: metrics.of(c.Name)}
+	return &campaign{Campaign: c, state: StateRunning, metrics: metrics.of(c.Name)}
 }
 
 // gathering collects the facts of the campaigns that share some.

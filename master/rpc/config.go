@@ -178,8 +178,11 @@ type Config struct {
 	// MinFactNodes is the work below which a fact is not worth sending. Default 1000.
 	MinFactNodes uint64
 	// MaxMemoryEntries is how many entries of its table a worker sends along with a position it leaves unsolved, about 13 bytes
-	// each. Default 16,384; negative: none. Too small: after a restart more of the search is done again.
+	// each. Default 4,096; negative: none. Too small: whoever goes on with the position searches more of it again. Too large: traffic.
 	MaxMemoryEntries int
+	// MemoryBytes is the room for such memories in the master's own memory. Default 256 MiB. Too small: those of positions that nobody has asked for lately are
+	// gone, but for the few in the store.
+	MemoryBytes int64
 	// KnownCertificates bounds the certificates whose claims are kept in memory. Default 256; others are read again.
 	KnownCertificates int
 	// RecentFacts is how many of the latest facts are kept for people to look at. Default 100.
@@ -278,6 +281,12 @@ func (c *Config) complete() error {
 	if c.OwnerUploads < 1 {
 		return fmt.Errorf("%w: OwnerUploads %d is less than 1", errConfig, c.OwnerUploads)
 	}
+	if c.MemoryBytes == 0 {
+		c.MemoryBytes = 256 << 20
+	}
+	if c.MemoryBytes < 0 {
+		return fmt.Errorf("%w: MemoryBytes %d is negative", errConfig, c.MemoryBytes)
+	}
 	if c.SpareBytes == 0 {
 		c.SpareBytes = 16 << 20
 	}
@@ -301,7 +310,7 @@ func (c *Config) complete() error {
 	}
 	switch {
 	case c.MaxMemoryEntries == 0:
-		c.MaxMemoryEntries = 1 << 14
+		c.MaxMemoryEntries = 1 << 12
 	case c.MaxMemoryEntries < 0:
 		c.MaxMemoryEntries = 0
 	case c.MaxMemoryEntries > 1<<18:

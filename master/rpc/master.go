@@ -49,6 +49,7 @@ type Master struct {
 
 	// What follows belongs to the goroutine of Run.
 	plan       *schedule.Scheduler
+	memories   *memoryCache
 	gatherings []*gathering
 	started    time.Time
 	draining   error // what Run returns once the leases are back
@@ -253,6 +254,7 @@ func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 		uploading: map[Party]int{},
 		changing:  make(chan struct{}, 1),
 		shown:     make(chan *regrown, 1),
+		memories:  newMemoryCache(cfg.MemoryBytes),
 		plan:      schedule.New(cfg.Schedule),
 	}
 	var list []*campaign

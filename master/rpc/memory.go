@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"container/list"
+
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
@@ -17,9 +19,57 @@ type Memory struct {
 const (
 	maxMemoriesPerLease = 4       // of the position itself and those above it
 	maxMemoryBytes      = 4 << 20 // of them together
-	maxSeen             = 1 << 8  // memories remembered per session as seen; the store keeps fewer than that
-	maxVersions         = 1 << 12 // memories of this run whose versions are remembered
+	maxSeen             = 1 << 8  // memories remembered per session as seen; beyond it some are sent again
 )
+
+// memoryCache holds the memories that came or were asked for last, up to a number of bytes (Config.MemoryBytes). The store keeps far fewer, for after a restart.
+type memoryCache struct {
+	most, bytes int64
+	version     uint64     // of the last one
+	order       *list.List // of *remembered, the one used last in front
+	of          map[memoryOf]*list.Element
+}
+
+// remembered is a memory in the cache. Its version tells it from earlier ones of its position.
+type remembered struct {
+	of      memoryOf
+	data    []byte
+	version uint64
+}
+
+func newMemoryCache(most int64) *memoryCache {
+	return &memoryCache{most: most, order: list.New(), of: map[memoryOf]*list.Element{}}
+}
+
+// put keeps a memory in place of an earlier one of its position, and drops the ones that were used longest ago where there are too many. It returns its version.
+func (c *memoryCache) put(of memoryOf, data []byte) uint64 {
+	c.version++
+	c.drop(of)
+	c.of[of] = c.order.PushFront(&remembered{of, data, c.version})
+	c.bytes += int64(len(data))
+	for c.bytes > c.most {
+		c.drop(c.order.Back().Value.(*remembered).of)
+	}
+	return c.version
+}
+
+// get returns the memory of a position, nil if it is not here.
+func (c *memoryCache) get(of memoryOf) *remembered {
+	e := c.of[of]
+	if e == nil {
+		return nil
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*remembered)
+}
+
+func (c *memoryCache) drop(of memoryOf) {
+	if e := c.of[of]; e != nil {
+		c.bytes -= int64(len(e.Value.(*remembered).data))
+		c.order.Remove(e)
+		delete(c.of, of)
+	}
+}
 
 // takeMemory returns a memory that came with an event if it is worth keeping: its position is in the tree and open, and its worker is trusted, since a made-up one
 // would mislead whoever gets it.
@@ -29,22 +79,20 @@ func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || c.Tree == nil || !c.Tree.Open(msg.memory.Key) || !c.Tree.Trusted(msg.session.name) {
 		return Memory{}, false
 	}
-	c.memories++
-	c.versions[msg.memory.Key] = c.memories
-	msg.session.sawMemory(memoryOf{c.Number, msg.memory.Key}, c.memories)
+	of := memoryOf{c.Number, msg.memory.Key}
+	msg.session.sawMemory(of, m.memories.put(of, msg.memory.Data))
 	return msg.memory, true
 }
 
-// forgetMemories drops versions of positions that are not open any more.
+// forgetMemories drops those of positions that are not open any more, in trees that are still there.
 func (m *Master) forgetMemories() {
+	trees := map[uint32]*tree.Tree{}
 	for _, c := range m.campaigns() {
-		if len(c.versions) > maxVersions {
-			clear(c.versions)
-		}
-		for k := range c.versions {
-			if !c.Tree.Open(k) {
-				delete(c.versions, k)
-			}
+		trees[c.Number] = c.Tree
+	}
+	for of := range m.memories.of {
+		if t := trees[of.campaign]; t == nil || !t.Open(of.key) {
+			m.memories.drop(of)
 		}
 	}
 }
@@ -77,26 +125,24 @@ func (m *Master) memoriesFor(c *campaign, worker string, lease tree.Lease) [][]b
 	var out [][]byte
 	size := 0
 	for _, k := range c.Tree.Above(lease.Key, maxMemoriesPerLease) {
-		version, known := c.versions[k]
-		if seen, ok := s.seen[memoryOf{c.Number, k}]; ok && seen == version {
+		of := memoryOf{c.Number, k}
+		known := m.memories.get(of)
+		if known == nil {
+			data, err := m.store.Memory(c.Number, k)
+			if err != nil {
+				m.cfg.Log.Warn("a memory is passed over", "error", err)
+			}
+			if len(data) == 0 {
+				continue
+			}
+			known = &remembered{of, data, m.memories.put(of, data)}
+		}
+		if s.seen[of] == known.version || size+len(known.data) > maxMemoryBytes {
 			continue
 		}
-		data, err := m.store.Memory(c.Number, k)
-		if err != nil {
-			m.cfg.Log.Warn("a memory is passed over", "error", err)
-		}
-		if len(data) == 0 {
-			continue // as with most positions: with thousands of workers it is too much to remember for each that there is nothing
-		}
-		if !known { // of an earlier run of the master
-			c.versions[k] = 0
-		}
-		s.sawMemory(memoryOf{c.Number, k}, version)
-		if size+len(data) > maxMemoryBytes {
-			continue
-		}
-		size += len(data)
-		out = append(out, data)
+		s.sawMemory(of, known.version)
+		size += len(known.data)
+		out = append(out, known.data)
 	}
 	return out
 }

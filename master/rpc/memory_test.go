@@ -56,3 +56,43 @@ func TestMemories(t *testing.T) {
 	w = b.worker("other")
 	expectMemories(t, w.lease(), "unsolved")
 }
+
+// TestMemoriesInTheMastersMemory: far more memories go on to other workers than the store keeps; those that were used longest ago go first, and those of positions
+// that are closed.
+func TestMemoriesInTheMastersMemory(t *testing.T) {
+	c := newMemoryCache(100)
+	of := func(i int) memoryOf { return memoryOf{campaign: uint32(i)} }
+	for i := range 10 {
+		c.put(of(i), make([]byte, 10))
+	}
+	c.get(of(0))
+	if c.put(of(10), make([]byte, 15)) != 11 {
+		t.Error("versions do not go on")
+	}
+	for i := range 11 {
+		if got, want := c.get(of(i)) != nil, i != 1 && i != 2; got != want {
+			t.Errorf("memory %d is there: %v", i, got)
+		}
+	}
+	c.put(of(0), make([]byte, 5))
+	if c.bytes != 90 || len(c.of) != 9 || c.order.Len() != 9 {
+		t.Errorf("%d bytes, %d memories, %d in order", c.bytes, len(c.of), c.order.Len())
+	}
+	c.put(of(0), make([]byte, 101))
+	if c.get(of(0)) != nil || c.bytes != 0 {
+		t.Errorf("one that is larger than the room takes %d bytes", c.bytes)
+	}
+
+	s := newMemory()
+	s.keepNone = true
+	b := start(t, s, nil)
+	w := b.worker("w")
+	r := result(1, w.lease(), 0)
+	r.GetResult().Memory = []byte("unsolved")
+	w.send(r)
+	w.ack(1)
+	if len(s.memories) != 0 {
+		t.Fatal("the store of this test keeps memories")
+	}
+	expectMemories(t, b.worker("other").lease(), "unsolved")
+}

@@ -31,7 +31,6 @@ func (m *Master) release() {
 		c.rest.Workers, c.rest.Claims = nil, 0
 		m.take(nil, 0, m.plan.Remove(c.Number))
 		c.Tree, c.evidence, c.expired = nil, Evidence{}, nil
-		clear(c.versions)
 		m.cfg.Log.Info("the campaign is over, and its tree put away", "campaign", c.Name, "positions", c.rest.Nodes)
 	}
 }

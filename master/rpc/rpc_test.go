@@ -46,6 +46,7 @@ type memory struct {
 	memories     map[amazons.Key][]byte
 	room         error // not nil: there is none
 	fullAfter    int   // not 0: so many commits until the disk is full
+	keepNone     bool  // no room for memories
 	copy         func(w io.Writer) error
 	quarantines  map[Party]Quarantine
 }
@@ -126,8 +127,10 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 		return s.room
 	}
 	s.commits++
-	for _, m := range memories {
-		s.memories[m.Key] = m.Data
+	if !s.keepNone {
+		for _, m := range memories {
+			s.memories[m.Key] = m.Data
+		}
 	}
 	for _, p := range list {
 		for _, n := range p.Nodes {
