@@ -190,8 +190,8 @@ func take(tb testing.TB, effects []Effect) Lease {
 	return Lease{}
 }
 
-// TestWorth: where a loss is likely all children are about as useful as the best; where a win is likely a child is worth what it
-// is easier than the best.
+// TestWorth: where a loss is likely all children are about as useful as the best; where a win is likely a child is worth the less the harder it is
+// than the best.
 func TestWorth(t *testing.T) {
 	for _, c := range []struct {
 		phi, delta, child uint32
@@ -200,8 +200,9 @@ func TestWorth(t *testing.T) {
 		{phi: 5, delta: 5, child: 5, least: 1, most: 1},
 		{phi: 10_000, delta: 1, child: 40_000, least: 0.99, most: 1},
 		{phi: 1, delta: 10_000, child: 1, least: 1, most: 1},
-		{phi: 1, delta: 10_000, child: 2, least: 0.5, most: 0.51},
-		{phi: 1, delta: 10_000, child: 100, least: 0.01, most: 0.03},
+		{phi: 10, delta: 100_000, child: 11, least: 0.68, most: 0.7},
+		{phi: 1, delta: 10_000, child: 2, least: 0.07, most: 0.08},
+		{phi: 1, delta: 10_000, child: 100, least: 0.009, most: 0.01},
 	} {
 		n := &node{phi: c.phi, delta: c.delta}
 		if w := worth(n, &node{delta: c.child}, chance(n)); w < c.least || w > c.most {
