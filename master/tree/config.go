@@ -39,7 +39,7 @@ type Config struct {
 	// search what is likely not needed; too large: the tree grows, and the workers' tables are not used.
 	SplitBelow int
 	// WarmPercent is how much more a position is worth to a worker that has searched it itself, or one above it before it was split, at each step
-	// down to it. Unit: percent of what it is worth to others; default 150. 100: nothing is preferred, and workers search again what others' tables
+	// down to it. Unit: percent of what it is worth to others; default 125. 100: nothing is preferred, and workers search again what others' tables
 	// know; too large: each stays where it is, whatever is most proving.
 	WarmPercent int
 	// SilentTicks is the number of ticks without progress after which a lease is
@@ -111,7 +111,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
 	defaultTo(&c.SplitAfter, 8_000_000)
 	defaultTo(&c.SplitBelow, 50)
-	defaultTo(&c.WarmPercent, 150)
+	defaultTo(&c.WarmPercent, 125)
 	defaultTo(&c.SilentTicks, 3)
 	defaultTo(&c.StarveTicks, 2)
 	defaultTo(&c.MaxTries, 5)
