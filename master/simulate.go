@@ -37,7 +37,7 @@ Columns: nodes searched by all; overhead, these over those of one worker; shares
 there was not (starved); share of nodes in leases called back since their position was closed.
 
 ` + cli.ExitHelp,
-		Example: "  master simulate 4x5 --workers 1,4,16,64,256,1024 --delay 20ms --svg 4x5.svg",
+		Example: "  master simulate 4x5 --workers 1,4,16,64,256,1024 --scale 1000 --initial-budget 200000 --delay 20ms --svg 4x5.svg",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			q, err := parseQuestion(args[0], moves)
@@ -53,6 +53,10 @@ there was not (starved); share of nodes in leases called back since their positi
 			c.TableBytes, c.TablesBytes = int64(table), int64(tables)
 			if err := checkTable(int64(tables), 1); err != nil {
 				return err
+			}
+			if first := c.Tree.InitialBudget / max(1, c.Scale); first < simulate.ShortLease {
+				fmt.Fprintf(cmd.ErrOrStderr(), "first leases search %d nodes each (--initial-budget %d over --scale %d): with less than %d even one worker searches more than it would by itself, so that many look better than they are\n",
+					first, c.Tree.InitialBudget, c.Scale, simulate.ShortLease)
 			}
 			kept := new(simulate.Record)
 			if record != "" {

@@ -13,6 +13,10 @@ import (
 // ErrConfig is wrapped by errors about settings.
 var ErrConfig = errors.New("bad simulation setting")
 
+// ShortLease is the number of searched nodes below which first leases distort a run: with 50 one worker searched 4.03 million nodes on 6x4, with 100 to 1,600
+// 2.35 to 2.41, and worker solve 2.28.
+const ShortLease = 100
+
 // ErrLimit says that a run was ended by Config.MaxNodes.
 var ErrLimit = errors.New("simulation reached its node limit")
 
