@@ -39,11 +39,6 @@ type Table struct {
 
 type slot struct{ check, data uint64 }
 
-// load reads both words.
-func (s *slot) load() slot {
-	return slot{check: atomic.LoadUint64(&s.check), data: atomic.LoadUint64(&s.data)}
-}
-
 const (
 	slotBytes = 16
 	lineSlots = 4
