@@ -41,16 +41,17 @@ func newMemoryCache(most int64) *memoryCache {
 	return &memoryCache{most: most, order: list.New(), of: map[memoryOf]*list.Element{}}
 }
 
-// put keeps a memory in place of an earlier one of its position, and drops the ones that were used longest ago where there are too many. It returns its version.
-func (c *memoryCache) put(of memoryOf, data []byte) uint64 {
+// put keeps a memory in place of an earlier one of its position, and drops the ones that were used longest ago where there are too many, perhaps this one. It returns it as it is kept.
+func (c *memoryCache) put(of memoryOf, data []byte) *remembered {
 	c.version++
 	c.drop(of)
-	c.of[of] = c.order.PushFront(&remembered{of, data, c.version})
+	r := &remembered{of, data, c.version}
+	c.of[of] = c.order.PushFront(r)
 	c.bytes += int64(len(data))
 	for c.bytes > c.most {
 		c.drop(c.order.Back().Value.(*remembered).of)
 	}
-	return c.version
+	return r
 }
 
 // get returns the memory of a position, nil if it is not here.
@@ -80,7 +81,7 @@ func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 		return Memory{}, false
 	}
 	of := memoryOf{c.Number, msg.memory.Key}
-	msg.session.sawMemory(of, m.memories.put(of, msg.memory.Data))
+	msg.session.sawMemory(of, m.memories.put(of, msg.memory.Data).version)
 	return msg.memory, true
 }
 
@@ -135,7 +136,7 @@ func (m *Master) memoriesFor(c *campaign, worker string, lease tree.Lease) [][]b
 			if len(data) == 0 {
 				continue
 			}
-			known = &remembered{of, data, m.memories.put(of, data)}
+			known = m.memories.put(of, data)
 		}
 		if s.seen[of] == known.version || size+len(known.data) > maxMemoryBytes {
 			continue

@@ -66,7 +66,7 @@ func TestMemoriesInTheMastersMemory(t *testing.T) {
 		c.put(of(i), make([]byte, 10))
 	}
 	c.get(of(0))
-	if c.put(of(10), make([]byte, 15)) != 11 {
+	if c.put(of(10), make([]byte, 15)).version != 11 {
 		t.Error("versions do not go on")
 	}
 	for i := range 11 {
