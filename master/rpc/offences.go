@@ -18,7 +18,7 @@ import (
 // Offences are what a sound worker never does, so that nobody commits one by accident: the values of a metric's label. After
 // Config.MaxOffences of them, of any kinds, a worker's party is quarantined. What may be an accident is refused and counted elsewhere, and not held
 // against the worker: a result that comes late, a fact whose certificate the store does not have (any more),
-// or one search that ends before its budget.
+// one search that ends before its budget, or one whose numbers others contradict.
 const (
 	offenceCertificate = "false_certificate" // an uploaded certificate does not prove what it claims, or is none
 	offenceClaim       = "unfounded_claim"   // an outcome without a fact, or a fact that its certificate does not state
@@ -26,7 +26,7 @@ const (
 	offenceFlood       = "flood"             // over Config.SessionMessages
 	offenceSize        = "oversize"          // a message, a chunk or a certificate over its limit
 	offenceMalformed   = "malformed"         // a message that means nothing
-	offenceNumbers     = "numbers"           // others agree that an unsolved position has other numbers
+	offenceNumbers     = "numbers"           // others agree that an unsolved position has other numbers, and not for the first time
 	offenceShort       = "short"             // one result after the other, open and before its budget: they are of no use
 )
 
@@ -103,7 +103,7 @@ type Quarantine struct {
 // offender is what is held against a party.
 type offender struct {
 	offences   int
-	doubts     int         // of these, contradicted numbers that no confirmed ones have made up for
+	doubts     int         // contradicted numbers that no confirmed ones have made up for; all but one are offences
 	quarantine *Quarantine // not nil: quarantined
 	unsaved    bool        // the store does not know the quarantine yet
 	taken      bool        // what the party has said is taken back
@@ -125,30 +125,78 @@ const (
 	checkUnsettled    = "unsettled"
 )
 
-// checked takes the outcome of a comparison. Two searches may differ by accident, if rarely: a confirmed result makes up for one that was contradicted.
+// checked takes the outcome of a comparison. Two sound searches differ by accident in about one comparison of a thousand. So the first contradiction is no
+// offence yet but a doubt, the next ones are, and a confirmed result makes up for one of them.
 func (m *Master) checked(e tree.Checked) {
 	p := partyNamed(e.Party)
-	if !e.Agreed {
-		m.cfg.Metrics.checks.WithLabelValues(checkContradicted).Inc()
-		m.mu.Lock()
-		address := ""
-		if s := m.byName[e.Worker]; s != nil {
-			address = s.info.address
-		}
-		m.mu.Unlock()
-		m.offended(p, e.Worker, address, offenceNumbers, errors.New(e.Why))
+	if e.Agreed {
+		m.cfg.Metrics.checks.WithLabelValues(checkConfirmed).Inc()
+		m.madeUp(p)
 		return
 	}
-	m.cfg.Metrics.checks.WithLabelValues(checkConfirmed).Inc()
+	m.cfg.Metrics.checks.WithLabelValues(checkContradicted).Inc()
+	m.mu.Lock()
+	address := ""
+	if s := m.byName[e.Worker]; s != nil {
+		address = s.info.address
+	}
+	m.mu.Unlock()
+	if m.doubted(p) == 1 {
+		m.cfg.Log.Warn("others contradict a worker", "worker", e.Worker, "party", p, "address", address, "why", e.Why)
+		return
+	}
+	m.offended(p, e.Worker, address, offenceNumbers, errors.New(e.Why))
+}
+
+// doubted counts contradicted numbers of a party and returns how many of them nothing has made up for.
+func (m *Master) doubted(p Party) int {
+	m.mu.Lock()
+	o, forgotten := m.offender(p)
+	o.doubts++
+	doubts := o.doubts
+	m.mu.Unlock()
+	m.releaseForgotten(forgotten)
+	return doubts
+}
+
+// madeUp takes back one contradiction of a party.
+func (m *Master) madeUp(p Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.offenders[p]
 	if o == nil || o.quarantine != nil || o.doubts == 0 {
 		return
 	}
-	o.doubts--
-	if o.offences--; o.offences == 0 {
+	if o.doubts--; o.doubts > 0 {
+		o.offences--
+	}
+	if o.doubts == 0 && o.offences == 0 {
 		delete(m.offenders, p)
+	}
+}
+
+// offender returns what is held against a party, so far maybe nothing, and whose quarantine had to be forgotten for want of room. The caller holds mu.
+func (m *Master) offender(p Party) (o *offender, forgotten *Party) {
+	if o = m.offenders[p]; o != nil {
+		return o, nil
+	}
+	if len(m.offenders) >= m.cfg.MaxOffenders {
+		forgotten = m.forgetOffender()
+	}
+	o = new(offender)
+	m.offenders[p] = o
+	return o, forgotten
+}
+
+// releaseForgotten takes a quarantine that was forgotten, if any, out of the store.
+func (m *Master) releaseForgotten(p *Party) {
+	if p == nil {
+		return
+	}
+	m.saving.Lock()
+	defer m.saving.Unlock()
+	if err := m.store.Release(*p); err != nil {
+		m.cfg.Log.Error("a quarantine that is forgotten is still in the store", "party", p, "error", err)
 	}
 }
 
@@ -156,13 +204,7 @@ func (m *Master) checked(e tree.Checked) {
 func (m *Master) offended(p Party, worker, address, kind string, why error) {
 	m.cfg.Metrics.offences.WithLabelValues(kind).Inc()
 	q, forgotten := m.judge(p, worker, address, kind, why)
-	if forgotten != nil {
-		m.saving.Lock()
-		if err := m.store.Release(*forgotten); err != nil {
-			m.cfg.Log.Error("a quarantine that is forgotten is still in the store", "party", forgotten, "error", err)
-		}
-		m.saving.Unlock()
-	}
+	m.releaseForgotten(forgotten)
 	if q != nil {
 		m.save(*q)
 	}
@@ -172,21 +214,11 @@ func (m *Master) offended(p Party, worker, address, kind string, why error) {
 func (m *Master) judge(p Party, worker, address, kind string, why error) (q *Quarantine, forgotten *Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o := m.offenders[p]
-	if o == nil {
-		if len(m.offenders) >= m.cfg.MaxOffenders {
-			forgotten = m.forgetOffender()
-		}
-		o = new(offender)
-		m.offenders[p] = o
-	}
+	o, forgotten := m.offender(p)
 	if o.quarantine != nil {
 		return nil, forgotten // what was under way when it was quarantined
 	}
 	o.offences++
-	if kind == offenceNumbers {
-		o.doubts++
-	}
 	m.cfg.Log.Error("a worker does what no sound one does", "worker", worker, "party", p, "address", address, "offence", kind, "times", o.offences, "error", why)
 	if o.offences < m.cfg.MaxOffences {
 		return nil, forgotten

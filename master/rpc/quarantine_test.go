@@ -190,7 +190,8 @@ func TestUploadsOfOneCertificate(t *testing.T) {
 	}
 }
 
-// TestContradictedNumbers: numbers that others contradict are an offence, for which a confirmed result makes up, but not for an offence of another kind.
+// TestContradictedNumbers: numbers that others contradict are a doubt and, if there is one already, an offence; a confirmed result makes up for
+// one of them, but not for an offence of another kind.
 func TestContradictedNumbers(t *testing.T) {
 	for _, p := range []Party{{"w", true}, {"w", false}, {"name w", true}} {
 		if got := partyNamed(p.String()); got != p {
@@ -205,6 +206,16 @@ func TestContradictedNumbers(t *testing.T) {
 		if len(m.offenders) != 0 {
 			t.Error("a confirmed result counts as something")
 		}
+		said(false)
+		if o := m.offenders[p]; o == nil || o.offences != 0 || o.doubts != 1 {
+			t.Errorf("after one contradiction counted is %+v", o)
+		}
+		said(false)
+		if o := m.offenders[p]; o == nil || o.offences != 1 || o.doubts != 2 {
+			t.Errorf("after two contradictions counted is %+v", o)
+		}
+		said(true)
+		said(true)
 		for range 20 {
 			said(false)
 			said(false)
@@ -222,6 +233,10 @@ func TestContradictedNumbers(t *testing.T) {
 			t.Errorf("counted is %+v, want the flood", o)
 		}
 		said(false)
+		said(false)
+		if m.offenders[p].quarantine != nil {
+			t.Error("the first contradiction counts as an offence")
+		}
 		said(false)
 		if q := store.quarantines[p]; q.Offence != offenceNumbers || q.Worker != "w/1" || q.Why != "it said 1 and 2" {
 			t.Errorf("quarantined is %v as %+v", p, q)

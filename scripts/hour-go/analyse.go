@@ -160,7 +160,7 @@ func (a *analysis) ending(r run) {
 		"%d by one signal, %d of them too late, %d by two, %d by SIGKILL; the slowest took %.1f s; %d more were stopped by somebody else (SIGSTOP) when they were to end; wrong: %s",
 		ends["term"], late, ends["interrupt"], ends["kill"], slow, stopped, nothing(wrong))
 	last := r.Samples[len(r.Samples)-1]
-	a.check(last.Offences == 0, "the master holds nothing against any worker", "%.0f offences, %.0f of them numbers that others contradict, in %.0f comparisons", last.Offences, last.Doubts, last.Compared)
+	a.check(last.Offences == 0, "the master holds nothing against any worker", "%.0f offences; others contradicted %.0f of %.0f results", last.Offences, last.Doubts, last.Compared)
 	most := 2 * float64(ends["kill"]+ends["interrupt"])
 	a.check(last.Expired <= most+0.1*last.Granted, "leases expire for workers that were killed, two each, and at most one in ten beside (a worker without a processor is silent, too)",
 		"%.0f of %.0f leases expired; %.0f results and facts came too late or twice", last.Expired, last.Granted, last.Refused)

@@ -283,7 +283,7 @@ func (c *campaign) observe(phase string) (sample, error) {
 		Tree: m.Sum("amazons_master_tree_positions"), Facts: m.Sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
 		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
 		Streams:  m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total", `grpc_method="Work"`),
-		Offences: m.Sum("amazons_master_worker_offences_total"), Doubts: m.Sum("amazons_master_worker_offences_total", `kind="numbers"`),
+		Offences: m.Sum("amazons_master_worker_offences_total"), Doubts: m.Sum("amazons_master_checks_total", `result="contradicted"`),
 		Compared: m.Sum("amazons_master_checks_total"), Commits: m["amazons_master_store_commit_duration_seconds_count"],
 		CommitTime: m["amazons_master_store_commit_duration_seconds_sum"]}
 	if s.process, err = lookAt(c.master.pid()); err != nil {

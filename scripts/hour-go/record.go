@@ -62,7 +62,7 @@ type sample struct {
 	Connected    float64  `json:"connected"` // workers
 	Streams      float64  `json:"streams"`   // of the work call, begun and not ended
 	Offences     float64  `json:"offences"`
-	Doubts       float64  `json:"doubts"`   // of these, numbers that others contradict
+	Doubts       float64  `json:"doubts"`   // comparisons whose other side contradicts
 	Compared     float64  `json:"compared"` // results with another search of the same position
 	Commits      float64  `json:"commits"`
 	CommitTime   float64  `json:"commit_time"` // seconds, of all of them
