@@ -26,7 +26,7 @@ const (
 	offenceFlood       = "flood"             // over Config.SessionMessages
 	offenceSize        = "oversize"          // a message, a chunk or a certificate over its limit
 	offenceMalformed   = "malformed"         // a message that means nothing
-	offenceNumbers     = "numbers"           // others agree that an unsolved position has other numbers, and not for the first time
+	offenceNumbers     = "numbers"           // others agree that an unsolved position has other numbers: Master.checked
 	offenceShort       = "short"             // one result after the other, open and before its budget: they are of no use
 )
 
@@ -103,7 +103,8 @@ type Quarantine struct {
 // offender is what is held against a party.
 type offender struct {
 	offences   int
-	doubts     int         // contradicted numbers that no confirmed ones have made up for; all but one are offences
+	doubts     int         // contradicted numbers that no confirmed ones have made up for
+	doubted    bool        // the first of them is no offence
 	quarantine *Quarantine // not nil: quarantined
 	unsaved    bool        // the store does not know the quarantine yet
 	taken      bool        // what the party has said is taken back
@@ -125,8 +126,8 @@ const (
 	checkUnsettled    = "unsettled"
 )
 
-// checked takes the outcome of a comparison. Two sound searches differ by accident in about one comparison of a thousand. So the first contradiction is no
-// offence yet but a doubt, the next ones are, and a confirmed result makes up for one of them.
+// checked takes the outcome of a comparison. Two sound searches differ by accident in about one comparison of a thousand. So of a party that has shown what
+// it is worth the first contradiction is no offence yet but a doubt; the next ones are, and a confirmed result makes up for one of them.
 func (m *Master) checked(e tree.Checked) {
 	p := partyNamed(e.Party)
 	if e.Agreed {
@@ -140,23 +141,19 @@ func (m *Master) checked(e tree.Checked) {
 	if s := m.byName[e.Worker]; s != nil {
 		address = s.info.address
 	}
+	o, forgotten := m.offender(p)
+	o.doubts++
+	if o.doubts == 1 {
+		o.doubted = e.Proven
+	}
+	doubt := o.doubts == 1 && o.doubted
 	m.mu.Unlock()
-	if m.doubted(p) == 1 {
+	m.releaseForgotten(forgotten)
+	if doubt {
 		m.cfg.Log.Warn("others contradict a worker", "worker", e.Worker, "party", p, "address", address, "why", e.Why)
 		return
 	}
 	m.offended(p, e.Worker, address, offenceNumbers, errors.New(e.Why))
-}
-
-// doubted counts contradicted numbers of a party and returns how many of them nothing has made up for.
-func (m *Master) doubted(p Party) int {
-	m.mu.Lock()
-	o, forgotten := m.offender(p)
-	o.doubts++
-	doubts := o.doubts
-	m.mu.Unlock()
-	m.releaseForgotten(forgotten)
-	return doubts
 }
 
 // madeUp takes back one contradiction of a party.
@@ -167,7 +164,7 @@ func (m *Master) madeUp(p Party) {
 	if o == nil || o.quarantine != nil || o.doubts == 0 {
 		return
 	}
-	if o.doubts--; o.doubts > 0 {
+	if o.doubts--; o.doubts > 0 || !o.doubted {
 		o.offences--
 	}
 	if o.doubts == 0 && o.offences == 0 {

@@ -190,8 +190,8 @@ func TestUploadsOfOneCertificate(t *testing.T) {
 	}
 }
 
-// TestContradictedNumbers: numbers that others contradict are a doubt and, if there is one already, an offence; a confirmed result makes up for
-// one of them, but not for an offence of another kind.
+// TestContradictedNumbers: numbers that others contradict are an offence, but for the first ones of who has shown what it is worth; a confirmed result makes up
+// for one contradiction, but not for an offence of another kind.
 func TestContradictedNumbers(t *testing.T) {
 	for _, p := range []Party{{"w", true}, {"w", false}, {"name w", true}} {
 		if got := partyNamed(p.String()); got != p {
@@ -199,8 +199,9 @@ func TestContradictedNumbers(t *testing.T) {
 		}
 		store := newMemory()
 		m, _ := newMaster(t, store, nil)
+		proven := true
 		said := func(agreed bool) {
-			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Why: "it said 1 and 2"})
+			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: proven, Why: "it said 1 and 2"})
 		}
 		said(true)
 		if len(m.offenders) != 0 {
@@ -215,6 +216,13 @@ func TestContradictedNumbers(t *testing.T) {
 			t.Errorf("after two contradictions counted is %+v", o)
 		}
 		said(true)
+		said(true)
+		proven = false
+		said(false)
+		proven = true
+		if o := m.offenders[p]; o == nil || o.offences != 1 || o.doubts != 1 {
+			t.Errorf("after one contradiction of a stranger counted is %+v", o)
+		}
 		said(true)
 		for range 20 {
 			said(false)

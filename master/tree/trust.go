@@ -217,7 +217,7 @@ func (t *Tree) alike(a, b testimony) bool {
 func (t *Tree) confirm(s testimony) {
 	s.party.agreed++
 	s.party.unchecked = s.party.unchecked[:0]
-	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Agreed: true})
+	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Agreed: true, Proven: s.party.credit() >= minCredit})
 }
 
 // doubt says that a testimony is contradicted by others that agree.
@@ -226,7 +226,7 @@ func (t *Tree) doubt(s testimony, others ...testimony) {
 	for _, o := range others {
 		why += fmt.Sprintf(", another search %d and %d", o.phi, o.delta)
 	}
-	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Why: why})
+	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Proven: s.party.credit() >= minCredit, Why: why})
 }
 
 // outvote says that a testimony stands against two that agree. Of a party that has shown what it is worth that counts for nothing where neither of the others

@@ -344,6 +344,7 @@ type Checked struct {
 	Party  string
 	Lease  LeaseID // of the result
 	Agreed bool    // false: others agree on something else
+	Proven bool    // the party has shown what it is worth before: results that were confirmed, or positions solved with evidence
 	Why    string  // not with Agreed
 }
 
