@@ -323,3 +323,30 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 }
+
+// TestVirtual: a child that others search counts for more where the side to move seems to lose, so that threads part, for a little more where nothing is clear, for a
+// little less where it surely seems to win; and it is never solved by that.
+func TestVirtual(t *testing.T) {
+	for _, c := range []struct {
+		delta uint32
+		busy  uint8
+		n     numbers
+		want  uint32
+	}{
+		{1000, 1, numbers{20, 10}, 2008},
+		{1000, 3, numbers{20, 10}, 4024},
+		{1000, 1, numbers{10, 10}, 1008},
+		{1000, 2, numbers{10, 29}, 1016},
+		{1000, 1, numbers{10, 30}, 997},
+		{1000, 3, numbers{10, 30}, 997},
+		{1, 1, numbers{10, 30}, 1},
+		{1, 1, numbers{10, 10}, 2},
+		{largestUnsolved, 255, numbers{20, 10}, largestUnsolved},
+		{largestUnsolved, 1, numbers{10, 10}, largestUnsolved},
+		{1000, 1, numbers{1 << 22, Infinity - 1}, 997},
+	} {
+		if got := virtual(c.delta, c.busy, c.n.leaning()); got != c.want {
+			t.Errorf("delta %d with %d threads in a node of numbers %v counts as %d, want %d", c.delta, c.busy, c.n, got, c.want)
+		}
+	}
+}
