@@ -270,11 +270,23 @@ func statusReport(r *farmv1.StatusResponse) string {
 	return s.String()
 }
 
+// standing says what others think of a worker's results.
+func standing(w *farmv1.Worker) string {
+	s := fmt.Sprintf("%d confirmed", w.GetConfirmed())
+	if n := w.GetContradicted(); n > 0 {
+		s += fmt.Sprintf(", %d contradicted", n)
+	}
+	if n := w.GetOffences(); n > 0 {
+		s += fmt.Sprintf(", %d offences", n)
+	}
+	return s
+}
+
 func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
-		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results, %d facts, %s nodes", w.GetName(), w.GetCores(),
-			cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), w.GetFacts(), count(w.GetNodes()))
+		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results (%s), %d facts, %s nodes", w.GetName(), w.GetCores(),
+			cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), standing(w), w.GetFacts(), count(w.GetNodes()))
 		if w.GetLease() != 0 {
 			fmt.Fprintf(&s, "; on %s, %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()), count(w.GetBudgetNodes()))
 		}

@@ -102,6 +102,9 @@ type Worker struct {
 	Nodes        uint64  `json:"nodes"`          // in all results
 	Results      uint64  `json:"results"`
 	Facts        uint64  `json:"facts"`
+	Confirmed    uint64  `json:"confirmed"`          // results of its party that others confirmed
+	Contradicted uint32  `json:"contradicted"`       // results of its party that others contradict and that none confirmed makes up for
+	Offences     uint32  `json:"offences"`           // of its party
 	Lease        uint64  `json:"lease,omitempty"`    // what follows is of this lease
 	Campaign     string  `json:"campaign,omitempty"` // its name
 	Position     string  `json:"position,omitempty"` // that it searches
@@ -118,6 +121,7 @@ func OfWorkers(list []*farmv1.Worker) []Worker {
 		out = append(out, Worker{
 			Name: w.GetName(), Cores: w.GetCores(), TableBytes: w.GetTableBytes(), TableFill: w.GetTableFill(),
 			Connected: w.GetConnectedSeconds(), Silent: w.GetSilentSeconds(), Nodes: w.GetNodes(), Results: w.GetResults(), Facts: w.GetFacts(),
+			Confirmed: w.GetConfirmed(), Contradicted: w.GetContradicted(), Offences: w.GetOffences(),
 			Lease: w.GetLease(), Campaign: w.GetCampaign(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(), BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
 		})
 	}

@@ -1065,7 +1065,8 @@ func (m *Master) workers() []*farmv1.Worker {
 	m.mu.Unlock()
 	var list []*farmv1.Worker
 	there := map[string]*farmv1.Worker{}
-	for _, name := range m.plan.Workers() {
+	for _, member := range m.plan.Workers() {
+		name := member.Name
 		s := byName[name]
 		if s == nil {
 			continue
@@ -1073,8 +1074,9 @@ func (m *Master) workers() []*farmv1.Worker {
 		there[name] = &farmv1.Worker{
 			Name: name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
 			ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
-			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
+			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill, Confirmed: uint64(member.Confirmed),
 		}
+		there[name].Contradicted, there[name].Offences = m.against(s.party())
 		list = append(list, there[name])
 	}
 	for _, c := range m.campaigns() {

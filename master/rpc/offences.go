@@ -172,6 +172,16 @@ func (m *Master) madeUp(p Party) {
 	}
 }
 
+// against returns what is held against a party that is not quarantined: contradictions and offences.
+func (m *Master) against(p Party) (contradicted, offences uint32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if o := m.offenders[p]; o != nil {
+		return uint32(o.doubts), uint32(o.offences)
+	}
+	return 0, 0
+}
+
 // offender returns what is held against a party, so far maybe nothing, and whose quarantine had to be forgotten for want of room. The caller holds mu.
 func (m *Master) offender(p Party) (o *offender, forgotten *Party) {
 	if o = m.offenders[p]; o != nil {

@@ -798,6 +798,15 @@ func TestControl(t *testing.T) {
 	if err != nil || len(list.GetWorkers()) != 1 || list.GetWorkers()[0].GetLease() != l.GetId() || list.GetWorkers()[0].GetPosition() != b.master.cfg.Root.String() {
 		t.Errorf("workers: %v, %v", list, err)
 	}
+	if w := list.GetWorkers()[0]; w.GetConfirmed() != 0 || w.GetContradicted() != 0 || w.GetOffences() != 0 {
+		t.Errorf("held against the worker is %v", w)
+	}
+	party := Party{Name: list.GetWorkers()[0].GetName()}.String()
+	b.master.checked(tree.Checked{Worker: "w", Party: party, Proven: true, Why: "it said 1 and 2"})
+	b.master.checked(tree.Checked{Worker: "w", Party: party, Proven: true, Why: "it said 1 and 2"})
+	if list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{}); err != nil || list.GetWorkers()[0].GetContradicted() != 2 || list.GetWorkers()[0].GetOffences() != 1 {
+		t.Errorf("workers: %v, %v", list, err)
+	}
 	if r, err := b.control.Drain(ctx, &farmv1.DrainRequest{}); err != nil || r.GetState() != StateDraining {
 		t.Fatalf("drain: %v, %v", r, err)
 	}

@@ -172,13 +172,19 @@ func (s *Scheduler) Remove(number uint32) []Effect {
 	return s.finish()
 }
 
-// Workers returns the names of those that have joined, in that order.
-func (s *Scheduler) Workers() []string {
-	names := make([]string, 0, len(s.roll))
+// Member is a worker that has joined.
+type Member struct {
+	Name      string
+	Confirmed int // results of its party that other parties' searches confirmed, in all campaigns
+}
+
+// Workers returns those that have joined, in that order.
+func (s *Scheduler) Workers() []Member {
+	list := make([]Member, 0, len(s.roll))
 	for _, w := range s.roll {
-		names = append(names, w.name)
+		list = append(list, Member{w.name, s.standing(w)})
 	}
-	return names
+	return list
 }
 
 // Set changes the priority and share of a campaign.

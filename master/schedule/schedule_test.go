@@ -385,8 +385,8 @@ func TestRemove(t *testing.T) {
 	if want := []string{"0: no work for b: campaign settled", "0: no work for b: campaign settled"}; !slices.Equal(f.trace, want) {
 		t.Errorf("without a campaign: %q", f.trace)
 	}
-	if names := f.s.Workers(); !slices.Equal(names, []string{"a", "b"}) {
-		t.Errorf("the workers are %q", names)
+	if names := f.s.Workers(); !slices.Equal(names, []Member{{Name: "a"}, {Name: "b"}}) {
+		t.Errorf("the workers are %v", names)
 	}
 	f.add(Campaign{Number: 2, Facts: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
 	if f.at("a") != 2 || f.at("b") != 0 {
@@ -439,6 +439,9 @@ func TestStanding(t *testing.T) {
 				t.Errorf("in campaign %d %d results of %s count as confirmed", n, tree.Agreed(w), w)
 			}
 		}
+	}
+	if list := f.s.Workers(); !slices.Equal(list, []Member{{"a", 2}, {"b", 2}}) {
+		t.Errorf("the workers are %+v", list)
 	}
 	f.add(Campaign{Number: 3, Facts: 1, Share: 1, Priority: 2}, start)
 	if tree := f.trees[3]; tree.Agreed("b") != 2 || !tree.Trusted("b") {

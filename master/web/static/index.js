@@ -104,9 +104,14 @@ function progress(w) {
   return make('span', {class: 'rate'}, make('progress', {max: w.budget_nodes || 1, value: w.lease_nodes || 0, 'aria-label': 'used of its budget'}), ' ' + count(w.lease_nodes || 0) + ' of ' + count(w.budget_nodes || 0));
 }
 
+// standing says what others think of a worker's results.
+function standing(w) {
+  return count(w.confirmed) + ' confirmed' + (w.contradicted ? ', ' + w.contradicted + ' contradicted' : '') + (w.offences ? ', ' + w.offences + ' offences' : '');
+}
+
 function showWorkers(list) {
   byId('nobody').hidden = list.length > 0;
-  rows('workers', list.map(w => [w.name, w.lease ? place(w.position, w.campaign) : 'waits', w.cores, count(w.nodes), count(w.results), count(w.facts),
+  rows('workers', list.map(w => [w.name, w.lease ? place(w.position, w.campaign) : 'waits', w.cores, count(w.nodes), count(w.results) + ', ' + standing(w), count(w.facts),
     bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago']));
   const jobs = list.filter(w => w.lease).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0));
   rows('jobs', jobs.map(w => [place(w.position, w.campaign), span(w.lease_seconds || 0), w.name, progress(w)]));

@@ -3393,8 +3393,12 @@ type Worker struct {
 	TableFill        float64                `protobuf:"fixed64,15,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"`
 	LeaseSeconds     float64                `protobuf:"fixed64,16,opt,name=lease_seconds,json=leaseSeconds,proto3" json:"lease_seconds,omitempty"` // since the lease was granted, to a heartbeat
 	Campaign         string                 `protobuf:"bytes,17,opt,name=campaign,proto3" json:"campaign,omitempty"`                               // of the lease
-	unknownFields    protoimpl.UnknownFields
-	sizeCache        protoimpl.SizeCache
+	// What the master thinks of those it is one with: all workers of one certificate, or of one name where there is none.
+	Confirmed     uint64 `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"`       // results that another party's search confirmed
+	Contradicted  uint32 `protobuf:"varint,19,opt,name=contradicted,proto3" json:"contradicted,omitempty"` // results that others contradict, for which no confirmed one has made up
+	Offences      uint32 `protobuf:"varint,20,opt,name=offences,proto3" json:"offences,omitempty"`         // counted until it is quarantined
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Worker) Reset() {
@@ -3544,6 +3548,27 @@ func (x *Worker) GetCampaign() string {
 		return x.Campaign
 	}
 	return ""
+}
+
+func (x *Worker) GetConfirmed() uint64 {
+	if x != nil {
+		return x.Confirmed
+	}
+	return 0
+}
+
+func (x *Worker) GetContradicted() uint32 {
+	if x != nil {
+		return x.Contradicted
+	}
+	return 0
+}
+
+func (x *Worker) GetOffences() uint32 {
+	if x != nil {
+		return x.Offences
+	}
+	return 0
 }
 
 var File_proto_farm_v1_farm_proto protoreflect.FileDescriptor
@@ -3807,7 +3832,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tset_aside\x18\n" +
 	" \x01(\bR\bsetAside\"H\n" +
 	"\x0fWorkersResponse\x125\n" +
-	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xf3\x03\n" +
+	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xd1\x04\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
@@ -3829,7 +3854,10 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\n" +
 	"table_fill\x18\x0f \x01(\x01R\ttableFill\x12#\n" +
 	"\rlease_seconds\x18\x10 \x01(\x01R\fleaseSeconds\x12\x1a\n" +
-	"\bcampaign\x18\x11 \x01(\tR\bcampaign*E\n" +
+	"\bcampaign\x18\x11 \x01(\tR\bcampaign\x12\x1c\n" +
+	"\tconfirmed\x18\x12 \x01(\x04R\tconfirmed\x12\"\n" +
+	"\fcontradicted\x18\x13 \x01(\rR\fcontradicted\x12\x1a\n" +
+	"\boffences\x18\x14 \x01(\rR\boffences*E\n" +
 	"\aOutcome\x12\x17\n" +
 	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vOUTCOME_WON\x10\x01\x12\x10\n" +
