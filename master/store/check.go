@@ -130,13 +130,17 @@ func (c *checker) totalOf(bucket string) int64 {
 // begin opens the transaction and returns the file's header of that moment. A header lives until the second commit
 // after it, so it has to be caught in time.
 func (c *checker) begin() (header, error) {
-	for range 100 {
+	first, last := 0, 0 // transactions that were tried
+	for i := range 100 {
 		c.end()
 		tx, err := c.s.db.Begin(false)
 		if err != nil {
 			return header{}, ErrClosed
 		}
 		c.tx = tx
+		if last = tx.ID(); i == 0 {
+			first = last
+		}
 		headers, err := readHeaders(c.s.file, math.MaxInt64)
 		if err != nil {
 			return header{}, err
@@ -153,6 +157,9 @@ func (c *checker) begin() (header, error) {
 				return h, nil
 			}
 		}
+	}
+	if first == last {
+		return header{}, &CorruptError{Reason: "the header of its last commit does not say what a header has to say"}
 	}
 	return header{}, errors.New("check proof store: commits came too fast to begin; try again")
 }
