@@ -26,7 +26,7 @@ var allowedEntries = []string{
 // imports nothing of this module; cli and proof stand beside the search.
 var rank = map[string]int{
 	"amazons": 0, "memory": 0,
-	"area": 1, "cgt": 1, "reference": 1, "sgf": 1, "fuzzing": 1,
+	"area": 1, "cgt": 1, "reference": 1, "sgf": 1, "fuzzing": 1, "numbers": 1,
 	"endgame": 2,
 	"eval":    3,
 	"proof":   4, "selfplay": 4, "estimate": 4,

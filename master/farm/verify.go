@@ -26,7 +26,7 @@ type StoreReport struct {
 	Root             string   `json:"root"`
 	FirstMoves       []string `json:"first_moves,omitempty"`
 	Nodes            uint64   `json:"nodes"` // spent, by all campaigns
-	TreePositions    uint64   `json:"tree_positions"`
+	TreeRecords      uint64   `json:"tree_records"`
 	Facts            uint64   `json:"facts"`
 	Certificates     uint64   `json:"certificates"`
 	CertificateBytes uint64   `json:"certificate_bytes"`
@@ -62,7 +62,7 @@ func (r *StoreReport) String() string {
 			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
 		}
 	}
-	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s\n", r.TreePositions, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
+	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s\n", r.TreeRecords, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
 	for i := range r.Campaigns {
 		c := &r.Campaigns[i]
@@ -117,7 +117,7 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		return StoreReport{}, nil, err
 	}
 	report := StoreReport{
-		File: file, Nodes: stats.Spent, TreePositions: stats.Nodes,
+		File: file, Nodes: stats.Spent, TreeRecords: stats.Nodes,
 		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
 	}
 	for i, about := range s.Campaigns() {

@@ -20,7 +20,7 @@ import (
 
 // Versions that a worker must share with its master.
 const (
-	ProtocolVersion = 2 // of proto/farm/v1
+	ProtocolVersion = 3 // of proto/farm/v1
 	RulesVersion    = 1 // of the game's rules and the two leaf rules of certificates
 )
 

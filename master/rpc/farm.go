@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // farmService is what workers call. It judges messages by themselves; whether they fit the campaign's progress is the
@@ -248,20 +249,12 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		}) {
 			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", c.positionText(key), outcome)
 		}
-		if n := len(r.GetChildren()); n > 1<<16 {
-			return incoming{}, status.Errorf(codes.ResourceExhausted, "a result has %d children", n)
+		if _, err := numbers.Count(r.GetChildren()); err != nil {
+			return incoming{}, status.Errorf(codes.InvalidArgument, "children of a result: %v", err)
 		}
 		ev := tree.Result{
 			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Outcome: outcome,
-			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids, Cancelled: r.GetCancelled(),
-		}
-		ev.Children = make([]tree.ChildNumber, 0, len(r.GetChildren()))
-		for _, n := range r.GetChildren() {
-			k, err := c.key(n.GetKey())
-			if err != nil {
-				return incoming{}, err
-			}
-			ev.Children = append(ev.Children, tree.ChildNumber{Key: k, Phi: n.GetPhi(), Delta: n.GetDelta()})
+			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids, Cancelled: r.GetCancelled(), Children: r.GetChildren(),
 		}
 		return incoming{campaign: c, event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded, heard: heard{evaluations: r.GetEvaluations()},
 			memory: Memory{c.Number, key, r.GetMemory()}}, nil

@@ -24,6 +24,7 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/reference"
 )
 
@@ -403,7 +404,10 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 			m.Key = r.key(c)
 		}
 		for range r.tape.Choose(8) {
-			m.Children = append(m.Children, &farmv1.ChildNumber{Key: r.key(c), Phi: r.number32(), Delta: r.number32()})
+			m.Children = numbers.Append(m.Children, []numbers.Child{{Phi: r.number32(), Delta: r.number32()}})
+		}
+		if r.tape.Choose(8) == 7 {
+			m.Children = r.tape.Bytes(40)
 		}
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 	case 5:
@@ -546,11 +550,14 @@ func (r *rig) work(w *caller) {
 		}
 		m.Facts = []*farmv1.Fact{fact(k, m.Outcome, id)}
 	} else {
+		var list []numbers.Child
 		for i, move := range s.Moves(nil) {
-			if key := s.After(move).CanonicalKey(c.Root.Board).Bytes(); i < 300 {
-				m.Children = append(m.Children, &farmv1.ChildNumber{Key: key[:], Phi: r.number32(), Delta: r.number32()})
+			list = append(list, numbers.Child{Key: s.After(move).CanonicalKey(c.Root.Board)})
+			if i < 300 {
+				list[i].Phi, list[i].Delta = r.number32(), r.number32()
 			}
 		}
+		m.Children = numbers.Append(nil, list)
 	}
 	if w.work != nil {
 		deliver(w.work, func() (*farmv1.WorkRequest, error) {

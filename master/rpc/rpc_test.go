@@ -424,7 +424,7 @@ func TestJoinGate(t *testing.T) {
 		code   codes.Code
 		part   string
 	}{
-		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition, "protocol version 2"},
+		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition, "protocol version 3"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
 		{"database", func(r *farmv1.JoinRequest) { r.DatabaseSha256 = "" }, codes.FailedPrecondition, "databases abc"},
 		{"build", func(r *farmv1.JoinRequest) { r.Build = "another" }, codes.FailedPrecondition, "build this build"},

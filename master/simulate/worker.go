@@ -12,6 +12,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/numbers"
 )
 
 // slots is the number of leases a worker may hold, as in master/rpc.
@@ -361,13 +362,11 @@ func (w *worker) finish() {
 			result.Facts = append(result.Facts, tree.Fact{Key: j.lease.Key, Outcome: result.Outcome, Work: max(1, j.nodes), Certificate: vouched})
 		}
 	} else {
-		met := map[amazons.Key]bool{}
+		var list []numbers.Child
 		for _, c := range w.search.Children(j.state) {
-			if k := c.State.CanonicalKey(w.c.Tree.Board); !met[k] {
-				met[k] = true
-				result.Children = append(result.Children, tree.ChildNumber{Key: k, Phi: c.Phi, Delta: c.Delta})
-			}
+			list = append(list, numbers.Child{Key: c.State.CanonicalKey(w.c.Tree.Board), Phi: c.Phi, Delta: c.Delta})
 		}
+		result.Children = numbers.Append(nil, list)
 		p.memory = w.remember(j)
 	}
 	p.event = result

@@ -168,7 +168,7 @@ func TestCampaigns(t *testing.T) {
 	}
 }
 
-// TestMigration: a store of format 1 becomes one of format 2 when it is opened for writing, and not when it is read.
+// TestMigration: a store of an earlier format becomes one of this format when it is opened for writing, and not when it is read.
 func TestMigration(t *testing.T) {
 	p, err := os.ReadFile("testdata/format1.store")
 	if err != nil {

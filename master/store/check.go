@@ -424,7 +424,7 @@ type Report struct {
 	Board            string   `json:"board,omitempty"`
 	Root             string   `json:"root,omitempty"`
 	FileBytes        int64    `json:"file_bytes"`
-	Nodes            uint64   `json:"tree_positions"`
+	Nodes            uint64   `json:"tree_records"`
 	Facts            uint64   `json:"facts"`
 	Certificates     uint64   `json:"certificates"`
 	CertificateBytes uint64   `json:"certificate_bytes"`
@@ -449,7 +449,7 @@ func (r *Report) found(err error) {
 // String returns the report in lines for people: what is good, or each finding.
 func (r *Report) String() string {
 	if r.Good {
-		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree positions, %d facts, %d certificates of %s, %d memories\n",
+		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, %d certificates of %s, %d memories\n",
 			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)), r.Memories)
 		if len(r.Campaigns) > 1 {
 			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))

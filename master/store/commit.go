@@ -172,6 +172,9 @@ func (s *Store) draft(about Campaign, b Batch, said map[amazons.Key]tree.Fact) (
 	d.nodes = lastOfEach(b.Nodes)
 	d.records = len(d.nodes) + len(b.Facts) + len(d.memories)
 	d.bytes = int64(len(d.nodes)+len(b.Facts)+1)*128 + int64(len(d.contradiction)) + memoryBytes
+	for _, n := range d.nodes {
+		d.bytes += int64(len(n.Children))
+	}
 	return d, nil
 }
 

@@ -22,7 +22,7 @@ type Info struct {
 	Build            string    `json:"build"` // that made it
 	FileBytes        int64     `json:"file_bytes"`
 	UsedBytes        int64     `json:"used_bytes"` // the rest are free pages
-	TreePositions    uint64    `json:"tree_positions"`
+	TreeRecords      uint64    `json:"tree_records"`
 	Facts            uint64    `json:"facts"`
 	Certificates     uint64    `json:"certificates"`
 	CertificateBytes uint64    `json:"certificate_bytes"`
@@ -41,22 +41,22 @@ type Info struct {
 
 // CampaignInfo says how far one campaign of a store is.
 type CampaignInfo struct {
-	Number        uint32    `json:"number"`
-	Name          string    `json:"name"`
-	Board         string    `json:"board"`
-	Root          string    `json:"root"`
-	FirstMoves    []string  `json:"first_moves,omitempty"`
-	RulesOnly     bool      `json:"rules_only"`
-	Created       time.Time `json:"created"`
-	Priority      int       `json:"priority"`
-	Share         int       `json:"share"`
-	State         string    `json:"state"` // open, paused, ended, settled or stopped
-	TreePositions uint64    `json:"tree_positions"`
-	Facts         uint64    `json:"facts"` // with those that it shares
-	Nodes         uint64    `json:"nodes"`
-	Epoch         uint64    `json:"epoch"`
-	Winner        string    `json:"winner,omitempty"`
-	Verified      bool      `json:"verified"`
+	Number      uint32    `json:"number"`
+	Name        string    `json:"name"`
+	Board       string    `json:"board"`
+	Root        string    `json:"root"`
+	FirstMoves  []string  `json:"first_moves,omitempty"`
+	RulesOnly   bool      `json:"rules_only"`
+	Created     time.Time `json:"created"`
+	Priority    int       `json:"priority"`
+	Share       int       `json:"share"`
+	State       string    `json:"state"` // open, paused, ended, settled or stopped
+	TreeRecords uint64    `json:"tree_records"`
+	Facts       uint64    `json:"facts"` // with those that it shares
+	Nodes       uint64    `json:"nodes"`
+	Epoch       uint64    `json:"epoch"`
+	Winner      string    `json:"winner,omitempty"`
+	Verified    bool      `json:"verified"`
 }
 
 // ReadInfo reads what a store that no process has open for writing says about itself. Its page structure is verified, its records are not.
@@ -82,7 +82,7 @@ func ReadInfo(file string) (Info, error) {
 	c, first := s.Campaign(), all[0]
 	i := Info{
 		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created, Build: c.Build,
-		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreePositions: st.Nodes, Facts: st.Facts, Certificates: st.Certificates,
+		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.Nodes, Facts: st.Facts, Certificates: st.Certificates,
 		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent, Epoch: first.Epoch,
 		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
 	}
@@ -99,7 +99,7 @@ func ReadInfo(file string) (Info, error) {
 func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error) {
 	i := CampaignInfo{
 		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
-		Priority: c.Priority, Share: c.Share, State: "open", TreePositions: st.Nodes, Facts: st.Facts, Nodes: st.Spent, Epoch: st.Epoch,
+		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.Nodes, Facts: st.Facts, Nodes: st.Spent, Epoch: st.Epoch,
 	}
 	r, settled, err := s.ResultOf(c.Number)
 	if err != nil {
@@ -138,7 +138,7 @@ func (i *Info) String() string {
 	}
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
 	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
-	fmt.Fprintf(&s, "records        %d tree positions, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreePositions, i.Facts,
+	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreeRecords, i.Facts,
 		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Memories, i.Unfinished)
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
 	if len(i.Campaigns) > 1 {
@@ -172,5 +172,5 @@ func (c *CampaignInfo) write(s *strings.Builder) {
 	if c.Winner != "" {
 		fmt.Fprintf(s, ": %s wins, verified %v", c.Winner, c.Verified)
 	}
-	fmt.Fprintf(s, "; %d tree positions, %d facts, %d nodes, epoch %d\n", c.TreePositions, c.Facts, c.Nodes, c.Epoch)
+	fmt.Fprintf(s, "; %d tree records, %d facts, %d nodes, epoch %d\n", c.TreeRecords, c.Facts, c.Nodes, c.Epoch)
 }

@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // Children of the tests are this binary run again with childEnv naming what to do.
@@ -135,7 +136,24 @@ func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) tree.ID {
 }
 
 func nodeOf(i uint64) tree.NodeRecord {
-	return tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20, Expanded: i%3 == 0}
+	n := tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20, Expanded: i%3 == 0}
+	if i%6 == 0 {
+		n.Children = childrenOf(i)
+	}
+	return n
+}
+
+// childrenOf returns numbers of some children, nothing known of some of them.
+func childrenOf(i uint64) string {
+	var list []numbers.Child
+	for j := range 5 + i%40 {
+		c := numbers.Child{Key: amazons.Key{B: j}}
+		if j%3 != 0 {
+			c.Phi, c.Delta = uint32(1+i*j%100_000), uint32(1+j)
+		}
+		list = append(list, c)
+	}
+	return string(numbers.Append(nil, list))
 }
 
 func factOf(i uint64, id tree.ID) tree.Fact {

@@ -113,8 +113,12 @@ func TestModel(t *testing.T) {
 		key := rapid.SampledFrom(keys)
 		number := rapid.Uint32Range(1, tree.Infinity-1)
 		node := rapid.Custom(func(t *rapid.T) tree.NodeRecord {
-			return tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
+			n := tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
 				Work: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"), Expanded: rapid.Bool().Draw(t, "expanded")}
+			if n.Expanded && rapid.Bool().Draw(t, "children") {
+				n.Children = childrenOf(rapid.Uint64Range(0, 5000).Draw(t, "of"))
+			}
+			return n
 		})
 		fact := rapid.Custom(func(t *rapid.T) tree.Fact {
 			outcome := tree.Won // mostly, so that most batches are taken

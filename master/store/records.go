@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // The bytes of each record; SCHEMA.md is their description. A value is its
@@ -22,7 +23,7 @@ const formatMagic = "amazons proof store\n"
 
 // Versions of the file, see SCHEMA.md.
 const (
-	Format       = 2 // that this build writes
+	Format       = 3 // that this build writes
 	FormatOldest = 1 // the oldest that it reads
 )
 
@@ -72,7 +73,8 @@ func numberIn(name, full string) uint32 {
 
 const (
 	sumBytes        = 4
-	nodePayload     = 4 + 4 + 8 + 8 + 1
+	nodePayload     = 4 + 4 + 8 + 8 + 1 // and the numbers of children
+	maxNodeBytes    = nodePayload + 1<<20
 	factPayload     = 1 + 8 + 32
 	certPayload     = 8 + 8 // for the facts of the first campaign
 	certPayloadOf   = certPayload + 4
@@ -150,7 +152,7 @@ func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) (
 
 func encodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	k := n.Key.Bytes()
-	p := make([]byte, 0, nodePayload)
+	p := make([]byte, 0, nodePayload+len(n.Children))
 	p = binary.LittleEndian.AppendUint32(p, n.Phi)
 	p = binary.LittleEndian.AppendUint32(p, n.Delta)
 	p = binary.LittleEndian.AppendUint64(p, n.Work)
@@ -160,11 +162,12 @@ func encodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	} else {
 		p = append(p, 0)
 	}
+	p = append(p, n.Children...)
 	return k[:], seal(bucket, k[:], p)
 }
 
 func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
-	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, nodePayload)
+	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, max(nodePayload, len(value)-sumBytes))
 	if err != nil {
 		return tree.NodeRecord{}, err
 	}
@@ -179,6 +182,7 @@ func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
 		Work:     binary.LittleEndian.Uint64(p[8:]),
 		Budget:   binary.LittleEndian.Uint64(p[16:]),
 		Expanded: p[24] == 1,
+		Children: string(p[nodePayload:]),
 	}
 	if p[24] > 1 {
 		return n, corrupt(bucket, key, "unknown flags %#x", p[24])
@@ -191,8 +195,34 @@ func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
 
 // checkNode verifies what a record of a node always satisfies, whatever the board.
 func checkNode(n tree.NodeRecord) error {
-	if n.Phi < 1 || n.Phi >= tree.Infinity || n.Delta < 1 || n.Delta >= tree.Infinity {
-		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", n.Phi, n.Delta, tree.Infinity-1)
+	if err := checkNumbers(n.Phi, n.Delta); err != nil {
+		return err
+	}
+	if size := nodePayload + len(n.Children); size > maxNodeBytes {
+		return fmt.Errorf("the record of a node has %d bytes, more than %d", size, maxNodeBytes)
+	}
+	if len(n.Children) > 0 && !n.Expanded {
+		return errors.New("a node that is not expanded has numbers of children")
+	}
+	for rest := n.Children; rest != ""; {
+		var phi, delta uint32
+		var err error
+		if phi, delta, rest, err = numbers.Next(rest); err != nil {
+			return err
+		}
+		if phi == 0 && delta == 0 {
+			continue
+		}
+		if err := checkNumbers(phi, delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkNumbers(phi, delta uint32) error {
+	if phi < 1 || phi >= tree.Infinity || delta < 1 || delta >= tree.Infinity {
+		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", phi, delta, tree.Infinity-1)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func FuzzDecode(f *testing.F) {
 	id := tree.ID{1}
 	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
 	for _, kv := range [][2][]byte{
-		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeFact(bucketFacts, factOf(1, id))),
+		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeNode(bucketNodes, nodeOf(6))), pair(encodeFact(bucketFacts, factOf(1, id))),
 		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})}, {uploadKey(3), encodeUpload(3, id, 4)},
 		{[]byte(keyCounters), encodeCounters(counters{share: share{nodes: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
 		{[]byte(keyContradiction), contradiction},

@@ -253,7 +253,7 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// migrate brings a store of an earlier format to this one. What formats 1 and 2 have in common lies in the same places.
+// migrate brings a store of an earlier format to this one. What they have in common lies in the same places.
 func (s *Store) migrate(tx *bbolt.Tx) error {
 	return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeFormat(Format))
 }

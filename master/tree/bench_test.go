@@ -79,7 +79,7 @@ func BenchmarkRestore(b *testing.B) {
 	tree, _ := grown(b, 100_000, rand.New(rand.NewPCG(1, 1)))
 	var s Snapshot
 	for _, n := range tree.byKey {
-		s.Nodes = append(s.Nodes, n.record())
+		s.Nodes = append(s.Nodes, tree.record(n))
 	}
 	b.ResetTimer()
 	for b.Loop() {

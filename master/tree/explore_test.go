@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // TestExplore asks about positions of a small tree whose numbers are known.
@@ -19,10 +20,15 @@ func TestExplore(t *testing.T) {
 	}
 	// Facts about two of the moves; effort counted over two layers, a shared position once.
 	n := tr.root
-	tr.expand(n, tr.successors(n), func(amazons.Key) (uint32, uint32, bool) { return 3, 5, true })
+	next := tr.successors(n)
+	begin := make([]numbers.Child, len(next))
+	for i, c := range next {
+		begin[i] = numbers.Child{Key: c.key, Phi: 3, Delta: 5}
+	}
+	tr.expand(n, next, begin)
 	a, b := n.children[0], n.children[1]
 	a.work, b.work = 100, 7
-	tr.expand(a, tr.successors(a), func(amazons.Key) (uint32, uint32, bool) { return 0, 0, false })
+	tr.expand(a, tr.successors(a), nil)
 	a.children[0].work = 11
 	tr.facts[n.children[2].key] = Fact{Key: n.children[2].key, Outcome: Lost, Work: 50}
 	at, moves = tr.Explore(s)

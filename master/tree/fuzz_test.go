@@ -7,6 +7,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/numbers"
 )
 
 // play is one input at work on a tree.
@@ -78,14 +79,21 @@ func (p *play) event() Event {
 			Nodes: p.tape.Number(), Cancelled: p.tape.Choose(3) == 0}
 		r.Facts, r.Certificates = p.facts()
 		if s, err := l.Key.State(p.cfg.Board); err == nil && p.tape.Choose(2) == 1 {
+			var list []numbers.Child
 			for i, m := range s.Moves(nil) {
+				c := numbers.Child{Key: s.After(m).CanonicalKey(p.cfg.Board)}
 				if i < 40 {
-					r.Children = append(r.Children, ChildNumber{s.After(m).CanonicalKey(p.cfg.Board), p.number32(), p.number32()})
+					c.Phi, c.Delta = p.number32(), p.number32()
 				}
+				list = append(list, c)
 			}
+			r.Children = numbers.Append(nil, list)
 		}
-		for range p.tape.Choose(4) {
-			r.Children = append(r.Children, ChildNumber{p.key(), p.number32(), p.number32()})
+		switch extra := p.tape.Choose(4); extra {
+		case 1, 2: // numbers of more positions than there are
+			r.Children = numbers.Append(r.Children, []numbers.Child{{Key: p.key(), Phi: p.number32(), Delta: p.number32()}})
+		case 3:
+			r.Children = r.Children[:len(r.Children)/2]
 		}
 		return r
 	case 10:

@@ -3,8 +3,6 @@ package tree
 import (
 	"math"
 	"slices"
-
-	"amazonsfarm/shared/amazons"
 )
 
 // lease is one running job.
@@ -315,7 +313,7 @@ func (t *Tree) doubled(nodes uint64, times int) uint64 {
 
 // split expands a leaf by one level, with a worker's numbers for its children,
 // if the tree has room.
-func (t *Tree) split(n *node, numbers []ChildNumber) {
+func (t *Tree) split(n *node, children []byte) {
 	next := t.successors(n)
 	fresh := 0
 	for _, c := range next {
@@ -327,14 +325,7 @@ func (t *Tree) split(n *node, numbers []ChildNumber) {
 		t.full = true
 		return
 	}
-	known := make(map[amazons.Key]ChildNumber, len(numbers))
-	for _, c := range numbers {
-		known[c.Key] = c
-	}
-	t.expand(n, next, func(k amazons.Key) (phi, delta uint32, ok bool) {
-		c, ok := known[k]
-		return unproved(c.Phi), unproved(c.Delta), ok
-	})
+	t.expand(n, next, t.beginning(next, children))
 }
 
 // tick lets a unit of time pass: it passes on what was proved, sweeps silent leases and counts how long

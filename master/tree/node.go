@@ -3,8 +3,10 @@ package tree
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // node is one position of the tree. Everything below the line is derived from
@@ -125,21 +127,33 @@ func (t *Tree) successors(n *node) []child {
 	return t.next
 }
 
-// expand puts the given children under a leaf. The new ones begin with the
-// numbers of start, where it has them.
-func (t *Tree) expand(n *node, next []child, start func(amazons.Key) (phi, delta uint32, ok bool)) {
+// expand puts the given children under a leaf. Those that nothing is known of
+// begin with the numbers of begin: one for each, or none at all.
+func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 	n.children = make([]*node, 0, len(next))
-	for _, c := range next {
+	for i, c := range next {
 		m := t.byKey[c.key]
-		if m == nil {
+		fresh := m == nil
+		if fresh {
 			m = t.add(c.key, c.canMove)
 		}
-		if phi, delta, ok := start(c.key); ok && !m.expanded && !m.solved() && m.work == 0 {
-			t.setLeaf(m, phi, delta)
+		if begin != nil {
+			switch b := &begin[i]; {
+			case !b.Known() || m.expanded || m.solved() || m.work > 0:
+				*b = numbers.Child{Key: c.key}
+			case fresh: // kept with n
+				m.leafPhi, m.leafDelta, m.phi, m.delta = b.Phi, b.Delta, b.Phi, b.Delta
+			default:
+				t.setLeaf(m, b.Phi, b.Delta)
+				*b = numbers.Child{Key: c.key}
+			}
 		}
 		m.parents = append(m.parents, n)
 		n.children = append(n.children, m)
 		n.free[m.class]++
+	}
+	if slices.ContainsFunc(begin, numbers.Child.Known) {
+		t.begins[n] = string(numbers.Append(nil, begin))
 	}
 	if n.live > 0 && !n.solved() {
 		t.frontier--
@@ -153,6 +167,28 @@ func (t *Tree) expand(n *node, next []child, start func(amazons.Key) (phi, delta
 	}
 	t.reclass(n)
 	t.queue(n)
+}
+
+// beginning returns the numbers that an encoding has for the given children, in their order; nil where it does not fit them.
+func (t *Tree) beginning(next []child, encoded []byte) []numbers.Child {
+	if n, err := numbers.Count(encoded); err != nil || n != len(next) {
+		return nil
+	}
+	t.order = t.order[:0]
+	for i := range next {
+		t.order = append(t.order, i)
+	}
+	slices.SortFunc(t.order, func(a, b int) int { return next[a].key.Compare(next[b].key) })
+	begin := make([]numbers.Child, len(next))
+	for _, i := range t.order {
+		c := numbers.Child{Key: next[i].key}
+		c.Phi, c.Delta, encoded, _ = numbers.Next(encoded)
+		if c.Known() {
+			c.Phi, c.Delta = unproved(c.Phi), unproved(c.Delta)
+		}
+		begin[i] = c
+	}
+	return begin
 }
 
 // setLeaf gives a leaf the numbers of a search.
@@ -177,8 +213,8 @@ func (t *Tree) change(n *node) {
 }
 
 // record returns what the store keeps of n.
-func (n *node) record() NodeRecord {
-	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget, Expanded: n.expanded}
+func (t *Tree) record(n *node) NodeRecord {
+	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget, Expanded: n.expanded, Children: t.begins[n]}
 }
 
 // A node matters while some path of unsolved nodes leads from the root to it.

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // TestEasyReplies holds that the first moves are split after their first lease, and that the reply with the smallest phi, not the smallest delta, is
@@ -37,9 +38,11 @@ func TestEasyReplies(t *testing.T) {
 		open := func(n *node) {
 			t.Helper()
 			r := Result{Worker: "w", Lease: lease.ID, Epoch: lease.Epoch, Key: lease.Key, Phi: 10, Delta: 10, Nodes: lease.Budget}
+			var list []numbers.Child
 			for i, c := range tr.successors(n) {
-				r.Children = append(r.Children, ChildNumber{Key: c.key, Phi: uint32(1000 - i), Delta: uint32(100 + i)})
+				list = append(list, numbers.Child{Key: c.key, Phi: uint32(1000 - i), Delta: uint32(100 + i)})
 			}
+			r.Children = numbers.Append(nil, list)
 			step(r)
 		}
 		n := next()

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // TestScripts runs the scripts of testdata; what follows a command's ---- is the
@@ -216,9 +217,11 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, who string) Result
 	r.Facts, r.Certificates = s.facts(t, d, l.Key)
 	if d.HasArg("children") {
 		state, _ := l.Key.State(s.cfg.Root.Board)
+		var list []numbers.Child
 		for i, m := range state.Moves(nil) {
-			r.Children = append(r.Children, ChildNumber{state.After(m).CanonicalKey(s.cfg.Root.Board), uint32(i + 1), uint32(i + 2)})
+			list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(s.cfg.Root.Board), Phi: uint32(i + 1), Delta: uint32(i + 2)})
 		}
+		r.Children = numbers.Append(nil, list)
 	}
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/reference"
 )
 
@@ -222,13 +223,15 @@ func (s *simulation) work(name string) {
 		f := s.oracle.fact(b, state, j.nodes)
 		res.Outcome, res.Facts, res.Certificates = f.Outcome, []Fact{f}, []ID{f.Certificate}
 	} else {
+		var list []numbers.Child
 		for _, m := range state.Moves(nil) {
-			c := ChildNumber{state.After(m).CanonicalKey(b), 1 + s.r.Uint32N(10), 1 + s.r.Uint32N(10)}
+			c := numbers.Child{Key: state.After(m).CanonicalKey(b), Phi: 1 + s.r.Uint32N(10), Delta: 1 + s.r.Uint32N(10)}
 			if s.chance(50) {
 				c.Phi, c.Delta = 0, Infinity // "solved", they say
 			}
-			res.Children = append(res.Children, c)
+			list = append(list, c)
 		}
+		res.Children = numbers.Append(nil, list)
 	}
 	if s.chance(30) { // and ends without a word, sometimes
 		return

@@ -60,6 +60,7 @@ type Tree struct {
 	// What the present step has brought so far.
 	effects  []Effect
 	changed  []*node
+	begins   map[*node]string // of the nodes that were expanded: NodeRecord.Children
 	newFacts []Fact
 	newStop  *Contradiction
 	closed   []*lease // of nodes that were solved or died
@@ -69,6 +70,7 @@ type Tree struct {
 	moves []amazons.Move
 	seen  map[amazons.Key]struct{}
 	next  []child
+	order []int
 }
 
 type rootMove struct {
@@ -98,6 +100,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		stopped: restored.Contradiction,
 		newStop: restored.Contradiction,
 		seen:    map[amazons.Key]struct{}{},
+		begins:  map[*node]string{},
 	}
 	state := cfg.Root.State()
 	t.listFirstMoves(state)
@@ -110,14 +113,12 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		return nil, err
 	}
 	if t.restricted() && !t.root.expanded {
-		t.expand(t.root, t.successors(t.root), noNumbers)
+		t.expand(t.root, t.successors(t.root), nil)
 	}
 	t.propagate()
 	t.closed = nil
 	return t, nil
 }
-
-func noNumbers(amazons.Key) (phi, delta uint32, ok bool) { return 0, 0, false }
 
 // restore puts facts and records of the store into a tree that has only a root.
 // What is written here is on disk already, so nothing is left to persist but
@@ -150,6 +151,9 @@ func (t *Tree) restore(from Snapshot) error {
 		if r.Phi < 1 || r.Phi >= Infinity || r.Delta < 1 || r.Delta >= Infinity {
 			return fmt.Errorf("%w: node %s has the numbers of a solved position", ErrSnapshot, keyName(r.Key))
 		}
+		if !r.Expanded && r.Children != "" {
+			return fmt.Errorf("%w: node %s has numbers of children and is not expanded", ErrSnapshot, keyName(r.Key))
+		}
 		records[r.Key] = r
 	}
 	queue, met := []*node{t.root}, 0
@@ -166,8 +170,16 @@ func (t *Tree) restore(from Snapshot) error {
 		if !r.Expanded {
 			continue
 		}
-		t.expand(n, t.successors(n), noNumbers)
-		for _, c := range n.children {
+		next := t.successors(n)
+		t.expand(n, next, nil)
+		begin := t.beginning(next, []byte(r.Children))
+		if begin == nil && r.Children != "" {
+			return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children", ErrSnapshot, keyName(n.key), len(next))
+		}
+		for i, c := range n.children {
+			if begin != nil && begin[i].Known() {
+				t.setLeaf(c, begin[i].Phi, begin[i].Delta) // its own record counts for more, and comes later: after all nodes of the layer above
+			}
 			if len(c.parents) == 1 { // new
 				queue = append(queue, c)
 			}
@@ -286,9 +298,10 @@ func (t *Tree) flush() []Effect {
 	p := Persist{Facts: t.newFacts, Spent: t.spent, Epoch: t.epoch, Contradiction: t.newStop}
 	for _, n := range t.changed {
 		n.changed = false
-		p.Nodes = append(p.Nodes, n.record())
+		p.Nodes = append(p.Nodes, t.record(n))
 	}
 	clear(t.changed)
+	clear(t.begins)
 	t.changed, t.newFacts, t.newStop, t.began = t.changed[:0], nil, nil, true
 	return append([]Effect{p}, effects...)
 }

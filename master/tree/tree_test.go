@@ -9,6 +9,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/numbers"
 )
 
 // TestClamped: sums that reach the number for infinity must not solve anything
@@ -18,13 +19,15 @@ func TestClamped(t *testing.T) {
 	grant := ask(t, tree, "w")
 	state, _ := grant.Key.State(tree.cfg.Board)
 	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: grant.Budget, Phi: Infinity - 1, Delta: Infinity - 1}
+	var list []numbers.Child
 	for i, m := range state.Moves(nil) {
-		c := ChildNumber{state.After(m).CanonicalKey(tree.cfg.Board), Infinity - 1, Infinity - 1}
+		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: Infinity - 1, Delta: Infinity - 1}
 		if i == 0 {
 			c.Phi, c.Delta = 1<<32-1, 0
 		}
-		r.Children = append(r.Children, c)
+		list = append(list, c)
 	}
+	r.Children = numbers.Append(nil, list)
 	tree.Step(r)
 	if err := tree.Audit(); err != nil {
 		t.Fatal(err)
@@ -96,6 +99,9 @@ func TestSnapshotErrors(t *testing.T) {
 		"not reached": {Nodes: []NodeRecord{{Key: other, Phi: 1, Delta: 1}}},
 		"twice":       {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1}, {Key: root, Phi: 1, Delta: 1}}},
 		"solved":      {Nodes: []NodeRecord{{Key: root, Phi: 0, Delta: Infinity}}},
+		"leaf's":      {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Children: "\x01\x01"}}},
+		"too few":     {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Expanded: true, Children: "\x01\x01"}}},
+		"malformed":   {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Expanded: true, Children: "\x01"}}},
 		"bare fact":   {Facts: []Fact{{Key: root, Outcome: Won}}},
 	} {
 		if _, err := New(cfg, s); !errors.Is(err, ErrSnapshot) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"amazonsfarm/shared/numbers"
 )
 
 // farmhands is a tree with workers that say what a test tells them to.
@@ -285,11 +287,11 @@ func TestBlocked(t *testing.T) {
 	f.ready("lone")
 	l := f.leases["lone"]
 	state, _ := l.Key.State(f.tree.cfg.Board)
-	var children []ChildNumber
+	var children []numbers.Child
 	for _, m := range state.Moves(nil) {
-		children = append(children, ChildNumber{state.After(m).CanonicalKey(f.tree.cfg.Board), 5, 5})
+		children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Board), Phi: 5, Delta: 5})
 	}
-	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget, Children: children})
+	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget, Children: numbers.Append(nil, children)})
 	f.step(Joined{Worker: "liar", Slots: 1})
 	f.step(Joined{Worker: "liar/2", Slots: 1, Party: "liar"})
 	for range maxClaims * 2 {

@@ -61,16 +61,19 @@ type Fact struct {
 }
 
 // NodeRecord is what the store keeps of one node of the tree; a later record of
-// the same key replaces an earlier one. A node without a record is a leaf with
-// the numbers 1 and 1. Of an expanded node the numbers are those it had as a
-// leaf; its present ones follow from its children and are never stored, and so
-// it is with nodes that facts or rules have solved.
+// the same key replaces an earlier one. That of an expanded node is the last one:
+// its numbers are those it had as a leaf; its present ones follow from its
+// children and are never stored, and so it is with nodes that facts or rules have
+// solved. It also has the numbers that its new children began with, which have no
+// record of their own until something else is known of them: a node without a
+// record is a leaf with these numbers, or with 1 and 1.
 type NodeRecord struct {
 	Key        amazons.Key // canonical
 	Phi, Delta uint32      // numbers as a leaf: 1..Infinity-1
 	Work       uint64      // nodes spent on it as a leaf
 	Budget     uint64      // nodes of its next lease; 0: the initial budget
 	Expanded   bool        // its children are in the tree
+	Children   string      // what its new children began with, as numbers.Append writes it: each 1..Infinity-1, or 0 and 0; empty: 1 and 1 each
 }
 
 // Snapshot is what the store holds: the last record of each node, every fact,
@@ -82,12 +85,6 @@ type Snapshot struct {
 	Spent         uint64         // nodes searched in all returned and lost leases
 	Epoch         uint64         // of the last tree that could grant leases
 	Contradiction *Contradiction // not nil: the campaign was stopped by it
-}
-
-// ChildNumber is what a worker's search thinks of one child of its job.
-type ChildNumber struct {
-	Key        amazons.Key // canonical
-	Phi, Delta uint32      // from the view of the side to move in the child
 }
 
 // Lease is one job: search Key, for about Budget nodes, knowing Facts.
@@ -146,11 +143,11 @@ type Result struct {
 	Worker       string
 	Lease        LeaseID
 	Epoch        uint64
-	Key          amazons.Key   // that of the lease
-	Outcome      Outcome       // counts only with a fact beside it
-	Phi, Delta   uint32        // of Key
-	Nodes        uint64        // searched in this lease
-	Children     []ChildNumber // of Key; may be missing or partial
+	Key          amazons.Key // that of the lease
+	Outcome      Outcome     // counts only with a fact beside it
+	Phi, Delta   uint32      // of Key
+	Nodes        uint64      // searched in this lease
+	Children     []byte      // numbers of the positions after Key, as numbers.Append writes them; passed over where they do not fit them
 	Facts        []Fact
 	Certificates []ID // those that the store holds whole and that Facts name
 	Cancelled    bool // it ended because of a Cancel, not by its budget

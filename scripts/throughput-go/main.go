@@ -72,7 +72,7 @@ nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
 	f.IntVar(&s.connections, "connections", 0, "connections that they share, 0: one for each, as in a farm; at most 200 workers on each")
 	f.DurationVar(&s.work, "work", 2*time.Second, "time a worker spends on a lease, half of it to one and a half")
 	f.Uint64Var(&s.returns, "returns", 8, "results of a position until it is split; 8 is what the master's own settings come to")
-	f.IntVar(&s.children, "children", -1, "positions after the lease's for which a result has numbers, -1: all of them, as workers send")
+	f.IntVar(&s.children, "children", -1, "moves of the lease's position for which a result has numbers, -1: all of them, as workers send")
 	f.IntVar(&s.memory, "memory", 0, "entries of the worker's table that come with a result, of 13 bytes; at most what the master asks for")
 	f.Uint64Var(&s.results, "results", 100_000, "end after so many results, 0: never")
 	f.IntVar(&s.positions, "positions", 0, "end when the tree has so many positions, 0: never")

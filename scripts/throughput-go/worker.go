@@ -11,6 +11,7 @@ import (
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/worker/agent"
 )
 
@@ -37,11 +38,11 @@ type synthetic struct {
 // time that the master on the same machine lacks.
 type scratch struct {
 	moves    []amazons.Move
-	seen     map[amazons.Key]struct{}
-	children []*farmv1.ChildNumber
+	children []numbers.Child
+	encoded  []byte
 }
 
-var rooms = sync.Pool{New: func() any { return &scratch{seen: map[amazons.Key]struct{}{}} }}
+var rooms = sync.Pool{New: func() any { return new(scratch) }}
 
 type delivered struct {
 	at    time.Time
@@ -191,26 +192,16 @@ func (w *synthetic) addChildren(r *farmv1.Result, room *scratch) error {
 	if err != nil {
 		return err
 	}
-	clear(room.seen)
-	room.moves = state.Moves(room.moves[:0])
-	n := 0
-	for _, m := range room.moves {
-		if n == w.children {
-			break
+	room.moves, room.children = state.Moves(room.moves[:0]), room.children[:0]
+	for i, m := range room.moves {
+		c := numbers.Child{Key: state.After(m).CanonicalKey(w.board)}
+		if w.children < 0 || i < w.children {
+			c.Phi, c.Delta = w.number(), w.number()
 		}
-		k := state.After(m).CanonicalKey(w.board)
-		if _, ok := room.seen[k]; ok {
-			continue
-		}
-		room.seen[k] = struct{}{}
-		if n == len(room.children) {
-			room.children = append(room.children, &farmv1.ChildNumber{})
-		}
-		c, b := room.children[n], k.Bytes()
-		c.Key, c.Phi, c.Delta = append(c.Key[:0], b[:]...), w.number(), w.number()
-		n++
+		room.children = append(room.children, c)
 	}
-	r.Children = room.children[:n]
+	room.encoded = numbers.Append(room.encoded[:0], room.children)
+	r.Children = room.encoded
 	return nil
 }
 

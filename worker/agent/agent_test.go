@@ -18,6 +18,7 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/worker/engine"
 
 	"go.uber.org/goleak"
@@ -317,7 +318,7 @@ func (s *fakeStream) finish() {
 
 // spent is a search that uses up its budget at once and finds nothing.
 func spent(_ context.Context, job engine.Job) engine.Result {
-	return engine.Result{Phi: 3, Delta: 4, Nodes: job.Budget, Evaluations: 5, Children: []engine.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
+	return engine.Result{Phi: 3, Delta: 4, Nodes: job.Budget, Evaluations: 5, Children: []numbers.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
 }
 
 // solvedLost is a search that proves its position lost at once.
@@ -338,7 +339,7 @@ func TestLeases(t *testing.T) {
 		s.lease(1, 5, 1000, &farmv1.Fact{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 3})
 		r := s.result()
 		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 || r.Cancelled ||
-			r.Outcome != 0 || len(r.Facts) != 0 || len(r.Children) != 1 || string(r.Key) != string(keyBytes(rootKey())) {
+			r.Outcome != 0 || len(r.Facts) != 0 || string(r.Children) != "\x01\x02" || string(r.Key) != string(keyBytes(rootKey())) {
 			t.Errorf("result %v", r)
 		}
 		s.ready() // before the acknowledgement

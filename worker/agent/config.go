@@ -20,7 +20,7 @@ import (
 
 // What a worker of this build speaks; see JoinRequest.
 const (
-	ProtocolVersion = 2
+	ProtocolVersion = 3
 	RulesVersion    = 1
 )
 

@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/worker/engine"
 
 	"google.golang.org/grpc"
@@ -402,7 +403,7 @@ func obey(t *testing.T, data []byte) {
 			nodes /= 2
 		case <-wait.C:
 		}
-		r := engine.Result{Phi: 3, Delta: 4, Nodes: nodes, Children: []engine.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
+		r := engine.Result{Phi: 3, Delta: 4, Nodes: nodes, Children: []numbers.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
 		key := job.State.CanonicalKey(board)
 		switch (searched + int(how)) % 4 {
 		case 0:

@@ -12,6 +12,7 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/worker/engine"
 )
 
@@ -158,9 +159,7 @@ func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took 
 		}
 	}
 	if m.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
-		for _, c := range r.Children {
-			m.Children = append(m.Children, &farmv1.ChildNumber{Key: keyBytes(c.Key), Phi: c.Phi, Delta: c.Delta})
-		}
+		m.Children = numbers.Append(nil, r.Children)
 	}
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 }

@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/proof"
 )
 
@@ -137,19 +138,13 @@ type Progress struct {
 	TableFill          float64 // 0..1
 }
 
-// Child is what a run thinks of a position one move on.
-type Child struct {
-	Key        amazons.Key // canonical
-	Phi, Delta uint32      // for its side to move
-}
-
 // Result is what a run found out.
 type Result struct {
 	Verdict            eval.Verdict // Open when the budget was spent or the context ended
 	Phi, Delta         uint32
 	Nodes, Evaluations uint64
-	Children           []Child // of the job's position while it is open, each canonical position once
-	Solved             []Fact  // positions solved on the way, those with most work first; claims of the search, not yet proved
+	Children           []numbers.Child // of the job's position while it is open, one for each move
+	Solved             []Fact          // positions solved on the way, those with most work first; claims of the search, not yet proved
 }
 
 // Fragment is a certificate file that proves facts, together with fragments that came before it.
@@ -278,12 +273,8 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	stop()
 	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
 	if r.Verdict == eval.Open {
-		seen := make(map[amazons.Key]bool)
 		for _, c := range e.search.Children(job.State) {
-			if key := c.State.CanonicalKey(e.c.Board); !seen[key] {
-				seen[key] = true
-				out.Children = append(out.Children, Child{key, c.Phi, c.Delta})
-			}
+			out.Children = append(out.Children, numbers.Child{Key: c.State.CanonicalKey(e.c.Board), Phi: c.Phi, Delta: c.Delta})
 		}
 	}
 	e.mu.Lock()

@@ -79,7 +79,7 @@ func (Outcome) EnumDescriptor() ([]byte, []int) {
 type JoinRequest struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Worker          string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`                                           // name chosen by the worker, unique in the farm, 1..128 bytes
-	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: 2
+	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: 3
 	RulesVersion    uint32                 `protobuf:"varint,3,opt,name=rules_version,json=rulesVersion,proto3" json:"rules_version,omitempty"`          // of the game's rules and the two leaf rules: 1
 	DatabaseSha256  string                 `protobuf:"bytes,4,opt,name=database_sha256,json=databaseSha256,proto3" json:"database_sha256,omitempty"`     // of the endgame databases in use; empty: none
 	Build           string                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`                                             // of the solver: version and revision
@@ -420,66 +420,6 @@ func (x *Fact) GetCertificateSha256() []byte {
 	return nil
 }
 
-type ChildNumber struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Phi           uint32                 `protobuf:"varint,2,opt,name=phi,proto3" json:"phi,omitempty"`
-	Delta         uint32                 `protobuf:"varint,3,opt,name=delta,proto3" json:"delta,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *ChildNumber) Reset() {
-	*x = ChildNumber{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *ChildNumber) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*ChildNumber) ProtoMessage() {}
-
-func (x *ChildNumber) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use ChildNumber.ProtoReflect.Descriptor instead.
-func (*ChildNumber) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *ChildNumber) GetKey() []byte {
-	if x != nil {
-		return x.Key
-	}
-	return nil
-}
-
-func (x *ChildNumber) GetPhi() uint32 {
-	if x != nil {
-		return x.Phi
-	}
-	return 0
-}
-
-func (x *ChildNumber) GetDelta() uint32 {
-	if x != nil {
-		return x.Delta
-	}
-	return 0
-}
-
 type WorkRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Kind:
@@ -497,7 +437,7 @@ type WorkRequest struct {
 
 func (x *WorkRequest) Reset() {
 	*x = WorkRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[5]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -509,7 +449,7 @@ func (x *WorkRequest) String() string {
 func (*WorkRequest) ProtoMessage() {}
 
 func (x *WorkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[5]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -522,7 +462,7 @@ func (x *WorkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkRequest.ProtoReflect.Descriptor instead.
 func (*WorkRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{5}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *WorkRequest) GetKind() isWorkRequest_Kind {
@@ -635,7 +575,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[6]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +587,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[6]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +600,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{6}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Hello) GetSession() string {
@@ -679,7 +619,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[7]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -691,7 +631,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[7]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -704,7 +644,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{7}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{6}
 }
 
 type Progress struct {
@@ -721,7 +661,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -733,7 +673,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -746,7 +686,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{8}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Progress) GetLease() uint64 {
@@ -810,7 +750,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -822,7 +762,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -835,7 +775,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{9}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Facts) GetSerial() uint64 {
@@ -906,20 +846,21 @@ type Result struct {
 	Nodes       uint64                 `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"`
 	Evaluations uint64                 `protobuf:"varint,9,opt,name=evaluations,proto3" json:"evaluations,omitempty"`
 	Seconds     float64                `protobuf:"fixed64,10,opt,name=seconds,proto3" json:"seconds,omitempty"`
-	Children    []*ChildNumber         `protobuf:"bytes,11,rep,name=children,proto3" json:"children,omitempty"` // of key, when it is not solved
 	Facts       []*Fact                `protobuf:"bytes,12,rep,name=facts,proto3" json:"facts,omitempty"`
 	Cancelled   bool                   `protobuf:"varint,13,opt,name=cancelled,proto3" json:"cancelled,omitempty"` // came back early because it was asked to, or because the worker leaves
 	// What the worker's table knows, of an unsolved position (shared/dfpn, memory.go). It is no evidence: it
 	// lets this or another worker go on after a restart without doing the work again.
-	Memory        []byte `protobuf:"bytes,14,opt,name=memory,proto3" json:"memory,omitempty"`
-	Campaign      uint32 `protobuf:"varint,15,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the lease; 0: the first
+	Memory   []byte `protobuf:"bytes,14,opt,name=memory,proto3" json:"memory,omitempty"`
+	Campaign uint32 `protobuf:"varint,15,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the lease; 0: the first
+	// When key is not solved: the numbers of the positions after it, in the order of their keys (shared/numbers).
+	Children      []byte `protobuf:"bytes,16,opt,name=children,proto3" json:"children,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -931,7 +872,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -944,7 +885,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Result) GetSerial() uint64 {
@@ -1017,13 +958,6 @@ func (x *Result) GetSeconds() float64 {
 	return 0
 }
 
-func (x *Result) GetChildren() []*ChildNumber {
-	if x != nil {
-		return x.Children
-	}
-	return nil
-}
-
 func (x *Result) GetFacts() []*Fact {
 	if x != nil {
 		return x.Facts
@@ -1052,6 +986,13 @@ func (x *Result) GetCampaign() uint32 {
 	return 0
 }
 
+func (x *Result) GetChildren() []byte {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
 // Goodbye says that the worker leaves and holds no lease any more.
 type Goodbye struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1062,7 +1003,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1074,7 +1015,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1087,7 +1028,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -1115,7 +1056,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1068,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1081,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *WorkResponse) GetKind() isWorkResponse_Kind {
@@ -1274,7 +1215,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1286,7 +1227,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1299,7 +1240,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Lease) GetId() uint64 {
@@ -1362,7 +1303,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1374,7 +1315,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1387,7 +1328,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cancel) GetLease() uint64 {
@@ -1422,7 +1363,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1434,7 +1375,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1447,7 +1388,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Ack) GetSerial() uint64 {
@@ -1474,7 +1415,7 @@ type NoWork struct {
 
 func (x *NoWork) Reset() {
 	*x = NoWork{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1486,7 +1427,7 @@ func (x *NoWork) String() string {
 func (*NoWork) ProtoMessage() {}
 
 func (x *NoWork) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1499,7 +1440,7 @@ func (x *NoWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoWork.ProtoReflect.Descriptor instead.
 func (*NoWork) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *NoWork) GetReason() string {
@@ -1520,7 +1461,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1473,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1486,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Hold) GetReason() string {
@@ -1567,7 +1508,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1520,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1533,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *News) GetFacts() []*Fact {
@@ -1619,7 +1560,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1572,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1585,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Finished) GetReason() string {
@@ -1667,7 +1608,7 @@ type UploadCertificateRequest struct {
 
 func (x *UploadCertificateRequest) Reset() {
 	*x = UploadCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1679,7 +1620,7 @@ func (x *UploadCertificateRequest) String() string {
 func (*UploadCertificateRequest) ProtoMessage() {}
 
 func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1692,7 +1633,7 @@ func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateRequest.ProtoReflect.Descriptor instead.
 func (*UploadCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *UploadCertificateRequest) GetSession() string {
@@ -1739,7 +1680,7 @@ type UploadCertificateResponse struct {
 
 func (x *UploadCertificateResponse) Reset() {
 	*x = UploadCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1751,7 +1692,7 @@ func (x *UploadCertificateResponse) String() string {
 func (*UploadCertificateResponse) ProtoMessage() {}
 
 func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1764,7 +1705,7 @@ func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateResponse.ProtoReflect.Descriptor instead.
 func (*UploadCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *UploadCertificateResponse) GetKnown() bool {
@@ -1783,7 +1724,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1795,7 +1736,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1808,7 +1749,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *StatusRequest) GetCampaign() string {
@@ -1828,7 +1769,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1840,7 +1781,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1853,7 +1794,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WatchRequest) GetPeriodSeconds() float64 {
@@ -1878,7 +1819,7 @@ type WorkersRequest struct {
 
 func (x *WorkersRequest) Reset() {
 	*x = WorkersRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1831,7 @@ func (x *WorkersRequest) String() string {
 func (*WorkersRequest) ProtoMessage() {}
 
 func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1844,7 @@ func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersRequest.ProtoReflect.Descriptor instead.
 func (*WorkersRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
 }
 
 type PauseRequest struct {
@@ -1915,7 +1856,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1927,7 +1868,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1940,7 +1881,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PauseRequest) GetCampaign() string {
@@ -1959,7 +1900,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +1912,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +1925,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ResumeRequest) GetCampaign() string {
@@ -2002,7 +1943,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2014,7 +1955,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2027,7 +1968,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
 }
 
 type BackupRequest struct {
@@ -2038,7 +1979,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2050,7 +1991,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2063,7 +2004,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
 }
 
 type QuarantinesRequest struct {
@@ -2074,7 +2015,7 @@ type QuarantinesRequest struct {
 
 func (x *QuarantinesRequest) Reset() {
 	*x = QuarantinesRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2027,7 @@ func (x *QuarantinesRequest) String() string {
 func (*QuarantinesRequest) ProtoMessage() {}
 
 func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2040,7 @@ func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesRequest.ProtoReflect.Descriptor instead.
 func (*QuarantinesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
 }
 
 type ReleaseRequest struct {
@@ -2111,7 +2052,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2123,7 +2064,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2136,7 +2077,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseRequest) GetName() string {
@@ -2155,7 +2096,7 @@ type QuarantinesResponse struct {
 
 func (x *QuarantinesResponse) Reset() {
 	*x = QuarantinesResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2167,7 +2108,7 @@ func (x *QuarantinesResponse) String() string {
 func (*QuarantinesResponse) ProtoMessage() {}
 
 func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2180,7 +2121,7 @@ func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesResponse.ProtoReflect.Descriptor instead.
 func (*QuarantinesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *QuarantinesResponse) GetQuarantines() []*Quarantine {
@@ -2207,7 +2148,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2219,7 +2160,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2232,7 +2173,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Quarantine) GetName() string {
@@ -2305,7 +2246,7 @@ type AddCampaignRequest struct {
 
 func (x *AddCampaignRequest) Reset() {
 	*x = AddCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2258,7 @@ func (x *AddCampaignRequest) String() string {
 func (*AddCampaignRequest) ProtoMessage() {}
 
 func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2271,7 @@ func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddCampaignRequest.ProtoReflect.Descriptor instead.
 func (*AddCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AddCampaignRequest) GetName() string {
@@ -2386,7 +2327,7 @@ type SetCampaignRequest struct {
 
 func (x *SetCampaignRequest) Reset() {
 	*x = SetCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2339,7 @@ func (x *SetCampaignRequest) String() string {
 func (*SetCampaignRequest) ProtoMessage() {}
 
 func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2352,7 @@ func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCampaignRequest.ProtoReflect.Descriptor instead.
 func (*SetCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SetCampaignRequest) GetCampaign() string {
@@ -2444,7 +2385,7 @@ type EndCampaignRequest struct {
 
 func (x *EndCampaignRequest) Reset() {
 	*x = EndCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2456,7 +2397,7 @@ func (x *EndCampaignRequest) String() string {
 func (*EndCampaignRequest) ProtoMessage() {}
 
 func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2469,7 +2410,7 @@ func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndCampaignRequest.ProtoReflect.Descriptor instead.
 func (*EndCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *EndCampaignRequest) GetCampaign() string {
@@ -2492,7 +2433,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2504,7 +2445,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2517,7 +2458,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *BackupResponse) GetSize() uint64 {
@@ -2579,7 +2520,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +2532,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +2545,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -2837,7 +2778,7 @@ type CampaignSummary struct {
 
 func (x *CampaignSummary) Reset() {
 	*x = CampaignSummary{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2849,7 +2790,7 @@ func (x *CampaignSummary) String() string {
 func (*CampaignSummary) ProtoMessage() {}
 
 func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2862,7 +2803,7 @@ func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignSummary.ProtoReflect.Descriptor instead.
 func (*CampaignSummary) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CampaignSummary) GetCampaign() *Campaign {
@@ -2964,7 +2905,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +2917,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +2930,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -3051,7 +2992,7 @@ type ExploreRequest struct {
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3063,7 +3004,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3076,7 +3017,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -3105,7 +3046,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3117,7 +3058,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3130,7 +3071,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -3171,7 +3112,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3124,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3196,7 +3137,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -3232,7 +3173,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3244,7 +3185,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3257,7 +3198,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Known) GetOutcome() Outcome {
@@ -3339,7 +3280,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3292,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3305,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -3403,7 +3344,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3356,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3369,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{45}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Worker) GetName() string {
@@ -3607,11 +3548,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
 	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x14\n" +
 	"\x05nodes\x18\x03 \x01(\x04R\x05nodes\x12-\n" +
-	"\x12certificate_sha256\x18\x04 \x01(\fR\x11certificateSha256\"G\n" +
-	"\vChildNumber\x12\x10\n" +
-	"\x03key\x18\x01 \x01(\fR\x03key\x12\x10\n" +
-	"\x03phi\x18\x02 \x01(\rR\x03phi\x12\x14\n" +
-	"\x05delta\x18\x03 \x01(\rR\x05delta\"\xdf\x02\n" +
+	"\x12certificate_sha256\x18\x04 \x01(\fR\x11certificateSha256\"\xdf\x02\n" +
 	"\vWorkRequest\x122\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.amazonsfarm.farm.v1.HelloH\x00R\x05hello\x122\n" +
 	"\x05ready\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.ReadyH\x00R\x05ready\x12;\n" +
@@ -3639,7 +3576,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05lease\x18\x05 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05nodes\x18\a \x01(\x04R\x05nodes\x12\x1a\n" +
-	"\bcampaign\x18\b \x01(\rR\bcampaign\"\xd1\x03\n" +
+	"\bcampaign\x18\b \x01(\rR\bcampaign\"\xb5\x03\n" +
 	"\x06Result\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x14\n" +
@@ -3651,12 +3588,12 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05nodes\x18\b \x01(\x04R\x05nodes\x12 \n" +
 	"\vevaluations\x18\t \x01(\x04R\vevaluations\x12\x18\n" +
 	"\aseconds\x18\n" +
-	" \x01(\x01R\aseconds\x12<\n" +
-	"\bchildren\x18\v \x03(\v2 .amazonsfarm.farm.v1.ChildNumberR\bchildren\x12/\n" +
+	" \x01(\x01R\aseconds\x12/\n" +
 	"\x05facts\x18\f \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x1c\n" +
 	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x16\n" +
 	"\x06memory\x18\x0e \x01(\fR\x06memory\x12\x1a\n" +
-	"\bcampaign\x18\x0f \x01(\rR\bcampaign\"!\n" +
+	"\bcampaign\x18\x0f \x01(\rR\bcampaign\x12\x1a\n" +
+	"\bchildren\x18\x10 \x01(\fR\bchildrenJ\x04\b\v\x10\f\"!\n" +
 	"\aGoodbye\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x86\x03\n" +
 	"\fWorkResponse\x122\n" +
@@ -3894,129 +3831,127 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Outcome)(0),                      // 0: amazonsfarm.farm.v1.Outcome
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
 	(*JoinResponse)(nil),              // 2: amazonsfarm.farm.v1.JoinResponse
 	(*Campaign)(nil),                  // 3: amazonsfarm.farm.v1.Campaign
 	(*Fact)(nil),                      // 4: amazonsfarm.farm.v1.Fact
-	(*ChildNumber)(nil),               // 5: amazonsfarm.farm.v1.ChildNumber
-	(*WorkRequest)(nil),               // 6: amazonsfarm.farm.v1.WorkRequest
-	(*Hello)(nil),                     // 7: amazonsfarm.farm.v1.Hello
-	(*Ready)(nil),                     // 8: amazonsfarm.farm.v1.Ready
-	(*Progress)(nil),                  // 9: amazonsfarm.farm.v1.Progress
-	(*Facts)(nil),                     // 10: amazonsfarm.farm.v1.Facts
-	(*Result)(nil),                    // 11: amazonsfarm.farm.v1.Result
-	(*Goodbye)(nil),                   // 12: amazonsfarm.farm.v1.Goodbye
-	(*WorkResponse)(nil),              // 13: amazonsfarm.farm.v1.WorkResponse
-	(*Lease)(nil),                     // 14: amazonsfarm.farm.v1.Lease
-	(*Cancel)(nil),                    // 15: amazonsfarm.farm.v1.Cancel
-	(*Ack)(nil),                       // 16: amazonsfarm.farm.v1.Ack
-	(*NoWork)(nil),                    // 17: amazonsfarm.farm.v1.NoWork
-	(*Hold)(nil),                      // 18: amazonsfarm.farm.v1.Hold
-	(*News)(nil),                      // 19: amazonsfarm.farm.v1.News
-	(*Finished)(nil),                  // 20: amazonsfarm.farm.v1.Finished
-	(*UploadCertificateRequest)(nil),  // 21: amazonsfarm.farm.v1.UploadCertificateRequest
-	(*UploadCertificateResponse)(nil), // 22: amazonsfarm.farm.v1.UploadCertificateResponse
-	(*StatusRequest)(nil),             // 23: amazonsfarm.farm.v1.StatusRequest
-	(*WatchRequest)(nil),              // 24: amazonsfarm.farm.v1.WatchRequest
-	(*WorkersRequest)(nil),            // 25: amazonsfarm.farm.v1.WorkersRequest
-	(*PauseRequest)(nil),              // 26: amazonsfarm.farm.v1.PauseRequest
-	(*ResumeRequest)(nil),             // 27: amazonsfarm.farm.v1.ResumeRequest
-	(*DrainRequest)(nil),              // 28: amazonsfarm.farm.v1.DrainRequest
-	(*BackupRequest)(nil),             // 29: amazonsfarm.farm.v1.BackupRequest
-	(*QuarantinesRequest)(nil),        // 30: amazonsfarm.farm.v1.QuarantinesRequest
-	(*ReleaseRequest)(nil),            // 31: amazonsfarm.farm.v1.ReleaseRequest
-	(*QuarantinesResponse)(nil),       // 32: amazonsfarm.farm.v1.QuarantinesResponse
-	(*Quarantine)(nil),                // 33: amazonsfarm.farm.v1.Quarantine
-	(*AddCampaignRequest)(nil),        // 34: amazonsfarm.farm.v1.AddCampaignRequest
-	(*SetCampaignRequest)(nil),        // 35: amazonsfarm.farm.v1.SetCampaignRequest
-	(*EndCampaignRequest)(nil),        // 36: amazonsfarm.farm.v1.EndCampaignRequest
-	(*BackupResponse)(nil),            // 37: amazonsfarm.farm.v1.BackupResponse
-	(*StatusResponse)(nil),            // 38: amazonsfarm.farm.v1.StatusResponse
-	(*CampaignSummary)(nil),           // 39: amazonsfarm.farm.v1.CampaignSummary
-	(*FirstMove)(nil),                 // 40: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 41: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 42: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 43: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 44: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 45: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 46: amazonsfarm.farm.v1.Worker
+	(*WorkRequest)(nil),               // 5: amazonsfarm.farm.v1.WorkRequest
+	(*Hello)(nil),                     // 6: amazonsfarm.farm.v1.Hello
+	(*Ready)(nil),                     // 7: amazonsfarm.farm.v1.Ready
+	(*Progress)(nil),                  // 8: amazonsfarm.farm.v1.Progress
+	(*Facts)(nil),                     // 9: amazonsfarm.farm.v1.Facts
+	(*Result)(nil),                    // 10: amazonsfarm.farm.v1.Result
+	(*Goodbye)(nil),                   // 11: amazonsfarm.farm.v1.Goodbye
+	(*WorkResponse)(nil),              // 12: amazonsfarm.farm.v1.WorkResponse
+	(*Lease)(nil),                     // 13: amazonsfarm.farm.v1.Lease
+	(*Cancel)(nil),                    // 14: amazonsfarm.farm.v1.Cancel
+	(*Ack)(nil),                       // 15: amazonsfarm.farm.v1.Ack
+	(*NoWork)(nil),                    // 16: amazonsfarm.farm.v1.NoWork
+	(*Hold)(nil),                      // 17: amazonsfarm.farm.v1.Hold
+	(*News)(nil),                      // 18: amazonsfarm.farm.v1.News
+	(*Finished)(nil),                  // 19: amazonsfarm.farm.v1.Finished
+	(*UploadCertificateRequest)(nil),  // 20: amazonsfarm.farm.v1.UploadCertificateRequest
+	(*UploadCertificateResponse)(nil), // 21: amazonsfarm.farm.v1.UploadCertificateResponse
+	(*StatusRequest)(nil),             // 22: amazonsfarm.farm.v1.StatusRequest
+	(*WatchRequest)(nil),              // 23: amazonsfarm.farm.v1.WatchRequest
+	(*WorkersRequest)(nil),            // 24: amazonsfarm.farm.v1.WorkersRequest
+	(*PauseRequest)(nil),              // 25: amazonsfarm.farm.v1.PauseRequest
+	(*ResumeRequest)(nil),             // 26: amazonsfarm.farm.v1.ResumeRequest
+	(*DrainRequest)(nil),              // 27: amazonsfarm.farm.v1.DrainRequest
+	(*BackupRequest)(nil),             // 28: amazonsfarm.farm.v1.BackupRequest
+	(*QuarantinesRequest)(nil),        // 29: amazonsfarm.farm.v1.QuarantinesRequest
+	(*ReleaseRequest)(nil),            // 30: amazonsfarm.farm.v1.ReleaseRequest
+	(*QuarantinesResponse)(nil),       // 31: amazonsfarm.farm.v1.QuarantinesResponse
+	(*Quarantine)(nil),                // 32: amazonsfarm.farm.v1.Quarantine
+	(*AddCampaignRequest)(nil),        // 33: amazonsfarm.farm.v1.AddCampaignRequest
+	(*SetCampaignRequest)(nil),        // 34: amazonsfarm.farm.v1.SetCampaignRequest
+	(*EndCampaignRequest)(nil),        // 35: amazonsfarm.farm.v1.EndCampaignRequest
+	(*BackupResponse)(nil),            // 36: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 37: amazonsfarm.farm.v1.StatusResponse
+	(*CampaignSummary)(nil),           // 38: amazonsfarm.farm.v1.CampaignSummary
+	(*FirstMove)(nil),                 // 39: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 40: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 41: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 42: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 43: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 44: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 45: amazonsfarm.farm.v1.Worker
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
 	3,  // 1: amazonsfarm.farm.v1.JoinResponse.campaigns:type_name -> amazonsfarm.farm.v1.Campaign
 	0,  // 2: amazonsfarm.farm.v1.Fact.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	7,  // 3: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
-	8,  // 4: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
-	9,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
-	10, // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
-	11, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
-	12, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
+	6,  // 3: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
+	7,  // 4: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
+	8,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
+	9,  // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
+	10, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
+	11, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
 	4,  // 9: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
 	0,  // 10: amazonsfarm.farm.v1.Result.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	5,  // 11: amazonsfarm.farm.v1.Result.children:type_name -> amazonsfarm.farm.v1.ChildNumber
-	4,  // 12: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
-	14, // 13: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
-	15, // 14: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
-	16, // 15: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
-	17, // 16: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
-	20, // 17: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
-	18, // 18: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
-	19, // 19: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
-	4,  // 20: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	3,  // 21: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	4,  // 22: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
-	33, // 23: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
-	3,  // 24: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 25: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	40, // 26: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	39, // 27: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
-	3,  // 28: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 29: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	44, // 30: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	43, // 31: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	44, // 32: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 33: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
-	46, // 34: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 35: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	6,  // 36: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	21, // 37: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	23, // 38: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	24, // 39: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	25, // 40: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	41, // 41: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	26, // 42: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	27, // 43: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	28, // 44: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	30, // 45: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
-	31, // 46: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
-	29, // 47: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
-	34, // 48: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
-	35, // 49: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
-	36, // 50: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
-	2,  // 51: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	13, // 52: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	22, // 53: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	38, // 54: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	38, // 55: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	45, // 56: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	42, // 57: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	38, // 58: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	38, // 59: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	38, // 60: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	32, // 61: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	32, // 62: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	37, // 63: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
-	38, // 64: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	38, // 65: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	38, // 66: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	51, // [51:67] is the sub-list for method output_type
-	35, // [35:51] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	4,  // 11: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
+	13, // 12: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
+	14, // 13: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
+	15, // 14: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
+	16, // 15: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
+	19, // 16: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
+	17, // 17: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
+	18, // 18: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
+	4,  // 19: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
+	3,  // 20: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	4,  // 21: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
+	32, // 22: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
+	3,  // 23: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 24: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	39, // 25: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	38, // 26: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
+	3,  // 27: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 28: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	43, // 29: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	42, // 30: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	43, // 31: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 32: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	45, // 33: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	1,  // 34: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	5,  // 35: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	20, // 36: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	22, // 37: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	23, // 38: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	24, // 39: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	40, // 40: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	25, // 41: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	26, // 42: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	27, // 43: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	29, // 44: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
+	30, // 45: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
+	28, // 46: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	33, // 47: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
+	34, // 48: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
+	35, // 49: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
+	2,  // 50: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	12, // 51: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	21, // 52: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	37, // 53: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 54: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 55: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	41, // 56: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	37, // 57: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 58: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 59: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	31, // 60: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	31, // 61: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	36, // 62: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	37, // 63: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 64: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	37, // 65: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	50, // [50:66] is the sub-list for method output_type
+	34, // [34:50] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -4024,7 +3959,7 @@ func file_proto_farm_v1_farm_proto_init() {
 	if File_proto_farm_v1_farm_proto != nil {
 		return
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[5].OneofWrappers = []any{
+	file_proto_farm_v1_farm_proto_msgTypes[4].OneofWrappers = []any{
 		(*WorkRequest_Hello)(nil),
 		(*WorkRequest_Ready)(nil),
 		(*WorkRequest_Progress)(nil),
@@ -4032,7 +3967,7 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkRequest_Result)(nil),
 		(*WorkRequest_Goodbye)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[12].OneofWrappers = []any{
+	file_proto_farm_v1_farm_proto_msgTypes[11].OneofWrappers = []any{
 		(*WorkResponse_Lease)(nil),
 		(*WorkResponse_Cancel)(nil),
 		(*WorkResponse_Ack)(nil),
@@ -4041,14 +3976,14 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkResponse_Hold)(nil),
 		(*WorkResponse_News)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[34].OneofWrappers = []any{}
+	file_proto_farm_v1_farm_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   46,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

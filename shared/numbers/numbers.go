@@ -1,0 +1,72 @@
+// Package numbers writes the proof and disproof numbers of the positions after one position as bytes: what a worker's result says of them, and what the
+// proof store keeps of it.
+//
+// The positions themselves are not written. They follow from the rules: all canonical positions that one move leads to, each once, in the order of
+// their keys (amazons.Key.Compare). Each has two unsigned varints (base 128, the low seven bits first, no longer than needed): phi and delta, as the side to move there sees
+// them. Two zeros stand for a position of which nothing is said.
+package numbers
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// Child has the numbers of one position after another. Both are zero where nothing is known.
+type Child struct {
+	Key        amazons.Key // canonical
+	Phi, Delta uint32
+}
+
+// Known reports whether it says anything.
+func (c Child) Known() bool { return c.Phi != 0 || c.Delta != 0 }
+
+// Append adds the numbers of all positions after one to p. It brings the list into the order of the keys; of equal keys the first counts.
+func Append(p []byte, list []Child) []byte {
+	slices.SortStableFunc(list, func(a, b Child) int { return a.Key.Compare(b.Key) })
+	for i, c := range list {
+		if i == 0 || c.Key != list[i-1].Key {
+			p = binary.AppendUvarint(binary.AppendUvarint(p, uint64(c.Phi)), uint64(c.Delta))
+		}
+	}
+	return p
+}
+
+var errMalformed = errors.New("not the numbers of positions: two varints of 32 bits for each")
+
+// Next returns the numbers that p begins with, and the rest of p.
+func Next[B ~[]byte | ~string](p B) (phi, delta uint32, rest B, err error) {
+	if phi, p, err = next(p); err == nil {
+		delta, p, err = next(p)
+	}
+	return phi, delta, p, err
+}
+
+// next reads one varint.
+func next[B ~[]byte | ~string](p B) (uint32, B, error) {
+	var x uint64
+	for i := 0; i < len(p) && i < binary.MaxVarintLen32; i++ {
+		x |= uint64(p[i]&0x7f) << (7 * i)
+		if p[i] < 0x80 {
+			if x > math.MaxUint32 || i > 0 && p[i] == 0 {
+				break
+			}
+			return uint32(x), p[i+1:], nil
+		}
+	}
+	return 0, p, errMalformed
+}
+
+// Count returns of how many positions p has the numbers, or says that p is malformed.
+func Count[B ~[]byte | ~string](p B) (n int, err error) {
+	for len(p) > 0 {
+		if _, _, p, err = Next(p); err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
