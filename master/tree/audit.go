@@ -18,7 +18,7 @@ func (t *Tree) Audit() error {
 		return fmt.Errorf("%d nodes are left of the running budgets, counted were %d", promised, t.promised)
 	}
 	var nodes []*node
-	for _, n := range t.byKey {
+	for n := range t.nodes.all() {
 		nodes = append(nodes, n)
 	}
 	slices.SortFunc(nodes, func(a, b *node) int { // deepest first
@@ -140,7 +140,7 @@ func (t *Tree) auditTrust() error {
 		}
 		claimed[c.node] = true
 	}
-	for _, n := range t.byKey {
+	for n := range t.nodes.all() {
 		if n.claimed != claimed[n] || n.claimed && n.expanded {
 			return fmt.Errorf("node %s: claimed %v", t.text(n.key), n.claimed)
 		}

@@ -11,11 +11,12 @@ import (
 
 // same compares what must survive a crash.
 func same(a, b *Tree) error {
-	if len(a.byKey) != len(b.byKey) || len(a.facts) != len(b.facts) || a.spent != b.spent {
-		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", len(a.byKey), len(b.byKey), len(a.facts), len(b.facts), a.spent, b.spent)
+	if a.nodes.n != b.nodes.n || len(a.facts) != len(b.facts) || a.spent != b.spent {
+		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", a.nodes.n, b.nodes.n, len(a.facts), len(b.facts), a.spent, b.spent)
 	}
-	for k, n := range a.byKey {
-		m := b.byKey[k]
+	for n := range a.nodes.all() {
+		k := n.key
+		m := b.nodes.get(k)
 		if m == nil {
 			return fmt.Errorf("node %s is missing", keyName(k))
 		}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // grown makes a tree of the 6x6 start of at least the given number of nodes, by
@@ -18,7 +19,7 @@ func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 		b.Fatal(err)
 	}
 	l := ask(b, tree, "w")
-	for len(tree.byKey) < nodes {
+	for tree.nodes.n < nodes {
 		l = turn(b, tree, l, r)
 	}
 	tree.cfg.SplitAfter = 1 << 62
@@ -50,7 +51,7 @@ func BenchmarkTurn(b *testing.B) {
 			tree, l := grown(b, nodes, r)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(len(tree.byKey))
+			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(tree.nodes.n)
 			b.ReportAllocs()
 			for b.Loop() {
 				l = turn(b, tree, l, r)
@@ -60,25 +61,68 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkSplit is one result after which a leaf is split, and the next grant.
+// BenchmarkSplit is one result after which a leaf is split, with numbers for each position after it, and the next grant, by the size of the tree, which grows in its
+// breadth: 2,000 workers hold leases, and no number is much smaller than all others.
 func BenchmarkSplit(b *testing.B) {
-	r := rand.New(rand.NewPCG(1, 1))
-	tree, l := grown(b, 1000, r)
-	tree.cfg.SplitAfter = 1
-	before := len(tree.byKey)
-	n := 0
-	for b.Loop() {
-		l = turn(b, tree, l, r)
-		n++
+	for _, nodes := range []int{10_000, 1_000_000, 4_000_000} {
+		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 1))
+			number := func() uint32 { return 1000 + uint32(1000*r.ExpFloat64()) }
+			tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: 1 << 40}, Snapshot{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			const workers = 2000
+			for i := range workers {
+				name := fmt.Sprint("w", i)
+				tree.Step(Joined{Worker: name, Slots: 1})
+				tree.Step(Ready{name})
+			}
+			turn, searched := 0, 0
+			step := func() {
+				name := fmt.Sprint("w", turn%workers)
+				turn++
+				w := tree.workers[name]
+				if len(w.leases) == 0 {
+					return // it waits for one
+				}
+				l := w.leases[0]
+				state, err := l.node.key.State(tree.cfg.Board)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var list []numbers.Child
+				for _, m := range state.Moves(nil) {
+					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: number(), Delta: number()})
+				}
+				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.key, Nodes: 1, Phi: number(), Delta: number(), Children: numbers.Append(nil, list)}
+				b.StartTimer()
+				tree.Step(result)
+				tree.Step(Ready{name})
+				b.StopTimer()
+				searched++
+			}
+			b.StopTimer()
+			for tree.nodes.n < nodes {
+				step()
+			}
+			before, begun := tree.nodes.n, searched
+			b.ResetTimer()
+			b.StopTimer()
+			for range b.N {
+				step()
+			}
+			b.ReportMetric(float64(tree.nodes.n-before)/float64(searched-begun), "nodes/op")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(tree.nodes.n-before), "ns/node")
+		})
 	}
-	b.ReportMetric(float64(len(tree.byKey)-before)/float64(n), "nodes/op")
 }
 
 // BenchmarkRestore is New from the records of a tree.
 func BenchmarkRestore(b *testing.B) {
 	tree, _ := grown(b, 100_000, rand.New(rand.NewPCG(1, 1)))
 	var s Snapshot
-	for _, n := range tree.byKey {
+	for n := range tree.nodes.all() {
 		s.Nodes = append(s.Nodes, tree.record(n))
 	}
 	b.ResetTimer()
@@ -103,7 +147,7 @@ func BenchmarkFarm(b *testing.B) {
 				names = append(names, fmt.Sprint("w", i))
 				leases = append(leases, ask(b, tree, names[i+1]))
 			}
-			before, i := len(tree.byKey), 0
+			before, i := tree.nodes.n, 0
 			b.ReportAllocs()
 			for b.Loop() {
 				w, l := names[i%workers], leases[i%workers]
@@ -115,7 +159,7 @@ func BenchmarkFarm(b *testing.B) {
 				leases[i%workers] = take(b, tree.Step(Ready{w}))
 				i++
 			}
-			b.ReportMetric(float64(len(tree.byKey)-before)/float64(i), "nodes/op")
+			b.ReportMetric(float64(tree.nodes.n-before)/float64(i), "nodes/op")
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 func (t *Tree) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d tick %d spent %d: %d nodes, %d expanded, %d frontier, %d leased, %d facts\n",
-		t.epoch, t.now, t.spent, len(t.byKey), t.expansions, t.frontier, len(t.running), len(t.facts))
+		t.epoch, t.now, t.spent, t.nodes.n, t.expansions, t.frontier, len(t.running), len(t.facts))
 	for _, w := range t.roll {
 		fmt.Fprintf(&b, "%s slots=%d waiting=%d", w.name, w.slots, w.waiting)
 		for _, l := range w.leases {

@@ -96,7 +96,7 @@ func (t *Tree) known(k amazons.Key) (Outcome, uint64) {
 	if f, ok := t.facts[k]; ok {
 		return f.Outcome, f.Work
 	}
-	if n := t.byKey[k]; n != nil {
+	if n := t.nodes.get(k); n != nil {
 		return n.outcome(), n.work
 	}
 	return Unknown, 0
@@ -105,7 +105,7 @@ func (t *Tree) known(k amazons.Key) (Outcome, uint64) {
 // position returns what is known of a position, and how many children it has looked at, at most looks.
 func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
 	p = Position{Key: k, Phi: 1, Delta: 1}
-	if n := t.byKey[k]; n != nil {
+	if n := t.nodes.get(k); n != nil {
 		p.InTree, p.Outcome, p.Basis, p.Phi, p.Delta = true, n.outcome(), n.basis, n.phi, n.delta
 		p.Expanded, p.Leased, p.Aside = n.expanded, n.lease != nil, n.aside
 		p.Effort, looked = effort(n, looks)

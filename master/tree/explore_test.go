@@ -57,7 +57,7 @@ func TestExplore(t *testing.T) {
 	p := root.After(moves[0].Move)
 	for _, m := range p.State().Moves(nil) {
 		q := p.After(m).State()
-		if _, ok := tr.byKey[q.CanonicalKey(root.Board)]; ok {
+		if tr.nodes.get(q.CanonicalKey(root.Board)) != nil {
 			continue
 		}
 		if at, _ := tr.Explore(q); at.InTree || at.Phi != 1 || at.Outcome != Unknown || at.Effort.Nodes != 0 {

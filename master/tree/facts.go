@@ -65,7 +65,7 @@ func (t *Tree) take(f Fact, from string, persist bool) bool {
 		}
 		return false
 	}
-	n := t.byKey[f.Key]
+	n := t.nodes.get(f.Key)
 	if n == nil && len(t.facts) >= t.cfg.MaxFacts {
 		t.dropped++
 		return false

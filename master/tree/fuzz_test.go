@@ -126,7 +126,7 @@ func (p *play) step() error {
 				return fmt.Errorf("%s: %w", ev, err)
 			}
 		case Grant:
-			if n := p.tree.byKey[e.Lease.Key]; n == nil || n.solved() || n.lease == nil || n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.FactsPerLease {
+			if n := p.tree.nodes.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil || n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.FactsPerLease {
 				return fmt.Errorf("%s: %s", ev, e)
 			}
 			if p.leases = append(p.leases, e.Lease); len(p.leases) > 8 {

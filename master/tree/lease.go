@@ -305,7 +305,7 @@ func (t *Tree) earlySplit() uint64 { return t.doubled(t.cfg.InitialBudget, 2) }
 
 // doubled returns nodes, doubled a number of times with each eighth of MaxNodes that is in use.
 func (t *Tree) doubled(nodes uint64, times int) uint64 {
-	for range len(t.byKey) * 8 / t.cfg.MaxNodes * times {
+	for range t.nodes.n * 8 / t.cfg.MaxNodes * times {
 		nodes = plus(nodes, nodes)
 	}
 	return nodes
@@ -317,11 +317,11 @@ func (t *Tree) split(n *node, children []byte) {
 	next := t.successors(n)
 	fresh := 0
 	for _, c := range next {
-		if t.byKey[c.key] == nil {
+		if c.node == nil {
 			fresh++
 		}
 	}
-	if len(t.byKey)+fresh > t.cfg.MaxNodes {
+	if t.nodes.n+fresh > t.cfg.MaxNodes {
 		t.full = true
 		return
 	}

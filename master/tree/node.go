@@ -9,37 +9,41 @@ import (
 	"amazonsfarm/shared/numbers"
 )
 
-// node is one position of the tree. Everything below the line is derived from
-// the rest of the tree and kept up to date step by step; audit (in the tests)
-// computes it anew and compares.
+// node is one position of the tree. What is derived from the rest of the tree is kept up to date step by step; audit (in the tests)
+// computes it anew and compares. What is read of all children of a node at once comes first, in one line of the processor's cache: 64 bytes of 192, so
+// that each node begins with a line.
 type node struct {
-	key      amazons.Key
-	layer    uint8  // burnt squares; children have one more
-	expanded bool   // children are in the tree
-	basis    Basis  // NoBasis: unsolved
-	changed  bool   // its record goes with the next Persist
-	aside    bool   // leaf set aside after too many losses
-	claimed  bool   // leaf whose numbers wait for another search
-	tries    int32  // losses and empty returns in a row
+	use        float64 // derived: of the most useful open leaf here or below; see usefulness
+	phi, delta uint32  // derived from the children, where it is expanded
+	work       uint64  // nodes spent on it as a leaf
+	key        amazons.Key
+
+	layer    uint8 // burnt squares; children have one more
+	basis    Basis // NoBasis: unsolved
+	class    class // derived: what can be granted here or below
+	expanded bool  // children are in the tree
+	changed  bool  // its record goes with the next Persist
+	aside    bool  // leaf set aside after too many losses
+	claimed  bool  // leaf whose numbers wait for another search
+	queued   bool  // in line to have its numbers computed
+
+	live               int32  // derived: parents that are live and unsolved; the root has one more
+	leafPhi, leafDelta uint32 // numbers as a leaf
+	tries              int32  // losses and empty returns in a row
+
+	budget   uint64 // of its next lease
 	warm     uint32 // serial of the worker that searched it last
 	lostBy   uint32 // serial of the worker that lost it last
-
-	leafPhi, leafDelta uint32 // numbers as a leaf
-	work               uint64 // nodes spent on it as a leaf
-	budget             uint64 // of its next lease
-
 	lease    *lease // not nil: leased
 	children []*node
 	parents  []*node
+	first    [1]*node           // room for the first parent: most have one
+	free     [freeClasses]int32 // derived: children by class
 
-	// ---
-	phi, delta uint32
-	live       int32              // parents that are live and unsolved; the root has one more
-	free       [freeClasses]int32 // children by class
-	class      class              // what can be granted here or below
-	use        float64            // of the most useful open leaf here or below; see usefulness
-	queued     bool               // in line to have its numbers computed
+	_ [nodeBytes - 160]byte
 }
+
+const nodeBytes = 192
 
 // class says what can be granted at a leaf, or below an inner node at best.
 type class uint8
@@ -78,13 +82,10 @@ func layerOf(k amazons.Key) uint8 { return uint8(bits.OnesCount64(k.A & k.B)) }
 // add makes the node of a position that is not yet in the tree. It is solved at
 // once where the side to move has no move or a fact is known.
 func (t *Tree) add(k amazons.Key, canMove bool) *node {
-	if len(t.slab) == 0 {
-		t.slab = make([]node, 256)
-	}
-	n := &t.slab[0]
-	t.slab = t.slab[1:]
-	*n = node{key: k, layer: layerOf(k), phi: 1, delta: 1, leafPhi: 1, leafDelta: 1, class: open, use: 1}
-	t.byKey[k] = n
+	n := t.nodes.add(k)
+	n.layer, n.class, n.use = layerOf(k), open, 1
+	n.phi, n.delta, n.leafPhi, n.leafDelta = 1, 1, 1, 1
+	n.parents = n.first[:0]
 	if !canMove {
 		t.solve(n, Lost, ByRules)
 	}
@@ -98,6 +99,7 @@ func (t *Tree) add(k amazons.Key, canMove bool) *node {
 type child struct {
 	key     amazons.Key
 	canMove bool
+	node    *node // nil: not in the tree yet
 }
 
 // successors returns the canonical positions after the moves of a node, each
@@ -114,7 +116,7 @@ func (t *Tree) successors(n *node) []child {
 		t.moves = append(t.moves[:0], t.cfg.FirstMoves...)
 	}
 	clear(t.seen)
-	t.next = t.next[:0]
+	t.next, t.hashes = t.next[:0], t.hashes[:0]
 	for _, m := range t.moves {
 		after := s.After(m)
 		k := after.CanonicalKey(t.cfg.Board)
@@ -122,7 +124,12 @@ func (t *Tree) successors(n *node) []child {
 			continue
 		}
 		t.seen[k] = struct{}{}
-		t.next = append(t.next, child{k, after.CanMove()})
+		t.next = append(t.next, child{key: k, canMove: after.CanMove()})
+		t.hashes = append(t.hashes, hash(k))
+	}
+	t.nodes.warm(t.hashes)
+	for i := range t.next {
+		t.next[i].node = t.nodes.find(t.next[i].key, t.hashes[i])
 	}
 	return t.next
 }
@@ -132,7 +139,7 @@ func (t *Tree) successors(n *node) []child {
 func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 	n.children = make([]*node, 0, len(next))
 	for i, c := range next {
-		m := t.byKey[c.key]
+		m := c.node
 		fresh := m == nil
 		if fresh {
 			m = t.add(c.key, c.canMove)
@@ -153,7 +160,11 @@ func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 		n.free[m.class]++
 	}
 	if slices.ContainsFunc(begin, numbers.Child.Known) {
-		t.begins[n] = string(numbers.Append(nil, begin))
+		t.encoded = t.encoded[:0]
+		for _, i := range t.sorted(next) {
+			t.encoded = numbers.Put(t.encoded, begin[i].Phi, begin[i].Delta)
+		}
+		t.begins[n] = string(t.encoded)
 	}
 	if n.live > 0 && !n.solved() {
 		t.frontier--
@@ -174,13 +185,8 @@ func (t *Tree) beginning(next []child, encoded []byte) []numbers.Child {
 	if n, err := numbers.Count(encoded); err != nil || n != len(next) {
 		return nil
 	}
-	t.order = t.order[:0]
-	for i := range next {
-		t.order = append(t.order, i)
-	}
-	slices.SortFunc(t.order, func(a, b int) int { return next[a].key.Compare(next[b].key) })
 	begin := make([]numbers.Child, len(next))
-	for _, i := range t.order {
+	for _, i := range t.sorted(next) {
 		c := numbers.Child{Key: next[i].key}
 		c.Phi, c.Delta, encoded, _ = numbers.Next(encoded)
 		if c.Known() {
@@ -189,6 +195,16 @@ func (t *Tree) beginning(next []child, encoded []byte) []numbers.Child {
 		begin[i] = c
 	}
 	return begin
+}
+
+// sorted returns the indices of the given children in the order of their keys. The slice is valid until the next call.
+func (t *Tree) sorted(next []child) []int {
+	t.order = t.order[:0]
+	for i := range next {
+		t.order = append(t.order, i)
+	}
+	slices.SortFunc(t.order, func(a, b int) int { return next[a].key.Compare(next[b].key) })
+	return t.order
 }
 
 // setLeaf gives a leaf the numbers of a search.

@@ -28,7 +28,7 @@ func TestEasyReplies(t *testing.T) {
 			t.Helper()
 			lease = Lease{}
 			step(Ready{Worker: "w"})
-			n := tr.byKey[lease.Key]
+			n := tr.nodes.get(lease.Key)
 			if n == nil {
 				t.Fatal("nothing was leased")
 			}

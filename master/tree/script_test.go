@@ -113,7 +113,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error() + "\n"
 		}
 		s.tree = tree
-		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, len(tree.byKey), len(tree.facts), tree.spent)
+		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.nodes.n, len(tree.facts), tree.spent)
 	case "describe":
 		return s.tree.Describe()
 	case "status":

@@ -114,7 +114,7 @@ func (s *simulation) deliver(ev Event) error {
 	if s.twin != nil && !reflect.DeepEqual(effects, s.twin.Step(ev)) {
 		return fmt.Errorf("the same events have other effects at %s", ev)
 	}
-	if s.steps < 50 || s.chance(5+len(s.tree.byKey)/20) {
+	if s.steps < 50 || s.chance(5+s.tree.nodes.n/20) {
 		if err := s.tree.Audit(); err != nil {
 			return fmt.Errorf("after %s: %w", ev, err)
 		}
@@ -135,7 +135,7 @@ func (s *simulation) deliver(ev Event) error {
 			}
 		}
 	}
-	if s.steps < 20 || s.chance(5+len(s.tree.byKey)/10) {
+	if s.steps < 20 || s.chance(5+s.tree.nodes.n/10) {
 		again, err := New(s.cfg, s.disk.snapshot(s.r))
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *simulation) deliver(ev Event) error {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case Grant:
-			n := s.tree.byKey[e.Lease.Key]
+			n := s.tree.nodes.get(e.Lease.Key)
 			if n == nil || n.solved() || n.expanded || n.live == 0 || n.lease == nil || n.lease.id != e.Lease.ID {
 				return fmt.Errorf("%s of a leaf that is not free", e)
 			}

@@ -99,7 +99,7 @@ func (t *Tree) FirstMoves() []FirstMove {
 	out := make([]FirstMove, 0, len(t.firstMoves))
 	for _, m := range t.firstMoves {
 		f := FirstMove{Move: m.move, Key: m.key, Phi: 1, Delta: 1}
-		if n := t.byKey[m.key]; n != nil {
+		if n := t.nodes.get(m.key); n != nil {
 			f.Outcome, f.Phi, f.Delta, f.Work = n.outcome(), n.phi, n.delta, n.work
 			f.Leased, f.Expanded = n.lease != nil, n.expanded
 		} else if fact, ok := t.facts[m.key]; ok {
@@ -139,7 +139,7 @@ func (t *Tree) Answered() bool { return t.root.solved() && t.stopped == nil }
 func (t *Tree) Status() Status {
 	s := Status{
 		Settled: t.Answered(), Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.spent,
-		Nodes: len(t.byKey), Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
+		Nodes: t.nodes.n, Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
 		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
 		Contradiction: t.stopped, Claims: len(t.claims), Unsettled: t.unsettled, Requeued: t.requeued,

@@ -17,9 +17,8 @@ type Tree struct {
 
 	// The graph.
 	root       *node
-	byKey      map[amazons.Key]*node // looked up only, never ranged over
-	slab       []node                // room for the next nodes
-	dirty      [65][]*node           // nodes in line, by layer
+	nodes      index
+	dirty      [65][]*node // nodes in line, by layer
 	frontier   int
 	expansions int
 	full       bool
@@ -67,10 +66,12 @@ type Tree struct {
 	began    bool     // the epoch was persisted
 
 	// Buffers.
-	moves []amazons.Move
-	seen  map[amazons.Key]struct{}
-	next  []child
-	order []int
+	moves   []amazons.Move
+	seen    map[amazons.Key]struct{}
+	next    []child
+	order   []int
+	hashes  []uint64
+	encoded []byte
 }
 
 type rootMove struct {
@@ -89,7 +90,6 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 	t := &Tree{
 		cfg:     cfg,
 		epoch:   restored.Epoch + 1,
-		byKey:   map[amazons.Key]*node{},
 		facts:   map[amazons.Key]Fact{},
 		shelf:   newShelf(cfg.Board, cfg.FactsKept),
 		workers: map[string]*worker{},
@@ -355,13 +355,13 @@ func (t *Tree) Decided(k amazons.Key) bool {
 
 // Open reports whether a position is in the tree and not solved.
 func (t *Tree) Open(k amazons.Key) bool {
-	n := t.byKey[k]
+	n := t.nodes.get(k)
 	return n != nil && n.basis == NoBasis
 }
 
 // Above returns k and positions above it in the tree, the nearest first, at most limit of them; none if k is not in the tree.
 func (t *Tree) Above(k amazons.Key, limit int) []amazons.Key {
-	n := t.byKey[k]
+	n := t.nodes.get(k)
 	if n == nil {
 		return nil
 	}

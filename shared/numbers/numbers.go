@@ -29,10 +29,15 @@ func Append(p []byte, list []Child) []byte {
 	slices.SortStableFunc(list, func(a, b Child) int { return a.Key.Compare(b.Key) })
 	for i, c := range list {
 		if i == 0 || c.Key != list[i-1].Key {
-			p = binary.AppendUvarint(binary.AppendUvarint(p, uint64(c.Phi)), uint64(c.Delta))
+			p = Put(p, c.Phi, c.Delta)
 		}
 	}
 	return p
+}
+
+// Put adds the numbers of the next position, in the order of the keys, to p.
+func Put(p []byte, phi, delta uint32) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(p, uint64(phi)), uint64(delta))
 }
 
 var errMalformed = errors.New("not the numbers of positions: two varints of 32 bits for each")
