@@ -134,8 +134,13 @@ func (t *Tree) successors(n *node) []child {
 	return t.next
 }
 
-// expand puts the given children under a leaf. Those that nothing is known of
-// begin with the numbers of begin: one for each, or none at all.
+// moreKnown is how many times as large the numbers of a leaf have to be in another search for it to be believed to have seen more of it. In a large tree a split meets mostly
+// positions that have other parents. If their numbers changed each time, all of these would be computed anew: with six million positions
+// a result cost two to three times what it did with one. Searches with one worker, 16 and 64 showed no difference beyond chance (master/simulate/RESULTS.md).
+const moreKnown = 2
+
+// expand puts the given children under a leaf. Those that nobody has searched as
+// leaves begin with the numbers of begin: one for each, or none at all.
 func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 	n.children = make([]*node, 0, len(next))
 	for i, c := range next {
@@ -145,14 +150,16 @@ func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 			m = t.add(c.key, c.canMove)
 		}
 		if begin != nil {
-			switch b := &begin[i]; {
+			b := &begin[i]
+			switch {
 			case !b.Known() || m.expanded || m.solved() || m.work > 0:
-				*b = numbers.Child{Key: c.key}
-			case fresh: // kept with n
+			case fresh:
 				m.leafPhi, m.leafDelta, m.phi, m.delta = b.Phi, b.Delta, b.Phi, b.Delta
-			default:
+			case uint64(b.Phi)+uint64(b.Delta) > moreKnown*(uint64(m.leafPhi)+uint64(m.leafDelta)):
 				t.setLeaf(m, b.Phi, b.Delta)
-				*b = numbers.Child{Key: c.key}
+			}
+			if !fresh || m.solved() {
+				*b = numbers.Child{Key: c.key} // what is kept with n is for new ones
 			}
 		}
 		m.parents = append(m.parents, n)
