@@ -86,7 +86,7 @@ func (a *analysis) report(r run) string {
 	if len(r.Layouts) > 0 {
 		line("## What the store is made of")
 		line("")
-		line("Bytes of keys and values, and of the pages that hold them. A fact, a tree position and a certificate take 61, 45 and 52 bytes; chunks hold the bytes of the certificates, with 16 more each; memories are what")
+		line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 52 bytes, a tree position that has been searched or split 45, and what its children began with; chunks hold the bytes of the certificates, with 16 more each; memories are what")
 		line("workers' tables knew of unsolved positions, %d at most. Each record takes 16 bytes more in its page, and pages are partly empty.", memories)
 		line("")
 		head, rule := "| minute | file | in pages |", "| --- | --- | --- |"
