@@ -14,7 +14,7 @@ import (
 // a worker with arbitrary numbers.
 func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 	b.Helper()
-	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: 1 << 40}, Snapshot{})
+	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: maxNodes}, Snapshot{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func BenchmarkSplit(b *testing.B) {
 		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			number := func() uint32 { return 1000 + uint32(1000*r.ExpFloat64()) }
-			tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: 1 << 40}, Snapshot{})
+			tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: maxNodes}, Snapshot{})
 			if err != nil {
 				b.Fatal(err)
 			}

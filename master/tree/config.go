@@ -75,8 +75,8 @@ type Config struct {
 	// CheckSeed decides which results are checked. Workers are not to know it.
 	CheckSeed uint64
 
-	// MaxNodes bounds the nodes of the tree, of about 300 bytes each. Default
-	// 2,000,000. At the bound nothing is split any more: the leaves there are go
+	// MaxNodes bounds the nodes of the tree, of about 220 bytes each, and as much again until the garbage is collected. Default
+	// 2,000,000, at most 4,294,967,295. At the bound nothing is split any more: the leaves there are go
 	// out again and again, and workers beyond their number wait.
 	MaxNodes int
 	// MaxFacts bounds the facts in memory, of about 150 bytes each. Default
@@ -152,6 +152,8 @@ func (c Config) validate() error {
 		return bad("WarmPercent %d is less than 100", c.WarmPercent)
 	case c.CheckFirst < 0:
 		return bad("CheckFirst %d is negative", c.CheckFirst)
+	case c.MaxNodes > maxNodes:
+		return bad("MaxNodes %d is more than %d", c.MaxNodes, maxNodes)
 	case c.FactsPerLease > c.FactsKept:
 		return bad("FactsPerLease %d is more than FactsKept %d", c.FactsPerLease, c.FactsKept)
 	}

@@ -128,6 +128,7 @@ func TestConfigErrors(t *testing.T) {
 		"MaxBudget":   {Board: amazons.Board{Width: 4, Height: 4}, InitialBudget: 10, MaxBudget: 5},
 		"MaxTries":    {Board: amazons.Board{Width: 4, Height: 4}, MaxTries: -1},
 		"FactsKept":   {Board: amazons.Board{Width: 4, Height: 4}, FactsKept: 2, FactsPerLease: 3},
+		"MaxNodes":    {Board: amazons.Board{Width: 4, Height: 4}, MaxNodes: maxNodes + 1},
 		"not legal":   {Board: amazons.Board{Width: 4, Height: 4}, FirstMoves: []amazons.Move{{}}},
 	} {
 		if _, err := New(cfg, Snapshot{}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
