@@ -230,6 +230,9 @@ func (c *checker) meta() error {
 			_, err = decodeQuarantine(k, v)
 			return err
 		}
+		if isStandingKey(k) {
+			return checkStanding(c.tx, k, v)
+		}
 		for _, about := range c.campaigns {
 			switch key {
 			case of(keyCampaign, about.Number):

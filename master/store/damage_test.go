@@ -28,7 +28,8 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 		b.Nodes = append(b.Nodes, nodeOf(i))
 		b.Facts = append(b.Facts, factOf(10_000+i, id))
 	}
-	if err := errors.Join(s.Commit(b), s.SetResult(Result{Outcome: "won", Winner: "white", Certificate: CertificateFile{Path: "x"}})); err != nil {
+	if err := errors.Join(s.Commit(b), s.SetResult(Result{Outcome: "won", Winner: "white", Certificate: CertificateFile{Path: "x"}}),
+		s.Quarantine(Quarantine{Name: "liar", Offences: 3}), s.SetStandings([]Standing{{Name: "w", Confirmed: 7, Offences: 2}})); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Update(func(tx *bbolt.Tx) error {
@@ -229,7 +230,7 @@ func TestFlippedRecord(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(records) != 11 {
+	if err != nil || len(records) != 13 {
 		t.Fatal(len(records), err)
 	}
 	replace := func(bucket, remove, key, value string) {
@@ -266,10 +267,16 @@ func TestFlippedRecord(t *testing.T) {
 			if (r.bucket == bucketNodes || r.bucket == bucketFacts || r.key == keyCounters || r.key == keyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Snapshot: %v", r.bucket, r.key, i, snapshotErr)
 			}
+			if _, err := s.Standings(); isStandingKey(key) != errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%s %x, byte %d flipped: Standings: %v", r.bucket, r.key, i, err)
+			}
+			if _, err := s.Quarantines(); isQuarantineKey(key) != errors.Is(err, ErrCorrupt) {
+				t.Fatalf("%s %x, byte %d flipped: Quarantines: %v", r.bucket, r.key, i, err)
+			}
 			replace(r.bucket, string(key), r.key, r.value)
 		}
 		// Missing.
-		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads {
+		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads || isStandingKey([]byte(r.key)) || isQuarantineKey([]byte(r.key)) {
 			continue
 		}
 		if err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(r.bucket)).Delete([]byte(r.key)) }); err != nil {

@@ -30,7 +30,8 @@ func fuzzStore(f *testing.F) []byte {
 	}
 	everyRecord(f, s, 5)
 	if err := errors.Join(s.Commit(Batch{Memories: []Memory{{Key: keyOf(50), Data: []byte("a memory")}}}),
-		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"})); err != nil {
+		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"}),
+		s.SetStandings([]Standing{{Name: "w2", Confirmed: 3, Doubts: 1, Doubted: true}, {Name: "w1", Certificate: true, Offences: 2}})); err != nil {
 		f.Fatal(err)
 	}
 	fuzzCampaigns(f, s)
@@ -80,6 +81,7 @@ type contents struct {
 	Sums        map[tree.ID][32]byte
 	For         map[tree.ID]uint32 // the campaign for whose facts a certificate is
 	Quarantines []Quarantine
+	Standings   []Standing
 }
 
 // campaignContents are those of one campaign.
@@ -123,6 +125,8 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	_, err := s.Stats()
 	ok(err)
 	c.Quarantines, err = s.Quarantines()
+	ok(err)
+	c.Standings, err = s.Standings()
 	ok(err)
 	list, err := s.Certificates()
 	ok(err)
@@ -227,7 +231,7 @@ func goOn(s *Store) error {
 		return err
 	}
 	_, err := s.AddCampaign(Campaign{Name: "more", Board: "4x5", Root: "4x5"})
-	return errors.Join(err, s.Commit(batches...))
+	return errors.Join(err, s.Commit(batches...), s.SetStandings([]Standing{{Name: "w1", Solved: 1}, {Name: "w2"}, {Name: "w3", Solved: 1}}), s.Quarantine(Quarantine{Name: "w3"}))
 }
 
 // FuzzPages changes bytes all over a file of a store, with the checksums of its two headers made right where the input wants that, and then uses it. Nothing

@@ -74,7 +74,7 @@ func (s *Store) Quarantines() (list []Quarantine, err error) {
 	return list, nil
 }
 
-// Quarantine keeps that somebody is quarantined, in the place of what it has about the same name. Errors as of Commit.
+// Quarantine keeps that somebody is quarantined, in the place of what it has about the same name, and takes the standing away. Errors as of Commit.
 func (s *Store) Quarantine(q Quarantine) error {
 	if q.Name == "" || len(q.Name) > maxQuarantineName {
 		return fmt.Errorf("quarantine: %w: a name has 1 to %d bytes", ErrInvalid, maxQuarantineName)
@@ -84,8 +84,13 @@ func (s *Store) Quarantine(q Quarantine) error {
 	if err != nil {
 		return fmt.Errorf("quarantine: %w", err)
 	}
-	err = s.do(&request{records: 1, bytes: int64(len(key) + len(value)), apply: func(tx *bbolt.Tx, _ *counters) error {
-		return tx.Bucket([]byte(bucketMeta)).Put([]byte(key), value)
+	standing := []byte(standingKey(q.Name, q.Certificate))
+	err = s.do(&request{records: 2, bytes: int64(len(key) + len(value) + len(standing)), apply: func(tx *bbolt.Tx, _ *counters) error {
+		meta := tx.Bucket([]byte(bucketMeta))
+		if err := meta.Delete(standing); err != nil {
+			return err
+		}
+		return meta.Put([]byte(key), value)
 	}})
 	if err != nil {
 		return fmt.Errorf("quarantine: %w", err)
@@ -95,17 +100,23 @@ func (s *Store) Quarantine(q Quarantine) error {
 
 var errNotThere = errors.New("not there")
 
-// Release forgets a quarantine; there need not be one. Errors as of Commit.
+// Release forgets a quarantine, and the standing where the quarantine was never kept; there need not be either. Errors as of Commit.
 func (s *Store) Release(name string, certificate bool) error {
-	key := []byte(quarantineKey(name, certificate))
-	err := s.do(&request{records: 1, bytes: int64(len(key)),
+	key, standing := []byte(quarantineKey(name, certificate)), []byte(standingKey(name, certificate))
+	err := s.do(&request{records: 2, bytes: int64(len(key) + len(standing)),
 		check: func(tx *bbolt.Tx, _ *counters) error {
-			if tx.Bucket([]byte(bucketMeta)).Get(key) == nil {
+			if meta := tx.Bucket([]byte(bucketMeta)); meta.Get(key) == nil && meta.Get(standing) == nil {
 				return errNotThere
 			}
 			return nil
 		},
-		apply: func(tx *bbolt.Tx, _ *counters) error { return tx.Bucket([]byte(bucketMeta)).Delete(key) },
+		apply: func(tx *bbolt.Tx, _ *counters) error {
+			meta := tx.Bucket([]byte(bucketMeta))
+			if err := meta.Delete(key); err != nil {
+				return err
+			}
+			return meta.Delete(standing)
+		},
 	})
 	if err != nil && !errors.Is(err, errNotThere) {
 		return fmt.Errorf("release from quarantine: %w", err)
