@@ -89,14 +89,15 @@ func (c *campaign) rebase(had float64) {
 }
 
 type worker struct {
-	name   string
-	slots  int
-	place  *campaign // whose tree has its requests; nil: it never asked, or that campaign is gone
-	last   *campaign // that granted it a lease last; nil: none, or it is gone
-	facts  uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
-	asks   int       // requests that stand while there is no campaign
-	party  string
-	agreed int // results of its party that were confirmed, as the campaigns that are gone know it
+	name  string
+	slots int
+	place *campaign // whose tree has its requests; nil: it never asked, or that campaign is gone
+	last  *campaign // that granted it a lease last; nil: none, or it is gone
+	facts uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
+	asks  int       // requests that stand while there is no campaign
+	party string
+	// Results of its party that were confirmed, and positions that it solved, as was known when it joined and as the campaigns that are gone know it.
+	agreed, solved int
 }
 
 // New makes a scheduler without campaigns.
@@ -117,7 +118,8 @@ func (s *Scheduler) Add(c Campaign) []Effect {
 		s.step(n, tree.Pause{})
 	}
 	for _, w := range s.roll {
-		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots, Party: w.party, Agreed: s.standing(w)})
+		agreed, solved := s.standing(w)
+		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots, Party: w.party, Agreed: agreed, Solved: solved})
 	}
 	for _, w := range s.roll {
 		for ; w.asks > 0; w.asks-- {
@@ -127,13 +129,20 @@ func (s *Scheduler) Add(c Campaign) []Effect {
 	return s.finish()
 }
 
-// standing returns how many results of a worker's party were confirmed.
-func (s *Scheduler) standing(w *worker) int {
-	agreed := w.agreed
+// standing returns that of a worker's party.
+func (s *Scheduler) standing(w *worker) (agreed, solved int) {
+	agreed, solved = s.Standing(w.party)
+	return max(agreed, w.agreed), max(solved, w.solved)
+}
+
+// Standing returns how many results of a party were confirmed, in all campaigns, and how many positions of its leases it solved in the one where that is
+// most. It is what the campaigns that are there know.
+func (s *Scheduler) Standing(party string) (agreed, solved int) {
 	for _, c := range s.all {
-		agreed = max(agreed, c.Tree.Agreed(w.party))
+		a, b := c.Tree.Standing(party)
+		agreed, solved = max(agreed, a), max(solved, b)
 	}
-	return agreed
+	return agreed, solved
 }
 
 // Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is the caller's again. Whoever waits there waits elsewhere.
@@ -143,7 +152,7 @@ func (s *Scheduler) Remove(number uint32) []Effect {
 		return nil
 	}
 	for _, w := range s.roll {
-		w.agreed = s.standing(w)
+		w.agreed, w.solved = s.standing(w)
 	}
 	s.all = slices.DeleteFunc(s.all, func(o *campaign) bool { return o == c })
 	var left []*worker
@@ -182,7 +191,8 @@ type Member struct {
 func (s *Scheduler) Workers() []Member {
 	list := make([]Member, 0, len(s.roll))
 	for _, w := range s.roll {
-		list = append(list, Member{w.name, s.standing(w)})
+		agreed, _ := s.standing(w)
+		list = append(list, Member{w.name, agreed})
 	}
 	return list
 }
@@ -227,7 +237,7 @@ func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 	case tree.Distrusted:
 		for _, w := range s.roll {
 			if w.party == e.Party {
-				w.agreed = 0
+				w.agreed, w.solved = 0, 0
 			}
 		}
 		for _, c := range s.all {
@@ -253,7 +263,7 @@ func (s *Scheduler) joined(e tree.Joined) {
 		s.roll = append(s.roll, w)
 	}
 	if party := cmp.Or(e.Party, e.Worker); party != w.party {
-		w.party, w.agreed = party, 0
+		w.party, w.agreed, w.solved = party, e.Agreed, e.Solved
 	}
 	w.slots, w.asks = e.Slots, 0
 	for _, c := range s.all {

@@ -435,8 +435,8 @@ func TestStanding(t *testing.T) {
 	f.finish("b")
 	for _, w := range []string{"a", "b"} {
 		for n, tree := range f.trees {
-			if tree.Agreed(w) != 2 || !tree.Trusted(w) {
-				t.Errorf("in campaign %d %d results of %s count as confirmed", n, tree.Agreed(w), w)
+			if agreed, _ := tree.Standing(w); agreed != 2 || !tree.Trusted(w) {
+				t.Errorf("in campaign %d %d results of %s count as confirmed", n, agreed, w)
 			}
 		}
 	}
@@ -444,23 +444,61 @@ func TestStanding(t *testing.T) {
 		t.Errorf("the workers are %+v", list)
 	}
 	f.add(Campaign{Number: 3, Facts: 1, Share: 1, Priority: 2}, start)
-	if tree := f.trees[3]; tree.Agreed("b") != 2 || !tree.Trusted("b") {
-		t.Errorf("in a new campaign %d results count as confirmed", tree.Agreed("b"))
+	if agreed, _ := f.trees[3].Standing("b"); agreed != 2 || !f.trees[3].Trusted("b") {
+		t.Errorf("in a new campaign %d results count as confirmed", agreed)
 	}
 	for n := range f.trees { // also when none is left in between
 		f.take(f.s.Remove(n))
 	}
 	clear(f.trees)
 	f.add(Campaign{Number: 4, Facts: 1, Share: 1}, start)
-	if tree := f.trees[4]; tree.Agreed("b") != 2 {
-		t.Errorf("after the others were taken out %d results count as confirmed", tree.Agreed("b"))
+	if agreed, _ := f.trees[4].Standing("b"); agreed != 2 {
+		t.Errorf("after the others were taken out %d results count as confirmed", agreed)
 	}
 	f.step(0, tree.Distrusted{Party: "b"})
 	f.take(f.s.Remove(4))
 	f.add(Campaign{Number: 5, Facts: 1, Share: 1}, start)
 	for n, tree := range f.trees {
-		if tree.Agreed("b") != 0 || tree.Trusted("b") {
+		if agreed, _ := tree.Standing("b"); agreed != 0 || tree.Trusted("b") {
 			t.Errorf("campaign %d trusts who was caught", n)
 		}
 	}
+}
+
+// TestKnownFromBefore: what a party is said to have shown when it joins counts in all campaigns, also where there is none when it joins; what it shows then adds to it; and
+// nothing of it is left when it is caught.
+func TestKnownFromBefore(t *testing.T) {
+	f := newFarm(t, 0)
+	f.checks = 2
+	want := func(agreed, solved int) {
+		t.Helper()
+		for n, tree := range f.trees {
+			if a, b := tree.Standing("one"); a != agreed || b != solved {
+				t.Errorf("in campaign %d %d results and %d positions speak for it, want %d and %d", n, a, b, agreed, solved)
+			}
+		}
+		if a, b := f.s.Standing("one"); a != agreed || b != solved {
+			t.Errorf("in the farm %d results and %d positions speak for it, want %d and %d", a, b, agreed, solved)
+		}
+		if list := f.s.Workers(); len(list) > 0 && list[0].Confirmed != agreed {
+			t.Errorf("the workers are %+v", list)
+		}
+	}
+	f.step(0, tree.Joined{Worker: "a", Slots: 1, Party: "one", Agreed: 5, Solved: 3})
+	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start)
+	want(5, 3)
+	f.step(0, tree.Joined{Worker: "b", Slots: 1, Party: "one", Agreed: 5, Solved: 3}) // its second worker brings it nothing
+	want(5, 3)
+	f.step(0, tree.Vouched{Party: "one"})
+	want(6, 3)
+	if !f.trees[1].Trusted("a") {
+		t.Error("it is not trusted")
+	}
+	f.step(0, tree.Distrusted{Party: "one"})
+	want(0, 0)
+	f.take(f.s.Remove(2))
+	delete(f.trees, 2)
+	f.add(Campaign{Number: 3, Facts: 1, Share: 1}, start)
+	want(0, 0)
 }

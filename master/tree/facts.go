@@ -26,7 +26,7 @@ func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
 		leased := w != nil && slices.ContainsFunc(w.leases, func(l *lease) bool { return l.node.key == f.Key && !l.node.solved() })
 		if t.take(f, name, true) && w != nil {
 			w.facts++
-			if leased {
+			if leased && t.cfg.CheckFirst > 0 {
 				w.party.solved++
 			}
 		}

@@ -106,7 +106,7 @@ func (p *play) event() Event {
 	case 12:
 		if p.cfg.CheckFirst > 0 {
 			who := p.worker()
-			return []Event{Distrusted{who}, Vouched{who}, Withdrawn{who}, Joined{Worker: who, Slots: 2, Party: p.worker()}}[p.tape.Choose(4)]
+			return []Event{Distrusted{who}, Vouched{who}, Withdrawn{who}, Joined{Worker: who, Slots: 2, Party: p.worker(), Agreed: p.tape.Choose(3), Solved: p.tape.Choose(3)}}[p.tape.Choose(4)]
 		}
 	}
 	return Tick{}

@@ -11,8 +11,8 @@ import (
 // nothing of the first one's. Two honest searches agree closely (Config.CheckSpread). Where they do not, a third party decides. A party whose results
 // were confirmed has its numbers taken at once, and a claim made of one in a few at random, so that it does not pay to become a liar later.
 //
-// A party's standing belongs to the farm and not to the campaign (Vouched, Distrusted), and outlasts its absence; each tree has its own claims, and its own list of what it took unchecked: a
-// result that is confirmed in another campaign says nothing of what was said here.
+// A party's standing belongs to the farm and not to the campaign (Vouched, Distrusted), and outlasts its absence and that of the master (Joined.Agreed and Solved); each tree has its own claims, and
+// its own list of what it took unchecked: a result that is confirmed in another campaign says nothing of what was said here. That list does not outlast the tree.
 //
 // A check is no lost work where the claim was a lie: it is the search that the position still lacked. While a claim waits, its leaf is locked, and has
 // the numbers it had before. Claims are granted before anything else, so they do not wait for long. A party that was never
@@ -73,7 +73,7 @@ func (e Joined) partyName() string {
 func (t *Tree) come(w *worker, e Joined) {
 	p := t.parties[e.partyName()]
 	if p == nil {
-		p = &party{name: e.partyName(), agreed: e.Agreed}
+		p = &party{name: e.partyName(), agreed: e.Agreed, solved: e.Solved}
 		t.parties[p.name] = p
 	}
 	w.party = p
@@ -99,12 +99,12 @@ func (t *Tree) gone(w *worker) {
 	}
 }
 
-// Agreed returns how many results of a party others have confirmed.
-func (t *Tree) Agreed(party string) int {
+// Standing returns how many results of a party others have confirmed, here or in another campaign, and how many positions of its leases it has solved.
+func (t *Tree) Standing(party string) (agreed, solved int) {
 	if p := t.parties[party]; p != nil {
-		return p.agreed
+		return p.agreed, p.solved
 	}
-	return 0
+	return 0, 0
 }
 
 // unproven says that nobody has confirmed enough of a party's results.

@@ -405,6 +405,10 @@ func TestHandedBack(t *testing.T) {
 // campaign counts for it; and who comes with its name but is of another party has nothing of it.
 func TestStanding(t *testing.T) {
 	f := hire(t, Config{MaxWorkers: 3}, "a", "b")
+	agreedOf := func(party string) int {
+		agreed, _ := f.tree.Standing(party)
+		return agreed
+	}
 	p := f.tree.parties["a"]
 	p.agreed = 5
 	f.ready("a")
@@ -418,24 +422,24 @@ func TestStanding(t *testing.T) {
 	agreed := p.agreed
 	f.step(Left{"a"})
 	f.step(Joined{Worker: "a", Slots: 1})
-	if f.tree.Agreed("a") != agreed || len(f.tree.parties["a"].unchecked) != 1 {
-		t.Errorf("after it was away %d results count as confirmed, %d as unchecked", f.tree.Agreed("a"), len(f.tree.parties["a"].unchecked))
+	if agreedOf("a") != agreed || len(f.tree.parties["a"].unchecked) != 1 {
+		t.Errorf("after it was away %d results count as confirmed, %d as unchecked", agreedOf("a"), len(f.tree.parties["a"].unchecked))
 	}
 	f.step(Vouched{"a"})
-	if f.tree.Agreed("a") != agreed+1 {
+	if agreedOf("a") != agreed+1 {
 		t.Error("what another campaign says does not count")
 	}
 	f.step(Joined{Worker: "a", Slots: 1, Party: "thief"})
-	if f.tree.Trusted("a") || f.tree.Agreed("thief") != 0 || f.tree.present != 2 {
+	if f.tree.Trusted("a") || agreedOf("thief") != 0 || f.tree.present != 2 {
 		t.Errorf("another party with its name is trusted; %d parties are there", f.tree.present)
 	}
 	f.step(Left{"a"})
 	f.step(Distrusted{"a"}) // caught while it is away
-	if f.wantRoot(1, 1); f.tree.Agreed("a") != 0 {
+	if f.wantRoot(1, 1); agreedOf("a") != 0 {
 		t.Error("it is still trusted")
 	}
-	f.step(Joined{Worker: "c", Slots: 1, Agreed: 3})
-	if !f.tree.Trusted("c") {
+	f.step(Joined{Worker: "c", Slots: 1, Agreed: 3, Solved: 4})
+	if agreed, solved := f.tree.Standing("c"); agreed != 3 || solved != 4 || !f.tree.Trusted("c") || f.tree.parties["c"].credit() != 7 {
 		t.Error("who was confirmed elsewhere is not trusted")
 	}
 	for _, name := range []string{"d", "e", "f", "g"} {
@@ -461,5 +465,16 @@ func TestEvidenceCounts(t *testing.T) {
 		if p := f.tree.parties["a"]; p.solved != k.want || f.tree.Trusted("a") {
 			t.Errorf("%d positions count as solved, want %d", p.solved, k.want)
 		}
+	}
+}
+
+// TestSolvedWhereNothingIsChecked: where no result is checked nothing is counted for anybody.
+func TestSolvedWhereNothingIsChecked(t *testing.T) {
+	f := hire(t, Config{}, "a", "b")
+	f.tree.cfg.CheckFirst = 0
+	l, _ := f.ready("a")
+	f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []Fact{{Key: l.Key, Outcome: Won, Certificate: ID{1}}}, Certificates: []ID{{1}}})
+	if agreed, solved := f.tree.Standing("a"); agreed != 0 || solved != 0 {
+		t.Errorf("%d results and %d positions are counted", agreed, solved)
 	}
 }

@@ -114,8 +114,9 @@ type Joined struct {
 	Slots  int
 	// Party names those whose results do not count as checks of each other: workers of one owner. Default: Worker.
 	Party string
-	// Agreed is how many results of the party were confirmed in other campaigns, if it is new here.
-	Agreed int
+	// Agreed is how many results of the party were confirmed, in other campaigns or before a restart, and Solved how many positions of its leases it
+	// solved, if it is new here.
+	Agreed, Solved int
 }
 
 // Left says that a worker is gone; its leases are lost.
