@@ -72,7 +72,7 @@ func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certifi
 	flags.Int64Var(&x.UploadRate, "upload-rate", 0, "bytes a second that an upload must come with on the whole, 0: standard (32768), -1: any; smaller: one that trickles holds a place for long; larger: slow lines get nothing through")
 	within(l, "upload-rate", &x.UploadRate, -1, 1<<40)
 	l.count(flags, &x.MaxOffences, "limit-offences", "offences after which a worker is quarantined, 0: standard (3); 1: nothing is forgiven; larger: a liar stays for longer")
-	l.count(flags, &x.MaxOffenders, "limit-offenders", "workers whose offences are counted, 0: standard (10000); beyond it those with the fewest are forgotten; larger: memory and, for the quarantined, space in the store")
+	l.count(flags, &x.MaxOffenders, "limit-offenders", "workers of which is kept, also over restarts, what they did and what others think of their results, 0: standard (10000); beyond it those with the fewest offences are forgotten, the longest away first; smaller: sound workers are checked anew after a restart; larger: memory and space in the store")
 	l.count(flags, &x.SendQueue, "limit-unread", "messages that may wait for a worker that does not read, which is cut off beyond it, 0: standard (256); smaller: slow lines are cut off; larger: memory")
 	l.count(flags, &x.MaxHeld, "limit-held", "messages of one worker that are kept while the disk is full, 0: standard (64); smaller: sound workers are cut off; larger: memory")
 	flags.IntVar(&x.MaxMemoryEntries, "limit-memory", 0, "entries of its table that a worker sends along with an unsolved position, of 13 bytes each, 0: standard (4096), -1: none; smaller: whoever goes on with the position searches more of it again; larger: the store and the traffic grow")

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"sync"
 
 	"amazonsfarm/master/rpc"
@@ -90,6 +91,28 @@ func (h *shelf) Quarantine(q rpc.Quarantine) error {
 
 // Release forgets it.
 func (h *shelf) Release(p rpc.Party) error { return passing(h.Store.Release(p.Name, p.Certificate)) }
+
+// Standings returns what is known of parties.
+func (h *shelf) Standings() ([]rpc.Standing, error) {
+	list, err := h.Store.Standings()
+	out := make([]rpc.Standing, len(list))
+	for i, st := range list {
+		out[i] = rpc.Standing{Party: rpc.Party{Name: st.Name, Certificate: st.Certificate}, Confirmed: int(st.Confirmed), Solved: int(st.Solved),
+			Doubts: int(st.Doubts), Doubted: st.Doubted, Offences: int(st.Offences), Seen: st.Seen}
+	}
+	return out, err
+}
+
+// SetStandings keeps them.
+func (h *shelf) SetStandings(list []rpc.Standing) error {
+	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
+	in := make([]store.Standing, len(list))
+	for i, st := range list {
+		in[i] = store.Standing{Name: st.Name, Certificate: st.Certificate, Confirmed: count(st.Confirmed), Solved: count(st.Solved),
+			Doubts: count(st.Doubts), Doubted: st.Doubted, Offences: count(st.Offences), Seen: st.Seen}
+	}
+	return passing(h.Store.SetStandings(in))
+}
 
 // Room returns nil if there is room for more bytes.
 func (h *shelf) Room(more int64) error { return passing(h.Store.Room(more)) }

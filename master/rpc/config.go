@@ -83,6 +83,10 @@ type Store interface {
 	Quarantines() ([]Quarantine, error)
 	Quarantine(Quarantine) error
 	Release(Party) error
+	// Standings returns what is known of parties; SetStandings keeps it durably, all in one transaction: an empty one takes away what there was, and that of a party
+	// in quarantine is passed over. Quarantine and Release take away that of their party.
+	Standings() ([]Standing, error)
+	SetStandings([]Standing) error
 	// Room returns nil if there is room for more bytes, beside what is to stay free, and otherwise an error that wraps ErrNoRoom. Commit and
 	// PutCertificate return such errors as well where nothing was written for want of room.
 	Room(more int64) error
@@ -213,8 +217,9 @@ type Config struct {
 	// MaxOffences is the number of offences (offences.go) after which a party (Party) is quarantined: the streams of its workers are ended and none of
 	// them may join, until an operator releases it. Default 3. 1: nothing is forgiven; large: a liar keeps the others busy for longer.
 	MaxOffences int
-	// MaxOffenders bounds the parties whose offences are counted. Default 10,000. Beyond it the one with the fewest is forgotten, so
-	// a quarantined one only when all are; too small: whoever comes under many names makes room for those that are quarantined.
+	// MaxOffenders bounds the parties of which is kept, in memory and in the store, what others think of their results and what they have done: their standing. Default 10,000.
+	// Beyond it the one is forgotten with the fewest offences, of equals the one that was seen longest ago, so a quarantined one only when all are. Too small: sound workers
+	// are new ones after a restart, and whoever comes under many names makes room for those that are quarantined; large: memory, 1 KiB each.
 	MaxOffenders int
 	// SessionMessages is the rate of messages on the stream of one worker; more are an offence and end the stream. Unit: messages a second;
 	// default 2000. A worker sends one a second while it searches, and two for each lease. Too small: good workers on tiny

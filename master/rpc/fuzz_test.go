@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -223,14 +224,30 @@ func (r *rig) fresh() {
 		}
 		return fmt.Sprint(s.FactsWon, s.FactsLost, s.Spent, s.Nodes, s.Outcome, s.Settled, s.Phi, s.Delta)
 	}
+	standings := func() map[Party]Standing {
+		all := map[Party]Standing{}
+		for p, o := range r.master.standings {
+			if o.quarantine == nil {
+				st := o.Standing
+				st.Seen = time.Time{}
+				all[p] = st
+			}
+		}
+		return all
+	}
+	kept := r.store.room == nil && r.store.fail == nil
 	var before []string
 	var outcomes []tree.Outcome
 	for _, c := range r.master.campaigns() {
 		before, outcomes = append(before, brief(c)), append(outcomes, c.status().Outcome)
 	}
 	r.stop()
+	was := standings()
 	r.store.fail = nil
 	r.boot()
+	if now := standings(); kept && !maps.Equal(was, now) {
+		r.t.Fatalf("the master knew %+v, after a restart %+v", was, now)
+	}
 	for i, c := range r.master.campaigns()[:len(before)] {
 		if b := brief(c); durable && before[i] != b {
 			r.t.Fatalf("the master knew %s, the store has %s", before[i], b)
@@ -867,14 +884,27 @@ func (r *rig) audit() {
 	}
 	saved := map[Party]bool{}
 	for _, q := range r.store.quarantines {
-		if saved[q.Party] = true; m.offenders[q.Party] == nil || m.offenders[q.Party].quarantine == nil {
+		if saved[q.Party] = true; m.standings[q.Party] == nil || m.standings[q.Party].quarantine == nil {
 			r.t.Fatalf("the store has a quarantine of the %v, the master does not", q.Party)
 		}
 	}
-	for p, o := range m.offenders {
+	for p, o := range m.standings {
 		if o.quarantine != nil && !o.unsaved && !saved[p] {
 			r.t.Fatalf("the store lacks the quarantine of the %v", p)
 		}
+	}
+	for p, st := range r.store.standings {
+		if m.stored[p] != st || saved[p] {
+			r.t.Fatalf("the store has %+v, the master thinks it has %+v; in quarantine: %v", st, m.stored[p], saved[p])
+		}
+	}
+	for p := range m.unsaved {
+		if _, ok := m.stored[p]; !ok && m.standings[p] == nil {
+			r.t.Fatalf("something is to be written of the %v, of which nothing is known", p)
+		}
+	}
+	if len(m.stored) != len(r.store.standings) || len(m.stored) > 2*rigOffenders {
+		r.t.Fatalf("%d standings are stored, the master thinks %d", len(r.store.standings), len(m.stored))
 	}
 	held := map[*session]int{}
 	for _, h := range m.held {
@@ -885,8 +915,8 @@ func (r *rig) audit() {
 			r.t.Fatalf("%d messages of %s are held, %d are counted", n, s.name, s.held)
 		}
 	}
-	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.offenders) > rigOffenders || len(m.uploads) > 0 {
-		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d uploads", len(m.byName), len(m.sessions), len(m.offenders), len(m.uploads))
+	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.standings) > rigOffenders || len(m.uploads) > 0 {
+		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d uploads", len(m.byName), len(m.sessions), len(m.standings), len(m.uploads))
 	}
 }
 

@@ -38,10 +38,14 @@ type Master struct {
 	mu        sync.Mutex
 	sessions  map[string]*session // by token
 	byName    map[string]*session
-	offenders map[Party]*offender // at most Config.MaxOffenders
+	standings map[Party]*standing // of parties of which something is known; at most Config.MaxOffenders
+	stored    map[Party]Standing  // as the store has them
+	unsaved   map[Party]struct{}  // whose standing the store does not have as it is; each is in standings or stored
+	behind    bool                // the last try to write them has failed
 	uploading map[Party]int       // uploads in flight, of those with certificates
 
-	saving sync.Mutex // held while quarantines are written; taken before mu
+	saving sync.Mutex    // held while quarantines and standings are written; taken before mu
+	saves  chan struct{} // wakes the goroutine that writes standings; closed when the loop has ended
 
 	list     atomic.Pointer[[]*campaign] // replaced by the loop alone
 	changing chan struct{}               // a token for the one operator whose change is on its way
@@ -217,7 +221,7 @@ type View struct {
 	Campaigns []*farmv1.CampaignSummary // all
 }
 
-// New makes a master around the tree of one campaign and its store. Run starts it. Errors are about settings, and those of Store.Quarantines.
+// New makes a master around the tree of one campaign and its store. Run starts it. Errors are about settings, and those of Store.Quarantines and Standings.
 func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 	if !cfg.Root.Board.Valid() {
 		return nil, fmt.Errorf("%w: no root", errConfig)
@@ -229,7 +233,7 @@ func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 }
 
 // NewMaster makes a master around the campaigns of a store, by number, at least one. What Config says of a campaign does not count.
-// Run starts it. Errors are about settings, and those of Store.Quarantines.
+// Run starts it. Errors are about settings, and those of Store.Quarantines and Standings.
 func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -250,7 +254,10 @@ func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 		known:     newKnownCertificates(cfg.KnownCertificates),
 		sessions:  map[string]*session{},
 		byName:    map[string]*session{},
-		offenders: map[Party]*offender{},
+		standings: map[Party]*standing{},
+		stored:    map[Party]Standing{},
+		unsaved:   map[Party]struct{}{},
+		saves:     make(chan struct{}, 1),
 		uploading: map[Party]int{},
 		changing:  make(chan struct{}, 1),
 		shown:     make(chan *regrown, 1),
@@ -353,11 +360,19 @@ func (m *Master) command(ctx context.Context, ev tree.Event, end error) (View, e
 func (m *Master) Run(ctx context.Context) error {
 	m.started = m.cfg.Now()
 	work, cancel := context.WithCancel(ctx)
-	var concluding sync.WaitGroup
+	var concluding, saving sync.WaitGroup
+	saving.Go(func() {
+		for range m.saves {
+			m.saveStandings(false)
+		}
+	})
 	defer func() {
 		cancel()
 		close(m.done)
 		concluding.Wait()
+		close(m.saves)
+		saving.Wait()
+		m.saveStandings(true)
 	}()
 	ticks := m.cfg.Ticks
 	if ticks == nil {
@@ -509,8 +524,17 @@ func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...strin
 func (m *Master) stepOf(s *session, serial uint64, number uint32, ev tree.Event, refused ...string) {
 	m.cfg.Metrics.refused.Add(float64(len(refused)))
 	short := m.take(s, serial, m.plan.Step(number, ev), refused...)
-	if r, ok := ev.(tree.Result); ok && s != nil {
-		m.heardShort(s, r.Key, short)
+	if s == nil {
+		return
+	}
+	switch e := ev.(type) {
+	case tree.Result:
+		m.heardShort(s, e.Key, short)
+		if len(e.Facts) > 0 {
+			m.credit(s.party())
+		}
+	case tree.Proved:
+		m.credit(s.party())
 	}
 }
 
@@ -616,6 +640,7 @@ func (m *Master) turn(batch []message, tick bool) error {
 	}
 	if tick {
 		m.saveQuarantines()
+		m.wakeSaver()
 	}
 	if tick && m.full == nil {
 		m.takeBack(m.step)
@@ -699,7 +724,7 @@ func (m *Master) attach(a attach, step stepFunc) {
 	m.dropHeld(s.name)
 	m.setLink(s, a.link)
 	s.ticks, s.last, s.joined = 0, m.cfg.Now(), true
-	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots, Party: s.party().String()})
+	step(s, 0, m.joining(s))
 }
 
 // greet tells a worker that comes when all is over that it may leave.
@@ -722,7 +747,7 @@ func (m *Master) detach(d detach, step stepFunc) {
 		return
 	}
 	s.ticks = 0
-	step(s, 0, tree.Joined{Worker: s.name, Slots: m.cfg.Slots, Party: s.party().String()})
+	step(s, 0, m.joining(s))
 }
 
 func (m *Master) setLink(s *session, l *link) {
@@ -759,8 +784,10 @@ func (m *Master) leave(name string, step stepFunc) {
 func (m *Master) sweep(step stepFunc) {
 	m.mu.Lock()
 	var leaving, gone []*session
+	now := m.cfg.Now().UTC().Round(0)
 	for _, s := range m.sessions {
 		if s.link != nil {
+			m.sees(s, now)
 			continue
 		}
 		s.ticks++
@@ -990,7 +1017,7 @@ func (m *Master) present() (connected, quarantined int) {
 			connected++
 		}
 	}
-	for _, o := range m.offenders {
+	for _, o := range m.standings {
 		if o.quarantine != nil {
 			quarantined++
 		}
@@ -1102,7 +1129,7 @@ func (m *Master) open(name string, info workerInfo) (*session, error) {
 		messages: rate.NewLimiter(rate.Limit(m.cfg.SessionMessages), m.cfg.SessionBurst)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if o := m.offenders[s.party()]; o != nil && o.quarantine != nil {
+	if o := m.standings[s.party()]; o != nil && o.quarantine != nil {
 		m.cfg.Metrics.quarantinedJoins.Inc()
 		return nil, errQuarantined(o.quarantine)
 	}

@@ -100,16 +100,6 @@ type Quarantine struct {
 	Address  string // from where
 }
 
-// offender is what is held against a party.
-type offender struct {
-	offences   int
-	doubts     int         // contradicted numbers that no confirmed ones have made up for
-	doubted    bool        // the first of them is no offence
-	quarantine *Quarantine // not nil: quarantined
-	unsaved    bool        // the store does not know the quarantine yet
-	taken      bool        // what the party has said is taken back
-}
-
 // caught counts an offence of a worker and quarantines its party when there are too many. When it returns, a quarantine is durable, unless the store
 // has no room.
 func (m *Master) caught(s *session, kind string, why error) {
@@ -132,6 +122,7 @@ func (m *Master) checked(e tree.Checked) {
 	p := partyNamed(e.Party)
 	if e.Agreed {
 		m.cfg.Metrics.checks.WithLabelValues(checkConfirmed).Inc()
+		m.credit(p)
 		m.madeUp(p)
 		return
 	}
@@ -141,12 +132,13 @@ func (m *Master) checked(e tree.Checked) {
 	if s := m.byName[e.Worker]; s != nil {
 		address = s.info.address
 	}
-	o, forgotten := m.offender(p)
-	o.doubts++
-	if o.doubts == 1 {
-		o.doubted = e.Proven
+	o, forgotten := m.standing(p)
+	o.Doubts++
+	if o.Doubts == 1 {
+		o.Doubted = e.Proven
 	}
-	doubt := o.doubts == 1 && o.doubted
+	doubt := o.Doubts == 1 && o.Doubted
+	m.stands(o)
 	m.mu.Unlock()
 	m.releaseForgotten(forgotten)
 	if doubt {
@@ -160,39 +152,24 @@ func (m *Master) checked(e tree.Checked) {
 func (m *Master) madeUp(p Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o := m.offenders[p]
-	if o == nil || o.quarantine != nil || o.doubts == 0 {
+	o := m.standings[p]
+	if o == nil || o.quarantine != nil || o.Doubts == 0 {
 		return
 	}
-	if o.doubts--; o.doubts > 0 || !o.doubted {
-		o.offences--
+	if o.Doubts--; o.Doubts > 0 || !o.Doubted {
+		o.Offences--
 	}
-	if o.doubts == 0 && o.offences == 0 {
-		delete(m.offenders, p)
-	}
+	m.stands(o)
 }
 
 // against returns what is held against a party that is not quarantined: contradictions and offences.
 func (m *Master) against(p Party) (contradicted, offences uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if o := m.offenders[p]; o != nil {
-		return uint32(o.doubts), uint32(o.offences)
+	if o := m.standings[p]; o != nil {
+		return number32(o.Doubts), number32(o.Offences)
 	}
 	return 0, 0
-}
-
-// offender returns what is held against a party, so far maybe nothing, and whose quarantine had to be forgotten for want of room. The caller holds mu.
-func (m *Master) offender(p Party) (o *offender, forgotten *Party) {
-	if o = m.offenders[p]; o != nil {
-		return o, nil
-	}
-	if len(m.offenders) >= m.cfg.MaxOffenders {
-		forgotten = m.forgetOffender()
-	}
-	o = new(offender)
-	m.offenders[p] = o
-	return o, forgotten
 }
 
 // releaseForgotten takes a quarantine that was forgotten, if any, out of the store.
@@ -204,7 +181,11 @@ func (m *Master) releaseForgotten(p *Party) {
 	defer m.saving.Unlock()
 	if err := m.store.Release(*p); err != nil {
 		m.cfg.Log.Error("a quarantine that is forgotten is still in the store", "party", p, "error", err)
+		return
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone(*p)
 }
 
 // offended counts an offence of a party, by one of its workers.
@@ -221,18 +202,19 @@ func (m *Master) offended(p Party, worker, address, kind string, why error) {
 func (m *Master) judge(p Party, worker, address, kind string, why error) (q *Quarantine, forgotten *Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	o, forgotten := m.offender(p)
+	o, forgotten := m.standing(p)
 	if o.quarantine != nil {
 		return nil, forgotten // what was under way when it was quarantined
 	}
-	o.offences++
-	m.cfg.Log.Error("a worker does what no sound one does", "worker", worker, "party", p, "address", address, "offence", kind, "times", o.offences, "error", why)
-	if o.offences < m.cfg.MaxOffences {
+	o.Offences++
+	m.stands(o)
+	m.cfg.Log.Error("a worker does what no sound one does", "worker", worker, "party", p, "address", address, "offence", kind, "times", o.Offences, "error", why)
+	if o.Offences < m.cfg.MaxOffences {
 		return nil, forgotten
 	}
 	m.cfg.Log.Error("quarantined", "party", p, "worker", worker)
 	m.cfg.Metrics.quarantines.Inc()
-	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.offences, Offence: kind, Why: clip(why.Error(), 500), Worker: worker, Address: address}
+	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.Offences, Offence: kind, Why: clip(why.Error(), 500), Worker: worker, Address: address}
 	o.unsaved = true
 	// The sessions go with their streams, or at the next tick.
 	for _, other := range m.sessions {
@@ -252,7 +234,7 @@ func (m *Master) save(q Quarantine) {
 	m.saving.Lock()
 	defer m.saving.Unlock()
 	m.mu.Lock()
-	o := m.offenders[q.Party]
+	o := m.standings[q.Party]
 	holds := o != nil && o.quarantine != nil
 	m.mu.Unlock()
 	if !holds {
@@ -264,6 +246,7 @@ func (m *Master) save(q Quarantine) {
 	}
 	m.mu.Lock()
 	o.unsaved = false
+	m.gone(q.Party)
 	m.mu.Unlock()
 }
 
@@ -271,7 +254,7 @@ func (m *Master) save(q Quarantine) {
 func (m *Master) saveQuarantines() {
 	var list []Quarantine
 	m.mu.Lock()
-	for _, o := range m.offenders {
+	for _, o := range m.standings {
 		if o.unsaved {
 			list = append(list, *o.quarantine)
 		}
@@ -286,7 +269,7 @@ func (m *Master) saveQuarantines() {
 func (m *Master) takeBack(step stepFunc) {
 	var list []string
 	m.mu.Lock()
-	for p, o := range m.offenders {
+	for p, o := range m.standings {
 		if o.quarantine != nil && !o.taken {
 			o.taken = true
 			list = append(list, p.String())
@@ -299,24 +282,12 @@ func (m *Master) takeBack(step stepFunc) {
 	}
 }
 
-// recall takes in the quarantines that the store has.
-func (m *Master) recall() error {
-	list, err := m.store.Quarantines()
-	if err != nil {
-		return err
-	}
-	for _, q := range list {
-		m.offenders[q.Party] = &offender{offences: q.Offences, quarantine: &q, taken: true}
-	}
-	return nil
-}
-
 // Quarantines returns who is quarantined, by name.
 func (m *Master) Quarantines() []Quarantine {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []Quarantine{}
-	for _, o := range m.offenders {
+	for _, o := range m.standings {
 		if o.quarantine != nil {
 			list = append(list, *o.quarantine)
 		}
@@ -344,7 +315,8 @@ func (m *Master) Release(name string) ([]Quarantine, error) {
 			return released, fmt.Errorf("release %v: %w", q.Party, err)
 		}
 		m.mu.Lock()
-		delete(m.offenders, q.Party)
+		delete(m.standings, q.Party)
+		m.gone(q.Party)
 		m.mu.Unlock()
 		m.cfg.Log.Info("released from quarantine", "party", q.Party)
 		released = append(released, q)
@@ -363,34 +335,4 @@ func (m *Master) isQuarantined(s *session) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return s.quarantined
-}
-
-// forgetOffender makes room for a party in offenders: the one with the fewest offences goes, and where all are quarantined the one that has been so for
-// longest, those without a certificate first; such a one is returned. The caller holds mu.
-func (m *Master) forgetOffender() *Party {
-	var least Party
-	var of *offender
-	for p, o := range m.offenders {
-		if of == nil || fewer(p, o, least, of) {
-			least, of = p, o
-		}
-	}
-	delete(m.offenders, least)
-	if of.quarantine == nil {
-		return nil
-	}
-	return &least
-}
-
-// fewer says that there is less against a than against b.
-func fewer(p Party, a *offender, q Party, b *offender) bool {
-	switch {
-	case (a.quarantine != nil) != (b.quarantine != nil):
-		return a.quarantine == nil
-	case a.quarantine == nil:
-		return a.offences < b.offences
-	case p.Certificate != q.Certificate:
-		return !p.Certificate
-	}
-	return a.quarantine.Since.Before(b.quarantine.Since)
 }

@@ -35,14 +35,14 @@ func TestOffendersAreBounded(t *testing.T) {
 			t.Errorf("after one false certificate %s does not join: %v", name, err)
 		}
 	}
-	if n := len(m.offenders); n != 3 {
+	if n := len(m.standings); n != 3 {
 		t.Errorf("%d names are counted, the limit is 3", n)
 	}
 	wantCode(t, join("bad", "bad"), codes.PermissionDenied, "quarantined")
 	if err := join("bad", ""); err != nil {
 		t.Errorf("who only says that its name is that of a quarantined certificate does not join: %v", err)
 	}
-	if m.offenders[Party{"e", false}] == nil {
+	if m.standings[Party{"e", false}] == nil {
 		t.Error("the latest name is not counted")
 	}
 	// With all of them quarantined, one without a certificate makes room, in the store as well.
@@ -51,7 +51,7 @@ func TestOffendersAreBounded(t *testing.T) {
 	lie("h", "", 2)
 	wantCode(t, join("h", ""), codes.PermissionDenied, "quarantined")
 	wantCode(t, join("bad/2", "bad"), codes.PermissionDenied, "quarantined")
-	if n := len(m.offenders); n != 3 || len(store.quarantines) != 3 {
+	if n := len(m.standings); n != 3 || len(store.quarantines) != 3 {
 		t.Errorf("%d parties are counted and %d quarantines stored, the limit is 3", n, len(store.quarantines))
 	}
 }
@@ -204,15 +204,15 @@ func TestContradictedNumbers(t *testing.T) {
 			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: proven, Why: "it said 1 and 2"})
 		}
 		said(true)
-		if len(m.offenders) != 0 {
+		if len(m.standings) != 0 {
 			t.Error("a confirmed result counts as something")
 		}
 		said(false)
-		if o := m.offenders[p]; o == nil || o.offences != 0 || o.doubts != 1 {
+		if o := m.standings[p]; o == nil || o.Offences != 0 || o.Doubts != 1 {
 			t.Errorf("after one contradiction counted is %+v", o)
 		}
 		said(false)
-		if o := m.offenders[p]; o == nil || o.offences != 1 || o.doubts != 2 {
+		if o := m.standings[p]; o == nil || o.Offences != 1 || o.Doubts != 2 {
 			t.Errorf("after two contradictions counted is %+v", o)
 		}
 		said(true)
@@ -220,7 +220,7 @@ func TestContradictedNumbers(t *testing.T) {
 		proven = false
 		said(false)
 		proven = true
-		if o := m.offenders[p]; o == nil || o.offences != 1 || o.doubts != 1 {
+		if o := m.standings[p]; o == nil || o.Offences != 1 || o.Doubts != 1 {
 			t.Errorf("after one contradiction of a stranger counted is %+v", o)
 		}
 		said(true)
@@ -230,19 +230,19 @@ func TestContradictedNumbers(t *testing.T) {
 			said(true)
 			said(true)
 		}
-		if len(m.offenders) != 0 || len(store.quarantines) != 0 {
-			t.Errorf("%v is suspected although as much was confirmed: %v", p, m.offenders)
+		if len(m.standings) != 0 || len(store.quarantines) != 0 {
+			t.Errorf("%v is suspected although as much was confirmed: %v", p, m.standings)
 		}
 		m.offended(p, "w/1", "", offenceFlood, errors.New("too many"))
 		said(false)
 		said(true)
 		said(true)
-		if o := m.offenders[p]; o == nil || o.offences != 1 || o.doubts != 0 {
+		if o := m.standings[p]; o == nil || o.Offences != 1 || o.Doubts != 0 {
 			t.Errorf("counted is %+v, want the flood", o)
 		}
 		said(false)
 		said(false)
-		if m.offenders[p].quarantine != nil {
+		if m.standings[p].quarantine != nil {
 			t.Error("the first contradiction counts as an offence")
 		}
 		said(false)
@@ -250,7 +250,7 @@ func TestContradictedNumbers(t *testing.T) {
 			t.Errorf("quarantined is %v as %+v", p, q)
 		}
 		said(true)
-		if m.offenders[p].quarantine == nil {
+		if m.standings[p].quarantine == nil {
 			t.Error("a confirmed result lifts a quarantine")
 		}
 	}

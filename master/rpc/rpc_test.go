@@ -49,6 +49,35 @@ type memory struct {
 	keepNone     bool  // no room for memories
 	copy         func(w io.Writer) error
 	quarantines  map[Party]Quarantine
+	standings    map[Party]Standing
+	kept         int // transactions with standings
+	checks       int // CheckFirst of the trees
+}
+
+func (s *memory) Standings() (list []Standing, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, st := range s.standings {
+		list = append(list, st)
+	}
+	return list, nil
+}
+
+func (s *memory) SetStandings(list []Standing) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := errors.Join(s.fail, s.room); err != nil {
+		return err
+	}
+	s.kept++
+	for _, st := range list {
+		if _, ok := s.quarantines[st.Party]; st.Empty() {
+			delete(s.standings, st.Party)
+		} else if !ok {
+			s.standings[st.Party] = st
+		}
+	}
+	return nil
 }
 
 func (s *memory) Quarantines() (list []Quarantine, err error) {
@@ -67,6 +96,7 @@ func (s *memory) Quarantine(q Quarantine) error {
 		return s.room
 	}
 	s.quarantines[q.Party] = q
+	delete(s.standings, q.Party)
 	return nil
 }
 
@@ -77,6 +107,7 @@ func (s *memory) Release(p Party) error {
 		return s.room
 	}
 	delete(s.quarantines, p)
+	delete(s.standings, p)
 	return nil
 }
 
@@ -102,7 +133,7 @@ func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
 }
 
 func newMemory() *memory {
-	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}}
+	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}, standings: map[Party]Standing{}}
 }
 
 func (s *memory) Memory(_ uint32, k amazons.Key) ([]byte, error) {
@@ -251,7 +282,7 @@ func newMaster(t testing.TB, s *memory, change func(*Config)) (*Master, *prometh
 	if change != nil {
 		change(&cfg)
 	}
-	tr, err := tree.New(tree.Config{Root: cfg.Root, FirstMoves: cfg.FirstMoves}, s.snapshot())
+	tr, err := tree.New(tree.Config{Root: cfg.Root, FirstMoves: cfg.FirstMoves, CheckFirst: s.checks}, s.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,152 @@
+package farm
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/store"
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// shownAs returns what the master tells people of a worker, nothing if it is not there.
+func (v *virtual) shownAs(name string) *farmv1.Worker {
+	v.t.Helper()
+	list, err := v.farm.Master.Workers(v.t.Context())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	for _, w := range list {
+		if w.GetName() == name {
+			return w
+		}
+	}
+	return nil
+}
+
+// TestStandingsOfTheStore: what the services keep of parties is what they read, and counts that are too large for the store become its largest.
+func TestStandingsOfTheStore(t *testing.T) {
+	s, err := store.Create(filepath.Join(t.TempDir(), "s.store"), aboutOf(rpc.Asked{Root: position(t, "4x4")}, ""), store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	h, err := newShelf(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := time.Unix(1700000000, 0).UTC()
+	in := []rpc.Standing{
+		{Party: rpc.Party{Name: "a", Certificate: true}, Confirmed: 1, Solved: 2, Doubts: 3, Doubted: true, Offences: 4, Seen: seen},
+		{Party: rpc.Party{Name: "b"}, Confirmed: 1 << 40, Solved: -1},
+	}
+	if err := h.SetStandings(in); err != nil {
+		t.Fatal(err)
+	}
+	in[1].Confirmed, in[1].Solved = math.MaxUint32, 0
+	if out, err := h.Standings(); err != nil || !slices.Equal(out, in) {
+		t.Errorf("kept is %+v, %v; want %+v", out, err, in)
+	}
+}
+
+// claims returns how many results wait to be checked.
+func (v *virtual) claims() int {
+	v.t.Helper()
+	view, err := v.farm.Master.View(v.t.Context())
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return view.Tree.Claims
+}
+
+// TestStandingOutlastsACrash has two workers confirm each other's results and a third one lie twice. Then the master crashes, and the next one has nothing but the store. It shows what
+// was known of each; who was confirmed is believed at once, while the results of a newcomer wait; and the next lie of the liar is its third.
+func TestStandingOutlastsACrash(t *testing.T) {
+	inVirtualTime(t, 5, Options{Limits: Limits{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
+		t := v.t
+		v.serve()
+		person := func(name string) *cheat {
+			return &cheat{v: v, ctx: t.Context(), client: farmv1.NewFarmClient(v.connect(name, nil).conn), name: name}
+		}
+		enter := func(all ...*cheat) {
+			t.Helper()
+			for _, c := range all {
+				v.await(c.name+" is there", func() bool { return c.enter() == nil })
+			}
+			time.Sleep(time.Second)
+		}
+		// says has a worker ask for a lease and say of its position what everybody says.
+		says := func(c *cheat) {
+			t.Helper()
+			l, err := c.lease()
+			if err == nil {
+				err = c.says(l, 3, 4)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Second)
+		}
+		lies := func(c *cheat, n int) {
+			t.Helper()
+			if _, err := c.upload([]byte(fmt.Sprint("trust me ", n)), 10); err == nil {
+				t.Fatal("a lie is taken")
+			}
+		}
+		one, two, liar := person("one"), person("two"), person("liar")
+		enter(one, two, liar)
+		for v.shownAs("one").GetConfirmed() < 6 || v.shownAs("two").GetConfirmed() < 6 {
+			says(one)
+			says(two)
+		}
+		lies(liar, 1)
+		lies(liar, 2)
+		before := []*farmv1.Worker{v.shownAs("one"), v.shownAs("two"), v.shownAs("liar")}
+		time.Sleep(2 * time.Second)
+
+		v.crash()
+		v.serve()
+		enter(one, two, liar)
+		for _, w := range before {
+			if now := v.shownAs(w.GetName()); now.GetConfirmed() != w.GetConfirmed() || now.GetOffences() != w.GetOffences() || w.GetConfirmed()+uint64(w.GetOffences()) == 0 {
+				t.Errorf("after the crash %s has %d confirmed results and %d offences, before it had %d and %d",
+					w.GetName(), now.GetConfirmed(), now.GetOffences(), w.GetConfirmed(), w.GetOffences())
+			}
+		}
+		for range 3 {
+			says(one)
+			if n := v.claims(); n != 0 {
+				t.Fatalf("%d results of a worker that was confirmed before the crash wait", n)
+			}
+		}
+		newcomer := person("newcomer")
+		enter(newcomer)
+		says(newcomer)
+		if n := v.claims(); n != 1 {
+			t.Errorf("after the result of a newcomer %d results wait", n)
+		}
+		lies(liar, 3)
+		if err := liar.enter(); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("after three lies, two of them before the crash, joining says %v", err)
+		}
+		v.stop()
+		s, err := store.Open(v.options.StoreFile, store.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		if err := s.Check(); err != nil {
+			t.Error(err)
+		}
+		if list, err := s.Standings(); err != nil || len(list) != 2 || list[0].Name != "one" || list[1].Name != "two" {
+			t.Errorf("the store has the standings %+v, %v", list, err)
+		}
+	})
+}
