@@ -106,7 +106,7 @@ func (t *Tree) mostUseful(w *worker) *node {
 			if c.class < want {
 				continue
 			}
-			use, number := worth(n, c, lost)*c.use, c.delta // 0 where leaves were set aside
+			use, number := worth(n, c.delta, lost)*c.use, c.delta // 0 where leaves were set aside
 			if c.warm == w.serial {
 				use *= warmth
 			}

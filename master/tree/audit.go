@@ -42,6 +42,14 @@ func (t *Tree) Audit() error {
 		if n.solved() != (n.phi == 0 || n.delta == 0) {
 			return bad(n, "basis %s with numbers %d/%d", n.basis, n.phi, n.delta)
 		}
+		if len(n.shown) != len(n.children) {
+			return bad(n, "it sees %d of %d children", len(n.shown), len(n.children))
+		}
+		for i, c := range n.children {
+			if n.shown[i] != (shown{c.use, c.phi, c.delta}) || !slices.Contains(c.parents, edge{n, i}) {
+				return bad(n, "it does not see child %d as it is", i)
+			}
+		}
 		if n.expanded {
 			expanded++
 			if phi, delta := combine(n); (n.basis == NoBasis || n.basis == ByChildren) && (phi != n.phi || delta != n.delta) {
@@ -71,7 +79,7 @@ func (t *Tree) Audit() error {
 		case n.class == open && n.expanded:
 			for _, c := range n.children {
 				if c.class == open {
-					use = max(use, worth(n, c, chance(n))*c.use)
+					use = max(use, worth(n, c.delta, chance(n))*c.use)
 				}
 			}
 		case n.class == open:

@@ -3,7 +3,6 @@ package tree
 import (
 	"math/rand/v2"
 	"testing"
-	"unsafe"
 
 	"amazonsfarm/shared/amazons"
 )
@@ -44,20 +43,5 @@ func TestIndex(t *testing.T) {
 			t.Fatalf("node %d is %v, want %v", i, n.key, keys[i])
 		}
 		i++
-	}
-}
-
-// TestNodeLines: what is read of all children lies in one line of the cache.
-func TestNodeLines(t *testing.T) {
-	var x index
-	n := x.add(amazons.Key{A: 1})
-	if size := unsafe.Sizeof(*n); size != nodeBytes || nodeBytes%64 != 0 {
-		t.Errorf("a node has %d bytes, want %d, a multiple of 64", size, nodeBytes)
-	}
-	if at := uintptr(unsafe.Pointer(n)); at%64 != 0 {
-		t.Errorf("a node begins at %x, amid a line", at)
-	}
-	if end := unsafe.Offsetof(n.tries) + unsafe.Sizeof(n.tries); end > 64 {
-		t.Errorf("the first line ends at %d", end)
 	}
 }

@@ -10,8 +10,7 @@ import (
 )
 
 // node is one position of the tree. What is derived from the rest of the tree is kept up to date step by step; audit (in the tests)
-// computes it anew and compares. What is read of all children of a node at once comes first, in one line of the processor's cache: 64 bytes of 192, so
-// that each node begins with a line.
+// computes it anew and compares. What is read when a worker looks for a leaf comes first.
 type node struct {
 	use        float64 // derived: of the most useful open leaf here or below; see usefulness
 	phi, delta uint32  // derived from the children, where it is expanded
@@ -36,14 +35,32 @@ type node struct {
 	lostBy   uint32 // serial of the worker that lost it last
 	lease    *lease // not nil: leased
 	children []*node
-	parents  []*node
-	first    [1]*node           // room for the first parent: most have one
+	shown    []shown // derived: of each child
+	parents  []edge
+	first    [1]edge            // room for the first parent: many have one
 	free     [freeClasses]int32 // derived: children by class
-
-	_ [nodeBytes - 160]byte
 }
 
-const nodeBytes = 192
+// shown is what a node sees of one child. All of it lies side by side, as a node looks at all children whenever one changes: some hundreds, which lie
+// anywhere in memory.
+type shown struct {
+	use        float64
+	phi, delta uint32
+}
+
+// edge is a parent, and which of its children the node is.
+type edge struct {
+	node *node
+	i    int
+}
+
+// show tells the parents of n what they see of it, and puts them in line.
+func (t *Tree) show(n *node) {
+	for _, p := range n.parents {
+		p.node.shown[p.i] = shown{n.use, n.phi, n.delta}
+		t.queue(p.node)
+	}
+}
 
 // class says what can be granted at a leaf, or below an inner node at best.
 type class uint8
@@ -134,15 +151,10 @@ func (t *Tree) successors(n *node) []child {
 	return t.next
 }
 
-// moreKnown is how many times as large the numbers of a leaf have to be in another search for it to be believed to have seen more of it. In a large tree a split meets mostly
-// positions that have other parents. If their numbers changed each time, all of these would be computed anew: with six million positions
-// a result cost two to three times what it did with one. Searches with one worker, 16 and 64 showed no difference beyond chance (master/simulate/RESULTS.md).
-const moreKnown = 2
-
 // expand puts the given children under a leaf. Those that nobody has searched as
 // leaves begin with the numbers of begin: one for each, or none at all.
 func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
-	n.children = make([]*node, 0, len(next))
+	n.children, n.shown = make([]*node, 0, len(next)), make([]shown, 0, len(next))
 	for i, c := range next {
 		m := c.node
 		fresh := m == nil
@@ -155,15 +167,15 @@ func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 			case !b.Known() || m.expanded || m.solved() || m.work > 0:
 			case fresh:
 				m.leafPhi, m.leafDelta, m.phi, m.delta = b.Phi, b.Delta, b.Phi, b.Delta
-			case uint64(b.Phi)+uint64(b.Delta) > moreKnown*(uint64(m.leafPhi)+uint64(m.leafDelta)):
+			default:
 				t.setLeaf(m, b.Phi, b.Delta)
 			}
 			if !fresh || m.solved() {
 				*b = numbers.Child{Key: c.key} // what is kept with n is for new ones
 			}
 		}
-		m.parents = append(m.parents, n)
-		n.children = append(n.children, m)
+		m.parents = append(m.parents, edge{n, i})
+		n.children, n.shown = append(n.children, m), append(n.shown, shown{m.use, m.phi, m.delta})
 		n.free[m.class]++
 	}
 	if slices.ContainsFunc(begin, numbers.Child.Known) {
@@ -223,7 +235,7 @@ func (t *Tree) setLeaf(n *node, phi, delta uint32) {
 	t.change(n)
 	if !n.solved() {
 		n.phi, n.delta = phi, delta
-		t.queueParents(n)
+		t.show(n)
 	}
 }
 
@@ -306,11 +318,11 @@ func (t *Tree) reclass(n *node) {
 			use = 1
 		}
 		n.use = use
-		t.queueParents(n)
+		t.show(n)
 	}
 	for _, p := range n.parents {
-		p.free[old]--
-		p.free[c]++
-		t.reclass(p)
+		p.node.free[old]--
+		p.node.free[c]++
+		t.reclass(p.node)
 	}
 }

@@ -40,7 +40,8 @@ func unproved(x uint32) uint32 {
 func combine(n *node) (phi, delta uint32) {
 	var largest, sum uint64
 	phi = Infinity
-	for _, c := range n.children {
+	for i := range n.shown {
+		c := &n.shown[i]
 		phi = min(phi, c.delta)
 		largest = max(largest, uint64(c.phi))
 		sum += uint64(c.phi)
@@ -69,7 +70,7 @@ func (t *Tree) solve(n *node, o Outcome, b Basis) {
 		t.closed = append(t.closed, n.lease)
 	}
 	t.reclass(n)
-	t.queueParents(n)
+	t.show(n)
 }
 
 // queue puts n in line to have its numbers computed.
@@ -77,12 +78,6 @@ func (t *Tree) queue(n *node) {
 	if !n.queued {
 		n.queued = true
 		t.dirty[n.layer] = append(t.dirty[n.layer], n)
-	}
-}
-
-func (t *Tree) queueParents(n *node) {
-	for _, p := range n.parents {
-		t.queue(p)
 	}
 }
 
@@ -135,7 +130,7 @@ func (t *Tree) compute(n *node) {
 		n.use, changed = use, true
 	}
 	if changed {
-		t.queueParents(n)
+		t.show(n)
 	}
 }
 
@@ -146,16 +141,16 @@ func chance(n *node) float64 {
 	return loss / (loss + win)
 }
 
-// worth returns what work at the child c of n is worth beside work at its most proving child, which is worth 1. If n is lost, all
+// worth returns what work at a child c of n, of which delta is the disproof number, is worth beside work at its most proving child, which is worth 1. If n is lost, all
 // children have to be searched and it is worth as much. If n is won, one child is enough, and c is only worth something should that one fail, which is
 // the less likely the harder c is beside it: the fourth power of the ratio of their numbers. (The ratio itself sent many workers to what was not needed in the
 // end: 64 of them searched 1.91 times the nodes of one on 6x4, with the square 1.76 and with this 1.69, with the eighth power 1.64 in twice as many leases;
 // 1.78, 1.30 and 1.22 on 5x6 after B1-B4xD4. master/simulate/RESULTS.md.)
-func worth(n, c *node, lost float64) float64 {
-	if c.delta <= n.phi {
+func worth(n *node, delta uint32, lost float64) float64 {
+	if delta <= n.phi {
 		return 1
 	}
-	ratio := float64(n.phi) / float64(c.delta)
+	ratio := float64(n.phi) / float64(delta)
 	square := float64(ratio * ratio)
 	return lost + float64((1-lost)*float64(square*square))
 }
@@ -164,9 +159,9 @@ func worth(n, c *node, lost float64) float64 {
 // a lone worker would take, less at each step where the way leads to another child than the most proving one, 0 if there is no open leaf.
 func usefulness(n *node) (use float64) {
 	lost := chance(n)
-	for _, c := range n.children {
-		if c.use > 0 {
-			use = max(use, worth(n, c, lost)*c.use)
+	for i := range n.shown {
+		if c := &n.shown[i]; c.use > 0 {
+			use = max(use, worth(n, c.delta, lost)*c.use)
 		}
 	}
 	return use

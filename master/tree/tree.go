@@ -368,9 +368,9 @@ func (t *Tree) Above(k amazons.Key, limit int) []amazons.Key {
 	queue, met := []*node{n}, map[*node]bool{n: true}
 	for i := 0; i < len(queue) && len(queue) < limit; i++ {
 		for _, p := range queue[i].parents {
-			if !met[p] && len(queue) < limit {
-				met[p] = true
-				queue = append(queue, p)
+			if !met[p.node] && len(queue) < limit {
+				met[p.node] = true
+				queue = append(queue, p.node)
 			}
 		}
 	}

@@ -45,8 +45,8 @@ func TestCombine(t *testing.T) {
 		var sum, largest uint64
 		least := Infinity
 		for range 1 + r.IntN(20) {
-			c := &node{phi: 1 + r.Uint32N(1000), delta: 1 + r.Uint32N(1000)}
-			n.children = append(n.children, c)
+			c := shown{phi: 1 + r.Uint32N(1000), delta: 1 + r.Uint32N(1000)}
+			n.shown = append(n.shown, c)
 			sum += uint64(c.phi)
 			largest = max(largest, uint64(c.phi))
 			least = min(least, c.delta)
@@ -212,7 +212,7 @@ func TestWorth(t *testing.T) {
 		{phi: 1, delta: 10_000, child: 100, least: 0.009, most: 0.01},
 	} {
 		n := &node{phi: c.phi, delta: c.delta}
-		if w := worth(n, &node{delta: c.child}, chance(n)); w < c.least || w > c.most {
+		if w := worth(n, c.child, chance(n)); w < c.least || w > c.most {
 			t.Errorf("%+v: %v", c, w)
 		}
 	}
