@@ -138,7 +138,7 @@ func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) tree.ID {
 func nodeOf(i uint64) tree.NodeRecord {
 	n := tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20, Expanded: i%3 == 0}
 	if i%6 == 0 {
-		n.Children = childrenOf(i)
+		n.Expansion, n.Children = i+1, childrenOf(i)
 	}
 	return n
 }

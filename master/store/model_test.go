@@ -116,7 +116,7 @@ func TestModel(t *testing.T) {
 			n := tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
 				Work: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"), Expanded: rapid.Bool().Draw(t, "expanded")}
 			if n.Expanded && rapid.Bool().Draw(t, "children") {
-				n.Children = childrenOf(rapid.Uint64Range(0, 5000).Draw(t, "of"))
+				n.Expansion, n.Children = rapid.Uint64Min(1).Draw(t, "expansion"), childrenOf(rapid.Uint64Range(0, 5000).Draw(t, "of"))
 			}
 			return n
 		})

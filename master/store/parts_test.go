@@ -18,7 +18,9 @@ func TestLayout(t *testing.T) {
 			b := Batch{Spent: records}
 			for i := first; i < first+records; i++ {
 				b.Nodes = append(b.Nodes, nodeOf(i))
-				children += len(nodeOf(i).Children)
+				if nodeOf(i).Expansion > 0 {
+					children += 8 + len(nodeOf(i).Children)
+				}
 				b.Facts = append(b.Facts, factOf(i, id))
 			}
 			first += records

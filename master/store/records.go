@@ -73,8 +73,9 @@ func numberIn(name, full string) uint32 {
 
 const (
 	sumBytes        = 4
-	nodePayload     = 4 + 4 + 8 + 8 + 1 // and the numbers of children
-	maxNodeBytes    = nodePayload + 1<<20
+	nodePayload     = 4 + 4 + 8 + 8 + 1
+	expandedPayload = nodePayload + 8 // and the numbers of children
+	maxNodeBytes    = expandedPayload + 1<<20
 	factPayload     = 1 + 8 + 32
 	certPayload     = 8 + 8 // for the facts of the first campaign
 	certPayloadOf   = certPayload + 4
@@ -152,7 +153,7 @@ func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) (
 
 func encodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	k := n.Key.Bytes()
-	p := make([]byte, 0, nodePayload+len(n.Children))
+	p := make([]byte, 0, expandedPayload+len(n.Children))
 	p = binary.LittleEndian.AppendUint32(p, n.Phi)
 	p = binary.LittleEndian.AppendUint32(p, n.Delta)
 	p = binary.LittleEndian.AppendUint64(p, n.Work)
@@ -162,12 +163,19 @@ func encodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	} else {
 		p = append(p, 0)
 	}
-	p = append(p, n.Children...)
+	if n.Expansion > 0 {
+		p = binary.LittleEndian.AppendUint64(p, n.Expansion)
+		p = append(p, n.Children...)
+	}
 	return k[:], seal(bucket, k[:], p)
 }
 
 func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
-	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, max(nodePayload, len(value)-sumBytes))
+	size := nodePayload
+	if len(value) > nodePayload+sumBytes {
+		size = max(expandedPayload, len(value)-sumBytes)
+	}
+	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, size)
 	if err != nil {
 		return tree.NodeRecord{}, err
 	}
@@ -182,7 +190,12 @@ func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
 		Work:     binary.LittleEndian.Uint64(p[8:]),
 		Budget:   binary.LittleEndian.Uint64(p[16:]),
 		Expanded: p[24] == 1,
-		Children: string(p[nodePayload:]),
+	}
+	if size > nodePayload {
+		n.Expansion, n.Children = binary.LittleEndian.Uint64(p[nodePayload:]), string(p[expandedPayload:])
+		if n.Expansion == 0 {
+			return n, corrupt(bucket, key, "its expansion has the number 0")
+		}
 	}
 	if p[24] > 1 {
 		return n, corrupt(bucket, key, "unknown flags %#x", p[24])
@@ -198,11 +211,11 @@ func checkNode(n tree.NodeRecord) error {
 	if err := checkNumbers(n.Phi, n.Delta); err != nil {
 		return err
 	}
-	if size := nodePayload + len(n.Children); size > maxNodeBytes {
+	if size := expandedPayload + len(n.Children); size > maxNodeBytes {
 		return fmt.Errorf("the record of a node has %d bytes, more than %d", size, maxNodeBytes)
 	}
-	if len(n.Children) > 0 && !n.Expanded {
-		return errors.New("a node that is not expanded has numbers of children")
+	if n.Expansion > 0 && !n.Expanded || len(n.Children) > 0 && n.Expansion == 0 {
+		return errors.New("a node has numbers of children and is not expanded, or nobody knows when")
 	}
 	for rest := n.Children; rest != ""; {
 		var phi, delta uint32

@@ -25,10 +25,12 @@ type node struct {
 	aside    bool  // leaf set aside after too many losses
 	claimed  bool  // leaf whose numbers wait for another search
 	queued   bool  // in line to have its numbers computed
+	recorded bool  // it has a record, or will have one with the next Persist
 
 	live               int32  // derived: parents that are live and unsolved; the root has one more
 	leafPhi, leafDelta uint32 // numbers as a leaf
 	tries              int32  // losses and empty returns in a row
+	expansion          uint32 // number of its expansion, from 1; 0 of a leaf
 
 	budget   uint64 // of its next lease
 	warm     uint32 // serial of the worker that searched it last
@@ -157,21 +159,18 @@ func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 	n.children, n.shown = make([]*node, 0, len(next)), make([]shown, 0, len(next))
 	for i, c := range next {
 		m := c.node
-		fresh := m == nil
-		if fresh {
+		if m == nil {
 			m = t.add(c.key, c.canMove)
 		}
 		if begin != nil {
-			b := &begin[i]
-			switch {
+			switch b := &begin[i]; {
 			case !b.Known() || m.expanded || m.solved() || m.work > 0:
-			case fresh:
-				m.leafPhi, m.leafDelta, m.phi, m.delta = b.Phi, b.Delta, b.Phi, b.Delta
-			default:
+				*b = numbers.Child{Key: c.key} // it does not begin with them
+			case m.recorded:
 				t.setLeaf(m, b.Phi, b.Delta)
-			}
-			if !fresh || m.solved() {
-				*b = numbers.Child{Key: c.key} // what is kept with n is for new ones
+				*b = numbers.Child{Key: c.key}
+			default: // kept with n
+				t.begin(m, b.Phi, b.Delta)
 			}
 		}
 		m.parents = append(m.parents, edge{n, i})
@@ -191,6 +190,7 @@ func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 	n.expanded = true
 	n.aside, n.tries = false, 0
 	t.expansions++
+	n.expansion = uint32(t.expansions)
 	t.change(n)
 	if n.live > 0 && !n.solved() {
 		t.enliven(n)
@@ -231,8 +231,13 @@ func (t *Tree) setLeaf(n *node, phi, delta uint32) {
 	if n.leafPhi == phi && n.leafDelta == delta {
 		return
 	}
-	n.leafPhi, n.leafDelta = phi, delta
 	t.change(n)
+	t.begin(n, phi, delta)
+}
+
+// begin gives a leaf numbers that are not in its own record.
+func (t *Tree) begin(n *node, phi, delta uint32) {
+	n.leafPhi, n.leafDelta = phi, delta
 	if !n.solved() {
 		n.phi, n.delta = phi, delta
 		t.show(n)
@@ -242,14 +247,14 @@ func (t *Tree) setLeaf(n *node, phi, delta uint32) {
 // change notes that the record of n goes with the next Persist.
 func (t *Tree) change(n *node) {
 	if !n.changed {
-		n.changed = true
+		n.changed, n.recorded = true, true
 		t.changed = append(t.changed, n)
 	}
 }
 
 // record returns what the store keeps of n.
 func (t *Tree) record(n *node) NodeRecord {
-	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget, Expanded: n.expanded, Children: t.begins[n]}
+	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget, Expanded: n.expanded, Expansion: uint64(n.expansion), Children: t.begins[n]}
 }
 
 // A node matters while some path of unsolved nodes leads from the root to it.

@@ -151,23 +151,25 @@ func (t *Tree) restore(from Snapshot) error {
 		if r.Phi < 1 || r.Phi >= Infinity || r.Delta < 1 || r.Delta >= Infinity {
 			return fmt.Errorf("%w: node %s has the numbers of a solved position", ErrSnapshot, keyName(r.Key))
 		}
-		if !r.Expanded && r.Children != "" {
+		if !r.Expanded && (r.Children != "" || r.Expansion != 0) {
 			return fmt.Errorf("%w: node %s has numbers of children and is not expanded", ErrSnapshot, keyName(r.Key))
 		}
 		records[r.Key] = r
 	}
-	queue, met := []*node{t.root}, 0
-	for len(queue) > 0 {
-		n := queue[0]
-		queue = queue[1:]
-		r, ok := records[n.key]
-		if !ok {
-			continue
+	// Nodes are expanded in the order in which they were: of a child's numbers the latest count. What does not say when it was comes first, those nearer to the root
+	// before those below them.
+	var expanded []NodeRecord
+	for _, r := range from.Nodes {
+		if r.Expanded {
+			expanded = append(expanded, r)
 		}
-		met++
-		n.work, n.budget = r.Work, r.Budget
-		t.setLeaf(n, r.Phi, r.Delta)
-		if !r.Expanded {
+	}
+	slices.SortFunc(expanded, func(a, b NodeRecord) int {
+		return cmp.Or(cmp.Compare(a.Expansion, b.Expansion), cmp.Compare(layerOf(a.Key), layerOf(b.Key)), a.Key.Compare(b.Key))
+	})
+	for _, r := range expanded {
+		n := t.nodes.get(r.Key)
+		if n == nil {
 			continue
 		}
 		next := t.successors(n)
@@ -176,14 +178,21 @@ func (t *Tree) restore(from Snapshot) error {
 		if begin == nil && r.Children != "" {
 			return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children", ErrSnapshot, keyName(n.key), len(next))
 		}
-		for i, c := range n.children {
-			if begin != nil && begin[i].Known() {
-				t.setLeaf(c, begin[i].Phi, begin[i].Delta) // its own record counts for more, and comes later: after all nodes of the layer above
-			}
-			if len(c.parents) == 1 { // new
-				queue = append(queue, c)
+		for i, b := range begin {
+			if b.Known() {
+				t.begin(n.children[i], b.Phi, b.Delta)
 			}
 		}
+	}
+	met := 0
+	for _, r := range from.Nodes { // a record of its own counts for more than what a parent's says
+		n := t.nodes.get(r.Key)
+		if n == nil {
+			continue
+		}
+		met++
+		n.work, n.budget, n.recorded = r.Work, r.Budget, true
+		t.setLeaf(n, r.Phi, r.Delta)
 	}
 	if met != len(records) {
 		return fmt.Errorf("%w: of %d node records only %d are reached from the root", ErrSnapshot, len(records), met)

@@ -64,16 +64,17 @@ type Fact struct {
 // the same key replaces an earlier one. That of an expanded node is the last one:
 // its numbers are those it had as a leaf; its present ones follow from its
 // children and are never stored, and so it is with nodes that facts or rules have
-// solved. It also has the numbers that its new children began with, which have no
+// solved. It also has the numbers that its children began with, which have no
 // record of their own until something else is known of them: a node without a
-// record is a leaf with these numbers, or with 1 and 1.
+// record is a leaf with these numbers, those of the latest expansion if it has several parents, or with 1 and 1.
 type NodeRecord struct {
 	Key        amazons.Key // canonical
 	Phi, Delta uint32      // numbers as a leaf: 1..Infinity-1
 	Work       uint64      // nodes spent on it as a leaf
 	Budget     uint64      // nodes of its next lease; 0: the initial budget
 	Expanded   bool        // its children are in the tree
-	Children   string      // what its new children began with, as numbers.Append writes it: each 1..Infinity-1, or 0 and 0; empty: 1 and 1 each
+	Expansion  uint64      // number of its expansion in the campaign, from 1; 0 of a leaf, or where an earlier format of the store did not say
+	Children   string      // what its children began with, as numbers.Append writes it: each 1..Infinity-1, or 0 and 0 where it says nothing of one; empty: of none
 }
 
 // Snapshot is what the store holds: the last record of each node, every fact,
