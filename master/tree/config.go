@@ -75,7 +75,7 @@ type Config struct {
 	// CheckSeed decides which results are checked. Workers are not to know it.
 	CheckSeed uint64
 
-	// MaxNodes bounds the nodes of the tree, of about 220 bytes each, and as much again until the garbage is collected. Default
+	// MaxNodes bounds the nodes of the tree, of about 250 bytes each, and as much again until the garbage is collected. Default
 	// 2,000,000, at most 4,294,967,295. At the bound nothing is split any more: the leaves there are go
 	// out again and again, and workers beyond their number wait.
 	MaxNodes int
