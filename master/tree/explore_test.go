@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/numbers"
 )
 
 // TestExplore asks about positions of a small tree whose numbers are known.
@@ -21,14 +20,13 @@ func TestExplore(t *testing.T) {
 	// Facts about two of the moves; effort counted over two layers, a shared position once.
 	n := tr.root
 	next := tr.successors(n)
-	begin := make([]numbers.Child, len(next))
-	for i, c := range next {
-		begin[i] = numbers.Child{Key: c.key, Phi: 3, Delta: 5}
+	for i := range next {
+		next[i].phi, next[i].delta, next[i].rank = 3, 5, i
 	}
-	tr.expand(n, next, begin)
+	tr.expand(n, next)
 	a, b := n.children[0], n.children[1]
 	a.work, b.work = 100, 7
-	tr.expand(a, tr.successors(a), nil)
+	tr.expand(a, tr.successors(a))
 	a.children[0].work = 11
 	tr.facts[n.children[2].key] = Fact{Key: n.children[2].key, Outcome: Lost, Work: 50}
 	at, moves = tr.Explore(s)

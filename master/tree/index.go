@@ -56,9 +56,10 @@ func (x *index) find(k amazons.Key, h uint64) *node {
 	return nil
 }
 
-// warm reads where find will look first for some hashes. What it returns means nothing.
-func (x *index) warm(hashes []uint64) (sum uint64) {
-	for _, h := range hashes {
+// warm reads where find will look first for some positions. What it returns means nothing.
+func (x *index) warm(next []child) (sum uint64) {
+	for i := range next {
+		h := next[i].hash
 		if slots := x.parts[h>>56].slots; len(slots) > 0 {
 			sum ^= slots[int(uint32(h))&(len(slots)-1)]
 		}

@@ -325,7 +325,8 @@ func (t *Tree) split(n *node, children []byte) {
 		t.full = true
 		return
 	}
-	t.expand(n, next, t.beginning(next, children))
+	t.number(next, children)
+	t.expand(n, next)
 }
 
 // tick lets a unit of time pass: it passes on what was proved, sweeps silent leases and counts how long

@@ -118,8 +118,15 @@ func (t *Tree) add(k amazons.Key, canMove bool) *node {
 type child struct {
 	key     amazons.Key
 	canMove bool
-	node    *node // nil: not in the tree yet
+	hash    uint64 // of key
+	node    *node  // nil: not in the tree yet
+	// What a search says of it, and its place in the order of the keys: see number.
+	phi, delta uint32
+	rank       int
 }
+
+// known reports whether a search says anything of it.
+func (c *child) known() bool { return c.phi != 0 || c.delta != 0 }
 
 // successors returns the canonical positions after the moves of a node, each
 // once, in the order of the first move that leads there. The slice is valid
@@ -135,7 +142,7 @@ func (t *Tree) successors(n *node) []child {
 		t.moves = append(t.moves[:0], t.cfg.FirstMoves...)
 	}
 	clear(t.seen)
-	t.next, t.hashes = t.next[:0], t.hashes[:0]
+	t.next = t.next[:0]
 	for _, m := range t.moves {
 		after := s.After(m)
 		k := after.CanonicalKey(t.cfg.Board)
@@ -143,44 +150,45 @@ func (t *Tree) successors(n *node) []child {
 			continue
 		}
 		t.seen[k] = struct{}{}
-		t.next = append(t.next, child{key: k, canMove: after.CanMove()})
-		t.hashes = append(t.hashes, hash(k))
+		t.next = append(t.next, child{key: k, canMove: after.CanMove(), hash: hash(k)})
 	}
-	t.nodes.warm(t.hashes)
+	t.nodes.warm(t.next)
 	for i := range t.next {
-		t.next[i].node = t.nodes.find(t.next[i].key, t.hashes[i])
+		c := &t.next[i]
+		c.node = t.nodes.find(c.key, c.hash)
 	}
 	return t.next
 }
 
 // expand puts the given children under a leaf. Those that nobody has searched as
-// leaves begin with the numbers of begin: one for each, or none at all.
-func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
+// leaves begin with what is known of them.
+func (t *Tree) expand(n *node, next []child) {
 	n.children, n.shown = make([]*node, 0, len(next)), make([]shown, 0, len(next))
-	for i, c := range next {
+	t.kept = slices.Grow(t.kept[:0], len(next))[:len(next)]
+	clear(t.kept)
+	keeps := false
+	for i := range next {
+		c := &next[i]
 		m := c.node
 		if m == nil {
 			m = t.add(c.key, c.canMove)
 		}
-		if begin != nil {
-			switch b := &begin[i]; {
-			case !b.Known() || m.expanded || m.solved() || m.work > 0:
-				*b = numbers.Child{Key: c.key} // it does not begin with them
-			case m.recorded:
-				t.setLeaf(m, b.Phi, b.Delta)
-				*b = numbers.Child{Key: c.key}
-			default: // kept with n
-				t.begin(m, b.Phi, b.Delta)
-			}
+		switch {
+		case !c.known() || m.expanded || m.solved() || m.work > 0:
+		case m.recorded:
+			t.setLeaf(m, c.phi, c.delta)
+		default: // its numbers are kept with n
+			t.begin(m, c.phi, c.delta)
+			t.kept[c.rank], keeps = numbers.Child{Phi: c.phi, Delta: c.delta}, true
 		}
 		m.parents = append(m.parents, edge{n, i})
 		n.children, n.shown = append(n.children, m), append(n.shown, shown{m.use, m.phi, m.delta})
 		n.free[m.class]++
 	}
-	if slices.ContainsFunc(begin, numbers.Child.Known) {
+	if keeps {
 		t.encoded = t.encoded[:0]
-		for _, i := range t.sorted(next) {
-			t.encoded = numbers.Put(t.encoded, begin[i].Phi, begin[i].Delta)
+		for _, c := range t.kept {
+			t.encoded = numbers.Put(t.encoded, c.Phi, c.Delta)
 		}
 		t.begins[n] = string(t.encoded)
 	}
@@ -199,49 +207,44 @@ func (t *Tree) expand(n *node, next []child, begin []numbers.Child) {
 	t.queue(n)
 }
 
-// beginning returns the numbers that an encoding has for the given children, in their order; nil where it does not fit them.
-func (t *Tree) beginning(next []child, encoded []byte) []numbers.Child {
+// number gives children the numbers that an encoding has for them, and reports whether it fits them; otherwise nothing changes.
+func (t *Tree) number(next []child, encoded []byte) bool {
 	if n, err := numbers.Count(encoded); err != nil || n != len(next) {
-		return nil
+		return false
 	}
-	begin := make([]numbers.Child, len(next))
-	for _, i := range t.sorted(next) {
-		c := numbers.Child{Key: next[i].key}
-		c.Phi, c.Delta, encoded, _ = numbers.Next(encoded)
-		if c.Known() {
-			c.Phi, c.Delta = unproved(c.Phi), unproved(c.Delta)
-		}
-		begin[i] = c
-	}
-	return begin
-}
-
-// sorted returns the indices of the given children in the order of their keys. The slice is valid until the next call.
-func (t *Tree) sorted(next []child) []int {
 	t.order = t.order[:0]
 	for i := range next {
 		t.order = append(t.order, i)
 	}
 	slices.SortFunc(t.order, func(a, b int) int { return next[a].key.Compare(next[b].key) })
-	return t.order
+	for rank, i := range t.order {
+		c := &next[i]
+		c.rank = rank
+		if c.phi, c.delta, encoded, _ = numbers.Next(encoded); c.known() {
+			c.phi, c.delta = unproved(c.phi), unproved(c.delta)
+		}
+	}
+	return true
 }
 
 // setLeaf gives a leaf the numbers of a search.
 func (t *Tree) setLeaf(n *node, phi, delta uint32) {
-	if n.leafPhi == phi && n.leafDelta == delta {
-		return
+	if t.begin(n, phi, delta) {
+		t.change(n)
 	}
-	t.change(n)
-	t.begin(n, phi, delta)
 }
 
-// begin gives a leaf numbers that are not in its own record.
-func (t *Tree) begin(n *node, phi, delta uint32) {
+// begin gives a leaf numbers that are not in its own record, and reports whether they are new.
+func (t *Tree) begin(n *node, phi, delta uint32) bool {
+	if n.leafPhi == phi && n.leafDelta == delta {
+		return false
+	}
 	n.leafPhi, n.leafDelta = phi, delta
 	if !n.solved() {
 		n.phi, n.delta = phi, delta
 		t.show(n)
 	}
+	return true
 }
 
 // change notes that the record of n goes with the next Persist.

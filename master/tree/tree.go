@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // Tree is the state machine. It is not safe for concurrent use.
@@ -70,7 +71,7 @@ type Tree struct {
 	seen    map[amazons.Key]struct{}
 	next    []child
 	order   []int
-	hashes  []uint64
+	kept    []numbers.Child // by their ranks
 	encoded []byte
 }
 
@@ -113,7 +114,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		return nil, err
 	}
 	if t.restricted() && !t.root.expanded {
-		t.expand(t.root, t.successors(t.root), nil)
+		t.expand(t.root, t.successors(t.root))
 	}
 	t.propagate()
 	t.closed = nil
@@ -143,7 +144,7 @@ func (t *Tree) restore(from Snapshot) error {
 		}
 		t.enter(f)
 	}
-	records := make(map[amazons.Key]NodeRecord, len(from.Nodes))
+	records := make(map[amazons.Key]struct{}, len(from.Nodes))
 	for _, r := range from.Nodes {
 		if _, ok := records[r.Key]; ok {
 			return fmt.Errorf("%w: two records of node %s", ErrSnapshot, keyName(r.Key))
@@ -154,7 +155,7 @@ func (t *Tree) restore(from Snapshot) error {
 		if !r.Expanded && (r.Children != "" || r.Expansion != 0) {
 			return fmt.Errorf("%w: node %s has numbers of children and is not expanded", ErrSnapshot, keyName(r.Key))
 		}
-		records[r.Key] = r
+		records[r.Key] = struct{}{}
 	}
 	// Nodes are expanded in the order in which they were: of a child's numbers the latest count. What does not say when it was comes first, those nearer to the root
 	// before those below them.
@@ -173,14 +174,16 @@ func (t *Tree) restore(from Snapshot) error {
 			continue
 		}
 		next := t.successors(n)
-		t.expand(n, next, nil)
-		begin := t.beginning(next, []byte(r.Children))
-		if begin == nil && r.Children != "" {
+		t.expand(n, next)
+		if r.Children == "" {
+			continue
+		}
+		if !t.number(next, []byte(r.Children)) {
 			return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children", ErrSnapshot, keyName(n.key), len(next))
 		}
-		for i, b := range begin {
-			if b.Known() {
-				t.begin(n.children[i], b.Phi, b.Delta)
+		for i := range next {
+			if c := &next[i]; c.known() {
+				t.begin(n.children[i], c.phi, c.delta)
 			}
 		}
 	}
@@ -194,8 +197,8 @@ func (t *Tree) restore(from Snapshot) error {
 		n.work, n.budget, n.recorded = r.Work, r.Budget, true
 		t.setLeaf(n, r.Phi, r.Delta)
 	}
-	if met != len(records) {
-		return fmt.Errorf("%w: of %d node records only %d are reached from the root", ErrSnapshot, len(records), met)
+	if met != len(from.Nodes) {
+		return fmt.Errorf("%w: of %d node records only %d are reached from the root", ErrSnapshot, len(from.Nodes), met)
 	}
 	for _, n := range t.changed {
 		n.changed = false

@@ -21,9 +21,6 @@ type Child struct {
 	Phi, Delta uint32
 }
 
-// Known reports whether it says anything.
-func (c Child) Known() bool { return c.Phi != 0 || c.Delta != 0 }
-
 // Append adds the numbers of all positions after one to p. It brings the list into the order of the keys; of equal keys the first counts.
 func Append(p []byte, list []Child) []byte {
 	slices.SortStableFunc(list, func(a, b Child) int { return a.Key.Compare(b.Key) })
