@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -54,13 +55,10 @@ type memory struct {
 	checks       int // CheckFirst of the trees
 }
 
-func (s *memory) Standings() (list []Standing, err error) {
+func (s *memory) Standings() ([]Standing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, st := range s.standings {
-		list = append(list, st)
-	}
-	return list, nil
+	return slices.Collect(maps.Values(s.standings)), nil
 }
 
 func (s *memory) SetStandings(list []Standing) error {
@@ -80,13 +78,10 @@ func (s *memory) SetStandings(list []Standing) error {
 	return nil
 }
 
-func (s *memory) Quarantines() (list []Quarantine, err error) {
+func (s *memory) Quarantines() ([]Quarantine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, q := range s.quarantines {
-		list = append(list, q)
-	}
-	return list, nil
+	return slices.Collect(maps.Values(s.quarantines)), nil
 }
 
 func (s *memory) Quarantine(q Quarantine) error {

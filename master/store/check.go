@@ -226,11 +226,11 @@ func (c *checker) meta() error {
 			c.counters.more = more
 			return err
 		}
-		if isQuarantineKey(k) {
-			_, err = decodeQuarantine(k, v)
+		if kindQuarantine.has(k) {
+			_, err = decodeParty[Quarantine](kindQuarantine, k, v)
 			return err
 		}
-		if isStandingKey(k) {
+		if kindStanding.has(k) {
 			return checkStanding(c.tx, k, v)
 		}
 		for _, about := range c.campaigns {

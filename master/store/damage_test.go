@@ -267,16 +267,16 @@ func TestFlippedRecord(t *testing.T) {
 			if (r.bucket == bucketNodes || r.bucket == bucketFacts || r.key == keyCounters || r.key == keyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Snapshot: %v", r.bucket, r.key, i, snapshotErr)
 			}
-			if _, err := s.Standings(); isStandingKey(key) != errors.Is(err, ErrCorrupt) {
+			if _, err := s.Standings(); kindStanding.has(key) != errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Standings: %v", r.bucket, r.key, i, err)
 			}
-			if _, err := s.Quarantines(); isQuarantineKey(key) != errors.Is(err, ErrCorrupt) {
+			if _, err := s.Quarantines(); kindQuarantine.has(key) != errors.Is(err, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Quarantines: %v", r.bucket, r.key, i, err)
 			}
 			replace(r.bucket, string(key), r.key, r.value)
 		}
 		// Missing.
-		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads || isStandingKey([]byte(r.key)) || isQuarantineKey([]byte(r.key)) {
+		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads || kindStanding.has([]byte(r.key)) || kindQuarantine.has([]byte(r.key)) {
 			continue
 		}
 		if err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(r.bucket)).Delete([]byte(r.key)) }); err != nil {

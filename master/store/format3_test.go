@@ -43,13 +43,7 @@ func TestFormat3(t *testing.T) {
 		}
 	}
 	s := openCopy(t, golden)
-	got, err := s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got, byKey); d != "" {
-		t.Error(d)
-	}
+	wantSnapshot(t, s, want)
 	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
 		t.Error(d)
 	}
@@ -64,34 +58,21 @@ func TestFormat3(t *testing.T) {
 
 // TestMigrationOfNodes: what a store of format 2 says of nodes means the same once it is one of format 3, and new records lie beside the old ones.
 func TestMigrationOfNodes(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "store")
-	p, err := os.ReadFile("testdata/format2.store")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, p, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := ReadInfo(path); err != nil || info.Format != 2 {
+	const golden = "testdata/format2.store"
+	if info, err := ReadInfo(golden); err != nil || info.Format != 2 {
 		t.Fatal(info.Format, err)
 	}
 	want := formatTwo(t)[0]
-	s := mustOpen(t, path, quick)
+	s := openCopy(t, golden)
 	fresh := nodeOf(12)
 	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{fresh}}); err != nil {
 		t.Fatal(err)
 	}
-	got, err := s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
 	want.Nodes = append(want.Nodes, fresh)
-	if d := cmp.Diff(want, got, byKey); d != "" {
-		t.Error(d)
-	}
+	wantSnapshot(t, s, want)
 	check(t, s)
 	s.Close()
-	if info, err := ReadInfo(path); err != nil || info.Format != Format {
+	if info, err := ReadInfo(s.Path()); err != nil || info.Format != Format {
 		t.Error(info.Format, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
 	"amazonsfarm/master/tree"
@@ -63,6 +64,18 @@ func mustOpen(t testing.TB, path string, o Options) *Store {
 	}
 	t.Cleanup(func() { s.Close() })
 	return s
+}
+
+// wantSnapshot fails the test if the first campaign of a store has something else.
+func wantSnapshot(t testing.TB, s *Store, want tree.Snapshot) {
+	t.Helper()
+	got, err := s.Snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := cmp.Diff(want, got, byKey); d != "" {
+		t.Error(d)
+	}
 }
 
 // openCopy opens a copy of a store that is kept in the tree, which has to be sound.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,11 +12,8 @@ import (
 
 // TestQuarantines writes, replaces and removes quarantines; they survive a restart, a backup and a check, and what is damaged is found.
 func TestQuarantines(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	s, err := Create(file, testCampaign, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newStore(t, Options{})
+	file := s.Path()
 	since := time.Unix(1700000000, 0).UTC()
 	all := []Quarantine{
 		{Name: "w1", Certificate: true, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x", Address: "192.0.2.1:1"},
@@ -39,10 +35,7 @@ func TestQuarantines(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open(file, Options{}); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { s.Close() }()
+	s = mustOpen(t, file, Options{})
 	if list, err := s.Quarantines(); err != nil || !slices.Equal(list, all) {
 		t.Errorf("stored are %v, %v", list, err)
 	}
@@ -66,7 +59,7 @@ func TestQuarantines(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		key := quarantineKey("x", false)
+		key := kindQuarantine.key("x", false)
 		value, err := encodeJSON(key, all[1])
 		if err != nil {
 			return err
@@ -76,9 +69,7 @@ func TestQuarantines(t *testing.T) {
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open(file, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s = mustOpen(t, file, Options{})
 	if _, err := s.Quarantines(); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("a record about another name: %v", err)
 	}

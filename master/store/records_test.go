@@ -61,13 +61,7 @@ func TestFormat1(t *testing.T) {
 		s.Close()
 	}
 	s := openCopy(t, golden)
-	got, err := s.Snapshot()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff(want, got, byKey); d != "" {
-		t.Error(d)
-	}
+	wantSnapshot(t, s, want)
 	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
 		t.Error(d)
 	}
@@ -96,12 +90,12 @@ func TestFormat1(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	id := tree.ID{1}
 	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
-	standing, _ := encodeJSON(keyStandingCertificate+"w", Standing{Name: "w", Certificate: true, Confirmed: 3, Seen: time.Unix(1700000000, 0).UTC()})
+	standing, _ := encodeJSON(kindStanding.key("w", true), Standing{Name: "w", Certificate: true, Confirmed: 3, Seen: time.Unix(1700000000, 0).UTC()})
 	for _, kv := range [][2][]byte{
 		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeNode(bucketNodes, nodeOf(6))), pair(encodeFact(bucketFacts, factOf(1, id))),
 		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})}, {uploadKey(3), encodeUpload(3, id, 4)},
 		{[]byte(keyCounters), encodeCounters(counters{share: share{nodes: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
-		{[]byte(keyContradiction), contradiction}, {[]byte(keyStandingCertificate + "w"), standing},
+		{[]byte(keyContradiction), contradiction}, {[]byte(kindStanding.key("w", true)), standing},
 	} {
 		f.Add(kv[0], kv[1][:len(kv[1])-sumBytes], true)
 		f.Add(kv[0], kv[1], false)
@@ -153,15 +147,15 @@ func FuzzDecode(f *testing.F) {
 				t.Error(c, d, err)
 			}
 		}
-		if q, err := decodeQuarantine([]byte(keyQuarantinedName+"w"), meta(keyQuarantinedName+"w")); err == nil && (q.Name != "w" || q.Certificate) {
+		if q, err := decodeParty[Quarantine](kindQuarantine, []byte(kindQuarantine.key("w", false)), meta(kindQuarantine.key("w", false))); err == nil && (q.Name != "w" || q.Certificate) {
 			t.Error(q)
 		}
-		if st, err := decodeStanding([]byte(keyStandingCertificate+"w"), meta(keyStandingCertificate+"w")); err == nil {
-			again, err := encodeJSON(keyStandingCertificate+"w", st)
+		if st, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)), meta(kindStanding.key("w", true))); err == nil {
+			again, err := encodeJSON(kindStanding.key("w", true), st)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := decodeStanding([]byte(keyStandingCertificate+"w"), again); err != nil || d.Name != "w" || !d.Certificate || !cmp.Equal(d, st) {
+			if d, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)), again); err != nil || d.Name != "w" || !d.Certificate || !cmp.Equal(d, st) {
 				t.Error(d, st, err)
 			}
 		}

@@ -24,11 +24,8 @@ func wantStandings(t *testing.T, s *Store, when string, want ...Standing) {
 // TestStandings writes, replaces and removes standings, many in one transaction; they survive a restart and a compaction, a quarantine takes one away and keeps
 // it away, and what is damaged is found.
 func TestStandings(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "s.db")
-	s, err := Create(file, testCampaign, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := newStore(t, Options{})
+	file := s.Path()
 	seen := time.Unix(1700000000, 5).UTC()
 	all := []Standing{
 		{Name: "w1", Certificate: true, Confirmed: 12, Solved: 1<<32 - 1, Seen: seen},
@@ -64,12 +61,9 @@ func TestStandings(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if s, err = Open(file, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		s = mustOpen(t, file, Options{})
 	}
 	reopen()
-	defer func() { s.Close() }()
 	wantStandings(t, s, "after a restart", all...)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -77,9 +71,7 @@ func TestStandings(t *testing.T) {
 	if _, err := Compact(t.Context(), file, "", false, nil); err != nil {
 		t.Fatal(err)
 	}
-	if s, err = Open(file, Options{}); err != nil {
-		t.Fatal(err)
-	}
+	s = mustOpen(t, file, Options{})
 	wantStandings(t, s, "after a compaction", all...)
 
 	// Who is quarantined has none, and gets none before it is released; the one of the same name without a certificate keeps its own.
@@ -101,16 +93,16 @@ func TestStandings(t *testing.T) {
 	// Damage: under another name, beside a quarantine, a count that is none.
 	for what, write := range map[string]func(*bbolt.Bucket) error{
 		"another name": func(b *bbolt.Bucket) error {
-			value, err := encodeJSON(standingKey("x", false), all[2])
-			return errors.Join(err, b.Put([]byte(standingKey("x", false)), value))
+			value, err := encodeJSON(kindStanding.key("x", false), all[2])
+			return errors.Join(err, b.Put([]byte(kindStanding.key("x", false)), value))
 		},
 		"beside a quarantine": func(b *bbolt.Bucket) error {
-			key := quarantineKey("w1", true)
+			key := kindQuarantine.key("w1", true)
 			value, err := encodeJSON(key, Quarantine{Name: "w1", Certificate: true})
 			return errors.Join(err, b.Put([]byte(key), value))
 		},
 		"a negative count": func(b *bbolt.Bucket) error {
-			key := []byte(standingKey("y", false))
+			key := []byte(kindStanding.key("y", false))
 			return b.Put(key, seal(bucketMeta, key, []byte(`{"name":"y","offences":-1}`)))
 		},
 	} {
@@ -137,9 +129,7 @@ func TestStandings(t *testing.T) {
 			t.Errorf("%s: reading says %v", what, err)
 		}
 		damaged.Close()
-		if s, err = Open(file, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		s = mustOpen(t, file, Options{})
 	}
 }
 
