@@ -105,6 +105,8 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 	x, d := &to.Limits, tree.Config{}.WithDefaults()
 	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
 	within(l, "initial-budget", &to.InitialBudget, 0, math.MaxInt64)
+	flags.IntVar(&x.ProbePercent, "probe-percent", 0, fmt.Sprintf("percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker, 0: standard (%d); smaller: more messages; larger: with many workers more is searched that is not needed", d.ProbePercent))
+	within(l, "probe-percent", &x.ProbePercent, 0, 100)
 	flags.Uint64Var(&to.MaxBudget, "max-budget", 0, "positions expanded in any lease, 0: standard (5000000, or the initial budget if that is larger); smaller: more messages; larger: a lost worker loses that much")
 	l.checks = append(l.checks, func() error {
 		if m := to.MaxBudget; m > 0 && m < max(to.InitialBudget, 1) || m > math.MaxInt64 {

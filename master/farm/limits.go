@@ -27,7 +27,7 @@ type Limits struct {
 
 	// Of tree.Config.
 	SilentTicks, StarveTicks, MaxTries, ShortPercent int
-	SplitBelow, WarmPercent                          int
+	SplitBelow, WarmPercent, ProbePercent            int
 	CheckFirst, CheckEvery, CheckSpread, CheckTicks  int
 	CheckSeed                                        uint64 // default: nobody knows it
 	MaxTreeFacts, FactsKept, FactsPerLease           int    // the first is MaxFacts there
@@ -48,7 +48,7 @@ func (l *Limits) services(c *rpc.Config) {
 // tree puts the limits into the settings of a tree.
 func (l *Limits) tree(c *tree.Config) {
 	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
-	c.SplitBelow, c.WarmPercent = l.SplitBelow, l.WarmPercent
+	c.SplitBelow, c.WarmPercent, c.ProbePercent = l.SplitBelow, l.WarmPercent, l.ProbePercent
 	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease
 	c.CheckFirst, c.CheckEvery, c.CheckSpread, c.CheckTicks, c.CheckSeed = l.CheckFirst, l.CheckEvery, l.CheckSpread, l.CheckTicks, l.CheckSeed
 	if c.CheckSeed == 0 {

@@ -58,6 +58,7 @@ type Master struct {
 	started    time.Time
 	draining   error // what Run returns once the leases are back
 	ended      bool  // workers have been told that all is over
+	crowded    bool  // a standing has been forgotten to make room since the last tick
 	paused     bool
 	begin      func(*campaign) // begins to conclude
 	pending    pending         // what the next commit writes, and what waits for it
@@ -639,6 +640,7 @@ func (m *Master) turn(batch []message, tick bool) error {
 		}
 	}
 	if tick {
+		m.crowded = false
 		m.saveQuarantines()
 		m.wakeSaver()
 	}

@@ -84,7 +84,8 @@ func (m *Master) gone(p Party) {
 	delete(m.unsaved, p)
 }
 
-// credit takes over what the trees count for a party. One with nothing against it is not taken up where all others have something.
+// credit takes over what the trees count for a party. One with nothing against it is not taken up where all others have something; and where there is no room
+// for it, as looking for the one to forget takes a while with thousands of them, only one is taken up between two ticks. The goroutine of Run calls it.
 func (m *Master) credit(p Party) {
 	confirmed, solved := m.plan.Standing(p.String())
 	if confirmed == 0 && solved == 0 {
@@ -95,6 +96,10 @@ func (m *Master) credit(p Party) {
 	o := m.standings[p]
 	if o == nil {
 		if len(m.standings) >= m.cfg.MaxOffenders {
+			if m.crowded {
+				return
+			}
+			m.crowded = true
 			if least := m.leastStanding(); least.quarantine != nil || least.against() {
 				return
 			}

@@ -338,6 +338,7 @@ func TestStandingsAreBounded(t *testing.T) {
 	}
 	later := func(p string, agreed int) {
 		now = now.Add(time.Minute)
+		m.crowded = false // as after a tick
 		said(t, m, Party{Name: p}, agreed, 0)
 		m.saveStandings(false)
 	}
@@ -362,6 +363,11 @@ func TestStandingsAreBounded(t *testing.T) {
 	m.mu.Unlock()
 	later("e", 1)
 	want("who is there stays", "b", "d", "e")
+	for range 3 {
+		said(t, m, Party{Name: "more"}, 1, 0)
+	}
+	m.saveStandings(false)
+	want("one newcomer for each tick", "b", "d", "e")
 	lie("x")
 	want("a liar takes the place of the oldest", "b", "e", "x")
 	later("f", 1)

@@ -30,7 +30,7 @@ func (t *Tree) assign() {
 	halted := t.halted()
 	for halted == NoReason {
 		if w, c := t.nextCheck(); w != nil {
-			t.grant(w, c.node, c)
+			t.grant(w, c.node, c.budget, c)
 			t.propagate()
 			continue
 		}
@@ -41,8 +41,8 @@ func (t *Tree) assign() {
 		if w == nil {
 			break
 		}
-		n := t.mostUseful(w)
-		t.grant(t.fittest(n, w), n, nil)
+		n, use := t.mostUseful(w)
+		t.grant(t.fittest(n, w), n, t.budgetFor(n, use), nil)
 		t.propagate()
 	}
 	t.starving = 0
@@ -94,24 +94,27 @@ func (t *Tree) nextWorker() *worker {
 // nothing leased that is the most proving leaf. Where w has searched a child itself its table knows much of what is below, and the child is worth more
 // to it (Config.WarmPercent). The root is not locked. Among equals it takes the most proving one, then one that w has
 // searched before, then the first. Where only leaves are left that were set aside, it takes the most proving of them. With EasyReplies it takes the child
-// with the smallest phi after a first move, where all have to be won.
-func (t *Tree) mostUseful(w *worker) *node {
-	n, want, warmth := t.root, t.root.class, float64(t.cfg.WarmPercent)/100
+// with the smallest phi after a first move, where all have to be won. It returns what work at the leaf is worth, too, whoever does it: 1 for the most
+// proving one.
+func (t *Tree) mostUseful(w *worker) (n *node, use float64) {
+	n, use = t.root, 1
+	want, warmth := t.root.class, float64(t.cfg.WarmPercent)/100
 	for n.expanded {
 		var best *node
-		var most float64
+		var most, step float64
 		lost := chance(n)
 		easy := t.easy(n)
 		for _, c := range n.children {
 			if c.class < want {
 				continue
 			}
-			use, number := worth(n, c.delta, lost)*c.use, c.delta // 0 where leaves were set aside
+			here, number := worth(n, c.delta, lost), c.delta
+			below := here * c.use // 0 where leaves were set aside
 			if c.warm == w.serial {
-				use *= warmth
+				below *= warmth
 			}
 			if easy {
-				use, number = 1, c.phi
+				here, below, number = 1, 1, c.phi
 			}
 			first := uint32(0)
 			if best != nil {
@@ -119,13 +122,13 @@ func (t *Tree) mostUseful(w *worker) *node {
 					first = best.phi
 				}
 			}
-			if best == nil || use > most || use == most && (number < first || number == first && c.warm == w.serial && best.warm != w.serial) {
-				best, most = c, use
+			if best == nil || below > most || below == most && (number < first || number == first && c.warm == w.serial && best.warm != w.serial) {
+				best, most, step = c, below, here
 			}
 		}
-		n = best
+		n, use = best, use*step
 	}
-	return n
+	return n, use
 }
 
 // fittest returns the worker to search n: the one whose table is warm, if it

@@ -21,10 +21,14 @@ type Config struct {
 	// refute a first move: for lists of replies. If the first move does not win after all, that is found later.
 	EasyReplies bool
 
-	// InitialBudget is the number of nodes of a leaf's first lease; it doubles with
+	// InitialBudget is the number of nodes of a leaf's first lease (less for some: ProbePercent); it doubles with
 	// each return. Default 50,000, about half a second of one core on a small board. Too small: the
 	// farm spends its time on messages. Too large: workers sit on bad leaves.
 	InitialBudget uint64
+	// ProbePercent is the least part of InitialBudget that a first lease has, in percent: one of the most proving leaf has all of it, one of a leaf that is worth half as much to
+	// the root has half of it, where there is more than one worker. Default 25, at most 100: all are alike. Too small: more messages, and numbers that say little;
+	// too large: with many workers most of the search is for leaves that turn out not to be needed.
+	ProbePercent int
 	// MaxBudget is the largest number of nodes of one lease, at least
 	// InitialBudget. Default 5,000,000, about a minute of one core. Too
 	// large: a lost worker loses that much work.
@@ -110,6 +114,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.InitialBudget, 50_000)
 	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
 	defaultTo(&c.SplitAfter, 8_000_000)
+	defaultTo(&c.ProbePercent, 25)
 	defaultTo(&c.SplitBelow, 50)
 	defaultTo(&c.WarmPercent, 125)
 	defaultTo(&c.SilentTicks, 3)
@@ -148,6 +153,8 @@ func (c Config) validate() error {
 		return bad("MaxBudget %d is less than InitialBudget %d", c.MaxBudget, c.InitialBudget)
 	case c.ShortPercent > 100:
 		return bad("ShortPercent %d is more than 100", c.ShortPercent)
+	case c.ProbePercent < 1 || c.ProbePercent > 100:
+		return bad("ProbePercent %d is not from 1 to 100", c.ProbePercent)
 	case c.WarmPercent < 100:
 		return bad("WarmPercent %d is less than 100", c.WarmPercent)
 	case c.CheckFirst < 0:

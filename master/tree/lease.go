@@ -59,16 +59,16 @@ func (t *Tree) refuseForeign(name string, id LeaseID) {
 	t.emit(Refused{Worker: name, Lease: id, Why: "lease is not this worker's", Foreign: true})
 }
 
-// grant leases a leaf to a waiting worker, to check a claim if that is not nil.
-func (t *Tree) grant(w *worker, n *node, c *claim) {
+// grant leases a leaf to a waiting worker for so many nodes, to check a claim if that is not nil.
+func (t *Tree) grant(w *worker, n *node, budget uint64, c *claim) {
 	i := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, i, i+1)
 	w.waiting--
 	w.told = NoReason
 	t.lastLease++
-	l := &lease{id: t.lastLease, node: n, worker: w, budget: t.budgetOf(n), granted: t.now, beat: t.now, claim: c}
+	l := &lease{id: t.lastLease, node: n, worker: w, budget: budget, granted: t.now, beat: t.now, claim: c}
 	if c != nil {
-		c.lease, l.budget = l, c.budget
+		c.lease = l
 	}
 	n.lease = l
 	w.leases = append(w.leases, l)

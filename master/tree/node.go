@@ -95,6 +95,17 @@ func (t *Tree) budgetOf(n *node) uint64 {
 	return min(n.budget, t.cfg.MaxBudget)
 }
 
+// budgetFor returns the nodes of the next lease of a leaf, work at which is worth so much beside the most proving one. Where there are others to search that one,
+// a leaf that is likely not needed is looked at for a while only, the first time: with what that shows it is decided again what is.
+func (t *Tree) budgetFor(n *node, use float64) uint64 {
+	budget := t.budgetOf(n)
+	if n.budget > 0 || len(t.roll) < 2 {
+		return budget
+	}
+	part := max(use, float64(t.cfg.ProbePercent)/100)
+	return max(1, min(budget, uint64(float64(budget)*part)))
+}
+
 // layerOf returns the number of burnt squares of a key: those in both halves.
 func layerOf(k amazons.Key) uint8 { return uint8(bits.OnesCount64(k.A & k.B)) }
 

@@ -150,7 +150,7 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) string {
 		SplitAfter: number[uint64](t, d, "split-after", 1000), SilentTicks: number(t, d, "silent-ticks", 0), MaxTries: number(t, d, "max-tries", 0),
 		SplitBelow: number(t, d, "split-below", 0), MaxNodes: number(t, d, "max-nodes", 0), MaxFacts: number(t, d, "max-facts", 0),
 		FactsKept: number(t, d, "facts-kept", 0), FactsPerLease: number(t, d, "facts-per-lease", 0), MaxWorkers: number(t, d, "max-workers", 0),
-		WarmPercent:  number(t, d, "warm-percent", 100),
+		WarmPercent: number(t, d, "warm-percent", 100), ProbePercent: number(t, d, "probe-percent", 100),
 		ShortPercent: number(t, d, "short-percent", -1), // results of scripts use as few nodes as they like
 	}
 	if arg, ok := d.Arg("first-moves"); ok {

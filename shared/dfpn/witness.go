@@ -29,7 +29,7 @@ func NewWitness(s *Searcher) (*Witness, error) {
 	}
 	fine, err := New(Options{Board: s.o.Board, Table: table, Judge: func() *eval.Judge { return nil }})
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, table.Close())
 	}
 	return &Witness{Searcher: s, judge: s.o.Judge(), fine: fine}, nil
 }
