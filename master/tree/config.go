@@ -39,7 +39,8 @@ type Config struct {
 	SplitAfter uint64
 
 	// SplitBelow says when work is scarce, in percent: when the most useful leaf that is free is worth less than that beside the most
-	// proving one, and there is more than one worker. A leaf that comes back then is split at once. Default 50; negative: never. Too small: workers
+	// proving one, and there is more than one worker. A leaf that comes back then is split when it has had InitialBudget, and from half of MaxNodes on
+	// sixteen times that with each eighth that is in use. Default 50; negative: never. Too small: workers
 	// search what is likely not needed; too large: the tree grows, and the workers' tables are not used.
 	SplitBelow int
 	// WarmPercent is how much more a position is worth to a worker that has searched it itself, or one above it before it was split, at each step

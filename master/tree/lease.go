@@ -298,14 +298,20 @@ func (t *Tree) scarce() bool { return len(t.roll) > 1 && t.root.use*100 < float6
 // splitAfter returns the nodes after which a leaf is split: the setting, doubled
 // with each eighth of MaxNodes that is in use, so that a long campaign fills the
 // tree ever more slowly instead of meeting the bound early.
-func (t *Tree) splitAfter() uint64 { return t.doubled(t.cfg.SplitAfter, 1) }
+func (t *Tree) splitAfter() uint64 { return doubled(t.cfg.SplitAfter, t.eighths()) }
 
-// earlySplit returns the nodes after which a leaf is split while work is scarce: those of a first lease, doubled twice with each eighth of MaxNodes.
-func (t *Tree) earlySplit() uint64 { return t.doubled(t.cfg.InitialBudget, 2) }
+// earlySplit returns the nodes after which a leaf is split while work is scarce: those of a first lease, and from half of MaxNodes on sixteen times as many with
+// each eighth that is in use: a position that many workers wait for is worth the room as long as there is some.
+func (t *Tree) earlySplit() uint64 {
+	return doubled(t.cfg.InitialBudget, 4*max(0, t.eighths()-3))
+}
 
-// doubled returns nodes, doubled a number of times with each eighth of MaxNodes that is in use.
-func (t *Tree) doubled(nodes uint64, times int) uint64 {
-	for range t.nodes.n * 8 / t.cfg.MaxNodes * times {
+// eighths returns how many whole eighths of MaxNodes are in use.
+func (t *Tree) eighths() int { return t.nodes.n * 8 / t.cfg.MaxNodes }
+
+// doubled returns nodes, doubled a number of times.
+func doubled(nodes uint64, times int) uint64 {
+	for range times {
 		nodes = plus(nodes, nodes)
 	}
 	return nodes

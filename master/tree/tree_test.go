@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -123,13 +124,15 @@ func TestSnapshotErrors(t *testing.T) {
 // TestConfigErrors: each bad setting is named.
 func TestConfigErrors(t *testing.T) {
 	for want, cfg := range map[string]Config{
-		"no board":    {},
-		"root is not": {Board: amazons.Board{Width: 3, Height: 3}},
-		"MaxBudget":   {Board: amazons.Board{Width: 4, Height: 4}, InitialBudget: 10, MaxBudget: 5},
-		"MaxTries":    {Board: amazons.Board{Width: 4, Height: 4}, MaxTries: -1},
-		"FactsKept":   {Board: amazons.Board{Width: 4, Height: 4}, FactsKept: 2, FactsPerLease: 3},
-		"MaxNodes":    {Board: amazons.Board{Width: 4, Height: 4}, MaxNodes: maxNodes + 1},
-		"not legal":   {Board: amazons.Board{Width: 4, Height: 4}, FirstMoves: []amazons.Move{{}}},
+		"no board":         {},
+		"root is not":      {Board: amazons.Board{Width: 3, Height: 3}},
+		"MaxBudget":        {Board: amazons.Board{Width: 4, Height: 4}, InitialBudget: 10, MaxBudget: 5},
+		"MaxTries":         {Board: amazons.Board{Width: 4, Height: 4}, MaxTries: -1},
+		"ProbePercent 101": {Board: amazons.Board{Width: 4, Height: 4}, ProbePercent: 101},
+		"ProbePercent -1":  {Board: amazons.Board{Width: 4, Height: 4}, ProbePercent: -1},
+		"FactsKept":        {Board: amazons.Board{Width: 4, Height: 4}, FactsKept: 2, FactsPerLease: 3},
+		"MaxNodes":         {Board: amazons.Board{Width: 4, Height: 4}, MaxNodes: maxNodes + 1},
+		"not legal":        {Board: amazons.Board{Width: 4, Height: 4}, FirstMoves: []amazons.Move{{}}},
 	} {
 		if _, err := New(cfg, Snapshot{}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
@@ -239,5 +242,26 @@ func TestShelf(t *testing.T) {
 		if !slices.Equal(kept, all[:size]) || len(slots) != size || len(s.byKey) != size {
 			t.Errorf("size %d: %d facts in %d slots, which are not those with most work in their order", size, len(kept), len(slots))
 		}
+	}
+}
+
+// TestSplittingSlowsDown: while work is scarce a leaf is split after a first lease until half of the room is taken, then later and later; otherwise after twice as much
+// with each eighth. With huge settings nothing wraps around.
+func TestSplittingSlowsDown(t *testing.T) {
+	tr := small(t, Config{MaxNodes: 80, InitialBudget: 100, MaxBudget: 100, SplitAfter: 1000})
+	for _, c := range []struct {
+		nodes       int
+		early, late uint64
+	}{
+		{1, 100, 1000}, {9, 100, 1000}, {10, 100, 2000}, {39, 100, 8000}, {40, 1600, 16_000}, {49, 1600, 16_000}, {50, 25_600, 32_000}, {79, 6_553_600, 128_000}, {80, 104_857_600, 256_000},
+	} {
+		tr.nodes.n = c.nodes
+		if early, late := tr.earlySplit(), tr.splitAfter(); early != c.early || late != c.late {
+			t.Errorf("with %d of 80 positions a leaf is split after %d nodes while work is scarce, else %d; want %d and %d", c.nodes, early, late, c.early, c.late)
+		}
+	}
+	tr.cfg.InitialBudget, tr.cfg.SplitAfter = math.MaxUint64/3, math.MaxUint64/3
+	if tr.earlySplit() != math.MaxUint64 || tr.splitAfter() != math.MaxUint64 {
+		t.Errorf("with huge settings a leaf is split after %d and %d nodes", tr.earlySplit(), tr.splitAfter())
 	}
 }
