@@ -33,8 +33,9 @@ the number of workers times theirs. Search overhead, waiting and network delays 
 One searched node stands for --scale nodes of a longer campaign; all settings in nodes and the speed are those of that campaign. The same seed gives
 the same run. The answers are not proved and nothing is stored.
 
-Columns: nodes searched by all; overhead, these over those of one worker; shares of the workers' time in which they searched (busy) or had asked for work that
-there was not (starved); share of nodes in leases called back since their position was closed.
+Columns: nodes searched by all; overhead, these over those of one worker; share of them that was for positions of the proof (needed); shares of
+the workers' time in which they searched (busy) or had asked for work that there was not (starved); share of nodes in leases called back since
+their position was closed.
 
 ` + cli.ExitHelp,
 		Example: "  master simulate 4x5 --workers 1,4,16,64,256,1024 --scale 1000 --initial-budget 200000 --delay 20ms --svg 4x5.svg",

@@ -152,6 +152,9 @@ type Result struct {
 	// Closed is the share of Nodes of all leases that were called back because their position was closed.
 	Closed float64 `json:"closed"`
 
+	// Needed is the share of Nodes that was searched for positions of the proof (tree.Tree.Needed). Even a lone worker's is less than 1.
+	Needed float64 `json:"needed"`
+
 	Leases  int `json:"leases"`
 	Cancels int `json:"cancels"`
 	// Confirmed and Contradicted are results that others have confirmed, or contradicted (tree.Checked). All workers are honest here, so the latter are wrong accusations.

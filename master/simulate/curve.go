@@ -124,11 +124,11 @@ func Draw(ctx context.Context, c Config, workers []int, record *Record, told fun
 // WriteTable writes a curve for people.
 func (c Curve) WriteTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tbusy\tstarved\tclosed\tleases\ttree\t")
+	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\tstarved\tclosed\tleases\ttree\t")
 	for _, r := range c.Runs {
 		one := c.Runs[0]
-		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
-			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), r.Busy, r.Starved, r.Closed, r.Leases, r.TreeNodes)
+		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
+			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), r.Needed, r.Busy, r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
 	return w.Flush()
 }

@@ -229,6 +229,8 @@ func (f *farm) conclude() Result {
 	r.Workers, r.Seconds, r.Nodes = f.c.Workers, f.now.Seconds(), f.nodes*f.c.Scale
 	r.Busy, r.Starved = share(f.busy.Seconds(), all), share(f.wait.Seconds(), all)
 	r.Late, r.Closed = share(float64(f.late), float64(f.nodes)), share(float64(f.closed), float64(f.nodes))
+	needed, _ := f.tree.Needed()
+	r.Needed = share(float64(needed), float64(f.nodes))
 	r.TreeNodes, r.Expanded, r.Facts = s.Nodes, s.Expanded, s.FactsWon+s.FactsLost
 	r.Trace = fmt.Sprintf("%x", f.trace.Sum(nil)[:8])
 	return r

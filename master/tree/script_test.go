@@ -23,7 +23,7 @@ import (
 //	tick [N]   pause   resume   drain
 //	crash                       the tree is gone; recover makes one from what was persisted
 //	recover
-//	describe   status   first-moves   won-nodes
+//	describe   status   first-moves   won-nodes   needed
 //	facts LEASE                 the facts that went with a lease
 //
 // LEASE is lease=ID [epoch=N] and defaults to the first one that W holds. FACT is
@@ -124,6 +124,9 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, keyName(m.Key), m.Outcome, numbersText(m.Phi, m.Delta), m.Work)
 		}
 		return b.String()
+	case "needed":
+		needed, all := s.tree.Needed()
+		return fmt.Sprintf("%d of %d nodes\n", needed, all)
 	case "won-nodes":
 		var b strings.Builder
 		for n := range s.tree.WonNodes() {
