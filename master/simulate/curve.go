@@ -127,8 +127,12 @@ func (c Curve) WriteTable(out io.Writer) error {
 	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\tstarved\tclosed\tleases\ttree\t")
 	for _, r := range c.Runs {
 		one := c.Runs[0]
-		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
-			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), r.Needed, r.Busy, r.Starved, r.Closed, r.Leases, r.TreeNodes)
+		needed := "-" // a record of an earlier build does not say
+		if r.Needed > 0 {
+			needed = fmt.Sprintf("%.3f", r.Needed)
+		}
+		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
+			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
 	return w.Flush()
 }
