@@ -103,7 +103,7 @@ func (l *limitFlags) addTrust(flags *pflag.FlagSet, to *farm.Options) {
 // addTree adds the limits of leases and of the tree.
 func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 	x, d := &to.Limits, tree.Config{}.WithDefaults()
-	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0, "positions expanded in the first lease of a position, 0: standard")
+	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0, fmt.Sprintf("positions expanded in the first lease of a position, 0: standard (%d); smaller: more messages, and numbers that say little; larger: with many workers more is searched that is not needed", d.InitialBudget))
 	within(l, "initial-budget", &to.InitialBudget, 0, math.MaxInt64)
 	flags.IntVar(&x.ProbePercent, "probe-percent", 0, fmt.Sprintf("percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker, 0: standard (%d); smaller: more messages; larger: with many workers more is searched that is not needed", d.ProbePercent))
 	within(l, "probe-percent", &x.ProbePercent, 0, 100)
@@ -114,7 +114,7 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 		}
 		return nil
 	})
-	flags.Uint64Var(&to.SplitAfter, "split-after", 0, "positions expanded on a position until it is split, 0: standard")
+	flags.Uint64Var(&to.SplitAfter, "split-after", 0, fmt.Sprintf("positions expanded on a position until it is split, twice as many with each eighth of --tree-nodes that is in use, 0: standard (%d); smaller: the tree grows fast; larger: only where work is scarce something is split", d.SplitAfter))
 	flags.IntVar(&x.SplitBelow, "split-below", 0, fmt.Sprintf("percent of the most proving position's use below which the use of what is free has a returned position split at once, 0: standard (%d), -1: never; smaller: workers search what is likely not needed; larger: the tree grows fast", d.SplitBelow))
 	within(l, "split-below", &x.SplitBelow, -1, 100)
 	flags.IntVar(&x.WarmPercent, "warm-percent", 0, fmt.Sprintf("what a position is worth to a worker that has searched it itself, percent of what it is worth to others, 0: standard (%d), else 100 at least; larger: workers stay with what their tables know", d.WarmPercent))
