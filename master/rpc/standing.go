@@ -84,36 +84,42 @@ func (m *Master) gone(p Party) {
 	delete(m.unsaved, p)
 }
 
-// credit takes over what the trees count for a party. One with nothing against it is not taken up where all others have something; and where there is no room
+// credit takes over what the trees count for a party. One with nothing against it is not taken up where all others have something that counts; and where there is no room
 // for it, as looking for the one to forget takes a while with thousands of them, only one is taken up between two ticks. The goroutine of Run calls it.
 func (m *Master) credit(p Party) {
 	confirmed, solved := m.plan.Standing(p.String())
 	if confirmed == 0 && solved == 0 {
 		return
 	}
+	m.releaseForgotten(m.raise(p, confirmed, solved))
+}
+
+// raise notes what speaks for a party. It returns whose quarantine had to be forgotten for want of room.
+func (m *Master) raise(p Party, confirmed, solved int) (forgotten *Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	o := m.standings[p]
 	if o == nil {
 		if len(m.standings) >= m.cfg.MaxOffenders {
 			if m.crowded {
-				return
+				return nil
 			}
 			m.crowded = true
-			if least := m.leastStanding(); least.quarantine != nil || least.against() {
-				return
+			if least := m.leastStanding(); least.cost() > 2 || least.cost() == 2 && least.against() {
+				return nil
 			}
 		}
-		o, _ = m.standing(p)
+		o, forgotten = m.standing(p)
 	}
 	more := confirmed > o.Confirmed
 	if o.quarantine != nil || !more && solved <= o.Solved {
-		return
+		return forgotten
 	}
 	o.Confirmed, o.Solved = max(o.Confirmed, confirmed), max(o.Solved, solved)
 	if kept := m.stored[p].Solved; more || o.Solved-kept > kept/8 {
 		m.stands(o)
 	}
+	return forgotten
 }
 
 // joining is the event of a worker that is there.
@@ -149,8 +155,7 @@ func (m *Master) leastStanding() *standing {
 	return least
 }
 
-// forgetStanding makes room for a party: the one goes with the fewest offences and doubts, of equals the one that was seen longest ago, and where all are quarantined
-// the one that has been so for longest, those without a certificate first; such a one is returned. The caller holds mu.
+// forgetStanding makes room for a party, as less says which; one that was quarantined is returned. The caller holds mu.
 func (m *Master) forgetStanding() *Party {
 	least := m.leastStanding()
 	m.drop(least.Party)
@@ -160,17 +165,30 @@ func (m *Master) forgetStanding() *Party {
 	return &least.Party
 }
 
-// less says that it is better to forget a than b.
-func less(a, b *standing) bool {
+// cost says how much is lost with a standing, and what is behind it lost with less. What is held against a name without a certificate, of which nothing good is known, goes
+// first, quarantined names after the others: whoever wants to has a new name at once, so that thousands of them must not push out those that have shown something.
+func (o *standing) cost() int {
 	switch {
-	case (a.quarantine != nil) != (b.quarantine != nil):
-		return a.quarantine == nil
-	case a.quarantine == nil:
-		return cmp.Or(cmp.Compare(a.Offences, b.Offences), cmp.Compare(a.Doubts, b.Doubts), a.Seen.Compare(b.Seen)) < 0
-	case a.Certificate != b.Certificate:
-		return !a.Certificate
+	case !o.Certificate && o.quarantine != nil:
+		return 1
+	case !o.Certificate && o.Confirmed == 0 && o.Solved == 0:
+		return 0
+	case o.quarantine == nil:
+		return 2
 	}
-	return a.quarantine.Since.Before(b.quarantine.Since)
+	return 3
+}
+
+// less says that it is better to forget a than b: the one that costs less; of equals the one with the fewest offences and doubts, then the one that was seen
+// longest ago, or that has been in quarantine for longest.
+func less(a, b *standing) bool {
+	if c := cmp.Compare(a.cost(), b.cost()); c != 0 {
+		return c < 0
+	}
+	if a.quarantine != nil {
+		return a.quarantine.Since.Before(b.quarantine.Since)
+	}
+	return cmp.Or(cmp.Compare(a.Offences, b.Offences), cmp.Compare(a.Doubts, b.Doubts), a.Seen.Compare(b.Seen)) < 0
 }
 
 // saveStandings writes what has changed, or, where Run ends, whatever the store has otherwise. What cannot be written is tried again.

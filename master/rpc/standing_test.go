@@ -339,12 +339,12 @@ func TestStandingsAreBounded(t *testing.T) {
 	later := func(p string, agreed int) {
 		now = now.Add(time.Minute)
 		m.crowded = false // as after a tick
-		said(t, m, Party{Name: p}, agreed, 0)
+		said(t, m, Party{p, true}, agreed, 0)
 		m.saveStandings(false)
 	}
 	lie := func(p string) {
 		now = now.Add(time.Minute)
-		m.caught(&session{name: p}, offenceFlood, errors.New("too many"))
+		m.caught(&session{name: p, info: workerInfo{owner: p}}, offenceFlood, errors.New("too many"))
 		m.saveStandings(false)
 	}
 	want := func(what string, list ...string) {
@@ -359,12 +359,12 @@ func TestStandingsAreBounded(t *testing.T) {
 	later("d", 1)
 	want("the oldest goes", "b", "c", "d")
 	m.mu.Lock()
-	m.sees(&session{name: "b"}, now.Add(time.Second))
+	m.sees(&session{name: "b", info: workerInfo{owner: "b"}}, now.Add(time.Second))
 	m.mu.Unlock()
 	later("e", 1)
 	want("who is there stays", "b", "d", "e")
 	for range 3 {
-		said(t, m, Party{Name: "more"}, 1, 0)
+		said(t, m, Party{"more", true}, 1, 0)
 	}
 	m.saveStandings(false)
 	want("one newcomer for each tick", "b", "d", "e")
@@ -409,11 +409,79 @@ func TestStandingsAreBounded(t *testing.T) {
 			t.Fatalf("after %d quarantines %d parties are known, %d stored and %d to be written", i, len(m.standings), len(m.stored), len(m.unsaved))
 		}
 	}
-	m.checked(tree.Checked{Worker: "bad 99", Party: Party{Name: "bad 99"}.String()}) // comes after the quarantine
+	later("late", 5) // does not set a quarantined certificate free
+	m.checked(tree.Checked{Worker: "bad 99", Party: Party{"bad 99", true}.String()}) // comes after the quarantine
 	m.saveStandings(false)
 	if len(s.quarantines) != 3 || len(m.stored)+len(m.unsaved) > 0 {
 		t.Errorf("in the end the store has %d quarantines, and %v and %v count as stored and to be written", len(s.quarantines), m.stored, m.unsaved)
 	}
+}
+
+// TestThrowawayNames: whoever needs no certificate can come under a new name after each lie, as often as there is room for standings and more. Those that have shown
+// something stay but for one, quarantined certificates stay all, and a name that shows something takes the place of one that has lied.
+func TestThrowawayNames(t *testing.T) {
+	s := newMemory()
+	now := time.Unix(1700000000, 0)
+	m, _ := newMaster(t, s, func(c *Config) {
+		c.MaxOffenders, c.MaxOffences, c.Now = 8, 2, func() time.Time { return now }
+	})
+	lie := func(p Party, times int) {
+		owner := ""
+		if p.Certificate {
+			owner = p.Name
+		}
+		for range times {
+			now = now.Add(time.Second)
+			m.caught(&session{name: p.Name, info: workerInfo{owner: owner}}, offenceFlood, errors.New("too many"))
+		}
+		m.saveStandings(false)
+	}
+	show := func(p Party) {
+		now = now.Add(time.Second)
+		m.crowded = false // as after a tick
+		said(t, m, p, 1, 0)
+		m.saveStandings(false)
+	}
+	known := func(when string, want ...Party) {
+		t.Helper()
+		held := s.held()
+		for _, p := range want {
+			o := m.standings[p]
+			if o == nil {
+				t.Errorf("%s: %s is forgotten", when, p)
+				continue
+			}
+			_, stands := held[p]
+			_, bad := s.quarantines[p]
+			if stands == bad || bad != (o.quarantine != nil) {
+				t.Errorf("%s: the store has %s %v as standing and %v in quarantine", when, p, stands, bad)
+			}
+		}
+		if n := len(held) + len(s.quarantines); len(m.standings) > 8 || n > 8 {
+			t.Errorf("%s: %d are known, %d stored; 8 is the limit", when, len(m.standings), n)
+		}
+	}
+	bad, sound := []Party{{"k", true}, {"l", true}}, []Party{{"a", false}, {"b", false}, {"c", true}, {"d", false}, {"e", false}}
+	for _, p := range bad {
+		lie(p, 2)
+	}
+	for _, p := range sound {
+		show(p)
+	}
+	known("at first", append(bad, sound...)...)
+	for i := range 50 {
+		lie(Party{fmt.Sprint("once ", i), false}, 1)
+	}
+	known("after lies under 50 names", append(bad, sound...)...)
+	for i := range 50 {
+		lie(Party{fmt.Sprint("twice ", i), false}, 2)
+	}
+	known("after 50 quarantined names", append(bad, sound...)...)
+	show(Party{"f", false})
+	known("a name that shows something", append(append(bad, sound...), Party{"f", false})...)
+	lie(Party{"last", false}, 2)
+	show(Party{"g", false})
+	known("all have shown something", append(bad, Party{"b", false}, Party{"c", true}, Party{"d", false}, Party{"e", false}, Party{"f", false}, Party{"g", false})...)
 }
 
 // TestSeenIsKept: the store knows within an hour when a party was there, and to the second after the end; nothing is written for that meanwhile.
