@@ -409,7 +409,7 @@ func TestStandingsAreBounded(t *testing.T) {
 			t.Fatalf("after %d quarantines %d parties are known, %d stored and %d to be written", i, len(m.standings), len(m.stored), len(m.unsaved))
 		}
 	}
-	later("late", 5) // does not set a quarantined certificate free
+	later("late", 5)                                                                 // does not set a quarantined certificate free
 	m.checked(tree.Checked{Worker: "bad 99", Party: Party{"bad 99", true}.String()}) // comes after the quarantine
 	m.saveStandings(false)
 	if len(s.quarantines) != 3 || len(m.stored)+len(m.unsaved) > 0 {
