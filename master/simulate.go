@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/memories"
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/cli"
@@ -22,6 +23,7 @@ func simulateCommand() *cobra.Command {
 		record, svg, name string
 		asJSON            bool
 		table, tables     = cli.Size(16 << 20), cli.Size(1 << 30)
+		room              = cli.Size(memories.DefaultBytes)
 	)
 	cmd := &cobra.Command{
 		Use:   "simulate BOARD|POSITION",
@@ -51,7 +53,7 @@ their position was closed.
 				}
 			}
 			c.Tree.Board, c.Tree.Root, c.Tree.FirstMoves = q.root.Board, q.root, q.firstMoves
-			c.TableBytes, c.TablesBytes = int64(table), int64(tables)
+			c.TableBytes, c.TablesBytes, c.MemoryBytes = int64(table), int64(tables), int64(room)
 			if err := checkTable(int64(tables), 1); err != nil {
 				return err
 			}
@@ -118,6 +120,7 @@ their position was closed.
 	flags.BoolVar(&c.SharedTable, "shared-table", false, "one table for all workers, as if all knew at once what one finds: a bound")
 	flags.Var(&tables, "tables", "transposition tables of all workers together: those of many workers are smaller")
 	flags.IntVar(&c.MemoryEntries, "memory-entries", 2048, "table entries that travel with an unsolved position (not scaled)")
+	flags.Var(&room, "memories", "the master's room for what travels with unsolved positions (not scaled); smaller: more is searched again when another worker goes on")
 	flags.BoolVar(&c.Lemma, "lemma", false, "judge positions by the counting lemma alone: faster, with more nodes")
 	flags.Uint64Var(&c.MaxNodes, "nodes", 0, "give up a run after so many searched nodes (not scaled), 0: never (exit code 3)")
 	flags.Uint64Var(&c.Tree.InitialBudget, "initial-budget", c.Tree.InitialBudget, "nodes of a position's first lease")

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"time"
 
+	"amazonsfarm/master/memories"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
@@ -287,7 +288,7 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: OwnerUploads %d is less than 1", errConfig, c.OwnerUploads)
 	}
 	if c.MemoryBytes == 0 {
-		c.MemoryBytes = 256 << 20
+		c.MemoryBytes = memories.DefaultBytes
 	}
 	if c.MemoryBytes < 0 {
 		return fmt.Errorf("%w: MemoryBytes %d is negative", errConfig, c.MemoryBytes)

@@ -6,8 +6,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// memories returns what came with a lease, as text.
-func memories(l *farmv1.Lease) (out []string) {
+// memoriesOf returns what came with a lease, as text.
+func memoriesOf(l *farmv1.Lease) (out []string) {
 	for _, m := range l.GetMemories() {
 		out = append(out, string(m))
 	}
@@ -16,7 +16,7 @@ func memories(l *farmv1.Lease) (out []string) {
 
 func expectMemories(t *testing.T, l *farmv1.Lease, want ...string) {
 	t.Helper()
-	got := memories(l)
+	got := memoriesOf(l)
 	if len(got) != len(want) {
 		t.Fatalf("memories %q, want %q", got, want)
 	}
@@ -57,32 +57,8 @@ func TestMemories(t *testing.T) {
 	expectMemories(t, w.lease(), "unsolved")
 }
 
-// TestMemoriesInTheMastersMemory: far more memories go on to other workers than the store keeps; those that were used longest ago go first, and those of positions
-// that are closed.
+// TestMemoriesInTheMastersMemory: memories go on to other workers also where the store has no room for them.
 func TestMemoriesInTheMastersMemory(t *testing.T) {
-	c := newMemoryCache(100)
-	of := func(i int) memoryOf { return memoryOf{campaign: uint32(i)} }
-	for i := range 10 {
-		c.put(of(i), make([]byte, 10))
-	}
-	c.get(of(0))
-	if c.put(of(10), make([]byte, 15)).version != 11 {
-		t.Error("versions do not go on")
-	}
-	for i := range 11 {
-		if got, want := c.get(of(i)) != nil, i != 1 && i != 2; got != want {
-			t.Errorf("memory %d is there: %v", i, got)
-		}
-	}
-	c.put(of(0), make([]byte, 5))
-	if c.bytes != 90 || len(c.of) != 9 || c.order.Len() != 9 {
-		t.Errorf("%d bytes, %d memories, %d in order", c.bytes, len(c.of), c.order.Len())
-	}
-	c.put(of(0), make([]byte, 101))
-	if c.get(of(0)) != nil || c.bytes != 0 {
-		t.Errorf("one that is larger than the room takes %d bytes", c.bytes)
-	}
-
 	s := newMemory()
 	s.keepNone = true
 	b := start(t, s, nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"amazonsfarm/master/memories"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
@@ -66,6 +67,9 @@ type Config struct {
 	SharedTable bool
 	// MemoryEntries is the number of table entries that travel with a position that was not solved; 0: none. It is not divided by Scale.
 	MemoryEntries int
+	// MemoryBytes is the master's room for these memories, as in master/rpc. It is not divided by Scale. Default 256 MiB. Too small: positions that another worker goes on with are
+	// searched again.
+	MemoryBytes int64
 	// MinFactNodes is the work from which a position solved on the way is sent as a fact. Default 1000.
 	MinFactNodes uint64
 	// MaxFacts is the number of facts of one message, those with most work. Default 256.
@@ -91,6 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 	standard(&c.LeavingTicks, 3)
 	standard(&c.TableBytes, 16<<20)
 	standard(&c.TablesBytes, 1<<30)
+	standard(&c.MemoryBytes, memories.DefaultBytes)
 	standard(&c.MinFactNodes, 1000)
 	standard(&c.MaxFacts, 256)
 	standard(&c.FactsAfter, 3*time.Second)
@@ -107,7 +112,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: %v crashes an hour: 0 to 3600 are possible", ErrConfig, c.CrashRate)
 	case min(c.Delay, c.Reconnect, c.Restart, c.Tick-time.Millisecond, c.FactsAfter, c.FactsEvery) < 0 || c.Delay > time.Hour:
 		return c, fmt.Errorf("%w: times must not be negative, a tick at least a millisecond, a delay at most an hour", ErrConfig)
-	case c.LeavingTicks < 1 || c.MaxFacts < 1 || c.MemoryEntries < 0:
+	case c.LeavingTicks < 1 || c.MaxFacts < 1 || c.MemoryEntries < 0 || c.MemoryBytes < 1:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:
 		return c, fmt.Errorf("%w: tables of %d bytes, %d together: each of %d workers needs at least %d", ErrConfig, c.TableBytes, c.TablesBytes, c.Workers, dfpn.MinTableBytes)

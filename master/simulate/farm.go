@@ -10,16 +10,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"amazonsfarm/master/memories"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-)
-
-// Limits of what travels with a lease, as in master/rpc.
-const (
-	memoriesPerLease = 4
-	memoryBytes      = 4 << 20
-	memoriesKept     = 1 << 12 // positions whose memories the master keeps
 )
 
 // farm is one run.
@@ -33,8 +27,7 @@ type farm struct {
 	workers []*worker
 	byName  map[string]*worker
 
-	memories map[amazons.Key]memory // of open positions, kept by the master
-	version  uint64
+	memories *memories.Cache // of open positions, kept by the master
 
 	result Result
 	done   bool
@@ -44,12 +37,6 @@ type farm struct {
 	closed uint64        // nodes of leases called back as closed
 	late   uint64        // of these, searched after that
 	trace  hash.Hash
-}
-
-// memory is what a table knew of a position.
-type memory struct {
-	data    []byte
-	version uint64
 }
 
 // Run simulates one campaign to its answer. It ends early with ctx. Errors: ErrConfig, tree.ErrConfig, ErrLimit, those of ctx, or a
@@ -64,7 +51,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 	}
 	f := &farm{
 		c: c, r: rand.New(rand.NewPCG(c.Seed, 1)), tree: t, judge: c.judge(), byName: map[string]*worker{},
-		memories: map[amazons.Key]memory{}, trace: sha256.New(),
+		memories: memories.NewCache(c.MemoryBytes), trace: sha256.New(),
 	}
 	if err := f.hire(); err != nil {
 		return Result{}, err
@@ -130,6 +117,7 @@ func (f *farm) breaks() bool { return f.c.LossRate > 0 && f.r.Float64() < f.c.Lo
 
 func (f *farm) tick() error {
 	f.after(f.c.Tick, f.tick)
+	f.memories.Retain(func(of memories.Of) bool { return f.tree.Open(of.Key) })
 	return f.step(tree.Tick{})
 }
 
@@ -179,37 +167,14 @@ func (f *farm) step(ev tree.Event) error {
 
 // keep takes the memory of a position that is still open.
 func (f *farm) keep(w *worker, k amazons.Key, data []byte) {
-	if len(data) == 0 || !f.tree.Open(k) || !f.tree.Trusted(w.name) {
-		return
+	if len(data) > 0 && f.tree.Open(k) && f.tree.Trusted(w.name) {
+		f.memories.Put(memories.Of{Key: k}, data, w.seen)
 	}
-	if len(f.memories) >= memoriesKept {
-		for k := range f.memories {
-			if !f.tree.Open(k) {
-				delete(f.memories, k)
-			}
-		}
-	}
-	if _, ok := f.memories[k]; !ok && len(f.memories) >= memoriesKept {
-		return
-	}
-	f.version++
-	f.memories[k] = memory{data, f.version}
-	w.seen[k] = f.version
 }
 
-// memoriesFor returns the memories that w lacks for a position: its own and those of positions above it.
-func (f *farm) memoriesFor(w *worker, k amazons.Key) (out [][]byte) {
-	size := 0
-	for _, k := range f.tree.Above(k, memoriesPerLease) {
-		m, ok := f.memories[k]
-		if !ok || w.seen[k] == m.version || size+len(m.data) > memoryBytes {
-			continue
-		}
-		w.seen[k] = m.version
-		size += len(m.data)
-		out = append(out, m.data)
-	}
-	return out
+// memoriesFor returns the memories that w lacks for a position: its own and those of positions above it. The store, which has some more in reality, has none.
+func (f *farm) memoriesFor(w *worker, k amazons.Key) [][]byte {
+	return f.memories.For(0, f.tree.Above(k, memories.PerLease), w.seen, func(memories.Of) []byte { return nil })
 }
 
 // conclude sums up.

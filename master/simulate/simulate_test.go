@@ -94,6 +94,23 @@ func TestLoneWorkerIsBusy(t *testing.T) {
 	}
 }
 
+// TestMemories: what tables know travels as far as there is room at the master.
+func TestMemories(t *testing.T) {
+	c := question(t, "4x4")
+	c.Workers, c.Scale, c.TableBytes = 4, 500, 1<<20
+	kept := run(t, c)
+	c.MemoryBytes = 1
+	dropped := run(t, c)
+	c.MemoryEntries, c.MemoryBytes = 0, 0
+	none := run(t, c)
+	if dropped.Trace != none.Trace {
+		t.Errorf("without room: %+v\nwithout memories: %+v", dropped, none)
+	}
+	if kept.Trace == none.Trace {
+		t.Errorf("memories change nothing: %+v", kept)
+	}
+}
+
 // TestDraw: a curve begins with one worker, is repeated from its record, and its picture is well formed.
 func TestDraw(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "record")

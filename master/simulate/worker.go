@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"amazonsfarm/master/memories"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/dfpn"
@@ -32,7 +33,7 @@ type worker struct {
 	table  *dfpn.Table
 	search *dfpn.Searcher
 	solved *[]solved
-	seen   map[amazons.Key]uint64 // versions of memories that its table has
+	seen   memories.Seen // memories that its table has
 
 	up           bool
 	link         int  // number of its present link; messages of older ones are lost
@@ -85,7 +86,7 @@ func (w *worker) start() error {
 	w.lives++
 	w.name = fmt.Sprintf("w%d.%d", w.number+1, w.lives)
 	w.byName[w.name] = w
-	w.up, w.seen = true, map[amazons.Key]uint64{}
+	w.up, w.seen = true, memories.Seen{}
 	w.connect()
 	if !w.heartbeating {
 		w.heartbeating = true
