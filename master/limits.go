@@ -135,6 +135,7 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 		return nil
 	})
 	l.count(flags, &x.MaxTries, "limit-tries", "times that a position may be lost or come back empty until it is set aside, 0: standard (5); smaller: good positions wait for nothing; larger: one that ends workers ends more of them")
+	l.count(flags, &x.Results, "limit-results", "results a second that the master is to take in, 0: standard (2000); with more, leases get longer until there are no more than that; smaller: with many workers more is searched that is not needed; larger: workers wait for the master")
 	l.count(flags, &x.StarveTicks, "limit-starving", "heartbeats for which a worker waits until another one's lease is called back and split for it, 0: standard (2)")
 	flags.IntVar(&x.ShortPercent, "short-percent", 0, "percent of its budget that an unsolved position must have used to count, 0: standard (50), -1: any; smaller: workers that do not search mislead the others; larger: what a search that found no way on has learned is lost")
 	within(l, "short-percent", &x.ShortPercent, -1, 100)

@@ -136,6 +136,7 @@ their position was closed.
 	flags.IntVar(&c.Tree.FactsPerLease, "facts-per-lease", c.Tree.FactsPerLease, "most facts that go with a lease")
 	flags.IntVar(&c.MaxFacts, "facts-per-message", 256, "most facts that a worker sends at a time")
 	flags.IntVar(&c.Tree.MaxNodes, "tree-nodes", c.Tree.MaxNodes, "positions in the tree at most (not scaled); with each eighth of them positions have to be searched for longer until they are split")
+	flags.IntVar(&c.Tree.ResultsPerTick, "results", c.Tree.ResultsPerTick, "results a second beyond which leases get longer")
 	flags.IntVar(&c.Tree.StarveTicks, "starve-ticks", c.Tree.StarveTicks, "seconds that a worker without work waits until a lease is called back and split")
 	flags.StringVar(&record, "record", "", "file that keeps finished runs: those in it are not repeated")
 	flags.StringVar(&svg, "svg", "", "draw the curve into this file")

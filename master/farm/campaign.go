@@ -129,7 +129,7 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 		Board: c.root.Board, Root: c.root, FirstMoves: c.firstMoves,
 		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies, MaxNodes: o.MaxTreeNodes,
 	}
-	o.Limits.tree(&growth)
+	o.Limits.tree(&growth, o.Heartbeat)
 	t, err := tree.New(growth, snap)
 	if err != nil {
 		return rpc.Campaign{}, err

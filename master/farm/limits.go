@@ -1,6 +1,7 @@
 package farm
 
 import (
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -31,6 +32,7 @@ type Limits struct {
 	CheckFirst, CheckEvery, CheckSpread, CheckTicks  int
 	CheckSeed                                        uint64 // default: nobody knows it
 	MaxTreeFacts, FactsKept, FactsPerLease           int    // the first is MaxFacts there
+	Results                                          int    // ResultsPerTick there, but for each second. Default 2,000
 }
 
 // services puts the limits into the settings of the services.
@@ -45,8 +47,11 @@ func (l *Limits) services(c *rpc.Config) {
 	c.MinFactNodes, c.MaxOffences, c.MaxOffenders = l.MinFactNodes, l.MaxOffences, l.MaxOffenders
 }
 
-// tree puts the limits into the settings of a tree.
-func (l *Limits) tree(c *tree.Config) {
+// tree puts the limits into the settings of a tree that has a tick in so much time, 0: the standard, a second.
+func (l *Limits) tree(c *tree.Config, tick time.Duration) {
+	if c.ResultsPerTick = l.Results; tick > 0 {
+		c.ResultsPerTick = int(max(1, math.Round(float64(c.WithDefaults().ResultsPerTick)*tick.Seconds())))
+	}
 	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
 	c.SplitBelow, c.WarmPercent, c.ProbePercent = l.SplitBelow, l.WarmPercent, l.ProbePercent
 	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease

@@ -45,15 +45,16 @@ type Metrics struct {
 	stalled            *prometheus.CounterVec // by why
 	checks             *prometheus.CounterVec // by result
 	claims             *prometheus.GaugeVec   // by campaign
+	stretch            *prometheus.GaugeVec   // by campaign
 	requeued           prometheus.Counter
 }
 
 // campaignMetrics are the figures of one campaign.
 type campaignMetrics struct {
-	rootPhi, rootDelta, firstMovesSettled, running, frontier, setAside, claims, tree, priority, share prometheus.Gauge
-	nodes, granted, expired, cancelled                                                                prometheus.Counter
-	returned                                                                                          map[string]prometheus.Counter // by outcome
-	facts, firstMoves, state                                                                          map[string]prometheus.Gauge
+	rootPhi, rootDelta, firstMovesSettled, running, frontier, setAside, claims, stretch, tree, priority, share prometheus.Gauge
+	nodes, granted, expired, cancelled                                                                         prometheus.Counter
+	returned                                                                                                   map[string]prometheus.Counter // by outcome
+	facts, firstMoves, state                                                                                   map[string]prometheus.Gauge
 }
 
 var (
@@ -75,7 +76,7 @@ func (m *Metrics) of(name string) *campaignMetrics {
 	}
 	c := &campaignMetrics{
 		rootPhi: m.rootPhi.WithLabelValues(name), rootDelta: m.rootDelta.WithLabelValues(name), firstMovesSettled: m.firstMovesSettled.WithLabelValues(name),
-		running: m.running.WithLabelValues(name), frontier: m.frontier.WithLabelValues(name), setAside: m.setAside.WithLabelValues(name), claims: m.claims.WithLabelValues(name),
+		running: m.running.WithLabelValues(name), frontier: m.frontier.WithLabelValues(name), setAside: m.setAside.WithLabelValues(name), claims: m.claims.WithLabelValues(name), stretch: m.stretch.WithLabelValues(name),
 		tree: m.tree.WithLabelValues(name), priority: m.priority.WithLabelValues(name), share: m.share.WithLabelValues(name),
 		nodes: m.nodes.WithLabelValues(name), granted: m.granted.WithLabelValues(name), expired: m.expired.WithLabelValues(name), cancelled: m.cancelled.WithLabelValues(name),
 		facts: gauges(m.facts, outcomes), firstMoves: gauges(m.firstMoves, openOutcomes), state: gauges(m.state, states),
@@ -112,6 +113,7 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	x.frontier.Set(float64(t.Frontier))
 	x.setAside.Set(float64(t.Aside))
 	x.claims.Set(float64(t.Claims))
+	x.stretch.Set(t.Stretch)
 	x.tree.Set(float64(t.Nodes))
 	x.priority.Set(float64(v.Priority))
 	x.share.Set(float64(v.Share))
@@ -203,6 +205,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		quarantined:       gauge("quarantined_parties", "Certificates, and names without one, whose workers may not join until an operator releases them."),
 		checks:            counters("checks_total", "Comparisons of a result with another party's search of the same position, by what came out.", "result", checkConfirmed, checkContradicted, checkUnsettled),
 		claims:            gauges("claims_waiting", "Results whose numbers are not taken before another party has searched their position."),
+		stretch:           gauges("lease_stretch", "How many times as long as planned leases are: more than 1 where shorter ones would bring more results than the master is to take in."),
 		requeued:          counter("results_requeued_total", "Positions that are searched again because the worker that searched them was caught."),
 		stalled:           counters("uploads_stalled_total", "Uploads ended because nothing came for long, or too slowly. Their workers try again.", "why", stallIdle, stallSlow),
 		spacePauses:       counter("space_pauses_total", "Times the campaign paused because the disk of its store had no room. It goes on by itself."),

@@ -28,7 +28,7 @@ func (m *Master) release() {
 			continue
 		}
 		c.rest = c.Tree.Status()
-		c.rest.Workers, c.rest.Claims = nil, 0
+		c.rest.Workers, c.rest.Claims, c.rest.Stretch = nil, 0, 1
 		m.take(nil, 0, m.plan.Remove(c.Number))
 		c.Tree, c.evidence, c.expired = nil, Evidence{}, nil
 		m.cfg.Log.Info("the campaign is over, and its tree put away", "campaign", c.Name, "positions", c.rest.Nodes)

@@ -30,7 +30,7 @@ func (t *Tree) assign() {
 	halted := t.halted()
 	for halted == NoReason {
 		if w, c := t.nextCheck(); w != nil {
-			t.grant(w, c.node, c.budget, c)
+			t.grant(w, c.node, c.planned, c.budget, c)
 			t.propagate()
 			continue
 		}
@@ -42,7 +42,8 @@ func (t *Tree) assign() {
 			break
 		}
 		n, use := t.mostUseful(w)
-		t.grant(t.fittest(n, w), n, t.budgetFor(n, use), nil)
+		planned := t.budgetFor(n, use)
+		t.grant(t.fittest(n, w), n, planned, t.stretched(planned), nil)
 		t.propagate()
 	}
 	t.starving = 0

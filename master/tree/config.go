@@ -47,6 +47,9 @@ type Config struct {
 	// down to it. Unit: percent of what it is worth to others; default 125. 100: nothing is preferred, and workers search again what others' tables
 	// know; too large: each stays where it is, whatever is most proving.
 	WarmPercent int
+	// ResultsPerTick is the number of results between two ticks that the master can take in. With more of them leases get longer, up to MaxBudget, until they are about as many as that.
+	// Default 2,000. Too small: workers sit longer than need be on leaves that turn out not to be needed; too large: they wait for the master.
+	ResultsPerTick int
 	// SilentTicks is the number of ticks without progress after which a lease is
 	// lost. Default 3. Too small: leases of slow or far workers are lost.
 	SilentTicks int
@@ -118,6 +121,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.ProbePercent, 25)
 	defaultTo(&c.SplitBelow, 50)
 	defaultTo(&c.WarmPercent, 125)
+	defaultTo(&c.ResultsPerTick, 2_000)
 	defaultTo(&c.SilentTicks, 3)
 	defaultTo(&c.StarveTicks, 2)
 	defaultTo(&c.MaxTries, 5)
@@ -169,7 +173,7 @@ func (c Config) validate() error {
 		name  string
 		value int
 	}{
-		{"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks}, {"MaxTries", c.MaxTries}, {"CheckEvery", c.CheckEvery}, {"CheckSpread", c.CheckSpread}, {"CheckTicks", c.CheckTicks}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
+		{"ResultsPerTick", c.ResultsPerTick}, {"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks}, {"MaxTries", c.MaxTries}, {"CheckEvery", c.CheckEvery}, {"CheckSpread", c.CheckSpread}, {"CheckTicks", c.CheckTicks}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
 		{"FactsKept", c.FactsKept}, {"FactsPerLease", c.FactsPerLease}, {"MaxWorkers", c.MaxWorkers}, {"MaxSlots", c.MaxSlots},
 	} {
 		if f.value < 1 {

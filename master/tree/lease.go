@@ -10,6 +10,7 @@ type lease struct {
 	id        LeaseID
 	node      *node
 	worker    *worker
+	planned   uint64 // nodes that it would have with fewer workers (pace)
 	budget    uint64
 	nodes     uint64 // reported so far
 	charged   uint64 // of these, what is counted in its leaf's work and the campaign's
@@ -59,14 +60,14 @@ func (t *Tree) refuseForeign(name string, id LeaseID) {
 	t.emit(Refused{Worker: name, Lease: id, Why: "lease is not this worker's", Foreign: true})
 }
 
-// grant leases a leaf to a waiting worker for so many nodes, to check a claim if that is not nil.
-func (t *Tree) grant(w *worker, n *node, budget uint64, c *claim) {
+// grant leases a leaf to a waiting worker for so many nodes (pace), to check a claim if that is not nil.
+func (t *Tree) grant(w *worker, n *node, planned, budget uint64, c *claim) {
 	i := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, i, i+1)
 	w.waiting--
 	w.told = NoReason
 	t.lastLease++
-	l := &lease{id: t.lastLease, node: n, worker: w, budget: budget, granted: t.now, beat: t.now, claim: c}
+	l := &lease{id: t.lastLease, node: n, worker: w, planned: planned, budget: budget, granted: t.now, beat: t.now, claim: c}
 	if c != nil {
 		c.lease = l
 	}
@@ -223,7 +224,9 @@ func (t *Tree) returned(l *lease, e Result) {
 	n := l.node
 	nodes := max(l.plausible(e.Nodes), l.nodes)
 	scarce := t.scarce() // for the others, while this leaf is leased
+	l.nodes = nodes
 	t.end(l, nodes)
+	t.pace.end(l)
 	n.warm = l.worker.serial
 	if t.stopped != nil {
 		t.propagate() // what came before the contradiction, in this very result
@@ -269,7 +272,7 @@ func (t *Tree) returned(l *lease, e Result) {
 		}
 		empty = empty || nodes == 0 && !e.Cancelled
 		if !e.Cancelled && !short {
-			n.budget = l.budget + min(l.budget, t.cfg.MaxBudget-l.budget)
+			n.budget = t.nextBudget(l.planned)
 			t.change(n)
 		}
 		switch {
@@ -339,6 +342,7 @@ func (t *Tree) split(n *node, children []byte) {
 // workers have starved.
 func (t *Tree) tick() {
 	t.now++
+	t.pace.tick(t.Searched(), t.cfg.ResultsPerTick)
 	t.inform()
 	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
 		for i := 0; i < len(t.running); {

@@ -106,6 +106,9 @@ func (t *Tree) budgetFor(n *node, use float64) uint64 {
 	return max(1, min(budget, uint64(float64(budget)*part)))
 }
 
+// nextBudget returns the nodes of the lease after one of so many.
+func (t *Tree) nextBudget(planned uint64) uint64 { return min(plus(planned, planned), t.cfg.MaxBudget) }
+
 // layerOf returns the number of burnt squares of a key: those in both halves.
 func layerOf(k amazons.Key) uint8 { return uint8(bits.OnesCount64(k.A & k.B)) }
 

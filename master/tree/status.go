@@ -32,6 +32,8 @@ type Status struct {
 	FirstMoves []FirstMove
 	SetAside   []amazons.Key // the leaves that are set aside, at most 100
 
+	Stretch float64 // how many times as long as planned leases are now, since the master cannot take in more results (Config.ResultsPerTick); at least 1
+
 	Claims    int    // results whose numbers wait to be checked by another party
 	Unsettled uint64 // claims of which it is not known who was right, since this tree was made
 	Requeued  uint64 // results that are searched again because their party was caught
@@ -142,7 +144,7 @@ func (t *Tree) Status() Status {
 		Nodes: t.nodes.n, Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
 		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
-		Contradiction: t.stopped, Claims: len(t.claims), Unsettled: t.unsettled, Requeued: t.requeued,
+		Contradiction: t.stopped, Stretch: t.pace.stretch, Claims: len(t.claims), Unsettled: t.unsettled, Requeued: t.requeued,
 	}
 	if s.Settled {
 		a := t.answer()

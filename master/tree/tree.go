@@ -42,6 +42,7 @@ type Tree struct {
 	starved   int  // for so many ticks
 	wanted    bool // workers elsewhere would search here
 	promised  uint64
+	pace      pace
 	reach     Reach
 
 	// Trust.
@@ -97,6 +98,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		parties: map[string]*party{},
 		leases:  map[LeaseID]*lease{},
 		spent:   restored.Spent,
+		pace:    pace{searched: restored.Spent, stretch: 1},
 		reach:   ReachOf(cfg.Root),
 		stopped: restored.Contradiction,
 		newStop: restored.Contradiction,

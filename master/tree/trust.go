@@ -53,12 +53,13 @@ type testimony struct {
 
 // claim is a leaf whose numbers wait for the search of another party.
 type claim struct {
-	node   *node
-	budget uint64      // of the search that is repeated
-	said   []testimony // one, or two that do not agree
-	silent []*party    // were asked and did not say anything of it
-	lease  *lease      // of the check that runs
-	since  int         // tick since which nobody checks it
+	node    *node
+	planned uint64      // of the lease that made it
+	budget  uint64      // of the search that is repeated
+	said    []testimony // one, or two that do not agree
+	silent  []*party    // were asked and did not say anything of it
+	lease   *lease      // of the check that runs
+	since   int         // tick since which nobody checks it
 }
 
 // partyName returns the name of the party of a worker that joins.
@@ -156,7 +157,7 @@ func (t *Tree) weigh(l *lease, e Result) (waits bool) {
 			t.accept(said.party, n, said.serial)
 			return false
 		}
-		c = &claim{node: n, budget: l.budget, said: []testimony{said}, since: t.now}
+		c = &claim{node: n, planned: l.planned, budget: l.budget, said: []testimony{said}, since: t.now}
 		said.party.pending++
 		n.claimed = true
 		t.claims = append(t.claims, c)
@@ -298,7 +299,7 @@ func (t *Tree) resume(c *claim, s testimony) {
 		return
 	}
 	t.setLeaf(n, s.phi, s.delta)
-	n.budget = c.budget + min(c.budget, t.cfg.MaxBudget-c.budget)
+	n.budget = t.nextBudget(c.planned)
 	t.change(n)
 	t.succeeded(n)
 	t.accept(s.party, n, s.serial)

@@ -29,6 +29,7 @@ type settings struct {
 	workers     int
 	connections int // 0: one for each worker
 	work        time.Duration
+	stretch     uint64 // how many times as long leases may be as they are at first
 	returns     uint64 // results of a leaf until it is split
 	children    int
 	memory      int // entries
@@ -71,6 +72,7 @@ nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
 	f.IntVar(&s.workers, "workers", 5000, "workers")
 	f.IntVar(&s.connections, "connections", 0, "connections that they share, 0: one for each, as in a farm; at most 200 workers on each")
 	f.DurationVar(&s.work, "work", 2*time.Second, "time a worker spends on a lease, half of it to one and a half")
+	f.Uint64Var(&s.stretch, "stretch", 1, "how many times as long the master may make leases where more results come than it is to take in; a worker then needs as much longer; beyond 1 only with --returns 1")
 	f.Uint64Var(&s.returns, "returns", 8, "results of a position until it is split; 8 is what the master's own settings come to")
 	f.IntVar(&s.children, "children", -1, "moves of the lease's position for which a result has numbers, -1: all of them, as workers send")
 	f.IntVar(&s.memory, "memory", 0, "entries of the worker's table that come with a result, of 13 bytes; at most what the master asks for")
@@ -109,13 +111,15 @@ func (s *settings) validate() error {
 		return cli.Usagef("--work, --window and --seconds are times, --window at least 100ms")
 	case s.returns < 1 || s.returns > 1<<20:
 		return cli.Usagef("--returns %d: 1 to 1048576 are possible", s.returns)
+	case s.stretch < 1 || s.stretch > 1<<20 || s.stretch > 1 && s.returns > 1:
+		return cli.Usagef("--stretch %d with --returns %d: 1 to 1048576 is possible, beyond 1 with --returns 1, as leases double with each return", s.stretch, s.returns)
 	case s.children < -1 || s.memory < 0 || s.positions < 0:
 		return cli.Usagef("--children, --memory and --positions are not negative")
 	}
 	return nil
 }
 
-// budget is the nodes of every lease: the largest that the master grants, so that it does not double.
+// budget is the nodes of every lease: the largest that the master grants, so that it does not double; with --stretch the least.
 const budget = 5_000_000
 
 // serveFlags are the master's settings: leases of one size, and a split after so many of them. The tree has room for so much more that
@@ -124,6 +128,6 @@ func (s *settings) serveFlags(store string) []string {
 	room := max(8*s.positions, 40_000_000) + 1
 	return append([]string{
 		"serve", "--board", s.board, "--store", store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--allow-other-builds", "--log-level", "warn",
-		"--initial-budget", fmt.Sprint(uint64(budget)), "--split-after", fmt.Sprint(budget * s.returns), "--tree-nodes", fmt.Sprint(room),
+		"--initial-budget", fmt.Sprint(uint64(budget)), "--max-budget", fmt.Sprint(budget * s.stretch), "--probe-percent", "100", "--split-after", fmt.Sprint(budget * s.returns), "--tree-nodes", fmt.Sprint(room),
 	}, s.serve...)
 }

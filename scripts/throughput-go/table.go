@@ -60,12 +60,17 @@ func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
 
 func mebibytes(x float64) float64 { return x / (1 << 20) }
 
+// employed returns the share of the workers' time that they had a lease, as what came back tells.
+func (s *settings) employed(w window) float64 {
+	return float64(w.nodes) / budget * s.work.Seconds() / float64(s.workers) / w.to.at.Sub(w.from.at).Seconds()
+}
+
 // row writes one line of the table.
-func (w *window) row(out io.Writer, name string) {
+func (s *settings) row(out io.Writer, name string, w window) {
 	from, to := w.from, w.to
 	commits := max(1, to.commits-from.commits)
-	fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %.0f | %.1f | %.0f | %.0f | %.0f |\n",
-		name, w.results, w.rate(), to.positions, milliseconds(quantile(w.leases, 0.5)), milliseconds(quantile(w.leases, 0.99)), milliseconds(quantile(w.acks, 0.99)),
+	fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %.0f | %.1f | %.0f | %.0f | %.0f |\n",
+		name, w.results, w.rate(), 100*s.employed(w), to.positions, milliseconds(quantile(w.leases, 0.5)), milliseconds(quantile(w.leases, 0.99)), milliseconds(quantile(w.acks, 0.99)),
 		1000*w.perResult(to.cpu-from.cpu), 1000*w.perResult(w.workers), commits/to.at.Sub(from.at).Seconds(), 1000*(to.commitSeconds-from.commitSeconds)/commits,
 		(to.events-from.events)/max(1, to.batches-from.batches), w.perResult(to.allocated-from.allocated)/1024, w.perResult(to.objects-from.objects),
 		mebibytes(to.resident), mebibytes(float64(w.store)))
@@ -73,16 +78,15 @@ func (w *window) row(out io.Writer, name string) {
 
 // write prints the table.
 func (s *settings) write(out io.Writer, m measured) {
-	fmt.Fprintf(out, "%d workers on %d connections, %v for a lease, split after %d results\n\n", s.workers, s.connections, s.work, s.returns)
-	fmt.Fprintln(out, "| s | results | a second | positions | lease ms, half | 99 of 100 | acknowledged ms, 99 of 100 | master CPU ms a result | workers' | commits a second | ms a commit | events a batch | KiB allocated a result | objects | resident MiB | store MiB |")
-	fmt.Fprintln(out, "|"+strings.Repeat(" --- |", 16))
+	fmt.Fprintf(out, "%d workers on %d connections, %v for a lease, up to %d times as much if the master says so, split after %d results\n\n", s.workers, s.connections, s.work, s.stretch, s.returns)
+	fmt.Fprintln(out, "| s | results | a second | workers with a lease, % | positions | lease ms, half | 99 of 100 | acknowledged ms, 99 of 100 | master CPU ms a result | workers' | commits a second | ms a commit | events a batch | KiB allocated a result | objects | resident MiB | store MiB |")
+	fmt.Fprintln(out, "|"+strings.Repeat(" --- |", 17))
 	for _, w := range m.windows {
-		w.row(out, fmt.Sprintf("%.0f", w.seconds))
+		s.row(out, fmt.Sprintf("%.0f", w.seconds), w)
 	}
 	busy := s.busy(m)
 	if len(busy) > 0 {
-		all := total(busy)
-		all.row(out, "**all but the start**")
+		s.row(out, "**all but the start**", total(busy))
 	}
 	n := float64(s.workers)
 	fmt.Fprintf(out, "\na waiting worker: %.1f KiB resident, %.1f heap and %.1f stacks\n", (m.idle.resident-m.alone.resident)/n/1024, (m.idle.heap-m.alone.heap)/n/1024, (m.idle.stacks-m.alone.stacks)/n/1024)

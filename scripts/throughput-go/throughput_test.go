@@ -5,6 +5,8 @@ import (
 	"math"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -12,19 +14,15 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// TestThroughput loads a real master for seconds. What it asks for is far below what any machine does: that nothing acknowledged is lost, and
-// that the tree grows. On a machine that does much else leases may be lost.
-func TestThroughput(t *testing.T) {
+// loaded loads a real master for seconds, and returns the table.
+func loaded(t *testing.T, s settings) string {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("takes seconds and builds the master")
 	}
-	program := filepath.Join(t.TempDir(), "master")
-	if out, err := exec.Command("go", "build", "-o", program, "../../master").CombinedOutput(); err != nil {
+	s.master = filepath.Join(t.TempDir(), "master")
+	if out, err := exec.Command("go", "build", "-o", s.master, "../../master").CombinedOutput(); err != nil {
 		t.Fatalf("build the master: %v\n%s", err, out)
-	}
-	s := settings{
-		master: program, board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, returns: 3, children: -1, memory: 10,
-		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100,
 	}
 	if err := s.validate(); err != nil {
 		t.Fatal(err)
@@ -33,15 +31,41 @@ func TestThroughput(t *testing.T) {
 	if err := s.run(t.Context(), &out, &log); err != nil {
 		t.Fatalf("%v\n%s%s", err, out.String(), log.String())
 	}
+	return out.String()
+}
+
+// TestThroughput loads a real master for seconds. What it asks for is far below what any machine does: that nothing acknowledged is lost, and
+// that the tree grows. On a machine that does much else leases may be lost.
+func TestThroughput(t *testing.T) {
+	out := loaded(t, settings{
+		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 1, returns: 3, children: -1, memory: 10,
+		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100,
+	})
 	for _, want := range []string{"60 workers on 20 connections", "| **all but the start** |", "a waiting worker: ", " refused; killed then, the store holds "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		if !strings.Contains(out, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
 	}
 }
 
+// TestPace: a real master makes leases longer where more results come than it is to take in.
+func TestPace(t *testing.T) {
+	out := loaded(t, settings{
+		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 100, returns: 1, children: -1,
+		limit: 12 * time.Second, window: 4 * time.Second, refused: 100, serve: []string{"--limit-results", "50"},
+	})
+	rows := regexp.MustCompile(`(?m)^\| \d+ \| \d+ \| (\d+) \|`).FindAllStringSubmatch(out, -1)
+	if len(rows) < 3 {
+		t.Fatalf("%d rows in the table, want 3:\n%s", len(rows), out)
+	}
+	// 600 a second are offered, and 50 welcome.
+	if rate, err := strconv.Atoi(rows[len(rows)-1][1]); err != nil || rate < 10 || rate > 120 {
+		t.Errorf("%d results a second in the end (%v), want about 50:\n%s", rate, err, out)
+	}
+}
+
 func TestValidate(t *testing.T) {
-	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, returns: 8, children: -1, limit: time.Second, window: time.Second}
+	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, stretch: 1, returns: 8, children: -1, limit: time.Second, window: time.Second}
 	for part, change := range map[string]func(*settings){
 		"":              func(*settings) {},
 		"--board":       func(s *settings) { s.board = "9x9x9" },
@@ -50,6 +74,7 @@ func TestValidate(t *testing.T) {
 		"--connections": func(s *settings) { s.connections = 1 },
 		"--window":      func(s *settings) { s.window = 0 },
 		"--returns":     func(s *settings) { s.returns = 0 },
+		"--stretch":     func(s *settings) { s.stretch = 2 },
 		"--memory":      func(s *settings) { s.memory = -1 },
 	} {
 		s := good

@@ -109,7 +109,7 @@ func (w *synthetic) run(ctx context.Context) error {
 				w.record.granted(now.Sub(w.asked))
 				w.asked = time.Time{}
 				w.lease, w.begun = k.Lease, now
-				timer.Reset(w.work/2 + time.Duration(w.random.Int64N(int64(w.work))))
+				timer.Reset(w.during()/2 + time.Duration(w.random.Int64N(int64(w.during()))))
 			case *farmv1.WorkResponse_Ack:
 				s := w.sent[k.Ack.GetSerial()]
 				delete(w.sent, k.Ack.GetSerial())
@@ -147,10 +147,15 @@ func (w *synthetic) send(m *farmv1.WorkRequest) error {
 	return nil
 }
 
+// during returns how long the lease takes in the mean.
+func (w *synthetic) during() time.Duration {
+	return time.Duration(float64(w.work) * float64(w.lease.GetBudgetNodes()) / budget)
+}
+
 // searched returns the nodes that a worker would have searched by now, at least 1 and less than the budget.
 func (w *synthetic) searched(now time.Time) uint64 {
 	most := w.lease.GetBudgetNodes()
-	return max(1, min(most-1, uint64(float64(most)*now.Sub(w.begun).Seconds()/(1.5*w.work.Seconds()))))
+	return max(1, min(most-1, uint64(float64(most)*now.Sub(w.begun).Seconds()/(1.5*w.during().Seconds()))))
 }
 
 // deliver ends the lease with an open result.
