@@ -225,7 +225,7 @@ func (s *Scheduler) find(number uint32) *campaign {
 }
 
 // Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects; each tree's Persist comes before what it has to precede.
-// Joined, Left, Ready and Distrusted are of all campaigns, whatever the number says.
+// Joined, Left, Ready, Distrusted and Tick are of all campaigns, whatever the number says. What the trees demand together (tree.Tree.Demand) a Tick tells them.
 func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 	switch e := ev.(type) {
 	case tree.Joined:
@@ -242,6 +242,18 @@ func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 		}
 		for _, c := range s.all {
 			s.step(c, e)
+		}
+	case tree.Tick:
+		demand := make([]float64, len(s.all))
+		for i, c := range s.all {
+			for j := range demand {
+				if j != i {
+					demand[j] += c.Tree.Demand()
+				}
+			}
+		}
+		for i, c := range s.all {
+			s.step(c, tree.Tick{Elsewhere: demand[i]})
 		}
 	default:
 		if c := s.find(number); c != nil {

@@ -22,6 +22,7 @@ type farm struct {
 	settled map[uint32]bool
 	trace   []string
 	checks  int // results of a new worker that are checked
+	welcome int // results that can be taken in a tick; then leases are stretched up to ten times; 0: they are not
 }
 
 type granted struct {
@@ -48,6 +49,9 @@ func (f *farm) add(c Campaign, root string, moves ...string) {
 	f.t.Helper()
 	p := position(f.t, root)
 	cfg := tree.Config{Root: p, InitialBudget: 100, MaxBudget: 100, SplitAfter: 100, ShortPercent: -1, CheckFirst: f.checks}
+	if f.welcome > 0 {
+		cfg.ResultsPerTick, cfg.MaxBudget, cfg.ProbePercent = f.welcome, 1000, 100
+	}
 	for _, text := range moves {
 		m, err := p.ParseMove(text)
 		if err != nil {

@@ -47,7 +47,7 @@ type Config struct {
 	// down to it. Unit: percent of what it is worth to others; default 125. 100: nothing is preferred, and workers search again what others' tables
 	// know; too large: each stays where it is, whatever is most proving.
 	WarmPercent int
-	// ResultsPerTick is the number of results between two ticks that the master can take in. With more of them leases get longer, up to MaxBudget, until they are about as many as that.
+	// ResultsPerTick is the number of results between two ticks that the master can take in, of all its trees together. With more of them leases get longer, up to MaxBudget, until they are about as many as that.
 	// Default 2,000. Too small: workers sit longer than need be on leaves that turn out not to be needed; too large: they wait for the master.
 	ResultsPerTick int
 	// SilentTicks is the number of ticks without progress after which a lease is

@@ -340,9 +340,9 @@ func (t *Tree) split(n *node, children []byte) {
 
 // tick lets a unit of time pass: it passes on what was proved, sweeps silent leases and counts how long
 // workers have starved.
-func (t *Tree) tick() {
+func (t *Tree) tick(elsewhere float64) {
 	t.now++
-	t.pace.tick(t.Searched(), t.cfg.ResultsPerTick)
+	t.pace.tick(t.Searched(), elsewhere, t.cfg.ResultsPerTick)
 	t.inform()
 	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
 		for i := 0; i < len(t.running); {

@@ -225,7 +225,7 @@ func (t *Tree) Step(ev Event) []Effect {
 	case Proved:
 		t.proved(e)
 	case Tick:
-		t.tick()
+		t.tick(e.Elsewhere)
 	case Distrusted:
 		t.distrust(e.Party)
 	case Pause:

@@ -167,8 +167,8 @@ type Proved struct {
 	Certificates []ID
 }
 
-// Tick is the passing of one unit of time (one second in production).
-type Tick struct{}
+// Tick is the passing of one unit of time (one second in production). Elsewhere is the Demand of the other trees of the same master together.
+type Tick struct{ Elsewhere float64 }
 
 // Distrusted says that a party was caught at what no sound worker does. Its results since its last confirmed one are searched again.
 type Distrusted struct{ Party string }
