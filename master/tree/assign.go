@@ -103,7 +103,7 @@ func (t *Tree) mostUseful(w *worker) (n *node, use float64) {
 	for n.expanded {
 		var best *node
 		var most, step float64
-		lost := chance(n)
+		lost := t.chance(n)
 		easy := t.easy(n)
 		for _, c := range n.children {
 			if c.class < want {

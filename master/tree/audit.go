@@ -79,7 +79,7 @@ func (t *Tree) Audit() error {
 		case n.class == open && n.expanded:
 			for _, c := range n.children {
 				if c.class == open {
-					use = max(use, worth(n, c.delta, chance(n))*c.use)
+					use = max(use, worth(n, c.delta, t.chance(n))*c.use)
 				}
 			}
 		case n.class == open:

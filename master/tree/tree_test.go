@@ -203,6 +203,7 @@ func take(tb testing.TB, effects []Effect) Lease {
 // TestWorth: where a loss is likely all children are about as useful as the best; where a win is likely a child is worth the less the harder it is
 // than the best.
 func TestWorth(t *testing.T) {
+	tree := small(t, Config{})
 	for _, c := range []struct {
 		phi, delta, child uint32
 		least, most       float64
@@ -214,9 +215,45 @@ func TestWorth(t *testing.T) {
 		{phi: 1, delta: 10_000, child: 2, least: 0.07, most: 0.08},
 		{phi: 1, delta: 10_000, child: 100, least: 0.009, most: 0.01},
 	} {
-		n := &node{phi: c.phi, delta: c.delta}
-		if w := worth(n, c.child, chance(n)); w < c.least || w > c.most {
+		n := &node{phi: c.phi, delta: c.delta, layer: 2}
+		if w := worth(n, c.child, tree.chance(n)); w < c.least || w > c.most {
 			t.Errorf("%+v: %v", c, w)
+		}
+	}
+}
+
+// TestChance: what is asked is as likely lost as won, whatever its numbers are; where only one first move is asked about, that is the position after it.
+func TestChance(t *testing.T) {
+	for _, c := range []struct {
+		moves []string
+		asked int // plies from the root
+	}{{nil, 0}, {[]string{"A2-B1xA2"}, 1}, {[]string{"A2-B1xA2", "A2-A1xA2"}, 0}} {
+		root := position(t, "W.B/...")
+		cfg := Config{Root: root, InitialBudget: 10, SplitAfter: 1}
+		for _, text := range c.moves {
+			m, err := root.ParseMove(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.FirstMoves = append(cfg.FirstMoves, m)
+		}
+		tree := small(t, cfg)
+		tree.Step(Joined{Worker: "w", Slots: 1})
+		for tree.Status().Expanded < 3 {
+			l := take(t, tree.Step(Ready{"w"}))
+			state, _ := l.Key.State(root.Board)
+			var list []numbers.Child
+			for _, m := range state.Moves(nil) {
+				list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(root.Board), Phi: 1, Delta: 1})
+			}
+			tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: l.Budget, Phi: 1, Delta: 1, Children: numbers.Append(nil, list)})
+		}
+		for n := range tree.nodes.all() {
+			plies := int(n.layer) - int(tree.root.layer)
+			n.phi, n.delta = 1, 10_000
+			if got := tree.chance(n); plies >= c.asked && (got == 0.5) != (plies == c.asked) {
+				t.Errorf("first moves %v: %d plies from the root the chance is %v", c.moves, plies, got)
+			}
 		}
 	}
 }
