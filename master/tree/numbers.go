@@ -138,15 +138,32 @@ func (t *Tree) compute(n *node) {
 // where a loss is cheap to prove beside a win. The root tempers numbers that lie far apart long before anything is sure.
 // Below the first plies outcomes are surer than that; but with chances as they were found many workers did worse (master/simulate/RESULTS.md).
 //
-// For the question itself it is a half, whatever its numbers are: workers on one answer alone have nowhere to go but to what is less and less likely
-// needed for it, while next to nothing is done for the other. (With chances by its numbers 1,024 workers on 6x4, which is lost, were all below one first move
-// for a sixth of the time; with a half they take 145 and 147 seconds in place of 159, and 127 and 146 in place of 189 and 150 on 5x6 after B1-B4xD4.)
+// For the question itself the numbers say the less the more workers there are: many of them on one answer alone have nowhere to go but to what is less and
+// less likely needed for it, while next to nothing is done for the other. With thousands it is a half.
+// (1,024 workers on 6x4 were all below one first move for a sixth of the time. With a half they take 137 to 147 seconds in place of 159, and 127 and 146 in
+// place of 189 and 150 on 5x6 after B1-B4xD4. But 128 take 661 to 748 on 6x4 in place of 638 to 652. master/simulate/RESULTS.md)
 func (t *Tree) chance(n *node) float64 {
-	if t.asked(n) {
-		return 0.5
-	}
 	loss, win := math.Sqrt(float64(n.phi)), math.Sqrt(float64(n.delta))
+	if workers := len(t.roll); workers > fewWorkers && t.asked(n) {
+		power := fewWorkers / float64(workers)
+		loss, win = math.Pow(loss, power), math.Pow(win, power)
+	}
 	return loss / (loss + win)
+}
+
+// fewWorkers is the number of workers that go by the numbers of the question as by those of any position.
+const fewWorkers = 128
+
+// crowd brings the tree in line with the number of workers that are there.
+func (t *Tree) crowd() {
+	for n := t.root; n != nil && t.asked(n); {
+		t.queue(n)
+		if len(n.children) != 1 {
+			break
+		}
+		n = n.children[0]
+	}
+	t.propagate()
 }
 
 // asked says that n is the first position with a choice: the root, or what comes after its only move or the only one that is asked about.

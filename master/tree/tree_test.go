@@ -2,6 +2,7 @@ package tree
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -222,7 +223,8 @@ func TestWorth(t *testing.T) {
 	}
 }
 
-// TestChance: what is asked is as likely lost as won, whatever its numbers are; where only one first move is asked about, that is the position after it.
+// TestChance: the more workers there are, the less do the numbers say of what is asked, and nothing less of what is below. Where only one first move is asked
+// about, that is the position after it.
 func TestChance(t *testing.T) {
 	for _, c := range []struct {
 		moves []string
@@ -243,16 +245,45 @@ func TestChance(t *testing.T) {
 			l := take(t, tree.Step(Ready{"w"}))
 			state, _ := l.Key.State(root.Board)
 			var list []numbers.Child
-			for _, m := range state.Moves(nil) {
-				list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(root.Board), Phi: 1, Delta: 1})
+			for i, m := range state.Moves(nil) {
+				list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(root.Board), Phi: uint32(50 + i), Delta: uint32(1 + i)})
 			}
 			tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: l.Budget, Phi: 1, Delta: 1, Children: numbers.Append(nil, list)})
 		}
-		for n := range tree.nodes.all() {
-			plies := int(n.layer) - int(tree.root.layer)
-			n.phi, n.delta = 1, 10_000
-			if got := tree.chance(n); plies >= c.asked && (got == 0.5) != (plies == c.asked) {
-				t.Errorf("first moves %v: %d plies from the root the chance is %v", c.moves, plies, got)
+		for range 3 { // so that what is open depends on the chance
+			tree.Step(Joined{Worker: "v", Slots: 3})
+			tree.Step(Ready{"v"})
+		}
+		for _, others := range []int{126, 1022} {
+			for i := range others {
+				tree.Step(Joined{Worker: fmt.Sprint(i), Slots: 1})
+			}
+			if err := tree.Audit(); err != nil {
+				t.Errorf("first moves %v, %d others: %v", c.moves, others, err)
+			}
+			sides := 0
+			for n := range tree.nodes.all() {
+				if plies := int(n.layer) - int(tree.root.layer); n.expanded && plies >= c.asked {
+					got := tree.chance(n)
+					outside := math.Sqrt(float64(n.phi)) / (math.Sqrt(float64(n.phi)) + math.Sqrt(float64(n.delta)))
+					switch {
+					case plies == c.asked && others > 126 && (got < 0.4 || got > 0.6 || (got < 0.5) != (outside < 0.5)):
+						t.Errorf("first moves %v, %d others: the chance is %v where the numbers say %v", c.moves, others, got, outside)
+					case (plies > c.asked || others <= 126) && got != outside:
+						t.Errorf("first moves %v, %d others, %d plies from the root: the chance is %v where the numbers say %v", c.moves, others, plies, got, outside)
+					case outside < 0.4 || outside > 0.6:
+						sides++
+					}
+				}
+			}
+			if sides == 0 {
+				t.Errorf("first moves %v, %d others: all numbers say a half", c.moves, others)
+			}
+			for i := range others {
+				tree.Step(Left{Worker: fmt.Sprint(i)})
+			}
+			if err := tree.Audit(); err != nil {
+				t.Errorf("first moves %v, %d workers left: %v", c.moves, others, err)
 			}
 		}
 	}
