@@ -39,10 +39,13 @@
 // and the child looks worse than the best. So workers spread over the replies
 // of a position that seems lost before they try the second moves of one that
 // seems won. With nothing leased the choice is that of plain proof-number search.
+// What the numbers say of the question itself counts the less the more workers
+// there are: hundreds below one first move would search what is hardly ever needed.
 //
 // Where the best free leaf is worth little, work is scarce: what comes back is
 // split at once, and when workers starve, several of the largest leases are called back.
 // master/simulate shows what that brings.
+// Where results would be more than the master takes in, leases get longer (Config.ResultsPerTick).
 //
 // # What survives
 //
