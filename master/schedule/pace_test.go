@@ -42,16 +42,19 @@ func TestPace(t *testing.T) {
 			}
 			f.step(0, tree.Tick{})
 		}
-		for range 60 {
-			tick()
+		settle := func(what string) {
+			for range 60 {
+				tick()
+			}
+			results = 0
+			for range 40 {
+				tick()
+			}
+			if got := float64(results) / 40; got < 0.8*welcome || got > 1.25*welcome {
+				t.Errorf("shares %v, %s: %.1f results a tick, want %d", shares, what, got, welcome)
+			}
 		}
-		results = 0
-		for range 40 {
-			tick()
-		}
-		if got := float64(results) / 40; got < 0.8*welcome || got > 1.25*welcome {
-			t.Errorf("shares %v: %.1f results a tick, want %d", shares, got, welcome)
-		}
+		settle("all at work")
 		for number, c := range f.trees {
 			if s := c.Status().Stretch; s < 2 || s > 8 {
 				t.Errorf("shares %v: the leases of campaign %d are stretched by %.2f, want 4", shares, number, s)
@@ -61,15 +64,6 @@ func TestPace(t *testing.T) {
 		for i := range shares[1:] {
 			f.step(uint32(i+2), tree.Pause{})
 		}
-		for range 60 {
-			tick()
-		}
-		results = 0
-		for range 40 {
-			tick()
-		}
-		if got := float64(results) / 40; got < 0.8*welcome || got > 1.25*welcome {
-			t.Errorf("shares %v, all but one paused: %.1f results a tick, want %d", shares, got, welcome)
-		}
+		settle("all but one paused")
 	}
 }

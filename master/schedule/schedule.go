@@ -244,16 +244,12 @@ func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 			s.step(c, e)
 		}
 	case tree.Tick:
-		demand := make([]float64, len(s.all))
-		for i, c := range s.all {
-			for j := range demand {
-				if j != i {
-					demand[j] += c.Tree.Demand()
-				}
-			}
+		all := 0.0
+		for _, c := range s.all {
+			all += c.Tree.Demand()
 		}
-		for i, c := range s.all {
-			s.step(c, tree.Tick{Elsewhere: demand[i]})
+		for _, c := range s.all {
+			s.step(c, tree.Tick{Elsewhere: all - c.Tree.Demand()})
 		}
 	default:
 		if c := s.find(number); c != nil {

@@ -144,7 +144,7 @@ func (t *Tree) compute(n *node) {
 // place of 189 and 150 on 5x6 after B1-B4xD4. But 128 take 661 to 748 on 6x4 in place of 638 to 652. master/simulate/RESULTS.md)
 func (t *Tree) chance(n *node) float64 {
 	loss, win := math.Sqrt(float64(n.phi)), math.Sqrt(float64(n.delta))
-	if workers := len(t.roll); workers > fewWorkers && t.asked(n) {
+	if workers := len(t.roll); workers > fewWorkers && n == t.question() {
 		power := fewWorkers / float64(workers)
 		loss, win = math.Pow(loss, power), math.Pow(win, power)
 	}
@@ -156,19 +156,16 @@ const fewWorkers = 128
 
 // crowd brings the tree in line with the number of workers that are there.
 func (t *Tree) crowd() {
-	for n := t.root; n != nil && t.asked(n); {
-		t.queue(n)
-		if len(n.children) != 1 {
-			break
-		}
-		n = n.children[0]
-	}
+	t.queue(t.question())
 	t.propagate()
 }
 
-// asked says that n is the first position with a choice: the root, or what comes after its only move or the only one that is asked about.
-func (t *Tree) asked(n *node) bool {
-	return n == t.root || n.layer == t.root.layer+1 && len(t.root.children) == 1
+// question returns the first position with a choice: the root, or what comes after its only move or the only one that is asked about.
+func (t *Tree) question() *node {
+	if len(t.root.children) == 1 {
+		return t.root.children[0]
+	}
+	return t.root
 }
 
 // worth returns what work at a child c of n, of which delta is the disproof number, is worth beside work at its most proving child, which is worth 1. If n is lost, all

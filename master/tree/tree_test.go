@@ -216,7 +216,7 @@ func TestWorth(t *testing.T) {
 		{phi: 1, delta: 10_000, child: 2, least: 0.07, most: 0.08},
 		{phi: 1, delta: 10_000, child: 100, least: 0.009, most: 0.01},
 	} {
-		n := &node{phi: c.phi, delta: c.delta, layer: 2}
+		n := &node{phi: c.phi, delta: c.delta}
 		if w := worth(n, c.child, tree.chance(n)); w < c.least || w > c.most {
 			t.Errorf("%+v: %v", c, w)
 		}
