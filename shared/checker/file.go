@@ -294,8 +294,8 @@ type blockReader struct {
 }
 
 func newBlockReader(c *certificate) (*blockReader, error) {
-	// Output is limited by the slice it goes to. The limits are those of windows, and the smaller of them counts.
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecoderMaxWindow(64<<20))
+	// Output is limited by the slice it goes to; what is called memory limits windows as well (FORMAT.md).
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return nil, fmt.Errorf("start zstd decoder: %w", err)
 	}
