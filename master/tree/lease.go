@@ -227,7 +227,9 @@ func (t *Tree) returned(l *lease, e Result) {
 	l.nodes = nodes
 	t.end(l, nodes)
 	t.pace.end(l)
-	n.warm = l.worker.serial
+	if nodes > 0 { // else its table knows nothing of it
+		n.warm = l.worker.serial
+	}
 	if t.stopped != nil {
 		t.propagate() // what came before the contradiction, in this very result
 		return
