@@ -11,6 +11,7 @@ import (
 
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
+	"amazonsfarm/shared/prefetch"
 	"amazonsfarm/worker/agent"
 
 	"github.com/spf13/cobra"
@@ -28,13 +29,15 @@ func runCommand() *cobra.Command {
 		certs                  string
 		insecureMaster         bool
 		config                 agent.Config
+		early                  int
 		joinTimeout, awayAfter time.Duration
 	)
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "Work for a master until its campaign is over",
 		Long: `run joins a master and searches what it is given until the campaign is over. When the master cannot be reached at first,
-it keeps trying for --join-timeout; when it goes away later, for --away-timeout. The first SIGINT or SIGTERM hands back
+it keeps trying for --join-timeout; when it goes away later, for --away-timeout; where the master has no work for it, for
+--idle-timeout, if that is given. The first SIGINT or SIGTERM hands back
 what is being searched, with all that was learned, and ends with exit code 0; the second one aborts.
 
 ` + cli.ExitHelp,
@@ -48,6 +51,15 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 			}
 			if joinTimeout <= 0 || awayAfter <= 0 {
 				return cli.Usagef("--join-timeout and --away-timeout must be longer than zero")
+			}
+			if config.IdleTimeout < 0 {
+				return cli.Usagef("--idle-timeout %v must be positive, or 0 for never", config.IdleTimeout)
+			}
+			if early < 0 || early > 100 {
+				return cli.Usagef("--prefetch %d: it is a percentage of a lease's time, 1 to 100, or 0 for never", early)
+			}
+			if config.PrefetchPercent = early; early == 0 {
+				config.PrefetchPercent = -1
 			}
 			log, err := cli.Logger(c.ErrOrStderr(), level)
 			if err != nil {
@@ -98,6 +110,8 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 	f.BoolVar(&insecureMaster, "insecure", false, "allow a master that is not on this machine; the connection is not encrypted")
 	f.DurationVar(&joinTimeout, "join-timeout", time.Minute, "how long to try until the master is reached for the first time")
 	f.DurationVar(&awayAfter, "away-timeout", 24*time.Hour, "how long to try when the master has gone away")
+	f.DurationVar(&config.IdleTimeout, "idle-timeout", 0, "end, with exit code 0, after so long without work, 0: never. For machines that are rented as long as there is some; too short: they go although work comes back")
+	f.IntVar(&early, "prefetch", prefetch.Percent, "percent of a lease's time that the wait for the next one may take; beyond it that is asked for before the running one ends, 0: never. Smaller: the next one is chosen with less knowledge")
 	cli.LogLevelFlag(f, &level, "info")
 	return c
 }

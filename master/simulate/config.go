@@ -70,6 +70,9 @@ type Config struct {
 	// MemoryBytes is the master's room for these memories, as in master/rpc. It is not divided by Scale. Default 256 MiB. Too small: positions that another worker goes on with are
 	// searched again.
 	MemoryBytes int64
+	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take before a worker asks for it early (shared/prefetch); 0: it never
+	// does.
+	PrefetchPercent int
 	// MinFactNodes is the work from which a position solved on the way is sent as a fact. Default 1000.
 	MinFactNodes uint64
 	// MaxFacts is the number of facts of one message, those with most work. Default 256.
@@ -112,6 +115,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: %v crashes an hour: 0 to 3600 are possible", ErrConfig, c.CrashRate)
 	case min(c.Delay, c.Reconnect, c.Restart, c.Tick-time.Millisecond, c.FactsAfter, c.FactsEvery) < 0 || c.Delay > time.Hour:
 		return c, fmt.Errorf("%w: times must not be negative, a tick at least a millisecond, a delay at most an hour", ErrConfig)
+	case c.PrefetchPercent < 0 || c.PrefetchPercent > 100:
+		return c, fmt.Errorf("%w: prefetching from %d percent: 0 to 100 are possible", ErrConfig, c.PrefetchPercent)
 	case c.LeavingTicks < 1 || c.MaxFacts < 1 || c.MemoryEntries < 0 || c.MemoryBytes < 1:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:

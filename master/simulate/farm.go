@@ -149,6 +149,10 @@ func (f *farm) step(ev tree.Event) error {
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
 				w.receive(func() error { return w.cancel(e) })
 			}
+		case tree.NoWork:
+			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
+				w.receive(func() error { w.since = -1; return nil })
+			}
 		case tree.Checked:
 			if e.Agreed {
 				f.result.Confirmed++

@@ -60,10 +60,11 @@ func TestAnswers(t *testing.T) {
 		"many":         func(c *Config) { c.Workers = 40 },
 		"shared table": func(c *Config) { c.SharedTable = true },
 		"far":          func(c *Config) { c.Delay = 800 * time.Millisecond },
+		"prefetching":  func(c *Config) { c.Delay, c.PrefetchPercent = 800*time.Millisecond, 1 },
 		"lossy":        func(c *Config) { c.LossRate = 0.1 },
 		"mortal":       func(c *Config) { c.CrashRate = 1000; c.Restart = time.Second },
 		"all at once": func(c *Config) {
-			c.Delay, c.LossRate, c.CrashRate, c.SpeedSpread = 300*time.Millisecond, 0.05, 500, 3
+			c.Delay, c.LossRate, c.CrashRate, c.SpeedSpread, c.PrefetchPercent = 300*time.Millisecond, 0.05, 500, 3, 1
 		},
 	} {
 		for board, want := range map[string]string{"4x4": "settled: lost", "5x4": "settled: won"} {
@@ -91,6 +92,24 @@ func TestLoneWorkerIsBusy(t *testing.T) {
 	r := run(t, c)
 	if want := float64(r.Nodes) / 50_000; math.Abs(r.Seconds-want) > 1e-3 || r.Busy < 0.999 {
 		t.Errorf("%+v: want %v seconds", r, want)
+	}
+}
+
+// TestPrefetch: workers that are far away wait less if they ask early, and not at all for leases beside which the way is short.
+func TestPrefetch(t *testing.T) {
+	c := question(t, "4x4")
+	c.Workers, c.Scale, c.Delay = 4, 500, 100*time.Millisecond
+	waiting := run(t, c)
+	c.PrefetchPercent = 3
+	early := run(t, c)
+	if early.Busy < waiting.Busy+(1-waiting.Busy)/20 {
+		t.Errorf("asking early, busy for %.3f of the time; else for %.3f", early.Busy, waiting.Busy)
+	}
+	c.Delay = time.Millisecond
+	near := run(t, c)
+	c.PrefetchPercent = 0
+	if never := run(t, c); near.Trace != never.Trace {
+		t.Errorf("with a master nearby it asks early:\n%+v\n%+v", near, never)
 	}
 }
 
@@ -167,6 +186,7 @@ func TestErrors(t *testing.T) {
 		"loss rate": func(c *Config) { c.LossRate = 0.9 },
 		"crashes":   func(c *Config) { c.CrashRate = -1 },
 		"times":     func(c *Config) { c.Delay = -1 },
+		"prefetch":  func(c *Config) { c.PrefetchPercent = 101 },
 		"limits":    func(c *Config) { c.MaxFacts = -1 },
 		"tables":    func(c *Config) { c.Workers, c.TablesBytes = 100, 1<<20 },
 	} {

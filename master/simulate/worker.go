@@ -14,6 +14,7 @@ import (
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/prefetch"
 )
 
 // slots is the number of leases a worker may hold, as in master/rpc.
@@ -42,8 +43,19 @@ type worker struct {
 	outbox       []parcel // what waits for a link
 	asked        time.Duration
 	asking       bool // a request is with the master
+	waits        prefetch.Waits
+	wanted       bool          // a request is under way, with the master, or answered by a lease that is under way
+	since        time.Duration // when that began; negative: there was no work then
+	idle         time.Duration // when it ran out of leases
 	job          *job
+	next         *held // to be searched after job
 	heartbeating bool
+}
+
+// held is a lease that a worker has, with what came with it.
+type held struct {
+	lease    tree.Lease
+	memories [][]byte
 }
 
 // parcel is a message to the master that must not get lost.
@@ -131,13 +143,15 @@ func (w *worker) connect() {
 	}
 	if w.job == nil {
 		w.ask()
+	} else {
+		w.plan()
 	}
 }
 
 // disconnect breaks the link. The master notices at once; the worker comes back later.
 func (w *worker) disconnect() {
 	w.result.Breaks++
-	w.linked = false
+	w.linked, w.wanted, w.next = false, false, nil
 	w.hangUp()
 	life := w.lives
 	w.after(w.c.Reconnect, func() error {
@@ -167,7 +181,7 @@ func (w *worker) crash() {
 		w.result.Lost++
 		w.account()
 	}
-	w.up, w.linked, w.job, w.outbox = false, false, nil, nil
+	w.up, w.linked, w.wanted, w.job, w.next, w.outbox = false, false, false, nil, nil, nil
 	w.link++
 	w.table.Clear()
 	w.hangUp()
@@ -210,13 +224,37 @@ func (w *worker) deliver(p parcel) {
 	}
 }
 
-func (w *worker) ask() { w.send(parcel{event: tree.Ready{Worker: w.name}}) }
+// ask asks for a lease.
+func (w *worker) ask() {
+	w.wanted, w.since = true, w.now
+	w.send(parcel{event: tree.Ready{Worker: w.name}})
+}
+
+// plan asks for the next lease ahead of the end of the running one, if that is worth it.
+func (w *worker) plan() {
+	j := w.job
+	left := time.Duration(float64(j.lease.Budget-min(j.lease.Budget, j.searched(w))) / w.speed * float64(time.Second))
+	whole := time.Duration(float64(j.lease.Budget) / w.speed * float64(time.Second))
+	lead := w.waits.Lead(whole, w.c.PrefetchPercent)
+	if lead == 0 {
+		return
+	}
+	link := w.link
+	w.after(max(0, left-lead), func() error {
+		if w.job == j && w.linked && w.link == link && !w.wanted && w.next == nil {
+			w.ask()
+		}
+		return nil
+	})
+}
 
 // granted notes that the request is not with the master any more.
 func (w *worker) granted() {
 	if w.asking {
 		w.asking = false
-		w.wait += w.now - w.asked
+		if w.job == nil {
+			w.wait += w.now - max(w.asked, w.idle)
+		}
 	}
 }
 
@@ -239,11 +277,24 @@ func (w *worker) receive(do func() error) {
 	})
 }
 
-// take begins a lease.
+// take begins a lease, or keeps it for later.
 func (w *worker) take(l tree.Lease, memories [][]byte) error {
-	if w.job != nil {
+	if !w.wanted {
 		return nil // the request was withdrawn, and the lease goes to another
 	}
+	w.wanted = false
+	if w.since >= 0 {
+		w.waits.Saw(w.now - w.since)
+	}
+	if w.job != nil {
+		w.next = &held{l, memories}
+		return nil
+	}
+	return w.begin(l, memories)
+}
+
+// begin begins a lease.
+func (w *worker) begin(l tree.Lease, memories [][]byte) error {
 	s, err := l.Key.State(w.c.Tree.Board)
 	if err != nil {
 		return err
@@ -258,6 +309,7 @@ func (w *worker) take(l tree.Lease, memories [][]byte) error {
 	}
 	w.job = &job{lease: l, state: s, begun: w.now, facts: w.now + w.c.FactsAfter, phi: 1, delta: 1}
 	w.slice()
+	w.plan()
 	return nil
 }
 
@@ -286,7 +338,7 @@ func (w *worker) slice() {
 	took := time.Duration(float64(r.Nodes) / w.speed * float64(time.Second))
 	w.after(max(took, time.Nanosecond), func() error {
 		if w.up && w.lives == life {
-			w.sliceEnded(r)
+			return w.sliceEnded(r)
 		}
 		return nil
 	})
@@ -309,7 +361,7 @@ func (j *job) searched(w *worker) uint64 {
 	return j.nodes + min(j.sliceNodes, uint64(math.Round((w.now-j.sliceBegun).Seconds()*w.speed)))
 }
 
-func (w *worker) sliceEnded(r dfpn.Result) {
+func (w *worker) sliceEnded(r dfpn.Result) error {
 	j := w.job
 	w.farm.nodes += j.sliceNodes
 	w.busy += w.now - j.sliceBegun
@@ -317,7 +369,7 @@ func (w *worker) sliceEnded(r dfpn.Result) {
 	j.phi, j.delta, j.verdict = r.Phi, r.Delta, r.Verdict
 	switch {
 	case j.verdict != eval.Open || j.cancelled || j.nodes >= j.lease.Budget || r.Nodes == 0:
-		w.finish()
+		return w.finish()
 	default:
 		if w.now >= j.facts {
 			age := w.now - j.begun
@@ -325,6 +377,7 @@ func (w *worker) sliceEnded(r dfpn.Result) {
 			w.tell()
 		}
 		w.slice()
+		return nil
 	}
 }
 
@@ -343,10 +396,10 @@ func (w *worker) tell() {
 	}
 }
 
-// finish sends the result and asks for the next lease.
-func (w *worker) finish() {
+// finish sends the result, and begins the next lease or asks for it.
+func (w *worker) finish() error {
 	j := w.job
-	w.job = nil
+	w.job, w.idle = nil, w.now
 	if j.closed {
 		w.closed += j.nodes
 		w.late += min(j.nodes, uint64((w.now-j.called).Seconds()*w.speed))
@@ -372,9 +425,14 @@ func (w *worker) finish() {
 	}
 	p.event = result
 	w.deliver(p)
-	if w.linked {
+	if next := w.next; next != nil {
+		w.next = nil
+		return w.begin(next.lease, next.memories)
+	}
+	if w.linked && !w.wanted {
 		w.ask()
 	}
+	return nil
 }
 
 func outcomeOf(v eval.Verdict) tree.Outcome {
@@ -409,8 +467,13 @@ func (w *worker) remember(j *job) []byte {
 	return w.search.Remember(j.state, w.c.MemoryEntries)
 }
 
-// cancel calls a lease back; the worker notices at the end of its slice.
+// cancel calls a lease back; the worker notices at the end of its slice, and hands back at once what it has not begun.
 func (w *worker) cancel(e tree.Cancel) error {
+	if n := w.next; n != nil && n.lease.ID == e.Lease && n.lease.Epoch == e.Epoch {
+		w.next = nil
+		w.deliver(parcel{event: tree.Result{Worker: w.name, Lease: n.lease.ID, Epoch: n.lease.Epoch, Key: n.lease.Key, Phi: 1, Delta: 1, Cancelled: true}, key: n.lease.Key})
+		w.plan()
+	}
 	if j := w.job; j != nil && j.lease.ID == e.Lease && j.lease.Epoch == e.Epoch && !j.cancelled {
 		j.cancelled, j.closed, j.called = true, e.Reason == tree.CancelClosed, w.now
 	}

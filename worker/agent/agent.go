@@ -12,6 +12,7 @@ import (
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/prefetch"
 	"amazonsfarm/worker/engine"
 
 	"google.golang.org/grpc"
@@ -20,7 +21,7 @@ import (
 )
 
 // Run works for the master at the other end of conn until the campaign is
-// finished (nil), Config.Drain is closed and everything is handed back (nil, or an error that
+// finished (nil), there is no work for Config.IdleTimeout (nil), Config.Drain is closed and everything is handed back (nil, or an error that
 // wraps ErrUndelivered), ctx ends (its error, at once, nothing is handed back), or something stands in
 // the way: errors wrap ErrConfig, ErrUnreachable, ErrRefused, ErrProtocol or are the engine's. All goroutines
 // have ended when it returns; conn stays open.
@@ -62,6 +63,7 @@ type agent struct {
 	rules     bool                // of the solver: rules only
 
 	lease   *lease       // being searched; nil: none
+	next    *lease       // to be searched after it; nil: none. It goes with its stream: the master takes it back
 	handed  chan *parcel // from the lease's goroutine
 	ended   chan error   // the lease's goroutine has returned
 	waiting []*parcel    // not acknowledged, oldest first
@@ -71,7 +73,12 @@ type agent struct {
 	draining bool
 	deadline time.Time // of the drain
 
-	onHold time.Time // when it was last logged that the master acknowledges nothing for now
+	waits    prefetch.Waits // for leases
+	rate     float64        // nodes a second, over the last leases; 0: unknown
+	idleFrom time.Time      // when the last lease ended, if it was with this stream; zero: no lease has
+
+	workless time.Time // since when it has no work, where it has none: the start of this stream or the end of the last lease
+	onHold   time.Time // when it was last logged that the master acknowledges nothing for now
 }
 
 // sayAgain is the time after which something that goes on is logged again.
@@ -168,9 +175,9 @@ func (a *agent) wait(ctx context.Context, pause time.Duration) error {
 func (a *agent) idle() bool { return a.lease == nil && len(a.waiting) == 0 }
 
 func (a *agent) drain() {
-	a.Log.Info("draining: handing back what is being searched")
 	a.drained, a.draining, a.deadline = nil, true, time.Now().Add(a.DrainTimeout)
 	if a.lease != nil {
+		a.Log.Info("draining: handing back what is being searched")
 		a.lease.cancel()
 	}
 }
@@ -214,11 +221,22 @@ func (a *agent) forget() {
 	}
 }
 
+// ratesAveraged is the number of leases over which the rate of the search is averaged, about.
+const ratesAveraged = 4
+
 func (a *agent) leaseEnded(err error) error {
 	if a.lease.forget.Load() {
 		a.solver.Forget()
 	}
-	a.lease = nil
+	if nodes := float64(a.lease.nodes.Load()); nodes > 0 {
+		rate := nodes / max(time.Since(a.lease.begun), time.Microsecond).Seconds()
+		if a.rate == 0 {
+			a.rate = rate
+		}
+		a.rate += (rate - a.rate) / ratesAveraged
+	}
+	a.lease, a.idleFrom = nil, time.Now()
+	a.workless = a.idleFrom
 	a.Stats.Lease.Store(0)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEngine, err)
@@ -280,6 +298,10 @@ type stream struct {
 	busy     bool                      // a parcel is with the uploader
 	asked    bool                      // a Ready is open
 	leaving  bool                      // Goodbye was said
+	askedAt  time.Time                 // when; zero: there was no work then
+	ahead    *time.Timer               // when the next lease is to be asked for although one is running
+	early    bool                      // it is that time
+	beats    int                       // heartbeats since the agent has a next lease
 	latest   map[uint32]granted        // lease of each campaign: each counts its own
 }
 
@@ -300,6 +322,7 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 	s := &stream{
 		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest),
 		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2), latest: map[uint32]granted{},
+		ahead: time.NewTimer(0),
 	}
 	done := make(chan struct{}, 3)
 	go func() { defer func() { done <- struct{}{} }(); s.read(sctx, work) }()
@@ -310,9 +333,12 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 		for range 3 {
 			<-done
 		}
+		s.ahead.Stop()
+		a.next = nil
 		a.Stats.Connected.Store(false)
 	}()
 	a.Stats.Connected.Store(true)
+	a.idleFrom, a.workless = time.Time{}, time.Now()
 	kept := a.waiting[:0]
 	for _, p := range a.waiting {
 		p.sentAt = time.Time{}
@@ -333,6 +359,17 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) error {
 	var goodbye <-chan time.Time // the master had time enough to end the stream
 	for {
+		if a.next != nil && a.draining {
+			a.giveBack(s)
+		}
+		if a.next != nil && a.lease == nil {
+			next := a.next
+			a.next = nil
+			a.Stats.Prefetched.Add(1)
+			if err := a.begin(ctx, s, next); err != nil {
+				return err
+			}
+		}
 		if a.draining && a.lease == nil && len(a.waiting) == 0 && !s.leaving {
 			s.leaving = true
 			s.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "drained"}}})
@@ -343,8 +380,11 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 		if a.draining && !s.leaving && !time.Now().Before(a.deadline) {
 			return a.drainError()
 		}
-		if !s.asked && !a.draining && a.lease == nil && len(a.waiting) < a.MaxWaiting && s.allSent(a) {
-			s.asked = true
+		if !s.asked && !a.draining && (a.lease == nil || s.early && a.next == nil) && len(a.waiting) < a.MaxWaiting && s.allSent(a) {
+			s.asked, s.askedAt, s.early = true, time.Now(), false
+			if a.lease == nil && !a.idleFrom.IsZero() {
+				s.askedAt = a.idleFrom // evidence had to be delivered before
+			}
 			s.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
 		}
 		var out chan *farmv1.WorkRequest
@@ -395,9 +435,20 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 			if finished, err := a.receive(ctx, s, m); finished || err != nil {
 				return err
 			}
+		case <-s.ahead.C:
+			s.early = a.lease != nil && !s.planAhead(a)
 		case now := <-beat:
+			if a.next != nil {
+				if s.beats++; s.beats > 1 {
+					a.giveBack(s) // the running one takes longer than it seemed; the next one is asked for at its end
+				}
+			}
 			if err := a.heartbeat(s, now); err != nil {
 				return err
+			}
+			if a.IdleTimeout > 0 && !a.draining && a.idle() && a.next == nil && time.Since(a.workless) >= a.IdleTimeout {
+				a.Log.Info("there was no work for as long as this worker waits for it", "waited", a.IdleTimeout)
+				a.drain()
 			}
 		}
 		s.pump(a)
@@ -467,25 +518,30 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 		if err != nil {
 			return false, err
 		}
-		switch latest := s.latest[of.number]; {
-		case !l.after(latest) || a.has(l):
+		if latest := s.latest[of.number]; !l.after(latest) || a.has(l) {
 			a.Log.Debug("this lease came before", "lease", l.id)
-		case a.lease != nil: // it was not asked for, or the question came twice
+			return false, nil
+		}
+		if err := a.note(of); err != nil {
+			return false, err
+		}
+		s.latest[of.number] = granted{l.epoch, l.id}
+		asked := s.asked
+		if asked {
+			s.asked = false
+			if !s.askedAt.IsZero() {
+				a.waits.Saw(time.Since(s.askedAt))
+			}
+		}
+		switch {
+		case a.lease == nil:
+			return false, a.begin(ctx, s, l)
+		case asked && a.next == nil:
+			a.Log.Debug("lease in hand", "lease", l.id)
+			a.next, s.beats = l, 0
+		default: // it was not asked for, or the question came twice
 			a.Log.Debug("handing back a lease beside the one that is running", "lease", l.id)
-			if err := a.note(of); err != nil {
-				return false, err
-			}
-			s.latest[of.number] = granted{l.epoch, l.id}
 			s.send(l.handBack())
-		default:
-			if err := a.note(of); err != nil {
-				return false, err
-			}
-			if err := a.ready(of); err != nil {
-				return false, err
-			}
-			s.latest[of.number], s.asked = granted{l.epoch, l.id}, false
-			a.begin(ctx, l)
 		}
 	case *farmv1.WorkResponse_News:
 		if err := a.hear(k.News); err != nil {
@@ -496,12 +552,19 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 			a.Log.Debug("lease cancelled", "lease", a.lease.id, "reason", k.Cancel.GetReason())
 			a.lease.cancel()
 		}
+		if a.next != nil && a.next.id == k.Cancel.GetLease() && a.next.of.number == k.Cancel.GetCampaign() {
+			a.giveBack(s)
+			s.early = a.lease != nil && !s.planAhead(a)
+		}
 	case *farmv1.WorkResponse_Ack:
 		a.acknowledged(k.Ack)
 	case *farmv1.WorkResponse_Hold:
 		a.holdOn(k.Hold.GetReason())
 	case *farmv1.WorkResponse_NoWork:
-		a.Log.Info("waiting for work", "reason", k.NoWork.GetReason())
+		s.askedAt = time.Time{}
+		if a.lease == nil {
+			a.Log.Info("waiting for work", "reason", k.NoWork.GetReason())
+		}
 	case *farmv1.WorkResponse_Finished:
 		a.Log.Info("campaign finished", "reason", k.Finished.GetReason())
 		return true, nil
@@ -525,13 +588,46 @@ func (a *agent) holdOn(reason string) {
 // has reports whether a lease is being searched, or its result is on the way.
 func (a *agent) has(l *lease) bool {
 	same := func(o *lease) bool { return o != nil && o.of == l.of && o.id == l.id && o.epoch == l.epoch }
-	return same(a.lease) || slices.ContainsFunc(a.waiting, func(p *parcel) bool { return same(p.lease) })
+	return same(a.lease) || same(a.next) || slices.ContainsFunc(a.waiting, func(p *parcel) bool { return same(p.lease) })
 }
 
-// begin starts to search a lease.
-func (a *agent) begin(ctx context.Context, l *lease) {
+// giveBack hands back the lease that was to be searched next.
+func (a *agent) giveBack(s *stream) {
+	a.Log.Debug("handing back the lease in hand", "lease", a.next.id)
+	s.send(a.next.handBack())
+	a.next = nil
+}
+
+// planAhead plans when the next lease is asked for, although one is running: when that has as long to go as it takes to get one, if that is worth it (shared/prefetch).
+// It returns false if that is now.
+func (s *stream) planAhead(a *agent) bool {
+	if a.rate == 0 {
+		return true
+	}
+	l := a.lease
+	whole := seconds(float64(l.job.Budget) / a.rate)
+	lead := a.waits.Lead(whole, a.PrefetchPercent)
+	if lead == 0 {
+		return true
+	}
+	left := seconds(float64(l.job.Budget-min(l.job.Budget, l.nodes.Load()))/a.rate) - time.Since(l.begun) + time.Duration(l.at.Load())
+	if left <= lead+lead/4 {
+		return false
+	}
+	s.ahead.Reset(left - lead)
+	return true
+}
+
+func seconds(x float64) time.Duration { return time.Duration(min(x, 1e6) * float64(time.Second)) }
+
+// begin readies the engine and starts to search a lease.
+func (a *agent) begin(ctx context.Context, s *stream, l *lease) error {
+	if err := a.ready(l.of); err != nil {
+		return err
+	}
 	search, cancel := context.WithCancel(ctx)
 	l.cancel = cancel
+	l.begun = time.Now()
 	a.lease = l
 	l.maxFacts = a.maxFacts
 	a.Stats.Leases.Add(1)
@@ -552,6 +648,8 @@ func (a *agent) begin(ctx context.Context, l *lease) {
 		})
 		a.ended <- err
 	}()
+	s.early = !s.planAhead(a)
+	return nil
 }
 
 func (a *agent) acknowledged(ack *farmv1.Ack) {

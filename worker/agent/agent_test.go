@@ -311,6 +311,11 @@ func (s *fakeStream) cancelLease(id uint64) {
 	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: id, Reason: "closed"}}})
 }
 
+func (s *fakeStream) noWork() {
+	s.t.Helper()
+	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{Reason: "all is leased"}}})
+}
+
 func (s *fakeStream) finish() {
 	s.t.Helper()
 	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Finished{Finished: &farmv1.Finished{Reason: "settled"}}})
@@ -579,6 +584,30 @@ func TestDrainIdle(t *testing.T) {
 		if m := s.next(); m.GetGoodbye() == nil {
 			t.Fatalf("got %v; want Goodbye", m)
 		}
+	})
+}
+
+// TestIdleTimeout has a worker that ends without work: time with a lease does not count, and what it proved is delivered before.
+func TestIdleTimeout(t *testing.T) {
+	work(t, Config{IdleTimeout: 8 * heartbeat}, spent, nil, func(f *farm) {
+		s := f.stream()
+		s.ready()
+		s.noWork()
+		time.Sleep(6 * heartbeat)
+		s.lease(1, 1, 1000)
+		r := s.result()
+		begun := time.Now()
+		s.ready()
+		s.noWork()
+		time.Sleep(3 * heartbeat)
+		s.ack(r.Serial, "")
+		if m := s.next(); m.GetGoodbye() == nil {
+			t.Errorf("got %v; want Goodbye", m)
+		}
+		if waited := time.Since(begun); waited < 8*heartbeat || waited > 9*heartbeat {
+			t.Errorf("it waited for %v", waited)
+		}
+		s.ended <- nil
 	})
 }
 

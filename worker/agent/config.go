@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"amazonsfarm/shared/prefetch"
 	"amazonsfarm/worker/engine"
 
 	"google.golang.org/grpc"
@@ -61,6 +62,10 @@ type Config struct {
 	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in memory until it is
 	// uploaded. Default 4. When it is reached, no lease is asked for and a running one stops at its next parcel.
 	MaxWaiting int
+	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take; beyond it the agent asks for the next one before the running one
+	// ends. Default 10; negative: never. Small: leases are chosen before it is known what the running one brings, and none goes on with it at once; large: the
+	// worker waits for a master that is far away or busy.
+	PrefetchPercent int
 	// MaxSends is the number of times a parcel is sent, each on another stream, until it is given up. Default 20.
 	MaxSends int
 
@@ -76,6 +81,9 @@ type Config struct {
 	JoinTimeout time.Duration
 	// AwayTimeout bounds the time without a master after that. Default 24 h.
 	AwayTimeout time.Duration
+	// IdleTimeout is the time without work after which the agent ends as by Drain, so that a machine that was rented for the farm can go back. Looked at once a
+	// heartbeat. Zero: never.
+	IdleTimeout time.Duration
 	// BackoffMin and BackoffMax bound the pause between two tries to reach the master; it doubles each time, and a random
 	// half of it is left out. Defaults 100 ms and 10 s.
 	BackoffMin, BackoffMax time.Duration
@@ -129,11 +137,17 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 4
 	}
+	if c.PrefetchPercent == 0 {
+		c.PrefetchPercent = prefetch.Percent
+	}
 	if c.MaxSends == 0 {
 		c.MaxSends = 20
 	}
 	if c.MaxEntries == 0 {
 		c.MaxEntries = engine.DefaultMaxEntries
+	}
+	if c.IdleTimeout < 0 {
+		return c, fmt.Errorf("%w: IdleTimeout is %v; it must not be negative", ErrConfig, c.IdleTimeout)
 	}
 	if c.MaxWaiting < 1 || c.MaxEntries < 1 || c.MaxSends < 1 {
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)

@@ -9,5 +9,8 @@
 // goroutine, in [Run], owns the queue and the talk with the master, and never
 // waits for the network: a reader, a writer and an uploader do that for it, and live as long as one stream.
 //
+// The next lease is asked for when one has ended, or before, where the wait for it would count (shared/prefetch). That one waits in hand, and goes back to the
+// master when it is called back, when the running one takes much longer than its nodes say, and with its stream.
+//
 // Nothing waits without end: each wait has a setting in [Config].
 package agent

@@ -33,11 +33,13 @@ type lease struct {
 	key       amazons.Key
 	job       engine.Job
 	cancel    context.CancelFunc // ends the search; the result comes all the same
+	begun     time.Time
 
 	maxFacts int // of one message
 
 	forget                       atomic.Bool   // before the next fragment: what was delivered may be gone
 	nodes, evaluations, activity atomic.Uint64 // shown in heartbeats
+	at                           atomic.Int64  // when nodes was right, in nanoseconds after begun
 }
 
 // parcel is one thing to deliver: a fragment, if there is one, and after it the message that names it.
@@ -62,7 +64,6 @@ const firstSlice = 20_000
 // run searches the lease to its end and hands its parcels to deliver, which
 // blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
 func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver func(*parcel) bool) error {
-	begun := time.Now()
 	var total engine.Result
 	var solved []engine.Fact // on the way, without evidence as yet
 	sliceNodes := uint64(firstSlice)
@@ -76,7 +77,7 @@ func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver fun
 		}
 		began := time.Now()
 		r, err := s.Run(slice, job, func(p engine.Progress) {
-			l.nodes.Store(total.Nodes + p.Nodes)
+			l.reached(total.Nodes + p.Nodes)
 			l.evaluations.Store(total.Evaluations + p.Evaluations)
 			c.Stats.fill.Store(math.Float64bits(p.TableFill))
 		})
@@ -93,14 +94,14 @@ func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver fun
 		r.Nodes += total.Nodes
 		r.Evaluations += total.Evaluations
 		total = r
-		l.nodes.Store(r.Nodes)
+		l.reached(r.Nodes)
 		l.evaluations.Store(r.Evaluations)
 
 		cancelled := search.Err() != nil && r.Verdict == eval.Open
 		last := cancelled || idle || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
 		solved = append(solved, r.Solved...)
 		var fragment engine.Fragment
-		if last || time.Since(begun) >= c.EvidenceAfter {
+		if last || time.Since(l.begun) >= c.EvidenceAfter {
 			if fragment, err = l.evidence(ctx, c, s, r, solved, time.Since(began)); err != nil {
 				return fmt.Errorf("gather evidence: %w", err)
 			}
@@ -108,7 +109,7 @@ func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver fun
 		}
 		switch {
 		case last:
-			message := l.result(total, fragment, cancelled, time.Since(begun))
+			message := l.result(total, fragment, cancelled, time.Since(l.begun))
 			if r := message.GetResult(); r.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
 				r.Memory = s.Remember()
 			}
@@ -124,6 +125,12 @@ func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver fun
 			}
 		}
 	}
+}
+
+// reached notes how many nodes the lease has had until now.
+func (l *lease) reached(nodes uint64) {
+	l.nodes.Store(nodes)
+	l.at.Store(int64(time.Since(l.begun)))
 }
 
 // evidence returns a fragment for what r proved: all of it for the lease's own position, and for positions on the way

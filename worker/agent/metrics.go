@@ -15,6 +15,7 @@ func (s *Stats) Register(r prometheus.Registerer) {
 	}{
 		{"joins_total", "Sessions with a master begun.", &s.Joins},
 		{"leases_total", "Leases begun.", &s.Leases},
+		{"leases_prefetched_total", "Leases that were there when the one before ended, so that the search went on at once.", &s.Prefetched},
 		{"results_total", "Results that the master acknowledged.", &s.Results},
 		{"refused_total", "Results, facts and fragments that the master refused.", &s.Refused},
 		{"facts_total", "Facts sent with their evidence.", &s.Facts},

@@ -9,6 +9,7 @@ import (
 type Stats struct {
 	Joins         atomic.Uint64 // sessions begun
 	Leases        atomic.Uint64 // leases begun
+	Prefetched    atomic.Uint64 // of these, those that were there when the one before ended
 	Results       atomic.Uint64 // results acknowledged
 	Refused       atomic.Uint64 // results and facts refused by the master
 	Facts         atomic.Uint64 // facts sent
