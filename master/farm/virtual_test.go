@@ -62,6 +62,7 @@ type virtual struct {
 	farm     *Farm
 	registry *prometheus.Registry // of the present master
 	ended    chan error           // how its Run ended
+	distance time.Duration        // what a piece of data costs more on its way
 	stop     func()               // ends it at once, without a word to anybody
 	taken    taken
 
@@ -199,7 +200,7 @@ func (v *virtual) crash() {
 // connect opens a connection of a worker, with its own wire.
 func (v *virtual) connect(name string, secured credentials.TransportCredentials, more ...grpc.DialOption) *member {
 	v.t.Helper()
-	m := &member{name: name, wire: newWire(v.over, time.Duration(v.random.Int64N(int64(latency)))+1), stats: new(agent.Stats), ended: make(chan error, 1)}
+	m := &member{name: name, wire: newWire(v.over, v.distance+time.Duration(v.random.Int64N(int64(latency)))+1), stats: new(agent.Stats), ended: make(chan error, 1)}
 	if secured == nil {
 		secured = insecure.NewCredentials()
 	}

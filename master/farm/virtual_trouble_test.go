@@ -78,6 +78,24 @@ func TestWorkerVanishes(t *testing.T) {
 	})
 }
 
+// TestDistantWorkers has workers whose messages travel for a good part of the time of a lease. They ask for the next one early, so that most of them are there in time.
+func TestDistantWorkers(t *testing.T) {
+	trouble(t, Options{InitialBudget: 4, SplitAfter: 20, MaxBudget: 4}, func(v *virtual) {
+		v.distance = 300 * time.Millisecond
+		v.serve()
+		a, b := v.work("a", nil, nil), v.work("b", nil, nil)
+		v.settle()
+		v.done(a, b)
+		for _, m := range v.members {
+			leases, early := m.stats.Leases.Load(), m.stats.Prefetched.Load()
+			v.t.Logf("%s: %d leases, %d of them there in time", m.name, leases, early)
+			if early*4 < leases {
+				v.t.Errorf("%s had %d leases and %d of them in time", m.name, leases, early)
+			}
+		}
+	})
+}
+
 // TestPartitionAndHeal cuts one of two workers off while it holds a lease: for a moment, which nobody notices, and for so long that the lease is
 // given to the other one and the connection is given up. It comes back by itself, and what it brings in is taken.
 func TestPartitionAndHeal(t *testing.T) {

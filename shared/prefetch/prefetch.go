@@ -35,12 +35,12 @@ func (w *Waits) Saw(wait time.Duration) {
 	w.mean += (wait - w.mean) / averaged
 }
 
-// Lead returns how long before the end of a lease that lasts so long the next one is to be asked for: twice the average wait, at most all of the
+// Lead returns how long before the end of a lease that lasts so long the next one is to be asked for: half as long again as the average wait, at most all of the
 // lease. 0: only when it has ended, since waiting takes less than percent of its time, or nothing is known. A percent of 0 or less
 // means that nothing is ever asked for early.
 func (w *Waits) Lead(lease time.Duration, percent int) time.Duration {
 	if percent <= 0 || w.mean.Seconds()*100 < lease.Seconds()*float64(percent) {
 		return 0
 	}
-	return max(0, min(2*w.mean, lease))
+	return max(0, min(w.mean+w.mean/2, lease))
 }

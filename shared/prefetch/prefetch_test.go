@@ -15,8 +15,8 @@ func TestLead(t *testing.T) {
 		want    time.Duration
 	}{
 		{"nothing is known", nil, 100 * ms, 3, 0},
-		{"a wait that counts", []time.Duration{40 * ms}, time.Second, 3, 80 * ms},
-		{"just so", []time.Duration{30 * ms}, time.Second, 3, 60 * ms},
+		{"a wait that counts", []time.Duration{40 * ms}, time.Second, 3, 60 * ms},
+		{"just so", []time.Duration{30 * ms}, time.Second, 3, 45 * ms},
 		{"one that does not", []time.Duration{29 * ms}, time.Second, 3, 0},
 		{"a lease of minutes", []time.Duration{40 * ms}, time.Minute, 3, 0},
 		{"never", []time.Duration{40 * ms}, time.Second, 0, 0},
@@ -24,8 +24,8 @@ func TestLead(t *testing.T) {
 		{"a lease shorter than the wait", []time.Duration{40 * ms}, 10 * ms, 3, 10 * ms},
 		{"no wait", []time.Duration{0}, time.Second, 3, 0},
 		{"no time", []time.Duration{40 * ms}, 0, 3, 0},
-		{"the last waits count most", []time.Duration{40 * ms, 80 * ms}, time.Second, 3, 100 * ms},
-		{"a master that was away", []time.Duration{time.Hour}, time.Minute, 3, 10 * time.Second},
+		{"the last waits count most", []time.Duration{40 * ms, 80 * ms}, time.Second, 3, 75 * ms},
+		{"a master that was away", []time.Duration{time.Hour}, time.Minute, 3, 7500 * ms},
 	} {
 		var w Waits
 		for _, d := range test.waits {
@@ -44,7 +44,7 @@ func TestLeadSettles(t *testing.T) {
 		for range 20 {
 			w.Saw(wait)
 		}
-		if lead := w.Lead(100*time.Millisecond, 1); lead < min(2*wait, 100*time.Millisecond)*9/10 || lead > 2*wait*5/4 {
+		if lead := w.Lead(100*time.Millisecond, 1); lead < min(wait*3/2, 100*time.Millisecond)*9/10 || lead > wait*7/4 {
 			t.Errorf("a lead of %v where waits are %v", lead, wait)
 		}
 	}
