@@ -151,7 +151,7 @@ func (f *farm) step(ev tree.Event) error {
 			}
 		case tree.NoWork:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				w.receive(func() error { w.since = -1; return nil })
+				w.since = -1
 			}
 		case tree.Checked:
 			if e.Agreed {
