@@ -294,7 +294,7 @@ type stream struct {
 	upload   chan *parcel              // to the uploader
 	uploaded chan upload               // from it
 	broken   chan error                // of the reader or the writer; holds two
-	outgoing []*farmv1.WorkRequest     // waiting for the writer: a Hello, a Ready, one progress, the parcels, and leases handed back
+	outgoing []*farmv1.WorkRequest     // waiting for the writer: a Hello, a Ready, one progress of each lease, the parcels, and leases handed back
 	busy     bool                      // a parcel is with the uploader
 	asked    bool                      // a Ready is open
 	leaving  bool                      // Goodbye was said
@@ -670,34 +670,37 @@ func (a *agent) acknowledged(ack *farmv1.Ack) {
 	}
 }
 
-// heartbeat reports on the lease, and breaks off a stream on which acknowledgements are overdue.
+// heartbeat reports on what is being searched or was and has not been told, and breaks off a stream on which acknowledgements are overdue.
 func (a *agent) heartbeat(s *stream, now time.Time) error {
 	for _, p := range a.waiting {
 		if !p.sentAt.IsZero() && now.Sub(p.sentAt) > a.AckTimeout {
 			return fmt.Errorf("%w: no acknowledgement within %v", errLost, a.AckTimeout)
 		}
 	}
-	open := a.lease
 	for _, p := range a.waiting {
 		if p.lease != nil && p.sentAt.IsZero() {
-			open = p.lease // searched, but its result is still on the way
+			s.report(a, p.lease) // searched, but its result is still on the way
 		}
 	}
-	if open == nil {
-		return nil
+	if a.lease != nil {
+		s.report(a, a.lease)
 	}
+	return nil
+}
+
+// report sends how far a lease is, in the place of an older report that still waits for the writer.
+func (s *stream) report(a *agent, l *lease) {
 	m := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
-		Lease: open.id, Epoch: open.epoch, Nodes: open.nodes.Load(),
-		Evaluations: open.evaluations.Load() + open.activity.Load(), TableFill: a.Stats.TableFill(), Campaign: open.of.number,
+		Lease: l.id, Epoch: l.epoch, Nodes: l.nodes.Load(),
+		Evaluations: l.evaluations.Load() + l.activity.Load(), TableFill: a.Stats.TableFill(), Campaign: l.of.number,
 	}}}
 	for i, old := range s.outgoing {
-		if old.GetProgress() != nil {
+		if p := old.GetProgress(); p != nil && p.GetLease() == l.id && p.GetEpoch() == l.epoch && p.GetCampaign() == l.of.number {
 			s.outgoing[i] = m
-			return nil
+			return
 		}
 	}
 	s.send(m)
-	return nil
 }
 
 func (s *stream) read(ctx context.Context, work farmv1.Farm_WorkClient) {

@@ -203,6 +203,43 @@ func TestPrefetchOnBrokenStream(t *testing.T) {
 	})
 }
 
+// TestPrefetchDuringUpload has the evidence of a lease travel for long. The next one is searched meanwhile, and the master hears of both with each heartbeat: it would
+// take either of them for lost.
+func TestPrefetchDuringUpload(t *testing.T) {
+	work(t, Config{}, steady, nil, func(f *farm) {
+		s := f.stream()
+		f.master.upload = func(int) error { time.Sleep(10 * heartbeat); return nil }
+		known(s)
+		f.solver.search = func(ctx context.Context, job engine.Job) engine.Result {
+			steady(ctx, job)
+			f.solver.search = endless
+			return solvedLost(ctx, job)
+		}
+		s.lease(2, 1, 1000)
+		s.ready()
+		time.Sleep(masterDelay)
+		s.lease(3, 1, 1000)
+		time.Sleep(time.Second - lead + masterDelay + heartbeat) // what was told before lease 2 ended
+		for len(s.in) > 0 {
+			<-s.in
+		}
+		told := map[uint64]int{}
+		for range 5 {
+			time.Sleep(heartbeat)
+			for len(s.in) > 0 {
+				told[(<-s.in).GetProgress().GetLease()]++
+			}
+		}
+		if told[2] < 4 || told[3] < 4 || len(told) != 2 {
+			t.Errorf("in five heartbeats the leases were told of so many times: %v", told)
+		}
+		if r := s.result(); r.Lease != 2 {
+			t.Errorf("result %v", r)
+		}
+		s.finish()
+	})
+}
+
 // TestDrainWithLeaseInHand drains a worker that has one lease running and one in hand: both go back.
 func TestDrainWithLeaseInHand(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
