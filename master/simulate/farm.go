@@ -151,7 +151,7 @@ func (f *farm) step(ev tree.Event) error {
 			}
 		case tree.NoWork:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				w.since = -1
+				w.since = -1 // without a delay of its own: all others would have different ones
 			}
 		case tree.Checked:
 			if e.Agreed {

@@ -233,12 +233,11 @@ func (w *worker) ask() {
 // plan asks for the next lease ahead of the end of the running one, if that is worth it.
 func (w *worker) plan() {
 	j := w.job
-	left := time.Duration(float64(j.lease.Budget-min(j.lease.Budget, j.searched(w))) / w.speed * float64(time.Second))
-	whole := time.Duration(float64(j.lease.Budget) / w.speed * float64(time.Second))
-	lead := w.waits.Lead(whole, w.c.PrefetchPercent)
+	lead := w.waits.Lead(w.takes(j.lease.Budget), w.c.PrefetchPercent)
 	if lead == 0 {
 		return
 	}
+	left := w.takes(j.lease.Budget - min(j.lease.Budget, j.searched(w)))
 	link := w.link
 	w.after(max(0, left-lead), func() error {
 		if w.job == j && w.linked && w.link == link && !w.wanted && w.next == nil {
@@ -335,13 +334,17 @@ func (w *worker) slice() {
 	r := w.search.Search(context.Background(), j.state, dfpn.Limit{Nodes: min(w.c.Slice, j.lease.Budget-j.nodes)})
 	j.sliceBegun, j.sliceNodes = w.now, r.Nodes
 	life := w.lives
-	took := time.Duration(float64(r.Nodes) / w.speed * float64(time.Second))
-	w.after(max(took, time.Nanosecond), func() error {
+	w.after(max(w.takes(r.Nodes), time.Nanosecond), func() error {
 		if w.up && w.lives == life {
 			return w.sliceEnded(r)
 		}
 		return nil
 	})
+}
+
+// takes returns how long the worker searches so many nodes.
+func (w *worker) takes(nodes uint64) time.Duration {
+	return time.Duration(float64(nodes) / w.speed * float64(time.Second))
 }
 
 // account counts what the running slice has searched so far.
@@ -469,12 +472,13 @@ func (w *worker) remember(j *job) []byte {
 
 // cancel calls a lease back; the worker notices at the end of its slice, and hands back at once what it has not begun.
 func (w *worker) cancel(e tree.Cancel) error {
-	if n := w.next; n != nil && n.lease.ID == e.Lease && n.lease.Epoch == e.Epoch {
+	called := func(l tree.Lease) bool { return l.ID == e.Lease && l.Epoch == e.Epoch }
+	if n := w.next; n != nil && called(n.lease) {
 		w.next = nil
 		w.deliver(parcel{event: tree.Result{Worker: w.name, Lease: n.lease.ID, Epoch: n.lease.Epoch, Key: n.lease.Key, Phi: 1, Delta: 1, Cancelled: true}, key: n.lease.Key})
 		w.plan()
 	}
-	if j := w.job; j != nil && j.lease.ID == e.Lease && j.lease.Epoch == e.Epoch && !j.cancelled {
+	if j := w.job; j != nil && called(j.lease) && !j.cancelled {
 		j.cancelled, j.closed, j.called = true, e.Reason == tree.CancelClosed, w.now
 	}
 	return nil

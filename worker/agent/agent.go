@@ -75,10 +75,9 @@ type agent struct {
 
 	waits    prefetch.Waits // for leases
 	rate     float64        // nodes a second, over the last leases; 0: unknown
-	idleFrom time.Time      // when the last lease ended, if it was with this stream; zero: no lease has
+	workless time.Time      // since when it has no work, where it has none: the start of this stream or the end of the last lease
 
-	workless time.Time // since when it has no work, where it has none: the start of this stream or the end of the last lease
-	onHold   time.Time // when it was last logged that the master acknowledges nothing for now
+	onHold time.Time // when it was last logged that the master acknowledges nothing for now
 }
 
 // sayAgain is the time after which something that goes on is logged again.
@@ -176,8 +175,10 @@ func (a *agent) idle() bool { return a.lease == nil && len(a.waiting) == 0 }
 
 func (a *agent) drain() {
 	a.drained, a.draining, a.deadline = nil, true, time.Now().Add(a.DrainTimeout)
-	if a.lease != nil {
+	if !a.idle() {
 		a.Log.Info("draining: handing back what is being searched")
+	}
+	if a.lease != nil {
 		a.lease.cancel()
 	}
 }
@@ -235,8 +236,7 @@ func (a *agent) leaseEnded(err error) error {
 		}
 		a.rate += (rate - a.rate) / ratesAveraged
 	}
-	a.lease, a.idleFrom = nil, time.Now()
-	a.workless = a.idleFrom
+	a.lease, a.workless = nil, time.Now()
 	a.Stats.Lease.Store(0)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errEngine, err)
@@ -322,7 +322,7 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 	s := &stream{
 		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest),
 		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2), latest: map[uint32]granted{},
-		ahead: time.NewTimer(0),
+		ahead: time.NewTimer(0), // at once: a lease may be running since the stream before
 	}
 	done := make(chan struct{}, 3)
 	go func() { defer func() { done <- struct{}{} }(); s.read(sctx, work) }()
@@ -338,7 +338,7 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 		a.Stats.Connected.Store(false)
 	}()
 	a.Stats.Connected.Store(true)
-	a.idleFrom, a.workless = time.Time{}, time.Now()
+	a.workless = time.Now()
 	kept := a.waiting[:0]
 	for _, p := range a.waiting {
 		p.sentAt = time.Time{}
@@ -359,10 +359,11 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) error {
 	var goodbye <-chan time.Time // the master had time enough to end the stream
 	for {
-		if a.next != nil && a.draining {
+		switch {
+		case a.next == nil:
+		case a.draining:
 			a.giveBack(s)
-		}
-		if a.next != nil && a.lease == nil {
+		case a.lease == nil:
 			next := a.next
 			a.next = nil
 			a.Stats.Prefetched.Add(1)
@@ -370,7 +371,7 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 				return err
 			}
 		}
-		if a.draining && a.lease == nil && len(a.waiting) == 0 && !s.leaving {
+		if a.draining && a.idle() && !s.leaving {
 			s.leaving = true
 			s.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "drained"}}})
 			timer := time.NewTimer(min(a.CallTimeout, max(time.Second, time.Until(a.deadline))))
@@ -382,8 +383,8 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 		}
 		if !s.asked && !a.draining && (a.lease == nil || s.early && a.next == nil) && len(a.waiting) < a.MaxWaiting && s.allSent(a) {
 			s.asked, s.askedAt, s.early = true, time.Now(), false
-			if a.lease == nil && !a.idleFrom.IsZero() {
-				s.askedAt = a.idleFrom // evidence had to be delivered before
+			if a.lease == nil {
+				s.askedAt = a.workless // evidence had to be delivered before
 			}
 			s.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
 		}
@@ -436,7 +437,7 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 				return err
 			}
 		case <-s.ahead.C:
-			s.early = a.lease != nil && !s.planAhead(a)
+			s.planAhead(a)
 		case now := <-beat:
 			if a.next != nil {
 				if s.beats++; s.beats > 1 {
@@ -446,7 +447,7 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 			if err := a.heartbeat(s, now); err != nil {
 				return err
 			}
-			if a.IdleTimeout > 0 && !a.draining && a.idle() && a.next == nil && time.Since(a.workless) >= a.IdleTimeout {
+			if a.IdleTimeout > 0 && !a.draining && a.idle() && time.Since(a.workless) >= a.IdleTimeout {
 				a.Log.Info("there was no work for as long as this worker waits for it", "waited", a.IdleTimeout)
 				a.drain()
 			}
@@ -548,13 +549,13 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 			return false, err
 		}
 	case *farmv1.WorkResponse_Cancel:
-		if a.lease != nil && a.lease.id == k.Cancel.GetLease() && a.lease.of.number == k.Cancel.GetCampaign() {
+		if a.lease.named(k.Cancel.GetCampaign(), k.Cancel.GetLease()) {
 			a.Log.Debug("lease cancelled", "lease", a.lease.id, "reason", k.Cancel.GetReason())
 			a.lease.cancel()
 		}
-		if a.next != nil && a.next.id == k.Cancel.GetLease() && a.next.of.number == k.Cancel.GetCampaign() {
+		if a.next.named(k.Cancel.GetCampaign(), k.Cancel.GetLease()) {
 			a.giveBack(s)
-			s.early = a.lease != nil && !s.planAhead(a)
+			s.planAhead(a)
 		}
 	case *farmv1.WorkResponse_Ack:
 		a.acknowledged(k.Ack)
@@ -591,35 +592,6 @@ func (a *agent) has(l *lease) bool {
 	return same(a.lease) || same(a.next) || slices.ContainsFunc(a.waiting, func(p *parcel) bool { return same(p.lease) })
 }
 
-// giveBack hands back the lease that was to be searched next.
-func (a *agent) giveBack(s *stream) {
-	a.Log.Debug("handing back the lease in hand", "lease", a.next.id)
-	s.send(a.next.handBack())
-	a.next = nil
-}
-
-// planAhead plans when the next lease is asked for, although one is running: when that has as long to go as it takes to get one, if that is worth it (shared/prefetch).
-// It returns false if that is now.
-func (s *stream) planAhead(a *agent) bool {
-	if a.rate == 0 {
-		return true
-	}
-	l := a.lease
-	whole := seconds(float64(l.job.Budget) / a.rate)
-	lead := a.waits.Lead(whole, a.PrefetchPercent)
-	if lead == 0 {
-		return true
-	}
-	left := seconds(float64(l.job.Budget-min(l.job.Budget, l.nodes.Load()))/a.rate) - time.Since(l.begun) + time.Duration(l.at.Load())
-	if left <= lead+lead/4 {
-		return false
-	}
-	s.ahead.Reset(left - lead)
-	return true
-}
-
-func seconds(x float64) time.Duration { return time.Duration(min(x, 1e6) * float64(time.Second)) }
-
 // begin readies the engine and starts to search a lease.
 func (a *agent) begin(ctx context.Context, s *stream, l *lease) error {
 	if err := a.ready(l.of); err != nil {
@@ -648,7 +620,7 @@ func (a *agent) begin(ctx context.Context, s *stream, l *lease) error {
 		})
 		a.ended <- err
 	}()
-	s.early = !s.planAhead(a)
+	s.planAhead(a)
 	return nil
 }
 

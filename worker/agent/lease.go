@@ -179,6 +179,11 @@ func (l *lease) after(o granted) bool {
 	return l.epoch > o.epoch || l.epoch == o.epoch && l.id > o.id
 }
 
+// named reports whether it is the lease of that number of that campaign; a nil one is none.
+func (l *lease) named(campaign uint32, id uint64) bool {
+	return l != nil && l.of.number == campaign && l.id == id
+}
+
 // handBack is the result of a lease that is not searched. It waits for no acknowledgement: if it is lost, so is the stream, and with it the lease.
 func (l *lease) handBack() *farmv1.WorkRequest {
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key), Cancelled: true, Campaign: l.of.number}}}

@@ -40,6 +40,15 @@ func known(s *fakeStream) {
 	time.Sleep(masterDelay)
 }
 
+// inHand gives the agent lease 2 and, so long after it has asked early, lease 3.
+func inHand(s *fakeStream, delay time.Duration) {
+	s.t.Helper()
+	s.lease(2, 1, 1000)
+	s.ready()
+	time.Sleep(delay)
+	s.lease(3, 1, 1000)
+}
+
 // within checks that a time is what it should be, but for a few milliseconds.
 func within(t *testing.T, what string, got, want time.Duration) {
 	t.Helper()
@@ -122,14 +131,9 @@ func TestPrefetchCancelled(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
 		known(s)
-		s.lease(2, 1, 1000)
-		s.ready()
-		time.Sleep(masterDelay)
-		s.lease(3, 1, 1000)
+		inHand(s, masterDelay)
 		s.cancelLease(3)
-		if r := s.result(); r.Lease != 3 || !r.Cancelled || r.Nodes != 0 {
-			t.Errorf("handed back %v", r)
-		}
+		s.handedBack(3, 1)
 		s.ready()
 		time.Sleep(masterDelay / 4)
 		s.lease(4, 1, 1000)
@@ -153,13 +157,9 @@ func TestPrefetchHeldTooLong(t *testing.T) {
 		s := f.stream()
 		known(s)
 		f.solver.search = endless
-		s.lease(2, 1, 1000)
-		s.ready()
-		s.lease(3, 1, 1000)
+		inHand(s, 0)
 		begun := time.Now()
-		if r := s.result(); r.Lease != 3 || !r.Cancelled || r.Nodes != 0 {
-			t.Errorf("handed back %v", r)
-		}
+		s.handedBack(3, 1)
 		if held := time.Since(begun); held > 2*heartbeat || held < heartbeat {
 			t.Errorf("held for %v", held)
 		}
@@ -178,10 +178,7 @@ func TestPrefetchOnBrokenStream(t *testing.T) {
 	work(t, Config{BackoffMin: time.Millisecond}, steady, nil, func(f *farm) {
 		s := f.stream()
 		known(s)
-		s.lease(2, 1, 1000)
-		s.ready()
-		time.Sleep(masterDelay)
-		s.lease(3, 1, 1000)
+		inHand(s, masterDelay)
 		time.Sleep(masterDelay / 4)
 		s.ended <- status.Error(codes.Unavailable, "restarting")
 		s = f.stream()
@@ -215,10 +212,7 @@ func TestPrefetchDuringUpload(t *testing.T) {
 			f.solver.search = endless
 			return solvedLost(ctx, job)
 		}
-		s.lease(2, 1, 1000)
-		s.ready()
-		time.Sleep(masterDelay)
-		s.lease(3, 1, 1000)
+		inHand(s, masterDelay)
 		time.Sleep(time.Second - lead + masterDelay + heartbeat) // what was told before lease 2 ended
 		for len(s.in) > 0 {
 			<-s.in
@@ -245,14 +239,10 @@ func TestDrainWithLeaseInHand(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
 		known(s)
-		s.lease(2, 1, 1000)
-		s.ready()
-		s.lease(3, 1, 1000)
+		inHand(s, 0)
 		time.Sleep(time.Millisecond)
 		close(f.drain)
-		if r := s.result(); r.Lease != 3 || !r.Cancelled || r.Nodes != 0 {
-			t.Errorf("handed back %v", r)
-		}
+		s.handedBack(3, 1)
 		r := s.result()
 		if r.Lease != 2 || !r.Cancelled || r.Nodes < 765 || r.Nodes > 785 {
 			t.Errorf("result %v", r)
