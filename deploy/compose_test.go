@@ -11,9 +11,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// TestCompose holds what Compose itself does not look at: that files mounted into containers are here, that ports are published on loopback
-// only, that our programs can do no more than they must and tell whether they are well, and that Prometheus and Grafana start with the profile
-// monitoring alone. scripts/compose runs it.
+// TestCompose holds what Compose itself does not look at: that files mounted into containers are
+// here, that ports are published on loopback only, that our programs can do no more than they must
+// and tell whether they are well, and that Prometheus and Grafana start with the profile monitoring
+// alone. scripts/compose runs it.
 func TestCompose(t *testing.T) {
 	data, err := os.ReadFile("../docker-compose.yml")
 	if err != nil {
@@ -33,16 +34,20 @@ func TestCompose(t *testing.T) {
 	if err := yaml.Unmarshal(data, &c); err != nil {
 		t.Fatal(err)
 	}
-	for name, monitoring := range map[string]bool{"certs": false, "master": false, "worker": false, "prometheus": true, "grafana": true} {
+	for name, monitoring := range map[string]bool{"certs": false, "master": false, "worker": false, "prometheus": true,
+		"grafana": true} {
 		s, ok := c.Services[name]
 		if !ok || slices.Equal(s.Profiles, []string{"monitoring"}) != monitoring {
 			t.Errorf("service %s: there is %t, profiles %q", name, ok, s.Profiles)
 		}
 		if ours := !monitoring; ours {
-			if s.Image != "amazonsfarm:local" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
-				t.Errorf("service %s: image %s, read-only %t, dropped %q, security %q", name, s.Image, s.ReadOnly, s.CapDrop, s.SecurityOpt)
+			if s.Image != "amazonsfarm:local" || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) ||
+				!slices.Contains(s.SecurityOpt, "no-new-privileges:true") {
+				t.Errorf("service %s: image %s, read-only %t, dropped %q, security %q", name, s.Image, s.ReadOnly,
+					s.CapDrop, s.SecurityOpt)
 			}
-			if want := []string{"CMD", "/bin/" + name, "health"}; name != "certs" && !slices.Equal(s.Healthcheck.Test, want) {
+			if want := []string{"CMD", "/bin/" + name, "health"}; name != "certs" &&
+				!slices.Equal(s.Healthcheck.Test, want) {
 				t.Errorf("service %s: health check %q, want %q", name, s.Healthcheck.Test, want)
 			}
 			if slices.Contains(s.Command, "--insecure") {
@@ -69,7 +74,8 @@ func TestCompose(t *testing.T) {
 	}
 }
 
-// TestComposeSettings wants each variable that docker-compose.yml reads explained in the comment that it begins with, and no other.
+// TestComposeSettings wants each variable that docker-compose.yml reads explained in the comment
+// that it begins with, and no other.
 func TestComposeSettings(t *testing.T) {
 	data, err := os.ReadFile("../docker-compose.yml")
 	if err != nil {
@@ -93,8 +99,9 @@ func TestComposeSettings(t *testing.T) {
 	}
 }
 
-// TestImage holds scripts/image against Dockerfile: the same flags for the programs, and the same folders for volumes, which the user of the
-// image owns; and no anonymous volume, of which each container would leave one.
+// TestImage holds scripts/image against Dockerfile: the same flags for the programs, and the same
+// folders for volumes, which the user of the image owns; and no anonymous volume, of which each
+// container would leave one.
 func TestImage(t *testing.T) {
 	read := func(name string) string {
 		t.Helper()
@@ -106,13 +113,16 @@ func TestImage(t *testing.T) {
 	}
 	docker, script := read("../Dockerfile"), read("../scripts/image")
 	for _, c := range []struct{ docker, script string }{
-		{`CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./master ./worker`, `CGO_ENABLED=0 GOFLAGS="-trimpath '-ldflags=-s -w'"`},
-		{`mkdir -p /out/folders/data /out/folders/authority /out/folders/certs`, `mkdir -p "$work/image/out/folders"/{data,authority,certs}`},
+		{`CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./master ./worker`,
+			`CGO_ENABLED=0 GOFLAGS="-trimpath '-ldflags=-s -w'"`},
+		{`mkdir -p /out/folders/data /out/folders/authority /out/folders/certs`,
+			`mkdir -p "$work/image/out/folders"/{data,authority,certs}`},
 		{"\nFROM scratch\n", "/^FROM scratch/,$"},
 		{"\nCOPY --from=build --chown=65532:65532 /out/folders /\nUSER 65532:65532\n", "s/--from=build //"},
 	} {
 		if !strings.Contains(docker, c.docker) || !strings.Contains(script, c.script) {
-			t.Errorf("Dockerfile has %q: %t, scripts/image has %q: %t", c.docker, strings.Contains(docker, c.docker), c.script, strings.Contains(script, c.script))
+			t.Errorf("Dockerfile has %q: %t, scripts/image has %q: %t", c.docker, strings.Contains(docker, c.docker),
+				c.script, strings.Contains(script, c.script))
 		}
 	}
 	if strings.Contains(docker, "VOLUME") {
@@ -130,7 +140,8 @@ func TestProvisioning(t *testing.T) {
 		}
 	}
 	strict(t, "grafana/provisioning/datasources/prometheus.yml", &sources)
-	if len(sources.Datasources) != 1 || sources.Datasources[0].URL != "http://prometheus:9090" || !sources.Datasources[0].IsDefault {
+	if len(sources.Datasources) != 1 || sources.Datasources[0].URL != "http://prometheus:9090" ||
+		!sources.Datasources[0].IsDefault {
 		t.Errorf("datasources %+v", sources.Datasources)
 	}
 	var boards struct {
@@ -146,7 +157,8 @@ func TestProvisioning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(boards.Providers) != 1 || !strings.Contains(string(compose), "./deploy/grafana/dashboards:"+boards.Providers[0].Options.Path+":ro") {
+	if len(boards.Providers) != 1 || !strings.Contains(string(compose), "./deploy/grafana/dashboards:"+
+		boards.Providers[0].Options.Path+":ro") {
 		t.Errorf("providers %+v: Compose mounts the dashboards elsewhere", boards.Providers)
 	}
 }

@@ -27,7 +27,8 @@ func pages(t *testing.T) map[string]string {
 	return all
 }
 
-// TestEveryAlertHasAnEntry wants a section of the runbook for each alert, a link to it in the alert, and no section for an alert that is not there.
+// TestEveryAlertHasAnEntry wants a section of the runbook for each alert, a link to it in the
+// alert, and no section for an alert that is not there.
 func TestEveryAlertHasAnEntry(t *testing.T) {
 	_, alerts := rules(t)
 	sections := regexp.MustCompile(`(?m)^## (Amazons\w+)\n\n\S`).FindAllStringSubmatch(pages(t)["docs/RUNBOOK.md"], -1)
@@ -50,7 +51,8 @@ func TestEveryAlertHasAnEntry(t *testing.T) {
 	}
 }
 
-// TestPagesNameWhatIsThere wants links between pages, folders and scripts in the text, and names of figures to be of things that exist.
+// TestPagesNameWhatIsThere wants links between pages, folders and scripts in the text, and names of
+// figures to be of things that exist.
 func TestPagesNameWhatIsThere(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#:]+)(?:#[^)]*)?\)`)
 	place := regexp.MustCompile("`((?:master|worker|shared|proto|scripts|deploy)/[a-z0-9/_.-]*[a-z0-9])")
@@ -82,7 +84,8 @@ func TestPagesNameWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestArchitectureListsPackages wants every package of both programs in the README's table of folders or on the page about the architecture.
+// TestArchitectureListsPackages wants every package of both programs in the README's table of
+// folders or on the page about the architecture.
 func TestArchitectureListsPackages(t *testing.T) {
 	text := pages(t)["docs/ARCHITECTURE.md"] + pages(t)["../README.md"]
 	for _, pattern := range []string{"../master/*/*.go", "../worker/*/*.go", "../shared/*/*.go"} {
@@ -100,14 +103,18 @@ func TestArchitectureListsPackages(t *testing.T) {
 	}
 }
 
-// TestJSONFields wants every field of every document that programs read of ours on the page about them, and each kind of document as a title.
+// TestJSONFields wants every field of every document that programs read of ours on the page about
+// them, and each kind of document as a title.
 func TestJSONFields(t *testing.T) {
 	page := pages(t)["docs/JSON.md"]
 	tag := regexp.MustCompile("`json:\"([a-z_0-9]+)")
 	kind := regexp.MustCompile(`json:"message_type"` + "`" + ` // "([a-z_]+)"`)
 	kinds, fields := 0, 0
-	for _, pattern := range []string{"../master/*.go", "../master/document/*.go", "../master/web/*.go", "../master/simulate/*.go", "../worker/*.go",
-		"../master/store/check.go", "../master/store/info.go", "../master/store/parts.go", "../master/store/backup.go", "../shared/cli/result.go", "../shared/checker/check.go", "../shared/checker/text.go", "../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {
+	for _, pattern := range []string{"../master/*.go", "../master/document/*.go", "../master/web/*.go",
+		"../master/simulate/*.go", "../worker/*.go",
+		"../master/store/check.go", "../master/store/info.go", "../master/store/parts.go", "../master/store/backup.go",
+		"../shared/cli/result.go", "../shared/checker/check.go", "../shared/checker/text.go",
+		"../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
@@ -127,7 +134,8 @@ func TestJSONFields(t *testing.T) {
 				}
 			}
 			// Progress is told to callers of the checker, not to other programs.
-			for _, m := range tag.FindAllStringSubmatch(regexp.MustCompile(`(?s)type Progress struct .*?\n}`).ReplaceAllString(string(data), ""), -1) {
+			for _, m := range tag.FindAllStringSubmatch(
+				regexp.MustCompile(`(?s)type Progress struct .*?\n}`).ReplaceAllString(string(data), ""), -1) {
 				fields++
 				if !strings.Contains(page, "`"+m[1]+"`") {
 					t.Errorf("%s: the page does not say what %s is", file, m[1])
@@ -148,7 +156,8 @@ func TestEveryScriptIsListed(t *testing.T) {
 		t.Fatalf("%d scripts: %v", len(files), err)
 	}
 	for _, file := range files {
-		if info, err := os.Stat(file); err != nil || info.IsDir() || info.Mode()&0o111 == 0 || filepath.Base(file) == "lib.sh" {
+		if info, err := os.Stat(file); err != nil || info.IsDir() || info.Mode()&0o111 == 0 ||
+			filepath.Base(file) == "lib.sh" {
 			continue // not to be run by people
 		}
 		name := "scripts/" + filepath.Base(file)

@@ -19,11 +19,12 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// series holds the names of the series that Prometheus can see, each with the labels it has and the values these have at the start.
-// A nil set of values means any value.
+// series holds the names of the series that Prometheus can see, each with the labels it has and the
+// values these have at the start. A nil set of values means any value.
 type series map[string]map[string]map[string]bool
 
-// registered returns the series of a master with certificates and of a worker, as both register them, with those that Prometheus adds.
+// registered returns the series of a master with certificates and of a worker, as both register
+// them, with those that Prometheus adds.
 func registered(t *testing.T) series {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "certs")
@@ -31,7 +32,8 @@ func registered(t *testing.T) series {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"}, Hosts: []string{"localhost"}}); err != nil {
+	if _, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+		Hosts: []string{"localhost"}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := authority.Close(); err != nil {
@@ -51,7 +53,8 @@ func registered(t *testing.T) series {
 	}
 	rpc.NewServer(nil, rpc.ServerOptions{Registerer: registry, Guard: guard})
 	new(agent.Stats).Register(registry)
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -96,12 +99,14 @@ var (
 // words of PromQL that an expression of ours may use beside names of series.
 var words = strings.Fields("and or unless bool sum count increase rate histogram_quantile predict_linear time vector")
 
-// unknown returns what an expression of PromQL names that is not there: series, labels that none of its series has, and label values asked for
-// by = that no series has at the start. Recording rules stand among the series with nil labels.
+// unknown returns what an expression of PromQL names that is not there: series, labels that none of
+// its series has, and label values asked for by = that no series has at the start. Recording rules
+// stand among the series with nil labels.
 func unknown(expr string, known series) []string {
 	var wrong []string
 	var names []string
-	for _, m := range selector.FindAllStringSubmatch(interval.ReplaceAllString(grouping.ReplaceAllString(expr, ""), ""), -1) {
+	for _, m := range selector.FindAllStringSubmatch(interval.ReplaceAllString(grouping.ReplaceAllString(expr, ""), ""),
+		-1) {
 		if slices.Contains(words, m[1]) {
 			continue
 		}
@@ -125,7 +130,11 @@ func unknown(expr string, known series) []string {
 	}
 	for _, g := range grouping.FindAllStringSubmatch(expr, -1) {
 		for _, label := range strings.FieldsFunc(g[2], func(r rune) bool { return r == ',' || r == ' ' }) {
-			if !slices.ContainsFunc(names, func(name string) bool { _, ok := known[name][label]; return ok || known[name] == nil }) {
+			if !slices.ContainsFunc(names, func(name string) bool {
+				_, ok := known[name][label]
+				return ok ||
+					known[name] == nil
+			}) {
 				wrong = append(wrong, g[1]+"("+label+")")
 			}
 		}

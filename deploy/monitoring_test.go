@@ -66,7 +66,8 @@ func rules(t *testing.T) (recording, alerts []rule) {
 	return recording, alerts
 }
 
-// TestRulesNameWhatIsThere holds every expression of Prometheus' rules against the figures that the programs register.
+// TestRulesNameWhatIsThere holds every expression of Prometheus' rules against the figures that the
+// programs register.
 func TestRulesNameWhatIsThere(t *testing.T) {
 	known := registered(t)
 	recording, alerts := rules(t)
@@ -97,7 +98,8 @@ func TestEveryAlertIsTested(t *testing.T) {
 	}
 }
 
-// TestScalingNamesWhatIsThere holds the expression by which KEDA scales the workers against the figures that are there.
+// TestScalingNamesWhatIsThere holds the expression by which KEDA scales the workers against the
+// figures that are there.
 func TestScalingNamesWhatIsThere(t *testing.T) {
 	data, err := os.ReadFile("kubernetes/keda/scaledobject.yaml")
 	if err != nil {
@@ -111,7 +113,8 @@ func TestScalingNamesWhatIsThere(t *testing.T) {
 	if err := yaml.Unmarshal(data, &scaled); err != nil {
 		t.Fatal(err)
 	}
-	if len(scaled.Spec.Triggers) != 1 || !strings.Contains(scaled.Spec.Triggers[0].Metadata.Query, "amazons_master_frontier_positions") {
+	if len(scaled.Spec.Triggers) != 1 || !strings.Contains(scaled.Spec.Triggers[0].Metadata.Query,
+		"amazons_master_frontier_positions") {
 		t.Fatalf("triggers %+v", scaled.Spec.Triggers)
 	}
 	if wrong := unknown(scaled.Spec.Triggers[0].Metadata.Query, registered(t)); len(wrong) > 0 {
@@ -160,8 +163,9 @@ func dashboards(t *testing.T) map[string]dashboard {
 	return all
 }
 
-// TestDashboards holds every expression of the dashboards against the figures that are there, and the dashboards against the little
-// that Grafana wants: own identifiers, a datasource that is a variable, panels that do not overlap.
+// TestDashboards holds every expression of the dashboards against the figures that are there, and
+// the dashboards against the little that Grafana wants: own identifiers, a datasource that is a
+// variable, panels that do not overlap.
 func TestDashboards(t *testing.T) {
 	known := registered(t)
 	recording, _ := rules(t)
@@ -175,12 +179,14 @@ func TestDashboards(t *testing.T) {
 			t.Errorf("%s: identifier %q and title %q", file, d.UID, d.Title)
 		}
 		uids[d.UID] = file
-		if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" || d.Templating.List[0].Type != "datasource" {
+		if len(d.Templating.List) == 0 || d.Templating.List[0].Name != "datasource" ||
+			d.Templating.List[0].Type != "datasource" {
 			t.Errorf("%s: the datasource is not a variable", file)
 		}
 		campaign := false // a variable that chooses among campaigns
 		for _, v := range d.Templating.List[1:] {
-			of, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Definition, "label_values("), ")"), ", ")
+			of, label, _ := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(v.Definition, "label_values("), ")"),
+				", ")
 			_, there := known[of][label]
 			if campaign = v.Name == "campaign" && v.Type == "query" && label == "campaign" && there; !campaign {
 				t.Errorf("%s: variable %q of %q", file, v.Name, v.Definition)
@@ -209,7 +215,8 @@ func TestDashboards(t *testing.T) {
 				if target.Datasource.UID != "${datasource}" || p.Datasource.UID != "${datasource}" {
 					t.Errorf("%s: %q has a datasource of its own", file, p.Title)
 				}
-				if strings.Contains(target.Expr, `campaign=~"$campaign"`) != strings.Contains(target.LegendFormat, "{{campaign}}") ||
+				if strings.Contains(target.Expr, `campaign=~"$campaign"`) != strings.Contains(target.LegendFormat,
+					"{{campaign}}") ||
 					strings.Contains(target.Expr, "$campaign") && !campaign {
 					t.Errorf("%s: %q has lines that cannot be told apart by campaign", file, p.Title)
 				}

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSystemdEnvironment wants every variable in the environment files to be one that the program reads.
+// TestSystemdEnvironment wants every variable in the environment files to be one that the program
+// reads.
 func TestSystemdEnvironment(t *testing.T) {
 	variable := regexp.MustCompile(`(?m)^#?(AMAZONS_[A-Z_]+)=`)
 	for _, program := range []string{"master", "worker"} {

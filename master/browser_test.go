@@ -28,8 +28,8 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// serveCampaign runs "master serve" for 6x4 until the test ends, and returns the addresses of the pages and for workers, and what ends the
-// campaign earlier.
+// serveCampaign runs "master serve" for 6x4 until the test ends, and returns the addresses of the
+// pages and for workers, and what ends the campaign earlier.
 func serveCampaign(t *testing.T) (pages, workers string, end func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,7 +41,8 @@ func serveCampaign(t *testing.T) (pages, workers string, end func()) {
 	t.Cleanup(end)
 	said, says := io.Pipe()
 	c := serveCommand()
-	c.SetArgs([]string{"--board", "6x4", "--store", filepath.Join(t.TempDir(), "6x4.db"), "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
+	c.SetArgs([]string{"--board", "6x4", "--store", filepath.Join(t.TempDir(), "6x4.db"), "--listen", "127.0.0.1:0",
+		"--http", "127.0.0.1:0",
 		"--initial-budget", "1000", "--split-after", "4000", "--stay", "--log-level", "error"})
 	c.SetErr(says)
 	c.SetOut(io.Discard)
@@ -75,26 +76,29 @@ func work(t *testing.T, master string) {
 		all.Wait()
 	})
 	for _, name := range []string{"amber", "birch"} {
-		conn, err := grpc.NewClient("passthrough:///"+master, append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
+		conn, err := grpc.NewClient("passthrough:///"+
+			master, append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()))...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		all.Go(func() {
 			defer conn.Close()
-			_ = agent.Run(ctx, conn, agent.Config{Name: name, Cores: 1, TableBytes: 64 << 20, FactsEvery: 2 * time.Second, DrainTimeout: time.Second})
+			_ = agent.Run(ctx, conn, agent.Config{Name: name, Cores: 1, TableBytes: 64 << 20,
+				FactsEvery: 2 * time.Second, DrainTimeout: time.Second})
 		})
 	}
 }
 
-// TestPagesInBrowser looks at the pages of a running campaign with Chromium, as a reader would, at a desk and with a phone. Its pictures
-// are artefacts: go test -artifacts keeps them.
+// TestPagesInBrowser looks at the pages of a running campaign with Chromium, as a reader would, at
+// a desk and with a phone. Its pictures are artefacts: go test -artifacts keeps them.
 func TestPagesInBrowser(t *testing.T) {
 	b := openBrowser(t)
 	address, master, end := serveCampaign(t)
 	b.screen(1280, 900, false)
 	b.scheme("light")
 
-	// It loads while the campaign runs, and goes on without being loaded again: all that comes from here on, it is told.
+	// It loads while the campaign runs, and goes on without being loaded again: all that comes from
+	// here on, it is told.
 	b.open(address)
 	b.await("the state", `document.getElementById('state').textContent === 'running'`)
 	b.await("that nobody is there", `!document.getElementById('nobody').hidden && document.getElementById('why').textContent.includes('no worker')`)
@@ -121,10 +125,13 @@ func TestPagesInBrowser(t *testing.T) {
 	b.click("#moves .tile.loses")
 	ways := []string{}
 	for ply := 1; ply <= 3; ply++ {
-		b.await("the position after the move", fmt.Sprintf(`document.querySelectorAll('#way a').length === %d && document.querySelectorAll('#moves tr').length > 0`, ply+1))
+		b.await("the position after the move", fmt.Sprintf(
+			`document.querySelectorAll('#way a').length === %d && document.querySelectorAll('#moves tr').length > 0`,
+			ply+1))
 		ways = append(ways, b.text(`document.getElementById('way').textContent`))
 		if ply == 1 {
-			b.await("its value and the refutation", `document.getElementById('figures').textContent.includes('won for the side to move') && document.getElementById('figures').textContent.includes('refutation')`)
+			b.await("its value and the refutation",
+				`document.getElementById('figures').textContent.includes('won for the side to move') && document.getElementById('figures').textContent.includes('refutation')`)
 			b.shoot("explore-desk")
 		}
 		if ply < 3 {
@@ -186,7 +193,8 @@ func (b *browser) explore(address string) {
 		// The picture of 6x4 has squares of 48, 24 left of the board and 6 above it.
 		picture := `document.getElementById('picture').getBoundingClientRect()`
 		scale := picture + `.width / (24 + 48 * 6 + 6)`
-		b.tap(at(fmt.Sprintf("%s.left + (24 + 48 * %d.5) * %s", picture, square[0]-'A', scale)), at(fmt.Sprintf("%s.top + (6 + 48 * %d.5) * %s", picture, '4'-square[1], scale)))
+		b.tap(at(fmt.Sprintf("%s.left + (24 + 48 * %d.5) * %s", picture, square[0]-'A', scale)),
+			at(fmt.Sprintf("%s.top + (6 + 48 * %d.5) * %s", picture, '4'-square[1], scale)))
 	}
 	b.await("the position after the tapped move", `document.querySelectorAll('#way a').length === 2 && document.getElementById('way').textContent.includes('`+move+`')`)
 
@@ -194,7 +202,8 @@ func (b *browser) explore(address string) {
 	position := b.text(`document.getElementById('picture').alt`)
 	json, svg := b.text(`document.getElementById('json').href`), b.text(`document.getElementById('svg').href`)
 	b.click("#link")
-	b.await("the linked position", `location.search.includes('moves=') && document.getElementById('picture').alt === '`+position+`'`)
+	b.await("the linked position", `location.search.includes('moves=') && document.getElementById('picture').alt === '`+
+		position+`'`)
 	for address, want := range map[string]string{json: position, svg: "<svg"} {
 		answer, err := http.Get(address)
 		if err != nil {
@@ -227,8 +236,9 @@ func (b *browser) phone(address string) {
 	}
 }
 
-// TestOperatorInBrowser: whose connection is that of an operator finds the commands on the page, and they do what they say; to others the
-// page over TLS shows none. That a certificate is what makes an operator is tested without a browser, which would want it in its profile.
+// TestOperatorInBrowser: whose connection is that of an operator finds the commands on the page,
+// and they do what they say; to others the page over TLS shows none. That a certificate is what
+// makes an operator is tested without a browser, which would want it in its profile.
 func TestOperatorInBrowser(t *testing.T) {
 	b := openBrowser(t)
 	folder := filepath.Join(t.TempDir(), "certs")
@@ -237,7 +247,8 @@ func TestOperatorInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer authority.Close()
-	if _, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"}, Hosts: []string{"127.0.0.1"}}); err != nil {
+	if _, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+		Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := identity.OpenMaster(folder)
@@ -259,12 +270,13 @@ func TestOperatorInBrowser(t *testing.T) {
 	defer cancel()
 	all.Go(func() { _ = f.Master.Run(ctx) })
 	var operator atomic.Bool
-	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master, Operator: func(*tls.ConnectionState) string {
-		if operator.Load() {
-			return "me"
-		}
-		return ""
-	}})
+	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master,
+		Operator: func(*tls.ConnectionState) string {
+			if operator.Load() {
+				return "me"
+			}
+			return ""
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}

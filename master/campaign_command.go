@@ -34,7 +34,8 @@ Facts are shared by all campaigns of one board (and of one kind of proof, see --
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(campaignAdd(), campaignList(), campaignSet())
-	change := func(use, short string, do func(context.Context, farmv1.ControlClient, string) (*farmv1.StatusResponse, error)) {
+	change := func(use, short string, do func(context.Context, farmv1.ControlClient, string) (*farmv1.StatusResponse,
+		error)) {
 		c.AddCommand(control(&cobra.Command{Use: use + " CAMPAIGN", Short: short, Args: cobra.ExactArgs(1)},
 			func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.StatusResponse, error) {
 				if args[0] == "" {
@@ -43,19 +44,23 @@ Facts are shared by all campaigns of one board (and of one kind of proof, see --
 				return do(ctx, client, args[0])
 			}))
 	}
-	change("pause", "Grant nothing of a campaign any more; running leases go on", func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
-		return c.Pause(ctx, &farmv1.PauseRequest{Campaign: name})
-	})
-	change("resume", "End the pause of a campaign", func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
+	change("pause", "Grant nothing of a campaign any more; running leases go on",
+		func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
+			return c.Pause(ctx, &farmv1.PauseRequest{Campaign: name})
+		})
+	change("resume", "End the pause of a campaign", func(ctx context.Context, c farmv1.ControlClient,
+		name string) (*farmv1.StatusResponse, error) {
 		return c.Resume(ctx, &farmv1.ResumeRequest{Campaign: name})
 	})
-	change("end", "Give a campaign up for good and call its leases back; what is known stays in the store", func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
-		return c.EndCampaign(ctx, &farmv1.EndCampaignRequest{Campaign: name})
-	})
+	change("end", "Give a campaign up for good and call its leases back; what is known stays in the store",
+		func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
+			return c.EndCampaign(ctx, &farmv1.EndCampaignRequest{Campaign: name})
+		})
 	return c
 }
 
-// checkWeight refuses priorities and shares that do not fit in a message; the master says what else is wrong with them.
+// checkWeight refuses priorities and shares that do not fit in a message; the master says what else
+// is wrong with them.
 func checkWeight(priority, share int) error {
 	switch {
 	case priority != int(int32(priority)):
@@ -85,12 +90,14 @@ func campaignAdd() *cobra.Command {
 		},
 	}
 	control(c, func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.StatusResponse, error) {
-		return client.AddCampaign(ctx, &farmv1.AddCampaignRequest{Name: name, Position: args[0], FirstMoves: moves, RulesOnly: rulesOnly,
-			Priority: int32(priority), Share: uint32(share)})
+		return client.AddCampaign(ctx, &farmv1.AddCampaignRequest{Name: name, Position: args[0], FirstMoves: moves,
+			RulesOnly: rulesOnly,
+			Priority:  int32(priority), Share: uint32(share)})
 	})
 	c.Flags().StringVar(&name, "name", "", "its name: letters, digits, dots, dashes, underscores (default: its board, with a number where that is taken)")
 	c.Flags().StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
-	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
+	c.Flags().BoolVar(&rulesOnly, "rules-only", false,
+		"prove by the rules of the game alone, without the counting lemma")
 	weightFlags(c, &priority, &share)
 	return c
 }
@@ -130,7 +137,8 @@ func campaignList() *cobra.Command {
 		Short: "List the campaigns of a serving master",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			r, err := ask(c.Context(), &master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+			r, err := ask(c.Context(), &master, func(ctx context.Context,
+				client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
 				return client.Status(ctx, &farmv1.StatusRequest{})
 			})
 			if err != nil {
@@ -165,8 +173,10 @@ func campaignTable(all []*farmv1.CampaignSummary) string {
 		if winner == "" {
 			winner = "-"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", c.GetCampaign().GetName(), c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(), c.GetState(),
-			c.GetLeased(), count(c.GetNodes()+c.GetRunningNodes()), numberText(c.GetRootPhi()), numberText(c.GetRootDelta()), winner)
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", c.GetCampaign().GetName(),
+			c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(), c.GetState(),
+			c.GetLeased(), count(c.GetNodes()+c.GetRunningNodes()), numberText(c.GetRootPhi()),
+			numberText(c.GetRootDelta()), winner)
 	}
 	w.Flush()
 	return s.String()

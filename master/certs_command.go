@@ -39,7 +39,8 @@ do it; "revoke" takes a certificate back, which a running master notes within a 
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(), certsRevoke(), certsList())
+	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator),
+		certsProvide(), certsRevoke(), certsList())
 	return c
 }
 
@@ -109,7 +110,8 @@ func certsInit() *cobra.Command {
 }
 
 func addAuthorityDays(c *cobra.Command, days *int) {
-	c.Flags().IntVar(days, "ca-days", int(certs.DefaultAuthorityLifetime/day), "lifetime of the authority in days; when it ends, every certificate has to be made again")
+	c.Flags().IntVar(days, "ca-days", int(certs.DefaultAuthorityLifetime/day),
+		"lifetime of the authority in days; when it ends, every certificate has to be made again")
 }
 
 // writeAuthority says in words where a new authority is.
@@ -117,7 +119,8 @@ func writeAuthority(w io.Writer, a *certs.Authority, flags certsFlags) error {
 	if flags.asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s to yourself\n", flags.folder, a.NotAfter().UTC().Format(time.DateOnly), certs.KeyFile)
+	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s to yourself\n", flags.folder,
+		a.NotAfter().UTC().Format(time.DateOnly), certs.KeyFile)
 	return err
 }
 
@@ -127,7 +130,8 @@ func addHosts(c *cobra.Command, hosts *[]string) {
 
 func masterRequest(days int, hosts []string) (certs.Request, error) {
 	d, err := lifetime("days", days)
-	return certs.Request{Identity: identity.Identity{Role: identity.Master, Name: masterName}, Hosts: append(hosts, localHosts...), Lifetime: d, Renew: true}, err
+	return certs.Request{Identity: identity.Identity{Role: identity.Master, Name: masterName},
+		Hosts: append(hosts, localHosts...), Lifetime: d, Renew: true}, err
 }
 
 func certsMaster() *cobra.Command {
@@ -144,7 +148,10 @@ func certsMaster() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withAuthority(flags.folder, func(a *certs.Authority) error { return issue(c.OutOrStdout(), a, request, flags) })
+			return withAuthority(flags.folder, func(a *certs.Authority) error {
+				return issue(c.OutOrStdout(), a,
+					request, flags)
+			})
 		},
 	}
 	flags.add(c, true)
@@ -157,7 +164,8 @@ func certsClient(role identity.Role) *cobra.Command {
 		flags certsFlags
 		renew bool
 	)
-	what := map[identity.Role]string{identity.Worker: "joins and delivers", identity.Operator: "asks for the status, explores, pauses, resumes and drains"}[role]
+	what := map[identity.Role]string{identity.Worker: "joins and delivers",
+		identity.Operator: "asks for the status, explores, pauses, resumes and drains"}[role]
 	c := &cobra.Command{
 		Use:   string(role) + " NAME",
 		Short: fmt.Sprintf("Make the folder of one who %s", what),
@@ -168,7 +176,10 @@ func certsClient(role identity.Role) *cobra.Command {
 				return err
 			}
 			request := certs.Request{Identity: identity.Identity{Role: role, Name: args[0]}, Lifetime: d, Renew: renew}
-			return withAuthority(flags.folder, func(a *certs.Authority) error { return issue(c.OutOrStdout(), a, request, flags) })
+			return withAuthority(flags.folder, func(a *certs.Authority) error {
+				return issue(c.OutOrStdout(), a,
+					request, flags)
+			})
 		},
 	}
 	flags.add(c, true)

@@ -78,6 +78,7 @@ start of a farm, as in docker-compose.yml.
 	addAuthorityDays(c, &authorityDays)
 	c.Flags().StringVar(&worker, "worker", "worker", "name in the certificate of the workers")
 	c.Flags().StringVar(&operator, "operator", "operator", "name in the certificate of the operator")
-	c.Flags().StringVar(&handover, "worker-folder", "", "copy what workers need to this folder, too, such as a volume of which they see nothing else")
+	c.Flags().StringVar(&handover, "worker-folder", "",
+		"copy what workers need to this folder, too, such as a volume of which they see nothing else")
 	return c
 }

@@ -54,15 +54,18 @@ func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
 	case !a.plaintext && !cli.Loopback(a.address):
 		return nil, nil, cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, or --insecure where the network is trusted", a.address)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
+	conn, err := grpc.NewClient("passthrough:///"+
+		a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
 	if err != nil {
 		return nil, nil, cli.Usagef("--master %s: %w", a.address, err)
 	}
 	return farmv1.NewControlClient(conn), conn, nil
 }
 
-// ask makes one call to a's master and returns what it answers within callTimeout. The error is as it came; see callError.
-func ask[R any](ctx context.Context, a *access, call func(context.Context, farmv1.ControlClient) (R, error)) (r R, err error) {
+// ask makes one call to a's master and returns what it answers within callTimeout. The error is as
+// it came; see callError.
+func ask[R any](ctx context.Context, a *access, call func(context.Context, farmv1.ControlClient) (R, error)) (r R,
+	err error) {
 	client, conn, err := a.dial()
 	if err != nil {
 		return r, err
@@ -127,7 +130,8 @@ func statusCommand() *cobra.Command {
 					if err != nil {
 						return callError(master.address, err)
 					}
-					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+campaignsReport(r.GetCampaigns())+workersReport(w))
+					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+campaignsReport(r.GetCampaigns())+
+						workersReport(w))
 					return err
 				}
 				return writeStatus(c.OutOrStdout(), r, true)
@@ -163,11 +167,13 @@ func statusCommand() *cobra.Command {
 type call func(context.Context, farmv1.ControlClient) (*farmv1.StatusResponse, error)
 
 // control makes a command call a master and print the status that it answers with.
-func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []string) (*farmv1.StatusResponse, error)) *cobra.Command {
+func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []string) (*farmv1.StatusResponse,
+	error)) *cobra.Command {
 	var master access
 	var asJSON bool
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := ask(c.Context(), &master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+		r, err := ask(c.Context(), &master, func(ctx context.Context,
+			client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
 			return do(ctx, client, args)
 		})
 		if err != nil {
@@ -182,20 +188,24 @@ func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []
 
 func controlCommands() []*cobra.Command {
 	command := func(use, short string, do call) *cobra.Command {
-		return control(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs}, func(ctx context.Context, c farmv1.ControlClient, _ []string) (*farmv1.StatusResponse, error) {
-			return do(ctx, c)
-		})
+		return control(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs},
+			func(ctx context.Context, c farmv1.ControlClient, _ []string) (*farmv1.StatusResponse, error) {
+				return do(ctx, c)
+			})
 	}
 	return []*cobra.Command{
-		command("pause", "Grant no new leases of any campaign; running ones go on", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
-			return c.Pause(ctx, &farmv1.PauseRequest{})
-		}),
-		command("resume", "Grant leases again", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+		command("pause", "Grant no new leases of any campaign; running ones go on",
+			func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+				return c.Pause(ctx, &farmv1.PauseRequest{})
+			}),
+		command("resume", "Grant leases again", func(ctx context.Context,
+			c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
 			return c.Resume(ctx, &farmv1.ResumeRequest{})
 		}),
-		command("drain", "Call all leases back and end the master", func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
-			return c.Drain(ctx, &farmv1.DrainRequest{})
-		}),
+		command("drain", "Call all leases back and end the master",
+			func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+				return c.Drain(ctx, &farmv1.DrainRequest{})
+			}),
 	}
 }
 
@@ -250,12 +260,15 @@ func statusReport(r *farmv1.StatusResponse) string {
 	}
 	fmt.Fprintf(&s, "root           proof number %d, disproof number %d\n", r.GetRootPhi(), r.GetRootDelta())
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
-	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreeNodes(), r.GetFrontier(), r.GetLeased(), r.GetSetAside())
-	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d fragments of %s\n", r.GetFactsWon(), r.GetFactsLost(), r.GetCertificates(),
+	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreeNodes(),
+		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
+	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d fragments of %s\n", r.GetFactsWon(), r.GetFactsLost(),
+		r.GetCertificates(),
 		cli.FormatSize(int64(r.GetCertificateBytes())))
 	fmt.Fprintf(&s, "running since  %.0f s\n", r.GetSeconds())
 	if r.GetCertificateSha256() != "" {
-		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(), r.GetCertificatePositions(),
+		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(),
+			r.GetCertificatePositions(),
 			r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
 	}
 	if n := r.GetQuarantined(); n > 0 {
@@ -285,10 +298,12 @@ func standing(w *farmv1.Worker) string {
 func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
-		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results (%s), %d facts, %s nodes", w.GetName(), w.GetCores(),
+		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results (%s), %d facts, %s nodes", w.GetName(),
+			w.GetCores(),
 			cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), standing(w), w.GetFacts(), count(w.GetNodes()))
 		if w.GetLease() != 0 {
-			fmt.Fprintf(&s, "; on %s, %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()), count(w.GetBudgetNodes()))
+			fmt.Fprintf(&s, "; on %s, %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()),
+				count(w.GetBudgetNodes()))
 		}
 		s.WriteByte('\n')
 	}

@@ -85,7 +85,8 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 	return c
 }
 
-func exploreMaster(ctx context.Context, master *access, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
+func exploreMaster(ctx context.Context, master *access, campaign string, moves []string) (*farmv1.ExploreResponse,
+	error) {
 	r, err := ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
 		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves, Campaign: campaign})
 	})
@@ -126,7 +127,8 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 	if line := r.GetLine(); len(line) > 0 {
 		fmt.Fprintf(&s, "play           %s\n", strings.Join(line, " "))
 	}
-	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n\n", len(r.GetMoves()), counts["wins"], counts["unknown"], counts["loses"])
+	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n\n", len(r.GetMoves()), counts["wins"],
+		counts["unknown"], counts["loses"])
 	if len(r.GetMoves()) == 0 {
 		return s.String()
 	}
@@ -137,7 +139,8 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 			break
 		}
 		k := m.GetAfter()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetMove(), document.MoveWord(m), numberText(k.GetPhi()), numberText(k.GetDelta()), effortText(k), stateText(k))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetMove(), document.MoveWord(m), numberText(k.GetPhi()),
+			numberText(k.GetDelta()), effortText(k), stateText(k))
 	}
 	w.Flush()
 	if n := len(r.GetMoves()) - top; top > 0 && n > 0 {

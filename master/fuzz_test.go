@@ -14,15 +14,21 @@ import (
 	"amazonsfarm/shared/fuzzing"
 )
 
-// FuzzAnswers shows operators whatever a master answers, in the ways there are: text that ends with a line, or a JSON document, or an error.
+// FuzzAnswers shows operators whatever a master answers, in the ways there are: text that ends with
+// a line, or a JSON document, or an error.
 func FuzzAnswers(f *testing.F) {
 	for i, m := range []proto.Message{
 		&farmv1.StatusResponse{
-			Campaign: &farmv1.Campaign{Board: "4x4", Root: "4x4", FirstMoves: []string{"A2-A3xA2"}}, State: "running", Why: "one position is leased", RootPhi: 7, RootDelta: 9,
-			FirstMoves: []*farmv1.FirstMove{{Move: "A2-A3xA2", Phi: 1, Delta: 1}, {Move: "B1-B2xB1", Outcome: farmv1.Outcome_OUTCOME_WON}}, CertificateSha256: "00", Seconds: 3, Winner: "first",
+			Campaign: &farmv1.Campaign{Board: "4x4", Root: "4x4", FirstMoves: []string{"A2-A3xA2"}}, State: "running",
+			Why: "one position is leased", RootPhi: 7, RootDelta: 9,
+			FirstMoves: []*farmv1.FirstMove{{Move: "A2-A3xA2", Phi: 1, Delta: 1},
+				{Move: "B1-B2xB1", Outcome: farmv1.Outcome_OUTCOME_WON}}, CertificateSha256: "00", Seconds: 3,
+			Winner: "first",
 		},
-		&farmv1.WorkersResponse{Workers: []*farmv1.Worker{{Name: "w", Cores: 3, Lease: 4, Position: "x", LeaseSeconds: 12, Nodes: 123456789}, nil}},
-		&farmv1.ExploreResponse{Position: ".BB./B..B/W..W/.WW. w", Known: &farmv1.Known{Phi: 3, Outcome: 2, Basis: "fact"}, Line: []string{"A2-A3xA2"},
+		&farmv1.WorkersResponse{Workers: []*farmv1.Worker{{Name: "w", Cores: 3, Lease: 4, Position: "x",
+			LeaseSeconds: 12, Nodes: 123456789}, nil}},
+		&farmv1.ExploreResponse{Position: ".BB./B..B/W..W/.WW. w",
+			Known: &farmv1.Known{Phi: 3, Outcome: 2, Basis: "fact"}, Line: []string{"A2-A3xA2"},
 			Moves: []*farmv1.ExploredMove{{Move: "A2-A3xA2", After: &farmv1.Known{Outcome: 1}}, {}}},
 	} {
 		data, err := proto.Marshal(m)
@@ -44,7 +50,8 @@ func FuzzAnswers(f *testing.F) {
 				}
 				for _, asJSON := range []bool{false, true} {
 					var out bytes.Buffer
-					if err := writeStatus(&out, r, asJSON); err == nil && (!bytes.HasSuffix(out.Bytes(), []byte("\n")) || asJSON && !json.Valid(out.Bytes())) {
+					if err := writeStatus(&out, r, asJSON); err == nil &&
+						(!bytes.HasSuffix(out.Bytes(), []byte("\n")) || asJSON && !json.Valid(out.Bytes())) {
 						t.Fatalf("%q", out.Bytes())
 					}
 				}
@@ -65,7 +72,8 @@ func FuzzAnswers(f *testing.F) {
 				if err != nil {
 					return
 				}
-				if document, err := json.Marshal(document.OfPosition(p, r)); err == nil && !json.Valid(document) || exploreReport(p, r, 5) == "" {
+				if document, err := json.Marshal(document.OfPosition(p, r)); err == nil && !json.Valid(document) ||
+					exploreReport(p, r, 5) == "" {
 					t.Fatalf("%s", document)
 				}
 			}

@@ -22,8 +22,8 @@ var allowedEntries = []string{
 	".git", ".dockerignore",
 }
 
-// rank orders the packages inside shared: one may import only packages of a smaller rank. checker has none, since it
-// imports nothing of this module; cli and proof stand beside the search.
+// rank orders the packages inside shared: one may import only packages of a smaller rank. checker
+// has none, since it imports nothing of this module; cli and proof stand beside the search.
 var rank = map[string]int{
 	"amazons": 0, "memory": 0, "prefetch": 0,
 	"area": 1, "cgt": 1, "reference": 1, "sgf": 1, "fuzzing": 1, "numbers": 1,
@@ -34,7 +34,8 @@ var rank = map[string]int{
 	"cli":  6, "identity": 6, "fit": 6,
 }
 
-// mayImport says whether a package of this module may import another one; both are paths below the module.
+// mayImport says whether a package of this module may import another one; both are paths below the
+// module.
 func mayImport(from, to string, test bool) bool {
 	top := func(p string) string { s, _, _ := strings.Cut(p, "/"); return s }
 	if (to == "shared/reference" || to == "shared/fuzzing") && !test {
@@ -49,26 +50,29 @@ func mayImport(from, to string, test bool) bool {
 			return false
 		}
 		if test || from == to || strings.HasPrefix(to, from+"/") {
-			// A test may compare any two parts of shared. That of the checker has a reference of its own.
+			// A test may compare any two parts of shared. That of the checker has a reference of
+			// its own.
 			return fromName != "checker" || toName != "reference"
 		}
 		if fromName == "checker" || toName == "checker" {
-			return strings.HasPrefix(from, "shared/checker/cmd/") && to == "shared/checker" // the checker with a command line
+			// the checker with a command line
+			return strings.HasPrefix(from, "shared/checker/cmd/") && to == "shared/checker"
 		}
 		f, okF := rank[fromName]
 		t, okT := rank[toName]
 		return okF && okT && t < f
 	case "master":
 		// A test may put something in the place of a worker's engine.
-		return top(to) == "master" || top(to) == "shared" || top(to) == "proto" || to == "worker/agent" || test && to == "worker/engine"
+		return top(to) == "master" || top(to) == "shared" || top(to) == "proto" || to == "worker/agent" || test &&
+			to == "worker/engine"
 	case "worker":
 		return top(to) == "worker" || top(to) == "shared" || top(to) == "proto"
 	}
 	return true
 }
 
-// foreign are imports that keep a part from being what it is: shared knows no network, no store and no metrics, and the
-// state machine of the master has no clock, socket or file.
+// foreign are imports that keep a part from being what it is: shared knows no network, no store and
+// no metrics, and the state machine of the master has no clock, socket or file.
 func foreign(from, imported string) bool {
 	for _, p := range []string{"google.golang.org/grpc", "go.etcd.io/bbolt", "github.com/prometheus/"} {
 		if strings.HasPrefix(from, "shared/") && strings.HasPrefix(imported, p) {
@@ -76,13 +80,15 @@ func foreign(from, imported string) bool {
 		}
 	}
 	if from == "master/tree" {
-		return slices.Contains([]string{"time", "net", "os", "io", "math/rand", "math/rand/v2", "sync", "context", "log/slog"}, imported)
+		return slices.Contains([]string{"time", "net", "os", "io", "math/rand", "math/rand/v2", "sync", "context",
+			"log/slog"}, imported)
 	}
 	return false
 }
 
-// TestImports holds the direction of imports: master and worker know proto and shared, the master of the workers only the
-// agent, for the embedded farm; shared knows neither; the checker imports nothing of this module.
+// TestImports holds the direction of imports: master and worker know proto and shared, the master
+// of the workers only the agent, for the embedded farm; shared knows neither; the checker imports
+// nothing of this module.
 func TestImports(t *testing.T) {
 	root := ".."
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -123,7 +129,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// TestTopLevelEntries keeps the top level of the repository to what the design names. What git ignores may lie about.
+// TestTopLevelEntries keeps the top level of the repository to what the design names. What git
+// ignores may lie about.
 func TestTopLevelEntries(t *testing.T) {
 	entries, err := os.ReadDir("..")
 	if err != nil {
@@ -134,7 +141,8 @@ func TestTopLevelEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if slices.Contains(allowedEntries, e.Name()) || slices.Contains(strings.Fields(string(ignored)), "/"+e.Name()) ||
+		if slices.Contains(allowedEntries, e.Name()) || slices.Contains(strings.Fields(string(ignored)), "/"+
+			e.Name()) ||
 			slices.Contains(strings.Fields(string(ignored)), "/"+e.Name()+"/") {
 			continue
 		}
@@ -178,7 +186,8 @@ func TestMayImport(t *testing.T) {
 			t.Errorf("mayImport(a test of %s, shared/reference) = %v, want %v", c.from, got, c.want)
 		}
 	}
-	if !foreign("shared/dfpn", "google.golang.org/grpc/codes") || foreign("master/rpc", "google.golang.org/grpc/codes") {
+	if !foreign("shared/dfpn", "google.golang.org/grpc/codes") ||
+		foreign("master/rpc", "google.golang.org/grpc/codes") {
 		t.Error("foreign does not tell shared from master")
 	}
 }

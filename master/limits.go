@@ -17,7 +17,8 @@ type limitFlags struct {
 	checks []func() error
 }
 
-// check returns what is wrong with the first value that is out of its range, as one sentence and with the exit code of usage.
+// check returns what is wrong with the first value that is out of its range, as one sentence and
+// with the exit code of usage.
 func (l *limitFlags) check() error {
 	for _, check := range l.checks {
 		if err := check(); err != nil {
@@ -58,36 +59,52 @@ func (l *limitFlags) period(flags *pflag.FlagSet, field *time.Duration, name, he
 // addServices adds the limits of what workers may send, and when they are sent away.
 func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certificate *cli.Size) {
 	x := &to.Limits
-	l.count(flags, &x.MaxWorkers, "limit-workers", "workers that may be there at a time, 0: standard (10000); smaller: those beyond it are refused; larger: each takes memory")
+	l.count(flags, &x.MaxWorkers, "limit-workers",
+		"workers that may be there at a time, 0: standard (10000); smaller: those beyond it are refused; larger: each takes memory")
 	l.count(flags, &x.Slots, "limit-leases", "leases that a worker may hold, one of them running, 0: standard (2); 1: it waits for the next one after each; larger: it keeps others from work that it has not begun")
-	flags.Float64Var(&x.SessionMessages, "limit-worker-messages", 0, "messages a second from one worker, more are an offence, 0: standard (2000); smaller: good workers on tiny budgets are sent away; larger: one can keep the master busy")
+	flags.Float64Var(&x.SessionMessages, "limit-worker-messages", 0,
+		"messages a second from one worker, more are an offence, 0: standard (2000); smaller: good workers on tiny budgets are sent away; larger: one can keep the master busy")
 	within(l, "limit-worker-messages", &x.SessionMessages, 0, 1e9)
-	l.count(flags, &x.SessionBurst, "limit-worker-burst", "messages at once from one worker, 0: standard (four seconds' worth); smaller: one that brings in what has waited is sent away")
+	l.count(flags, &x.SessionBurst, "limit-worker-burst",
+		"messages at once from one worker, 0: standard (four seconds' worth); smaller: one that brings in what has waited is sent away")
 	l.count(flags, &x.MaxFacts, "limit-facts", "facts in one message, 0: standard (4096); smaller: more messages; larger: one message takes the master long")
-	l.count(flags, &x.MaxUploads, "limit-uploads", "uploads of all workers at a time, 0: standard (8); smaller: workers wait for each other; larger: each holds its certificate in memory")
-	l.count(flags, &x.SessionUploads, "limit-worker-uploads", "uploads of one worker at a time, 0: standard (2); larger: one can hold all places")
-	l.count(flags, &x.OwnerUploads, "limit-name-uploads", "with --certs: uploads of all workers of one name at a time, 0: standard (three quarters of --limit-uploads); smaller: workers that share a certificate wait for each other; larger: they can hold all places")
+	l.count(flags, &x.MaxUploads, "limit-uploads",
+		"uploads of all workers at a time, 0: standard (8); smaller: workers wait for each other; larger: each holds its certificate in memory")
+	l.count(flags, &x.SessionUploads, "limit-worker-uploads",
+		"uploads of one worker at a time, 0: standard (2); larger: one can hold all places")
+	l.count(flags, &x.OwnerUploads, "limit-name-uploads",
+		"with --certs: uploads of all workers of one name at a time, 0: standard (three quarters of --limit-uploads); smaller: workers that share a certificate wait for each other; larger: they can hold all places")
 	flags.Var(certificate, "limit-certificate", "bytes of one upload (standard 1 GiB); smaller: evidence of large leases is never taken; larger: an upload is held in memory while it comes")
 	l.period(flags, &x.CallIdle, "upload-idle", "how long a call waits for its next message, of 1 MiB at most, until it is ended, 0: standard (1m); shorter: slow lines get no large certificate through; longer: senders that are gone hold places")
-	flags.Int64Var(&x.UploadRate, "upload-rate", 0, "bytes a second that an upload must come with on the whole, 0: standard (32768), -1: any; smaller: one that trickles holds a place for long; larger: slow lines get nothing through")
+	flags.Int64Var(&x.UploadRate, "upload-rate", 0,
+		"bytes a second that an upload must come with on the whole, 0: standard (32768), -1: any; smaller: one that trickles holds a place for long; larger: slow lines get nothing through")
 	within(l, "upload-rate", &x.UploadRate, -1, 1<<40)
-	l.count(flags, &x.MaxOffences, "limit-offences", "offences after which a worker is quarantined, 0: standard (3); 1: nothing is forgiven; larger: a liar stays for longer")
-	l.count(flags, &x.MaxOffenders, "limit-offenders", "workers of which is kept, also over restarts, what they did and what others think of their results, 0: standard (10000); beyond it names without a certificate that have shown nothing are forgotten, then such names in quarantine, then those with the fewest offences, the longest away first; smaller: sound workers are checked anew after a restart; larger: memory and space in the store")
+	l.count(flags, &x.MaxOffences, "limit-offences",
+		"offences after which a worker is quarantined, 0: standard (3); 1: nothing is forgiven; larger: a liar stays for longer")
+	l.count(flags, &x.MaxOffenders, "limit-offenders",
+		"workers of which is kept, also over restarts, what they did and what others think of their results, 0: standard (10000); beyond it names without a certificate that have shown nothing are forgotten, then such names in quarantine, then those with the fewest offences, the longest away first; smaller: sound workers are checked anew after a restart; larger: memory and space in the store")
 	l.count(flags, &x.SendQueue, "limit-unread", "messages that may wait for a worker that does not read, which is cut off beyond it, 0: standard (256); smaller: slow lines are cut off; larger: memory")
 	l.count(flags, &x.MaxHeld, "limit-held", "messages of one worker that are kept while the disk is full, 0: standard (64); smaller: sound workers are cut off; larger: memory")
-	flags.IntVar(&x.MaxMemoryEntries, "limit-memory", 0, "entries of its table that a worker sends along with an unsolved position, of 13 bytes each, 0: standard (4096), -1: none; smaller: whoever goes on with the position searches more of it again; larger: the store and the traffic grow")
+	flags.IntVar(&x.MaxMemoryEntries, "limit-memory", 0,
+		"entries of its table that a worker sends along with an unsolved position, of 13 bytes each, 0: standard (4096), -1: none; smaller: whoever goes on with the position searches more of it again; larger: the store and the traffic grow")
 	within(l, "limit-memory", &x.MaxMemoryEntries, -1, 1<<18)
-	flags.Var((*cli.Size)(&x.MemoryBytes), "limit-memories", "room for what workers' tables knew of unsolved positions, in the master's memory (standard 256 MiB); smaller: more is searched again when another worker goes on with a position")
+	flags.Var((*cli.Size)(&x.MemoryBytes), "limit-memories",
+		"room for what workers' tables knew of unsolved positions, in the master's memory (standard 256 MiB); smaller: more is searched again when another worker goes on with a position")
 	within(l, "limit-memories", &x.MemoryBytes, 0, 1<<40)
 	l.count(flags, &x.QueueEvents, "limit-queue", "messages of all workers that wait for the master, beyond which their streams wait, 0: standard (16384); fewer than three for each worker: a master that is behind takes leases for lost")
 	l.count(flags, &x.BatchEvents, "limit-batch", "messages that share a commit, 0: standard (1024); smaller: a commit for each few; larger: late answers")
-	l.count(flags, &x.KnownCertificates, "limit-known", "certificates whose claims are kept in memory, 0: standard (256); others are read again when they are named")
-	flags.Uint64Var(&x.MinFactNodes, "min-fact-nodes", 0, "nodes below which a fact is not sent, 0: standard (1000); smaller: more traffic and a larger store; larger: less is shared among workers")
+	l.count(flags, &x.KnownCertificates, "limit-known",
+		"certificates whose claims are kept in memory, 0: standard (256); others are read again when they are named")
+	flags.Uint64Var(&x.MinFactNodes, "min-fact-nodes", 0,
+		"nodes below which a fact is not sent, 0: standard (1000); smaller: more traffic and a larger store; larger: less is shared among workers")
 	l.period(flags, &to.Heartbeat, "heartbeat", "how often workers report, 0: standard (1s); shorter: traffic; longer: lost workers are noticed late")
-	l.count(flags, &x.SilentTicks, "limit-silent", "heartbeats without progress after which a lease is lost, 0: standard (3); smaller: slow or far workers lose theirs; larger: what a dead one holds waits")
+	l.count(flags, &x.SilentTicks, "limit-silent",
+		"heartbeats without progress after which a lease is lost, 0: standard (3); smaller: slow or far workers lose theirs; larger: what a dead one holds waits")
 	l.count(flags, &x.LeavingTicks, "limit-away", "heartbeats for which a worker whose connection broke keeps its leases, 0: standard (3)")
-	l.count(flags, &x.SessionTicks, "limit-session", "heartbeats for which a worker without connection is remembered, 0: standard (30)")
-	l.period(flags, &x.BackupPatience, "backup-patience", "how long a backup waits for its reader, 0: standard (1m); shorter: slow lines get none; longer: the store grows meanwhile")
+	l.count(flags, &x.SessionTicks, "limit-session",
+		"heartbeats for which a worker without connection is remembered, 0: standard (30)")
+	l.period(flags, &x.BackupPatience, "backup-patience",
+		"how long a backup waits for its reader, 0: standard (1m); shorter: slow lines get none; longer: the store grows meanwhile")
 }
 
 // addTrust adds what decides whose results are checked.
@@ -95,39 +112,51 @@ func (l *limitFlags) addTrust(flags *pflag.FlagSet, to *farm.Options) {
 	x, d := &to.Limits, tree.Config{}.WithDefaults()
 	flags.IntVar(&x.CheckFirst, "check-first", 2, "results of a new worker whose numbers are not taken before another worker has confirmed them, 0: none, nor any later one, which is right where all workers are your own; larger: more is searched twice")
 	within(l, "check-first", &x.CheckFirst, 0, most)
-	l.count(flags, &x.CheckEvery, "check-every", fmt.Sprintf("of the later results one in so many is checked, at random, 0: standard (%d); smaller: more is searched twice; larger: a worker that breaks misleads the others for longer", d.CheckEvery))
-	l.count(flags, &x.CheckSpread, "check-spread", fmt.Sprintf("how far apart, as a factor, the numbers of two searches may be that confirm each other, 0: standard (%d); smaller: sound workers are suspected; larger: made-up numbers pass", d.CheckSpread))
-	l.count(flags, &x.CheckTicks, "check-wait", fmt.Sprintf("heartbeats for which a result waits for somebody to check it, 0: standard (%d); smaller: what nobody had time for counts; larger: its position stands still for longer", d.CheckTicks))
+	l.count(flags, &x.CheckEvery, "check-every", fmt.Sprintf(
+		"of the later results one in so many is checked, at random, 0: standard (%d); smaller: more is searched twice; larger: a worker that breaks misleads the others for longer", d.CheckEvery))
+	l.count(flags, &x.CheckSpread, "check-spread",
+		fmt.Sprintf("how far apart, as a factor, the numbers of two searches may be that confirm each other, 0: standard (%d); smaller: sound workers are suspected; larger: made-up numbers pass", d.CheckSpread))
+	l.count(flags, &x.CheckTicks, "check-wait", fmt.Sprintf(
+		"heartbeats for which a result waits for somebody to check it, 0: standard (%d); smaller: what nobody had time for counts; larger: its position stands still for longer", d.CheckTicks))
 }
 
 // addTree adds the limits of leases and of the tree.
 func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 	x, d := &to.Limits, tree.Config{}.WithDefaults()
-	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0, fmt.Sprintf("positions expanded in the first lease of a position, 0: standard (%d); smaller: more messages, and numbers that say little; larger: with many workers more is searched that is not needed", d.InitialBudget))
+	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0,
+		fmt.Sprintf("positions expanded in the first lease of a position, 0: standard (%d); smaller: more messages, and numbers that say little; larger: with many workers more is searched that is not needed", d.InitialBudget))
 	within(l, "initial-budget", &to.InitialBudget, 0, math.MaxInt64)
-	flags.IntVar(&x.ProbePercent, "probe-percent", 0, fmt.Sprintf("percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker, 0: standard (%d); smaller: more messages; larger: with many workers more is searched that is not needed", d.ProbePercent))
+	flags.IntVar(&x.ProbePercent, "probe-percent", 0,
+		fmt.Sprintf("percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker, 0: standard (%d); smaller: more messages; larger: with many workers more is searched that is not needed", d.ProbePercent))
 	within(l, "probe-percent", &x.ProbePercent, 0, 100)
-	flags.Uint64Var(&to.MaxBudget, "max-budget", 0, "positions expanded in any lease, 0: standard (5000000, or the initial budget if that is larger); smaller: more messages; larger: a lost worker loses that much")
+	flags.Uint64Var(&to.MaxBudget, "max-budget", 0,
+		"positions expanded in any lease, 0: standard (5000000, or the initial budget if that is larger); smaller: more messages; larger: a lost worker loses that much")
 	l.checks = append(l.checks, func() error {
 		if m := to.MaxBudget; m > 0 && m < max(to.InitialBudget, 1) || m > math.MaxInt64 {
 			return cli.Usagef("--max-budget %d: it must be at least --initial-budget %d", m, to.InitialBudget)
 		}
 		return nil
 	})
-	flags.Uint64Var(&to.SplitAfter, "split-after", 0, fmt.Sprintf("positions expanded on a position until it is split, twice as many with each eighth of --tree-nodes that is in use, 0: standard (%d); smaller: the tree grows fast; larger: only where work is scarce something is split", d.SplitAfter))
-	flags.IntVar(&x.SplitBelow, "split-below", 0, fmt.Sprintf("percent of the most proving position's use below which the use of what is free has a returned position split at once, 0: standard (%d), -1: never; smaller: workers search what is likely not needed; larger: the tree grows fast", d.SplitBelow))
+	flags.Uint64Var(&to.SplitAfter, "split-after", 0,
+		fmt.Sprintf("positions expanded on a position until it is split, twice as many with each eighth of --tree-nodes that is in use, 0: standard (%d); smaller: the tree grows fast; larger: only where work is scarce something is split", d.SplitAfter))
+	flags.IntVar(&x.SplitBelow, "split-below", 0, fmt.Sprintf(
+		"percent of the most proving position's use below which the use of what is free has a returned position split at once, 0: standard (%d), -1: never; smaller: workers search what is likely not needed; larger: the tree grows fast", d.SplitBelow))
 	within(l, "split-below", &x.SplitBelow, -1, 100)
-	flags.IntVar(&x.WarmPercent, "warm-percent", 0, fmt.Sprintf("what a position is worth to a worker that has searched it itself, percent of what it is worth to others, 0: standard (%d), else 100 at least; larger: workers stay with what their tables know", d.WarmPercent))
+	flags.IntVar(&x.WarmPercent, "warm-percent", 0,
+		fmt.Sprintf("what a position is worth to a worker that has searched it itself, percent of what it is worth to others, 0: standard (%d), else 100 at least; larger: workers stay with what their tables know", d.WarmPercent))
 	l.checks = append(l.checks, func() error {
 		if p := x.WarmPercent; p != 0 && (p < 100 || p > 100_000) {
 			return cli.Usagef("--warm-percent %d: it must be from 100 to 100000, or 0", p)
 		}
 		return nil
 	})
-	l.count(flags, &to.MaxTreeNodes, "tree-nodes", "positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
+	l.count(flags, &to.MaxTreeNodes, "tree-nodes",
+		"positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
 	l.count(flags, &x.MaxTreeFacts, "tree-facts", "facts in memory at most, of about 150 bytes each, 0: standard (4,000,000); beyond it those outside the tree are dropped")
-	l.count(flags, &x.FactsKept, "offered-facts", fmt.Sprintf("facts, those with most work, that are offered to leases, 0: standard (%d); larger: granting a lease takes longer", d.FactsKept))
-	l.count(flags, &x.FactsPerLease, "lease-facts", fmt.Sprintf("facts that go with one lease at most, 0: standard (%d)", d.FactsPerLease))
+	l.count(flags, &x.FactsKept, "offered-facts", fmt.Sprintf(
+		"facts, those with most work, that are offered to leases, 0: standard (%d); larger: granting a lease takes longer", d.FactsKept))
+	l.count(flags, &x.FactsPerLease, "lease-facts",
+		fmt.Sprintf("facts that go with one lease at most, 0: standard (%d)", d.FactsPerLease))
 	l.checks = append(l.checks, func() error {
 		if kept := (tree.Config{FactsKept: x.FactsKept}).WithDefaults().FactsKept; x.FactsPerLease > kept {
 			return cli.Usagef("--lease-facts %d: it cannot be more than --offered-facts %d", x.FactsPerLease, kept)
@@ -136,7 +165,9 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 	})
 	l.count(flags, &x.MaxTries, "limit-tries", "times that a position may be lost or come back empty until it is set aside, 0: standard (5); smaller: good positions wait for nothing; larger: one that ends workers ends more of them")
 	l.count(flags, &x.Results, "limit-results", "results a second that the master is to take in, 0: standard (2000); with more, leases get longer until there are no more than that; smaller: with many workers more is searched that is not needed; larger: workers wait for the master")
-	l.count(flags, &x.StarveTicks, "limit-starving", "heartbeats for which a worker waits until another one's lease is called back and split for it, 0: standard (2)")
-	flags.IntVar(&x.ShortPercent, "short-percent", 0, "percent of its budget that an unsolved position must have used to count, 0: standard (50), -1: any; smaller: workers that do not search mislead the others; larger: what a search that found no way on has learned is lost")
+	l.count(flags, &x.StarveTicks, "limit-starving",
+		"heartbeats for which a worker waits until another one's lease is called back and split for it, 0: standard (2)")
+	flags.IntVar(&x.ShortPercent, "short-percent", 0,
+		"percent of its budget that an unsolved position must have used to count, 0: standard (50), -1: any; smaller: workers that do not search mislead the others; larger: what a search that found no way on has learned is lost")
 	within(l, "short-percent", &x.ShortPercent, -1, 100)
 }

@@ -1,5 +1,7 @@
-// Command master runs a proof campaign: solve does all in one process, serve with workers from elsewhere, status, pause,
-// resume, drain and campaign talk to a serving master, health asks whether one is ready, store looks after the file of a campaign, certs makes and revokes the certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
+// Command master runs a proof campaign: solve does all in one process, serve with workers from
+// elsewhere, status, pause, resume, drain and campaign talk to a serving master, health asks
+// whether one is ready, store looks after the file of a campaign, certs makes and revokes the
+// certificates of a cluster, simulate runs farms in virtual time, verify checks a certificate of a
 // proof or a store, and proof shows and exports certificates.
 package main
 
@@ -45,14 +47,18 @@ with the same command.
 	cli.ReadEnvironment(root, map[string]string{
 		"store": "AMAZONS_STORE", "proof": "AMAZONS_PROOF", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
 		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
-		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL", "min-free": "AMAZONS_MIN_FREE",
+		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
+		"min-free": "AMAZONS_MIN_FREE",
 	})
-	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), quarantineCommand(), exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), certsCommand(), cli.HealthCommand(defaultHTTP))
+	root.AddCommand(solveCommand(), serveCommand(), statusCommand(), quarantineCommand(), exploreCommand(),
+		proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), certsCommand(),
+		cli.HealthCommand(defaultHTTP))
 	root.AddCommand(controlCommands()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: rpc.RulesVersion}, cli.Part{Name: "protocol", Format: rpc.ProtocolVersion},
-		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format, Oldest: store.FormatOldest})
+		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format,
+			Oldest: store.FormatOldest})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }
 
@@ -87,14 +93,15 @@ func exitCode(err error) error {
 	return err
 }
 
-// certificateError gives the errors of the checker their exit code: whatever it says about the file is a failed
-// verification; that the file cannot be read is not.
+// certificateError gives the errors of the checker their exit code: whatever it says about the file
+// is a failed verification; that the file cannot be read is not.
 func certificateError(err error) error {
 	var fault *checker.Fault
 	if errors.As(err, &fault) {
 		return cli.Exit(cli.ExitVerification, fmt.Errorf("%w: %w", farm.ErrVerification, err))
 	}
-	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated, checker.ErrTrailing,
+	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
+		checker.ErrTrailing,
 		checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
 		if errors.Is(err, kind) {
 			return cli.Exit(cli.ExitVerification, fmt.Errorf("%w: %w", farm.ErrVerification, err))

@@ -50,8 +50,10 @@ func (s *proofSource) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.campaign, "campaign", "", "with --store: name of the campaign (default: the first)")
 }
 
-// read returns the certificate, what it was read from, and the position that the arguments name, with the last move that led there.
-func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string, p amazons.Position, last *amazons.Move, err error) {
+// read returns the certificate, what it was read from, and the position that the arguments name,
+// with the last move that led there.
+func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string,
+	p amazons.Position, last *amazons.Move, err error) {
 	// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
 	if s.store != "" && (len(args) == 0 || !c.Flags().Changed("store") || s.store != os.Getenv("AMAZONS_STORE")) {
 		if cert, from, err = farm.ReadCertificate(ctx, s.store, s.campaign); err != nil {
@@ -82,7 +84,8 @@ func proofError(err error) error {
 	return exitCode(err)
 }
 
-// findPosition returns the position that arguments name: perhaps a position, then perhaps moves from it or from the certificate's first root.
+// findPosition returns the position that arguments name: perhaps a position, then perhaps moves
+// from it or from the certificate's first root.
 func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last *amazons.Move, err error) {
 	p = c.Roots[0].Position(c.Board)
 	if len(args) > 0 {
@@ -163,7 +166,8 @@ The reason is "entry" (the position is in the file, with its move), "replies" (e
 	return c
 }
 
-func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d document.ProofPosition, top int) string {
+func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d document.ProofPosition,
+	top int) string {
 	var s strings.Builder
 	if last != nil {
 		s.WriteString(p.TextMarked(*last))
@@ -196,7 +200,8 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	for _, m := range d.Moves {
 		counts[m.Wins]++
 	}
-	fmt.Fprintf(&s, "moves          %d: %d win, %d unknown, %d lose\n", len(d.Moves), counts["wins"], counts["unknown"], counts["loses"])
+	fmt.Fprintf(&s, "moves          %d: %d win, %d unknown, %d lose\n", len(d.Moves), counts["wins"], counts["unknown"],
+		counts["loses"])
 	if len(d.Moves) == 0 {
 		return s.String()
 	}
@@ -278,7 +283,8 @@ and right, one sentence says so, and the exit code is 3.
 			}
 			switch out := c.OutOrStdout(); format {
 			case "json":
-				err = g.WriteJSON(out, document.ProofExport{File: from, RulesOnly: cert.RulesOnly, Entries: cert.Set.Len()})
+				err = g.WriteJSON(out, document.ProofExport{File: from, RulesOnly: cert.RulesOnly,
+					Entries: cert.Set.Len()})
 			case "dot":
 				err = g.WriteDOT(out)
 			case "sgf":
@@ -288,7 +294,8 @@ and right, one sentence says so, and the exit code is 3.
 				return err
 			}
 			if g.Full {
-				return cli.Exit(cli.ExitLimit, fmt.Errorf("the limit of %d positions cut the proof at %d of them; --positions 0 lifts it", positions, g.Cut))
+				return cli.Exit(cli.ExitLimit, fmt.Errorf(
+					"the limit of %d positions cut the proof at %d of them; --positions 0 lifts it", positions, g.Cut))
 			}
 			return nil
 		},

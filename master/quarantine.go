@@ -18,7 +18,8 @@ import (
 func quarantineCommand() *cobra.Command {
 	var master access
 	var asJSON bool
-	answer := func(c *cobra.Command, do func(context.Context, farmv1.ControlClient) (*farmv1.QuarantinesResponse, error), done string) error {
+	answer := func(c *cobra.Command, do func(context.Context, farmv1.ControlClient) (*farmv1.QuarantinesResponse,
+		error), done string) error {
 		r, err := ask(c.Context(), &master, do)
 		if status.Code(err) == codes.NotFound {
 			return cli.Usagef("%s", status.Convert(err).Message())
@@ -29,8 +30,10 @@ func quarantineCommand() *cobra.Command {
 			return json.NewEncoder(c.OutOrStdout()).Encode(document.OfQuarantines(r))
 		}
 		for _, q := range r.GetQuarantines() {
-			fmt.Fprintf(c.OutOrStdout(), "%s since %s, for %d offences, the last of the kind %s by %s from %s: %s\n", done+document.PartyOf(q),
-				time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339), q.GetOffences(), q.GetOffence(), q.GetWorker(), q.GetAddress(), q.GetWhy())
+			fmt.Fprintf(c.OutOrStdout(), "%s since %s, for %d offences, the last of the kind %s by %s from %s: %s\n",
+				done+document.PartyOf(q),
+				time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339), q.GetOffences(), q.GetOffence(), q.GetWorker(),
+				q.GetAddress(), q.GetWhy())
 		}
 		if len(r.GetQuarantines()) == 0 {
 			fmt.Fprintln(c.OutOrStdout(), "nobody is quarantined")
@@ -47,7 +50,8 @@ them join again.
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
+			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse,
+				error) {
 				return client.Quarantines(ctx, &farmv1.QuarantinesRequest{})
 			}, "")
 		},
@@ -57,7 +61,8 @@ them join again.
 		Short: "Let the workers of a name join again",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
+			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse,
+				error) {
 				return client.Release(ctx, &farmv1.ReleaseRequest{Name: args[0]})
 			}, "released: ")
 		},

@@ -23,10 +23,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"master": main})
 }
 
-// TestScripts runs the commands as processes. Beside the usual commands of testscript there are: code N COMMAND... (the command ends
-// with exit code N), await ADDRESS (until something listens), taken ADDRESS (listens there), flip FILE OFFSET (one bit), lock
-// FILE (holds it until the script ends), foreign FILE (a database of somebody else), json KEY... VALUE (of the last standard output), get URL [PATTERN] (its body becomes the standard output; with a pattern it is asked for until that
-// matches, for ten seconds at most: what pages and metrics say may be a second old).
+// TestScripts runs the commands as processes. Beside the usual commands of testscript there are:
+// code N COMMAND... (the command ends with exit code N), await ADDRESS (until something listens),
+// taken ADDRESS (listens there), flip FILE OFFSET (one bit), lock FILE (holds it until the script
+// ends), foreign FILE (a database of somebody else), json KEY... VALUE (of the last standard
+// output), get URL [PATTERN] (its body becomes the standard output; with a pattern it is asked for
+// until that matches, for ten seconds at most: what pages and metrics say may be a second old).
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
@@ -46,8 +48,9 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"code": runCode, "await": runAwait, "flip": runFlip, "lock": runLock, "json": runJSON, "taken": runTaken, "foreign": runForeign,
-			"get": runGet,
+			"code": runCode, "await": runAwait, "flip": runFlip, "lock": runLock, "json": runJSON, "taken": runTaken,
+			"foreign": runForeign,
+			"get":     runGet,
 		},
 	})
 }

@@ -24,7 +24,8 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// drainPatience is how long a serving master waits for calls in flight after its work streams have ended.
+// drainPatience is how long a serving master waits for calls in flight after its work streams have
+// ended.
 const drainPatience = 2 * time.Second
 
 func serveCommand() *cobra.Command {
@@ -131,11 +132,14 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 				}
 				pageListeners = append(pageListeners, l)
 			}
-			registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+			registry.MustRegister(collectors.NewGoCollector(),
+				collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			o := settings
-			o.Root, o.FirstMoves, o.RulesOnly, o.Name, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, name, storeFile, proof
+			o.Root, o.FirstMoves, o.RulesOnly, o.Name, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, name,
+				storeFile, proof
 			o.MaxCampaigns, o.Credit = maxCampaigns, credit
-			o.Build, o.AllowOtherBuilds, o.MaxNodes, o.EasyReplies, o.MaxProved = agent.Build(), any_, nodes, easy, maxProved
+			o.Build, o.AllowOtherBuilds, o.MaxNodes, o.EasyReplies, o.MaxProved = agent.Build(), any_, nodes, easy,
+				maxProved
 			o.MinFreeBytes, o.Limits.MaxCertificateBytes = int64(minFree), int64(certificate)
 			o.Stay, o.Registerer, o.Log = stay, registry, log
 			f, err := farm.Open(o)
@@ -150,7 +154,8 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 
 			pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 			defer closePages()
-			pageSettings.Gatherer, pageSettings.Campaign, pageSettings.Commands, pageSettings.Log = registry, f.Master, f.Master, log
+			pageSettings.Gatherer, pageSettings.Campaign, pageSettings.Commands, pageSettings.Log = registry, f.Master,
+				f.Master, log
 			pageSettings.Named = func(name string) (web.Campaign, bool) {
 				h, err := f.Master.Of(name)
 				return h, err == nil
@@ -223,20 +228,29 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	flags.StringVar(&name, "name", "", "name of the campaign, where the store is made (default: its board)")
 	flags.StringVar(&storeFile, "store", "", "store of the campaigns; made if it is not there and there is a board")
 	flags.StringVar(&proof, "proof", "", "file for the certificate of the first campaign (default: beside the store); those of others have their names in theirs")
-	flags.IntVar(&maxCampaigns, "max-campaigns", 0, "campaigns that the store may have, those that are done included, 0: standard (64); each has a tree in memory")
-	flags.Uint64Var(&credit, "campaign-credit", 0, "positions expanded that a campaign which could not use its share of the work may catch up, and by which two may be off before a worker leaves the board of one for that of the other, 0: standard (10,000,000); small: workers change boards often, each time with an empty table; large: a campaign that stood still has all of the farm for long")
+	flags.IntVar(&maxCampaigns, "max-campaigns", 0,
+		"campaigns that the store may have, those that are done included, 0: standard (64); each has a tree in memory")
+	flags.Uint64Var(&credit, "campaign-credit", 0,
+		"positions expanded that a campaign which could not use its share of the work may catch up, and by which two may be off before a worker leaves the board of one for that of the other, 0: standard (10,000,000); small: workers change boards often, each time with an empty table; large: a campaign that stood still has all of the farm for long")
 	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
 	flags.StringVar(&httpAddress, "http", "", "address for the status page, /metrics, /healthz and /readyz, open to all who reach it (default: none)")
 	flags.StringVar(&httpsAddress, "https", "", "with --certs: address for the same, encrypted; a browser that shows the certificate of an operator may pause, resume and drain there (default: none)")
-	flags.DurationVar(&pageSettings.Period, "http-period", 0, "how old the status page may be, 0: standard (1s); shorter: work for the master")
-	flags.IntVar(&pageSettings.MaxLive, "http-live", 0, "open pages that are told of news at once, 0: standard (64); others ask every five seconds")
-	flags.IntVar(&pageSettings.HistoryPoints, "http-history", 0, "points of the curve of proof numbers, 0: standard (600); fewer: a coarse curve")
-	flags.Float64Var(&pageSettings.ExploresPerSecond, "http-explores", 0, "positions a second that the explorer looks up for all readers together, 0: standard (20); each takes the master some ten milliseconds")
+	flags.DurationVar(&pageSettings.Period, "http-period", 0,
+		"how old the status page may be, 0: standard (1s); shorter: work for the master")
+	flags.IntVar(&pageSettings.MaxLive, "http-live", 0,
+		"open pages that are told of news at once, 0: standard (64); others ask every five seconds")
+	flags.IntVar(&pageSettings.HistoryPoints, "http-history", 0,
+		"points of the curve of proof numbers, 0: standard (600); fewer: a coarse curve")
+	flags.Float64Var(&pageSettings.ExploresPerSecond, "http-explores", 0,
+		"positions a second that the explorer looks up for all readers together, 0: standard (20); each takes the master some ten milliseconds")
 	flags.StringVar(&certs, "certs", "", "folder of the master's certificate and its authority: encrypt, and ask workers and operators for theirs")
 	flags.BoolVar(&open, "insecure", false, "allow unencrypted connections from other machines")
-	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0, "with --certs: messages a second from one name, 0: standard (4000); smaller: good workers are cut off; larger: one can keep the master busy")
-	flags.IntVar(&limits.MessageBurst, "limit-burst", 0, "with --certs: messages at once from one name, 0: standard (four seconds' worth); smaller: a worker that brings in what has waited is cut off")
-	flags.IntVar(&limits.OpenCalls, "limit-calls", 0, "with --certs: calls and streams at a time from one name, 0: standard (64); a worker process needs two, and with fewer some that share a name cannot join; larger: one can hold all places for uploads")
+	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0,
+		"with --certs: messages a second from one name, 0: standard (4000); smaller: good workers are cut off; larger: one can keep the master busy")
+	flags.IntVar(&limits.MessageBurst, "limit-burst", 0,
+		"with --certs: messages at once from one name, 0: standard (four seconds' worth); smaller: a worker that brings in what has waited is cut off")
+	flags.IntVar(&limits.OpenCalls, "limit-calls", 0,
+		"with --certs: calls and streams at a time from one name, 0: standard (64); a worker process needs two, and with fewer some that share a name cannot join; larger: one can hold all places for uploads")
 	flags.Var(&uploads, "limit-upload", "with --certs: bytes of uploads at a time from one name (standard 1 GiB); a larger certificate is never taken")
 	flags.BoolVar(&stay, "stay", false, "keep answering when the campaign is settled")
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
@@ -245,7 +259,8 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 	bounds.addTree(flags, &settings)
 	bounds.addServices(flags, &settings, &certificate)
 	bounds.addTrust(flags, &settings)
-	flags.IntVar(&maxProved, "verify-uploads", 1<<28, "proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
+	flags.IntVar(&maxProved, "verify-uploads", 1<<28,
+		"proved positions to remember, of 11 to 16 bytes each, so that what workers upload can be verified before it is stored; -1: verify at the end only")
 	flags.Var(&minFree, "min-free", minFreeHelp)
 	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
 	cli.LogLevelFlag(flags, &level, "info")

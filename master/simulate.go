@@ -72,9 +72,11 @@ their position was closed.
 			defer stop()
 			curve, err := simulate.Draw(ctx, c, workers, kept, func(c simulate.Curve) {
 				r := c.Runs[len(c.Runs)-1]
-				fmt.Fprintf(cmd.ErrOrStderr(), "%d workers: efficiency %.3f, %s", r.Workers, simulate.Efficiency(c.Runs[0], r), r.Answer)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d workers: efficiency %.3f, %s", r.Workers,
+					simulate.Efficiency(c.Runs[0], r), r.Answer)
 				if r.Confirmed+r.Contradicted > 0 {
-					fmt.Fprintf(cmd.ErrOrStderr(), "; %d results confirmed, %d contradicted", r.Confirmed, r.Contradicted)
+					fmt.Fprintf(cmd.ErrOrStderr(), "; %d results confirmed, %d contradicted", r.Confirmed,
+						r.Contradicted)
 				}
 				fmt.Fprintln(cmd.ErrOrStderr())
 			})
@@ -115,31 +117,43 @@ their position was closed.
 	flags.Float64Var(&c.SpeedSpread, "speed-spread", 0, "how different workers are: 1 means half to twice the middle")
 	flags.DurationVar(&c.Delay, "delay", 0, "time a message travels one way")
 	flags.Float64Var(&c.LossRate, "loss-rate", 0, "chance of a message to be lost, which breaks the worker's connection for a second")
-	flags.Float64Var(&c.CrashRate, "crash-rate", 0, "crashes of a worker in an hour; it comes back after ten seconds, with an empty table")
+	flags.Float64Var(&c.CrashRate, "crash-rate", 0,
+		"crashes of a worker in an hour; it comes back after ten seconds, with an empty table")
 	flags.Uint64Var(&c.Slice, "slice", 0, "nodes that a worker searches between two looks at its messages, 0: the initial budget")
 	flags.Var(&table, "table", "transposition table of one worker (not scaled)")
-	flags.BoolVar(&c.SharedTable, "shared-table", false, "one table for all workers, as if all knew at once what one finds: a bound")
+	flags.BoolVar(&c.SharedTable, "shared-table", false,
+		"one table for all workers, as if all knew at once what one finds: a bound")
 	flags.Var(&tables, "tables", "transposition tables of all workers together: those of many workers are smaller")
-	flags.IntVar(&c.MemoryEntries, "memory-entries", 2048, "table entries that travel with an unsolved position (not scaled)")
+	flags.IntVar(&c.MemoryEntries, "memory-entries", 2048,
+		"table entries that travel with an unsolved position (not scaled)")
 	flags.Var(&room, "memories", "the master's room for what travels with unsolved positions (not scaled); smaller: more is searched again when another worker goes on")
-	flags.IntVar(&c.PrefetchPercent, "prefetch", prefetch.Percent, "percent of a lease's time that the wait for the next one may take before a worker asks for it early, 0: never early")
+	flags.IntVar(&c.PrefetchPercent, "prefetch", prefetch.Percent,
+		"percent of a lease's time that the wait for the next one may take before a worker asks for it early, 0: never early")
 	flags.BoolVar(&c.Lemma, "lemma", false, "judge positions by the counting lemma alone: faster, with more nodes")
 	flags.Uint64Var(&c.MaxNodes, "nodes", 0, "give up a run after so many searched nodes (not scaled), 0: never (exit code 3)")
 	flags.Uint64Var(&c.Tree.InitialBudget, "initial-budget", c.Tree.InitialBudget, "nodes of a position's first lease")
-	flags.IntVar(&c.Tree.ProbePercent, "probe-percent", c.Tree.ProbePercent, "percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker")
-	flags.IntVar(&c.Tree.CheckFirst, "check-first", 0, "results of a new worker that another one has to confirm, 0: none are checked")
+	flags.IntVar(&c.Tree.ProbePercent, "probe-percent", c.Tree.ProbePercent,
+		"percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker")
+	flags.IntVar(&c.Tree.CheckFirst, "check-first", 0,
+		"results of a new worker that another one has to confirm, 0: none are checked")
 	flags.IntVar(&c.Tree.CheckEvery, "check-every", c.Tree.CheckEvery, "of the later results one in so many is checked")
-	flags.IntVar(&c.Tree.CheckSpread, "check-spread", c.Tree.CheckSpread, "how far apart, as a factor, the numbers of two searches may be that confirm each other")
+	flags.IntVar(&c.Tree.CheckSpread, "check-spread", c.Tree.CheckSpread,
+		"how far apart, as a factor, the numbers of two searches may be that confirm each other")
 	flags.Uint64Var(&c.Tree.MaxBudget, "max-budget", c.Tree.MaxBudget, "most nodes of one lease")
 	flags.Uint64Var(&c.Tree.SplitAfter, "split-after", c.Tree.SplitAfter, "nodes spent on a position until it is split")
-	flags.IntVar(&c.Tree.SplitBelow, "split-below", c.Tree.SplitBelow, "percent of the most proving position's use below which the use of what is free makes a returned position be split at once")
-	flags.IntVar(&c.Tree.WarmPercent, "warm-percent", c.Tree.WarmPercent, "what a position is worth to a worker that has searched it itself, percent of what it is worth to others")
+	flags.IntVar(&c.Tree.SplitBelow, "split-below", c.Tree.SplitBelow,
+		"percent of the most proving position's use below which the use of what is free makes a returned position be split at once")
+	flags.IntVar(&c.Tree.WarmPercent, "warm-percent", c.Tree.WarmPercent,
+		"what a position is worth to a worker that has searched it itself, percent of what it is worth to others")
 	flags.IntVar(&c.Tree.FactsKept, "facts-kept", c.Tree.FactsKept, "facts that are offered to leases")
 	flags.IntVar(&c.Tree.FactsPerLease, "facts-per-lease", c.Tree.FactsPerLease, "most facts that go with a lease")
 	flags.IntVar(&c.MaxFacts, "facts-per-message", 256, "most facts that a worker sends at a time")
-	flags.IntVar(&c.Tree.MaxNodes, "tree-nodes", c.Tree.MaxNodes, "positions in the tree at most (not scaled); with each eighth of them positions have to be searched for longer until they are split")
-	flags.IntVar(&c.Tree.ResultsPerTick, "results", c.Tree.ResultsPerTick, "results a second beyond which leases get longer")
-	flags.IntVar(&c.Tree.StarveTicks, "starve-ticks", c.Tree.StarveTicks, "seconds that a worker without work waits until a lease is called back and split")
+	flags.IntVar(&c.Tree.MaxNodes, "tree-nodes", c.Tree.MaxNodes,
+		"positions in the tree at most (not scaled); with each eighth of them positions have to be searched for longer until they are split")
+	flags.IntVar(&c.Tree.ResultsPerTick, "results", c.Tree.ResultsPerTick,
+		"results a second beyond which leases get longer")
+	flags.IntVar(&c.Tree.StarveTicks, "starve-ticks", c.Tree.StarveTicks,
+		"seconds that a worker without work waits until a lease is called back and split")
 	flags.StringVar(&record, "record", "", "file that keeps finished runs: those in it are not repeated")
 	flags.StringVar(&svg, "svg", "", "draw the curve into this file")
 	flags.StringVar(&name, "title", "", "title of the picture (default: the question)")

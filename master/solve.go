@@ -22,8 +22,9 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// loneBudget is the first budget of a worker that is alone, in nodes: some seconds of work. Nobody waits for its leases to be split, and
-// what it proves comes in while they run; so a small board is one lease, whose evidence is the certificate.
+// loneBudget is the first budget of a worker that is alone, in nodes: some seconds of work. Nobody
+// waits for its leases to be split, and what it proves comes in while they run; so a small board is
+// one lease, whose evidence is the certificate.
 const loneBudget = 1_000_000
 
 const minFreeHelp = "room to leave on the disk of the store; with less the campaign pauses, and goes on by itself once there is more; small: the disk may fill up while something is written; large: it pauses early"
@@ -111,8 +112,10 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 					o.InitialBudget = min(o.InitialBudget, o.MaxBudget)
 				}
 			}
-			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile, proof
-			o.Build, o.MaxNodes, o.EasyReplies, o.MinFreeBytes, o.CheckWorkers = agent.Build(), nodes, easy, int64(minFree), cores
+			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile,
+				proof
+			o.Build, o.MaxNodes, o.EasyReplies, o.MinFreeBytes, o.CheckWorkers = agent.Build(), nodes, easy,
+				int64(minFree), cores
 			o.Embedded, o.Alone, o.Log = true, true, log
 			f, err := farm.Open(o)
 			if err != nil {
@@ -175,7 +178,8 @@ func agents(workers, cores int, table int64) []agent.Config {
 // checkTable refuses tables that do not fit this machine or are too small to share.
 func checkTable(bytes int64, workers int) error {
 	if smallest := int64(dfpn.MinTableBytes); bytes/int64(workers) < smallest {
-		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers, cli.FormatSize(smallest))
+		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers,
+			cli.FormatSize(smallest))
 	}
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
@@ -215,7 +219,8 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 	return nil
 }
 
-// defaultStore returns where the store of a question lies when nobody says: in the user's state directory.
+// defaultStore returns where the store of a question lies when nobody says: in the user's state
+// directory.
 func defaultStore(q question, rulesOnly bool) (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {

@@ -22,7 +22,8 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// storeCheckJSON is what "store check" says to programs. Fields may be added, never renamed; so with those below.
+// storeCheckJSON is what "store check" says to programs. Fields may be added, never renamed; so
+// with those below.
 type storeCheckJSON struct {
 	MessageType string `json:"message_type"` // "store_check"
 	store.Report
@@ -75,7 +76,8 @@ func copyError(err error) error {
 	return exitCode(err)
 }
 
-// watched runs f with a status line that says how far it is, until a signal ends it, and returns the seconds that it took.
+// watched runs f with a status line that says how far it is, until a signal ends it, and returns
+// the seconds that it took.
 func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progress) error) (float64, error) {
 	ctx, _, stop := cli.Signals(c.Context())
 	defer stop()
@@ -229,7 +231,8 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
-			return store.Report{}, fmt.Errorf("the backup from %s ended before its end, after %d bytes; try again", a.address, done)
+			return store.Report{}, fmt.Errorf("the backup from %s ended before its end, after %d bytes; try again",
+				a.address, done)
 		}
 		if err != nil {
 			return store.Report{}, backupError(a.address, err)
@@ -248,7 +251,9 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 		progress("copying", done, size)
 		if len(m.GetSha256()) > 0 {
 			if done != size || !bytes.Equal(sum.Sum(nil), m.GetSha256()) {
-				return store.Report{}, fmt.Errorf("the %d bytes that came from %s are not the %d that the master sent; try again", done, a.address, size)
+				return store.Report{}, fmt.Errorf(
+					"the %d bytes that came from %s are not the %d that the master sent; try again", done, a.address,
+					size)
 			}
 			return d.PublishStore(ctx, progress)
 		}
@@ -294,9 +299,11 @@ No process may have the store open.
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(storeCompactionJSON{"store_compaction", done, seconds})
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "store          %s: %s, before %s\n", done.File, cli.FormatSize(done.After), cli.FormatSize(done.Before))
+			_, err = fmt.Fprintf(c.OutOrStdout(), "store          %s: %s, before %s\n", done.File,
+				cli.FormatSize(done.After), cli.FormatSize(done.Before))
 			if err == nil && done.Kept != "" {
-				_, err = fmt.Fprintf(c.OutOrStdout(), "kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
+				_, err = fmt.Fprintf(c.OutOrStdout(),
+					"kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
 			}
 			return err
 		},

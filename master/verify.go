@@ -49,7 +49,8 @@ again if the file is not there.
 				return err
 			}
 			// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
-			if len(args) == 1 && c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") || len(args) == 0 && storeFile == "" {
+			if len(args) == 1 && c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") ||
+				len(args) == 0 && storeFile == "" {
 				return cli.Usagef("give a certificate or --store FILE, one of them")
 			}
 			ctx, _, stop := cli.Signals(c.Context())
@@ -62,7 +63,8 @@ again if the file is not there.
 				err = certificateError(err)
 			} else {
 				var store farm.StoreReport
-				store, out.Report, err = farm.VerifyStore(ctx, storeFile, checker.Options{RulesOnly: rulesOnly, Workers: cores})
+				store, out.Report, err = farm.VerifyStore(ctx, storeFile,
+					checker.Options{RulesOnly: rulesOnly, Workers: cores})
 				if store.File != "" {
 					out.Store = &store
 				}

@@ -16,18 +16,19 @@ import (
 	"time"
 )
 
-// browser is Chromium without a window, led through chromedriver by the WebDriver protocol (W3C). Every method ends the test where
-// the browser does not do what is asked.
+// browser is Chromium without a window, led through chromedriver by the WebDriver protocol (W3C).
+// Every method ends the test where the browser does not do what is asked.
 type browser struct {
 	t       *testing.T
 	session string // address of its session
 }
 
-// browserPatience is how long a page may take for what a test waits for: a machine of a test may be busy.
+// browserPatience is how long a page may take for what a test waits for: a machine of a test may be
+// busy.
 const browserPatience = 90 * time.Second
 
-// openBrowser starts a browser with an empty profile, which ends with the test. Where there is none the test is skipped, unless
-// AMAZONS_BROWSER=required.
+// openBrowser starts a browser with an empty profile, which ends with the test. Where there is none
+// the test is skipped, unless AMAZONS_BROWSER=required.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	var programs [2]string
@@ -69,14 +70,18 @@ func openBrowser(t *testing.T) *browser {
 		"browserName":         "chrome",
 		"acceptInsecureCerts": true, // the authority of a test is nobody's
 		"goog:loggingPrefs":   map[string]any{"browser": "ALL"},
-		"goog:chromeOptions":  map[string]any{"binary": programs[0], "args": []string{"--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir=" + t.TempDir()}},
+		"goog:chromeOptions": map[string]any{"binary": programs[0], "args": []string{"--headless", "--no-sandbox",
+			"--disable-gpu", "--disable-quic", "--disable-dev-shm-usage", "--no-first-run",
+			"--disable-background-networking", "--disable-component-update", "--disable-sync", "--user-data-dir=" +
+				t.TempDir()}},
 	}}}, &opened)
 	b.session += "/" + opened.SessionID
 	t.Cleanup(func() { b.call("DELETE", "", nil, nil) })
 	return b
 }
 
-// call sends a command (with POST, a body) and reads the value of the answer into out, unless out is nil.
+// call sends a command (with POST, a body) and reads the value of the answer into out, unless out
+// is nil.
 func (b *browser) call(method, path string, body, out any) {
 	b.t.Helper()
 	var sent io.Reader
@@ -134,7 +139,8 @@ func (b *browser) await(what, expression string) {
 		}
 	}
 	b.shoot("failed")
-	b.t.Fatalf("%s: not within %v; the page at %s begins %.500q", what, browserPatience, b.text("location.href"), b.text("document.body.innerText"))
+	b.t.Fatalf("%s: not within %v; the page at %s begins %.500q", what, browserPatience, b.text("location.href"),
+		b.text("document.body.innerText"))
 }
 
 // find returns the path of the first element that a selector of CSS names.
@@ -148,7 +154,8 @@ func (b *browser) find(selector string) string {
 	return ""
 }
 
-// click clicks on the middle of an element, as a person would: it fails where something else lies above it.
+// click clicks on the middle of an element, as a person would: it fails where something else lies
+// above it.
 func (b *browser) click(selector string) {
 	b.t.Helper()
 	b.call("POST", b.find(selector)+"/click", struct{}{}, nil)
@@ -157,11 +164,12 @@ func (b *browser) click(selector string) {
 // tap clicks at a point of the window.
 func (b *browser) tap(x, y int) {
 	b.t.Helper()
-	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "pointer", "id": "mouse", "actions": []any{
-		map[string]any{"type": "pointerMove", "duration": 0, "x": x, "y": y},
-		map[string]any{"type": "pointerDown", "button": 0},
-		map[string]any{"type": "pointerUp", "button": 0},
-	}}}}, nil)
+	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "pointer", "id": "mouse",
+		"actions": []any{
+			map[string]any{"type": "pointerMove", "duration": 0, "x": x, "y": y},
+			map[string]any{"type": "pointerDown", "button": 0},
+			map[string]any{"type": "pointerUp", "button": 0},
+		}}}}, nil)
 }
 
 // press presses a key; the names are those of WebDriver, section 17.4.2, such as tab and enter.
@@ -171,9 +179,10 @@ func (b *browser) press(key string) {
 	if !ok {
 		b.t.Fatalf("no key %s", key)
 	}
-	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "key", "id": "keys", "actions": []any{
-		map[string]any{"type": "keyDown", "value": code}, map[string]any{"type": "keyUp", "value": code},
-	}}}}, nil)
+	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "key", "id": "keys",
+		"actions": []any{
+			map[string]any{"type": "keyDown", "value": code}, map[string]any{"type": "keyUp", "value": code},
+		}}}}, nil)
 }
 
 // devtools sends a command of the DevTools protocol, for what WebDriver has none.
@@ -189,7 +198,8 @@ func (b *browser) screen(width, height int, phone bool) {
 	if phone {
 		scale = 2
 	}
-	b.devtools("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height, "deviceScaleFactor": scale, "mobile": phone}, nil)
+	b.devtools("Emulation.setDeviceMetricsOverride", map[string]any{"width": width, "height": height,
+		"deviceScaleFactor": scale, "mobile": phone}, nil)
 }
 
 // scheme makes the page light or dark, as a setting of the reader would.
@@ -212,8 +222,8 @@ func (b *browser) shoot(name string) {
 	}
 }
 
-// console returns what the console says since the last call: errors and warnings of scripts, of the policy of the page, of what
-// could not be loaded.
+// console returns what the console says since the last call: errors and warnings of scripts, of the
+// policy of the page, of what could not be loaded.
 func (b *browser) console() []string {
 	b.t.Helper()
 	var entries []struct{ Level, Message string }

@@ -35,7 +35,8 @@ type benchResult struct {
 	Scaling []benchScaling `json:"scaling,omitempty"` // with more than one core asked for
 }
 
-// benchFigures are the figures of the suite: medians over the runs for each position, and the sums of these.
+// benchFigures are the figures of the suite: medians over the runs for each position, and the sums
+// of these.
 type benchFigures struct {
 	Nodes          uint64       `json:"nodes"`
 	Evaluations    uint64       `json:"evaluations"`
@@ -135,8 +136,9 @@ func benchShown(ctx context.Context, w io.Writer, job benchJob) (benchResult, er
 	return bench(ctx, job, note)
 }
 
-// bench runs a job, the numbers of threads in turn in every run, and calls note before each search. Errors wrap
-// errVerification where a winner is wrong, errSignature where one thread did not repeat itself.
+// bench runs a job, the numbers of threads in turn in every run, and calls note before each search.
+// Errors wrap errVerification where a winner is wrong, errSignature where one thread did not repeat
+// itself.
 func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, error) {
 	measured := make([][][]benchEntry, len(job.threads)) // by number of threads, position, run
 	for i := range measured {
@@ -165,11 +167,13 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 			}
 		}
 	}
-	out := benchResult{MessageType: "bench", Cores: 1, Runs: job.runs, TableBytes: job.tableBytes, benchFigures: summarize(measured[0])}
+	out := benchResult{MessageType: "bench", Cores: 1, Runs: job.runs, TableBytes: job.tableBytes,
+		benchFigures: summarize(measured[0])}
 	out.Signature = out.Nodes
 	for i, threads := range job.threads[1:] {
 		f := summarize(measured[1+i])
-		out.Scaling = append(out.Scaling, benchScaling{threads, out.Seconds / f.Seconds, float64(f.Nodes) / float64(out.Nodes), f})
+		out.Scaling = append(out.Scaling, benchScaling{threads, out.Seconds / f.Seconds,
+			float64(f.Nodes) / float64(out.Nodes), f})
 	}
 	return out, nil
 }
@@ -194,7 +198,8 @@ func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error)
 	e.Nodes, e.Evaluations, e.NodesPerSecond = r.Nodes, r.Evaluations, float64(r.Nodes)/e.Seconds
 	e.Winner = cli.WinnerName(p, r.Verdict == eval.Won)
 	if e.Winner != b.winner {
-		return e, fmt.Errorf("%w: %s, %s: the search says that %s wins, but %s does", errVerification, b.name, b.position, e.Winner, b.winner)
+		return e, fmt.Errorf("%w: %s, %s: the search says that %s wins, but %s does", errVerification, b.name,
+			b.position, e.Winner, b.winner)
 	}
 	return e, nil
 }
@@ -231,7 +236,8 @@ func median[T uint64 | float64](runs []benchEntry, value func(benchEntry) T) T {
 // write prints the result for people.
 func (r benchResult) write(w io.Writer) error {
 	const row = "%-14s %-7s %9d %12d %8.2f %9.0f\n"
-	_, err := fmt.Fprintf(w, "%-14s %-7s %9s %12s %8s %9s\n", "position", "winner", "nodes", "evaluations", "seconds", "nodes/s")
+	_, err := fmt.Fprintf(w, "%-14s %-7s %9s %12s %8s %9s\n", "position", "winner", "nodes", "evaluations", "seconds",
+		"nodes/s")
 	for _, p := range r.Positions {
 		_, e := fmt.Fprintf(w, row, p.Name, p.Winner, p.Nodes, p.Evaluations, p.Seconds, p.NodesPerSecond)
 		err = errors.Join(err, e)
@@ -239,7 +245,8 @@ func (r benchResult) write(w io.Writer) error {
 	_, e := fmt.Fprintf(w, row, "all", "", r.Nodes, r.Evaluations, r.Seconds, r.NodesPerSecond)
 	err = errors.Join(err, e)
 	for _, s := range r.Scaling {
-		_, e := fmt.Fprintf(w, "%d threads: %.2f s, %.2f times as fast as one; %d nodes, %.3f times those of one\n", s.Cores, s.Seconds, s.Speedup, s.Nodes, s.NodeOverhead)
+		_, e := fmt.Fprintf(w, "%d threads: %.2f s, %.2f times as fast as one; %d nodes, %.3f times those of one\n",
+			s.Cores, s.Seconds, s.Speedup, s.Nodes, s.NodeOverhead)
 		err = errors.Join(err, e)
 	}
 	_, e = fmt.Fprintf(w, "signature %d (one thread, table of %s)\n", r.Signature, cli.FormatSize(r.TableBytes))

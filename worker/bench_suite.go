@@ -11,10 +11,11 @@ type benchPosition struct {
 	drawn    draw   // how the position came about; zero for a starting position
 }
 
-// A draw says how a position of the suite was drawn: from the start of a board, the given moves, then as many plies as
-// said, each the best of eight moves drawn at random, by the number of moves that the player then has over the
-// opponent's (draw.position in the tests is the exact rule). Seeds were taken from 1 on, where the search needed
-// neither an instant nor more than a few seconds.
+// A draw says how a position of the suite was drawn: from the start of a board, the given moves,
+// then as many plies as said, each the best of eight moves drawn at random, by the number of moves
+// that the player then has over the opponent's (draw.position in the tests is the exact rule).
+// Seeds were taken from 1 on, where the search needed neither an instant nor more than a few
+// seconds.
 type draw struct {
 	board string
 	moves []string
@@ -22,19 +23,20 @@ type draw struct {
 	seed  uint64
 }
 
-// benchPositions is the suite: openings, then middle games, of the boards at the edge of what is solved.
+// benchPositions is the suite: openings, then middle games, of the boards at the edge of what is
+// solved.
 //
-// The winners of the starting positions are those of Müller 2001 (5x5) and of the exhaustive searches behind the
-// erratum in the README (4x5). Each of the others was proved by a certificate that the checker accepted, which
-// TestBenchWinners does again.
+// The winners of the starting positions are those of Müller 2001 (5x5) and of the exhaustive
+// searches behind the erratum in the README (4x5). Each of the others was proved by a certificate
+// that the checker accepted, which TestBenchWinners does again.
 var benchPositions = []benchPosition{
 	{"4x5", "4x5", "second", draw{}},
 	{"5x5", "5x5", "first", draw{}},
 	{"4x5-opening", "xBB./BW.B/..../W..W/..W. b", "black", draw{"4x5", nil, 1, 6}},
 	{"5x5-opening", ".B.B./Bx..B/.W.../....W/.W.W. b", "black", draw{"5x5", nil, 1, 3}},
 	{"6x4-opening", ".B..B./Bx..WB/W...../.W..W. b", "black", draw{"6x4", nil, 1, 1}},
-	// A reply to the move that wins on 4x7, two to the one that wins on 5x6 (Song and Müller 2014), and one to the
-	// move on 6x5 that an attempt of 2013 left open.
+	// A reply to the move that wins on 4x7, two to the one that wins on 5x6 (Song and Müller 2014),
+	// and one to the move on 6x5 that an attempt of 2013 left open.
 	{"4x7-opening", ".BB./...B/.Wx./..../B.x./W..W/..W. w", "white", draw{"4x7", []string{"B1-B5xC5"}, 1, 1}},
 	{"5x6-opening-1", ".BB../B...B/.W.x./...../W.x.W/...W. w", "white", draw{"5x6", []string{"B1-B4xD4"}, 1, 3}},
 	{"5x6-opening-2", ".BB../B...B/.W.x./...../W...W/..xW. w", "white", draw{"5x6", []string{"B1-B4xD4"}, 1, 16}},

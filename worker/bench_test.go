@@ -41,12 +41,15 @@ func TestBenchIsDeterministic(t *testing.T) {
 	var nodes uint64
 	for i, p := range r.Positions {
 		nodes += p.Nodes
-		if p.Name != job.suite[i].name || p.Winner != job.suite[i].winner || p.Nodes == 0 || p.Evaluations == 0 || p.Seconds <= 0 {
+		if p.Name != job.suite[i].name || p.Winner != job.suite[i].winner || p.Nodes == 0 || p.Evaluations == 0 ||
+			p.Seconds <= 0 {
 			t.Errorf("%+v", p)
 		}
 	}
-	if len(r.Positions) != 3 || r.Signature != nodes || r.Nodes != nodes || r.Runs != 2 || noted != 6 || r.Scaling != nil {
-		t.Errorf("%d positions, signature %d, %d nodes, %d searches: %+v", len(r.Positions), r.Signature, nodes, noted, r)
+	if len(r.Positions) != 3 || r.Signature != nodes || r.Nodes != nodes || r.Runs != 2 || noted != 6 ||
+		r.Scaling != nil {
+		t.Errorf("%d positions, signature %d, %d nodes, %d searches: %+v", len(r.Positions), r.Signature, nodes, noted,
+			r)
 	}
 	again, err := bench(t.Context(), benchJob{job.suite, benchTable, []int{1, 2}, 1}, func(string) {})
 	if err != nil {
@@ -55,7 +58,8 @@ func TestBenchIsDeterministic(t *testing.T) {
 	if again.Signature != r.Signature {
 		t.Errorf("signature %d, then %d", r.Signature, again.Signature)
 	}
-	if len(again.Scaling) != 1 || again.Scaling[0].Cores != 2 || again.Scaling[0].Speedup <= 0 || len(again.Scaling[0].Positions) != 3 {
+	if len(again.Scaling) != 1 || again.Scaling[0].Cores != 2 || again.Scaling[0].Speedup <= 0 ||
+		len(again.Scaling[0].Positions) != 3 {
 		t.Fatalf("scaling: %+v", again.Scaling)
 	}
 	s := again.Scaling[0]
@@ -63,7 +67,8 @@ func TestBenchIsDeterministic(t *testing.T) {
 		t.Errorf("node overhead %v, want %v", s.NodeOverhead, want)
 	}
 	var out strings.Builder
-	if err := again.write(&out); err != nil || !strings.Contains(out.String(), "2 threads: ") || strings.Count(out.String(), "\n") != 7 {
+	if err := again.write(&out); err != nil || !strings.Contains(out.String(), "2 threads: ") ||
+		strings.Count(out.String(), "\n") != 7 {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
@@ -136,7 +141,8 @@ func (d draw) position(t *testing.T) amazons.Position {
 	return p
 }
 
-// TestBenchPositions draws the positions again, and holds that the suite has openings and middle games of the boards it is for.
+// TestBenchPositions draws the positions again, and holds that the suite has openings and middle
+// games of the boards it is for.
 func TestBenchPositions(t *testing.T) {
 	names := make(map[string]bool)
 	boards := make(map[string]bool)

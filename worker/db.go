@@ -115,7 +115,8 @@ What is finished is kept in FILE.part until all is done: the same command goes o
 			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
-			r := dbBuildResult{MessageType: "db_build", File: filepath.Join(dir, config.FileName()), Size: config.Name(), Config: config.String()}
+			r := dbBuildResult{MessageType: "db_build", File: filepath.Join(dir, config.FileName()),
+				Size: config.Name(), Config: config.String()}
 			begun := time.Now()
 			r.Positions, err = buildDatabase(ctx, r.File, config, cores, c.ErrOrStderr())
 			if err != nil {
@@ -131,7 +132,8 @@ What is finished is kept in FILE.part until all is done: the same command goes o
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(r)
 			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s (%s), %s, %d distinct values, %.1f s\n", r.File, r.Size, r.Config, cli.FormatSize(r.Bytes), r.Values, r.Seconds)
+			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s (%s), %s, %d distinct values, %.1f s\n", r.File, r.Size,
+				r.Config, cli.FormatSize(r.Bytes), r.Values, r.Seconds)
 			return err
 		},
 	}
@@ -146,7 +148,8 @@ What is finished is kept in FILE.part until all is done: the same command goes o
 func buildDatabase(ctx context.Context, name string, config endgame.Config, cores int, w io.Writer) (int64, error) {
 	var last atomic.Pointer[endgame.Progress]
 	hide := cli.NewStatusLine(w).Show(ctx, func() string { return progressText(config, last.Load()) })
-	err := endgame.Build(ctx, name, config, endgame.Options{Workers: cores, Progress: func(p endgame.Progress) { last.Store(&p) }})
+	err := endgame.Build(ctx, name, config, endgame.Options{Workers: cores,
+		Progress: func(p endgame.Progress) { last.Store(&p) }})
 	hide()
 	if p := last.Load(); p != nil {
 		return p.Positions, err
@@ -217,7 +220,8 @@ func dbCheckCommand() *cobra.Command {
 				return dbExit(err)
 			}
 			sum := db.Sum()
-			r := dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(), Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}
+			r := dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
+				Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(r)
 			}
@@ -260,8 +264,10 @@ func dbInfoCommand() *cobra.Command {
 			defer db.Close()
 			sum := db.Sum()
 			r := dbInfoResult{
-				MessageType: "db_info", File: db.Name(), Size: db.Config().Name(), Config: db.Config().String(), Version: endgame.Version,
-				Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Values: db.Values(), Escapes: db.Escapes(), Layers: db.Layers(),
+				MessageType: "db_info", File: db.Name(), Size: db.Config().Name(), Config: db.Config().String(),
+				Version: endgame.Version,
+				Sum:     hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Values: db.Values(), Escapes: db.Escapes(),
+				Layers: db.Layers(),
 			}
 			if r.Defects, err = db.Defects(); err != nil {
 				return dbExit(err)
@@ -280,7 +286,8 @@ func dbInfoCommand() *cobra.Command {
 					limit = fmt.Sprintf("up to %d", l.Limit)
 				}
 				entries += l.Active + l.Territories
-				fmt.Fprintf(out, "%7d  %13s  %7d  %14d  %11d  %9d\n", l.Squares, limit, l.Shapes, l.Active, l.Territories, l.Bytes)
+				fmt.Fprintf(out, "%7d  %13s  %7d  %14d  %11d  %9d\n", l.Squares, limit, l.Shapes, l.Active,
+					l.Territories, l.Bytes)
 			}
 			fmt.Fprintf(out, "in all %d entries, %.2f bytes an entry\n\n", entries, float64(r.Bytes)/float64(entries))
 			fmt.Fprintf(out, "One queen alone in a region:\nsquares  regions up to shifts  up to symmetry  defective  largest defect\n")

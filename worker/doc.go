@@ -8,6 +8,6 @@
 // Exit codes: 0 done; 1 failed; 3 stopped at a limit; 12 refused by the master because of its version,
 // rules or build; 20 verification failed; 64 wrong command line or input; 130 interrupted.
 //
-// The environment variables AMAZONS_MASTER, AMAZONS_TABLE, AMAZONS_CORES, AMAZONS_HTTP, AMAZONS_NAME and AMAZONS_LOG_LEVEL
-// stand in for flags of these names that are not given.
+// The environment variables AMAZONS_MASTER, AMAZONS_TABLE, AMAZONS_CORES, AMAZONS_HTTP,
+// AMAZONS_NAME and AMAZONS_LOG_LEVEL stand in for flags of these names that are not given.
 package main

@@ -38,7 +38,8 @@ alone (solve).
 		"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
 		"http": "AMAZONS_HTTP", "certs": "AMAZONS_CERTS", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
 	})
-	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(), evalCommand(), cli.HealthCommand(defaultHTTP))
+	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(),
+		evalCommand(), cli.HealthCommand(defaultHTTP))
 	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: agent.RulesVersion}, cli.Part{Name: "protocol", Format: agent.ProtocolVersion},
@@ -86,7 +87,8 @@ func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
 	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
 }
 
-// check refuses what cannot be had before anything else is done, and says on w how large the table is where that was left open.
+// check refuses what cannot be had before anything else is done, and says on w how large the table
+// is where that was left open.
 func (f *searchFlags) check(w io.Writer) error {
 	if f.cores < 1 || f.cores > dfpn.MaxThreads {
 		return cli.Usagef("--cores %d: it must be from 1 to %d", f.cores, dfpn.MaxThreads)

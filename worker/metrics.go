@@ -11,11 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// newHandler returns the pages of a worker: /metrics, /healthz (200 while the process lives) and /readyz (200 while
-// a master is connected, otherwise 503).
+// newHandler returns the pages of a worker: /metrics, /healthz (200 while the process lives) and
+// /readyz (200 while a master is connected, otherwise 503).
 func newHandler(stats *agent.Stats) http.Handler {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	stats.Register(registry)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{Registry: registry}))

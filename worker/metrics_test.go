@@ -27,7 +27,8 @@ func TestPages(t *testing.T) {
 		return r.StatusCode, string(body)
 	}
 	stats.Nodes.Store(123)
-	if code, body := get("/metrics"); code != 200 || !strings.Contains(body, "\namazons_worker_nodes_total 123\n") || !strings.Contains(body, "\namazons_worker_connected 0\n") {
+	if code, body := get("/metrics"); code != 200 || !strings.Contains(body, "\namazons_worker_nodes_total 123\n") ||
+		!strings.Contains(body, "\namazons_worker_connected 0\n") {
 		t.Errorf("metrics: %d\n%s", code, body)
 	}
 	if code, _ := get("/healthz"); code != 200 {

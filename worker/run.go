@@ -56,7 +56,8 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 				return cli.Usagef("--idle-timeout %v must be positive, or 0 for never", config.IdleTimeout)
 			}
 			if early < 0 || early > 100 {
-				return cli.Usagef("--prefetch %d: it is a percentage of a lease's time, 1 to 100, or 0 for never", early)
+				return cli.Usagef("--prefetch %d: it is a percentage of a lease's time, 1 to 100, or 0 for never",
+					early)
 			}
 			if config.PrefetchPercent = early; early == 0 {
 				config.PrefetchPercent = -1
@@ -89,7 +90,8 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 				}
 				defer end()
 			}
-			conn, err := grpc.NewClient("dns:///"+master, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
+			conn, err := grpc.NewClient("dns:///"+
+				master, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
 			if err != nil {
 				return cli.Usagef("--master %s: %w", master, err)
 			}
@@ -108,15 +110,19 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 	f.StringVar(&web, "http", "", "serve /metrics, /healthz and /readyz at this address, such as 127.0.0.1:9172")
 	f.StringVar(&certs, "certs", "", "folder of this worker, made by \"master certs worker\": connect with its certificate")
 	f.BoolVar(&insecureMaster, "insecure", false, "allow a master that is not on this machine; the connection is not encrypted")
-	f.DurationVar(&joinTimeout, "join-timeout", time.Minute, "how long to try until the master is reached for the first time")
+	f.DurationVar(&joinTimeout, "join-timeout", time.Minute,
+		"how long to try until the master is reached for the first time")
 	f.DurationVar(&awayAfter, "away-timeout", 24*time.Hour, "how long to try when the master has gone away")
-	f.DurationVar(&config.IdleTimeout, "idle-timeout", 0, "end, with exit code 0, after so long without work, 0: never. For machines that are rented as long as there is some; too short: they go although work comes back")
-	f.IntVar(&early, "prefetch", prefetch.Percent, "percent of a lease's time that the wait for the next one may take; beyond it that is asked for before the running one ends, 0: never. Smaller: the next one is chosen with less knowledge")
+	f.DurationVar(&config.IdleTimeout, "idle-timeout", 0,
+		"end, with exit code 0, after so long without work, 0: never. For machines that are rented as long as there is some; too short: they go although work comes back")
+	f.IntVar(&early, "prefetch", prefetch.Percent,
+		"percent of a lease's time that the wait for the next one may take; beyond it that is asked for before the running one ends, 0: never. Smaller: the next one is chosen with less knowledge")
 	cli.LogLevelFlag(f, &level, "info")
 	return c
 }
 
-// checkAddress refuses what is not a host and a port, and hosts beyond this machine unless that was allowed.
+// checkAddress refuses what is not a host and a port, and hosts beyond this machine unless that was
+// allowed.
 func checkAddress(address string, anywhere bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

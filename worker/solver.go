@@ -118,7 +118,8 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 }
 
 func (a *answer) run(ctx context.Context) error {
-	// A claim of the search may be false if two positions share a hash. Then it is searched again in an empty table.
+	// A claim of the search may be false if two positions share a hash. Then it is searched again
+	// in an empty table.
 	for try := 1; ; try++ {
 		begun := time.Now()
 		err := a.find(ctx)
@@ -128,7 +129,8 @@ func (a *answer) run(ctx context.Context) error {
 			return err
 		}
 		if !a.prove {
-			best, known := a.search.Best(a.position.State()) // another thread may have written over what is known of the position after it
+			// another thread may have written over what is known of the position after it
+			best, known := a.search.Best(a.position.State())
 			for _, c := range a.search.Children(a.position.State()) {
 				if c.Verdict == eval.Lost || known && c.Move == best {
 					a.result.WinningMoves = append(a.result.WinningMoves, c.Move.String())
@@ -139,7 +141,8 @@ func (a *answer) run(ctx context.Context) error {
 		err = a.certify(ctx)
 		if errors.Is(err, proof.ErrNotProved) && try < 3 {
 			fresh := cli.NewSolveResult(a.position)
-			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations, a.result.SearchSeconds
+			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations,
+				a.result.SearchSeconds
 			a.result, a.claims, a.builds = fresh, nil, nil
 			continue
 		}
@@ -179,7 +182,8 @@ func (a *answer) find(ctx context.Context) error {
 	begun := time.Now()
 	a.tell(func() string {
 		p := a.search.Progress()
-		return fmt.Sprintf("%d nodes in this search, %.0f evaluations/s", p.Nodes, float64(p.Evaluations)/time.Since(begun).Seconds())
+		return fmt.Sprintf("%d nodes in this search, %.0f evaluations/s", p.Nodes,
+			float64(p.Evaluations)/time.Since(begun).Seconds())
 	})
 	if len(a.firstMoves) > 0 {
 		return a.findAmong(ctx)
@@ -267,7 +271,8 @@ func (a *answer) certify(ctx context.Context) error {
 	for _, w := range a.search.witnesses[1:] {
 		more = append(more, w)
 	}
-	builder := proof.NewBuilder(b, a.search.witnesses[0], proof.BuilderOptions{RulesOnly: a.rulesOnly, MaxEntries: maxEntries, More: more})
+	builder := proof.NewBuilder(b, a.search.witnesses[0], proof.BuilderOptions{RulesOnly: a.rulesOnly,
+		MaxEntries: maxEntries, More: more})
 	a.tell(func() string { return fmt.Sprintf("the winner is known; %d positions proved", builder.Proved()) })
 	for _, m := range a.builds {
 		if err := builder.Prove(ctx, a.position.State().After(m), eval.Lost); err != nil {

@@ -20,23 +20,24 @@ import (
 
 // valueResult is the answer of value as JSON. Numbers are exact: integers or fractions such as -3/4.
 type valueResult struct {
-	MessageType string       `json:"message_type"` // "value", or "error" where the area is not one
-	Area        string       `json:"area"`
-	Canonical   string       `json:"canonical,omitempty"` // canonical form, where it is small
-	LeftStop    string       `json:"left_stop"`
-	RightStop   string       `json:"right_stop"`
-	Mean        string       `json:"mean"`
-	Temperature string       `json:"temperature"`
-	Kind        string       `json:"kind"`
-	Tail        string       `json:"tail"` // the infinitesimal beside the mean: zero, star, positive, negative, fuzzy; none if hot
-	Bounds      string       `json:"bounds"`
-	BlackFirst  string       `json:"black_first"` // who wins if Black begins: black or white
-	WhiteFirst  string       `json:"white_first"`
-	Left        []cornerText `json:"thermograph_left"` // corners of the walls from temperature -1 up
-	Right       []cornerText `json:"thermograph_right"`
-	Source      string       `json:"source"` // database or search
-	Areas       int          `json:"areas"`  // areas that are not dead
-	Error       string       `json:"error,omitempty"`
+	MessageType string `json:"message_type"` // "value", or "error" where the area is not one
+	Area        string `json:"area"`
+	Canonical   string `json:"canonical,omitempty"` // canonical form, where it is small
+	LeftStop    string `json:"left_stop"`
+	RightStop   string `json:"right_stop"`
+	Mean        string `json:"mean"`
+	Temperature string `json:"temperature"`
+	Kind        string `json:"kind"`
+	// the infinitesimal beside the mean: zero, star, positive, negative, fuzzy; none if hot
+	Tail       string       `json:"tail"`
+	Bounds     string       `json:"bounds"`
+	BlackFirst string       `json:"black_first"` // who wins if Black begins: black or white
+	WhiteFirst string       `json:"white_first"`
+	Left       []cornerText `json:"thermograph_left"` // corners of the walls from temperature -1 up
+	Right      []cornerText `json:"thermograph_right"`
+	Source     string       `json:"source"` // database or search
+	Areas      int          `json:"areas"`  // areas that are not dead
+	Error      string       `json:"error,omitempty"`
 }
 
 // cornerText is a corner of a thermograph.
@@ -106,8 +107,9 @@ sum. With -, standard input has one area a line, each answered with one line (of
 	return c
 }
 
-// readyDatabase opens the best database of a folder, building the small one where there is none. Where that cannot be, it
-// says why on w and returns none: everything works without one, only more slowly.
+// readyDatabase opens the best database of a folder, building the small one where there is none.
+// Where that cannot be, it says why on w and returns none: everything works without one, only more
+// slowly.
 func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
 	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
 	for _, e := range skipped {
@@ -184,7 +186,8 @@ func (v *valuer) value(text string) (valueResult, error) {
 		}
 		r.Source = "search"
 		if n := bits.OnesCount64(a.Empty); n > valueEmpty {
-			return r, cli.Exit(cli.ExitLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n, valueEmpty))
+			return r, cli.Exit(cli.ExitLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n,
+				valueEmpty))
 		}
 	}
 	if v.solver.Len() > 1<<22 {
@@ -225,7 +228,8 @@ func (r valueResult) line() string {
 	if value == "" {
 		value = r.Bounds
 	}
-	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", value, r.Kind, r.LeftStop, r.RightStop, r.Mean, r.Temperature)
+	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", value, r.Kind, r.LeftStop, r.RightStop,
+		r.Mean, r.Temperature)
 }
 
 // String is the result for people.

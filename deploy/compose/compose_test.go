@@ -14,7 +14,8 @@ func TestSecondGeneration(t *testing.T) {
 		{nil, []string{"master", "worker"}},
 		{[]string{"monitoring"}, []string{"grafana", "master", "prometheus", "worker"}},
 	} {
-		o, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithName("amazons"), cli.WithProfiles(c.profiles), cli.WithEnv([]string{"AMAZONS_BOARD=5x6"}))
+		o, err := cli.NewProjectOptions([]string{"../../docker-compose.yml"}, cli.WithName("amazons"),
+			cli.WithProfiles(c.profiles), cli.WithEnv([]string{"AMAZONS_BOARD=5x6"}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +35,8 @@ func TestSecondGeneration(t *testing.T) {
 		if worker.ContainerName != "" || len(worker.Ports) != 0 {
 			t.Errorf("more than one worker cannot run: container name %q, ports %v", worker.ContainerName, worker.Ports)
 		}
-		if master, err := p.GetService("master"); err != nil || master.HealthCheck == nil || master.StopGracePeriod == nil {
+		if master, err := p.GetService("master"); err != nil || master.HealthCheck == nil ||
+			master.StopGracePeriod == nil {
 			t.Errorf("the master has no health check or no time to end: %v", err)
 		}
 	}

@@ -1,5 +1,6 @@
-// Package assemble makes the one certificate of a settled campaign out of what the store and the tree hold: the fragments
-// of the workers, and an entry for each won position that the master expanded itself.
+// Package assemble makes the one certificate of a settled campaign out of what the store and the
+// tree hold: the fragments of the workers, and an entry for each won position that the master
+// expanded itself.
 package assemble
 
 import (
@@ -35,7 +36,8 @@ func (e *MissingError) Error() string {
 			some = append(some, amazons.PositionOf(e.Board, s, amazons.White).String())
 		}
 	}
-	return fmt.Sprintf("%v for %d positions that should be won for the side to move, such as %s", ErrMissing, len(e.Keys), strings.Join(some, ", "))
+	return fmt.Sprintf("%v for %d positions that should be won for the side to move, such as %s", ErrMissing,
+		len(e.Keys), strings.Join(some, ", "))
 }
 
 // Unwrap returns ErrMissing.
@@ -65,8 +67,8 @@ type Output struct {
 	Copied bool
 }
 
-// Write makes the certificate and writes it to the named file, which appears whole or not at all. Errors: a
-// MissingError; those of reading fragments, of writing, of ctx.
+// Write makes the certificate and writes it to the named file, which appears whole or not at all.
+// Errors: a MissingError; those of reading fragments, of writing, of ctx.
 func Write(ctx context.Context, name string, in Input) (Output, error) {
 	removeDrafts(name)
 	if whole, set, err := whole(in); err != nil {
@@ -107,8 +109,8 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	return Output{Set: pruned}, proof.WriteFile(name, union)
 }
 
-// removeDrafts removes what a process that was killed while it wrote the named file has left. The store's lock keeps a second
-// process from writing it now.
+// removeDrafts removes what a process that was killed while it wrote the named file has left. The
+// store's lock keeps a second process from writing it now.
 func removeDrafts(name string) {
 	entries, err := os.ReadDir(filepath.Dir(name))
 	if err != nil {
@@ -121,8 +123,8 @@ func removeDrafts(name string) {
 	}
 }
 
-// whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then nothing needs to be walked
-// again, and the checker will say whether it is good.
+// whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then
+// nothing needs to be walked again, and the checker will say whether it is good.
 func whole(in Input) ([]byte, *proof.Set, error) {
 	if len(in.Fragments) != 1 || len(in.Roots) != 1 {
 		return nil, nil, nil
@@ -136,7 +138,8 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
-	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || in.RulesOnly && !info.RulesOnly {
+	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || in.RulesOnly &&
+		!info.RulesOnly {
 		return nil, nil, nil
 	}
 	if in.Roots[0].Claim != eval.Won {
@@ -149,8 +152,8 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 	return data, c.Set, nil
 }
 
-// Roots returns the claims of a campaign's certificate: its root, or, where first moves were given and all of them lose,
-// the positions after these moves, each won for the side that then moves.
+// Roots returns the claims of a campaign's certificate: its root, or, where first moves were given
+// and all of them lose, the positions after these moves, each won for the side that then moves.
 func Roots(root amazons.Position, firstMoves []amazons.Move, settled tree.Settled) []proof.Root {
 	if !settled.NoGivenMoveWins {
 		claim := eval.Lost

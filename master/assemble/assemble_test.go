@@ -37,7 +37,8 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A single fragment with the roots asked for is taken as it is; whether it is good is for the checker to say.
+	// A single fragment with the roots asked for is taken as it is; whether it is good is for the
+	// checker to say.
 	if out, err := Write(context.Background(), name, in); err != nil || !out.Copied {
 		t.Fatalf("one fragment: %+v, %v", out, err)
 	}
@@ -64,7 +65,8 @@ func TestWrite(t *testing.T) {
 	if _, err := Write(context.Background(), missing, in); !errors.Is(err, proof.ErrNotCertificate) {
 		t.Errorf("a damaged fragment: %v", err)
 	}
-	if _, err := Write(context.Background(), filepath.Join(name, "x"), Input{Board: root.Board, Roots: roots, Fragments: []Fragment{fragment(t, empty)}}); err == nil {
+	if _, err := Write(context.Background(), filepath.Join(name, "x"),
+		Input{Board: root.Board, Roots: roots, Fragments: []Fragment{fragment(t, empty)}}); err == nil {
 		t.Error("written into a file as if it were a folder")
 	}
 }
@@ -78,10 +80,12 @@ func TestRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Roots(root, []amazons.Move{m}, tree.Settled{Outcome: tree.Won}); len(got) != 1 || got[0] != proof.RootOf(root, eval.Won) {
+	if got := Roots(root, []amazons.Move{m}, tree.Settled{Outcome: tree.Won}); len(got) != 1 ||
+		got[0] != proof.RootOf(root, eval.Won) {
 		t.Errorf("a given move wins: %v", got)
 	}
-	if got := Roots(root, []amazons.Move{m}, tree.Settled{NoGivenMoveWins: true}); len(got) != 1 || got[0] != proof.RootOf(root.After(m), eval.Won) {
+	if got := Roots(root, []amazons.Move{m}, tree.Settled{NoGivenMoveWins: true}); len(got) != 1 ||
+		got[0] != proof.RootOf(root.After(m), eval.Won) {
 		t.Errorf("no given move wins: %v", got)
 	}
 }

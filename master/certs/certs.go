@@ -1,5 +1,6 @@
-// Package certs is the certificate authority of a cluster: it makes the certificates of its masters, workers and operators, keeps
-// a record of each, and revokes them. What a certificate says, and how it is checked, is in shared/identity.
+// Package certs is the certificate authority of a cluster: it makes the certificates of its
+// masters, workers and operators, keeps a record of each, and revokes them. What a certificate
+// says, and how it is checked, is in shared/identity.
 //
 // A folder holds, beside the files that a master needs (see identity),
 //
@@ -8,8 +9,9 @@
 //	workers/NAME/      ca.crt and client.pem of a worker: what is handed to it
 //	operators/NAME/    the same of an operator
 //
-// Whoever has ca.key can make certificates. A master does not need it: the folder it serves from may lack ca.key, issued and the
-// others' folders. Files with keys can be read by their owner only; each file is replaced by renaming, after it is on disk.
+// Whoever has ca.key can make certificates. A master does not need it: the folder it serves from
+// may lack ca.key, issued and the others' folders. Files with keys can be read by their owner only;
+// each file is replaced by renaming, after it is on disk.
 package certs
 
 import (
@@ -48,7 +50,8 @@ const (
 // skew is how far in the past a certificate begins, for machines whose clocks are late.
 const skew = 5 * time.Minute
 
-// lockPatience is how long a command waits for another one that has the folder open: signing takes milliseconds.
+// lockPatience is how long a command waits for another one that has the folder open: signing takes
+// milliseconds.
 const lockPatience = 10 * time.Second
 
 // Errors of this package.
@@ -76,7 +79,8 @@ type Authority struct {
 
 // Options are for Init and Open. The zero value is usable.
 type Options struct {
-	// Lifetime is that of a new authority. Default ten years. When it ends, all certificates of the authority end, too.
+	// Lifetime is that of a new authority. Default ten years. When it ends, all certificates of the
+	// authority end, too.
 	Lifetime time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -95,8 +99,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Init makes an authority in a folder, which is made if it is not there, with an empty revocation list. Files of an authority that are
-// already there are left alone: ErrExists names one.
+// Init makes an authority in a folder, which is made if it is not there, with an empty revocation
+// list. Files of an authority that are already there are left alone: ErrExists names one.
 func Init(folder string, o Options) (*Authority, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -104,7 +108,8 @@ func Init(folder string, o Options) (*Authority, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("make the folder of an authority: %w", err)
 	}
-	for _, name := range []string{KeyFile, identity.AuthorityFile, identity.RevokedFile, identity.MasterFile, IssuedFolder, WorkersFolder, OperatorsFolder} {
+	for _, name := range []string{KeyFile, identity.AuthorityFile, identity.RevokedFile, identity.MasterFile,
+		IssuedFolder, WorkersFolder, OperatorsFolder} {
 		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
 			return nil, fmt.Errorf("%w: %s; nothing was changed", ErrExists, filepath.Join(folder, name))
 		}
@@ -211,13 +216,14 @@ func (a *Authority) NotAfter() time.Time { return a.cert.NotAfter }
 // Request asks for a certificate.
 type Request struct {
 	Identity identity.Identity
-	// Hosts are the names and IP addresses under which a master is reached; only a master has them, and at least one.
+	// Hosts are the names and IP addresses under which a master is reached; only a master has them,
+	// and at least one.
 	Hosts []string
-	// Lifetime is how long the certificate is good. Default one year; it ends with the authority at the latest. Short: more
-	// renewals; long: a stolen one that nobody revokes is good for long.
+	// Lifetime is how long the certificate is good. Default one year; it ends with the authority at
+	// the latest. Short: more renewals; long: a stolen one that nobody revokes is good for long.
 	Lifetime time.Duration
-	// Renew says that there may be a certificate for the same identity: its files are replaced. The old certificate stays good until
-	// it expires or is revoked.
+	// Renew says that there may be a certificate for the same identity: its files are replaced. The
+	// old certificate stays good until it expires or is revoked.
 	Renew bool
 }
 
@@ -262,8 +268,8 @@ type Issued struct {
 	Folder string // that its owner needs: of the master, or of the one bundle
 }
 
-// Issue makes a certificate. Names are given once, whatever the role: ErrExists says that a name is taken, by another role or without
-// Request.Renew by the same one.
+// Issue makes a certificate. Names are given once, whatever the role: ErrExists says that a name is
+// taken, by another role or without Request.Renew by the same one.
 func (a *Authority) Issue(r Request) (Issued, error) {
 	if err := r.Check(); err != nil {
 		return Issued{}, err
@@ -273,7 +279,8 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	}
 	now := a.now()
 	if !now.Before(a.cert.NotAfter) {
-		return Issued{}, fmt.Errorf("%w: the authority expired on %s; make a new one in another folder", ErrRequest, a.cert.NotAfter.Format(time.DateOnly))
+		return Issued{}, fmt.Errorf("%w: the authority expired on %s; make a new one in another folder", ErrRequest,
+			a.cert.NotAfter.Format(time.DateOnly))
 	}
 	if err := a.nameIsFree(r); err != nil {
 		return Issued{}, err
@@ -328,7 +335,8 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	if err := os.MkdirAll(out.Folder, 0o700); err != nil {
 		return Issued{}, fmt.Errorf("make a folder to hand over: %w", err)
 	}
-	if err := writeFile(filepath.Join(out.Folder, identity.AuthorityFile), certificatePEM(a.cert.Raw), 0o644); err != nil {
+	if err := writeFile(filepath.Join(out.Folder, identity.AuthorityFile), certificatePEM(a.cert.Raw),
+		0o644); err != nil {
 		return Issued{}, err
 	}
 	return out, writeFile(filepath.Join(out.Folder, identity.ClientFile), both, 0o600)
@@ -356,7 +364,8 @@ func (a *Authority) nameIsFree(r Request) error {
 			return fmt.Errorf("%w: the name %s, with the role %s; take another name", ErrExists, known.Name, known.Role)
 		}
 		if !r.Renew {
-			return fmt.Errorf("%w: %v has certificate %s, %s; --renew makes a new one in its place", ErrExists, r.Identity, known.Serial, known.State(a.now()))
+			return fmt.Errorf("%w: %v has certificate %s, %s; --renew makes a new one in its place", ErrExists,
+				r.Identity, known.Serial, known.State(a.now()))
 		}
 	}
 	return nil

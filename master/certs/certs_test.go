@@ -48,7 +48,8 @@ func issue(t testing.TB, a *Authority, r Request) Issued {
 	return out
 }
 
-// TestIssued holds that what is made is what the other side asks for: chain, purpose, role, hosts, lifetime, who may read it.
+// TestIssued holds that what is made is what the other side asks for: chain, purpose, role, hosts,
+// lifetime, who may read it.
 func TestIssued(t *testing.T) {
 	a := authority(t)
 	for _, r := range []Request{
@@ -65,7 +66,8 @@ func TestIssued(t *testing.T) {
 			t.Errorf("%v: got %+v", r.Identity, m)
 		}
 		leaf := m.Certificate.Leaf
-		for purpose, want := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageClientAuth: true, x509.ExtKeyUsageServerAuth: false} {
+		for purpose, want := range map[x509.ExtKeyUsage]bool{x509.ExtKeyUsageClientAuth: true,
+			x509.ExtKeyUsageServerAuth: false} {
 			_, err := leaf.Verify(x509.VerifyOptions{Roots: m.Roots, KeyUsages: []x509.ExtKeyUsage{purpose}})
 			if (err == nil) != want {
 				t.Errorf("%v, purpose %v: %v", r.Identity, purpose, err)
@@ -262,7 +264,8 @@ func TestConcurrentRevocations(t *testing.T) {
 	}
 }
 
-// TestReload changes each file of a master's folder for the worse: what was there stays in use, and the error comes once.
+// TestReload changes each file of a master's folder for the worse: what was there stays in use, and
+// the error comes once.
 func TestReload(t *testing.T) {
 	a := authority(t)
 	issue(t, a, Request{Identity: worker("w1")})
@@ -295,17 +298,21 @@ func TestReload(t *testing.T) {
 		data []byte // nil: the file is gone
 		want string
 	}{
-		"authority gone":         {identity.AuthorityFile, nil, "no such file"},
-		"authority cut":          {identity.AuthorityFile, cut(identity.AuthorityFile), "PEM"},
-		"authority empty":        {identity.AuthorityFile, []byte{}, "no PEM block"},
-		"authority of others":    {identity.AuthorityFile, read(stranger.folder, identity.AuthorityFile), "not signed by"},
-		"no authority":           {identity.AuthorityFile, certificatePEM(leafOf(t, good[identity.MasterFile]).Raw), "not the certificate of an authority"},
-		"second without a list":  {identity.AuthorityFile, append(read(stranger.folder, identity.AuthorityFile), good[identity.AuthorityFile]...), "lacks the list"},
-		"certificate gone":       {identity.MasterFile, nil, "no such file"},
-		"certificate cut":        {identity.MasterFile, cut(identity.MasterFile), identity.MasterFile},
-		"certificate of others":  {identity.MasterFile, read(stranger.folder, identity.MasterFile), "not signed by"},
-		"certificate of a role":  {identity.MasterFile, read(bundle, identity.ClientFile), "another role"},
-		"key of others":          {identity.MasterFile, append(certificatePEM(leafOf(t, good[identity.MasterFile]).Raw), read(a.folder, KeyFile)...), identity.MasterFile},
+		"authority gone":  {identity.AuthorityFile, nil, "no such file"},
+		"authority cut":   {identity.AuthorityFile, cut(identity.AuthorityFile), "PEM"},
+		"authority empty": {identity.AuthorityFile, []byte{}, "no PEM block"},
+		"authority of others": {identity.AuthorityFile, read(stranger.folder, identity.AuthorityFile),
+			"not signed by"},
+		"no authority": {identity.AuthorityFile, certificatePEM(leafOf(t, good[identity.MasterFile]).Raw),
+			"not the certificate of an authority"},
+		"second without a list": {identity.AuthorityFile, append(read(stranger.folder, identity.AuthorityFile),
+			good[identity.AuthorityFile]...), "lacks the list"},
+		"certificate gone":      {identity.MasterFile, nil, "no such file"},
+		"certificate cut":       {identity.MasterFile, cut(identity.MasterFile), identity.MasterFile},
+		"certificate of others": {identity.MasterFile, read(stranger.folder, identity.MasterFile), "not signed by"},
+		"certificate of a role": {identity.MasterFile, read(bundle, identity.ClientFile), "another role"},
+		"key of others": {identity.MasterFile, append(certificatePEM(leafOf(t, good[identity.MasterFile]).Raw),
+			read(a.folder, KeyFile)...), identity.MasterFile},
 		"list gone":              {identity.RevokedFile, nil, "no such file"},
 		"list cut":               {identity.RevokedFile, cut(identity.RevokedFile), "PEM"},
 		"list of others":         {identity.RevokedFile, older, "no authority"},
@@ -321,7 +328,8 @@ func TestReload(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if changed, err := files.Reload(); changed || !errors.Is(err, identity.ErrFiles) || !strings.Contains(err.Error(), c.want) {
+		if changed, err := files.Reload(); changed || !errors.Is(err, identity.ErrFiles) ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: changed %v, %v, want %q", name, changed, err, c.want)
 		}
 		if changed, err := files.Reload(); changed || err != nil {
@@ -343,7 +351,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestOlderList holds that a revocation list from a backup does not make revoked certificates good again.
+// TestOlderList holds that a revocation list from a backup does not make revoked certificates good
+// again.
 func TestOlderList(t *testing.T) {
 	a := authority(t)
 	issue(t, a, Request{Identity: worker("w1")})
@@ -392,7 +401,8 @@ func TestNextAuthority(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := client.Current().Certificate.Leaf.Verify(x509.VerifyOptions{Roots: files.Current().Roots, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+	if _, err := client.Current().Certificate.Leaf.Verify(x509.VerifyOptions{Roots: files.Current().Roots,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -442,7 +452,8 @@ func TestExpiredBundle(t *testing.T) {
 	a := authorityAt(t, func() time.Time { return time.Now().Add(-2 * time.Hour) })
 	for _, id := range []identity.Identity{worker("w1"), operator("me")} {
 		out := issue(t, a, Request{Identity: id, Lifetime: time.Hour})
-		if _, err := identity.OpenClient(out.Folder, id.Role); !errors.Is(err, identity.ErrFiles) || !strings.Contains(err.Error(), "expired on") {
+		if _, err := identity.OpenClient(out.Folder, id.Role); !errors.Is(err, identity.ErrFiles) ||
+			!strings.Contains(err.Error(), "expired on") {
 			t.Errorf("%v: %v", id, err)
 		}
 	}

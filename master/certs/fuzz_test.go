@@ -11,8 +11,10 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// FuzzFolder puts changed files into the folders of a master, of a worker and of an authority, and reads them in the ways there are. Nothing panics; whoever is read has
-// the role that was asked for and a name that can be one, and a list of revocations that nobody of the authority has signed is not taken.
+// FuzzFolder puts changed files into the folders of a master, of a worker and of an authority, and
+// reads them in the ways there are. Nothing panics; whoever is read has the role that was asked for
+// and a name that can be one, and a list of revocations that nobody of the authority has signed is
+// not taken.
 func FuzzFolder(f *testing.F) {
 	a := authority(f)
 	issue(f, a, Request{Identity: worker("w1")})
@@ -80,7 +82,8 @@ func FuzzFolder(f *testing.F) {
 					}
 					continue
 				}
-				if m := got.Current(); m.Identity.Role != role || identity.CheckName(m.Identity.Name) != nil || m.Certificate.Leaf == nil {
+				if m := got.Current(); m.Identity.Role != role || identity.CheckName(m.Identity.Name) != nil ||
+					m.Certificate.Leaf == nil {
 					t.Fatalf("%v was read for the role %s", m.Identity, role)
 				}
 			}

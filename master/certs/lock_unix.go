@@ -10,7 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockFile takes the lock of an open file, which goes with the file. It waits for others at most for the given time.
+// lockFile takes the lock of an open file, which goes with the file. It waits for others at most
+// for the given time.
 func lockFile(f *os.File, patience time.Duration) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

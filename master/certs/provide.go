@@ -13,8 +13,9 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// Provide returns the certificate of an identity that is in place, if it names the hosts that are asked for and is good for a third of
-// its lifetime and more; otherwise it makes one as Issue does with Request.Renew. It is for starts without a person.
+// Provide returns the certificate of an identity that is in place, if it names the hosts that are
+// asked for and is good for a third of its lifetime and more; otherwise it makes one as Issue does
+// with Request.Renew. It is for starts without a person.
 func (a *Authority) Provide(r Request) (Issued, error) {
 	if err := r.Check(); err != nil {
 		return Issued{}, err
@@ -24,7 +25,8 @@ func (a *Authority) Provide(r Request) (Issued, error) {
 		return Issued{}, err
 	}
 	for _, known := range list {
-		if known.Identity != r.Identity || !known.lasts(a.now()) || !slices.Equal(hostSet(known.Hosts), hostSet(r.Hosts)) {
+		if known.Identity != r.Identity || !known.lasts(a.now()) ||
+			!slices.Equal(hostSet(known.Hosts), hostSet(r.Hosts)) {
 			continue
 		}
 		inPlace, err := a.inPlace(known)
@@ -39,7 +41,8 @@ func (a *Authority) Provide(r Request) (Issued, error) {
 	return a.Issue(r)
 }
 
-// HandOver copies what a worker or an operator needs into another folder, which is made if it is not there.
+// HandOver copies what a worker or an operator needs into another folder, which is made if it is
+// not there.
 func (a *Authority) HandOver(id identity.Identity, folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("make a folder to hand over: %w", err)

@@ -35,14 +35,17 @@ func TestProvide(t *testing.T) {
 		{"the first of its name", clients, func() {}, true},
 		{"again", clients, func() {}, false},
 		{"a master that is there", both, func() {}, false},
-		{"hosts in another form", Request{Identity: master, Hosts: []string{"::ffff:127.0.0.1", "localhost", "localhost"}}, func() {}, false},
+		{"hosts in another form", Request{Identity: master, Hosts: []string{"::ffff:127.0.0.1", "localhost",
+			"localhost"}}, func() {}, false},
 		{"another host", Request{Identity: master, Hosts: []string{"localhost", "farm"}}, func() {}, true},
 		{"two thirds of the lifetime are over", clients, func() { now = now.Add(59 * time.Hour) }, false},
 		{"and a little more", clients, func() { now = now.Add(2 * time.Hour) }, true},
 		{"expired", clients, func() { now = now.Add(1000 * time.Hour) }, true},
 		{"a file is gone", clients, func() { remove(t, a.bundle(clients.Identity), identity.ClientFile) }, true},
-		{"the authority's certificate is gone", clients, func() { remove(t, a.bundle(clients.Identity), identity.AuthorityFile) }, true},
-		{"a file is damaged", clients, func() { write(t, "text", a.bundle(clients.Identity), identity.ClientFile) }, true},
+		{"the authority's certificate is gone", clients,
+			func() { remove(t, a.bundle(clients.Identity), identity.AuthorityFile) }, true},
+		{"a file is damaged", clients, func() { write(t, "text", a.bundle(clients.Identity), identity.ClientFile) },
+			true},
 		{"revoked", clients, func() {
 			if _, err := a.Revoke("worker"); err != nil {
 				t.Fatal(err)

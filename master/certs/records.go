@@ -87,13 +87,15 @@ func (a *Authority) List() ([]Record, error) {
 		list = append(list, r)
 	}
 	slices.SortFunc(list, func(x, y Record) int {
-		return cmp.Or(strings.Compare(x.Name, y.Name), x.NotBefore.Compare(y.NotBefore), strings.Compare(x.Serial, y.Serial))
+		return cmp.Or(strings.Compare(x.Name, y.Name), x.NotBefore.Compare(y.NotBefore),
+			strings.Compare(x.Serial, y.Serial))
 	})
 	return list, nil
 }
 
-// Revoke puts all good certificates of a name, or the one with a serial number, on the revocation list, and returns them. ErrUnknown
-// says that there is none. A master takes note as soon as it reads the list again.
+// Revoke puts all good certificates of a name, or the one with a serial number, on the revocation
+// list, and returns them. ErrUnknown says that there is none. A master takes note as soon as it
+// reads the list again.
 func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 	list, err := a.List()
 	if err != nil {
@@ -157,13 +159,16 @@ func (a *Authority) readRevoked() (*big.Int, []x509.RevocationListEntry, error) 
 	return list.Number, list.RevokedCertificateEntries, nil
 }
 
-// writeRevoked replaces the revocation list. It is good as long as the authority: nobody would renew it in time, and a list that is out of date
-// by itself would stop the cluster. A master does not go back to a list with a smaller number.
+// writeRevoked replaces the revocation list. It is good as long as the authority: nobody would
+// renew it in time, and a list that is out of date by itself would stop the cluster. A master does
+// not go back to a list with a smaller number.
 func (a *Authority) writeRevoked(entries []x509.RevocationListEntry, number *big.Int) error {
-	template := &x509.RevocationList{Number: number, ThisUpdate: a.now(), NextUpdate: a.cert.NotAfter, RevokedCertificateEntries: entries}
+	template := &x509.RevocationList{Number: number, ThisUpdate: a.now(), NextUpdate: a.cert.NotAfter,
+		RevokedCertificateEntries: entries}
 	der, err := x509.CreateRevocationList(rand.Reader, template, a.cert, a.key)
 	if err != nil {
 		return fmt.Errorf("sign the revocation list: %w", err)
 	}
-	return writeFile(filepath.Join(a.folder, identity.RevokedFile), pem.EncodeToMemory(&pem.Block{Type: identity.PEMRevoked, Bytes: der}), 0o644)
+	return writeFile(filepath.Join(a.folder, identity.RevokedFile),
+		pem.EncodeToMemory(&pem.Block{Type: identity.PEMRevoked, Bytes: der}), 0o644)
 }

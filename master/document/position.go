@@ -12,8 +12,10 @@ type Position struct {
 	Board       string `json:"board"`
 	Position    string `json:"position"`
 	Known
-	Line  []string `json:"line,omitempty"` // how a decided position is played out, as far as the tree knows
-	Moves []Move   `json:"moves"`          // the winning ones first, then the open ones, then the losing ones; among them the most nodes first
+	Line []string `json:"line,omitempty"` // how a decided position is played out, as far as the tree knows
+	// the winning ones first, then the open ones, then the losing ones; among them the most nodes
+	// first
+	Moves []Move `json:"moves"`
 }
 
 // Move is one move and what is known of the position after it.
@@ -39,7 +41,8 @@ type Known struct {
 
 // OfPosition makes the document of a master's answer about p.
 func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
-	out := Position{MessageType: "position", Board: p.Board.String(), Position: p.String(), Known: knownOf(r.GetKnown()), Line: r.GetLine(), Moves: []Move{}}
+	out := Position{MessageType: "position", Board: p.Board.String(), Position: p.String(),
+		Known: knownOf(r.GetKnown()), Line: r.GetLine(), Moves: []Move{}}
 	for _, m := range r.GetMoves() {
 		out.Moves = append(out.Moves, Move{m.GetMove(), MoveWord(m), knownOf(m.GetAfter())})
 	}
@@ -59,7 +62,8 @@ func MoveWord(m *farmv1.ExploredMove) string {
 
 func knownOf(k *farmv1.Known) Known {
 	return Known{
-		Outcome: tree.Outcome(k.GetOutcome()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(), Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
+		Outcome: tree.Outcome(k.GetOutcome()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),
+		Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
 		InTree:   k.GetInTree(),
 		Expanded: k.GetExpanded(), Leased: k.GetLeased(), SetAside: k.GetSetAside(),
 	}

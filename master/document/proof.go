@@ -38,15 +38,18 @@ type ProofPosition struct {
 	Position    string `json:"position"`
 	Proved
 	Size
-	Line  []string    `json:"line,omitempty"` // how it is played out
-	Moves []ProofMove `json:"moves"`          // the winning ones first, then those the certificate says nothing of, then the losing ones; among them the largest proofs first
+	Line []string `json:"line,omitempty"` // how it is played out
+	// the winning ones first, then those the certificate says nothing of, then the losing ones;
+	// among them the largest proofs first
+	Moves []ProofMove `json:"moves"`
 }
 
 // ProofMove is one move and what a certificate says of the position after it.
 type ProofMove struct {
-	Move string     `json:"move"`
-	Wins string     `json:"outcome"` // wins, loses or unknown, for the side that plays it
-	Then ProofAfter `json:"after"`   // of the position after it, for the other side; a winning move there is the refutation
+	Move string `json:"move"`
+	Wins string `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	// of the position after it, for the other side; a winning move there is the refutation
+	Then ProofAfter `json:"after"`
 }
 
 // ProofAfter is a position after a move.
@@ -61,10 +64,12 @@ type Size struct {
 	AtLeast bool `json:"entries_at_least,omitempty"` // they were not counted to the end
 }
 
-// OfProof makes the document of p. It counts at most so many entries: half of them for p, the rest shared among its moves.
+// OfProof makes the document of p. It counts at most so many entries: half of them for p, the rest
+// shared among its moves.
 func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition {
 	s := p.State()
-	out := ProofPosition{MessageType: "proof_position", Board: p.Board.String(), Position: p.String(), Proved: OfFinding(c.Look(s)), Moves: []ProofMove{}}
+	out := ProofPosition{MessageType: "proof_position", Board: p.Board.String(), Position: p.String(),
+		Proved: OfFinding(c.Look(s)), Moves: []ProofMove{}}
 	out.Entries, out.AtLeast = c.Below(s, count/2)
 	for _, m := range c.Line(s, proofLine) {
 		out.Line = append(out.Line, m.String())

@@ -28,7 +28,8 @@ type Quarantine struct {
 func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
 	out := Quarantines{MessageType: "quarantines", List: []Quarantine{}}
 	for _, q := range r.GetQuarantines() {
-		out.List = append(out.List, Quarantine{q.GetName(), q.GetCertificate(), time.Unix(q.GetSince(), 0).UTC(), q.GetOffences(), q.GetOffence(),
+		out.List = append(out.List, Quarantine{q.GetName(), q.GetCertificate(), time.Unix(q.GetSince(), 0).UTC(),
+			q.GetOffences(), q.GetOffence(),
 			q.GetWhy(), q.GetWorker(), q.GetAddress()})
 	}
 	return out

@@ -1,5 +1,5 @@
-// Package document has what programs read about a campaign, as JSON: one form for the command line and for the pages of a master.
-// Fields may be added, never renamed.
+// Package document has what programs read about a campaign, as JSON: one form for the command line
+// and for the pages of a master. Fields may be added, never renamed.
 package document
 
 import (
@@ -52,29 +52,36 @@ type FirstMove struct {
 	Expanded bool   `json:"expanded,omitempty"`
 }
 
-// OfStatus makes the document of a master's answer. It lists every first move, or those that something is known of or that were
-// given.
+// OfStatus makes the document of a master's answer. It lists every first move, or those that
+// something is known of or that were given.
 func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 	out := Status{
-		MessageType: "status", Campaign: r.GetCampaign().GetName(), Priority: r.GetPriority(), Share: r.GetShare(), Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
-		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(), RunningNodes: r.GetRunningNodes(),
-		Seconds: r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(),
-		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
-		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
+		MessageType: "status", Campaign: r.GetCampaign().GetName(), Priority: r.GetPriority(), Share: r.GetShare(),
+		Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
+		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(),
+		RunningNodes: r.GetRunningNodes(),
+		Seconds:      r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(),
+		SetAside: r.GetSetAside(),
+		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(),
+		FragmentSize: r.GetCertificateBytes(),
+		Workers:      r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
 		Quarantined: r.GetQuarantined(),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {
 		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
 			out.MovesKnown++
-		} else if !every && f.GetPhi() == 1 && f.GetDelta() == 1 && f.GetNodes() == 0 && len(r.GetCampaign().GetFirstMoves()) == 0 {
+		} else if !every && f.GetPhi() == 1 && f.GetDelta() == 1 && f.GetNodes() == 0 &&
+			len(r.GetCampaign().GetFirstMoves()) == 0 {
 			continue
 		}
-		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), OutcomeWord(f.GetOutcome()), f.GetPhi(), f.GetDelta(), f.GetNodes(),
+		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), OutcomeWord(f.GetOutcome()), f.GetPhi(),
+			f.GetDelta(), f.GetNodes(),
 			f.GetLeased(), f.GetExpanded()})
 	}
 	if r.GetCertificateSha256() != "" {
-		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(), Bytes: int64(r.GetCertificateFileBytes()),
+		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(),
+			Bytes:  int64(r.GetCertificateFileBytes()),
 			SHA256: r.GetCertificateSha256(), File: r.GetCertificateFile()}
 	}
 	return out
@@ -93,17 +100,18 @@ func OutcomeWord(o farmv1.Outcome) string {
 
 // Worker is one worker and what it does.
 type Worker struct {
-	Name         string  `json:"name"`
-	Cores        uint32  `json:"cores"`
-	TableBytes   uint64  `json:"table_bytes"`
-	TableFill    float64 `json:"table_fill"` // 0 to 1
-	Connected    float64 `json:"connected_seconds"`
-	Silent       float64 `json:"silent_seconds"` // since it was last heard
-	Nodes        uint64  `json:"nodes"`          // in all results
-	Results      uint64  `json:"results"`
-	Facts        uint64  `json:"facts"`
-	Confirmed    uint64  `json:"confirmed"`          // results of its party that others confirmed
-	Contradicted uint32  `json:"contradicted"`       // results of its party that others contradict and that none confirmed makes up for
+	Name       string  `json:"name"`
+	Cores      uint32  `json:"cores"`
+	TableBytes uint64  `json:"table_bytes"`
+	TableFill  float64 `json:"table_fill"` // 0 to 1
+	Connected  float64 `json:"connected_seconds"`
+	Silent     float64 `json:"silent_seconds"` // since it was last heard
+	Nodes      uint64  `json:"nodes"`          // in all results
+	Results    uint64  `json:"results"`
+	Facts      uint64  `json:"facts"`
+	Confirmed  uint64  `json:"confirmed"` // results of its party that others confirmed
+	// results of its party that others contradict and that none confirmed makes up for
+	Contradicted uint32  `json:"contradicted"`
 	Offences     uint32  `json:"offences"`           // of its party
 	Lease        uint64  `json:"lease,omitempty"`    // what follows is of this lease
 	Campaign     string  `json:"campaign,omitempty"` // its name
@@ -113,16 +121,18 @@ type Worker struct {
 	LeaseSeconds float64 `json:"lease_seconds,omitempty"`
 }
 
-// OfWorkers makes the documents of a master's answer. Addresses and builds are left out: pages may be open to more people than
-// commands.
+// OfWorkers makes the documents of a master's answer. Addresses and builds are left out: pages may
+// be open to more people than commands.
 func OfWorkers(list []*farmv1.Worker) []Worker {
 	out := make([]Worker, 0, len(list))
 	for _, w := range list {
 		out = append(out, Worker{
 			Name: w.GetName(), Cores: w.GetCores(), TableBytes: w.GetTableBytes(), TableFill: w.GetTableFill(),
-			Connected: w.GetConnectedSeconds(), Silent: w.GetSilentSeconds(), Nodes: w.GetNodes(), Results: w.GetResults(), Facts: w.GetFacts(),
+			Connected: w.GetConnectedSeconds(), Silent: w.GetSilentSeconds(), Nodes: w.GetNodes(),
+			Results: w.GetResults(), Facts: w.GetFacts(),
 			Confirmed: w.GetConfirmed(), Contradicted: w.GetContradicted(), Offences: w.GetOffences(),
-			Lease: w.GetLease(), Campaign: w.GetCampaign(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(), BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
+			Lease: w.GetLease(), Campaign: w.GetCampaign(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(),
+			BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
 		})
 	}
 	return out
@@ -160,9 +170,13 @@ func OfCampaigns(all []*farmv1.CampaignSummary) Campaigns {
 	for _, c := range all {
 		about := c.GetCampaign()
 		out.Campaigns = append(out.Campaigns, Campaign{
-			Name: about.GetName(), Number: about.GetNumber(), Board: about.GetBoard(), Root: about.GetRoot(), RulesOnly: about.GetRulesOnly(),
-			Priority: c.GetPriority(), Share: c.GetShare(), State: c.GetState(), Why: c.GetWhy(), Winner: c.GetWinner(), Verified: c.GetVerified(),
-			Phi: c.GetRootPhi(), Delta: c.GetRootDelta(), Nodes: c.GetNodes(), RunningNodes: c.GetRunningNodes(), Leased: c.GetLeased(),
+			Name: about.GetName(), Number: about.GetNumber(), Board: about.GetBoard(), Root: about.GetRoot(),
+			RulesOnly: about.GetRulesOnly(),
+			Priority:  c.GetPriority(), Share: c.GetShare(), State: c.GetState(), Why: c.GetWhy(),
+			Winner:   c.GetWinner(),
+			Verified: c.GetVerified(),
+			Phi:      c.GetRootPhi(), Delta: c.GetRootDelta(), Nodes: c.GetNodes(), RunningNodes: c.GetRunningNodes(),
+			Leased: c.GetLeased(),
 		})
 	}
 	return out

@@ -15,7 +15,8 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// certificate is that of 4x4, a loss of the first player: the same file that every version of the format is tested with.
+// certificate is that of 4x4, a loss of the first player: the same file that every version of the
+// format is tested with.
 func certificate(t *testing.T) *proof.Certificate {
 	t.Helper()
 	c, err := proof.ReadFile("../../shared/proof/testdata/format1.amzcert")
@@ -34,13 +35,15 @@ func graph(t *testing.T, c *proof.Certificate, p amazons.Position, limits Limits
 	return g
 }
 
-// TestWholeProof exports a whole certificate as JSON lines, reads them back, and checks them as a proof of its own: the winner's moves are legal,
-// the loser's are all there, each leads where it says up to symmetry, and the sides take turns in winning until a leaf rule decides.
+// TestWholeProof exports a whole certificate as JSON lines, reads them back, and checks them as a
+// proof of its own: the winner's moves are legal, the loser's are all there, each leads where it
+// says up to symmetry, and the sides take turns in winning until a leaf rule decides.
 func TestWholeProof(t *testing.T) {
 	c := certificate(t)
 	root := c.Roots[0].Position(c.Board)
 	var out bytes.Buffer
-	if err := graph(t, c, root, Limits{}).WriteJSON(&out, document.ProofExport{File: "f", Entries: c.Set.Len()}); err != nil {
+	if err := graph(t, c, root, Limits{}).WriteJSON(&out,
+		document.ProofExport{File: "f", Entries: c.Set.Len()}); err != nil {
 		t.Fatal(err)
 	}
 	lines := json.NewDecoder(&out)
@@ -88,7 +91,8 @@ func TestWholeProof(t *testing.T) {
 				t.Fatalf("%v: %d moves of %d", p, len(n.Moves), len(legal))
 			}
 		default:
-			if v := eval.Plain(must(p.State().Canonical(p.Board)), p.Board); len(n.Moves) != 0 || v != map[string]eval.Verdict{"won": eval.Won, "lost": eval.Lost}[n.Value] {
+			if v := eval.Plain(must(p.State().Canonical(p.Board)), p.Board); len(n.Moves) != 0 ||
+				v != map[string]eval.Verdict{"won": eval.Won, "lost": eval.Lost}[n.Value] {
 				t.Fatalf("%v: %+v, the leaf rules say %v", p, n, v)
 			}
 		}
@@ -113,12 +117,14 @@ func TestWholeProof(t *testing.T) {
 
 func must(s amazons.State, _ amazons.Symmetry) amazons.State { return s }
 
-// TestLimits wants replies whole or not at all, what is beyond marked as cut, and the same positions first whatever the limits.
+// TestLimits wants replies whole or not at all, what is beyond marked as cut, and the same
+// positions first whatever the limits.
 func TestLimits(t *testing.T) {
 	c := certificate(t)
 	root := c.Roots[0].Position(c.Board)
 	all := graph(t, c, root, Limits{})
-	for _, l := range []Limits{{Depth: 1}, {Depth: 2}, {Depth: 5}, {Positions: 1}, {Positions: 50}, {Positions: 300}, {Depth: 4, Positions: 300}, {Positions: len(all.Positions)}, {Positions: 1 << 40}} {
+	for _, l := range []Limits{{Depth: 1}, {Depth: 2}, {Depth: 5}, {Positions: 1}, {Positions: 50}, {Positions: 300},
+		{Depth: 4, Positions: 300}, {Positions: len(all.Positions)}, {Positions: 1 << 40}} {
 		t.Run(fmt.Sprintf("%+v", l), func(t *testing.T) {
 			g := graph(t, c, root, l)
 			if l.Positions > 0 && len(g.Positions) > l.Positions {
@@ -157,12 +163,14 @@ func TestLimits(t *testing.T) {
 
 func TestOpenPosition(t *testing.T) {
 	c := certificate(t)
-	if _, err := New(&proof.Certificate{Board: c.Board}, c.Roots[0].Position(c.Board), Limits{}); !errors.Is(err, ErrOpen) {
+	if _, err := New(&proof.Certificate{Board: c.Board}, c.Roots[0].Position(c.Board), Limits{}); !errors.Is(err,
+		ErrOpen) {
 		t.Errorf("a position that is not decided: %v", err)
 	}
 }
 
-// TestDOT wants a node for each position and an edge for each move, and nothing that ends a label early.
+// TestDOT wants a node for each position and an edge for each move, and nothing that ends a label
+// early.
 func TestDOT(t *testing.T) {
 	c := certificate(t)
 	g := graph(t, c, c.Roots[0].Position(c.Board), Limits{Depth: 2})
@@ -185,12 +193,14 @@ func TestDOT(t *testing.T) {
 	if nodes != len(g.Positions) || edges != g.Moves {
 		t.Errorf("%d nodes and %d edges, want %d and %d", nodes, edges, len(g.Positions), g.Moves)
 	}
-	if text := out.String(); !strings.HasPrefix(text, "// .BB./") || !strings.HasSuffix(text, "}\n") || !strings.Contains(text, "dashed") || !strings.Contains(text, "4  . B B .") {
+	if text := out.String(); !strings.HasPrefix(text, "// .BB./") || !strings.HasSuffix(text, "}\n") ||
+		!strings.Contains(text, "dashed") || !strings.Contains(text, "4  . B B .") {
 		t.Errorf("a graph of another kind: %.300s", text)
 	}
 }
 
-// TestSGF wants a node for each move of the graph, and the moves of the winner where the graph has them.
+// TestSGF wants a node for each move of the graph, and the moves of the winner where the graph has
+// them.
 func TestSGF(t *testing.T) {
 	c := certificate(t)
 	for _, depth := range []int{1, 2, 4, 0} {
@@ -206,11 +216,13 @@ func TestSGF(t *testing.T) {
 		if got := strings.Count(text, "The proof goes on beyond"); got != g.Cut {
 			t.Errorf("depth %d: %d notes about cut positions, want %d", depth, got, g.Cut)
 		}
-		again := strings.Count(text, "The same position as after") + strings.Count(text, "An image of the position after")
+		again := strings.Count(text, "The same position as after") +
+			strings.Count(text, "An image of the position after")
 		if want := g.Moves + 1 - len(g.Positions); again != want {
 			t.Errorf("depth %d: %d moves lead to known positions, want %d", depth, again, want)
 		}
-		if !strings.HasPrefix(text, "(;FF[4]GM[18]") || !strings.Contains(text, "PL[W]GB[1]C[white loses: each move is answered]") {
+		if !strings.HasPrefix(text, "(;FF[4]GM[18]") ||
+			!strings.Contains(text, "PL[W]GB[1]C[white loses: each move is answered]") {
 			t.Errorf("depth %d: %.200s", depth, text)
 		}
 	}
@@ -225,7 +237,8 @@ func (full) Write([]byte) (int, error) { return 0, errFull }
 func TestWriteErrors(t *testing.T) {
 	c := certificate(t)
 	g := graph(t, c, c.Roots[0].Position(c.Board), Limits{Depth: 2})
-	for name, err := range map[string]error{"json": g.WriteJSON(full{}, document.ProofExport{}), "dot": g.WriteDOT(full{}), "sgf": g.WriteSGF(full{}, "")} {
+	for name, err := range map[string]error{"json": g.WriteJSON(full{}, document.ProofExport{}),
+		"dot": g.WriteDOT(full{}), "sgf": g.WriteSGF(full{}, "")} {
 		if !errors.Is(err, errFull) {
 			t.Errorf("%s to a full disk: %v", name, err)
 		}

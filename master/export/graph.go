@@ -1,7 +1,9 @@
-// Package export writes the part of a certificate that proves one position as JSON lines, as a DOT graph, or as SGF variations.
+// Package export writes the part of a certificate that proves one position as JSON lines, as a DOT
+// graph, or as SGF variations.
 //
-// All three show the same: the winner's move in each position that the winner is to play, and all replies of the loser, down to positions
-// that a leaf rule decides, or to the limits. Positions that are the same up to symmetry are one.
+// All three show the same: the winner's move in each position that the winner is to play, and all
+// replies of the loser, down to positions that a leaf rule decides, or to the limits. Positions
+// that are the same up to symmetry are one.
 package export
 
 import (
@@ -20,8 +22,9 @@ var ErrOpen = errors.New("the certificate does not decide it")
 type Limits struct {
 	// Depth is the number of plies below the first position.
 	Depth int
-	// Positions bounds the positions written. A position whose replies would go beyond is written without them and marked as cut, as are all
-	// that come after it: replies are written all or not at all. A position takes some 200 bytes of memory, and each of its replies 8.
+	// Positions bounds the positions written. A position whose replies would go beyond is written
+	// without them and marked as cut, as are all that come after it: replies are written all or not
+	// at all. A position takes some 200 bytes of memory, and each of its replies 8.
 	Positions int
 }
 
@@ -31,7 +34,8 @@ type Position struct {
 	Position amazons.Position // as it was first reached; later ones may be images of it
 	Depth    int              // plies below the first
 	Cut      bool             // what proves it is beyond the limits
-	Moves    []Move           // the winner's one, or all of the loser's; none where a leaf rule decides or the rest is cut
+	// the winner's one, or all of the loser's; none where a leaf rule decides or the rest is cut
+	Moves []Move
 }
 
 // Move is a move of a position and where it leads.
@@ -48,7 +52,8 @@ type Graph struct {
 	Full      bool // some are cut because of Limits.Positions
 }
 
-// New follows the proof of p through the certificate. It takes the entries for true, which is for the checker to say. Errors wrap ErrOpen.
+// New follows the proof of p through the certificate. It takes the entries for true, which is for
+// the checker to say. Errors wrap ErrOpen.
 func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error) {
 	g := &Graph{Positions: []Position{{Finding: c.Look(p.State()), Position: p}}}
 	if g.Positions[0].Value == eval.Open {

@@ -11,7 +11,8 @@ import (
 	"amazonsfarm/shared/sgf"
 )
 
-// WriteJSON writes the graph as JSON lines: a document.ProofExport, then a document.ProofNode for each position, by depth.
+// WriteJSON writes the graph as JSON lines: a document.ProofExport, then a document.ProofNode for
+// each position, by depth.
 func (g *Graph) WriteJSON(w io.Writer, head document.ProofExport) error {
 	out := bufio.NewWriter(w)
 	lines := json.NewEncoder(out)
@@ -23,7 +24,8 @@ func (g *Graph) WriteJSON(w io.Writer, head document.ProofExport) error {
 	}
 	for i := range g.Positions {
 		p := &g.Positions[i]
-		node := document.ProofNode{MessageType: "proof_node", ID: i, Depth: p.Depth, Position: p.Position.String(), Proved: document.OfFinding(p.Finding), Cut: p.Cut}
+		node := document.ProofNode{MessageType: "proof_node", ID: i, Depth: p.Depth, Position: p.Position.String(),
+			Proved: document.OfFinding(p.Finding), Cut: p.Cut}
 		for _, m := range p.Moves {
 			node.Moves = append(node.Moves, document.ProofEdge{Move: m.Move.String(), To: m.To})
 		}
@@ -34,11 +36,12 @@ func (g *Graph) WriteJSON(w io.Writer, head document.ProofExport) error {
 	return out.Flush()
 }
 
-// WriteDOT writes the graph in the language of Graphviz: boxes with boards, green where the side to move wins and red where it loses, dashed
-// where the proof is cut, and an edge for each move.
+// WriteDOT writes the graph in the language of Graphviz: boxes with boards, green where the side to
+// move wins and red where it loses, dashed where the proof is cut, and an edge for each move.
 func (g *Graph) WriteDOT(w io.Writer) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "// %v, %d positions, %d of them cut. A way through it: dot -Tsvg -o proof.svg\n", g.Positions[0].Position, len(g.Positions), g.Cut)
+	fmt.Fprintf(out, "// %v, %d positions, %d of them cut. A way through it: dot -Tsvg -o proof.svg\n",
+		g.Positions[0].Position, len(g.Positions), g.Cut)
 	fmt.Fprint(out, "digraph proof {\n  rankdir=TB;\n  node [shape=box, style=filled, fontname=\"monospace\", fontsize=10];\n  edge [fontname=\"monospace\", fontsize=9];\n")
 	for i := range g.Positions {
 		p := &g.Positions[i]
@@ -50,7 +53,8 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 			style = "filled,dashed"
 		}
 		label := strings.TrimRight(p.Position.Text(), "\n") + "\n" + p.Why()
-		fmt.Fprintf(out, "  n%d [label=\"%s\\l\", fillcolor=\"%s\", style=\"%s\"];\n", i, strings.ReplaceAll(label, "\n", `\l`), colour, style)
+		fmt.Fprintf(out, "  n%d [label=\"%s\\l\", fillcolor=\"%s\", style=\"%s\"];\n", i,
+			strings.ReplaceAll(label, "\n", `\l`), colour, style)
 	}
 	for i := range g.Positions {
 		for _, m := range g.Positions[i].Moves {
@@ -61,8 +65,8 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	return out.Flush()
 }
 
-// WriteSGF writes the graph as a game with variations. What was reached before, as it is or as an image, is not repeated: a comment
-// gives the moves that lead to it.
+// WriteSGF writes the graph as a game with variations. What was reached before, as it is or as an
+// image, is not repeated: a comment gives the moves that lead to it.
 func (g *Graph) WriteSGF(w io.Writer, name string) error {
 	first := &g.Positions[0]
 	game := sgf.Game{Start: first.Position, Name: name}

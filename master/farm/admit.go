@@ -13,9 +13,10 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// admission verifies what remote workers upload, each certificate against itself and what was admitted before it, so that no false claim
-// gets into the store. What was stored before this process began was admitted then, and is taken in when the first upload comes. What
-// cannot be decoded is never admitted, also where nothing is verified.
+// admission verifies what remote workers upload, each certificate against itself and what was
+// admitted before it, so that no false claim gets into the store. What was stored before this
+// process began was admitted then, and is taken in when the first upload comes. What cannot be
+// decoded is never admitted, also where nothing is verified.
 type admission struct {
 	campaign *campaign // one of those that share the facts
 	workers  int
@@ -26,7 +27,8 @@ type admission struct {
 	full   bool // the ledger, or there is none: what comes is decoded, and the rest is left to the final check
 }
 
-// admit returns an error that wraps rpc.ErrFalse for a certificate that does not hold; otherwise keep is to be called once it is stored.
+// admit returns an error that wraps rpc.ErrFalse for a certificate that does not hold; otherwise
+// keep is to be called once it is stored.
 func (a *admission) admit(ctx context.Context, data []byte) (keep func(), err error) {
 	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -89,7 +91,8 @@ func (a *admission) load(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// RegisterLedgers registers how many proved positions are remembered in all: the part of a master's memory that grows with what workers upload.
+// RegisterLedgers registers how many proved positions are remembered in all: the part of a master's
+// memory that grows with what workers upload.
 func RegisterLedgers(r prometheus.Registerer, ledgers func() []*proof.Ledger) {
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "amazons", Subsystem: "master", Name: "proved_positions",

@@ -36,7 +36,8 @@ type campaign struct {
 
 // aboutOf describes a campaign that is asked for as the store does.
 func aboutOf(a rpc.Asked, build string) store.Campaign {
-	c := store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(), RulesOnly: a.RulesOnly, Build: build, Created: time.Now().UTC(),
+	c := store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(), RulesOnly: a.RulesOnly,
+		Build: build, Created: time.Now().UTC(),
 		Priority: a.Priority, Share: a.Share}
 	for _, m := range a.FirstMoves {
 		c.FirstMoves = append(c.FirstMoves, m.String())
@@ -59,7 +60,8 @@ func question(c store.Campaign) (root amazons.Position, moves []amazons.Move, er
 	return root, moves, nil
 }
 
-// snapshot returns what the store holds for the tree of a campaign: of the facts that it shares, those that can come after its root.
+// snapshot returns what the store holds for the tree of a campaign: of the facts that it shares,
+// those that can come after its root.
 func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree.Snapshot, error) {
 	snap, err := s.SnapshotOf(about.Number)
 	if err != nil {
@@ -98,14 +100,16 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 		}
 		if c.admission == nil {
 			c.admission = &admission{campaign: c, workers: f.options.CheckWorkers,
-				ledger: proof.NewLedger(c.root.Board, about.RulesOnly, f.options.MaxProved), full: f.options.MaxProved < 0}
+				ledger: proof.NewLedger(c.root.Board, about.RulesOnly, f.options.MaxProved),
+				full:   f.options.MaxProved < 0}
 		}
 	}
 	f.campaigns = append(f.campaigns, c)
 	return c, nil
 }
 
-// ledgers returns what is remembered of uploads: one for each board and kind of proof, none where nothing is verified.
+// ledgers returns what is remembered of uploads: one for each board and kind of proof, none where
+// nothing is verified.
 func (f *Farm) ledgers() []*proof.Ledger {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -127,7 +131,8 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 	}
 	growth := tree.Config{
 		Board: c.root.Board, Root: c.root, FirstMoves: c.firstMoves,
-		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies, MaxNodes: o.MaxTreeNodes,
+		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies,
+		MaxNodes: o.MaxTreeNodes,
 	}
 	o.Limits.tree(&growth, o.Heartbeat)
 	t, err := tree.New(growth, snap)
@@ -143,7 +148,8 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 func (c *campaign) describe() rpc.Campaign {
 	s, facts := c.farm.store, c.about.Facts
 	out := rpc.Campaign{
-		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves, RulesOnly: c.about.RulesOnly, Facts: facts,
+		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves,
+		RulesOnly: c.about.RulesOnly, Facts: facts,
 		Settings:  settingsOf(c.about),
 		ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
 		Look: newLibrary(c.root.Board, c.about.RulesOnly, s, func() []tree.ID { return c.farm.shelf.list(facts) }).Look,

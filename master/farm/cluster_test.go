@@ -32,7 +32,8 @@ func connect(t *testing.T, address, folder string, role identity.Role) *grpc.Cli
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := append(agent.DialOptions(), grpc.WithTransportCredentials(agent.Credentials(files, slog.New(slog.DiscardHandler))))
+	options := append(agent.DialOptions(), grpc.WithTransportCredentials(agent.Credentials(files,
+		slog.New(slog.DiscardHandler))))
 	conn, err := grpc.NewClient("passthrough:///"+address, options...)
 	if err != nil {
 		t.Fatal(err)
@@ -41,8 +42,9 @@ func connect(t *testing.T, address, folder string, role identity.Role) *grpc.Cli
 	return conn
 }
 
-// TestRevokedCertificate runs a cluster over the loopback interface with certificates. One of two workers loses its certificate while it
-// holds a lease: it is sent away and says why, does not come in again, and the other one finishes the campaign.
+// TestRevokedCertificate runs a cluster over the loopback interface with certificates. One of two
+// workers loses its certificate while it holds a lease: it is sent away and says why, does not come
+// in again, and the other one finishes the campaign.
 func TestRevokedCertificate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
 	authority, err := certs.Init(folder, certs.Options{})
@@ -67,7 +69,8 @@ func TestRevokedCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Open(Options{Root: position(t, "5x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+	f, err := Open(Options{Root: position(t, "5x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Build:         agent.Build(),
 		InitialBudget: 2000, SplitAfter: 4000, Heartbeat: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -105,12 +108,14 @@ func TestRevokedCertificate(t *testing.T) {
 		}
 		return false
 	}
-	// The pages are for everybody, the commands on them for an operator whose certificate is good at that moment.
+	// The pages are for everybody, the commands on them for an operator whose certificate is good
+	// at that moment.
 	pages, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master, Operator: guard.Operator})
+	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master,
+		Operator: guard.Operator})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +157,8 @@ func TestRevokedCertificate(t *testing.T) {
 			t.Errorf("an operator's %s: %d %s", name, code, body)
 		}
 	}
-	if code, body := ask(browser(identity.Worker, issue(identity.Worker, "curious")), "POST", "/api/pause"); code != 403 {
+	if code, body := ask(browser(identity.Worker, issue(identity.Worker, "curious")), "POST",
+		"/api/pause"); code != 403 {
 		t.Errorf("a worker's pause: %d %s", code, body)
 	}
 	nobody := passing.Transport.(*http.Transport).Clone()
@@ -178,7 +184,8 @@ func TestRevokedCertificate(t *testing.T) {
 	bad := make(chan error, 1)
 	run := func(folder, name string) error {
 		id := identity.Identity{Role: identity.Worker, Name: name}
-		return agent.Run(ctx, connect(t, address, folder, identity.Worker), agent.Config{Name: agent.NameFor(id, ""), Cores: 1, TableBytes: 4 << 20})
+		return agent.Run(ctx, connect(t, address, folder, identity.Worker),
+			agent.Config{Name: agent.NameFor(id, ""), Cores: 1, TableBytes: 4 << 20})
 	}
 	all.Go(func() { bad <- run(badFolder, "bad") })
 	for !leased() {
@@ -191,7 +198,8 @@ func TestRevokedCertificate(t *testing.T) {
 	if _, err := authority.Revoke("bad"); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-bad; !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
+	if err := <-bad; !errors.Is(err, agent.ErrRefused) ||
+		!strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
 		t.Errorf("the revoked worker ended with %v", err)
 	}
 	if err := run(badFolder, "bad"); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "revoked") {

@@ -48,8 +48,10 @@ func (c *campaign) readRoots(data []byte) ([]rpc.Root, error) {
 	return roots, nil
 }
 
-// concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is one that passes.
-func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion, error) {
+// concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is
+// one that passes.
+func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion,
+	error) {
 	conclusion, err := c.conclude(ctx, e, report)
 	if store.DiskFull(err) && !errors.Is(err, store.ErrFailed) {
 		err = rpc.NoRoom(err)
@@ -57,12 +59,14 @@ func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report fu
 	return conclusion, err
 }
 
-// conclude makes the certificate of the settled tree, has it checked, and stores the answer. A certificate that is there already,
-// just as it was when it was checked, is not made again.
-func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion, error) {
+// conclude makes the certificate of the settled tree, has it checked, and stores the answer. A
+// certificate that is there already, just as it was when it was checked, is not made again.
+func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion,
+	error) {
 	settled := e.Settled
 	c.settled, c.searched = &settled, time.Since(c.farm.began)
-	c.evidence = rpc.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Spent: e.Spent} // not the positions, of which there may be millions
+	// not the positions, of which there may be millions
+	c.evidence = rpc.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Spent: e.Spent}
 	if c.known != nil && c.known.Verified && c.unchanged(c.known.Certificate) {
 		c.file, c.verified = c.known.Certificate, true
 		if c.known.WinningMove != "" {
@@ -90,7 +94,8 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 	}
 	report(rpc.StateVerifying, "the winner is known; the checker goes over its certificate")
 	began := time.Now()
-	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers})
+	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: c.about.RulesOnly,
+		Workers: c.farm.options.CheckWorkers})
 	c.checked = time.Since(began)
 	if err == nil {
 		err = c.claims(r, roots)
@@ -134,7 +139,8 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 		}
 		p := root.Position(c.root.Board)
 		if got := r.Roots[i]; got.Position != p.String() || got.Claim != claim {
-			return fmt.Errorf("the certificate proves a %s at %s instead of a %s at %s", got.Claim, got.Position, claim, p)
+			return fmt.Errorf("the certificate proves a %s at %s instead of a %s at %s", got.Claim, got.Position, claim,
+				p)
 		}
 	}
 	return nil
@@ -176,8 +182,8 @@ func (c *campaign) unchanged(known store.CertificateFile) bool {
 	return err == nil && n == known.Bytes && hex.EncodeToString(h.Sum(nil)) == known.SHA256
 }
 
-// winningMoves returns the moves of the root that are known to win: those that the certificate or the tree names, and those that lead
-// to the same position but for a symmetry.
+// winningMoves returns the moves of the root that are known to win: those that the certificate or
+// the tree names, and those that lead to the same position but for a symmetry.
 func (c *campaign) winningMoves() []string {
 	root := c.root
 	lost := map[amazons.Key]bool{}
@@ -239,7 +245,8 @@ func (c *campaign) result() store.Result {
 	return r
 }
 
-// Result returns the answer of the first campaign for people and programs, given how Master.Run ended. Seconds are those since Open.
+// Result returns the answer of the first campaign for people and programs, given how Master.Run
+// ended. Seconds are those since Open.
 func (f *Farm) Result(ended error) cli.SolveResult { return f.Results(ended)[0] }
 
 // Results returns the answers of all campaigns, by number.
@@ -284,7 +291,8 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	}
 	if c.file.SHA256 != "" {
 		r.Verified = c.verified
-		r.Certificate = &cli.Certificate{Positions: c.file.Positions, Bytes: c.file.Bytes, SHA256: c.file.SHA256, File: c.file.Path}
+		r.Certificate = &cli.Certificate{Positions: c.file.Positions, Bytes: c.file.Bytes, SHA256: c.file.SHA256,
+			File: c.file.Path}
 	}
 	return r
 }

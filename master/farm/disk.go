@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RegisterDisk registers how much room is left for a store. The file system is asked at each scrape; where it does not answer the figure is NaN, which no
-// alert takes for a full disk.
+// RegisterDisk registers how much room is left for a store. The file system is asked at each
+// scrape; where it does not answer the figure is NaN, which no alert takes for a full disk.
 func RegisterDisk(r prometheus.Registerer, storeFile string) {
 	folder := filepath.Dir(storeFile)
 	r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

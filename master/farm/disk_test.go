@@ -58,7 +58,8 @@ func TestRegisterLedgers(t *testing.T) {
 		if got := families[0].GetMetric()[0].GetGauge().GetValue(); got != want {
 			t.Errorf("%.0f proved positions, want %.0f", got, want)
 		}
-		if err := ledger.Remember(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Won)}}); err != nil {
+		if err := ledger.Remember(proof.Certificate{Board: root.Board,
+			Roots: []proof.Root{proof.RootOf(root, eval.Won)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,9 +19,10 @@ import (
 // memoryBuffer is the size of the buffer of an in-memory connection, in bytes each way.
 const memoryBuffer = 1 << 20
 
-// RunEmbedded runs the campaign with workers in this process, over gRPC on an in-memory connection: the same code as on many
-// machines. It returns what Master.Run returns, or the errors of all workers when none could go on. A drain that ends calls the
-// leases back first; ctx ends everything at once.
+// RunEmbedded runs the campaign with workers in this process, over gRPC on an in-memory connection:
+// the same code as on many machines. It returns what Master.Run returns, or the errors of all
+// workers when none could go on. A drain that ends calls the leases back first; ctx ends everything
+// at once.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
 	listener := bufconn.Listen(memoryBuffer)
 	server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: f.options.Registerer, Log: f.options.Log})
@@ -32,7 +33,10 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 
 	options := append(agent.DialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}))
 	conn, err := grpc.NewClient("passthrough:///embedded", options...)
 	if err != nil {
 		return fmt.Errorf("connect embedded workers: %w", err)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxLookBytes bounds what is read of fragments to look one position up, in bytes: some tens of milliseconds. Evidence that lies
-	// further away than that is not found.
+	// maxLookBytes bounds what is read of fragments to look one position up, in bytes: some tens of
+	// milliseconds. Evidence that lies further away than that is not found.
 	maxLookBytes = 4 << 20
 	// maxLookFragments bounds how often a fragment is opened for it.
 	maxLookFragments = 512
@@ -41,13 +41,14 @@ type look struct {
 	finder proof.Finder
 }
 
-// Look judges a position by the fragments, the one of the given fact first, and plays it out: the winner plays the moves of the
-// entries, the loser a reply that needs another entry. Most bounds the moves of the line. It finds nothing where the evidence is
-// too far away from the given fact.
+// Look judges a position by the fragments, the one of the given fact first, and plays it out: the
+// winner plays the moves of the entries, the loser a reply that needs another entry. Most bounds
+// the moves of the line. It finds nothing where the evidence is too far away from the given fact.
 func (l *library) Look(near tree.ID, s amazons.State, most int) rpc.Proved {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
-	k := look{library: l, order: nearestFirst(l.list(), near), opens: maxLookFragments, finder: proof.Finder{Board: l.board, Left: maxLookBytes}}
+	k := look{library: l, order: nearestFirst(l.list(), near), opens: maxLookFragments,
+		finder: proof.Finder{Board: l.board, Left: maxLookBytes}}
 	out := k.judge(s)
 	next := out
 	for len(out.Line) < most && next.Best != nil {
@@ -61,8 +62,9 @@ func (l *library) Look(near tree.ID, s amazons.State, most int) rpc.Proved {
 	return out
 }
 
-// nearestFirst puts the fragments in the order in which evidence beside one of them is likely: that one, those before it, the latest
-// first (what a fragment lacks was brought in by an earlier one), then those after it.
+// nearestFirst puts the fragments in the order in which evidence beside one of them is likely: that
+// one, those before it, the latest first (what a fragment lacks was brought in by an earlier one),
+// then those after it.
 func nearestFirst(list []tree.ID, near tree.ID) []tree.ID {
 	at := slices.Index(list, near)
 	if at < 0 {
@@ -155,8 +157,8 @@ func (k *look) leaf(s amazons.State) tree.Outcome {
 	return tree.Unknown
 }
 
-// find returns the winning moves of those of the sorted keys that are in fragments. It stops when all are found or nothing more may
-// be read.
+// find returns the winning moves of those of the sorted keys that are in fragments. It stops when
+// all are found or nothing more may be read.
 func (k *look) find(keys []amazons.Key) map[amazons.Key]amazons.Move {
 	found := map[amazons.Key]amazons.Move{}
 	for _, id := range k.order {

@@ -1,5 +1,6 @@
-// Package farm puts campaigns together: their store, their trees, the services around them, and what is done when a tree
-// is settled: the certificate is assembled, written, checked by the independent checker, and the answer is stored.
+// Package farm puts campaigns together: their store, their trees, the services around them, and
+// what is done when a tree is settled: the certificate is assembled, written, checked by the
+// independent checker, and the answer is stored.
 package farm
 
 import (
@@ -21,17 +22,21 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// ErrVerification is wrapped by every error about a certificate that the checker refuses, or that cannot be made whole.
+// ErrVerification is wrapped by every error about a certificate that the checker refuses, or that
+// cannot be made whole.
 var ErrVerification = errors.New("verification failed")
 
-// Options say what campaign it is and where its files are. Zero stands for the default where one is named.
+// Options say what campaign it is and where its files are. Zero stands for the default where one is
+// named.
 type Options struct {
 	Root       amazons.Position // of a campaign that the store has to have, among others. Zero: whatever the store has
 	FirstMoves []amazons.Move   // when given, only these are tried; sorted, each once
 	RulesOnly  bool             // the certificate may use leaf rule 1 alone
 	Name       string           // of the campaign, where the store is made. Default: the name of its board
 	StoreFile  string           // made if it is not there and there is a Root
-	ProofFile  string           // of the certificate of the first campaign. Default: StoreFile with the ending .proof; see ProofFileOf for the others
+	// of the certificate of the first campaign. Default: StoreFile with the ending .proof; see
+	// ProofFileOf for the others
+	ProofFile string
 	// Alone refuses a store with several campaigns.
 	Alone bool
 	// MaxCampaigns is how many campaigns the store may have. Default 64; see store.Options.
@@ -41,13 +46,17 @@ type Options struct {
 	AllowOtherBuilds bool
 	MaxNodes         uint64 // ends the run when they are spent; 0: no limit
 	Stay             bool   // go on serving when all is done
-	// Embedded says that all workers are of this process. What they upload has the right SHA-256 and is then not verified before it
-	// is stored; what others upload is. The checker goes over the final certificate in any case.
+	// Embedded says that all workers are of this process. What they upload has the right SHA-256
+	// and is then not verified before it is stored; what others upload is. The checker goes over
+	// the final certificate in any case.
 	Embedded bool
-	// MaxProved is the number of proved positions of one board that are remembered so that uploads can be verified, of 11 to 16 bytes each outside the Go heap. Default
-	// 268,435,456; negative: none. Beyond it, false claims are found by the final check only; what is damaged is refused in any case.
+	// MaxProved is the number of proved positions of one board that are remembered so that uploads
+	// can be verified, of 11 to 16 bytes each outside the Go heap. Default 268,435,456; negative:
+	// none. Beyond it, false claims are found by the final check only; what is damaged is refused
+	// in any case.
 	MaxProved int
-	// MinFreeBytes is how much of the store's disk is left to others; when there is less the campaign pauses. Default 256 MiB; negative: nothing. See store.Options.
+	// MinFreeBytes is how much of the store's disk is left to others; when there is less the
+	// campaign pauses. Default 256 MiB; negative: nothing. See store.Options.
 	MinFreeBytes int64
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
@@ -95,8 +104,9 @@ func ProofFileOf(storeFile, name string) string {
 	return strings.TrimSuffix(storeFile, filepath.Ext(storeFile)) + "-" + name + ".proof"
 }
 
-// Open opens the campaigns' store, or makes it, and restores their trees. Nothing is searched before Master.Run. Errors: those of
-// the store (ErrCampaign where it does not have the campaign asked for), of the trees, of the file system.
+// Open opens the campaigns' store, or makes it, and restores their trees. Nothing is searched
+// before Master.Run. Errors: those of the store (ErrCampaign where it does not have the campaign
+// asked for), of the trees, of the file system.
 func Open(o Options) (_ *Farm, err error) {
 	if o.ProofFile == "" {
 		o.ProofFile = ProofFile(o.StoreFile)
@@ -114,7 +124,8 @@ func Open(o Options) (_ *Farm, err error) {
 	var asked store.Campaign
 	given := o.Root.Board.Valid()
 	if given {
-		asked = aboutOf(rpc.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly}, o.Build)
+		asked = aboutOf(rpc.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly},
+			o.Build)
 	}
 	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes, MaxCampaigns: o.MaxCampaigns}
 	s, err := store.Open(o.StoreFile, settings)
@@ -138,7 +149,8 @@ func Open(o Options) (_ *Farm, err error) {
 		}
 	}
 	if o.Alone && len(all) > 1 {
-		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store", store.ErrCampaign, len(all))
+		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",
+			store.ErrCampaign, len(all))
 	}
 	if f.shelf, err = newShelf(s); err != nil {
 		return nil, err
@@ -161,7 +173,8 @@ func Open(o Options) (_ *Farm, err error) {
 		RegisterLedgers(o.Registerer, f.ledgers)
 	}
 	services := rpc.Config{
-		StoreFile: o.StoreFile, Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes, Stay: o.Stay, Heartbeat: o.Heartbeat, Now: o.Now,
+		StoreFile: o.StoreFile, Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes,
+		Stay: o.Stay, Heartbeat: o.Heartbeat, Now: o.Now,
 		Campaigns: keeper{f}, Schedule: schedule.Config{Credit: o.Credit}, Metrics: f.metrics, Log: o.Log,
 	}
 	o.Limits.services(&services)
@@ -171,7 +184,8 @@ func Open(o Options) (_ *Farm, err error) {
 	return f, nil
 }
 
-// has returns nil if one of the campaigns is the one that was asked for, otherwise an error that wraps store.ErrCampaign.
+// has returns nil if one of the campaigns is the one that was asked for, otherwise an error that
+// wraps store.ErrCampaign.
 func has(all []store.Campaign, asked store.Campaign) error {
 	var err error
 	for _, c := range all {

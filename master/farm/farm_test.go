@@ -57,8 +57,9 @@ func solve(t testing.TB, o Options, drain <-chan struct{}, workers int) (cli.Sol
 	return r, err
 }
 
-// TestEmbedded solves with one worker, whose answer is the whole certificate, and with three and a tree that is split early, so
-// that the certificate is put together from many fragments and the tree's own entries. The winners are from AMAZONS.md.
+// TestEmbedded solves with one worker, whose answer is the whole certificate, and with three and a
+// tree that is split early, so that the certificate is put together from many fragments and the
+// tree's own entries. The winners are from AMAZONS.md.
 func TestEmbedded(t *testing.T) {
 	for _, c := range []struct {
 		name, text, winner string
@@ -79,8 +80,9 @@ func TestEmbedded(t *testing.T) {
 				c.text = "B..B/..../W..W b"
 			}
 			root := position(t, c.text)
-			o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: c.budget, SplitAfter: c.split,
-				RulesOnly: c.rulesOnly, Heartbeat: 50 * time.Millisecond}
+			o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: c.budget,
+				SplitAfter: c.split,
+				RulesOnly:  c.rulesOnly, Heartbeat: 50 * time.Millisecond}
 			for _, text := range c.moves {
 				m, err := root.ParseMove(text)
 				if err != nil {
@@ -99,7 +101,8 @@ func TestEmbedded(t *testing.T) {
 				t.Errorf("the draft of the certificate is left: %v", err)
 			}
 			again, err := solve(t, o, nil, 0)
-			if err != nil || again.Winner != r.Winner || again.Certificate.SHA256 != r.Certificate.SHA256 || again.Nodes != r.Nodes ||
+			if err != nil || again.Winner != r.Winner || again.Certificate.SHA256 != r.Certificate.SHA256 ||
+				again.Nodes != r.Nodes ||
 				!slices.Equal(again.WinningMoves, r.WinningMoves) {
 				t.Errorf("asked again: %+v, %v; before: %+v", again, err, r)
 			}
@@ -110,7 +113,8 @@ func TestEmbedded(t *testing.T) {
 			if err != nil || !report.Settled || checked == nil || report.CertificateFile != "" {
 				t.Errorf("verify the store: %+v, %v", report, err)
 			}
-			// Fragments that came in after the answer may bring other winning moves, so only what is proved is the same.
+			// Fragments that came in after the answer may bring other winning moves, so only what
+			// is proved is the same.
 			made, err := solve(t, o, nil, 0)
 			if err != nil || !made.Verified || made.Winner != r.Winner {
 				t.Errorf("the certificate is not made again: %+v, %v", made, err)
@@ -120,7 +124,8 @@ func TestEmbedded(t *testing.T) {
 }
 
 func TestDrainAndGoOn(t *testing.T) {
-	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: 2000, SplitAfter: 4000}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "s.store"), InitialBudget: 2000,
+		SplitAfter: 4000}
 	drain := make(chan struct{})
 	timer := time.AfterFunc(100*time.Millisecond, func() { close(drain) })
 	defer timer.Stop()
@@ -155,7 +160,8 @@ func TestLyingFragment(t *testing.T) {
 				_, symmetry := root.State().Canonical(root.Board)
 				set.Add(proof.Entry{Key: key, Move: root.Board.ApplyMove(symmetry, m)})
 			}
-			data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Won)}, Set: set})
+			data, err := proof.Encode(proof.Certificate{Board: root.Board,
+				Roots: []proof.Root{proof.RootOf(root, eval.Won)}, Set: set})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,19 +202,23 @@ func TestUploadsAreJudged(t *testing.T) {
 	defer f.Close()
 	encode := func(text string, rulesOnly bool) []byte {
 		p := position(t, text)
-		data, err := proof.Encode(proof.Certificate{Board: p.Board, RulesOnly: rulesOnly, Roots: []proof.Root{proof.RootOf(p, eval.Lost)}, Set: new(proof.Set)})
+		data, err := proof.Encode(proof.Certificate{Board: p.Board, RulesOnly: rulesOnly,
+			Roots: []proof.Root{proof.RootOf(p, eval.Lost)}, Set: new(proof.Set)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return data
 	}
-	if roots, err := f.campaigns[0].readRoots(encode("4x4", true)); err != nil || len(roots) != 1 || roots[0].Outcome != tree.Lost {
+	if roots, err := f.campaigns[0].readRoots(encode("4x4", true)); err != nil || len(roots) != 1 ||
+		roots[0].Outcome != tree.Lost {
 		t.Errorf("good: %v, %v", roots, err)
 	}
-	if _, err := f.campaigns[0].readRoots(encode("4x5", true)); err == nil || !strings.Contains(err.Error(), "board 4x5") {
+	if _, err := f.campaigns[0].readRoots(encode("4x5", true)); err == nil ||
+		!strings.Contains(err.Error(), "board 4x5") {
 		t.Errorf("another board: %v", err)
 	}
-	if _, err := f.campaigns[0].readRoots(encode("4x4", false)); err == nil || !strings.Contains(err.Error(), "counting rule") {
+	if _, err := f.campaigns[0].readRoots(encode("4x4", false)); err == nil ||
+		!strings.Contains(err.Error(), "counting rule") {
 		t.Errorf("another rule: %v", err)
 	}
 	if data := encode("4x4", true); true {
@@ -246,7 +256,8 @@ func TestOpenRefuses(t *testing.T) {
 
 // TestWorkerCannotStart holds that a campaign does not wait for workers that never come.
 func TestWorkerCannotStart(t *testing.T) {
-	f, err := Open(Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build()})
+	f, err := Open(Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store"),
+		Build: agent.Build()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,8 +270,9 @@ func TestWorkerCannotStart(t *testing.T) {
 	}
 }
 
-// TestLook plays a solved board from its store to the end, again and again: the winner plays what the explorer shows, the loser anything. The
-// evidence is in many fragments; all that is shown agrees with exhaustive search, and nothing that is needed is missing.
+// TestLook plays a solved board from its store to the end, again and again: the winner plays what
+// the explorer shows, the loser anything. The evidence is in many fragments; all that is shown
+// agrees with exhaustive search, and nothing that is needed is missing.
 func TestLook(t *testing.T) {
 	root := position(t, "B..B/..../W..W b")
 	solved, err := solve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")}, nil, 1)
@@ -301,7 +313,8 @@ func TestLook(t *testing.T) {
 				}
 				q := p.After(move)
 				after[m.GetMove()] = q
-				if got := tree.Outcome(m.GetAfter().GetOutcome()); got != tree.Unknown && (got == tree.Won) != truth.Wins(q.State()) {
+				if got := tree.Outcome(m.GetAfter().GetOutcome()); got != tree.Unknown &&
+					(got == tree.Won) != truth.Wins(q.State()) {
 					t.Fatalf("%v after %s is %v by %s", p, m.GetMove(), got, m.GetAfter().GetBasis())
 				} else if got == tree.Unknown && !won {
 					t.Fatalf("%v is lost, but its move %s is open", p, m.GetMove())
@@ -338,7 +351,8 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// scatter makes a store in which the entries of a certificate are spread over several fragments; its fact about the root names the third.
+// scatter makes a store in which the entries of a certificate are spread over several fragments;
+// its fact about the root names the third.
 func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 	t.Helper()
 	f, err := Open(o)

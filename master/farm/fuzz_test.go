@@ -21,7 +21,8 @@ import (
 
 var fuzzTruth reference.Fast
 
-// fuzzFragments are what a worker delivers of a position: proofs of positions on the way, then of itself, which needs those before it.
+// fuzzFragments are what a worker delivers of a position: proofs of positions on the way, then of
+// itself, which needs those before it.
 func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certificate) {
 	f.Helper()
 	e, err := engine.New(engine.Config{Board: root.Board, TableBytes: 1 << 20, Cores: 1, MinFactNodes: 1})
@@ -41,7 +42,8 @@ func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certi
 		if err != nil {
 			f.Fatal(err)
 		}
-		fragment, err := e.Fragment(f.Context(), []engine.Fact{{Key: s.CanonicalKey(root.Board), Verdict: r.Verdict, Nodes: r.Nodes}}, nil)
+		fragment, err := e.Fragment(f.Context(), []engine.Fact{{Key: s.CanonicalKey(root.Board), Verdict: r.Verdict,
+			Nodes: r.Nodes}}, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -57,9 +59,11 @@ func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certi
 	return fragments
 }
 
-// forge changes a certificate as the tape says: entries are missing or have another move, positions are claimed that it does not prove.
+// forge changes a certificate as the tape says: entries are missing or have another move, positions
+// are claimed that it does not prove.
 func forge(c proof.Certificate, root amazons.Position, tape *fuzzing.Tape) proof.Certificate {
-	out := proof.Certificate{Board: c.Board, RulesOnly: tape.Choose(8) == 7, Roots: slices.Clone(c.Roots), Set: new(proof.Set)}
+	out := proof.Certificate{Board: c.Board, RulesOnly: tape.Choose(8) == 7, Roots: slices.Clone(c.Roots),
+		Set: new(proof.Set)}
 	var entries []proof.Entry
 	for e := range c.Set.All() {
 		entries = append(entries, e)
@@ -108,9 +112,11 @@ func forge(c proof.Certificate, root amazons.Position, tape *fuzzing.Tape) proof
 	return out
 }
 
-// FuzzAdmit uploads certificates to campaigns of a store one after the other: real ones, forged ones, damaged ones and bytes, in any order, each of which may rest on those
-// that were taken before, for whatever campaign. Two of the campaigns share their facts, one has another kind of proof and one another board.
-// Whatever is taken is true by exhaustive search, each claim and each entry, and for the board and the kind of proof it was uploaded for.
+// FuzzAdmit uploads certificates to campaigns of a store one after the other: real ones, forged
+// ones, damaged ones and bytes, in any order, each of which may rest on those that were taken
+// before, for whatever campaign. Two of the campaigns share their facts, one has another kind of
+// proof and one another board. Whatever is taken is true by exhaustive search, each claim and each
+// entry, and for the board and the kind of proof it was uploaded for.
 func FuzzAdmit(f *testing.F) {
 	root, err := amazons.ParsePosition(".BWx/.xBx/W..x/...x w")
 	if err != nil {
@@ -128,7 +134,8 @@ func FuzzAdmit(f *testing.F) {
 		f.Fatal(err)
 	}
 	for _, asked := range []rpc.Asked{
-		{Name: "kin", Root: root.After(root.State().Moves(nil)[0])}, {Name: "rules", Root: root, RulesOnly: true}, {Name: "other", Root: other},
+		{Name: "kin", Root: root.After(root.State().Moves(nil)[0])}, {Name: "rules", Root: root, RulesOnly: true},
+		{Name: "other", Root: other},
 	} {
 		if _, err := (keeper{campaign}).Add(asked); err != nil {
 			f.Fatal(err)

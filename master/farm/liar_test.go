@@ -34,7 +34,8 @@ type liar struct {
 }
 
 func (l *liar) join(ctx context.Context, name string) error {
-	r, err := l.client.Join(ctx, &farmv1.JoinRequest{Worker: name, ProtocolVersion: rpc.ProtocolVersion, RulesVersion: rpc.RulesVersion, Build: agent.Build()})
+	r, err := l.client.Join(ctx, &farmv1.JoinRequest{Worker: name, ProtocolVersion: rpc.ProtocolVersion,
+		RulesVersion: rpc.RulesVersion, Build: agent.Build()})
 	l.session = r.GetSession()
 	return err
 }
@@ -54,7 +55,8 @@ func (l *liar) send(ctx context.Context, data []byte) (id [32]byte, err error) {
 		return id, err
 	}
 	// An answer may come before all is sent; then CloseAndRecv says what it is.
-	_ = up.Send(&farmv1.UploadCertificateRequest{Session: l.session, Sha256: id[:], Size: uint64(len(data)), Data: data})
+	_ = up.Send(&farmv1.UploadCertificateRequest{Session: l.session, Sha256: id[:], Size: uint64(len(data)),
+		Data: data})
 	_, err = up.CloseAndRecv()
 	return id, err
 }
@@ -66,7 +68,8 @@ type served struct {
 	ended chan error // how Master.Run ended
 }
 
-// serve opens a campaign and runs it until it ends or the test does, for a minute at most: then the context ends.
+// serve opens a campaign and runs it until it ends or the test does, for a minute at most: then the
+// context ends.
 func serve(t *testing.T, o Options) (served, context.Context) {
 	t.Helper()
 	f, err := Open(o)
@@ -77,7 +80,10 @@ func serve(t *testing.T, o Options) (served, context.Context) {
 	server := rpc.NewServer(f.Master, rpc.ServerOptions{})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	options := append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}))
 	conn, err := grpc.NewClient("passthrough:///farm", options...)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +102,8 @@ func serve(t *testing.T, o Options) (served, context.Context) {
 	return s, ctx
 }
 
-// lies returns false certificates about a root: a false win, a false loss, and a true win whose proof lacks an entry.
+// lies returns false certificates about a root: a false win, a false loss, and a true win whose
+// proof lacks an entry.
 func lies(root amazons.Position) []proof.Certificate {
 	state, symmetry := root.State().Canonical(root.Board)
 	first := root.State().Moves(nil)[0]
@@ -110,13 +117,15 @@ func lies(root amazons.Position) []proof.Certificate {
 	}
 }
 
-// TestLiars has a worker send false certificates: a false win, a false loss, a proof with an entry missing. None is stored, each is
-// counted, the third one sends the worker away for good, and an honest worker finishes the campaign with a proof that verifies.
+// TestLiars has a worker send false certificates: a false win, a false loss, a proof with an entry
+// missing. None is stored, each is counted, the third one sends the worker away for good, and an
+// honest worker finishes the campaign with a proof that verifies.
 func TestLiars(t *testing.T) {
 	root := position(t, "4x4") // the second player wins: AMAZONS.md
 	registry := prometheus.NewRegistry()
-	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(), InitialBudget: 100, SplitAfter: 200,
-		Heartbeat: 50 * time.Millisecond, Registerer: registry}
+	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(), InitialBudget: 100,
+		SplitAfter: 200,
+		Heartbeat:  50 * time.Millisecond, Registerer: registry}
 	f, ctx := serve(t, o)
 	l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
 	if err := l.join(ctx, "liar"); err != nil {
@@ -135,7 +144,8 @@ func TestLiars(t *testing.T) {
 	if _, err := l.upload(ctx, lies[0]); status.Code(err) != codes.FailedPrecondition {
 		t.Errorf("the session lives on: %v", err)
 	}
-	if err := l.join(ctx, "liar"); status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "quarantined") {
+	if err := l.join(ctx, "liar"); status.Code(err) != codes.PermissionDenied ||
+		!strings.Contains(err.Error(), "quarantined") {
 		t.Errorf("the liar joins again: %v", err)
 	}
 	if n := metric(t, registry, "amazons_master_false_certificates_total"); n != 3 {
@@ -171,7 +181,8 @@ func TestLiars(t *testing.T) {
 	if _, err := a.admit(ctx, data); err != nil {
 		t.Errorf("what follows from the store is refused: %v", err)
 	}
-	// Without room for what comes, uploads are not verified any more, and false ones are left to the final check.
+	// Without room for what comes, uploads are not verified any more, and false ones are left to
+	// the final check.
 	a = &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, false, 1)}
 	if data, err = proof.Encode(lies[0]); err != nil {
 		t.Fatal(err)
@@ -181,8 +192,8 @@ func TestLiars(t *testing.T) {
 	}
 }
 
-// TestDamagedUploads has a worker send a certificate with a damaged block, again and again. It is refused, not stored, and counted, with
-// and without verification of what is whole.
+// TestDamagedUploads has a worker send a certificate with a damaged block, again and again. It is
+// refused, not stored, and counted, with and without verification of what is whole.
 func TestDamagedUploads(t *testing.T) {
 	root := position(t, "4x4")
 	for _, c := range []struct {
@@ -195,7 +206,8 @@ func TestDamagedUploads(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			registry := prometheus.NewRegistry()
-			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
+				Build:     agent.Build(),
 				Heartbeat: 50 * time.Millisecond, Registerer: registry, MaxProved: c.maxProved})
 			l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
 			if err := l.join(ctx, "damaging"); err != nil {
@@ -209,7 +221,8 @@ func TestDamagedUploads(t *testing.T) {
 			damaged[len(damaged)-1] ^= 1
 			for i := range 3 {
 				id, err := l.send(ctx, damaged)
-				if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "does not match its checksum") {
+				if status.Code(err) != codes.InvalidArgument ||
+					!strings.Contains(err.Error(), "does not match its checksum") {
 					t.Errorf("damaged upload %d: %v", i+1, err)
 				}
 				if f.shelf.HasCertificate(1, id) {

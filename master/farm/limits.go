@@ -9,8 +9,9 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// Limits bound what workers may use of a master, how their leases go and what is kept in memory. Each is the setting of rpc.Config or tree.Config with
-// the same name, where its unit, its default and what too small and too large do are said. Zero stands for the default.
+// Limits bound what workers may use of a master, how their leases go and what is kept in memory.
+// Each is the setting of rpc.Config or tree.Config with the same name, where its unit, its default
+// and what too small and too large do are said. Zero stands for the default.
 type Limits struct {
 	// Of rpc.Config.
 	CallIdle                                      time.Duration
@@ -47,7 +48,8 @@ func (l *Limits) services(c *rpc.Config) {
 	c.MinFactNodes, c.MaxOffences, c.MaxOffenders = l.MinFactNodes, l.MaxOffences, l.MaxOffenders
 }
 
-// tree puts the limits into the settings of a tree that has a tick in so much time, 0: the standard, a second.
+// tree puts the limits into the settings of a tree that has a tick in so much time, 0: the
+// standard, a second.
 func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	if c.ResultsPerTick = l.Results; tick > 0 {
 		c.ResultsPerTick = int(max(1, math.Round(float64(c.WithDefaults().ResultsPerTick)*tick.Seconds())))
@@ -55,7 +57,8 @@ func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
 	c.SplitBelow, c.WarmPercent, c.ProbePercent = l.SplitBelow, l.WarmPercent, l.ProbePercent
 	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease
-	c.CheckFirst, c.CheckEvery, c.CheckSpread, c.CheckTicks, c.CheckSeed = l.CheckFirst, l.CheckEvery, l.CheckSpread, l.CheckTicks, l.CheckSeed
+	c.CheckFirst, c.CheckEvery, c.CheckSpread, c.CheckTicks, c.CheckSeed = l.CheckFirst, l.CheckEvery, l.CheckSpread,
+		l.CheckTicks, l.CheckSeed
 	if c.CheckSeed == 0 {
 		c.CheckSeed = rand.Uint64()
 	}

@@ -7,13 +7,15 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// TestResultsPerTick: what a master is to take in is said for a second, and ticks are as long as heartbeats.
+// TestResultsPerTick: what a master is to take in is said for a second, and ticks are as long as
+// heartbeats.
 func TestResultsPerTick(t *testing.T) {
 	for _, c := range []struct {
 		second int
 		tick   time.Duration
 		want   int
-	}{{0, 0, 2000}, {0, 100 * time.Millisecond, 200}, {500, 0, 500}, {500, 2 * time.Second, 1000}, {1, 10 * time.Millisecond, 1}} {
+	}{{0, 0, 2000}, {0, 100 * time.Millisecond, 200}, {500, 0, 500}, {500, 2 * time.Second, 1000},
+		{1, 10 * time.Millisecond, 1}} {
 		var config tree.Config
 		(&Limits{Results: c.second}).tree(&config, c.tick)
 		if got := config.WithDefaults().ResultsPerTick; got != c.want {

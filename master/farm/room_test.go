@@ -23,12 +23,13 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// TestFullDisk runs a campaign whose disk is full every other moment, also in the midst of uploads and commits: it pauses, says why, goes on by itself, and ends with
-// the right, verified answer.
+// TestFullDisk runs a campaign whose disk is full every other moment, also in the midst of uploads
+// and commits: it pauses, says why, goes on by itself, and ends with the right, verified answer.
 func TestFullDisk(t *testing.T) {
 	var asked, refused atomic.Int64
 	file := filepath.Join(t.TempDir(), "s.store")
-	r, err := solve(t, Options{Root: position(t, "5x5"), StoreFile: file, InitialBudget: 5000, SplitAfter: 20_000, Heartbeat: 20 * time.Millisecond,
+	r, err := solve(t, Options{Root: position(t, "5x5"), StoreFile: file, InitialBudget: 5000, SplitAfter: 20_000,
+		Heartbeat:    20 * time.Millisecond,
 		MinFreeBytes: 1 << 20, freeBytes: func(string) (int64, bool) {
 			if n := asked.Add(1); n > 2 && n/20%2 == 0 && n < 3000 {
 				refused.Add(1)
@@ -47,11 +48,12 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestBackupWhileRunning takes one backup after the other of a campaign that two workers are busy with: each is a good store of that campaign,
-// and the last one can be gone on from.
+// TestBackupWhileRunning takes one backup after the other of a campaign that two workers are busy
+// with: each is a good store of that campaign, and the last one can be gone on from.
 func TestBackupWhileRunning(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: position(t, "5x5"), StoreFile: filepath.Join(folder, "s.store"), Build: agent.Build(), InitialBudget: 2000, SplitAfter: 8000,
+	o := Options{Root: position(t, "5x5"), StoreFile: filepath.Join(folder, "s.store"), Build: agent.Build(),
+		InitialBudget: 2000, SplitAfter: 8000,
 		Heartbeat: 20 * time.Millisecond, Stay: true}
 	f, err := Open(o)
 	if err != nil {
@@ -60,7 +62,10 @@ func TestBackupWhileRunning(t *testing.T) {
 	listener := bufconn.Listen(1 << 20)
 	server := rpc.NewServer(f.Master, rpc.ServerOptions{})
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +76,8 @@ func TestBackupWhileRunning(t *testing.T) {
 	defer conn.Close()
 	ended := make(chan error, 1)
 	all.Go(func() {
-		ended <- f.RunEmbedded(t.Context(), nil, []agent.Config{{Cores: 1, TableBytes: 4 << 20}, {Cores: 1, TableBytes: 4 << 20}})
+		ended <- f.RunEmbedded(t.Context(), nil, []agent.Config{{Cores: 1, TableBytes: 4 << 20},
+			{Cores: 1, TableBytes: 4 << 20}})
 	})
 	operator := farmv1.NewControlClient(conn)
 	last, facts := "", uint64(0)

@@ -77,7 +77,8 @@ func (h *shelf) Quarantines() ([]rpc.Quarantine, error) {
 	list, err := h.Store.Quarantines()
 	out := make([]rpc.Quarantine, len(list))
 	for i, q := range list {
-		out[i] = rpc.Quarantine{Party: rpc.Party{Name: q.Name, Certificate: q.Certificate}, Since: q.Since, Offences: q.Offences, Offence: q.Offence,
+		out[i] = rpc.Quarantine{Party: rpc.Party{Name: q.Name, Certificate: q.Certificate}, Since: q.Since,
+			Offences: q.Offences, Offence: q.Offence,
 			Why: q.Why, Worker: q.Worker, Address: q.Address}
 	}
 	return out, err
@@ -85,7 +86,8 @@ func (h *shelf) Quarantines() ([]rpc.Quarantine, error) {
 
 // Quarantine keeps that a party is quarantined.
 func (h *shelf) Quarantine(q rpc.Quarantine) error {
-	return passing(h.Store.Quarantine(store.Quarantine{Name: q.Name, Certificate: q.Certificate, Since: q.Since, Offences: q.Offences, Offence: q.Offence,
+	return passing(h.Store.Quarantine(store.Quarantine{Name: q.Name, Certificate: q.Certificate, Since: q.Since,
+		Offences: q.Offences, Offence: q.Offence,
 		Why: q.Why, Worker: q.Worker, Address: q.Address}))
 }
 
@@ -97,7 +99,8 @@ func (h *shelf) Standings() ([]rpc.Standing, error) {
 	list, err := h.Store.Standings()
 	out := make([]rpc.Standing, len(list))
 	for i, st := range list {
-		out[i] = rpc.Standing{Party: rpc.Party{Name: st.Name, Certificate: st.Certificate}, Confirmed: int(st.Confirmed), Solved: int(st.Solved),
+		out[i] = rpc.Standing{Party: rpc.Party{Name: st.Name, Certificate: st.Certificate},
+			Confirmed: int(st.Confirmed), Solved: int(st.Solved),
 			Doubts: int(st.Doubts), Doubted: st.Doubted, Offences: int(st.Offences), Seen: st.Seen}
 	}
 	return out, err
@@ -108,7 +111,8 @@ func (h *shelf) SetStandings(list []rpc.Standing) error {
 	count := func(n int) uint32 { return uint32(min(max(n, 0), math.MaxUint32)) }
 	in := make([]store.Standing, len(list))
 	for i, st := range list {
-		in[i] = store.Standing{Name: st.Name, Certificate: st.Certificate, Confirmed: count(st.Confirmed), Solved: count(st.Solved),
+		in[i] = store.Standing{Name: st.Name, Certificate: st.Certificate, Confirmed: count(st.Confirmed),
+			Solved: count(st.Solved),
 			Doubts: count(st.Doubts), Doubted: st.Doubted, Offences: count(st.Offences), Seen: st.Seen}
 	}
 	return passing(h.Store.SetStandings(in))
@@ -176,7 +180,8 @@ func (h *shelf) Certificates() (int, int64) {
 	return len(h.have), h.bytes
 }
 
-// list returns the certificates for some facts in the order in which they came. The slice is not to be changed.
+// list returns the certificates for some facts in the order in which they came. The slice is not to
+// be changed.
 func (h *shelf) list(facts uint32) []tree.ID {
 	h.mu.Lock()
 	defer h.mu.Unlock()

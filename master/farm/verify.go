@@ -19,7 +19,8 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// StoreReport says what VerifyStore found. What it says of one campaign is of the first; Campaigns has all.
+// StoreReport says what VerifyStore found. What it says of one campaign is of the first; Campaigns
+// has all.
 type StoreReport struct {
 	File             string   `json:"file"`
 	Board            string   `json:"board"`
@@ -32,22 +33,24 @@ type StoreReport struct {
 	CertificateBytes uint64   `json:"certificate_bytes"`
 	Settled          bool     `json:"settled"`
 	Winner           string   `json:"winner,omitempty"`
-	CertificateFile  string   `json:"certificate_file,omitempty"` // what was checked; empty: made from the store for the check
-	Contradiction    string   `json:"contradiction,omitempty"`
+	// what was checked; empty: made from the store for the check
+	CertificateFile string `json:"certificate_file,omitempty"`
+	Contradiction   string `json:"contradiction,omitempty"`
 
 	Campaigns []CampaignReport `json:"campaigns"`
 }
 
 // CampaignReport says what VerifyStore found of one campaign.
 type CampaignReport struct {
-	Name            string          `json:"name"`
-	Board           string          `json:"board"`
-	Root            string          `json:"root"`
-	FirstMoves      []string        `json:"first_moves,omitempty"`
-	Nodes           uint64          `json:"nodes"`
-	Settled         bool            `json:"settled"`
-	Winner          string          `json:"winner,omitempty"`
-	CertificateFile string          `json:"certificate_file,omitempty"` // what was checked; empty: made from the store for the check
+	Name       string   `json:"name"`
+	Board      string   `json:"board"`
+	Root       string   `json:"root"`
+	FirstMoves []string `json:"first_moves,omitempty"`
+	Nodes      uint64   `json:"nodes"`
+	Settled    bool     `json:"settled"`
+	Winner     string   `json:"winner,omitempty"`
+	// what was checked; empty: made from the store for the check
+	CertificateFile string          `json:"certificate_file,omitempty"`
 	Contradiction   string          `json:"contradiction,omitempty"`
 	Checked         *checker.Report `json:"checked,omitempty"` // nil: it is not settled
 }
@@ -62,7 +65,8 @@ func (r *StoreReport) String() string {
 			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(r.FirstMoves, " "))
 		}
 	}
-	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s\n", r.TreeRecords, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
+	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s\n", r.TreeRecords, r.Facts,
+		r.Certificates, cli.FormatSize(int64(r.CertificateBytes)))
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
 	for i := range r.Campaigns {
 		c := &r.Campaigns[i]
@@ -100,9 +104,11 @@ func (r *CampaignReport) write(s *strings.Builder) {
 	}
 }
 
-// VerifyStore verifies every record of a store and, of each campaign that is settled, the certificate: the file that the store names, if
-// it is there, otherwise one that is assembled for the check. The report of the checker is that of the first campaign, nil if that is not settled. Nothing
-// is written but a temporary file. Errors: those of opening a store; ErrVerification; those of the checker, the first there is.
+// VerifyStore verifies every record of a store and, of each campaign that is settled, the
+// certificate: the file that the store names, if it is there, otherwise one that is assembled for
+// the check. The report of the checker is that of the first campaign, nil if that is not settled.
+// Nothing is written but a temporary file. Errors: those of opening a store; ErrVerification; those
+// of the checker, the first there is.
 func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreReport, *checker.Report, error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
@@ -121,7 +127,8 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
 	}
 	for i, about := range s.Campaigns() {
-		r := CampaignReport{Name: about.Name, Board: about.Board, Root: about.Root, FirstMoves: about.FirstMoves, Nodes: stats.Campaigns[i].Spent}
+		r := CampaignReport{Name: about.Name, Board: about.Board, Root: about.Root, FirstMoves: about.FirstMoves,
+			Nodes: stats.Campaigns[i].Spent}
 		var c *campaign
 		var t *tree.Tree
 		if c, t, err = stored(s, about); err == nil {
@@ -133,7 +140,8 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		}
 	}
 	first := report.Campaigns[0]
-	report.Board, report.Root, report.FirstMoves, report.Settled, report.Winner = first.Board, first.Root, first.FirstMoves, first.Settled, first.Winner
+	report.Board, report.Root, report.FirstMoves, report.Settled, report.Winner = first.Board, first.Root,
+		first.FirstMoves, first.Settled, first.Winner
 	report.CertificateFile, report.Contradiction = first.CertificateFile, first.Contradiction
 	return report, first.Checked, err
 }
@@ -151,7 +159,8 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 	if status.Outcome != tree.Unknown {
 		r.Winner = cli.WinnerName(c.root, status.Outcome == tree.Won)
 	}
-	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins})
+	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Outcome: status.Outcome,
+		NoGivenMoveWins: status.NoGivenMoveWins})
 	o.RulesOnly = o.RulesOnly || c.about.RulesOnly
 	name, remove, err := c.finalCertificate(ctx, t, roots)
 	if remove != nil {
@@ -173,17 +182,20 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 	return nil
 }
 
-// finalCertificate returns the file of a settled campaign's certificate: the one that the store names, if it is there, otherwise one that is made
-// from the store and that remove takes away; remove is nil for the first. Errors wrap ErrVerification: the file is another one than the store
+// finalCertificate returns the file of a settled campaign's certificate: the one that the store
+// names, if it is there, otherwise one that is made from the store and that remove takes away;
+// remove is nil for the first. Errors wrap ErrVerification: the file is another one than the store
 // names, or fragments are missing.
-func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(), err error) {
+func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(),
+	err error) {
 	if r, ok, err := c.farm.store.ResultOf(c.about.Number); err != nil {
 		return "", nil, err
 	} else if name := r.Certificate.Path; ok && name != "" {
 		if _, err := os.Stat(name); err == nil {
 			c.proofFile = name
 			if !c.unchanged(r.Certificate) {
-				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s", ErrVerification, name, r.Certificate.SHA256)
+				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s",
+					ErrVerification, name, r.Certificate.SHA256)
 			}
 			return name, nil, nil
 		}
@@ -215,9 +227,10 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 // ErrUnsettled is wrapped by ReadCertificate for a campaign that has no answer yet.
 var ErrUnsettled = errors.New("the campaign is not settled, so there is no certificate yet")
 
-// ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its file or, where that is gone, from what its store holds. from
-// says which. It does not check it. Nothing is written but a temporary file. Errors: those of opening a store; store.ErrCampaign; ErrUnsettled; ErrVerification;
-// those of proof.Read.
+// ReadCertificate reads the certificate of a settled campaign, by its name or the first, from its
+// file or, where that is gone, from what its store holds. from says which. It does not check it.
+// Nothing is written but a temporary file. Errors: those of opening a store; store.ErrCampaign;
+// ErrUnsettled; ErrVerification; those of proof.Read.
 func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificate, from string, err error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
@@ -236,7 +249,9 @@ func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificat
 	if !status.Settled {
 		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
 	}
-	from, remove, err := of.finalCertificate(ctx, t, assemble.Roots(of.root, of.firstMoves, tree.Settled{Outcome: status.Outcome, NoGivenMoveWins: status.NoGivenMoveWins}))
+	from, remove, err := of.finalCertificate(ctx, t,
+		assemble.Roots(of.root, of.firstMoves, tree.Settled{Outcome: status.Outcome,
+			NoGivenMoveWins: status.NoGivenMoveWins}))
 	if err != nil {
 		return c, from, err
 	}
@@ -258,7 +273,8 @@ func named(s *store.Store, name string) (store.Campaign, error) {
 		}
 		names = append(names, c.Name)
 	}
-	return store.Campaign{}, fmt.Errorf("%w: there is no campaign %q in the store, but %s", store.ErrCampaign, name, strings.Join(names, ", "))
+	return store.Campaign{}, fmt.Errorf("%w: there is no campaign %q in the store, but %s", store.ErrCampaign, name,
+		strings.Join(names, ", "))
 }
 
 // stored makes the tree of a store's campaign.
@@ -287,7 +303,8 @@ type Reader struct {
 	look  *library
 }
 
-// OpenReader opens a store for reading one of its campaigns, by its name or the first. Errors: those of opening a store; store.ErrCampaign; ErrVerification.
+// OpenReader opens a store for reading one of its campaigns, by its name or the first. Errors:
+// those of opening a store; store.ErrCampaign; ErrVerification.
 func OpenReader(file, name string) (*Reader, error) {
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
@@ -310,7 +327,8 @@ func OpenReader(file, name string) (*Reader, error) {
 	return &Reader{Root: c.root, Tree: t, store: s, look: look}, nil
 }
 
-// Explore tells what is known of the last position of a way of positions, each after a move from the one before.
+// Explore tells what is known of the last position of a way of positions, each after a move from
+// the one before.
 func (r *Reader) Explore(way []amazons.Position) *farmv1.ExploreResponse {
 	return rpc.ExploreTree(way, r.Tree, r.look.Look)
 }

@@ -38,8 +38,10 @@ func (v *virtual) handle(name string) *rpc.Handle {
 	return h
 }
 
-// TestCampaignsInVirtualTime has two workers work for three campaigns, two of one board and one of another. The campaign with the higher priority comes first; what
-// is paused stands still, also after the master has crashed and another one has begun with nothing but the store; all are proved in the end.
+// TestCampaignsInVirtualTime has two workers work for three campaigns, two of one board and one of
+// another. The campaign with the higher priority comes first; what is paused stands still, also
+// after the master has crashed and another one has begun with nothing but the store; all are proved
+// in the end.
 func TestCampaignsInVirtualTime(t *testing.T) {
 	inVirtualTime(t, 11, Options{}, func(v *virtual) {
 		t := v.t
@@ -57,14 +59,16 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		}
 		add(rpc.Asked{Name: "other-board", Root: position(t, "4x4"), Priority: 7})
 		add(rpc.Asked{Name: "one-move", Root: root, FirstMoves: []amazons.Move{winning}})
-		if _, err := v.farm.Master.Add(t.Context(), rpc.Asked{Name: "one-move", Root: root, RulesOnly: true}); err == nil {
+		if _, err := v.farm.Master.Add(t.Context(),
+			rpc.Asked{Name: "one-move", Root: root, RulesOnly: true}); err == nil {
 			t.Error("two campaigns have one name")
 		}
 		if err := v.handle("4x5").Pause(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		one, two := v.work("one", nil, nil), v.work("two", nil, nil)
-		v.await("the campaign of the higher priority is worked on", func() bool { return v.summary("other-board").GetNodes() > 0 })
+		v.await("the campaign of the higher priority is worked on",
+			func() bool { return v.summary("other-board").GetNodes() > 0 })
 		if c := v.summary("4x5"); c.GetState() != rpc.StatePaused || c.GetLeased() != 0 || c.GetNodes() != 0 {
 			t.Errorf("the paused campaign: %v", c)
 		}
@@ -79,9 +83,12 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		if c := v.summary("other-board"); c.GetPriority() != 7 || c.GetNodes() == 0 {
 			t.Errorf("after the crash: %v", c)
 		}
-		v.await("the campaign of the higher priority is settled", func() bool { return v.summary("other-board").GetState() == rpc.StateSettled })
-		v.await("the one with one move is settled", func() bool { return v.summary("one-move").GetState() == rpc.StateSettled })
-		if c := v.summary("4x5"); c.GetNodes() != 0 || c.GetState() != rpc.StatePaused && c.GetState() != rpc.StateSettled {
+		v.await("the campaign of the higher priority is settled",
+			func() bool { return v.summary("other-board").GetState() == rpc.StateSettled })
+		v.await("the one with one move is settled",
+			func() bool { return v.summary("one-move").GetState() == rpc.StateSettled })
+		if c := v.summary("4x5"); c.GetNodes() != 0 || c.GetState() != rpc.StatePaused &&
+			c.GetState() != rpc.StateSettled {
 			t.Errorf("the paused campaign: %v", c)
 		}
 		if err := v.handle("4x5").Resume(t.Context()); err != nil {
@@ -118,7 +125,8 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		if _, err := os.Stat(ProofFileOf(v.options.StoreFile, "one-move")); err != nil {
 			t.Error(err)
 		}
-		// The campaign that was resumed had the facts of the other one of its board: it was proved with hardly any work.
+		// The campaign that was resumed had the facts of the other one of its board: it was proved
+		// with hardly any work.
 		s, err := store.Open(v.options.StoreFile, store.Options{ReadOnly: true})
 		if err != nil {
 			t.Fatal(err)
@@ -139,7 +147,8 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 	})
 }
 
-// TestEndedCampaign: a campaign that is given up calls its leases back and does not keep the master; its worker goes on with the other one.
+// TestEndedCampaign: a campaign that is given up calls its leases back and does not keep the
+// master; its worker goes on with the other one.
 func TestEndedCampaign(t *testing.T) {
 	inVirtualTime(t, 12, Options{}, func(v *virtual) {
 		t := v.t
@@ -159,7 +168,8 @@ func TestEndedCampaign(t *testing.T) {
 		if err := <-v.ended; err != nil {
 			t.Error(err)
 		}
-		if r := v.farm.Results(nil); r[0].Winner != "black" || !r[0].Verified || r[1].Winner != "" || r[1].Stopped == "" {
+		if r := v.farm.Results(nil); r[0].Winner != "black" || !r[0].Verified || r[1].Winner != "" ||
+			r[1].Stopped == "" {
 			t.Errorf("%+v", r)
 		}
 		if err := v.wait(w); err != nil {

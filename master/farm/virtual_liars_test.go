@@ -35,7 +35,8 @@ type cheat struct {
 
 // enter joins and opens a stream.
 func (c *cheat) enter() error {
-	r, err := c.client.Join(c.ctx, &farmv1.JoinRequest{Worker: c.name, ProtocolVersion: rpc.ProtocolVersion, RulesVersion: rpc.RulesVersion, Build: agent.Build()})
+	r, err := c.client.Join(c.ctx, &farmv1.JoinRequest{Worker: c.name, ProtocolVersion: rpc.ProtocolVersion,
+		RulesVersion: rpc.RulesVersion, Build: agent.Build()})
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,8 @@ func (c *cheat) drained() error {
 	}
 }
 
-// search takes as long for a lease as a search does, with a sign of life each second, and says then what it likes.
+// search takes as long for a lease as a search does, with a sign of life each second, and says then
+// what it likes.
 func (c *cheat) search(l *farmv1.Lease, phi, delta uint32) error {
 	for n := range l.GetBudgetNodes() {
 		time.Sleep(perNode)
@@ -116,7 +118,8 @@ func (c *cheat) search(l *farmv1.Lease, phi, delta uint32) error {
 
 // says returns a lease with all of its budget, and with numbers.
 func (c *cheat) says(l *farmv1.Lease, phi, delta uint32) error {
-	return c.result(&farmv1.Result{Serial: 1, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Nodes: l.GetBudgetNodes(), Phi: phi, Delta: delta})
+	return c.result(&farmv1.Result{Serial: 1, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(),
+		Nodes: l.GetBudgetNodes(), Phi: phi, Delta: delta})
 }
 
 // lying is one kind of lie: what is done again and again, and what it counts as.
@@ -146,7 +149,8 @@ func sending(send func(c *cheat) error) func(*cheat) error {
 	}
 }
 
-// liarKinds are the kinds of lies. Black wins the campaign's root, and the position after winningMove is lost for white.
+// liarKinds are the kinds of lies. Black wins the campaign's root, and the position after
+// winningMove is lost for white.
 func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 	lost := root.After(winning)
 	entry := func(p amazons.Position) *proof.Set {
@@ -173,7 +177,8 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 			data[len(data)-1] ^= 1
 			return whole(data)
 		})},
-		{"what is no certificate", "false_certificate", uploading(func(*cheat) ([]byte, uint64) { return whole([]byte("trust me")) })},
+		{"what is no certificate", "false_certificate",
+			uploading(func(*cheat) ([]byte, uint64) { return whole([]byte("trust me")) })},
 		{"wins without a fact", "unfounded_claim", sending(func(c *cheat) error {
 			l, err := c.lease()
 			if err != nil || l == nil {
@@ -220,7 +225,10 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 			r.Memory = make([]byte, rpc.MaxMessageBytes+1)
 			return c.result(r)
 		})},
-		{"giant chunks", "oversize", uploading(func(*cheat) ([]byte, uint64) { return whole(bytes.Repeat([]byte("x"), rpc.ChunkBytes+1)) })},
+		{"giant chunks", "oversize", uploading(func(*cheat) ([]byte,
+			uint64) {
+			return whole(bytes.Repeat([]byte("x"), rpc.ChunkBytes+1))
+		})},
 		{"giant certificates", "oversize", uploading(func(*cheat) ([]byte, uint64) { return []byte("x"), 1 << 40 })},
 		{"nonsense", "malformed", sending(func(c *cheat) error { return c.work.Send(&farmv1.WorkRequest{}) })},
 		{"too few nodes", "short", func(c *cheat) error {
@@ -251,15 +259,16 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 	}
 }
 
-// lie does it again and again until the cheat is sent away for good, the campaign is over, or a time has passed. It returns what Join
-// said last.
+// lie does it again and again until the cheat is sent away for good, the campaign is over, or a
+// time has passed. It returns what Join said last.
 func (c *cheat) lie(kind lying, until time.Time) error {
 	for time.Now().Before(until) {
 		if err := c.enter(); err != nil {
 			return err
 		}
 		for time.Now().Before(until) {
-			if err := kind.do(c); err != nil && status.Code(err) != codes.InvalidArgument && status.Code(err) != codes.ResourceExhausted {
+			if err := kind.do(c); err != nil && status.Code(err) != codes.InvalidArgument &&
+				status.Code(err) != codes.ResourceExhausted {
 				break // the session has ended
 			}
 		}
@@ -267,60 +276,65 @@ func (c *cheat) lie(kind lying, until time.Time) error {
 	return nil
 }
 
-// throughput runs a campaign with two honest workers and, perhaps, a cheat beside them, and returns the nodes an honest one searched in a second of
-// virtual time, and how long the campaign took.
+// throughput runs a campaign with two honest workers and, perhaps, a cheat beside them, and returns
+// the nodes an honest one searched in a second of virtual time, and how long the campaign took.
 func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64, took time.Duration) {
 	t.Helper()
-	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, SessionBurst: 200, CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
-		v.serve()
-		honest := []*member{v.work("one", nil, nil), v.work("two", nil, nil)}
-		v.begun("one")
-		ctx, cancel := context.WithTimeout(v.t.Context(), time.Hour)
-		defer cancel()
-		var all sync.WaitGroup
-		defer all.Wait()
-		began, before := time.Now(), honest[0].stats.Nodes.Load()+honest[1].stats.Nodes.Load()
-		if kind != nil {
-			large := grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(64 << 20))
-			key := root.State().CanonicalKey(root.Board).Bytes()
-			c := &cheat{v: v, ctx: ctx, client: farmv1.NewFarmClient(v.connect("liar", nil, large).conn), name: "liar", epoch: 1, key: key[:]}
-			all.Go(func() {
-				err := c.lie(*kind, time.Now().Add(time.Minute))
-				if status.Code(err) != codes.PermissionDenied {
-					v.t.Errorf("the liar was told %v", err)
-				}
-			})
-			v.await("the liar is quarantined", func() bool { return v.figure("workers_quarantined_total", "") == 1 })
-		}
-		select {
-		case err := <-v.ended:
-			v.ended <- err
-		case <-time.After(24 * time.Hour):
-		}
-		nodes := honest[0].stats.Nodes.Load() + honest[1].stats.Nodes.Load() - before
-		took = time.Since(began)
-		rate = float64(nodes) / took.Seconds() / 2
-		v.settle()
-		v.done(honest...)
-		for _, m := range honest {
-			if n := m.stats.Refused.Load(); n != 0 {
-				v.t.Errorf("of honest worker %s %d messages were refused", m.name, n)
+	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, SessionBurst: 200, CheckFirst: 2, CheckSeed: 1}},
+		func(v *virtual) {
+			v.serve()
+			honest := []*member{v.work("one", nil, nil), v.work("two", nil, nil)}
+			v.begun("one")
+			ctx, cancel := context.WithTimeout(v.t.Context(), time.Hour)
+			defer cancel()
+			var all sync.WaitGroup
+			defer all.Wait()
+			began, before := time.Now(), honest[0].stats.Nodes.Load()+honest[1].stats.Nodes.Load()
+			if kind != nil {
+				large := grpc.WithDefaultCallOptions(grpc.MaxCallSendMsgSize(64 << 20))
+				key := root.State().CanonicalKey(root.Board).Bytes()
+				c := &cheat{v: v, ctx: ctx, client: farmv1.NewFarmClient(v.connect("liar", nil, large).conn),
+					name:  "liar",
+					epoch: 1, key: key[:]}
+				all.Go(func() {
+					err := c.lie(*kind, time.Now().Add(time.Minute))
+					if status.Code(err) != codes.PermissionDenied {
+						v.t.Errorf("the liar was told %v", err)
+					}
+				})
+				v.await("the liar is quarantined",
+					func() bool { return v.figure("workers_quarantined_total", "") == 1 })
 			}
-		}
-		if kind == nil {
-			return
-		}
-		if n := v.figure("worker_offences_total", kind.offence); n < 3 {
-			v.t.Errorf("%v offences of the kind %s are counted", n, kind.offence)
-		}
-	})
+			select {
+			case err := <-v.ended:
+				v.ended <- err
+			case <-time.After(24 * time.Hour):
+			}
+			nodes := honest[0].stats.Nodes.Load() + honest[1].stats.Nodes.Load() - before
+			took = time.Since(began)
+			rate = float64(nodes) / took.Seconds() / 2
+			v.settle()
+			v.done(honest...)
+			for _, m := range honest {
+				if n := m.stats.Refused.Load(); n != 0 {
+					v.t.Errorf("of honest worker %s %d messages were refused", m.name, n)
+				}
+			}
+			if kind == nil {
+				return
+			}
+			if n := v.figure("worker_offences_total", kind.offence); n < 3 {
+				v.t.Errorf("%v offences of the kind %s are counted", n, kind.offence)
+			}
+		})
 	t.Logf("%.3f nodes a second of an honest worker; the campaign took %v", rate, took)
 	return rate, took
 }
 
-// TestLiarsInVirtualTime has a worker lie in every way beside two honest ones. Each lie is counted, and whoever tells one that cannot be an accident
-// is sent away for good; the certificate verifies, the honest workers search at least four fifths of the nodes in a second that they search
-// without a liar, and the answer takes them at most a fifth longer.
+// TestLiarsInVirtualTime has a worker lie in every way beside two honest ones. Each lie is counted,
+// and whoever tells one that cannot be an accident is sent away for good; the certificate verifies,
+// the honest workers search at least four fifths of the nodes in a second that they search without
+// a liar, and the answer takes them at most a fifth longer.
 func TestLiarsInVirtualTime(t *testing.T) {
 	root := position(t, virtualRoot)
 	winning, err := root.ParseMove(virtualWinning)

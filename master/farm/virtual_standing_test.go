@@ -31,9 +31,11 @@ func (v *virtual) shownAs(name string) *farmv1.Worker {
 	return nil
 }
 
-// TestStandingsOfTheStore: what the services keep of parties is what they read, and counts that are too large for the store become its largest.
+// TestStandingsOfTheStore: what the services keep of parties is what they read, and counts that are
+// too large for the store become its largest.
 func TestStandingsOfTheStore(t *testing.T) {
-	s, err := store.Create(filepath.Join(t.TempDir(), "s.store"), aboutOf(rpc.Asked{Root: position(t, "4x4")}, ""), store.Options{})
+	s, err := store.Create(filepath.Join(t.TempDir(), "s.store"), aboutOf(rpc.Asked{Root: position(t, "4x4")}, ""),
+		store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,8 @@ func TestStandingsOfTheStore(t *testing.T) {
 	}
 	seen := time.Unix(1700000000, 0).UTC()
 	in := []rpc.Standing{
-		{Party: rpc.Party{Name: "a", Certificate: true}, Confirmed: 1, Solved: 2, Doubts: 3, Doubted: true, Offences: 4, Seen: seen},
+		{Party: rpc.Party{Name: "a", Certificate: true}, Confirmed: 1, Solved: 2, Doubts: 3, Doubted: true, Offences: 4,
+			Seen: seen},
 		{Party: rpc.Party{Name: "b"}, Confirmed: 1 << 40, Solved: -1},
 	}
 	if err := h.SetStandings(in); err != nil {
@@ -66,8 +69,10 @@ func (v *virtual) claims() int {
 	return view.Tree.Claims
 }
 
-// TestStandingOutlastsACrash has two workers confirm each other's results and a third one lie twice. Then the master crashes, and the next one has nothing but the store. It shows what
-// was known of each; who was confirmed is believed at once, while the results of a newcomer wait; and the next lie of the liar is its third.
+// TestStandingOutlastsACrash has two workers confirm each other's results and a third one lie
+// twice. Then the master crashes, and the next one has nothing but the store. It shows what was
+// known of each; who was confirmed is believed at once, while the results of a newcomer wait; and
+// the next lie of the liar is its third.
 func TestStandingOutlastsACrash(t *testing.T) {
 	inVirtualTime(t, 5, Options{Limits: Limits{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
 		t := v.t
@@ -115,7 +120,8 @@ func TestStandingOutlastsACrash(t *testing.T) {
 		v.serve()
 		enter(one, two, liar)
 		for _, w := range before {
-			if now := v.shownAs(w.GetName()); now.GetConfirmed() != w.GetConfirmed() || now.GetOffences() != w.GetOffences() || w.GetConfirmed()+uint64(w.GetOffences()) == 0 {
+			if now := v.shownAs(w.GetName()); now.GetConfirmed() != w.GetConfirmed() ||
+				now.GetOffences() != w.GetOffences() || w.GetConfirmed()+uint64(w.GetOffences()) == 0 {
 				t.Errorf("after the crash %s has %d confirmed results and %d offences, before it had %d and %d",
 					w.GetName(), now.GetConfirmed(), now.GetOffences(), w.GetConfirmed(), w.GetOffences())
 			}

@@ -37,22 +37,23 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// virtualRoot is the campaign of the tests in virtual time: a reply to a first move on 4x5 that takes some 200 nodes. Black wins it, since
-// 4x5 is lost for the first player (AMAZONS.md).
+// virtualRoot is the campaign of the tests in virtual time: a reply to a first move on 4x5 that
+// takes some 200 nodes. Black wins it, since 4x5 is lost for the first player (AMAZONS.md).
 const virtualRoot = ".BB./B..B/.W../W..W/.xW. b"
 
 // virtualWinning is a move with which black wins virtualRoot.
 const virtualWinning = "C5-C3xB4"
 
-// perNode is what a node costs a worker in virtual time, and latency what a piece of data costs on its way, at most.
+// perNode is what a node costs a worker in virtual time, and latency what a piece of data costs on
+// its way, at most.
 const (
 	perNode = 700 * time.Millisecond
 	latency = 5 * time.Millisecond
 )
 
-// virtual is a cluster in virtual time: a real master with a real store in a temporary folder, real agents with real engines whose nodes take
-// perNode, and real gRPC over networks in memory that can be cut. It lives in a bubble of testing/synctest, which fails if a goroutine is left at
-// the end.
+// virtual is a cluster in virtual time: a real master with a real store in a temporary folder, real
+// agents with real engines whose nodes take perNode, and real gRPC over networks in memory that can
+// be cut. It lives in a bubble of testing/synctest, which fails if a goroutine is left at the end.
 type virtual struct {
 	t        *testing.T
 	random   *rand.Rand // of the test's seed: moments and delays
@@ -105,18 +106,21 @@ func inVirtualTime(t *testing.T, seed uint64, o Options, play func(v *virtual)) 
 			o.InitialBudget, o.SplitAfter, o.MaxBudget = 10, 20, 100
 		}
 		o.CheckWorkers = 1
-		v := &virtual{t: t, random: rand.New(rand.NewPCG(seed, 0)), options: o, over: make(chan struct{}), taken: taken{facts: map[amazons.Key]tree.Outcome{}}}
+		v := &virtual{t: t, random: rand.New(rand.NewPCG(seed, 0)), options: o, over: make(chan struct{}),
+			taken: taken{facts: map[amazons.Key]tree.Outcome{}}}
 		t.Logf("seed %d", seed)
 		play(v)
 		v.leave()
 	})
 }
 
-// warm readies what lives as long as the process and must not belong to one bubble: the decoder of certificates is made.
+// warm readies what lives as long as the process and must not belong to one bubble: the decoder of
+// certificates is made.
 func warm(t *testing.T) {
 	t.Helper()
 	root := position(t, virtualRoot)
-	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Lost)}, Set: lies(root)[0].Set})
+	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Lost)},
+		Set: lies(root)[0].Set})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +129,8 @@ func warm(t *testing.T) {
 	}
 }
 
-// forgetPools drops what sync.Pools keep: an encoder that was made in one bubble must not be used outside of it.
+// forgetPools drops what sync.Pools keep: an encoder that was made in one bubble must not be used
+// outside of it.
 func forgetPools() {
 	runtime.GC()
 	runtime.GC()
@@ -200,7 +205,8 @@ func (v *virtual) crash() {
 // connect opens a connection of a worker, with its own wire.
 func (v *virtual) connect(name string, secured credentials.TransportCredentials, more ...grpc.DialOption) *member {
 	v.t.Helper()
-	m := &member{name: name, wire: newWire(v.over, v.distance+time.Duration(v.random.Int64N(int64(latency)))+1), stats: new(agent.Stats), ended: make(chan error, 1)}
+	m := &member{name: name, wire: newWire(v.over, v.distance+time.Duration(v.random.Int64N(int64(latency)))+1),
+		stats: new(agent.Stats), ended: make(chan error, 1)}
 	if secured == nil {
 		secured = insecure.NewCredentials()
 	}
@@ -235,8 +241,10 @@ func (v *virtual) dial(ctx context.Context, w *wire) (net.Conn, error) {
 	return near, nil
 }
 
-// work has a real agent work, at perNode for each node. change, if not nil, puts something in the place of its search.
-func (v *virtual) work(name string, secured credentials.TransportCredentials, change func(agent.Solver) agent.Solver) *member {
+// work has a real agent work, at perNode for each node. change, if not nil, puts something in the
+// place of its search.
+func (v *virtual) work(name string, secured credentials.TransportCredentials,
+	change func(agent.Solver) agent.Solver) *member {
 	v.t.Helper()
 	tap := &tap{taken: &v.taken}
 	m := v.connect(name, secured, append(agent.DialOptions(), grpc.WithStreamInterceptor(tap.stream))...)
@@ -281,7 +289,8 @@ func (v *virtual) await(what string, holds func() bool) {
 	}
 }
 
-// figure returns the value of a metric of the present master, without its prefix, by the value of its label if it has one.
+// figure returns the value of a metric of the present master, without its prefix, by the value of
+// its label if it has one.
 func (v *virtual) figure(name, label string) float64 {
 	v.t.Helper()
 	return figure(v.t, v.registry, name, label)
@@ -322,8 +331,9 @@ func (v *virtual) holds(name string) bool {
 	return false
 }
 
-// settle waits for the end of the campaign and holds it to what must be true of every one: the right winner, a verified certificate, a sound
-// store, and in it everything that was ever acknowledged.
+// settle waits for the end of the campaign and holds it to what must be true of every one: the
+// right winner, a verified certificate, a sound store, and in it everything that was ever
+// acknowledged.
 func (v *virtual) settle() {
 	v.t.Helper()
 	select {
@@ -336,7 +346,8 @@ func (v *virtual) settle() {
 	}
 	time.Sleep(time.Second) // what was sent last arrives
 	v.stop()
-	if _, checked, err := VerifyStore(v.t.Context(), v.options.StoreFile, checker.Options{Workers: 1}); err != nil || checked == nil {
+	if _, checked, err := VerifyStore(v.t.Context(), v.options.StoreFile, checker.Options{Workers: 1}); err != nil ||
+		checked == nil {
 		v.t.Errorf("verify the store: %v", err)
 	}
 	s, err := store.Open(v.options.StoreFile, store.Options{ReadOnly: true})
@@ -360,7 +371,8 @@ func (v *virtual) settle() {
 		}
 	}
 	if snapshot.Spent < v.taken.nodes || v.taken.results == 0 {
-		v.t.Errorf("%d nodes in %d results were acknowledged, the store has %d", v.taken.nodes, v.taken.results, snapshot.Spent)
+		v.t.Errorf("%d nodes in %d results were acknowledged, the store has %d", v.taken.nodes, v.taken.results,
+			snapshot.Spent)
 	}
 }
 
@@ -467,7 +479,8 @@ type tap struct {
 	sent  map[uint64]*farmv1.WorkRequest // by serial
 }
 
-func (t *tap) stream(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, next grpc.Streamer, o ...grpc.CallOption) (grpc.ClientStream, error) {
+func (t *tap) stream(ctx context.Context, d *grpc.StreamDesc, c *grpc.ClientConn, method string, next grpc.Streamer,
+	o ...grpc.CallOption) (grpc.ClientStream, error) {
 	s, err := next(ctx, d, c, method, o...)
 	if err != nil || method != farmv1.Farm_Work_FullMethodName {
 		return s, err

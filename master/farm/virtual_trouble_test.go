@@ -58,8 +58,8 @@ func (v *virtual) done(members ...*member) {
 	}
 }
 
-// TestWorkerVanishes has a worker lose power while it holds a lease: nothing says that it is gone. Its lease is freed after three beats without a
-// sign and goes to the other worker.
+// TestWorkerVanishes has a worker lose power while it holds a lease: nothing says that it is gone.
+// Its lease is freed after three beats without a sign and goes to the other worker.
 func TestWorkerVanishes(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		v.serve()
@@ -78,7 +78,8 @@ func TestWorkerVanishes(t *testing.T) {
 	})
 }
 
-// TestDistantWorkers has workers whose messages travel for a good part of the time of a lease. They ask for the next one early, so that most of them are there in time.
+// TestDistantWorkers has workers whose messages travel for a good part of the time of a lease. They
+// ask for the next one early, so that most of them are there in time.
 func TestDistantWorkers(t *testing.T) {
 	trouble(t, Options{InitialBudget: 4, SplitAfter: 20, MaxBudget: 4}, func(v *virtual) {
 		v.distance = 300 * time.Millisecond
@@ -96,8 +97,9 @@ func TestDistantWorkers(t *testing.T) {
 	})
 }
 
-// TestPartitionAndHeal cuts one of two workers off while it holds a lease: for a moment, which nobody notices, and for so long that the lease is
-// given to the other one and the connection is given up. It comes back by itself, and what it brings in is taken.
+// TestPartitionAndHeal cuts one of two workers off while it holds a lease: for a moment, which
+// nobody notices, and for so long that the lease is given to the other one and the connection is
+// given up. It comes back by itself, and what it brings in is taken.
 func TestPartitionAndHeal(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -113,10 +115,12 @@ func TestPartitionAndHeal(t *testing.T) {
 				time.Sleep(v.some(c.least))
 				cut.wire.heal()
 				results := cut.stats.Results.Load()
-				v.await("the worker's results are taken again", func() bool { return cut.stats.Results.Load() > results })
+				v.await("the worker's results are taken again",
+					func() bool { return cut.stats.Results.Load() > results })
 				expired, joins := v.figure("leases_expired_total", ""), cut.stats.Joins.Load()
 				if (expired > 0) != c.noticed || (joins > 1) != c.noticed {
-					v.t.Errorf("%v leases expired and the worker joined %d times; a long cut: %v", expired, joins, c.noticed)
+					v.t.Errorf("%v leases expired and the worker joined %d times; a long cut: %v", expired, joins,
+						c.noticed)
 				}
 				v.settle()
 				v.done(cut, other)
@@ -125,8 +129,9 @@ func TestPartitionAndHeal(t *testing.T) {
 	}
 }
 
-// TestMasterRestartsWithLeasesOut has the master crash twice while two workers hold leases. The next one finds what was on disk at that moment;
-// the workers go on with their leases, join again, and bring in what they had.
+// TestMasterRestartsWithLeasesOut has the master crash twice while two workers hold leases. The
+// next one finds what was on disk at that moment; the workers go on with their leases, join again,
+// and bring in what they had.
 func TestMasterRestartsWithLeasesOut(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		v.serve()
@@ -146,7 +151,8 @@ func TestMasterRestartsWithLeasesOut(t *testing.T) {
 	})
 }
 
-// hanging is a search that hangs in its third job: it shows no progress, and does not hear that it is called back.
+// hanging is a search that hangs in its third job: it shows no progress, and does not hear that it
+// is called back.
 type hanging struct {
 	agent.Solver
 	jobs    int
@@ -163,15 +169,19 @@ func (h *hanging) Run(ctx context.Context, job engine.Job, progress func(engine.
 	return r, err
 }
 
-// TestStuckWorkerWithLiveConnection has a worker's search hang while its agent goes on to report. Reports without progress are no sign of life:
-// the lease is freed although the connection is there all the time, and what the worker says when it wakes up is refused without harm.
+// TestStuckWorkerWithLiveConnection has a worker's search hang while its agent goes on to report.
+// Reports without progress are no sign of life: the lease is freed although the connection is there
+// all the time, and what the worker says when it wakes up is refused without harm.
 func TestStuckWorkerWithLiveConnection(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		v.serve()
 		release, hangs := make(chan struct{}), new(atomic.Bool)
 		wake := sync.OnceFunc(func() { close(release) })
 		defer wake()
-		stuck := v.work("stuck", nil, func(s agent.Solver) agent.Solver { return &hanging{Solver: s, hangs: hangs, release: release} })
+		stuck := v.work("stuck", nil, func(s agent.Solver) agent.Solver {
+			return &hanging{Solver: s, hangs: hangs,
+				release: release}
+		})
 		v.await("the search hangs", hangs.Load)
 		began := time.Now()
 		v.await("its lease is freed", func() bool { return v.figure("leases_expired_total", "") == 1 })
@@ -193,8 +203,9 @@ func TestStuckWorkerWithLiveConnection(t *testing.T) {
 	})
 }
 
-// TestClockJump sets the master's clock a day ahead and two days back while leases are out. Leases are counted in beats, not by the clock: none is
-// lost, and no worker is shown as silent for less than nothing.
+// TestClockJump sets the master's clock a day ahead and two days back while leases are out. Leases
+// are counted in beats, not by the clock: none is lost, and no worker is shown as silent for less
+// than nothing.
 func TestClockJump(t *testing.T) {
 	var jump atomic.Int64
 	o := Options{Now: func() time.Time { return time.Now().Add(time.Duration(jump.Load())) }}
@@ -235,8 +246,9 @@ func TestClockJump(t *testing.T) {
 	})
 }
 
-// TestMasterOfAnotherVersion replaces the master by one of another build while a worker holds a lease. The worker is told which build is asked for
-// and ends; what it had brought in stays, and a worker of the new build finishes.
+// TestMasterOfAnotherVersion replaces the master by one of another build while a worker holds a
+// lease. The worker is told which build is asked for and ends; what it had brought in stays, and a
+// worker of the new build finishes.
 func TestMasterOfAnotherVersion(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		ours := agent.Build()
@@ -247,15 +259,19 @@ func TestMasterOfAnotherVersion(t *testing.T) {
 		v.crash()
 		v.options.Build = "another build"
 		v.serve()
-		if err := v.wait(old); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "by build another build, the worker is build "+ours) {
+		if err := v.wait(old); !errors.Is(err, agent.ErrRefused) ||
+			!strings.Contains(err.Error(), "by build another build, the worker is build "+ours) {
 			v.t.Errorf("the worker of the old build ended with %v", err)
 		}
 		stranger := v.connect("stranger", nil)
 		for _, r := range []*farmv1.JoinRequest{
-			{Worker: "w", ProtocolVersion: rpc.ProtocolVersion + 1, RulesVersion: rpc.RulesVersion, Build: "another build"},
-			{Worker: "w", ProtocolVersion: rpc.ProtocolVersion, RulesVersion: rpc.RulesVersion + 1, Build: "another build"},
+			{Worker: "w", ProtocolVersion: rpc.ProtocolVersion + 1, RulesVersion: rpc.RulesVersion,
+				Build: "another build"},
+			{Worker: "w", ProtocolVersion: rpc.ProtocolVersion, RulesVersion: rpc.RulesVersion +
+				1, Build: "another build"},
 		} {
-			if _, err := farmv1.NewFarmClient(stranger.conn).Join(v.t.Context(), r); err == nil || !strings.Contains(err.Error(), "version") {
+			if _, err := farmv1.NewFarmClient(stranger.conn).Join(v.t.Context(), r); err == nil ||
+				!strings.Contains(err.Error(), "version") {
 				v.t.Errorf("%v: %v", r, err)
 			}
 		}
@@ -268,8 +284,9 @@ func TestMasterOfAnotherVersion(t *testing.T) {
 	})
 }
 
-// TestRevokedInVirtualTime takes a worker's certificate back while it holds a lease. Within two seconds it is sent away and says why, its lease goes
-// to the other worker, and started again it does not come in.
+// TestRevokedInVirtualTime takes a worker's certificate back while it holds a lease. Within two
+// seconds it is sent away and says why, its lease goes to the other worker, and started again it
+// does not come in.
 func TestRevokedInVirtualTime(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		folder := filepath.Join(v.t.TempDir(), "certs")
@@ -280,7 +297,8 @@ func TestRevokedInVirtualTime(t *testing.T) {
 		defer authority.Close()
 		issue := func(role identity.Role, name string, hosts ...string) string {
 			v.t.Helper()
-			out, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: role, Name: name}, Hosts: hosts})
+			out, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: role, Name: name},
+				Hosts: hosts})
 			if err != nil {
 				v.t.Fatal(err)
 			}
@@ -309,7 +327,8 @@ func TestRevokedInVirtualTime(t *testing.T) {
 			v.t.Fatal(err)
 		}
 		began := time.Now()
-		if err := v.wait(bad); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
+		if err := v.wait(bad); !errors.Is(err, agent.ErrRefused) ||
+			!strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
 			v.t.Errorf("the revoked worker ended with %v", err)
 		}
 		if took := time.Since(began); took > 2*time.Second {

@@ -1,5 +1,6 @@
-// Package memories keeps what workers' search tables knew of positions that they left unsolved, and picks what goes along with a lease: whoever goes on with a position
-// elsewhere would search all of it again. The master (master/rpc) and simulated farms (master/simulate) use it alike.
+// Package memories keeps what workers' search tables knew of positions that they left unsolved, and
+// picks what goes along with a lease: whoever goes on with a position elsewhere would search all of
+// it again. The master (master/rpc) and simulated farms (master/simulate) use it alike.
 package memories
 
 import (
@@ -24,7 +25,8 @@ type Of struct {
 	Key      amazons.Key
 }
 
-// Cache holds the memories that came or were asked for last, up to a number of bytes. It is not safe for concurrent use.
+// Cache holds the memories that came or were asked for last, up to a number of bytes. It is not
+// safe for concurrent use.
 type Cache struct {
 	most, bytes int64
 	version     uint64     // of the last one
@@ -51,8 +53,9 @@ func NewCache(most int64) *Cache {
 func (c *Cache) Len() int     { return len(c.of) }
 func (c *Cache) Bytes() int64 { return c.bytes }
 
-// Put keeps a memory that comes from the worker with this Seen in place of an earlier one of its position, and drops the ones that were used longest ago where
-// there are too many, perhaps this one. It keeps data itself.
+// Put keeps a memory that comes from the worker with this Seen in place of an earlier one of its
+// position, and drops the ones that were used longest ago where there are too many, perhaps this
+// one. It keeps data itself.
 func (c *Cache) Put(of Of, data []byte, from Seen) { from.saw(c.put(of, data)) }
 
 func (c *Cache) put(of Of, data []byte) *remembered {
@@ -94,8 +97,9 @@ func (c *Cache) Retain(open func(Of) bool) {
 	}
 }
 
-// For returns the memories of a lease's position and of those above it, given in this order, that its worker lacks, and marks them as seen. What is not in the cache is
-// looked for with find, which returns nil where there is none.
+// For returns the memories of a lease's position and of those above it, given in this order, that
+// its worker lacks, and marks them as seen. What is not in the cache is looked for with find, which
+// returns nil where there is none.
 func (c *Cache) For(campaign uint32, keys []amazons.Key, seen Seen, find func(Of) []byte) (out [][]byte) {
 	size := 0
 	for _, k := range keys {

@@ -51,7 +51,8 @@ func TestRoom(t *testing.T) {
 	check(t, c, 0, 3, 6, 9)
 }
 
-// TestFor: each worker gets what it has not seen, newest version, own campaign, in the order of the positions and within the limit of bytes.
+// TestFor: each worker gets what it has not seen, newest version, own campaign, in the order of the
+// positions and within the limit of bytes.
 func TestFor(t *testing.T) {
 	c := NewCache(1 << 30)
 	var asked []Of
@@ -103,7 +104,8 @@ func TestSeenIsBounded(t *testing.T) {
 	for i := range 10 * maxSeen {
 		c.Put(Of{Key: key(i)}, []byte{1}, seen)
 		if len(seen) > maxSeen || seen[Of{Key: key(i)}] == 0 {
-			t.Fatalf("%d memories are remembered after %d, the last one: %v", len(seen), i+1, seen[Of{Key: key(i)}] != 0)
+			t.Fatalf("%d memories are remembered after %d, the last one: %v", len(seen), i+
+				1, seen[Of{Key: key(i)}] != 0)
 		}
 	}
 }

@@ -69,7 +69,8 @@ const (
 	reasonUploads          = "uploads"           // over Limits.UploadBytes
 )
 
-var refusalReasons = []string{reasonHandshake, reasonNoCertificate, reasonUnknownAuthority, reasonExpired, reasonRevoked,
+var refusalReasons = []string{reasonHandshake, reasonNoCertificate, reasonUnknownAuthority, reasonExpired,
+	reasonRevoked,
 	reasonBadCertificate, reasonRole, reasonForeign, reasonMessages, reasonCalls, reasonUploads}
 
 // GuardOptions are the settings of a Guard.
@@ -78,15 +79,17 @@ type GuardOptions struct {
 	Files *identity.Files
 	// Limits of each identity; zero values stand for defaults.
 	Limits Limits
-	// ReloadEvery is how often Run looks whether Files have changed. Default 1 s. Long: what is revoked goes on for that long.
+	// ReloadEvery is how often Run looks whether Files have changed. Default 1 s. Long: what is
+	// revoked goes on for that long.
 	ReloadEvery time.Duration
 	Registerer  prometheus.Registerer // default: nobody reads the metrics
 	Log         *slog.Logger          // default: discards
 }
 
-// Guard lets connections, calls and messages through by certificate. A certificate of the cluster's authority, in time and not revoked,
-// is asked for when a connection is made; its role, when a call is made; and that it is still good, with each message and each time the files
-// are read again. Whatever is refused is counted by reason, and logged with who it was.
+// Guard lets connections, calls and messages through by certificate. A certificate of the cluster's
+// authority, in time and not revoked, is asked for when a connection is made; its role, when a call
+// is made; and that it is still good, with each message and each time the files are read again.
+// Whatever is refused is counted by reason, and logged with who it was.
 type Guard struct {
 	files   *identity.Files
 	limits  Limits
@@ -136,11 +139,14 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	}
 	g := &Guard{
 		files: o.Files, limits: o.Limits, every: o.ReloadEvery, log: o.Log, lines: rate.NewLimiter(10, 100),
-		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: "access_refused_total",
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
+			Name: "access_refused_total",
 			Help: "Connections, calls and streams refused or ended because of their certificate, its role or a limit, by reason."}, []string{"reason"}),
-		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: "certificate_reloads_total",
+		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
+			Name: "certificate_reloads_total",
 			Help: "Changed certificate files that were read again, by result. After a failure the ones before stay in use."}, []string{"result"}),
-		expiry: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master", Name: "certificate_expiry_timestamp_seconds",
+		expiry: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master",
+			Name: "certificate_expiry_timestamp_seconds",
 			Help: "When the master's own certificate expires, in seconds since 1970."}),
 		parties: map[*party]struct{}{}, accounts: map[identity.Identity]*account{},
 	}
@@ -216,8 +222,10 @@ func (p *party) judge() *refusal {
 		return &refusal{reason, status.Errorf(code, format, args...)}
 	}
 	if now := time.Now(); now.After(p.leaf.NotAfter) {
-		// The one who has a new certificate by now connects again with it, the other one is refused then.
-		return refuse(reasonExpired, codes.Unavailable, "the certificate of %v expired on %s; connect with a new one", p.identity, p.leaf.NotAfter.UTC().Format(time.DateTime))
+		// The one who has a new certificate by now connects again with it, the other one is refused
+		// then.
+		return refuse(reasonExpired, codes.Unavailable, "the certificate of %v expired on %s; connect with a new one",
+			p.identity, p.leaf.NotAfter.UTC().Format(time.DateTime))
 	}
 	m := p.guard.files.Current()
 	if p.revision.Load() == m.Revision {
@@ -226,18 +234,21 @@ func (p *party) judge() *refusal {
 	if m.Revoked(p.leaf) {
 		return refuse(reasonRevoked, codes.Unauthenticated, "the certificate of %v is revoked", p.identity)
 	}
-	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	for _, c := range p.chain {
 		options.Intermediates.AddCert(c)
 	}
 	if _, err := p.leaf.Verify(options); err != nil {
-		return refuse(reasonUnknownAuthority, codes.Unauthenticated, "the certificate of %v is of an authority that is not known any more", p.identity)
+		return refuse(reasonUnknownAuthority, codes.Unauthenticated,
+			"the certificate of %v is of an authority that is not known any more", p.identity)
 	}
 	p.revision.Store(m.Revision)
 	return nil
 }
 
-// partings is how long a connection lives on after its calls were ended, so that the reason reaches the other end.
+// partings is how long a connection lives on after its calls were ended, so that the reason reaches
+// the other end.
 const partings = time.Second
 
 // expel ends the calls of a connection, and then the connection.
@@ -276,7 +287,8 @@ func partyOf(ctx context.Context) *party {
 	return nil
 }
 
-// admit decides about a call: the caller's certificate, role, and number of calls. Who is admitted has to leave.
+// admit decides about a call: the caller's certificate, role, and number of calls. Who is admitted
+// has to leave.
 func (g *Guard) admit(ctx context.Context, method string) (*party, error) {
 	p := partyOf(ctx)
 	if p == nil {
@@ -289,10 +301,12 @@ func (g *Guard) admit(ctx context.Context, method string) (*party, error) {
 		return nil, r.err
 	}
 	if want := methodRoles[method]; want != anyone && want != p.identity.Role {
-		return nil, p.refuse(reasonRole, codes.PermissionDenied, "%s is for the role %s; the certificate is of %v", method, wanted(want), p.identity)
+		return nil, p.refuse(reasonRole, codes.PermissionDenied, "%s is for the role %s; the certificate is of %v",
+			method, wanted(want), p.identity)
 	}
 	if !p.account.begin() {
-		return nil, p.refuse(reasonCalls, codes.ResourceExhausted, "%v has its limit of %d open calls", p.identity, g.limits.OpenCalls)
+		return nil, p.refuse(reasonCalls, codes.ResourceExhausted, "%v has its limit of %d open calls", p.identity,
+			g.limits.OpenCalls)
 	}
 	return p, nil
 }
@@ -318,13 +332,15 @@ func (p *party) message() error {
 		return r.err
 	}
 	if !p.account.messages.Allow() {
-		return p.refuse(reasonMessages, codes.ResourceExhausted, "%v sends more than %v messages a second", p.identity, p.guard.limits.MessagesPerSecond)
+		return p.refuse(reasonMessages, codes.ResourceExhausted, "%v sends more than %v messages a second", p.identity,
+			p.guard.limits.MessagesPerSecond)
 	}
 	return nil
 }
 
-// ownName returns the name in the caller's certificate if a worker of the given name may join with it: under that name, or under one
-// that goes on with a slash after it, so that several processes can share a certificate. Without certificates it is empty.
+// ownName returns the name in the caller's certificate if a worker of the given name may join with
+// it: under that name, or under one that goes on with a slash after it, so that several processes
+// can share a certificate. Without certificates it is empty.
 func ownName(ctx context.Context, worker string) (string, error) {
 	p := partyOf(ctx)
 	if p == nil {
@@ -332,14 +348,15 @@ func ownName(ctx context.Context, worker string) (string, error) {
 	}
 	rest, ok := strings.CutPrefix(worker, p.identity.Name)
 	if !ok || rest != "" && rest[0] != '/' {
-		return "", p.refuse(reasonForeign, codes.PermissionDenied, "%v cannot join as %s; its name is %s, or begins with %s/",
+		return "", p.refuse(reasonForeign, codes.PermissionDenied,
+			"%v cannot join as %s; its name is %s, or begins with %s/",
 			p.identity, clip(worker, 80), p.identity.Name, p.identity.Name)
 	}
 	return p.identity.Name, nil
 }
 
-// ownSession returns an error unless the caller's certificate has the name with which the session began. So nobody can speak for
-// another one's leases.
+// ownSession returns an error unless the caller's certificate has the name with which the session
+// began. So nobody can speak for another one's leases.
 func ownSession(ctx context.Context, s *session) error {
 	p := partyOf(ctx)
 	if p == nil || p.identity.Name == s.info.owner {

@@ -10,7 +10,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-func (g *Guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+func (g *Guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any,
+	error) {
 	p, err := g.admit(ctx, info.FullMethod)
 	if err != nil {
 		return nil, err

@@ -9,23 +9,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Limits bound what one identity may use of a master, all its connections together; what is over them is refused with
-// RESOURCE_EXHAUSTED. Processes that share a certificate share its limits. Zero stands for the default. Without certificates nobody is
-// known, and only the limits of the whole master hold (Config).
+// Limits bound what one identity may use of a master, all its connections together; what is over
+// them is refused with RESOURCE_EXHAUSTED. Processes that share a certificate share its limits.
+// Zero stands for the default. Without certificates nobody is known, and only the limits of the
+// whole master hold (Config).
 type Limits struct {
-	// MessagesPerSecond is the rate of messages and calls. Unit: messages a second; default 4000. A worker sends one a second while
-	// it searches, and two for each lease. Too small: streams of good workers are ended and come back, which costs time; too large: one worker can
-	// keep the master busy. Below Config.SessionMessages a flood is refused before it counts as an offence of its worker: several that share a
-	// certificate come to it without any fault.
+	// MessagesPerSecond is the rate of messages and calls. Unit: messages a second; default 4000. A
+	// worker sends one a second while it searches, and two for each lease. Too small: streams of
+	// good workers are ended and come back, which costs time; too large: one worker can keep the
+	// master busy. Below Config.SessionMessages a flood is refused before it counts as an offence
+	// of its worker: several that share a certificate come to it without any fault.
 	MessagesPerSecond float64
-	// MessageBurst is how many may come at once. Unit: messages; default 4 seconds' worth. Too small: as above, when a
-	// worker brings in what it had while the master was away.
+	// MessageBurst is how many may come at once. Unit: messages; default 4 seconds' worth. Too
+	// small: as above, when a worker brings in what it had while the master was away.
 	MessageBurst int
-	// OpenCalls is the number of calls and streams at one time. Unit: calls; default 64. A worker needs two and an operator one for each
-	// watch. Too small: of the workers that share a certificate some cannot join; too large: one worker can hold all upload slots.
+	// OpenCalls is the number of calls and streams at one time. Unit: calls; default 64. A worker
+	// needs two and an operator one for each watch. Too small: of the workers that share a
+	// certificate some cannot join; too large: one worker can hold all upload slots.
 	OpenCalls int
-	// UploadBytes is the announced size of all uploads at one time, which are held in memory while they come. Unit: bytes; default
-	// 1 GiB. A larger certificate of a worker is never taken.
+	// UploadBytes is the announced size of all uploads at one time, which are held in memory while
+	// they come. Unit: bytes; default 1 GiB. A larger certificate of a worker is never taken.
 	UploadBytes int64
 }
 
@@ -86,7 +89,8 @@ func (a *account) connected(n int) {
 	a.mu.Unlock()
 }
 
-// idle reports whether nothing is lost by forgetting the account: nothing is open, and as many messages are allowed as ever.
+// idle reports whether nothing is lost by forgetting the account: nothing is open, and as many
+// messages are allowed as ever.
 func (a *account) idle() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -119,7 +123,9 @@ func (c *guardedCall) reserve(size uint64) error {
 		return status.Error(codes.Canceled, "the call is over")
 	}
 	if !p.account.take(size) {
-		return p.refuse(reasonUploads, codes.ResourceExhausted, "with %d bytes more, the uploads of %v are over their limit of %d bytes", size, p.identity, p.account.limits.UploadBytes)
+		return p.refuse(reasonUploads, codes.ResourceExhausted,
+			"with %d bytes more, the uploads of %v are over their limit of %d bytes", size, p.identity,
+			p.account.limits.UploadBytes)
 	}
 	c.reserved = int64(size)
 	return nil

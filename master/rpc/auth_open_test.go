@@ -19,8 +19,9 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// TestRevokedWhileConnected holds that a revocation ends what is open: streams with the reason, an upload that hangs, and
-// the connection. The others do not notice, and the lease goes to one of them.
+// TestRevokedWhileConnected holds that a revocation ends what is open: streams with the reason, an
+// upload that hangs, and the connection. The others do not notice, and the lease goes to one of
+// them.
 func TestRevokedWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})
@@ -35,7 +36,8 @@ func TestRevokedWhileConnected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := upload.Send(&farmv1.UploadCertificateRequest{Session: bad.session, Sha256: make([]byte, 32), Size: 100, Data: []byte("x")}); err != nil {
+		if err := upload.Send(&farmv1.UploadCertificateRequest{Session: bad.session, Sha256: make([]byte, 32),
+			Size: 100, Data: []byte("x")}); err != nil {
 			t.Fatal(err)
 		}
 		boss := c.enter(c.member(identity.Operator, "boss", 0))
@@ -67,7 +69,8 @@ func TestRevokedWhileConnected(t *testing.T) {
 		if took := time.Since(began); err == nil || took > c.guard.every+partings {
 			t.Errorf("a hanging upload was ended after %v: %v", took, err)
 		}
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: ProtocolVersion,
+			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "bad certificate")
 		var second *farmv1.Lease
 		for second == nil {
@@ -88,7 +91,8 @@ func TestRevokedWhileConnected(t *testing.T) {
 	})
 }
 
-// TestCallsOnOpenConnection holds that a call is judged by itself, between two looks at the files' owners.
+// TestCallsOnOpenConnection holds that a call is judged by itself, between two looks at the files'
+// owners.
 func TestCallsOnOpenConnection(t *testing.T) {
 	c := startCluster(t, true, Limits{})
 	b := c.enter(c.member(identity.Operator, "me", 0))
@@ -110,8 +114,8 @@ func TestCallsOnOpenConnection(t *testing.T) {
 	}
 }
 
-// TestExpiryWhileConnected holds that a certificate that ends takes its connection along, that its owner is refused then, and gets in
-// with a new one.
+// TestExpiryWhileConnected holds that a certificate that ends takes its connection along, that its
+// owner is refused then, and gets in with a new one.
 func TestExpiryWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})
@@ -127,9 +131,11 @@ func TestExpiryWhileConnected(t *testing.T) {
 			t.Errorf("the stream was ended after %v, want an hour", took)
 		}
 		time.Sleep(time.Second) // until the connection is closed, too
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
+			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "expired certificate")
-		c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour, Renew: true})
+		c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour,
+			Renew: true})
 		c.enter(folder).worker("w1").lease()
 		synctest.Wait()
 		if c.refused(reasonExpired) < 2 {
@@ -138,8 +144,8 @@ func TestExpiryWhileConnected(t *testing.T) {
 	})
 }
 
-// TestServingNewCertificates holds that a renewed certificate is served without a restart, that a damaged file changes nothing, and that the
-// end of an authority ends its connections.
+// TestServingNewCertificates holds that a renewed certificate is served without a restart, that a
+// damaged file changes nothing, and that the end of an authority ends its connections.
 func TestServingNewCertificates(t *testing.T) {
 	c := startCluster(t, true, Limits{})
 	b := c.enter(c.member(identity.Operator, "me", 0))
@@ -163,7 +169,8 @@ func TestServingNewCertificates(t *testing.T) {
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 	}
 	first := serial()
-	c.issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"}, Hosts: []string{"127.0.0.1"}, Lifetime: 10 * 24 * time.Hour, Renew: true})
+	c.issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+		Hosts: []string{"127.0.0.1"}, Lifetime: 10 * 24 * time.Hour, Renew: true})
 	c.guard.Reload()
 	second := serial()
 	if first == second {
@@ -193,7 +200,8 @@ func TestServingNewCertificates(t *testing.T) {
 	}
 	// Everything is of another authority now.
 	next := newAuthority(t, filepath.Join(t.TempDir(), "certs"), 0)
-	out, err := next.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"}, Hosts: []string{"127.0.0.1"}})
+	out, err := next.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+		Hosts: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,8 +225,9 @@ func TestServingNewCertificates(t *testing.T) {
 	}
 }
 
-// TestClientReadsAgain holds that a client takes new files for its next connection, without a restart, and keeps those it has when the new
-// ones are damaged; one that knows that its certificate has expired says so.
+// TestClientReadsAgain holds that a client takes new files for its next connection, without a
+// restart, and keeps those it has when the new ones are damaged; one that knows that its
+// certificate has expired says so.
 func TestClientReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})

@@ -71,19 +71,22 @@ func newAuthority(t testing.TB, folder string, ago time.Duration) *certs.Authori
 	return a
 }
 
-// startCluster runs a master with certificates: on the loopback interface, or in memory, where time may be virtual.
+// startCluster runs a master with certificates: on the loopback interface, or in memory, where time
+// may be virtual.
 func startCluster(t testing.TB, inMemory bool, limits Limits) *cluster {
 	t.Helper()
 	c := &cluster{t: t, folder: filepath.Join(t.TempDir(), "certs"), log: new(lines)}
 	c.authority = newAuthority(t, c.folder, 2*time.Hour)
-	c.issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"}, Hosts: []string{"127.0.0.1"}})
+	c.issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+		Hosts: []string{"127.0.0.1"}})
 	files, err := identity.OpenMaster(c.folder)
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.master, c.registry = newMaster(t, newMemory(), nil)
 	log := slog.New(slog.NewTextHandler(c.log, nil))
-	if c.guard, err = NewGuard(GuardOptions{Files: files, Limits: limits, Registerer: c.registry, Log: log}); err != nil {
+	if c.guard, err = NewGuard(GuardOptions{Files: files, Limits: limits, Registerer: c.registry,
+		Log: log}); err != nil {
 		t.Fatal(err)
 	}
 	var listener net.Listener
@@ -140,7 +143,8 @@ func (c *cluster) member(role identity.Role, name string, lifetime time.Duration
 // config returns how the owner of a folder connects. An expired certificate is presented all the same.
 func (c *cluster) config(folder string) *tls.Config {
 	c.t.Helper()
-	pair, err := tls.LoadX509KeyPair(filepath.Join(folder, identity.ClientFile), filepath.Join(folder, identity.ClientFile))
+	pair, err := tls.LoadX509KeyPair(filepath.Join(folder, identity.ClientFile),
+		filepath.Join(folder, identity.ClientFile))
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -157,14 +161,16 @@ func (c *cluster) stranger() *tls.Config {
 // connect returns the clients of one connection.
 func (c *cluster) connect(secured credentials.TransportCredentials) *bench {
 	c.t.Helper()
-	conn, err := grpc.NewClient("passthrough:///127.0.0.1", grpc.WithTransportCredentials(secured), grpc.WithContextDialer(c.dialer))
+	conn, err := grpc.NewClient("passthrough:///127.0.0.1", grpc.WithTransportCredentials(secured),
+		grpc.WithContextDialer(c.dialer))
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { conn.Close() })
 	root := c.master.cfg.Root
 	return &bench{t: c.t, master: c.master, root: root.State().CanonicalKey(root.Board), registry: c.registry,
-		farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn), health: healthpb.NewHealthClient(conn)}
+		farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn),
+		health: healthpb.NewHealthClient(conn)}
 }
 
 func (c *cluster) enter(folder string) *bench {
@@ -181,7 +187,8 @@ func (c *cluster) metric(name, label string) float64 {
 	}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
-			if f.GetName() == "amazons_master_"+name && (len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() == label) {
+			if f.GetName() == "amazons_master_"+name &&
+				(len(m.GetLabel()) == 0 || m.GetLabel()[0].GetValue() == label) {
 				return m.GetCounter().GetValue() + m.GetGauge().GetValue()
 			}
 		}
@@ -200,7 +207,8 @@ func (c *cluster) revoke(name string) {
 	c.guard.Reload()
 }
 
-// TestRefusedAccess goes through everybody who is to stay outside: each is refused, logged and counted, and does nothing.
+// TestRefusedAccess goes through everybody who is to stay outside: each is refused, logged and
+// counted, and does nothing.
 func TestRefusedAccess(t *testing.T) {
 	c := startCluster(t, false, Limits{})
 	other := newAuthority(t, filepath.Join(t.TempDir(), "certs"), 0)
@@ -247,14 +255,22 @@ func TestRefusedAccess(t *testing.T) {
 	}{
 		{"plaintext", insecure.NewCredentials(), drain, codes.Unavailable, "", reasonHandshake, "first record"},
 		{"TLS 1.2", tlsOf(old), drain, codes.Unavailable, "protocol version", reasonHandshake, "unsupported versions"},
-		{"no certificate", tlsOf(c.stranger()), drain, codes.Unavailable, "certificate required", reasonNoCertificate, "didn't provide"},
-		{"another authority", tlsOf(c.config(foreign.Folder)), drain, codes.Unavailable, "unknown certificate authority", reasonUnknownAuthority, "said to be operator mallory"},
-		{"expired", tlsOf(c.config(c.member(identity.Operator, "late", time.Hour))), drain, codes.Unavailable, "expired certificate", reasonExpired, "operator late"},
-		{"revoked", tlsOf(c.config(revoked)), drain, codes.Unavailable, "bad certificate", reasonRevoked, "operator gone"},
-		{"the master's own", tlsOf(asServer), drain, codes.Unavailable, "bad certificate", reasonBadCertificate, "master master"},
-		{"a worker drains", tlsOf(c.config(worker)), drain, codes.PermissionDenied, "role operator", reasonRole, "worker w1"},
-		{"a worker watches", tlsOf(c.config(worker)), watch, codes.PermissionDenied, "role operator", reasonRole, "worker w1"},
-		{"an operator works", tlsOf(c.config(operator)), work, codes.PermissionDenied, "role worker", reasonRole, "operator me"},
+		{"no certificate", tlsOf(c.stranger()), drain, codes.Unavailable, "certificate required", reasonNoCertificate,
+			"didn't provide"},
+		{"another authority", tlsOf(c.config(foreign.Folder)), drain, codes.Unavailable,
+			"unknown certificate authority", reasonUnknownAuthority, "said to be operator mallory"},
+		{"expired", tlsOf(c.config(c.member(identity.Operator, "late", time.Hour))), drain, codes.Unavailable,
+			"expired certificate", reasonExpired, "operator late"},
+		{"revoked", tlsOf(c.config(revoked)), drain, codes.Unavailable, "bad certificate", reasonRevoked,
+			"operator gone"},
+		{"the master's own", tlsOf(asServer), drain, codes.Unavailable, "bad certificate", reasonBadCertificate,
+			"master master"},
+		{"a worker drains", tlsOf(c.config(worker)), drain, codes.PermissionDenied, "role operator", reasonRole,
+			"worker w1"},
+		{"a worker watches", tlsOf(c.config(worker)), watch, codes.PermissionDenied, "role operator", reasonRole,
+			"worker w1"},
+		{"an operator works", tlsOf(c.config(operator)), work, codes.PermissionDenied, "role worker", reasonRole,
+			"operator me"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			before, text := c.refused(x.reason), len(c.log.String())
@@ -266,7 +282,8 @@ func TestRefusedAccess(t *testing.T) {
 			if got := c.refused(x.reason); got <= before {
 				t.Errorf("%v refusals for %s, before %v", got, x.reason, before)
 			}
-			if news := c.log.String()[text:]; !strings.Contains(news, "reason="+x.reason) || !strings.Contains(news, x.logged) || !strings.Contains(news, "127.0.0.1:") {
+			if news := c.log.String()[text:]; !strings.Contains(news, "reason="+x.reason) ||
+				!strings.Contains(news, x.logged) || !strings.Contains(news, "127.0.0.1:") {
 				t.Errorf("logged %q, want %q with an address", news, x.logged)
 			}
 		})
@@ -275,7 +292,8 @@ func TestRefusedAccess(t *testing.T) {
 		t.Errorf("after all that: %+v, %v", v, err)
 	}
 	// Those who may, can.
-	if r, err := c.enter(operator).control.Status(t.Context(), &farmv1.StatusRequest{}); err != nil || r.GetState() != StateRunning {
+	if r, err := c.enter(operator).control.Status(t.Context(), &farmv1.StatusRequest{}); err != nil ||
+		r.GetState() != StateRunning {
 		t.Errorf("an operator's status: %v, %v", r, err)
 	}
 	if _, err := c.enter(worker).health.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
@@ -286,7 +304,8 @@ func TestRefusedAccess(t *testing.T) {
 	}
 }
 
-// TestEveryMethodHasARole holds that no method of the server is left out of the table, and none in it has gone.
+// TestEveryMethodHasARole holds that no method of the server is left out of the table, and none in
+// it has gone.
 func TestEveryMethodHasARole(t *testing.T) {
 	m, _ := newMaster(t, newMemory(), nil)
 	server := NewServer(m, ServerOptions{})
@@ -325,13 +344,14 @@ func TestUnknownMethod(t *testing.T) {
 	wantCode(t, err, codes.PermissionDenied, "for the role nobody")
 }
 
-// TestOwnSession holds that a worker speaks for itself only: its name is that of its certificate, and a session is of use to the one
-// who began it.
+// TestOwnSession holds that a worker speaks for itself only: its name is that of its certificate,
+// and a session is of use to the one who began it.
 func TestOwnSession(t *testing.T) {
 	c := startCluster(t, true, Limits{})
 	one, two := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 	for _, name := range []string{"w1", "w11", "w1x/a", "W2", "w2 ", "x/w2"} {
-		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
+		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
+			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.PermissionDenied, "worker w2 cannot join as")
 	}
 	victim := one.worker("w1/a")
@@ -361,8 +381,8 @@ func TestOwnSession(t *testing.T) {
 	again.lease()
 }
 
-// TestLimits holds each limit of an identity: over it comes RESOURCE_EXHAUSTED and a count, others have limits of their own, and what is
-// given back can be used again.
+// TestLimits holds each limit of an identity: over it comes RESOURCE_EXHAUSTED and a count, others
+// have limits of their own, and what is given back can be used again.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{MessagesPerSecond: 10, MessageBurst: 20, OpenCalls: 3, UploadBytes: 1000})
@@ -384,7 +404,8 @@ func TestLimits(t *testing.T) {
 		if c.refused(reasonMessages) != 1 {
 			t.Errorf("%v refusals for messages are counted, want 1", c.refused(reasonMessages))
 		}
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
+			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "messages a second")
 		neighbour.ready()
 		if neighbour.receive().GetLease() == nil {
@@ -402,7 +423,8 @@ func TestLimits(t *testing.T) {
 		start := func(b *bench, size uint64) (farmv1.Farm_UploadCertificateClient, error) {
 			stream, err := b.farm.UploadCertificate(t.Context())
 			if err == nil {
-				err = stream.Send(&farmv1.UploadCertificateRequest{Session: w.session, Sha256: make([]byte, 32), Size: size, Data: []byte("x")})
+				err = stream.Send(&farmv1.UploadCertificateRequest{Session: w.session, Sha256: make([]byte, 32),
+					Size: size, Data: []byte("x")})
 			}
 			synctest.Wait()
 			return stream, err
@@ -421,7 +443,8 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		sibling := c.enter(filepath.Join(c.folder, certs.WorkersFolder, "w1"))
-		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build"})
+		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
+			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "limit of 3 open calls")
 		if c.refused(reasonCalls) != 1 {
 			t.Errorf("%v refusals for calls are counted, want 1", c.refused(reasonCalls))
@@ -483,7 +506,8 @@ func TestAccountsAreForgotten(t *testing.T) {
 
 func TestGuardSettings(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
-	if _, err := newAuthority(t, folder, 0).Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"}, Hosts: []string{"h"}}); err != nil {
+	if _, err := newAuthority(t, folder, 0).Issue(certs.Request{Identity: identity.Identity{Role: identity.Master,
+		Name: "master"}, Hosts: []string{"h"}}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := identity.OpenMaster(folder)

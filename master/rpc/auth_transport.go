@@ -44,7 +44,8 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 		return nil, nil, err
 	}
 	state := info.(tlsInfo).State
-	p := &party{tlsInfo: info.(tlsInfo), guard: g, leaf: state.PeerCertificates[0], chain: state.PeerCertificates[1:], conn: conn, calls: map[*guardedCall]struct{}{}}
+	p := &party{tlsInfo: info.(tlsInfo), guard: g, leaf: state.PeerCertificates[0], chain: state.PeerCertificates[1:],
+		conn: conn, calls: map[*guardedCall]struct{}{}}
 	if p.identity, err = identity.Of(p.leaf); err != nil {
 		return nil, nil, errors.Join(err, raw.Close()) // it was looked at in the handshake
 	}
@@ -63,8 +64,8 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 // PagesTLS returns how the pages of a guarded master are served: see identity.Files.
 func (g *Guard) PagesTLS() *tls.Config { return g.files.PagesTLS() }
 
-// Operator returns the name of the operator whose certificate came with a connection to the pages, empty if there is none that is good
-// now.
+// Operator returns the name of the operator whose certificate came with a connection to the pages,
+// empty if there is none that is good now.
 func (g *Guard) Operator(s *tls.ConnectionState) string {
 	if len(s.PeerCertificates) == 0 {
 		return ""
@@ -152,7 +153,8 @@ type guardedConn struct {
 	forget   func() // nil until the handshake is done
 }
 
-// Close closes the connection, once. While the handshake is going on it does nothing: ServerHandshake closes what has failed.
+// Close closes the connection, once. While the handshake is going on it does nothing:
+// ServerHandshake closes what has failed.
 func (c *guardedConn) Close() error {
 	if !c.made.Load() {
 		return nil
@@ -170,8 +172,8 @@ const (
 	lingerBytes = 64 << 10
 )
 
-// linger closes a refused connection, after the other side has read why and closed it. Closing it with unread data in it would throw away
-// what was said last.
+// linger closes a refused connection, after the other side has read why and closed it. Closing it
+// with unread data in it would throw away what was said last.
 func linger(c net.Conn) {
 	if c.SetReadDeadline(time.Now().Add(lingerTime)) == nil {
 		_, _ = io.CopyN(io.Discard, c, lingerBytes) // ends with the other side, or with the deadline

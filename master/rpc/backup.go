@@ -16,8 +16,9 @@ import (
 // errNotRead ends a backup that nobody reads.
 var errNotRead = status.Error(codes.Aborted, "the backup was not read for too long, and is ended; ask for it again")
 
-// Backup sends a copy of the store. The reading transaction behind it belongs to a goroutine of its own: this one may wait for a caller that does
-// not read for as long as the connection lives, and the store must not.
+// Backup sends a copy of the store. The reading transaction behind it belongs to a goroutine of its
+// own: this one may wait for a caller that does not read for as long as the connection lives, and
+// the store must not.
 func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_BackupServer) error {
 	m := c.master
 	select {
@@ -27,12 +28,16 @@ func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_B
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	w := &chunks{ctx: ctx, done: m.done, patience: m.cfg.BackupPatience, out: make(chan *farmv1.BackupResponse), sum: sha256.New()}
+	w := &chunks{ctx: ctx, done: m.done, patience: m.cfg.BackupPatience, out: make(chan *farmv1.BackupResponse),
+		sum: sha256.New()}
 	failed := make(chan error, 1)
 	begun := m.cfg.Now()
 	go func() {
 		defer func() { <-m.backups }()
-		n, err := m.store.Backup(w, func(size int64) error { return w.hand(&farmv1.BackupResponse{Size: uint64(size)}) })
+		n, err := m.store.Backup(w, func(size int64) error {
+			return w.hand(
+				&farmv1.BackupResponse{Size: uint64(size)})
+		})
 		if err == nil {
 			err = w.finish()
 		}

@@ -22,7 +22,8 @@ type Campaign struct {
 	Root       amazons.Position
 	FirstMoves []amazons.Move // when given, only these are tried
 	RulesOnly  bool           // certificates may use leaf rule 1 alone
-	// Facts is the campaign whose facts and certificates it shares: the first of its board and kind of proof, perhaps itself.
+	// Facts is the campaign whose facts and certificates it shares: the first of its board and kind
+	// of proof, perhaps itself.
 	Facts uint32
 
 	Settings
@@ -58,13 +59,16 @@ type Asked struct {
 	Priority, Share int // Share 0: standard
 }
 
-// Campaigns keeps the campaigns of a master. Methods may be called at the same time, from goroutines that may wait for the disk.
+// Campaigns keeps the campaigns of a master. Methods may be called at the same time, from
+// goroutines that may wait for the disk.
 type Campaigns interface {
-	// Add makes a campaign durable and returns it without its tree. Errors wrap ErrAsked, ErrTaken or ErrManyCampaigns, or are the store's.
+	// Add makes a campaign durable and returns it without its tree. Errors wrap ErrAsked, ErrTaken
+	// or ErrManyCampaigns, or are the store's.
 	Add(Asked) (Campaign, error)
 	// Grow returns the campaign with the tree that it has by now.
 	Grow(Campaign) (Campaign, error)
-	// Change makes a change durable and returns the settings as they are then. Errors wrap ErrAsked, or are the store's.
+	// Change makes a change durable and returns the settings as they are then. Errors wrap
+	// ErrAsked, or are the store's.
 	Change(number uint32, c Change) (Settings, error)
 }
 
@@ -106,7 +110,8 @@ func (c *campaign) over() bool {
 
 // message describes the campaign to workers and operators.
 func (c *campaign) message(moves bool) *farmv1.Campaign {
-	out := &farmv1.Campaign{Board: c.Root.Board.String(), Root: c.Root.String(), RulesOnly: c.RulesOnly, Number: c.Number, Name: c.Name}
+	out := &farmv1.Campaign{Board: c.Root.Board.String(), Root: c.Root.String(), RulesOnly: c.RulesOnly,
+		Number: c.Number, Name: c.Name}
 	for _, move := range c.FirstMoves {
 		if moves {
 			out.FirstMoves = append(out.FirstMoves, move.String())
@@ -115,7 +120,8 @@ func (c *campaign) message(moves bool) *farmv1.Campaign {
 	return out
 }
 
-// positionText writes a key with the colours it has in this campaign: whose turn it is follows from the number of arrows.
+// positionText writes a key with the colours it has in this campaign: whose turn it is follows from
+// the number of arrows.
 func (c *campaign) positionText(k amazons.Key) string {
 	s, err := k.State(c.Root.Board)
 	if err != nil {
@@ -193,7 +199,8 @@ func (h *Handle) Status(ctx context.Context) (*farmv1.StatusResponse, error) {
 // Workers asks the loop who is there and what they do, for whatever campaign, in the order they joined.
 func (h *Handle) Workers(ctx context.Context) ([]*farmv1.Worker, error) { return h.m.Workers(ctx) }
 
-// Pause grants nothing of the campaign any more, also after the master has started again; running leases go on.
+// Pause grants nothing of the campaign any more, also after the master has started again; running
+// leases go on.
 func (h *Handle) Pause(ctx context.Context) error {
 	return h.Change(ctx, Change{Paused: new(true)})
 }
@@ -222,8 +229,10 @@ func (h *Handle) Change(ctx context.Context, change Change) error {
 	return err
 }
 
-// alone waits until no other change of campaigns is on its way, so that the loop gets them in the order of the store. The context that it returns does
-// not end: once a change is in the store the loop has to know, whoever waits for that. done lets the next one go on. The error, when ctx ends first, is a status.
+// alone waits until no other change of campaigns is on its way, so that the loop gets them in the
+// order of the store. The context that it returns does not end: once a change is in the store the
+// loop has to know, whoever waits for that. done lets the next one go on. The error, when ctx ends
+// first, is a status.
 func (m *Master) alone(ctx context.Context) (lasting context.Context, done func(), err error) {
 	select {
 	case m.changing <- struct{}{}:
@@ -334,7 +343,8 @@ func (m *Master) adopt(a adopt) {
 	list := append(slices.Clone(m.campaigns()), a.campaign)
 	m.list.Store(&list)
 	m.ended = false
-	m.cfg.Log.Info("campaign added", "campaign", a.campaign.Name, "root", a.campaign.Root.String(), "priority", a.campaign.Priority, "share", a.campaign.Share)
+	m.cfg.Log.Info("campaign added", "campaign", a.campaign.Name, "root", a.campaign.Root.String(), "priority",
+		a.campaign.Priority, "share", a.campaign.Share)
 	m.begun(a.campaign)
 	m.stepOf(nil, 0, a.campaign.Number, tree.Shared{Facts: a.from.list})
 	if m.draining != nil {
@@ -345,7 +355,8 @@ func (m *Master) adopt(a adopt) {
 // begun puts a campaign under the scheduler.
 func (m *Master) begun(c *campaign) {
 	c.halted = m.paused || m.full != nil || c.Paused
-	m.take(nil, 0, m.plan.Add(schedule.Campaign{Number: c.Number, Tree: c.Tree, Facts: c.Facts, Priority: c.Priority, Share: max(c.Share, 1), Paused: c.halted}))
+	m.take(nil, 0, m.plan.Add(schedule.Campaign{Number: c.Number, Tree: c.Tree, Facts: c.Facts, Priority: c.Priority,
+		Share: max(c.Share, 1), Paused: c.halted}))
 	if c.Ended {
 		m.stepOf(nil, 0, c.Number, tree.Drain{})
 	}
@@ -355,7 +366,8 @@ func (m *Master) begun(c *campaign) {
 func (m *Master) change(c changed) {
 	was := c.campaign.Settings
 	c.campaign.Settings = c.settings
-	m.cfg.Log.Info("campaign changed", "campaign", c.campaign.Name, "priority", c.settings.Priority, "share", c.settings.Share,
+	m.cfg.Log.Info("campaign changed", "campaign", c.campaign.Name, "priority", c.settings.Priority, "share",
+		c.settings.Share,
 		"paused", c.settings.Paused, "ended", c.settings.Ended)
 	m.take(nil, 0, m.plan.Set(c.campaign.Number, c.settings.Priority, c.settings.Share))
 	if c.settings.Ended && !was.Ended {

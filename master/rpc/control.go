@@ -48,7 +48,8 @@ func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_Wat
 		seconds = 1
 	}
 	if !(seconds >= minWatchPeriod.Seconds() && seconds <= maxWatchPeriod.Seconds()) {
-		return status.Errorf(codes.InvalidArgument, "a period is 0 (one second) or %v to %v", minWatchPeriod, maxWatchPeriod)
+		return status.Errorf(codes.InvalidArgument, "a period is 0 (one second) or %v to %v", minWatchPeriod,
+			maxWatchPeriod)
 	}
 	h, err := c.master.Of(r.GetCampaign())
 	if err != nil {
@@ -155,13 +156,15 @@ func (c *controlService) Release(_ context.Context, r *farmv1.ReleaseRequest) (*
 func quarantinesMessage(list []Quarantine) *farmv1.QuarantinesResponse {
 	out := new(farmv1.QuarantinesResponse)
 	for _, q := range list {
-		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Certificate: q.Certificate, Since: q.Since.Unix(),
+		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Certificate: q.Certificate,
+			Since:    q.Since.Unix(),
 			Offences: number32(q.Offences), Offence: q.Offence, Why: q.Why, Worker: q.Worker, Address: q.Address})
 	}
 	return out
 }
 
-func (c *controlService) SetCampaign(ctx context.Context, r *farmv1.SetCampaignRequest) (*farmv1.StatusResponse, error) {
+func (c *controlService) SetCampaign(ctx context.Context, r *farmv1.SetCampaignRequest) (*farmv1.StatusResponse,
+	error) {
 	var change Change
 	if r.Priority != nil {
 		change.Priority = new(int(r.GetPriority()))
@@ -172,16 +175,19 @@ func (c *controlService) SetCampaign(ctx context.Context, r *farmv1.SetCampaignR
 	return c.change(ctx, r.GetCampaign(), change)
 }
 
-func (c *controlService) EndCampaign(ctx context.Context, r *farmv1.EndCampaignRequest) (*farmv1.StatusResponse, error) {
+func (c *controlService) EndCampaign(ctx context.Context, r *farmv1.EndCampaignRequest) (*farmv1.StatusResponse,
+	error) {
 	return c.change(ctx, r.GetCampaign(), Change{End: true})
 }
 
-func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignRequest) (*farmv1.StatusResponse, error) {
+func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignRequest) (*farmv1.StatusResponse,
+	error) {
 	root, err := amazons.ParsePosition(r.GetPosition())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
-	asked := Asked{Name: r.GetName(), Root: root, RulesOnly: r.GetRulesOnly(), Priority: int(r.GetPriority()), Share: int(r.GetShare())}
+	asked := Asked{Name: r.GetName(), Root: root, RulesOnly: r.GetRulesOnly(), Priority: int(r.GetPriority()),
+		Share: int(r.GetShare())}
 	for _, text := range r.GetFirstMoves() {
 		m, err := root.ParseMove(text)
 		if err != nil {
@@ -227,7 +233,8 @@ func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 		case tree.Lost:
 			outcome = farmv1.Outcome_OUTCOME_WON
 		}
-		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi, Delta: f.Delta, Nodes: f.Work,
+		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi,
+			Delta: f.Delta, Nodes: f.Work,
 			Leased: f.Leased, Expanded: f.Expanded})
 	}
 	return out

@@ -21,11 +21,13 @@ const lineMoves = 12
 type Proved struct {
 	Outcome tree.Outcome                  // for its side to move
 	After   map[amazons.Move]tree.Outcome // of the positions after its moves, for the other side; only what is known
-	Best    *amazons.Move                 // for a won position a winning move, for a lost one a reply worth showing; nil: none is known
-	Line    []amazons.Move                // that play it out, Best first
+	// for a won position a winning move, for a lost one a reply worth showing; nil: none is known
+	Best *amazons.Move
+	Line []amazons.Move // that play it out, Best first
 }
 
-// Look judges a position by certificates, that of a fact first, and plays it out with at most so many moves.
+// Look judges a position by certificates, that of a fact first, and plays it out with at most so
+// many moves.
 type Look func(near tree.ID, s amazons.State, most int) Proved
 
 // explored is what the tree says of a position and its moves.
@@ -35,13 +37,14 @@ type explored struct {
 	line     []amazons.Move
 	end      amazons.State // after the line
 	released bool          // nothing of this is known: the campaign's tree was put away
-	// near is the certificate in which evidence for the end is likely; decided says that the end, or a position before it, is.
+	// near is the certificate in which evidence for the end is likely; decided says that the end,
+	// or a position before it, is.
 	near    tree.ID
 	decided bool
 }
 
-// Follow plays moves, as text, from a position, and returns the positions on the way, that one first. The error names the first one that
-// is no legal move.
+// Follow plays moves, as text, from a position, and returns the positions on the way, that one
+// first. The error names the first one that is no legal move.
 func Follow(p amazons.Position, moves []string) ([]amazons.Position, error) {
 	way := append(make([]amazons.Position, 0, 1+len(moves)), p)
 	for i, text := range moves {
@@ -73,9 +76,10 @@ func (m *Master) Explore(ctx context.Context, way []amazons.Position) (*farmv1.E
 	return (&Handle{m, m.first()}).Explore(ctx, way)
 }
 
-// Explore asks the loop about the last position of a way (each after a move from the one before, all of the campaign's board) and
-// its moves. Below positions that are decided it goes on in their certificates. What it costs does not grow with the tree, but where the campaign is over
-// and nobody has explored it for a while: then its tree is read from the store first.
+// Explore asks the loop about the last position of a way (each after a move from the one before,
+// all of the campaign's board) and its moves. Below positions that are decided it goes on in their
+// certificates. What it costs does not grow with the tree, but where the campaign is over and
+// nobody has explored it for a while: then its tree is read from the store first.
 func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
 	reply := make(chan explored, 1)
 	e, err := await(ctx, h.m, exploreQuery{h.c, way, reply}, reply)
@@ -139,7 +143,8 @@ func (e explored) answer(p amazons.Position, look Look) *farmv1.ExploreResponse 
 	for _, m := range e.moves {
 		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.Move.String(), After: after[m.Move]})
 	}
-	rank := [...]int{farmv1.Outcome_OUTCOME_LOST: 0, farmv1.Outcome_OUTCOME_UNSPECIFIED: 1, farmv1.Outcome_OUTCOME_WON: 2}
+	rank := [...]int{farmv1.Outcome_OUTCOME_LOST: 0, farmv1.Outcome_OUTCOME_UNSPECIFIED: 1,
+		farmv1.Outcome_OUTCOME_WON: 2}
 	slices.SortStableFunc(out.Moves, func(a, b *farmv1.ExploredMove) int {
 		return cmp.Compare(rank[a.GetAfter().GetOutcome()], rank[b.GetAfter().GetOutcome()])
 	})
@@ -162,7 +167,8 @@ func believe(k *farmv1.Known, o tree.Outcome) {
 
 func known(p tree.Position) *farmv1.Known {
 	return &farmv1.Known{
-		Outcome: farmv1.Outcome(p.Outcome), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes, AtLeast: p.Effort.AtLeast,
-		InTree: p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
+		Outcome: farmv1.Outcome(p.Outcome), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes,
+		AtLeast: p.Effort.AtLeast,
+		InTree:  p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
 	}
 }

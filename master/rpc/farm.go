@@ -19,8 +19,8 @@ import (
 	"amazonsfarm/shared/numbers"
 )
 
-// farmService is what workers call. It judges messages by themselves; whether they fit the campaign's progress is the
-// tree's to say.
+// farmService is what workers call. It judges messages by themselves; whether they fit the
+// campaign's progress is the tree's to say.
 type farmService struct {
 	farmv1.UnimplementedFarmServer
 	master *Master
@@ -34,7 +34,8 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	}
 	name := r.GetWorker()
 	switch {
-	case len(name) < 1 || len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case len(name) < 1 || len(name) > 128 || strings.ContainsFunc(name,
+		func(r rune) bool { return !unicode.IsPrint(r) }):
 		return nil, status.Error(codes.InvalidArgument, "a worker's name has 1 to 128 printable characters")
 	case len(r.GetBuild()) > 256:
 		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 bytes")
@@ -43,7 +44,8 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	case r.GetRulesVersion() != RulesVersion:
 		return nil, refuse("this campaign is solved with rules version %d, the worker has version %d; use worker and master of one release", RulesVersion, r.GetRulesVersion())
 	case r.GetDatabaseSha256() != cfg.DatabaseSHA256:
-		return nil, refuse("this campaign is solved with endgame databases %s, the worker has %s", orNone(cfg.DatabaseSHA256), orNone(r.GetDatabaseSha256()))
+		return nil, refuse("this campaign is solved with endgame databases %s, the worker has %s",
+			orNone(cfg.DatabaseSHA256), orNone(r.GetDatabaseSha256()))
 	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
 		return nil, refuse("this campaign is solved by build %s, the worker is build %s; use the same build, or start the master with --allow-other-builds", cfg.Build, orNone(r.GetBuild()))
 	}
@@ -146,7 +148,8 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *session, l *link
 			break
 		}
 		if !s.messages.Allow() {
-			err := status.Errorf(codes.ResourceExhausted, "worker %s sends more than %v messages a second", s.name, m.cfg.SessionMessages)
+			err := status.Errorf(codes.ResourceExhausted, "worker %s sends more than %v messages a second", s.name,
+				m.cfg.SessionMessages)
 			m.caught(s, offenceFlood, err)
 			l.end(err)
 			break
@@ -170,13 +173,13 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *session, l *link
 			break
 		}
 	}
-	// The loop ends the link after it has answered what came before. The stream may be over already, so its context must
-	// not keep this from being known.
+	// The loop ends the link after it has answered what came before. The stream may be over
+	// already, so its context must not keep this from being known.
 	_ = m.post(context.WithoutCancel(ctx), detach{session: s, link: l, goodbye: goodbye})
 }
 
-// unreadable judges why no message could be received: it was over the limit of its size, or was none; or the stream is over, also where
-// the guard has ended it.
+// unreadable judges why no message could be received: it was over the limit of its size, or was
+// none; or the stream is over, also where the guard has ended it.
 func (m *Master) unreadable(ctx context.Context, s *session, err error, end func(error)) {
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
 		return
@@ -204,8 +207,9 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		}
 		return incoming{
 			campaign: c,
-			event:    tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(), Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
-			heard:    heard{p.GetEvaluations(), p.GetTableFill()},
+			event: tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(),
+				Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
+			heard: heard{p.GetEvaluations(), p.GetTableFill()},
 		}, nil
 	case *farmv1.WorkRequest_Facts:
 		c, err := m.numbered(k.Facts.GetCampaign())
@@ -217,7 +221,8 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			return incoming{}, err
 		}
 		in := incoming{campaign: c, event: tree.Proved{
-			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(), Nodes: k.Facts.GetNodes(),
+			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(),
+			Nodes: k.Facts.GetNodes(),
 			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused, unfounded: unfounded}
 		if len(k.Facts.GetMemory()) > 0 {
 			if in.memory.Key, err = c.key(k.Facts.GetKey()); err != nil {
@@ -254,9 +259,11 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		}
 		ev := tree.Result{
 			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Outcome: outcome,
-			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids, Cancelled: r.GetCancelled(), Children: r.GetChildren(),
+			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids,
+			Cancelled: r.GetCancelled(), Children: r.GetChildren(),
 		}
-		return incoming{campaign: c, event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded, heard: heard{evaluations: r.GetEvaluations()},
+		return incoming{campaign: c, event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded,
+			heard:  heard{evaluations: r.GetEvaluations()},
 			memory: Memory{c.Number, key, r.GetMemory()}}, nil
 	case *farmv1.WorkRequest_Hello:
 		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
@@ -264,7 +271,8 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 	return incoming{}, status.Error(codes.InvalidArgument, "a message of no known kind")
 }
 
-// key reads a position: canonical, of this board, with the campaign's queens, and not earlier than its root.
+// key reads a position: canonical, of this board, with the campaign's queens, and not earlier than
+// its root.
 func (c *campaign) key(p []byte) (amazons.Key, error) {
 	root := c.Root
 	bad := func(format string, args ...any) (amazons.Key, error) {
@@ -311,12 +319,15 @@ func outcomeOf(o farmv1.Outcome) (tree.Outcome, error) {
 	return tree.Unknown, status.Errorf(codes.InvalidArgument, "%d is no outcome", o)
 }
 
-// facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does not claim it, is left out and
-// refused says why; the latter is unfounded as well. A message that is malformed is an error.
-func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, unfounded, err error) {
+// facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does
+// not claim it, is left out and refused says why; the latter is unfounded as well. A message that
+// is malformed is an error.
+func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, unfounded,
+	err error) {
 	fail := func(err error) ([]tree.Fact, []tree.ID, []string, error, error) { return nil, nil, nil, nil, err }
 	if len(list) > m.cfg.MaxFacts {
-		return fail(status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list), m.cfg.MaxFacts))
+		return fail(status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list),
+			m.cfg.MaxFacts))
 	}
 	seen := map[tree.ID]map[amazons.Key]tree.Outcome{}
 	for _, f := range list {
@@ -352,7 +363,8 @@ func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []tree.Fact, ids
 			continue
 		}
 		if claims[key] != outcome {
-			unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id, c.positionText(key), outcome)
+			unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id,
+				c.positionText(key), outcome)
 			refused = append(refused, unfounded.Error())
 			continue
 		}

@@ -36,7 +36,8 @@ var _ interface {
 // newRigStore makes a store with one campaign.
 func newRigStore(root amazons.Position, first []amazons.Move) *rigStore {
 	s := &rigStore{memory: newMemory()}
-	s.list = []*stored{{Campaign: Campaign{Number: 1, Name: root.Board.String(), Root: root, FirstMoves: first, Facts: 1, Settings: Settings{Share: 100}}, own: s.memory}}
+	s.list = []*stored{{Campaign: Campaign{Number: 1, Name: root.Board.String(), Root: root, FirstMoves: first,
+		Facts: 1, Settings: Settings{Share: 100}}, own: s.memory}}
 	return s
 }
 
@@ -122,7 +123,8 @@ func (s *rigStore) Certificates() (count int, bytes int64) {
 	return count, bytes
 }
 
-// snapshotOf returns what the tree of a campaign starts from: of facts that it shares, those that can come after its root.
+// snapshotOf returns what the tree of a campaign starts from: of facts that it shares, those that
+// can come after its root.
 func (s *rigStore) snapshotOf(n uint32) tree.Snapshot {
 	c := s.numbered(n)
 	snap := c.own.snapshot()
@@ -151,8 +153,9 @@ func (s *rigStore) Add(asked Asked) (Campaign, error) {
 	if err := s.Room(0); err != nil {
 		return Campaign{}, err
 	}
-	c := Campaign{Number: uint32(len(s.all()) + 1), Name: asked.Name, Root: asked.Root, FirstMoves: asked.FirstMoves, RulesOnly: asked.RulesOnly,
-		Settings: Settings{Priority: asked.Priority, Share: asked.Share}}
+	c := Campaign{Number: uint32(len(s.all()) + 1), Name: asked.Name, Root: asked.Root, FirstMoves: asked.FirstMoves,
+		RulesOnly: asked.RulesOnly,
+		Settings:  Settings{Priority: asked.Priority, Share: asked.Share}}
 	if c.Share == 0 {
 		c.Share = 100
 	}
@@ -172,7 +175,8 @@ func (s *rigStore) Add(asked Asked) (Campaign, error) {
 		return Campaign{}, ErrManyCampaigns
 	}
 	for _, o := range s.list {
-		if o.Name == c.Name || o.Root == c.Root && slices.Equal(o.FirstMoves, c.FirstMoves) && o.RulesOnly == c.RulesOnly {
+		if o.Name == c.Name || o.Root == c.Root && slices.Equal(o.FirstMoves, c.FirstMoves) &&
+			o.RulesOnly == c.RulesOnly {
 			return Campaign{}, ErrTaken
 		}
 		if c.Facts == c.Number && o.Root.Board == c.Root.Board && o.RulesOnly == c.RulesOnly {

@@ -29,8 +29,9 @@ import (
 	"amazonsfarm/shared/reference"
 )
 
-// A rig is a master at work, whose services are called without a network, in the bubble of virtual time of a synctest: after each call
-// everything that follows from it has happened, so that an input has one meaning, and the loop stands still while it is looked at.
+// A rig is a master at work, whose services are called without a network, in the bubble of virtual
+// time of a synctest: after each call everything that follows from it has happened, so that an
+// input has one meaning, and the loop stands still while it is looked at.
 type rig struct {
 	t      *testing.T
 	ctx    context.Context
@@ -64,7 +65,8 @@ type caller struct {
 	leases  []*farmv1.Lease
 }
 
-// pipe is the master's end of a stream. What is put into in is received; closing it ends the other side's sending.
+// pipe is the master's end of a stream. What is put into in is received; closing it ends the other
+// side's sending.
 type pipe[In, Out any] struct {
 	grpc.ServerStream
 	ctx    context.Context
@@ -142,8 +144,10 @@ var rigMetrics = sync.OnceValue(func() *Metrics { return NewMetrics(prometheus.N
 func (r *rig) boot() {
 	cfg := Config{
 		Metrics: rigMetrics(), Ticks: r.ticks, Stay: r.stay, Campaigns: r.store, ShownTicks: 3,
-		MaxWorkers: rigWorkers, MaxOffenders: rigOffenders, MaxOffences: 12, MaxHeld: rigHeld, MaxFacts: rigFacts, SendQueue: rigQueue, RecentFacts: 5,
-		MaxCertificateBytes: rigCertificate, MaxUploads: 2, KnownCertificates: 2, SessionTicks: 5, SessionMessages: 20, SessionBurst: 20,
+		MaxWorkers: rigWorkers, MaxOffenders: rigOffenders, MaxOffences: 12, MaxHeld: rigHeld, MaxFacts: rigFacts,
+		SendQueue: rigQueue, RecentFacts: 5,
+		MaxCertificateBytes: rigCertificate, MaxUploads: 2, KnownCertificates: 2, SessionTicks: 5, SessionMessages: 20,
+		SessionBurst: 20,
 	}
 	var campaigns []Campaign
 	for _, c := range r.store.all() {
@@ -168,10 +172,12 @@ func (r *rig) boot() {
 }
 
 func rigTree(root amazons.Position, first []amazons.Move) tree.Config {
-	return tree.Config{Root: root, FirstMoves: first, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 2000, MaxFacts: 50, FactsKept: 8, FactsPerLease: 4, MaxTries: 2}
+	return tree.Config{Root: root, FirstMoves: first, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 2000,
+		MaxFacts: 50, FactsKept: 8, FactsPerLease: 4, MaxTries: 2}
 }
 
-// describe returns a campaign with what the services need of it, but for its tree. What was found out about it, the store has.
+// describe returns a campaign with what the services need of it, but for its tree. What was found
+// out about it, the store has.
 func (s *rigStore) describe(c *stored) Campaign {
 	out := c.Campaign
 	out.Look = look
@@ -214,12 +220,14 @@ func (r *rig) stop() error {
 	return <-r.ended
 }
 
-// fresh makes another master after one has ended, on the same store. What it knows must be what the last one knew.
+// fresh makes another master after one has ended, on the same store. What it knows must be what the
+// last one knew.
 func (r *rig) fresh() {
 	durable := r.master.full == nil && r.store.fail == nil
 	brief := func(c *campaign) string {
 		s := c.status()
-		if r.store.shares(r.store.numbered(c.Number)) { // what one tree had no room for, it has from the other afterwards
+		// what one tree had no room for, it has from the other afterwards
+		if r.store.shares(r.store.numbered(c.Number)) {
 			return fmt.Sprint(s.Spent)
 		}
 		return fmt.Sprint(s.FactsWon, s.FactsLost, s.Spent, s.Nodes, s.Outcome, s.Settled, s.Phi, s.Delta)
@@ -252,7 +260,8 @@ func (r *rig) fresh() {
 		if b := brief(c); durable && before[i] != b {
 			r.t.Fatalf("the master knew %s, the store has %s", before[i], b)
 		}
-		if o := c.status().Outcome; durable && outcomes[i] != tree.Unknown && o != outcomes[i] && !r.deceived(c, c.Tree) {
+		if o := c.status().Outcome; durable && outcomes[i] != tree.Unknown && o != outcomes[i] &&
+			!r.deceived(c, c.Tree) {
 			r.t.Fatalf("the master knew that campaign %d is %v, from the store it is %v", c.Number, outcomes[i], o)
 		}
 	}
@@ -271,10 +280,12 @@ func (r *rig) hangUp(w *caller) {
 // checkEnd holds the end of a call to the codes that the contract has.
 func (r *rig) checkEnd(err error) {
 	switch c := status.Code(err); c {
-	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.ResourceExhausted, codes.PermissionDenied, codes.Unavailable, codes.Aborted,
+	case codes.OK, codes.InvalidArgument, codes.FailedPrecondition, codes.ResourceExhausted, codes.PermissionDenied,
+		codes.Unavailable, codes.Aborted,
 		codes.DataLoss, codes.Canceled, codes.DeadlineExceeded, codes.NotFound, codes.AlreadyExists:
 	case codes.Internal:
-		if !strings.Contains(err.Error(), "unmarshal") && r.store.fail == nil { // the tests' own: what no proto.Unmarshal takes, and a broken disk
+		// the tests' own: what no proto.Unmarshal takes, and a broken disk
+		if !strings.Contains(err.Error(), "unmarshal") && r.store.fail == nil {
 			r.t.Fatalf("a call ended with %v", err)
 		}
 	default:
@@ -387,7 +398,8 @@ func (r *rig) lease(w *caller) *farmv1.Lease {
 		}
 	}
 	c := r.matter()
-	return &farmv1.Lease{Id: r.tape.Number(), Epoch: r.tape.Number(), Key: r.key(c), Campaign: &farmv1.Campaign{Number: c.Number}}
+	return &farmv1.Lease{Id: r.tape.Number(), Epoch: r.tape.Number(), Key: r.key(c),
+		Campaign: &farmv1.Campaign{Number: c.Number}}
 }
 
 // request makes a message of a worker.
@@ -403,20 +415,24 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 	case 1:
 		l := r.lease(w)
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
-			Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: r.tape.Number(), Evaluations: r.tape.Number(), TableFill: float64(r.tape.Number()) / 2,
-			Campaign: r.number(l)}}}
+			Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: r.tape.Number(), Evaluations: r.tape.Number(),
+			TableFill: float64(r.tape.Number()) / 2,
+			Campaign:  r.number(l)}}}
 	case 2:
 		l := r.lease(w)
 		n := r.number(l)
 		c := r.matterOf(n)
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Campaign: n,
-			Serial: serial, Facts: r.facts(c), Key: r.key(c), Memory: r.tape.Bytes(40), Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: r.tape.Number()}}}
+			Serial: serial, Facts: r.facts(c), Key: r.key(c), Memory: r.tape.Bytes(40), Lease: l.GetId(),
+			Epoch: l.GetEpoch(), Nodes: r.tape.Number()}}}
 	case 3, 4:
 		l := r.lease(w)
 		n := r.number(l)
 		c := r.matterOf(n)
-		m := &farmv1.Result{Campaign: n, Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: r.outcome(), Phi: r.number32(), Delta: r.number32(),
-			Nodes: r.tape.Number(), Evaluations: r.tape.Number(), Facts: r.facts(c), Cancelled: r.tape.Choose(2) == 1, Memory: r.tape.Bytes(40)}
+		m := &farmv1.Result{Campaign: n, Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(),
+			Outcome: r.outcome(), Phi: r.number32(), Delta: r.number32(),
+			Nodes: r.tape.Number(), Evaluations: r.tape.Number(), Facts: r.facts(c), Cancelled: r.tape.Choose(2) == 1,
+			Memory: r.tape.Bytes(40)}
 		if r.tape.Choose(4) == 3 {
 			m.Key = r.key(c)
 		}
@@ -488,10 +504,13 @@ func (r *rig) upload(w *caller) {
 	}
 }
 
-// send uploads bytes for a campaign, as the bits of how say: in small pieces, with a chunk of bytes after them, broken off or without an end.
-func (r *rig) send(w *caller, c *matter, how byte, spoil func(*farmv1.UploadCertificateRequest), data []byte) (id tree.ID, ok bool) {
+// send uploads bytes for a campaign, as the bits of how say: in small pieces, with a chunk of bytes
+// after them, broken off or without an end.
+func (r *rig) send(w *caller, c *matter, how byte, spoil func(*farmv1.UploadCertificateRequest),
+	data []byte) (id tree.ID, ok bool) {
 	id = tree.ID(sha256.Sum256(data))
-	first := &farmv1.UploadCertificateRequest{Session: w.session, Sha256: id[:], Size: uint64(len(data)), Campaign: c.Number}
+	first := &farmv1.UploadCertificateRequest{Session: w.session, Sha256: id[:], Size: uint64(len(data)),
+		Campaign: c.Number}
 	if spoil != nil {
 		spoil(first)
 	}
@@ -531,7 +550,8 @@ func (r *rig) send(w *caller, c *matter, how byte, spoil func(*farmv1.UploadCert
 	return id, err == nil
 }
 
-// work does what a sound worker would do next: join, ask for a lease, prove it and bring the result, or say how far the search is.
+// work does what a sound worker would do next: join, ask for a lease, prove it and bring the
+// result, or say how far the search is.
 func (r *rig) work(w *caller) {
 	if w.work == nil {
 		r.connect(w, true)
@@ -547,7 +567,8 @@ func (r *rig) work(w *caller) {
 	w.leases = w.leases[1:]
 	r.serial++
 	c := r.matterOf(l.GetCampaign().GetNumber())
-	m := &farmv1.Result{Campaign: c.Number, Serial: r.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Phi: 2, Delta: 3, Nodes: l.GetBudgetNodes(), Memory: []byte("memory")}
+	m := &farmv1.Result{Campaign: c.Number, Serial: r.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(),
+		Phi: 2, Delta: 3, Nodes: l.GetBudgetNodes(), Memory: []byte("memory")}
 	k, err := amazons.KeyFromBytes(l.GetKey())
 	if err != nil {
 		r.t.Fatal(err)
@@ -588,7 +609,8 @@ func (r *rig) connect(w *caller, join bool) {
 	farm := &farmService{master: r.master}
 	if join {
 		w.name = fmt.Sprint("w", r.tape.Choose(8))
-		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "b"}); ok {
+		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: ProtocolVersion,
+			RulesVersion: 1, Build: "b"}); ok {
 			w.session = a.GetSession()
 		}
 	}
@@ -734,7 +756,8 @@ func (r *rig) operate(control *controlService, w *caller) {
 func (r *rig) add(control *controlService) {
 	root := r.matter().Root
 	moves := root.State().Moves(nil)
-	req := &farmv1.AddCampaignRequest{Name: []string{"", "a", "b", "../x"}[r.tape.Choose(4)], RulesOnly: r.tape.Choose(4) == 3}
+	req := &farmv1.AddCampaignRequest{Name: []string{"", "a", "b", "../x"}[r.tape.Choose(4)],
+		RulesOnly: r.tape.Choose(4) == 3}
 	switch n := r.tape.Choose(8); {
 	case n < 2:
 	case n < 4 && len(moves) > 0:
@@ -816,7 +839,8 @@ func (r *rig) rawCall(farm *farmService, control *controlService) {
 			call(r, control.Release, m)
 		}
 	case 7:
-		if m, err := raw[farmv1.AddCampaignRequest](data)(); err == nil && len(m.GetName()) < 2 { // each name has its metrics
+		// each name has its metrics
+		if m, err := raw[farmv1.AddCampaignRequest](data)(); err == nil && len(m.GetName()) < 2 {
 			call(r, control.AddCampaign, m)
 			r.meet()
 		}
@@ -877,7 +901,8 @@ func (r *rig) audit() {
 				r.t.Fatalf("the store has a fact without a certificate, or twice: %+v", f)
 			}
 			known[f.Key] = true
-			if roots, err := readRootsFor(c.Facts, data); err != nil || !slices.Contains(roots, Root{f.Key, f.Outcome}) {
+			if roots, err := readRootsFor(c.Facts, data); err != nil ||
+				!slices.Contains(roots, Root{f.Key, f.Outcome}) {
 				r.t.Fatalf("the certificate of a fact in the store does not claim it: %+v, %v", f, err)
 			}
 		}
@@ -915,8 +940,10 @@ func (r *rig) audit() {
 			r.t.Fatalf("%d messages of %s are held, %d are counted", n, s.name, s.held)
 		}
 	}
-	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.standings) > rigOffenders || len(m.uploads) > 0 {
-		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d uploads", len(m.byName), len(m.sessions), len(m.standings), len(m.uploads))
+	if len(m.byName) > rigWorkers || len(m.sessions) != len(m.byName) || len(m.standings) > rigOffenders ||
+		len(m.uploads) > 0 {
+		r.t.Fatalf("%d workers, %d sessions, %d offenders, %d uploads", len(m.byName), len(m.sessions),
+			len(m.standings), len(m.uploads))
 	}
 }
 
@@ -929,9 +956,11 @@ func (r *rig) auditCampaign(c *campaign) {
 		}
 	}
 	if c.Settings != kept.Settings || len(c.learned.list) > 5 {
-		r.t.Fatalf("campaign %d has the settings %+v, %+v in the store, and %d facts for people", c.Number, c.Settings, kept.Settings, len(c.learned.list))
+		r.t.Fatalf("campaign %d has the settings %+v, %+v in the store, and %d facts for people", c.Number, c.Settings,
+			kept.Settings, len(c.learned.list))
 	}
-	if kept.own.contra != nil && c.stopped == nil && c.settled == nil && m.full == nil && r.store.fail == nil { // without room it waits
+	// without room it waits
+	if kept.own.contra != nil && c.stopped == nil && c.settled == nil && m.full == nil && r.store.fail == nil {
 		r.t.Fatal("a contradiction is on disk, and the campaign goes on")
 	}
 	if c.settled != nil && r.store.room == nil && r.store.fail == nil {
@@ -944,8 +973,9 @@ func (r *rig) auditCampaign(c *campaign) {
 	}
 }
 
-// deceived reports whether the tree of a campaign is stopped when it is read again: by a false fact that came for another campaign when its tree, or that of
-// a third one, had been put away, and which that one had no reason to doubt. Nobody verifies certificates here.
+// deceived reports whether the tree of a campaign is stopped when it is read again: by a false fact
+// that came for another campaign when its tree, or that of a third one, had been put away, and
+// which that one had no reason to doubt. Nobody verifies certificates here.
 func (r *rig) deceived(c *campaign, again *tree.Tree) bool {
 	return again != nil && r.store.shares(r.store.numbered(c.Number)) && again.Status().Contradiction != nil
 }
@@ -956,9 +986,11 @@ var fuzzRoots = []string{"W../.x./..B w", "W.x/.../x.B b", "W.x./x..x/.x.B w", "
 // truth judges positions with few empty squares.
 var truth reference.Fast
 
-// FuzzMessages calls everything that a master's services have, also to add, change and end campaigns, in any order, with messages that make sense, with ones that nearly do and
-// with bytes, from several workers, with full and broken disks, restarts and time in between. Nothing panics or hangs, no limit is passed, every call ends with a
-// code of the contract, what is on disk has its evidence, a restart knows what was known, and the tree is in order after each call.
+// FuzzMessages calls everything that a master's services have, also to add, change and end
+// campaigns, in any order, with messages that make sense, with ones that nearly do and with bytes,
+// from several workers, with full and broken disks, restarts and time in between. Nothing panics or
+// hangs, no limit is passed, every call ends with a code of the contract, what is on disk has its
+// evidence, a restart knows what was known, and the tree is in order after each call.
 func FuzzMessages(f *testing.F) {
 	fuzzing.AddTapes(f, 24, 1500, 20)
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// knownCertificates remembers the claims of the certificates that were named last: facts usually follow their certificate at
-// once. The oldest goes when there is no room.
+// knownCertificates remembers the claims of the certificates that were named last: facts usually
+// follow their certificate at once. The oldest goes when there is no room.
 type knownCertificates struct {
 	mu     sync.Mutex
 	limit  int

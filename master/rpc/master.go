@@ -26,7 +26,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Master owns campaigns: their trees, the sessions of workers, how far they are. Run does the work; the services and View ask it.
+// Master owns campaigns: their trees, the sessions of workers, how far they are. Run does the work;
+// the services and View ask it.
 type Master struct {
 	cfg     Config
 	store   Store
@@ -50,7 +51,8 @@ type Master struct {
 
 	list     atomic.Pointer[[]*campaign] // replaced by the loop alone
 	changing chan struct{}               // a token for the one operator whose change is on its way
-	shown    chan *regrown               // the tree of a campaign that is over, for who explores it; whoever has it may change it
+	// the tree of a campaign that is over, for who explores it; whoever has it may change it
+	shown chan *regrown
 
 	// What follows belongs to the goroutine of Run.
 	plan       *schedule.Scheduler
@@ -104,8 +106,8 @@ type workerInfo struct {
 	owner          string // name in the certificate with which it joined; empty: there was none
 }
 
-// link is the sending half of one work stream. The loop puts messages into out and never waits; the stream's handler sends
-// them.
+// link is the sending half of one work stream. The loop puts messages into out and never waits; the
+// stream's handler sends them.
 type link struct {
 	out   chan *farmv1.WorkResponse
 	ended chan struct{} // closed by end
@@ -223,19 +225,22 @@ type View struct {
 	Campaigns []*farmv1.CampaignSummary // all
 }
 
-// New makes a master around the tree of one campaign and its store. Run starts it. Errors are about settings, and those of Store.Quarantines and Standings.
+// New makes a master around the tree of one campaign and its store. Run starts it. Errors are about
+// settings, and those of Store.Quarantines and Standings.
 func New(cfg Config, t *tree.Tree, s Store) (*Master, error) {
 	if !cfg.Root.Board.Valid() {
 		return nil, fmt.Errorf("%w: no root", errConfig)
 	}
 	return NewMaster(cfg, []Campaign{{
-		Number: 1, Name: cfg.Root.Board.String(), Root: cfg.Root, FirstMoves: cfg.FirstMoves, RulesOnly: cfg.RulesOnly, Facts: 1, Settings: Settings{Share: 1},
+		Number: 1, Name: cfg.Root.Board.String(), Root: cfg.Root, FirstMoves: cfg.FirstMoves, RulesOnly: cfg.RulesOnly,
+		Facts: 1, Settings: Settings{Share: 1},
 		Tree: t, ReadRoots: cfg.ReadRoots, Admit: cfg.Admit, Conclude: cfg.Conclude, Look: cfg.Look,
 	}}, s)
 }
 
-// NewMaster makes a master around the campaigns of a store, by number, at least one. What Config says of a campaign does not count.
-// Run starts it. Errors are about settings, and those of Store.Quarantines and Standings.
+// NewMaster makes a master around the campaigns of a store, by number, at least one. What Config
+// says of a campaign does not count. Run starts it. Errors are about settings, and those of
+// Store.Quarantines and Standings.
 func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -284,7 +289,8 @@ func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 // errEnded is what callers get when the loop does not run any more.
 var errEnded = status.Error(codes.Unavailable, "the master is stopping")
 
-// post puts a message into the loop's queue. It waits while the queue is full: that is how fast workers are slowed down.
+// post puts a message into the loop's queue. It waits while the queue is full: that is how fast
+// workers are slowed down.
 func (m *Master) post(ctx context.Context, msg message) error {
 	select {
 	case m.inbox <- msg:
@@ -343,22 +349,25 @@ func (m *Master) Resume(ctx context.Context) error {
 	return err
 }
 
-// Drain calls all leases back; Run returns ErrDrained when they are in. Once all campaigns are settled, ended or stopped it ends a Run
-// that would stay.
+// Drain calls all leases back; Run returns ErrDrained when they are in. Once all campaigns are
+// settled, ended or stopped it ends a Run that would stay.
 func (m *Master) Drain(ctx context.Context) error {
 	_, err := m.command(ctx, tree.Drain{}, ErrDrained)
 	return err
 }
 
-// command has the loop take an event of an operator, and returns what is known then. end is what Run returns after a Drain.
+// command has the loop take an event of an operator, and returns what is known then. end is what
+// Run returns after a Drain.
 func (m *Master) command(ctx context.Context, ev tree.Event, end error) (View, error) {
 	reply := make(chan View, 1)
 	return await(ctx, m, command{event: ev, err: end, reply: reply}, reply)
 }
 
-// Run owns the trees until every campaign is over, unless Config.Stay: settled and concluded, ended, or stopped by a contradiction or by what Conclude says
-// (the error of the first that is, otherwise nil); until they are drained (ErrDrained), at the node limit (ErrLimit), or until a commit fails (ErrStore) or ctx
-// ends. When it returns, all work streams have been ended. It is called once.
+// Run owns the trees until every campaign is over, unless Config.Stay: settled and concluded,
+// ended, or stopped by a contradiction or by what Conclude says (the error of the first that is,
+// otherwise nil); until they are drained (ErrDrained), at the node limit (ErrLimit), or until a
+// commit fails (ErrStore) or ctx ends. When it returns, all work streams have been ended. It is
+// called once.
 func (m *Master) Run(ctx context.Context) error {
 	m.started = m.cfg.Now()
 	work, cancel := context.WithCancel(ctx)
@@ -392,7 +401,8 @@ func (m *Master) Run(ctx context.Context) error {
 			case <-work.Done():
 				return
 			}
-			conclusion, err := c.Conclude(work, evidence, func(state, why string) { _ = m.post(work, report{c, state, why}) })
+			conclusion, err := c.Conclude(work, evidence,
+				func(state, why string) { _ = m.post(work, report{c, state, why}) })
 			_ = m.post(work, concluded{c, conclusion, err})
 		})
 	})
@@ -462,8 +472,9 @@ func (m *Master) loop(ctx context.Context, ticks <-chan time.Time, conclude func
 	}
 }
 
-// tickTurn puts a tick after all messages that waited when it was due: a master that is behind would take leases for lost whose heartbeats it
-// has not read yet. Ticks that come meanwhile are one with it.
+// tickTurn puts a tick after all messages that waited when it was due: a master that is behind
+// would take leases for lost whose heartbeats it has not read yet. Ticks that come meanwhile are
+// one with it.
 type tickTurn struct {
 	waits  bool
 	before int // messages that come first
@@ -507,7 +518,8 @@ func (m *Master) over() (bool, error) {
 	return false, nil
 }
 
-// stepFunc steps all trees for an event; with a serial, what was refused of it is acknowledged to the session.
+// stepFunc steps all trees for an event; with a serial, what was refused of it is acknowledged to
+// the session.
 type stepFunc func(s *session, serial uint64, ev tree.Event, refused ...string)
 
 // pending is what the steps since the last commit want to have written, and what is done once it is.
@@ -522,7 +534,8 @@ func (m *Master) step(s *session, serial uint64, ev tree.Event, refused ...strin
 	m.stepOf(s, serial, 0, ev, refused...)
 }
 
-// stepOf steps the tree of a campaign, or all with number 0. What must survive goes into the next commit; the rest is done after it.
+// stepOf steps the tree of a campaign, or all with number 0. What must survive goes into the next
+// commit; the rest is done after it.
 func (m *Master) stepOf(s *session, serial uint64, number uint32, ev tree.Event, refused ...string) {
 	m.cfg.Metrics.refused.Add(float64(len(refused)))
 	short := m.take(s, serial, m.plan.Step(number, ev), refused...)
@@ -670,7 +683,8 @@ func (m *Master) turn(batch []message, tick bool) error {
 		answer()
 	}
 	over := m.allOver()
-	if over && !m.ended && !slices.ContainsFunc(m.campaigns(), func(c *campaign) bool { return errors.Is(c.stopped, ErrContradiction) }) {
+	if over && !m.ended && !slices.ContainsFunc(m.campaigns(),
+		func(c *campaign) bool { return errors.Is(c.stopped, ErrContradiction) }) {
 		m.finish()
 	}
 	if tick || over {
@@ -737,8 +751,8 @@ func (m *Master) greet(a attach) {
 	}
 }
 
-// detach forgets a stream. Leases live on for a while: a worker may come back and go on with them. Its open requests are
-// withdrawn (joining again does that), so that no lease is sent to nobody.
+// detach forgets a stream. Leases live on for a while: a worker may come back and go on with them.
+// Its open requests are withdrawn (joining again does that), so that no lease is sent to nobody.
 func (m *Master) detach(d detach, step stepFunc) {
 	s := d.session
 	if s.link != d.link {
@@ -783,7 +797,8 @@ func (m *Master) leave(name string, step stepFunc) {
 	step(nil, 0, tree.Left{Worker: name})
 }
 
-// sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own effects.
+// sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own
+// effects.
 func (m *Master) sweep(step stepFunc) {
 	m.mu.Lock()
 	var leaving, gone []*session
@@ -921,7 +936,8 @@ func (m *Master) conclude(msg concluded) {
 	if !msg.conclusion.Verified {
 		c.why = "the winner is known"
 	}
-	m.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", msg.conclusion.Winner, "certificate", msg.conclusion.File)
+	m.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", msg.conclusion.Winner, "certificate",
+		msg.conclusion.File)
 }
 
 // allOver reports whether every campaign is over.
@@ -981,7 +997,8 @@ func (m *Master) send(s *session, msg *farmv1.WorkResponse) {
 	select {
 	case s.link.out <- msg:
 	default:
-		s.link.end(status.Errorf(codes.ResourceExhausted, "%d messages wait for this worker, which does not read them", cap(s.link.out)))
+		s.link.end(status.Errorf(codes.ResourceExhausted, "%d messages wait for this worker, which does not read them",
+			cap(s.link.out)))
 	}
 }
 
@@ -999,7 +1016,8 @@ func (m *Master) view(of *campaign) (v View) {
 	return v
 }
 
-// views is what the loop knows of each campaign, by number, without what costs time and is not of that campaign.
+// views is what the loop knows of each campaign, by number, without what costs time and is not of
+// that campaign.
 func (m *Master) views() iter.Seq2[*campaign, View] {
 	return func(yield func(*campaign, View) bool) {
 		connected, quarantined := m.present()
@@ -1102,7 +1120,8 @@ func (m *Master) workers() []*farmv1.Worker {
 			continue
 		}
 		there[name] = &farmv1.Worker{
-			Name: name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores, TableBytes: s.info.tableBytes,
+			Name: name, Address: s.info.address, Build: s.info.build, Cores: s.info.cores,
+			TableBytes:       s.info.tableBytes,
 			ConnectedSeconds: m.since(s.since), SilentSeconds: m.since(s.last),
 			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill, Confirmed: uint64(member.Confirmed),
 		}
@@ -1113,7 +1132,8 @@ func (m *Master) workers() []*farmv1.Worker {
 		for _, w := range c.status().Workers {
 			if out := there[w.Name]; out != nil && len(w.Leases) > 0 && out.Lease == 0 {
 				l := w.Leases[0]
-				out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), c.positionText(l.Key), l.Nodes, l.Budget
+				out.Lease, out.Position, out.LeaseNodes, out.BudgetNodes = uint64(l.ID), c.positionText(l.Key), l.Nodes,
+					l.Budget
 				out.LeaseSeconds = float64(l.Age) * m.cfg.Heartbeat.Seconds()
 				out.Campaign = c.Name
 			}

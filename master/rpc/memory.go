@@ -6,20 +6,22 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Memory is what a worker's table knew of a position that it left unsolved. Whoever goes on with the position, or with one
-// below it, gets it with the lease, unless the table it comes from is their own. The store keeps far fewer than the cache, for after a restart.
+// Memory is what a worker's table knew of a position that it left unsolved. Whoever goes on with
+// the position, or with one below it, gets it with the lease, unless the table it comes from is
+// their own. The store keeps far fewer than the cache, for after a restart.
 type Memory struct {
 	Campaign uint32 // its number
 	Key      amazons.Key
 	Data     []byte
 }
 
-// takeMemory returns a memory that came with an event if it is worth keeping: its position is in the tree and open, and its worker is trusted, since a made-up one
-// would mislead whoever gets it.
+// takeMemory returns a memory that came with an event if it is worth keeping: its position is in
+// the tree and open, and its worker is trusted, since a made-up one would mislead whoever gets it.
 // It is called after the event's step.
 func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 	c := msg.campaign
-	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || c.Tree == nil || !c.Tree.Open(msg.memory.Key) || !c.Tree.Trusted(msg.session.name) {
+	if len(msg.memory.Data) == 0 || m.cfg.MaxMemoryEntries == 0 || c.Tree == nil || !c.Tree.Open(msg.memory.Key) ||
+		!c.Tree.Trusted(msg.session.name) {
 		return Memory{}, false
 	}
 	m.memories.Put(memories.Of{Campaign: c.Number, Key: msg.memory.Key}, msg.memory.Data, msg.session.seen)
@@ -38,7 +40,8 @@ func (m *Master) forgetMemories() {
 	})
 }
 
-// memoriesFor returns the memories that a worker lacks for a lease. What cannot be read is passed over: it is a help only.
+// memoriesFor returns the memories that a worker lacks for a lease. What cannot be read is passed
+// over: it is a help only.
 func (m *Master) memoriesFor(c *campaign, worker string, lease tree.Lease) [][]byte {
 	m.mu.Lock()
 	s := m.byName[worker]

@@ -27,7 +27,8 @@ func expectMemories(t *testing.T, l *farmv1.Lease, want ...string) {
 	}
 }
 
-// TestMemories: what a worker knew goes to whoever lacks it, also after a restart of the master, and not back to itself.
+// TestMemories: what a worker knew goes to whoever lacks it, also after a restart of the master,
+// and not back to itself.
 func TestMemories(t *testing.T) {
 	s := newMemory()
 	b := start(t, s, nil)
@@ -37,7 +38,8 @@ func TestMemories(t *testing.T) {
 
 	// In the middle of a lease.
 	key := l.GetKey()
-	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Key: key, Memory: []byte("half way")}}})
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Key: key,
+		Memory: []byte("half way")}}})
 	w.ack(1)
 	if got := string(s.memories[b.root]); got != "half way" {
 		t.Fatalf("acknowledged, but on disk is %q", got)
@@ -57,7 +59,8 @@ func TestMemories(t *testing.T) {
 	expectMemories(t, w.lease(), "unsolved")
 }
 
-// TestMemoriesInTheMastersMemory: memories go on to other workers also where the store has no room for them.
+// TestMemoriesInTheMastersMemory: memories go on to other workers also where the store has no room
+// for them.
 func TestMemoriesInTheMastersMemory(t *testing.T) {
 	s := newMemory()
 	s.keepNone = true

@@ -9,9 +9,11 @@ import (
 )
 
 // states are the values of a campaign's state, in the order in which it goes through them.
-var states = []string{StateRunning, StatePaused, StateDraining, StateAssembling, StateVerifying, StateSettled, StateStopped, StateEnded}
+var states = []string{StateRunning, StatePaused, StateDraining, StateAssembling, StateVerifying, StateSettled,
+	StateStopped, StateEnded}
 
-// Metrics are the figures of a master. No label is ever a position, a lease or a worker: their number has no bound. That of campaigns has one.
+// Metrics are the figures of a master. No label is ever a position, a lease or a worker: their
+// number has no bound. That of campaigns has one.
 type Metrics struct {
 	rootPhi, rootDelta *prometheus.GaugeVec   // by campaign, as all vectors to frontier
 	facts              *prometheus.GaugeVec   // and by outcome
@@ -51,10 +53,12 @@ type Metrics struct {
 
 // campaignMetrics are the figures of one campaign.
 type campaignMetrics struct {
-	rootPhi, rootDelta, firstMovesSettled, running, frontier, setAside, claims, stretch, tree, priority, share prometheus.Gauge
-	nodes, granted, expired, cancelled                                                                         prometheus.Counter
-	returned                                                                                                   map[string]prometheus.Counter // by outcome
-	facts, firstMoves, state                                                                                   map[string]prometheus.Gauge
+	rootPhi, rootDelta, firstMovesSettled, running, frontier, setAside, claims, stretch, tree, priority,
+	share prometheus.Gauge
+	nodes, granted, expired, cancelled prometheus.Counter
+	// by outcome
+	returned                 map[string]prometheus.Counter
+	facts, firstMoves, state map[string]prometheus.Gauge
 }
 
 var (
@@ -75,11 +79,17 @@ func (m *Metrics) of(name string) *campaignMetrics {
 		return all
 	}
 	c := &campaignMetrics{
-		rootPhi: m.rootPhi.WithLabelValues(name), rootDelta: m.rootDelta.WithLabelValues(name), firstMovesSettled: m.firstMovesSettled.WithLabelValues(name),
-		running: m.running.WithLabelValues(name), frontier: m.frontier.WithLabelValues(name), setAside: m.setAside.WithLabelValues(name), claims: m.claims.WithLabelValues(name), stretch: m.stretch.WithLabelValues(name),
-		tree: m.tree.WithLabelValues(name), priority: m.priority.WithLabelValues(name), share: m.share.WithLabelValues(name),
-		nodes: m.nodes.WithLabelValues(name), granted: m.granted.WithLabelValues(name), expired: m.expired.WithLabelValues(name), cancelled: m.cancelled.WithLabelValues(name),
-		facts: gauges(m.facts, outcomes), firstMoves: gauges(m.firstMoves, openOutcomes), state: gauges(m.state, states),
+		rootPhi: m.rootPhi.WithLabelValues(name), rootDelta: m.rootDelta.WithLabelValues(name),
+		firstMovesSettled: m.firstMovesSettled.WithLabelValues(name),
+		running:           m.running.WithLabelValues(name), frontier: m.frontier.WithLabelValues(name),
+		setAside: m.setAside.WithLabelValues(name), claims: m.claims.WithLabelValues(name),
+		stretch: m.stretch.WithLabelValues(name),
+		tree:    m.tree.WithLabelValues(name), priority: m.priority.WithLabelValues(name),
+		share: m.share.WithLabelValues(name),
+		nodes: m.nodes.WithLabelValues(name), granted: m.granted.WithLabelValues(name),
+		expired: m.expired.WithLabelValues(name), cancelled: m.cancelled.WithLabelValues(name),
+		facts: gauges(m.facts, outcomes), firstMoves: gauges(m.firstMoves, openOutcomes),
+		state:    gauges(m.state, states),
 		returned: map[string]prometheus.Counter{},
 	}
 	for _, outcome := range openOutcomes {
@@ -135,30 +145,36 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	c.expired = lost
 }
 
-// NewMetrics registers the figures of a master; all label values are there from the start, at zero, those of a campaign once there is one.
+// NewMetrics registers the figures of a master; all label values are there from the start, at zero,
+// those of a campaign once there is one.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	gauge := func(name, help string) prometheus.Gauge {
-		g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master", Name: name, Help: help})
+		g := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master", Name: name,
+			Help: help})
 		r.MustRegister(g)
 		return g
 	}
 	counter := func(name, help string) prometheus.Counter {
-		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: name, Help: help})
+		c := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: name,
+			Help: help})
 		r.MustRegister(c)
 		return c
 	}
 	gauges := func(name, help string, labels ...string) *prometheus.GaugeVec {
-		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master", Name: name, Help: help}, append([]string{"campaign"}, labels...))
+		g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master", Name: name,
+			Help: help}, append([]string{"campaign"}, labels...))
 		r.MustRegister(g)
 		return g
 	}
 	each := func(name, help string, labels ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: name, Help: help}, append([]string{"campaign"}, labels...))
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: name,
+			Help: help}, append([]string{"campaign"}, labels...))
 		r.MustRegister(c)
 		return c
 	}
 	counters := func(name, help, label string, values ...string) *prometheus.CounterVec {
-		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: name, Help: help}, []string{label})
+		c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master", Name: name,
+			Help: help}, []string{label})
 		for _, v := range values {
 			c.WithLabelValues(v)
 		}
@@ -166,50 +182,79 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		return c
 	}
 	histogram := func(name, help string, buckets []float64) prometheus.Histogram {
-		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "amazons", Subsystem: "master", Name: name, Help: help,
-			Buckets: buckets, NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour})
+		h := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "amazons", Subsystem: "master", Name: name,
+			Help:    help,
+			Buckets: buckets, NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+			NativeHistogramMinResetDuration: time.Hour})
 		r.MustRegister(h)
 		return h
 	}
 	return &Metrics{
-		rootPhi:           gauges("root_proof_number", "Proof number of the root: how far its side to move is from a proved win. 0 when it is won."),
-		rootDelta:         gauges("root_disproof_number", "Disproof number of the root: how far its side to move is from a proved loss. 0 when it is lost."),
-		facts:             gauges("facts", "Proved positions in the store, by outcome for their side to move.", "outcome"),
-		firstMoves:        gauges("first_moves", "Moves of the root that the tree knows, by outcome for the side that plays them.", "outcome"),
-		firstMovesSettled: gauges("first_moves_settled_ratio", "Share of the root's moves in the tree whose outcome is known."),
-		nodes:             each("nodes_total", "Positions that workers expanded, in committed results of this campaign."),
-		granted:           each("leases_granted_total", "Leases sent to workers."),
-		expired:           each("leases_expired_total", "Leases freed because their worker left or was silent."),
-		returned:          each("leases_returned_total", "Leases that came back with a result, by outcome for the side to move.", "outcome"),
-		cancelled:         each("leases_cancelled_total", "Leases asked back before their budget was spent."),
-		refused:           counter("messages_refused_total", "Results and facts of workers that were not taken: stale lease or missing evidence."),
-		running:           gauges("leases_running", "Leases that workers hold now."),
-		frontier:          gauges("frontier_positions", "Unsolved leaves of the tree that matter to the root; the leased ones are among them."),
-		setAside:          gauges("set_aside_positions", "Positions whose leases were lost too often; they are leased last."),
-		tree:              gauges("tree_positions", "Positions in the master's tree."),
-		workers:           gauge("workers_connected", "Workers with an open work stream."),
-		queue:             gauge("queued_events", "Events that wait for the loop that owns the tree, when it last looked."),
-		batch:             histogram("batch_events", "Events that the loop stepped the tree for in one commit.", []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}),
-		commit:            histogram("store_commit_duration_seconds", "Time the loop waited for one commit of the store.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
-		certificates:      gauge("certificates", "Certificates of workers in the store."),
-		certificateBytes:  gauge("certificate_bytes", "Bytes of the certificates of workers in the store."),
-		verifications:     counters("verifications_total", "Checks of an assembled certificate, by result.", "result", "passed", "failed"),
-		state:             gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state"),
-		priority:          gauges("campaign_priority", "Priority of the campaign: the higher goes first."),
-		share:             gauges("campaign_share", "Share of the work, among the campaigns of one priority."),
-		falseCertificates: counter("false_certificates_total", "Certificates of workers that do not prove what they claim. None of them is stored."),
-		offences:          counters("worker_offences_total", "What workers did that no sound one does, by kind. A few of them quarantine a worker.", "kind", offenceKinds...),
-		short:             counter("results_short_total", "Results that came back open before their budget was used, unasked. Many from one worker are suspicious."),
-		quarantines:       counter("workers_quarantined_total", "Times that a worker was one too many, and all of its certificate, or of its name without one, were quarantined."),
-		quarantinedJoins:  counter("quarantined_joins_total", "Tries to join by workers that are quarantined. All are refused."),
-		quarantined:       gauge("quarantined_parties", "Certificates, and names without one, whose workers may not join until an operator releases them."),
-		checks:            counters("checks_total", "Comparisons of a result with another party's search of the same position, by what came out.", "result", checkConfirmed, checkContradicted, checkUnsettled),
-		claims:            gauges("claims_waiting", "Results whose numbers are not taken before another party has searched their position."),
-		stretch:           gauges("lease_stretch", "How many times as long as planned leases are: more than 1 where shorter ones would bring more results than the master is to take in."),
-		requeued:          counter("results_requeued_total", "Positions that are searched again because the worker that searched them was caught."),
-		stalled:           counters("uploads_stalled_total", "Uploads ended because nothing came for long, or too slowly. Their workers try again.", "why", stallIdle, stallSlow),
-		spacePauses:       counter("space_pauses_total", "Times the campaign paused because the disk of its store had no room. It goes on by itself."),
-		contradictions:    counter("contradictions_total", "Pairs of facts that contradict each other. One stops the campaign."),
+		rootPhi: gauges("root_proof_number",
+			"Proof number of the root: how far its side to move is from a proved win. 0 when it is won."),
+		rootDelta: gauges("root_disproof_number",
+			"Disproof number of the root: how far its side to move is from a proved loss. 0 when it is lost."),
+		facts: gauges("facts", "Proved positions in the store, by outcome for their side to move.",
+			"outcome"),
+		firstMoves: gauges("first_moves", "Moves of the root that the tree knows, by outcome for the side that plays them.", "outcome"),
+		firstMovesSettled: gauges("first_moves_settled_ratio",
+			"Share of the root's moves in the tree whose outcome is known."),
+		nodes:   each("nodes_total", "Positions that workers expanded, in committed results of this campaign."),
+		granted: each("leases_granted_total", "Leases sent to workers."),
+		expired: each("leases_expired_total", "Leases freed because their worker left or was silent."),
+		returned: each("leases_returned_total",
+			"Leases that came back with a result, by outcome for the side to move.", "outcome"),
+		cancelled: each("leases_cancelled_total", "Leases asked back before their budget was spent."),
+		refused: counter("messages_refused_total",
+			"Results and facts of workers that were not taken: stale lease or missing evidence."),
+		running: gauges("leases_running", "Leases that workers hold now."),
+		frontier: gauges("frontier_positions",
+			"Unsolved leaves of the tree that matter to the root; the leased ones are among them."),
+		setAside: gauges("set_aside_positions",
+			"Positions whose leases were lost too often; they are leased last."),
+		tree:    gauges("tree_positions", "Positions in the master's tree."),
+		workers: gauge("workers_connected", "Workers with an open work stream."),
+		queue:   gauge("queued_events", "Events that wait for the loop that owns the tree, when it last looked."),
+		batch: histogram("batch_events", "Events that the loop stepped the tree for in one commit.",
+			[]float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}),
+		commit: histogram("store_commit_duration_seconds",
+			"Time the loop waited for one commit of the store.", prometheus.ExponentialBuckets(0.0005, 2, 14)),
+		certificates:     gauge("certificates", "Certificates of workers in the store."),
+		certificateBytes: gauge("certificate_bytes", "Bytes of the certificates of workers in the store."),
+		verifications: counters("verifications_total", "Checks of an assembled certificate, by result.", "result",
+			"passed", "failed"),
+		state:    gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state"),
+		priority: gauges("campaign_priority", "Priority of the campaign: the higher goes first."),
+		share:    gauges("campaign_share", "Share of the work, among the campaigns of one priority."),
+		falseCertificates: counter("false_certificates_total",
+			"Certificates of workers that do not prove what they claim. None of them is stored."),
+		offences: counters("worker_offences_total",
+			"What workers did that no sound one does, by kind. A few of them quarantine a worker.", "kind",
+			offenceKinds...),
+		short: counter("results_short_total",
+			"Results that came back open before their budget was used, unasked. Many from one worker are suspicious."),
+		quarantines: counter("workers_quarantined_total",
+			"Times that a worker was one too many, and all of its certificate, or of its name without one, were quarantined."),
+		quarantinedJoins: counter("quarantined_joins_total",
+			"Tries to join by workers that are quarantined. All are refused."),
+		quarantined: gauge("quarantined_parties",
+			"Certificates, and names without one, whose workers may not join until an operator releases them."),
+		checks: counters("checks_total",
+			"Comparisons of a result with another party's search of the same position, by what came out.", "result",
+			checkConfirmed, checkContradicted, checkUnsettled),
+		claims: gauges("claims_waiting",
+			"Results whose numbers are not taken before another party has searched their position."),
+		stretch: gauges("lease_stretch",
+			"How many times as long as planned leases are: more than 1 where shorter ones would bring more results than the master is to take in."),
+		requeued: counter("results_requeued_total",
+			"Positions that are searched again because the worker that searched them was caught."),
+		stalled: counters("uploads_stalled_total",
+			"Uploads ended because nothing came for long, or too slowly. Their workers try again.", "why", stallIdle,
+			stallSlow),
+		spacePauses: counter("space_pauses_total",
+			"Times the campaign paused because the disk of its store had no room. It goes on by itself."),
+		contradictions: counter("contradictions_total",
+			"Pairs of facts that contradict each other. One stops the campaign."),
 	}
 }
 

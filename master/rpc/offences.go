@@ -15,9 +15,10 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Offences are what a sound worker never does, so that nobody commits one by accident: the values of a metric's label. After
-// Config.MaxOffences of them, of any kinds, a worker's party is quarantined. What may be an accident is refused and counted elsewhere, and not held
-// against the worker: a result that comes late, a fact whose certificate the store does not have (any more),
+// Offences are what a sound worker never does, so that nobody commits one by accident: the values
+// of a metric's label. After Config.MaxOffences of them, of any kinds, a worker's party is
+// quarantined. What may be an accident is refused and counted elsewhere, and not held against the
+// worker: a result that comes late, a fact whose certificate the store does not have (any more),
 // one search that ends before its budget, or one whose numbers others contradict.
 const (
 	offenceCertificate = "false_certificate" // an uploaded certificate does not prove what it claims, or is none
@@ -27,13 +28,17 @@ const (
 	offenceSize        = "oversize"          // a message, a chunk or a certificate over its limit
 	offenceMalformed   = "malformed"         // a message that means nothing
 	offenceNumbers     = "numbers"           // others agree that an unsolved position has other numbers: Master.checked
-	offenceShort       = "short"             // one result after the other, open and before its budget: they are of no use
+	// one result after the other, open and before its budget: they are of no use
+	offenceShort = "short"
 )
 
-var offenceKinds = []string{offenceCertificate, offenceClaim, offenceLease, offenceFlood, offenceSize, offenceMalformed, offenceNumbers, offenceShort}
+var offenceKinds = []string{offenceCertificate, offenceClaim, offenceLease, offenceFlood, offenceSize, offenceMalformed,
+	offenceNumbers, offenceShort}
 
-// Results in a row that came back open before their budgets are an offence when they weigh shortWeight together: ten of one position, of which one alone may
-// be a search that found no way to go on and finds none the next time either, or four of different positions, which weigh shortElsewhere each.
+// Results in a row that came back open before their budgets are an offence when they weigh
+// shortWeight together: ten of one position, of which one alone may be a search that found no way
+// to go on and finds none the next time either, or four of different positions, which weigh
+// shortElsewhere each.
 const (
 	shortWeight    = 10
 	shortElsewhere = 3
@@ -57,9 +62,10 @@ func (m *Master) heardShort(s *session, of amazons.Key, short bool) {
 	}
 }
 
-// Party is whom offences are held against, and who is quarantined: all workers with a certificate of one name, whatever they call themselves, or, where
-// there are no certificates, the workers of one name. Without certificates a name is only what a worker says: who is quarantined comes back under
-// another one.
+// Party is whom offences are held against, and who is quarantined: all workers with a certificate
+// of one name, whatever they call themselves, or, where there are no certificates, the workers of
+// one name. Without certificates a name is only what a worker says: who is quarantined comes back
+// under another one.
 type Party struct {
 	Name        string
 	Certificate bool // the name is that in a certificate
@@ -100,8 +106,8 @@ type Quarantine struct {
 	Address  string // from where
 }
 
-// caught counts an offence of a worker and quarantines its party when there are too many. When it returns, a quarantine is durable, unless the store
-// has no room.
+// caught counts an offence of a worker and quarantines its party when there are too many. When it
+// returns, a quarantine is durable, unless the store has no room.
 func (m *Master) caught(s *session, kind string, why error) {
 	if kind == offenceCertificate {
 		m.cfg.Metrics.falseCertificates.Inc()
@@ -116,8 +122,10 @@ const (
 	checkUnsettled    = "unsettled"
 )
 
-// checked takes the outcome of a comparison. Two sound searches differ by accident in about one comparison of a thousand. So of a party that has shown what
-// it is worth the first contradiction is no offence yet but a doubt; the next ones are, and a confirmed result makes up for one of them.
+// checked takes the outcome of a comparison. Two sound searches differ by accident in about one
+// comparison of a thousand. So of a party that has shown what it is worth the first contradiction
+// is no offence yet but a doubt; the next ones are, and a confirmed result makes up for one of
+// them.
 func (m *Master) checked(e tree.Checked) {
 	p := partyNamed(e.Party)
 	if e.Agreed {
@@ -198,7 +206,8 @@ func (m *Master) offended(p Party, worker, address, kind string, why error) {
 	}
 }
 
-// judge counts an offence. It returns the quarantine if this one is too many, and whose quarantine had to be forgotten for want of room.
+// judge counts an offence. It returns the quarantine if this one is too many, and whose quarantine
+// had to be forgotten for want of room.
 func (m *Master) judge(p Party, worker, address, kind string, why error) (q *Quarantine, forgotten *Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -208,13 +217,15 @@ func (m *Master) judge(p Party, worker, address, kind string, why error) (q *Qua
 	}
 	o.Offences++
 	m.stands(o)
-	m.cfg.Log.Error("a worker does what no sound one does", "worker", worker, "party", p, "address", address, "offence", kind, "times", o.Offences, "error", why)
+	m.cfg.Log.Error("a worker does what no sound one does", "worker", worker, "party", p, "address", address, "offence",
+		kind, "times", o.Offences, "error", why)
 	if o.Offences < m.cfg.MaxOffences {
 		return nil, forgotten
 	}
 	m.cfg.Log.Error("quarantined", "party", p, "worker", worker)
 	m.cfg.Metrics.quarantines.Inc()
-	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.Offences, Offence: kind, Why: clip(why.Error(), 500), Worker: worker, Address: address}
+	o.quarantine = &Quarantine{Party: p, Since: m.cfg.Now().UTC(), Offences: o.Offences, Offence: kind,
+		Why: clip(why.Error(), 500), Worker: worker, Address: address}
 	o.unsaved = true
 	// The sessions go with their streams, or at the next tick.
 	for _, other := range m.sessions {
@@ -229,7 +240,8 @@ func (m *Master) judge(p Party, worker, address, kind string, why error) (q *Qua
 	return o.quarantine, forgotten
 }
 
-// save writes a quarantine into the store, if it still holds. Where that fails it is tried again at the next tick.
+// save writes a quarantine into the store, if it still holds. Where that fails it is tried again at
+// the next tick.
 func (m *Master) save(q Quarantine) {
 	m.saving.Lock()
 	defer m.saving.Unlock()
@@ -301,8 +313,8 @@ func (m *Master) Quarantines() []Quarantine {
 // ErrNotQuarantined is wrapped by Release where there is nothing to release.
 var ErrNotQuarantined = errors.New("not quarantined")
 
-// Release lets the parties of a name join again, that of a certificate and that of a name without one, with no offence counted. It returns them once that is
-// durable.
+// Release lets the parties of a name join again, that of a certificate and that of a name without
+// one, with no offence counted. It returns them once that is durable.
 func (m *Master) Release(name string) ([]Quarantine, error) {
 	m.saving.Lock()
 	defer m.saving.Unlock()
@@ -328,7 +340,9 @@ func (m *Master) Release(name string) ([]Quarantine, error) {
 }
 
 func errQuarantined(q *Quarantine) error {
-	return status.Error(codes.PermissionDenied, fmt.Sprintf("quarantined is the %v: %d times a worker did what no sound one does; an operator can release it", q.Party, q.Offences))
+	return status.Error(codes.PermissionDenied, fmt.Sprintf(
+		"quarantined is the %v: %d times a worker did what no sound one does; an operator can release it", q.Party,
+		q.Offences))
 }
 
 func (m *Master) isQuarantined(s *session) bool {

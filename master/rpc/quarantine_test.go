@@ -14,8 +14,8 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// TestOffendersAreBounded has many names send false certificates: no more are counted than the setting says, and those that are quarantined stay
-// so while another name can be forgotten.
+// TestOffendersAreBounded has many names send false certificates: no more are counted than the
+// setting says, and those that are quarantined stay so while another name can be forgotten.
 func TestOffendersAreBounded(t *testing.T) {
 	store := newMemory()
 	m, _ := newMaster(t, store, func(c *Config) { c.MaxOffences, c.MaxOffenders = 2, 3 })
@@ -56,9 +56,10 @@ func TestOffendersAreBounded(t *testing.T) {
 	}
 }
 
-// TestQuarantineOfCertificate quarantines a worker w1 by its lies. It cannot come back under another name of the same certificate, nor with a new
-// certificate of that name, and what another process has open with it is ended; another certificate is not touched. A worker cannot lift it, an operator
-// can, and everything is counted and shown.
+// TestQuarantineOfCertificate quarantines a worker w1 by its lies. It cannot come back under
+// another name of the same certificate, nor with a new certificate of that name, and what another
+// process has open with it is ended; another certificate is not touched. A worker cannot lift it,
+// an operator can, and everything is counted and shown.
 func TestQuarantineOfCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})
@@ -77,10 +78,12 @@ func TestQuarantineOfCertificate(t *testing.T) {
 			wantCode(t, err, codes.PermissionDenied, "certificate w1")
 		}
 		join := func(b *bench, name string) error {
-			_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion, RulesVersion: RulesVersion, Build: "this build"})
+			_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
+				RulesVersion: RulesVersion, Build: "this build"})
 			return err
 		}
-		renewed := c.enter(c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Renew: true}).Folder)
+		renewed := c.enter(c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},
+			Renew: true}).Folder)
 		for _, name := range []string{"w1", "w1/x", "w1/twin"} {
 			wantCode(t, join(b, name), codes.PermissionDenied, "quarantined is the certificate w1")
 			wantCode(t, join(renewed, name), codes.PermissionDenied, "quarantined is the certificate w1")
@@ -102,7 +105,8 @@ func TestQuarantineOfCertificate(t *testing.T) {
 		if err != nil || len(list.GetQuarantines()) != 1 {
 			t.Fatalf("%v, %v", list, err)
 		}
-		if q := list.GetQuarantines()[0]; q.GetName() != "w1" || !q.GetCertificate() || q.GetOffences() != 3 || q.GetOffence() != offenceCertificate ||
+		if q := list.GetQuarantines()[0]; q.GetName() != "w1" || !q.GetCertificate() || q.GetOffences() != 3 ||
+			q.GetOffence() != offenceCertificate ||
 			q.GetWorker() != "w1" || q.GetWhy() == "" || q.GetSince() != time.Now().Add(-2*time.Second).Unix() {
 			t.Errorf("listed is %v", q)
 		}
@@ -112,7 +116,8 @@ func TestQuarantineOfCertificate(t *testing.T) {
 		wantCode(t, err, codes.PermissionDenied, "operator")
 		_, err = boss.control.Release(t.Context(), &farmv1.ReleaseRequest{Name: "w2"})
 		wantCode(t, err, codes.NotFound, "w2")
-		if list, err = boss.control.Release(t.Context(), &farmv1.ReleaseRequest{Name: "w1"}); err != nil || len(list.GetQuarantines()) != 1 {
+		if list, err = boss.control.Release(t.Context(), &farmv1.ReleaseRequest{Name: "w1"}); err != nil ||
+			len(list.GetQuarantines()) != 1 {
 			t.Fatalf("released are %v, %v", list, err)
 		}
 		if err := join(b, "w1/x"); err != nil {
@@ -124,7 +129,8 @@ func TestQuarantineOfCertificate(t *testing.T) {
 	})
 }
 
-// TestQuarantineIsKept has the next master know who is quarantined, also where the disk was full at first, and who was released.
+// TestQuarantineIsKept has the next master know who is quarantined, also where the disk was full at
+// first, and who was released.
 func TestQuarantineIsKept(t *testing.T) {
 	s := newMemory()
 	quarantined := func() *Master {
@@ -160,7 +166,8 @@ func TestQuarantineIsKept(t *testing.T) {
 	}
 }
 
-// TestUploadsOfOneCertificate has several workers of one certificate upload at the same time: they cannot hold all places.
+// TestUploadsOfOneCertificate has several workers of one certificate upload at the same time: they
+// cannot hold all places.
 func TestUploadsOfOneCertificate(t *testing.T) {
 	m, _ := newMaster(t, newMemory(), func(c *Config) { c.MaxUploads = 4 })
 	var taken []*session
@@ -190,8 +197,9 @@ func TestUploadsOfOneCertificate(t *testing.T) {
 	}
 }
 
-// TestContradictedNumbers: numbers that others contradict are an offence, but for the first ones of who has shown what it is worth; a confirmed result makes up
-// for one contradiction, but not for an offence of another kind.
+// TestContradictedNumbers: numbers that others contradict are an offence, but for the first ones of
+// who has shown what it is worth; a confirmed result makes up for one contradiction, but not for an
+// offence of another kind.
 func TestContradictedNumbers(t *testing.T) {
 	for _, p := range []Party{{"w", true}, {"w", false}, {"name w", true}} {
 		if got := partyNamed(p.String()); got != p {
@@ -201,7 +209,8 @@ func TestContradictedNumbers(t *testing.T) {
 		m, _ := newMaster(t, store, nil)
 		proven := true
 		said := func(agreed bool) {
-			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: proven, Why: "it said 1 and 2"})
+			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: proven,
+				Why: "it said 1 and 2"})
 		}
 		said(true)
 		if len(m.standings) != 0 {
@@ -256,7 +265,8 @@ func TestContradictedNumbers(t *testing.T) {
 	}
 }
 
-// TestTakenBack: at the next tick all campaigns take back, once, what a party has said that was quarantined, also where it has left before.
+// TestTakenBack: at the next tick all campaigns take back, once, what a party has said that was
+// quarantined, also where it has left before.
 func TestTakenBack(t *testing.T) {
 	m, _ := newMaster(t, newMemory(), nil)
 	party := Party{Name: "w", Certificate: true}

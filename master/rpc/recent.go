@@ -49,7 +49,8 @@ func (m *Master) Recent(ctx context.Context) ([]Learned, error) {
 	return (&Handle{m, m.first()}).Recent(ctx)
 }
 
-// Recent asks the loop for the facts that the campaign's workers brought and that became durable last, the latest first, at most Config.RecentFacts.
+// Recent asks the loop for the facts that the campaign's workers brought and that became durable
+// last, the latest first, at most Config.RecentFacts.
 func (h *Handle) Recent(ctx context.Context) ([]Learned, error) {
 	reply := make(chan []learned, 1)
 	list, err := await(ctx, h.m, recentQuery{h.c, reply}, reply)

@@ -37,8 +37,9 @@ func (r *regrow) Change(_ uint32, c Change) (Settings, error) {
 	return Settings{Share: 1, Ended: c.End}, nil
 }
 
-// TestReleased: when a campaign is settled or ended its tree is put away, and its status and what is explored stay as they are; the tree is read again for
-// who explores, and kept for a while. A contradiction in another campaign of the board still stops it, and its late workers are told.
+// TestReleased: when a campaign is settled or ended its tree is put away, and its status and what
+// is explored stay as they are; the tree is read again for who explores, and kept for a while. A
+// contradiction in another campaign of the board still stops it, and its late workers are told.
 func TestReleased(t *testing.T) {
 	s := newMemory()
 	keeper := &regrow{t: t, store: s}
@@ -50,7 +51,8 @@ func TestReleased(t *testing.T) {
 	ctx := t.Context()
 	root := b.master.Root()
 	moves := root.State().Moves(nil)
-	first, second := root.State().After(moves[0]).CanonicalKey(root.Board), root.State().After(moves[len(moves)/2]).CanonicalKey(root.Board)
+	first, second := root.State().After(moves[0]).CanonicalKey(root.Board),
+		root.State().After(moves[len(moves)/2]).CanonicalKey(root.Board)
 	w := b.worker("w")
 	l := w.lease()
 	id, err := w.upload(certificate(Root{b.root, tree.Lost}, Root{first, tree.Won}))
@@ -65,7 +67,8 @@ func TestReleased(t *testing.T) {
 		}
 		return r
 	}
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(first, farmv1.Outcome_OUTCOME_WON, id), fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(first, farmv1.Outcome_OUTCOME_WON, id),
+		fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
 	w.ack(1)
 	for settled := false; !settled; {
 		v, err := b.master.View(ctx)
@@ -76,7 +79,8 @@ func TestReleased(t *testing.T) {
 	}
 	tick()
 	before, err := b.master.Status(ctx)
-	if err != nil || before.GetFactsWon()+before.GetFactsLost() != 2 || before.GetTreeNodes() == 0 || before.GetWinner() != "second" {
+	if err != nil || before.GetFactsWon()+before.GetFactsLost() != 2 || before.GetTreeNodes() == 0 ||
+		before.GetWinner() != "second" {
 		t.Fatalf("%v, %v", before, err)
 	}
 	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetName() != "w" {
@@ -104,7 +108,8 @@ func TestReleased(t *testing.T) {
 	}
 
 	// Another campaign of the board, whose facts contradict each other.
-	keeper.added = Campaign{Number: 2, Name: "two", Root: root, FirstMoves: []amazons.Move{moves[len(moves)/2]}, Facts: 1, Settings: Settings{Share: 1},
+	keeper.added = Campaign{Number: 2, Name: "two", Root: root, FirstMoves: []amazons.Move{moves[len(moves)/2]},
+		Facts: 1, Settings: Settings{Share: 1},
 		ReadRoots: readRoots, Conclude: b.master.first().Conclude}
 	if _, err := b.master.Add(ctx, Asked{Name: "two", Root: root}); err != nil {
 		t.Fatal(err)
@@ -119,7 +124,8 @@ func TestReleased(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: serial, Campaign: 2, Lease: l.GetId(), Epoch: l.GetEpoch(),
+		m := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: serial, Campaign: 2,
+			Lease: l.GetId(), Epoch: l.GetEpoch(),
 			Facts: []*farmv1.Fact{fact(second, o, id)}}}}
 		w.send(m)
 		w.ack(serial)
@@ -140,7 +146,8 @@ func TestReleased(t *testing.T) {
 	}
 }
 
-// TestEndedIsReleased: a campaign that an operator ends is put away once its lease is back; its worker then waits for the next campaign.
+// TestEndedIsReleased: a campaign that an operator ends is put away once its lease is back; its
+// worker then waits for the next campaign.
 func TestEndedIsReleased(t *testing.T) {
 	s := newMemory()
 	keeper := &regrow{t: t, store: s}
@@ -185,7 +192,8 @@ func (i impatient) Change(uint32, Change) (Settings, error) {
 	return Settings{Share: 1, Priority: 7}, nil
 }
 
-// TestChangeOutlivesItsCaller: a change that is in the store is made, also when nobody waits for it any more.
+// TestChangeOutlivesItsCaller: a change that is in the store is made, also when nobody waits for it
+// any more.
 func TestChangeOutlivesItsCaller(t *testing.T) {
 	s := newMemory()
 	ctx, leave := context.WithCancel(t.Context())

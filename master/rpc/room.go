@@ -12,12 +12,13 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// A disk without room must not end a campaign that took weeks. While there is none (Store.Room says so at a tick, or a commit fails with ErrNoRoom)
-// nothing is granted and nothing that would have to be written is taken: results and facts wait, in the order in which they came, and
-// their workers are told why with each tick. The ticks of the tree stand still, so that no lease expires because its worker's
-// result waits. What the tree has been stepped for already stays pending. Once there is room, the pending is committed, what has waited
-// is taken, and the campaign goes on. Since nothing was acknowledged meanwhile, nothing is lost if the master ends: the
-// workers keep it.
+// A disk without room must not end a campaign that took weeks. While there is none (Store.Room says
+// so at a tick, or a commit fails with ErrNoRoom) nothing is granted and nothing that would have to
+// be written is taken: results and facts wait, in the order in which they came, and their workers
+// are told why with each tick. The ticks of the tree stand still, so that no lease expires because
+// its worker's result waits. What the tree has been stepped for already stays pending. Once there
+// is room, the pending is committed, what has waited is taken, and the campaign goes on. Since
+// nothing was acknowledged meanwhile, nothing is lost if the master ends: the workers keep it.
 
 // NoRoom marks an error as one that passes when somebody makes room: it matches ErrNoRoom.
 func NoRoom(err error) error { return noRoomError{err} }
@@ -97,7 +98,8 @@ func (m *Master) lookForRoom() (waited []message, err error) {
 func (m *Master) hold(msg incoming) {
 	s := msg.session
 	if s.held >= m.cfg.MaxHeld {
-		msg.link.end(status.Errorf(codes.ResourceExhausted, "%d messages of this worker wait for room on the master's disk", s.held))
+		msg.link.end(status.Errorf(codes.ResourceExhausted,
+			"%d messages of this worker wait for room on the master's disk", s.held))
 		return
 	}
 	s.held++
@@ -116,7 +118,8 @@ func (m *Master) dropHeld(worker string) {
 	})
 }
 
-// current reports whether a message is to be taken: its stream is still that of its worker, or it has waited and the worker is not back yet.
+// current reports whether a message is to be taken: its stream is still that of its worker, or it
+// has waited and the worker is not back yet.
 func (m *Master) current(msg incoming) bool {
 	s := msg.session
 	if s.link == msg.link {
@@ -133,10 +136,12 @@ func (m *Master) tellHeld() {
 }
 
 func (m *Master) sendHold(s *session) {
-	m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Hold{Hold: &farmv1.Hold{Reason: clip(m.full.Error(), 512)}}})
+	m.send(s, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Hold{Hold: &farmv1.Hold{Reason: clip(m.full.Error(),
+		512)}}})
 }
 
-// merge makes one of several steps' effects of each campaign, so that what waits does not grow with time.
+// merge makes one of several steps' effects of each campaign, so that what waits does not grow with
+// time.
 func (p *pending) merge() {
 	if len(p.persist) < 2 {
 		return

@@ -62,8 +62,9 @@ func (b *bench) figure(name string) (value float64) {
 	return 0
 }
 
-// TestNoRoom takes the room away while a lease runs, for an hour: its worker is told why, its result waits and is acknowledged when there is room
-// again, the lease has not expired, and the campaign goes on with a lease for whoever has waited.
+// TestNoRoom takes the room away while a lease runs, for an hour: its worker is told why, its
+// result waits and is acknowledged when there is room again, the lease has not expired, and the
+// campaign goes on with a lease for whoever has waited.
 func TestNoRoom(t *testing.T) {
 	for name, full := range map[string]func(*memory){
 		"seen at a tick":    func(s *memory) { s.fill(errFull) },
@@ -78,7 +79,8 @@ func TestNoRoom(t *testing.T) {
 				full(s)
 				if name == "seen at a tick" {
 					time.Sleep(1500 * time.Millisecond)
-					if r := b.status(); r.GetState() != StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") || !strings.Contains(r.GetWhy(), "by itself") {
+					if r := b.status(); r.GetState() != StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") ||
+						!strings.Contains(r.GetWhy(), "by itself") {
 						t.Errorf("without room: %s (%s)", r.GetState(), r.GetWhy())
 					}
 					_, err := w.upload(certificate(Root{b.root, tree.Won}))
@@ -111,7 +113,8 @@ func TestNoRoom(t *testing.T) {
 				if n := b.figure("amazons_master_space_pauses_total"); n != 1 {
 					t.Errorf("%v pauses are counted", n)
 				}
-				if _, err := b.control.Resume(t.Context(), &farmv1.ResumeRequest{}); err != nil || b.status().GetState() != StatePaused {
+				if _, err := b.control.Resume(t.Context(), &farmv1.ResumeRequest{}); err != nil ||
+					b.status().GetState() != StatePaused {
 					t.Errorf("an operator's resume makes no room: %v", err)
 				}
 				s.fill(nil)
@@ -140,8 +143,8 @@ func (s *memory) commitsDone() int {
 	return s.commits
 }
 
-// TestNoRoomAndBack: a worker that comes anew sends again what was not acknowledged, and only that is taken; one that sends without end is cut off; and a
-// drain without room ends at once.
+// TestNoRoomAndBack: a worker that comes anew sends again what was not acknowledged, and only that
+// is taken; one that sends without end is cut off; and a drain without room ends at once.
 func TestNoRoomAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
@@ -150,7 +153,8 @@ func TestNoRoomAndBack(t *testing.T) {
 		l := w.lease()
 		s.fill(errFull)
 		time.Sleep(1500 * time.Millisecond)
-		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: 5}}})
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(),
+			Epoch: l.GetEpoch(), Nodes: 5}}})
 		w.send(result(1, l, 0))
 		synctest.Wait() // both have come
 		w.cancel()
@@ -193,7 +197,8 @@ func TestNoRoomAndBack(t *testing.T) {
 	})
 }
 
-// TestConclusionWithoutRoom: a certificate that finds no room is put together again, and the campaign is not stopped.
+// TestConclusionWithoutRoom: a certificate that finds no room is put together again, and the
+// campaign is not stopped.
 func TestConclusionWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
@@ -223,7 +228,8 @@ func TestConclusionWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestBackup: the bytes come whole, in chunks, with their size and hash; a second backup at the same time is refused; one that nobody reads is ended.
+// TestBackup: the bytes come whole, in chunks, with their size and hash; a second backup at the
+// same time is refused; one that nobody reads is ended.
 func TestBackup(t *testing.T) {
 	s := newMemory()
 	whole := strings.Repeat("0123456789abcdef", 5<<20/16+3)

@@ -128,7 +128,8 @@ func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
 }
 
 func newMemory() *memory {
-	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{}, memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}, standings: map[Party]Standing{}}
+	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{},
+		memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}, standings: map[Party]Standing{}}
 }
 
 func (s *memory) Memory(_ uint32, k amazons.Key) ([]byte, error) {
@@ -211,7 +212,8 @@ func (s *memory) Certificates() (int, int64) {
 func (s *memory) snapshot() tree.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := tree.Snapshot{Facts: append([]tree.Fact(nil), s.facts...), Spent: s.spent, Epoch: s.epoch, Contradiction: s.contra}
+	out := tree.Snapshot{Facts: append([]tree.Fact(nil), s.facts...), Spent: s.spent, Epoch: s.epoch,
+		Contradiction: s.contra}
 	for _, n := range s.nodes {
 		out.Nodes = append(out.Nodes, n)
 	}
@@ -296,13 +298,17 @@ func start(t testing.TB, s *memory, change func(*Config)) *bench {
 	listener := bufconn.Listen(1 << 20)
 	server := NewServer(m, ServerOptions{Registerer: registry})
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	b := &bench{t: t, master: m, farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn), health: healthpb.NewHealthClient(conn),
-		root: root.State().CanonicalKey(root.Board), ended: make(chan error, 1), registry: registry}
+	b := &bench{t: t, master: m, farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn),
+		health: healthpb.NewHealthClient(conn),
+		root:   root.State().CanonicalKey(root.Board), ended: make(chan error, 1), registry: registry}
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(listener) })
 	all.Go(func() { b.ended <- m.Run(ctx) })
@@ -321,7 +327,8 @@ func start(t testing.TB, s *memory, change func(*Config)) *bench {
 
 func (b *bench) join(name string) string {
 	b.t.Helper()
-	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build", Cores: 1})
+	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
+		RulesVersion: 1, Build: "this build", Cores: 1})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -415,7 +422,8 @@ func fact(k amazons.Key, o farmv1.Outcome, id tree.ID) *farmv1.Fact {
 
 func result(serial uint64, l *farmv1.Lease, o farmv1.Outcome, facts ...*farmv1.Fact) *farmv1.WorkRequest {
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{
-		Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: o, Phi: 3, Delta: 4, Nodes: 10, Facts: facts,
+		Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: o, Phi: 3, Delta: 4, Nodes: 10,
+		Facts:     facts,
 		Cancelled: o == farmv1.Outcome_OUTCOME_UNSPECIFIED,
 	}}}
 }
@@ -442,7 +450,8 @@ func wantCode(t testing.TB, err error, want codes.Code, part string) {
 func TestJoinGate(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.DatabaseSHA256 = "abc"; c.MaxWorkers = 1 })
 	good := func() *farmv1.JoinRequest {
-		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build", DatabaseSha256: "abc"}
+		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build",
+			DatabaseSha256: "abc"}
 	}
 	for _, c := range []struct {
 		name   string
@@ -450,12 +459,14 @@ func TestJoinGate(t *testing.T) {
 		code   codes.Code
 		part   string
 	}{
-		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition, "protocol version 3"},
+		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
+			"protocol version 3"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
 		{"database", func(r *farmv1.JoinRequest) { r.DatabaseSha256 = "" }, codes.FailedPrecondition, "databases abc"},
 		{"build", func(r *farmv1.JoinRequest) { r.Build = "another" }, codes.FailedPrecondition, "build this build"},
 		{"no name", func(r *farmv1.JoinRequest) { r.Worker = "" }, codes.InvalidArgument, "name"},
-		{"long name", func(r *farmv1.JoinRequest) { r.Worker = strings.Repeat("x", 129) }, codes.InvalidArgument, "name"},
+		{"long name", func(r *farmv1.JoinRequest) { r.Worker = strings.Repeat("x", 129) }, codes.InvalidArgument,
+			"name"},
 		{"control characters", func(r *farmv1.JoinRequest) { r.Worker = "a\nb" }, codes.InvalidArgument, "name"},
 	} {
 		r := good()
@@ -467,7 +478,8 @@ func TestJoinGate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.GetSession() == "" || r.GetCampaign().GetBoard() != "4x4" || r.GetHeartbeatSeconds() != 1 || r.GetMaxFactsPerMessage() == 0 {
+	if r.GetSession() == "" || r.GetCampaign().GetBoard() != "4x4" || r.GetHeartbeatSeconds() != 1 ||
+		r.GetMaxFactsPerMessage() == 0 {
 		t.Errorf("welcome lacks something: %v", r)
 	}
 	other := good()
@@ -481,7 +493,8 @@ func TestJoinGate(t *testing.T) {
 
 func TestOtherBuildsWhenAllowed(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.AllowOtherBuilds = true })
-	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "another"})
+	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion,
+		RulesVersion: 1, Build: "another"})
 	if err != nil {
 		t.Error(err)
 	}
@@ -506,8 +519,10 @@ func TestUploads(t *testing.T) {
 		{"no size", func() error { return w.uploadAs(id, 0, data) }, codes.InvalidArgument, "size"},
 		{"over the limit", func() error { return w.uploadAs(id, 5<<20, data) }, codes.ResourceExhausted, "limit"},
 		{"large chunk", func() error { return w.uploadAs(id, 2<<20, big) }, codes.InvalidArgument, "chunk"},
-		{"foreign", func() error { _, err := w.upload([]byte("something else")); return err }, codes.InvalidArgument, "not a certificate"},
-		{"no session", func() error { o := *w; o.session = "none"; _, err := o.upload(data); return err }, codes.FailedPrecondition, "join again"},
+		{"foreign", func() error { _, err := w.upload([]byte("something else")); return err }, codes.InvalidArgument,
+			"not a certificate"},
+		{"no session", func() error { o := *w; o.session = "none"; _, err := o.upload(data); return err },
+			codes.FailedPrecondition, "join again"},
 		{"contradictory", func() error {
 			_, err := w.upload(certificate(Root{b.root, tree.Lost}, Root{b.root, tree.Won}))
 			return err
@@ -614,7 +629,8 @@ func TestRefused(t *testing.T) {
 	if a := w.ack(2); a.GetRefused() == "" {
 		t.Error("the result of another epoch is taken")
 	}
-	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 3, Facts: []*farmv1.Fact{fact(b.root, won, tree.ID{7})}}}})
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 3,
+		Facts: []*farmv1.Fact{fact(b.root, won, tree.ID{7})}}}})
 	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") {
 		t.Errorf("a fact without a certificate: %q", a.GetRefused())
 	}
@@ -622,7 +638,8 @@ func TestRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 4, Facts: []*farmv1.Fact{fact(b.root, won, id)}}}})
+	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 4,
+		Facts: []*farmv1.Fact{fact(b.root, won, id)}}}})
 	if a := w.ack(4); !strings.Contains(a.GetRefused(), "does not claim") {
 		t.Errorf("a fact that its certificate does not claim: %q", a.GetRefused())
 	}
@@ -643,10 +660,12 @@ func TestRefused(t *testing.T) {
 		m    *farmv1.WorkRequest
 		code codes.Code
 	}{
-		"short key":     {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Key: []byte{1}}}}, codes.InvalidArgument},
-		"other queens":  {result(7, &farmv1.Lease{Key: make([]byte, 16)}, 0), codes.InvalidArgument},
-		"no kind":       {&farmv1.WorkRequest{}, codes.InvalidArgument},
-		"second hello":  {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{}}}, codes.InvalidArgument},
+		"short key": {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Key: []byte{1}}}},
+			codes.InvalidArgument},
+		"other queens": {result(7, &farmv1.Lease{Key: make([]byte, 16)}, 0), codes.InvalidArgument},
+		"no kind":      {&farmv1.WorkRequest{}, codes.InvalidArgument},
+		"second hello": {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{}}},
+			codes.InvalidArgument},
 		"bad outcome":   {result(7, l, 9), codes.InvalidArgument},
 		"fact, no cert": {result(7, l, lost, &farmv1.Fact{Key: l.GetKey(), Outcome: lost}), codes.InvalidArgument},
 		"many facts":    {result(7, l, 0, make([]*farmv1.Fact, 5000)...), codes.ResourceExhausted},
@@ -765,7 +784,8 @@ func TestContradiction(t *testing.T) {
 		w.ack(uint64(serial + 1))
 	}
 	r, err := b.control.Status(t.Context(), &farmv1.StatusRequest{})
-	if err != nil || r.GetState() != StateStopped || !strings.Contains(r.GetWhy(), "known as won") || !strings.Contains(r.GetWhy(), "claimed as lost") {
+	if err != nil || r.GetState() != StateStopped || !strings.Contains(r.GetWhy(), "known as won") ||
+		!strings.Contains(r.GetWhy(), "claimed as lost") {
 		t.Errorf("status after a contradiction: %v, %v", r, err)
 	}
 	b.kill()
@@ -781,7 +801,8 @@ func TestContradiction(t *testing.T) {
 func TestControl(t *testing.T) {
 	b := start(t, newMemory(), nil)
 	ctx := t.Context()
-	if r, err := b.health.Check(ctx, &healthpb.HealthCheckRequest{Service: "amazonsfarm.farm.v1.Farm"}); err != nil || r.GetStatus() != healthpb.HealthCheckResponse_SERVING {
+	if r, err := b.health.Check(ctx, &healthpb.HealthCheckRequest{Service: "amazonsfarm.farm.v1.Farm"}); err != nil ||
+		r.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", r, err)
 	}
 	if r, err := b.control.Pause(ctx, &farmv1.PauseRequest{}); err != nil || r.GetState() != StatePaused {
@@ -821,7 +842,8 @@ func TestControl(t *testing.T) {
 	}
 	wantCode(t, err, codes.InvalidArgument, "period")
 	list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{})
-	if err != nil || len(list.GetWorkers()) != 1 || list.GetWorkers()[0].GetLease() != l.GetId() || list.GetWorkers()[0].GetPosition() != b.master.cfg.Root.String() {
+	if err != nil || len(list.GetWorkers()) != 1 || list.GetWorkers()[0].GetLease() != l.GetId() ||
+		list.GetWorkers()[0].GetPosition() != b.master.cfg.Root.String() {
 		t.Errorf("workers: %v, %v", list, err)
 	}
 	if w := list.GetWorkers()[0]; w.GetConfirmed() != 0 || w.GetContradicted() != 0 || w.GetOffences() != 0 {
@@ -830,7 +852,8 @@ func TestControl(t *testing.T) {
 	party := Party{Name: list.GetWorkers()[0].GetName()}.String()
 	b.master.checked(tree.Checked{Worker: "w", Party: party, Proven: true, Why: "it said 1 and 2"})
 	b.master.checked(tree.Checked{Worker: "w", Party: party, Proven: true, Why: "it said 1 and 2"})
-	if list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{}); err != nil || list.GetWorkers()[0].GetContradicted() != 2 || list.GetWorkers()[0].GetOffences() != 1 {
+	if list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{}); err != nil ||
+		list.GetWorkers()[0].GetContradicted() != 2 || list.GetWorkers()[0].GetOffences() != 1 {
 		t.Errorf("workers: %v, %v", list, err)
 	}
 	if r, err := b.control.Drain(ctx, &farmv1.DrainRequest{}); err != nil || r.GetState() != StateDraining {
@@ -849,13 +872,15 @@ func TestControl(t *testing.T) {
 	}
 }
 
-// TestWhatPagesShow: the moves of the root that are leased, the latest facts, and how a decided position is played out.
+// TestWhatPagesShow: the moves of the root that are leased, the latest facts, and how a decided
+// position is played out.
 func TestWhatPagesShow(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.Stay, c.RecentFacts = true, 2 })
 	ctx := t.Context()
 	w := b.worker("w")
 	l := w.lease()
-	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetLease() != l.GetId() || list[0].GetLeaseSeconds() > 60 {
+	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetLease() != l.GetId() ||
+		list[0].GetLeaseSeconds() > 60 {
 		t.Errorf("workers: %v, %v", list, err)
 	}
 	if list, err := b.master.Recent(ctx); err != nil || len(list) != 0 {
@@ -866,7 +891,8 @@ func TestWhatPagesShow(t *testing.T) {
 	first := s.Moves(nil)[0]
 	after := s.After(first)
 	reply := after.Moves(nil)[0]
-	claims := []Root{{after.After(reply).CanonicalKey(root.Board), tree.Lost}, {after.CanonicalKey(root.Board), tree.Won}, {b.root, tree.Lost}}
+	claims := []Root{{after.After(reply).CanonicalKey(root.Board), tree.Lost},
+		{after.CanonicalKey(root.Board), tree.Won}, {b.root, tree.Lost}}
 	id, err := w.upload(certificate(claims...))
 	if err != nil {
 		t.Fatal(err)
@@ -881,7 +907,8 @@ func TestWhatPagesShow(t *testing.T) {
 		t.Fatalf("the latest two of three facts: %+v, %v", list, err)
 	}
 	for _, f := range list {
-		if p, err := amazons.ParsePosition(f.Position); err != nil || !slices.Contains(claims, Root{p.State().CanonicalKey(root.Board), f.Outcome}) {
+		if p, err := amazons.ParsePosition(f.Position); err != nil ||
+			!slices.Contains(claims, Root{p.State().CanonicalKey(root.Board), f.Outcome}) {
 			t.Errorf("fact %+v: %v", f, err)
 		}
 	}
@@ -889,7 +916,8 @@ func TestWhatPagesShow(t *testing.T) {
 	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetOutcome() != farmv1.Outcome_OUTCOME_WON {
 		t.Fatalf("after the first move: %v, %v", r, err)
 	}
-	if way, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil || way[2].State().CanonicalKey(root.Board) != claims[0].Key {
+	if way, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil ||
+		way[2].State().CanonicalKey(root.Board) != claims[0].Key {
 		t.Errorf("the refutation of %v is %s: %v", first, r.GetLine()[0], err)
 	}
 }
@@ -909,7 +937,8 @@ func TestRecent(t *testing.T) {
 		}
 		for i, l := range r.list {
 			if want := serial - uint64(len(r.list)-1-i); l.serial != want || l.fact.Work != want {
-				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(r.list), l.serial, l.fact.Work, want)
+				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(r.list), l.serial, l.fact.Work,
+					want)
 			}
 		}
 	}
@@ -948,13 +977,15 @@ func TestLeaseExpiry(t *testing.T) {
 	})
 }
 
-// TestBrokenStream lets a worker come back on a new stream before it is forgotten: it goes on with its lease.
+// TestBrokenStream lets a worker come back on a new stream before it is forgotten: it goes on with
+// its lease.
 func TestBrokenStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, newMemory(), nil)
 		w := b.worker("w")
 		l := w.lease()
-		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(), Epoch: l.GetEpoch(), Nodes: 5}}})
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(),
+			Epoch: l.GetEpoch(), Nodes: 5}}})
 		synctest.Wait()
 		w.cancel()
 		time.Sleep(time.Second)
@@ -965,7 +996,8 @@ func TestBrokenStream(t *testing.T) {
 		}
 		w.cancel()
 		time.Sleep(10 * time.Second)
-		if list, err := b.control.Workers(t.Context(), &farmv1.WorkersRequest{}); err != nil || len(list.GetWorkers()) != 0 {
+		if list, err := b.control.Workers(t.Context(), &farmv1.WorkersRequest{}); err != nil ||
+			len(list.GetWorkers()) != 0 {
 			t.Errorf("a worker that is gone for 10 s is still there: %v, %v", list, err)
 		}
 		b.kill()
@@ -998,10 +1030,12 @@ func TestNews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Facts: []*farmv1.Fact{fact(below, farmv1.Outcome_OUTCOME_WON, id)}}}})
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1,
+			Facts: []*farmv1.Fact{fact(below, farmv1.Outcome_OUTCOME_WON, id)}}}})
 		w.ack(1)
 		bytesBelow := below.Bytes()
-		if facts := v.receive().GetNews().GetFacts(); len(facts) != 1 || !bytes.Equal(facts[0].GetKey(), bytesBelow[:]) || facts[0].GetOutcome() != farmv1.Outcome_OUTCOME_WON {
+		if facts := v.receive().GetNews().GetFacts(); len(facts) != 1 ||
+			!bytes.Equal(facts[0].GetKey(), bytesBelow[:]) || facts[0].GetOutcome() != farmv1.Outcome_OUTCOME_WON {
 			t.Errorf("news: %v", facts)
 		}
 		b.kill()
@@ -1020,7 +1054,8 @@ func TestSlowWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for serial := range uint64(3) {
-		if err := b.master.post(t.Context(), incoming{session: s, link: l, event: tree.Proved{Worker: "slow"}, serial: serial + 1}); err != nil {
+		if err := b.master.post(t.Context(), incoming{session: s, link: l, event: tree.Proved{Worker: "slow"},
+			serial: serial + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -1067,8 +1102,10 @@ func TestMetricsLint(t *testing.T) {
 		}
 	}
 	for name, least := range map[string]int{
-		"amazons_master_root_proof_number": 1, "amazons_master_facts": 2, "amazons_master_leases_returned_total": 3, "amazons_master_verifications_total": 2, "amazons_master_worker_offences_total": len(offenceKinds),
-		"amazons_master_campaign_state": len(states), "amazons_master_store_commit_duration_seconds": 1, "grpc_server_handled_total": 10,
+		"amazons_master_root_proof_number": 1, "amazons_master_facts": 2, "amazons_master_leases_returned_total": 3,
+		"amazons_master_verifications_total": 2, "amazons_master_worker_offences_total": len(offenceKinds),
+		"amazons_master_campaign_state": len(states), "amazons_master_store_commit_duration_seconds": 1,
+		"grpc_server_handled_total": 10,
 	} {
 		if have[name] < least {
 			t.Errorf("%s has %d series from the start, want at least %d", name, have[name], least)
@@ -1088,7 +1125,11 @@ func TestSettings(t *testing.T) {
 		"root":      func(c *Config) { c.Root = amazons.Position{} },
 		"conclude":  func(c *Config) { c.Conclude = nil },
 	} {
-		cfg := Config{Root: root, ReadRoots: readRoots, Conclude: func(context.Context, Evidence, func(string, string)) (Conclusion, error) { return Conclusion{}, nil }}
+		cfg := Config{Root: root, ReadRoots: readRoots,
+			Conclude: func(context.Context, Evidence, func(string, string)) (Conclusion, error) {
+				return Conclusion{},
+					nil
+			}}
 		change(&cfg)
 		if _, err := New(cfg, nil, nil); !errors.Is(err, errConfig) {
 			t.Errorf("%s: %v", name, err)

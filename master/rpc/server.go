@@ -18,7 +18,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// MaxMessageBytes is the largest message either side takes: 16 MiB. Certificates travel in chunks of at most ChunkBytes.
+// MaxMessageBytes is the largest message either side takes: 16 MiB. Certificates travel in chunks
+// of at most ChunkBytes.
 const MaxMessageBytes = 16 << 20
 
 // ChunkBytes is the most data one message of UploadCertificate may carry: 1 MiB.
@@ -27,14 +28,16 @@ const ChunkBytes = 1 << 20
 // handshakePatience is how long a connection may take to come about: 20 s.
 const handshakePatience = 20 * time.Second
 
-// ServerOptions says how NewServer builds a gRPC server. The zero value is a plaintext server without metrics.
+// ServerOptions says how NewServer builds a gRPC server. The zero value is a plaintext server
+// without metrics.
 type ServerOptions struct {
-	// Guard secures the connections and decides who may do what; nil means plaintext and that everybody may do everything, which
-	// is right on loopback and in memory only.
+	// Guard secures the connections and decides who may do what; nil means plaintext and that
+	// everybody may do everything, which is right on loopback and in memory only.
 	Guard *Guard
 	// Registerer takes the gRPC metrics; nil means none.
 	Registerer prometheus.Registerer
-	// MaxConcurrentStreams limits the calls in flight on one connection. Unit: calls; default 256. A worker needs two.
+	// MaxConcurrentStreams limits the calls in flight on one connection. Unit: calls; default 256.
+	// A worker needs two.
 	MaxConcurrentStreams uint32
 	// Log takes a line for each call that ends with an internal error; nil means none.
 	Log *slog.Logger
@@ -46,8 +49,9 @@ type Server struct {
 	health *health.Server
 }
 
-// NewServer builds the gRPC server of a master, the same one for production and tests: message limits, stream limit,
-// keepalive rules, health, reflection, metrics. The caller serves on its listener and stops it with Stop.
+// NewServer builds the gRPC server of a master, the same one for production and tests: message
+// limits, stream limit, keepalive rules, health, reflection, metrics. The caller serves on its
+// listener and stops it with Stop.
 func NewServer(m *Master, o ServerOptions) *Server {
 	if o.MaxConcurrentStreams == 0 {
 		o.MaxConcurrentStreams = 256
@@ -69,7 +73,8 @@ func NewServer(m *Master, o ServerOptions) *Server {
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.MaxConcurrentStreams(o.MaxConcurrentStreams),
 		grpc.ConnectionTimeout(handshakePatience),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second,
+			PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
@@ -91,8 +96,9 @@ func NewServer(m *Master, o ServerOptions) *Server {
 	return s
 }
 
-// StopWithin ends the server: it says NOT_SERVING, lets calls in flight end by themselves for at most the given time, then
-// cuts them. The long streams are ended by the master's Run, which therefore returns before this is called.
+// StopWithin ends the server: it says NOT_SERVING, lets calls in flight end by themselves for at
+// most the given time, then cuts them. The long streams are ended by the master's Run, which
+// therefore returns before this is called.
 func (s *Server) StopWithin(patience time.Duration) {
 	s.health.Shutdown()
 	done := make(chan struct{})
@@ -110,8 +116,8 @@ func (s *Server) StopWithin(patience time.Duration) {
 	}
 }
 
-// knownCodes turns an error without a gRPC code into Internal, and the errors of a context into theirs, so that a caller
-// never sees Unknown.
+// knownCodes turns an error without a gRPC code into Internal, and the errors of a context into
+// theirs, so that a caller never sees Unknown.
 func knownCodes(log *slog.Logger, method string, err error) error {
 	if err == nil {
 		return nil

@@ -10,11 +10,14 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// A party's standing outlasts the master: what speaks for it, so that its results are taken at once after a restart, and what is held against it, so that
-// nobody begins anew by waiting for one. It is kept in the store, beside the loop: whatever has changed goes into one transaction after each tick, and what is
-// left into one when Run ends; what finds no room is tried again. A crash loses what changed since the last tick, and up to an eighth of
-// the positions that a party has solved, which change most and count least: the farther it has come, the less often they are written. What
-// it said that nobody has checked (party.unchecked in package tree) is not kept: it stands after a restart.
+// A party's standing outlasts the master: what speaks for it, so that its results are taken at once
+// after a restart, and what is held against it, so that nobody begins anew by waiting for one. It
+// is kept in the store, beside the loop: whatever has changed goes into one transaction after each
+// tick, and what is left into one when Run ends; what finds no room is tried again. A crash loses
+// what changed since the last tick, and up to an eighth of the positions that a party has solved,
+// which change most and count least: the farther it has come, the less often they are written. What
+// it said that nobody has checked (party.unchecked in package tree) is not kept: it stands after a
+// restart.
 
 // Standing is what is known of a party that is not in quarantine.
 type Standing struct {
@@ -46,7 +49,8 @@ type standing struct {
 	taken      bool        // what the party has said is taken back
 }
 
-// standing returns that of a party, so far maybe an empty one, and whose quarantine had to be forgotten for want of room. The caller holds mu.
+// standing returns that of a party, so far maybe an empty one, and whose quarantine had to be
+// forgotten for want of room. The caller holds mu.
 func (m *Master) standing(p Party) (o *standing, forgotten *Party) {
 	if o = m.standings[p]; o != nil {
 		return o, nil
@@ -84,8 +88,10 @@ func (m *Master) gone(p Party) {
 	delete(m.unsaved, p)
 }
 
-// credit takes over what the trees count for a party. One with nothing against it is not taken up where all others have something that counts; and where there is no room
-// for it, as looking for the one to forget takes a while with thousands of them, only one is taken up between two ticks. The goroutine of Run calls it.
+// credit takes over what the trees count for a party. One with nothing against it is not taken up
+// where all others have something that counts; and where there is no room for it, as looking for
+// the one to forget takes a while with thousands of them, only one is taken up between two ticks.
+// The goroutine of Run calls it.
 func (m *Master) credit(p Party) {
 	confirmed, solved := m.plan.Standing(p.String())
 	if confirmed == 0 && solved == 0 {
@@ -94,7 +100,8 @@ func (m *Master) credit(p Party) {
 	m.releaseForgotten(m.raise(p, confirmed, solved))
 }
 
-// raise notes what speaks for a party. It returns whose quarantine had to be forgotten for want of room.
+// raise notes what speaks for a party. It returns whose quarantine had to be forgotten for want of
+// room.
 func (m *Master) raise(p Party, confirmed, solved int) (forgotten *Party) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,7 +162,8 @@ func (m *Master) leastStanding() *standing {
 	return least
 }
 
-// forgetStanding makes room for a party, as less says which; one that was quarantined is returned. The caller holds mu.
+// forgetStanding makes room for a party, as less says which; one that was quarantined is returned.
+// The caller holds mu.
 func (m *Master) forgetStanding() *Party {
 	least := m.leastStanding()
 	m.drop(least.Party)
@@ -165,8 +173,10 @@ func (m *Master) forgetStanding() *Party {
 	return &least.Party
 }
 
-// cost says how much is lost with a standing, and what is behind it lost with less. What is held against a name without a certificate, of which nothing good is known, goes
-// first, quarantined names after the others: whoever wants to has a new name at once, so that thousands of them must not push out those that have shown something.
+// cost says how much is lost with a standing, and what is behind it lost with less. What is held
+// against a name without a certificate, of which nothing good is known, goes first, quarantined
+// names after the others: whoever wants to has a new name at once, so that thousands of them must
+// not push out those that have shown something.
 func (o *standing) cost() int {
 	switch {
 	case !o.Certificate && o.quarantine != nil:
@@ -179,8 +189,9 @@ func (o *standing) cost() int {
 	return 3
 }
 
-// less says that it is better to forget a than b: the one that costs less; of equals the one with the fewest offences and doubts, then the one that was seen
-// longest ago, or that has been in quarantine for longest.
+// less says that it is better to forget a than b: the one that costs less; of equals the one with
+// the fewest offences and doubts, then the one that was seen longest ago, or that has been in
+// quarantine for longest.
 func less(a, b *standing) bool {
 	if c := cmp.Compare(a.cost(), b.cost()); c != 0 {
 		return c < 0
@@ -191,7 +202,8 @@ func less(a, b *standing) bool {
 	return cmp.Or(cmp.Compare(a.Offences, b.Offences), cmp.Compare(a.Doubts, b.Doubts), a.Seen.Compare(b.Seen)) < 0
 }
 
-// saveStandings writes what has changed, or, where Run ends, whatever the store has otherwise. What cannot be written is tried again.
+// saveStandings writes what has changed, or, where Run ends, whatever the store has otherwise. What
+// cannot be written is tried again.
 func (m *Master) saveStandings(all bool) {
 	m.saving.Lock()
 	defer m.saving.Unlock()
@@ -238,7 +250,8 @@ func (m *Master) wakeSaver() {
 	}
 }
 
-// changedStandings returns what is to be written, by party, and counts it as written. Of who is quarantined the store has nothing but that.
+// changedStandings returns what is to be written, by party, and counts it as written. Of who is
+// quarantined the store has nothing but that.
 func (m *Master) changedStandings(all bool) []Standing {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -275,7 +288,8 @@ func (m *Master) recall() error {
 		return err
 	}
 	for _, q := range quarantines {
-		m.standings[q.Party] = &standing{Standing: Standing{Party: q.Party, Offences: q.Offences}, quarantine: &q, taken: true}
+		m.standings[q.Party] = &standing{Standing: Standing{Party: q.Party, Offences: q.Offences}, quarantine: &q,
+			taken: true}
 	}
 	for _, st := range standings {
 		m.stored[st.Party] = st
@@ -283,7 +297,8 @@ func (m *Master) recall() error {
 			m.standings[st.Party] = &standing{Standing: st}
 		}
 	}
-	// The limit may have been larger before. Quarantines beyond it stay: each new one makes room for itself.
+	// The limit may have been larger before. Quarantines beyond it stay: each new one makes room
+	// for itself.
 	for len(m.standings) > max(m.cfg.MaxOffenders, len(quarantines)) {
 		m.forgetStanding()
 	}

@@ -75,8 +75,10 @@ func (w *worker) lies(times int) {
 	}
 }
 
-// TestOffencesOutlastTheMaster: offences are counted on after a restart, of a liar that leaves after two of them as well, and shown; the third one quarantines, and then
-// nothing else is kept of it; who is released begins anew. What happens within a second takes one transaction, and a master that is stopped at once keeps it too.
+// TestOffencesOutlastTheMaster: offences are counted on after a restart, of a liar that leaves
+// after two of them as well, and shown; the third one quarantines, and then nothing else is kept of
+// it; who is released begins anew. What happens within a second takes one transaction, and a master
+// that is stopped at once keeps it too.
 func TestOffencesOutlastTheMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
@@ -93,7 +95,8 @@ func TestOffencesOutlastTheMaster(t *testing.T) {
 		other := b.worker("other")
 		other.lies(1)
 		b.kill()
-		wantHeld(t, s, "after the end", Standing{Party: liar, Offences: 2}, Standing{Party: Party{Name: "other"}, Offences: 1})
+		wantHeld(t, s, "after the end", Standing{Party: liar, Offences: 2},
+			Standing{Party: Party{Name: "other"}, Offences: 1})
 
 		b = start(t, s, nil)
 		w := b.worker("liar")
@@ -123,12 +126,14 @@ func TestOffencesOutlastTheMaster(t *testing.T) {
 		}
 		w.lies(2)
 		b.kill()
-		wantHeld(t, s, "after the release", Standing{Party: liar, Offences: 2}, Standing{Party: Party{Name: "other"}, Offences: 1})
+		wantHeld(t, s, "after the release", Standing{Party: liar, Offences: 2},
+			Standing{Party: Party{Name: "other"}, Offences: 1})
 	})
 }
 
-// TestDoubtsOutlastTheMaster: of who has shown what it is worth the second contradiction is an offence, also where a restart lies between them, and a confirmed result
-// makes up for one from before.
+// TestDoubtsOutlastTheMaster: of who has shown what it is worth the second contradiction is an
+// offence, also where a restart lies between them, and a confirmed result makes up for one from
+// before.
 func TestDoubtsOutlastTheMaster(t *testing.T) {
 	s := newMemory()
 	p := Party{Name: "w", Certificate: true}
@@ -136,7 +141,8 @@ func TestDoubtsOutlastTheMaster(t *testing.T) {
 		t.Helper()
 		m, _ := newMaster(t, s, nil)
 		for _, agreed := range said {
-			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: true, Why: "it said 1 and 2"})
+			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: true,
+				Why: "it said 1 and 2"})
 		}
 		m.saveStandings(false)
 	}
@@ -169,7 +175,8 @@ func said(t *testing.T, m *Master, p Party, agreed, solved int) {
 	m.credit(p)
 }
 
-// TestCreditOutlastsTheMaster: what speaks for a party is told the trees of the next master when it joins, and shown. When it is quarantined nothing of it is left.
+// TestCreditOutlastsTheMaster: what speaks for a party is told the trees of the next master when it
+// joins, and shown. When it is quarantined nothing of it is left.
 func TestCreditOutlastsTheMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
@@ -209,7 +216,8 @@ func TestCreditOutlastsTheMaster(t *testing.T) {
 	})
 }
 
-// TestSolvedPositionsAreKept: a position that a worker solves with evidence is kept as one that speaks for it, whether its lease ends with it or goes on.
+// TestSolvedPositionsAreKept: a position that a worker solves with evidence is kept as one that
+// speaks for it, whether its lease ends with it or goes on.
 func TestSolvedPositionsAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, goesOn := range []bool{false, true} {
@@ -225,7 +233,8 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 			won := fact(b.root, farmv1.Outcome_OUTCOME_WON, id)
 			m := result(1, l, farmv1.Outcome_OUTCOME_WON, won)
 			if goesOn {
-				m = &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Lease: l.GetId(), Epoch: l.GetEpoch(), Facts: []*farmv1.Fact{won}}}}
+				m = &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1,
+					Lease: l.GetId(), Epoch: l.GetEpoch(), Facts: []*farmv1.Fact{won}}}}
 			}
 			w.send(m)
 			w.ack(1)
@@ -235,7 +244,8 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 	})
 }
 
-// TestSolvedAreWrittenNowAndThen: each confirmed result is written, of solved positions as many as weigh, and all of them at the end.
+// TestSolvedAreWrittenNowAndThen: each confirmed result is written, of solved positions as many as
+// weigh, and all of them at the end.
 func TestSolvedAreWrittenNowAndThen(t *testing.T) {
 	s := newMemory()
 	p := Party{Name: "w"}
@@ -263,8 +273,9 @@ func TestSolvedAreWrittenNowAndThen(t *testing.T) {
 	wantHeld(t, s, "at the end", Standing{Party: p, Confirmed: 1, Solved: 201})
 }
 
-// TestStandingsWithoutRoom: what cannot be written for want of room is neither lost nor in anybody's way, and is written once there is some, also what has changed
-// meanwhile; nor does a disk that stays full keep the master from ending.
+// TestStandingsWithoutRoom: what cannot be written for want of room is neither lost nor in
+// anybody's way, and is written once there is some, also what has changed meanwhile; nor does a
+// disk that stays full keep the master from ending.
 func TestStandingsWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
@@ -301,7 +312,8 @@ func TestStandingsWithoutRoom(t *testing.T) {
 	})
 }
 
-// TestFailedTriesAreNoted: the log has a line when standings cannot be written, not one for each try, and one when they are.
+// TestFailedTriesAreNoted: the log has a line when standings cannot be written, not one for each
+// try, and one when they are.
 func TestFailedTriesAreNoted(t *testing.T) {
 	s := newMemory()
 	log := new(lines)
@@ -322,8 +334,9 @@ func TestFailedTriesAreNoted(t *testing.T) {
 	}
 }
 
-// TestStandingsAreBounded: with as many as the setting says, the one goes that was seen longest ago and has nothing against it, from memory and from the store; who is
-// there was seen now. Names that change all the time take no more room, with and without room on the disk.
+// TestStandingsAreBounded: with as many as the setting says, the one goes that was seen longest ago
+// and has nothing against it, from memory and from the store; who is there was seen now. Names that
+// change all the time take no more room, with and without room on the disk.
 func TestStandingsAreBounded(t *testing.T) {
 	s := newMemory()
 	now := time.Unix(1700000000, 0)
@@ -394,7 +407,8 @@ func TestStandingsAreBounded(t *testing.T) {
 			lie(fmt.Sprint("liar ", i))
 			later(fmt.Sprint("sound ", i), 1)
 			if len(m.standings) > 3 || len(m.stored) > 3 || len(m.unsaved) > 6 || len(s.held()) > 3 {
-				t.Fatalf("after %d names %d are known, %d stored and %d to be written", 2*i, len(m.standings), len(m.stored), len(m.unsaved))
+				t.Fatalf("after %d names %d are known, %d stored and %d to be written", 2*i, len(m.standings),
+					len(m.stored), len(m.unsaved))
 			}
 		}
 	}
@@ -406,19 +420,24 @@ func TestStandingsAreBounded(t *testing.T) {
 			lie(fmt.Sprint("bad ", i))
 		}
 		if len(m.standings) > 3 || len(m.stored) > 3 || len(m.unsaved) > 6 || len(s.held())+len(s.quarantines) > 3 {
-			t.Fatalf("after %d quarantines %d parties are known, %d stored and %d to be written", i, len(m.standings), len(m.stored), len(m.unsaved))
+			t.Fatalf("after %d quarantines %d parties are known, %d stored and %d to be written", i, len(m.standings),
+				len(m.stored), len(m.unsaved))
 		}
 	}
-	later("late", 5)                                                                 // does not set a quarantined certificate free
+	// does not set a quarantined certificate free
+	later("late", 5)
 	m.checked(tree.Checked{Worker: "bad 99", Party: Party{"bad 99", true}.String()}) // comes after the quarantine
 	m.saveStandings(false)
 	if len(s.quarantines) != 3 || len(m.stored)+len(m.unsaved) > 0 {
-		t.Errorf("in the end the store has %d quarantines, and %v and %v count as stored and to be written", len(s.quarantines), m.stored, m.unsaved)
+		t.Errorf("in the end the store has %d quarantines, and %v and %v count as stored and to be written",
+			len(s.quarantines), m.stored, m.unsaved)
 	}
 }
 
-// TestThrowawayNames: whoever needs no certificate can come under a new name after each lie, as often as there is room for standings and more. Those that have shown
-// something stay but for one, quarantined certificates stay all, and a name that shows something takes the place of one that has lied.
+// TestThrowawayNames: whoever needs no certificate can come under a new name after each lie, as
+// often as there is room for standings and more. Those that have shown something stay but for one,
+// quarantined certificates stay all, and a name that shows something takes the place of one that
+// has lied.
 func TestThrowawayNames(t *testing.T) {
 	s := newMemory()
 	now := time.Unix(1700000000, 0)
@@ -461,7 +480,8 @@ func TestThrowawayNames(t *testing.T) {
 			t.Errorf("%s: %d are known, %d stored; 8 is the limit", when, len(m.standings), n)
 		}
 	}
-	bad, sound := []Party{{"k", true}, {"l", true}}, []Party{{"a", false}, {"b", false}, {"c", true}, {"d", false}, {"e", false}}
+	bad, sound := []Party{{"k", true}, {"l", true}}, []Party{{"a", false}, {"b", false}, {"c", true}, {"d", false},
+		{"e", false}}
 	for _, p := range bad {
 		lie(p, 2)
 	}
@@ -481,10 +501,12 @@ func TestThrowawayNames(t *testing.T) {
 	known("a name that shows something", append(append(bad, sound...), Party{"f", false})...)
 	lie(Party{"last", false}, 2)
 	show(Party{"g", false})
-	known("all have shown something", append(bad, Party{"b", false}, Party{"c", true}, Party{"d", false}, Party{"e", false}, Party{"f", false}, Party{"g", false})...)
+	known("all have shown something", append(bad, Party{"b", false}, Party{"c", true}, Party{"d", false},
+		Party{"e", false}, Party{"f", false}, Party{"g", false})...)
 }
 
-// TestSeenIsKept: the store knows within an hour when a party was there, and to the second after the end; nothing is written for that meanwhile.
+// TestSeenIsKept: the store knows within an hour when a party was there, and to the second after
+// the end; nothing is written for that meanwhile.
 func TestSeenIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
@@ -511,7 +533,8 @@ func TestSeenIsKept(t *testing.T) {
 	})
 }
 
-// TestQuarantineThatWasNotKept: who is released while its quarantine could not be written yet has no standing left either.
+// TestQuarantineThatWasNotKept: who is released while its quarantine could not be written yet has
+// no standing left either.
 func TestQuarantineThatWasNotKept(t *testing.T) {
 	s := newMemory()
 	m, _ := newMaster(t, s, nil)

@@ -15,7 +15,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// UploadCertificate takes a certificate in chunks, judges it and stores it. Only then does the answer come.
+// UploadCertificate takes a certificate in chunks, judges it and stores it. Only then does the
+// answer come.
 func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServer) error {
 	m := f.master
 	first, err := within(m.cfg.CallIdle, stream.Recv)
@@ -40,7 +41,8 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	case size == 0:
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")
 	case size > uint64(m.cfg.MaxCertificateBytes):
-		err := status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size, m.cfg.MaxCertificateBytes)
+		err := status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size,
+			m.cfg.MaxCertificateBytes)
 		m.caught(s, offenceSize, err)
 		return err
 	}
@@ -66,7 +68,8 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	for msg := first; ; {
 		chunk := msg.GetData()
 		if len(chunk) > ChunkBytes {
-			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk), ChunkBytes)
+			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk),
+				ChunkBytes)
 			m.caught(s, offenceSize, err)
 			return err
 		}
@@ -91,7 +94,8 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		return status.Errorf(codes.DataLoss, "%d bytes came of the announced %d", len(data), size)
 	}
 	if sum := sha256.Sum256(data); sum != id {
-		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s", hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
+		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s",
+			hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
 	}
 	claims, err := c.readClaims(data)
 	if err != nil {
@@ -134,20 +138,25 @@ func (m *Master) uploadTime(bytes int) time.Duration {
 	return time.Duration(min(seconds*float64(time.Second), float64(math.MaxInt64/2)))
 }
 
-// stalled counts an upload that does not come, and returns what its sender is told: to try again. It may be an accident, such as a cut line.
+// stalled counts an upload that does not come, and returns what its sender is told: to try again.
+// It may be an accident, such as a cut line.
 func (m *Master) stalled(worker, why string, have int, size uint64) error {
 	m.cfg.Metrics.stalled.WithLabelValues(why).Inc()
-	m.cfg.Log.Warn("an upload is ended: it does not come", "worker", worker, "why", why, "bytes", have, "announced", size)
+	m.cfg.Log.Warn("an upload is ended: it does not come", "worker", worker, "why", why, "bytes", have, "announced",
+		size)
 	if why == stallSlow {
-		return status.Errorf(codes.Aborted, "%d of %d bytes came, slower than %d bytes a second; try again", have, size, m.cfg.UploadRate)
+		return status.Errorf(codes.Aborted, "%d of %d bytes came, slower than %d bytes a second; try again", have, size,
+			m.cfg.UploadRate)
 	}
-	return status.Errorf(codes.Aborted, "%d of %d bytes came, and then nothing for %v; try again", have, size, m.cfg.CallIdle)
+	return status.Errorf(codes.Aborted, "%d of %d bytes came, and then nothing for %v; try again", have, size,
+		m.cfg.CallIdle)
 }
 
 // errSilent says that nothing came in time.
 var errSilent = errors.New("nothing came")
 
-// within returns what receive does, or errSilent if that takes longer than patience. The caller then has to end the stream, so that receive returns.
+// within returns what receive does, or errSilent if that takes longer than patience. The caller
+// then has to end the stream, so that receive returns.
 func within[T any](patience time.Duration, receive func() (T, error)) (T, error) {
 	type received struct {
 		message T
@@ -169,16 +178,19 @@ func within[T any](patience time.Duration, receive func() (T, error)) (T, error)
 	}
 }
 
-// beginUpload counts an upload of a session and of its certificate, unless they have as many as they may have.
+// beginUpload counts an upload of a session and of its certificate, unless they have as many as
+// they may have.
 func (m *Master) beginUpload(s *session) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	p := s.party()
 	switch {
 	case s.uploads >= m.cfg.SessionUploads:
-		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.name, m.cfg.SessionUploads)
+		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.name,
+			m.cfg.SessionUploads)
 	case p.Certificate && m.uploading[p] >= m.cfg.OwnerUploads:
-		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again", p, m.cfg.OwnerUploads)
+		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again", p,
+			m.cfg.OwnerUploads)
 	}
 	s.uploads++
 	if p.Certificate {

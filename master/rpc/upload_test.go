@@ -12,8 +12,9 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// TestStalledUploads has uploads that stop, that trickle and that come slowly but steadily, in virtual time, where there is one place for uploads: those
-// that do not come lose it and are told to try again, the steady one goes through.
+// TestStalledUploads has uploads that stop, that trickle and that come slowly but steadily, in
+// virtual time, where there is one place for uploads: those that do not come lose it and are told
+// to try again, the steady one goes through.
 func TestStalledUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := start(t, newMemory(), func(c *Config) { c.MaxUploads, c.UploadRate = 1, 2 })
@@ -22,7 +23,8 @@ func TestStalledUploads(t *testing.T) {
 		data := certificate(Root{b.root, tree.Lost})
 		id := tree.ID(sha256.Sum256(data))
 
-		// trickle sends a byte of the announced ones every period, and returns how long that went and how it ended.
+		// trickle sends a byte of the announced ones every period, and returns how long that went
+		// and how it ended.
 		trickle := func(bytes []byte, size int, period time.Duration) (time.Duration, error) {
 			began := time.Now()
 			stream, err := b.farm.UploadCertificate(t.Context())

@@ -7,7 +7,8 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// TestPace: what a master can take in is of all campaigns together, however the workers are divided among them.
+// TestPace: what a master can take in is of all campaigns together, however the workers are divided
+// among them.
 func TestPace(t *testing.T) {
 	const workers, welcome = 40, 10 // each worker searches 100 nodes a tick, so there would be 40 results
 	for _, shares := range [][]int{{1}, {1, 1}, {3, 1}, {1, 1, 1, 1}} {
@@ -33,7 +34,8 @@ func TestPace(t *testing.T) {
 					some := min(nodes, left[w])
 					nodes, left[w] = nodes-some, left[w]-some
 					if left[w] > 0 {
-						f.step(g.campaign, tree.Progress{Worker: w, Lease: g.ID, Epoch: g.Epoch, Nodes: g.Budget - left[w]})
+						f.step(g.campaign, tree.Progress{Worker: w, Lease: g.ID, Epoch: g.Epoch,
+							Nodes: g.Budget - left[w]})
 						continue
 					}
 					f.finish(w)

@@ -1,30 +1,38 @@
-// Package schedule lets workers search for several campaigns, each with its own tree. It decides which tree a worker's request is offered, and
-// carries facts from one campaign to those that share them. Like a tree it is a pure state machine: Step takes an event and returns its effects, and
-// it holds no clock, random source, file, socket or goroutine.
+// Package schedule lets workers search for several campaigns, each with its own tree. It decides
+// which tree a worker's request is offered, and carries facts from one campaign to those that share
+// them. Like a tree it is a pure state machine: Step takes an event and returns its effects, and it
+// holds no clock, random source, file, socket or goroutine.
 //
 // # Whose turn it is
 //
-// The priority is strict: a request goes to the campaign of the highest priority that has a leaf to lease, and a lower one gets what is left over. That is what
-// the operator of a farm expects who puts one question before another; and little is lost by it, because a tree that has no leaf to lease leaves
-// its workers to the others meanwhile. It is told that they would come back (tree.Wanted), so it is split as if they waited, and takes
-// as many workers as it can use after a while. Running leases are not called back for a campaign of a higher priority: they end within
-// a budget.
+// The priority is strict: a request goes to the campaign of the highest priority that has a leaf to
+// lease, and a lower one gets what is left over. That is what the operator of a farm expects who
+// puts one question before another; and little is lost by it, because a tree that has no leaf to
+// lease leaves its workers to the others meanwhile. It is told that they would come back
+// (tree.Wanted), so it is split as if they waited, and takes as many workers as it can use after a
+// while. Running leases are not called back for a campaign of a higher priority: they end within a
+// budget.
 //
-// Among campaigns of one priority the work, in nodes, is divided as their shares are: a request goes to the one that has had least for its
-// share. A campaign that could not use its share for a while does not get all of it afterwards, see Config.Credit. Where two campaigns are on different boards a worker
-// changes from one to the other only when the difference has grown to that much, because it changes with an empty table.
+// Among campaigns of one priority the work, in nodes, is divided as their shares are: a request
+// goes to the one that has had least for its share. A campaign that could not use its share for a
+// while does not get all of it afterwards, see Config.Credit. Where two campaigns are on different
+// boards a worker changes from one to the other only when the difference has grown to that much,
+// because it changes with an empty table.
 //
 // # Facts
 //
-// Facts are about positions, so they are valid for every campaign of the same board and kind of proof: what one learns closes nodes of the others
-// in the same step. A contradiction stops all campaigns that share the facts, since one of these is false and may have been used in any of their trees;
-// campaigns of other boards go on.
+// Facts are about positions, so they are valid for every campaign of the same board and kind of
+// proof: what one learns closes nodes of the others in the same step. A contradiction stops all
+// campaigns that share the facts, since one of these is false and may have been used in any of
+// their trees; campaigns of other boards go on.
 //
 // # Trust
 //
-// What makes a worker lie, or break, is its owner and its machine and not the question. So its standing (tree.Joined.Party) is that in the farm as a
-// whole: a result that is confirmed in one campaign counts in all, and who is caught is distrusted in all. Otherwise all workers would be new ones
-// to each campaign that is added, and checked while it has the fewest leaves. Each tree samples what it is told itself, so who lies in one campaign alone is caught there.
+// What makes a worker lie, or break, is its owner and its machine and not the question. So its
+// standing (tree.Joined.Party) is that in the farm as a whole: a result that is confirmed in one
+// campaign counts in all, and who is caught is distrusted in all. Otherwise all workers would be
+// new ones to each campaign that is added, and checked while it has the fewest leaves. Each tree
+// samples what it is told itself, so who lies in one campaign alone is caught there.
 package schedule
 
 import (
@@ -37,9 +45,11 @@ import (
 
 // Config holds the settings of a Scheduler. Zero stands for the default.
 type Config struct {
-	// Credit is how far a campaign that could not use its share may catch up afterwards, and two of one priority together may be off before a worker leaves one for the board of the other. Unit: nodes; default 10,000,000, about two
-	// minutes of one core. Too small: workers change boards, and lose what their tables know, every few leases; too large: a campaign that
-	// could not use its share for a while has the farm to itself for long.
+	// Credit is how far a campaign that could not use its share may catch up afterwards, and two of
+	// one priority together may be off before a worker leaves one for the board of the other. Unit:
+	// nodes; default 10,000,000, about two minutes of one core. Too small: workers change boards,
+	// and lose what their tables know, every few leases; too large: a campaign that could not use
+	// its share for a while has the farm to itself for long.
 	Credit uint64
 }
 
@@ -96,7 +106,8 @@ type worker struct {
 	facts uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
 	asks  int       // requests that stand while there is no campaign
 	party string
-	// Results of its party that were confirmed, and positions that it solved, as was known when it joined and as the campaigns that are gone know it.
+	// Results of its party that were confirmed, and positions that it solved, as was known when it
+	// joined and as the campaigns that are gone know it.
 	agreed, solved int
 }
 
@@ -135,8 +146,9 @@ func (s *Scheduler) standing(w *worker) (agreed, solved int) {
 	return max(agreed, w.agreed), max(solved, w.solved)
 }
 
-// Standing returns how many results of a party were confirmed, in all campaigns, and how many positions of its leases it solved in the one where that is
-// most. It is what the campaigns that are there know.
+// Standing returns how many results of a party were confirmed, in all campaigns, and how many
+// positions of its leases it solved in the one where that is most. It is what the campaigns that
+// are there know.
 func (s *Scheduler) Standing(party string) (agreed, solved int) {
 	for _, c := range s.all {
 		a, b := c.Tree.Standing(party)
@@ -145,7 +157,8 @@ func (s *Scheduler) Standing(party string) (agreed, solved int) {
 	return agreed, solved
 }
 
-// Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is the caller's again. Whoever waits there waits elsewhere.
+// Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is
+// the caller's again. Whoever waits there waits elsewhere.
 func (s *Scheduler) Remove(number uint32) []Effect {
 	c := s.find(number)
 	if c == nil {
@@ -224,8 +237,10 @@ func (s *Scheduler) find(number uint32) *campaign {
 	return nil
 }
 
-// Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects; each tree's Persist comes before what it has to precede.
-// Joined, Left, Ready, Distrusted and Tick are of all campaigns, whatever the number says. What the trees demand together (tree.Tree.Demand) a Tick tells them.
+// Step takes an event of a campaign, or with number 0 of all campaigns, and returns its effects;
+// each tree's Persist comes before what it has to precede. Joined, Left, Ready, Distrusted and Tick
+// are of all campaigns, whatever the number says. What the trees demand together (tree.Tree.Demand)
+// a Tick tells them.
 func (s *Scheduler) Step(number uint32, ev tree.Event) []Effect {
 	switch e := ev.(type) {
 	case tree.Joined:
@@ -327,15 +342,16 @@ func (s *Scheduler) best(w *worker, will func(*campaign) bool) *campaign {
 		}
 	}
 	// A worker stays on its board for as long as that is not too unfair.
-	if last := w.last; best != nil && last != nil && last.Facts != best.Facts && last.Priority == best.Priority && will(last) &&
+	if last := w.last; best != nil && last != nil && last.Facts != best.Facts && last.Priority == best.Priority &&
+		will(last) &&
 		(s.due(last)-s.due(best))*float64(last.Share+best.Share) <= float64(s.cfg.Credit) {
 		return last
 	}
 	return best
 }
 
-// lead returns what the campaign has had that has had most for its share, among the others of the priority of c that may be granted something; what c has
-// had if there is none.
+// lead returns what the campaign has had that has had most for its share, among the others of the
+// priority of c that may be granted something; what c has had if there is none.
 func (s *Scheduler) lead(c *campaign) float64 {
 	lead, found := 0.0, false
 	for _, o := range s.all {
@@ -368,8 +384,8 @@ func (s *Scheduler) due(c *campaign) float64 {
 	return max(c.had(), s.lead(c)-float64(s.cfg.Credit)/float64(c.Share))
 }
 
-// home returns where a worker waits that nobody has work for: with the campaign whose turn it is, so that its tree is split. Where all are halted, one of
-// them says why.
+// home returns where a worker waits that nobody has work for: with the campaign whose turn it is,
+// so that its tree is split. Where all are halted, one of them says why.
 func (s *Scheduler) home(w *worker) *campaign {
 	if c := s.best(w, func(c *campaign) bool { return c.Tree.Idle() == tree.NoReason }); c != nil {
 		return c
@@ -507,8 +523,9 @@ func (s *Scheduler) move(w *worker, to *campaign) {
 	}
 }
 
-// want tells each tree whether there are workers elsewhere that would search there if it had leaves to lease: those of campaigns of a lower
-// priority, and of the same one while it is behind its share by all its credit.
+// want tells each tree whether there are workers elsewhere that would search there if it had leaves
+// to lease: those of campaigns of a lower priority, and of the same one while it is behind its
+// share by all its credit.
 func (s *Scheduler) want() {
 	for _, c := range s.all {
 		wanted := false

@@ -10,7 +10,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// farm plays workers against a scheduler: each searches its leases to the end of their budgets and finds nothing, unless a test says otherwise.
+// farm plays workers against a scheduler: each searches its leases to the end of their budgets and
+// finds nothing, unless a test says otherwise.
 type farm struct {
 	t       *testing.T
 	s       *Scheduler
@@ -31,7 +32,8 @@ type granted struct {
 }
 
 func newFarm(t *testing.T, credit uint64) *farm {
-	return &farm{t: t, s: New(Config{Credit: credit}), trees: map[uint32]*tree.Tree{}, roots: map[uint32]amazons.Position{}, held: map[string][]granted{},
+	return &farm{t: t, s: New(Config{Credit: credit}), trees: map[uint32]*tree.Tree{},
+		roots: map[uint32]amazons.Position{}, held: map[string][]granted{},
 		nodes: map[uint32]uint64{}, stored: map[uint32][]tree.Persist{}, settled: map[uint32]bool{}}
 }
 
@@ -48,7 +50,8 @@ func position(t *testing.T, text string) amazons.Position {
 func (f *farm) add(c Campaign, root string, moves ...string) {
 	f.t.Helper()
 	p := position(f.t, root)
-	cfg := tree.Config{Root: p, InitialBudget: 100, MaxBudget: 100, SplitAfter: 100, ShortPercent: -1, CheckFirst: f.checks}
+	cfg := tree.Config{Root: p, InitialBudget: 100, MaxBudget: 100, SplitAfter: 100, ShortPercent: -1,
+		CheckFirst: f.checks}
 	if f.welcome > 0 {
 		cfg.ResultsPerTick, cfg.MaxBudget, cfg.ProbePercent = f.welcome, 1000, 100
 	}
@@ -107,7 +110,8 @@ func (f *farm) finish(worker string, facts ...tree.Fact) bool {
 	for _, fact := range facts {
 		ids = append(ids, fact.Certificate)
 	}
-	f.step(g.campaign, tree.Result{Worker: worker, Lease: g.ID, Epoch: g.Epoch, Key: g.Key, Phi: 2, Delta: 2, Nodes: g.Budget, Facts: facts, Certificates: ids})
+	f.step(g.campaign, tree.Result{Worker: worker, Lease: g.ID, Epoch: g.Epoch, Key: g.Key, Phi: 2, Delta: 2,
+		Nodes: g.Budget, Facts: facts, Certificates: ids})
 	f.step(0, tree.Ready{Worker: worker})
 	return true
 }
@@ -146,13 +150,16 @@ const start = ".BB./B..B/..../..../W..W/.WW. w"
 func TestOne(t *testing.T) {
 	f := newFarm(t, 0)
 	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
-	alone, err := tree.New(tree.Config{Root: position(t, start), InitialBudget: 100, MaxBudget: 100, SplitAfter: 100, ShortPercent: -1}, tree.Snapshot{})
+	alone, err := tree.New(tree.Config{Root: position(t, start), InitialBudget: 100, MaxBudget: 100, SplitAfter: 100,
+		ShortPercent: -1}, tree.Snapshot{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var want []string
-	for _, ev := range []tree.Event{tree.Joined{Worker: "a", Slots: 2}, tree.Ready{Worker: "a"}, tree.Joined{Worker: "b", Slots: 2}, tree.Ready{Worker: "b"},
-		tree.Tick{}, tree.Pause{}, tree.Ready{Worker: "b"}, tree.Resume{}, tree.Left{Worker: "a"}, tree.Tick{}, tree.Drain{}} {
+	for _, ev := range []tree.Event{tree.Joined{Worker: "a", Slots: 2}, tree.Ready{Worker: "a"},
+		tree.Joined{Worker: "b", Slots: 2}, tree.Ready{Worker: "b"},
+		tree.Tick{}, tree.Pause{}, tree.Ready{Worker: "b"}, tree.Resume{}, tree.Left{Worker: "a"}, tree.Tick{},
+		tree.Drain{}} {
 		for _, e := range alone.Step(ev) {
 			want = append(want, strings.Replace(fmt.Sprint(Effect{1, e}), "campaign=0", "campaign=1", 1))
 		}
@@ -163,7 +170,8 @@ func TestOne(t *testing.T) {
 	}
 }
 
-// TestPriority: the higher one has all workers as soon as its tree has leaves for them, the lower one what is left, and all once the other is paused.
+// TestPriority: the higher one has all workers as soon as its tree has leaves for them, the lower
+// one what is left, and all once the other is paused.
 func TestPriority(t *testing.T) {
 	f := newFarm(t, 1000)
 	workers := []string{"a", "b", "c", "d"}
@@ -203,7 +211,8 @@ func TestPriority(t *testing.T) {
 	}
 }
 
-// TestShares: among equals the work is divided as the shares say, on one board and on two; a worker changes its board rarely.
+// TestShares: among equals the work is divided as the shares say, on one board and on two; a worker
+// changes its board rarely.
 func TestShares(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -278,7 +287,8 @@ func keyAfter(t *testing.T, p amazons.Position, moves ...string) amazons.Key {
 	return p.State().CanonicalKey(p.Board)
 }
 
-// TestFacts: what one campaign learns closes the others that share it, and is stored once; those of another board do not hear of it.
+// TestFacts: what one campaign learns closes the others that share it, and is stored once; those of
+// another board do not hear of it.
 func TestFacts(t *testing.T) {
 	f := newFarm(t, 0)
 	root := position(t, start)
@@ -294,7 +304,8 @@ func TestFacts(t *testing.T) {
 	if !f.settled[2] || f.settled[3] {
 		t.Errorf("settled is %v", f.settled)
 	}
-	if f.at("b") != 2 || len(f.held["b"]) != 1 || !slices.ContainsFunc(f.trace, func(l string) bool { return strings.HasPrefix(l, "2: cancel b") && strings.HasSuffix(l, "over") }) {
+	if f.at("b") != 2 || len(f.held["b"]) != 1 || !slices.ContainsFunc(f.trace,
+		func(l string) bool { return strings.HasPrefix(l, "2: cancel b") && strings.HasSuffix(l, "over") }) {
 		t.Error("the lease of the campaign that is settled was not called back")
 	}
 	stored := 0
@@ -311,7 +322,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestContradiction: it stops the campaigns that share the facts, now and after a restart, and not those of other boards.
+// TestContradiction: it stops the campaigns that share the facts, now and after a restart, and not
+// those of other boards.
 func TestContradiction(t *testing.T) {
 	f := newFarm(t, 0)
 	root := position(t, start)
@@ -367,8 +379,8 @@ func TestAddWhileTheyWait(t *testing.T) {
 	}
 }
 
-// TestRemove: who waits with a campaign that is taken out waits with another one, or for the next; who had its facts in its table is known not to have them on
-// another board.
+// TestRemove: who waits with a campaign that is taken out waits with another one, or for the next;
+// who had its facts in its table is known not to have them on another board.
 func TestRemove(t *testing.T) {
 	f := newFarm(t, 0)
 	root := position(t, start)
@@ -386,7 +398,8 @@ func TestRemove(t *testing.T) {
 	f.step(0, tree.Ready{Worker: "b"})
 	f.step(0, tree.Ready{Worker: "nobody"})
 	f.step(1, tree.Tick{})
-	if want := []string{"0: no work for b: campaign settled", "0: no work for b: campaign settled"}; !slices.Equal(f.trace, want) {
+	if want := []string{"0: no work for b: campaign settled",
+		"0: no work for b: campaign settled"}; !slices.Equal(f.trace, want) {
 		t.Errorf("without a campaign: %q", f.trace)
 	}
 	if names := f.s.Workers(); !slices.Equal(names, []Member{{Name: "a"}, {Name: "b"}}) {
@@ -416,8 +429,9 @@ func TestRemove(t *testing.T) {
 	}
 }
 
-// TestStanding: a result that is confirmed in one campaign counts in all, also in one that is added later; a worker is sent to check a result of another campaign, and
-// is not sent where it gets nothing before its own are checked; who is caught is distrusted in all.
+// TestStanding: a result that is confirmed in one campaign counts in all, also in one that is added
+// later; a worker is sent to check a result of another campaign, and is not sent where it gets
+// nothing before its own are checked; who is caught is distrusted in all.
 func TestStanding(t *testing.T) {
 	f := newFarm(t, 0)
 	f.checks = 2
@@ -469,8 +483,9 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestKnownFromBefore: what a party is said to have shown when it joins counts in all campaigns, also where there is none when it joins; what it shows then adds to it; and
-// nothing of it is left when it is caught.
+// TestKnownFromBefore: what a party is said to have shown when it joins counts in all campaigns,
+// also where there is none when it joins; what it shows then adds to it; and nothing of it is left
+// when it is caught.
 func TestKnownFromBefore(t *testing.T) {
 	f := newFarm(t, 0)
 	f.checks = 2
@@ -478,7 +493,8 @@ func TestKnownFromBefore(t *testing.T) {
 		t.Helper()
 		for n, tree := range f.trees {
 			if a, b := tree.Standing("one"); a != agreed || b != solved {
-				t.Errorf("in campaign %d %d results and %d positions speak for it, want %d and %d", n, a, b, agreed, solved)
+				t.Errorf("in campaign %d %d results and %d positions speak for it, want %d and %d", n, a, b, agreed,
+					solved)
 			}
 		}
 		if a, b := f.s.Standing("one"); a != agreed || b != solved {
@@ -492,7 +508,8 @@ func TestKnownFromBefore(t *testing.T) {
 	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
 	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start)
 	want(5, 3)
-	f.step(0, tree.Joined{Worker: "b", Slots: 1, Party: "one", Agreed: 5, Solved: 3}) // its second worker brings it nothing
+	// its second worker brings it nothing
+	f.step(0, tree.Joined{Worker: "b", Slots: 1, Party: "one", Agreed: 5, Solved: 3})
 	want(5, 3)
 	f.step(0, tree.Vouched{Party: "one"})
 	want(6, 3)

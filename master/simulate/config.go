@@ -14,15 +14,15 @@ import (
 // ErrConfig is wrapped by errors about settings.
 var ErrConfig = errors.New("bad simulation setting")
 
-// ShortLease is the number of searched nodes below which first leases distort a run: with 50 one worker searched 4.03 million nodes on 6x4, with 100 to 1,600
-// 2.35 to 2.41, and worker solve 2.28.
+// ShortLease is the number of searched nodes below which first leases distort a run: with 50 one
+// worker searched 4.03 million nodes on 6x4, with 100 to 1,600 2.35 to 2.41, and worker solve 2.28.
 const ShortLease = 100
 
 // ErrLimit says that a run was ended by Config.MaxNodes.
 var ErrLimit = errors.New("simulation reached its node limit")
 
-// Config holds the settings of one run. Zero stands for the default; settings in nodes are those of the campaign that is
-// meant, before they are divided by Scale.
+// Config holds the settings of one run. Zero stands for the default; settings in nodes are those of
+// the campaign that is meant, before they are divided by Scale.
 type Config struct {
 	// Tree is the question and the policy. Its budgets and thresholds are divided by Scale.
 	Tree tree.Config
@@ -31,23 +31,27 @@ type Config struct {
 	// Seed of all chance.
 	Seed uint64
 
-	// Scale is the number of nodes that one searched node stands for. Default 1. Too large: jobs become so short that
-	// starting them weighs more than in reality.
+	// Scale is the number of nodes that one searched node stands for. Default 1. Too large: jobs
+	// become so short that starting them weighs more than in reality.
 	Scale uint64
-	// Speed is the nodes that a worker searches in a virtual second on the average. Default 50,000, one core.
+	// Speed is the nodes that a worker searches in a virtual second on the average. Default 50,000,
+	// one core.
 	Speed float64
-	// SpeedSpread says how different workers are: speeds lie between 1/(1+SpeedSpread) and 1+SpeedSpread times one another's
-	// middle, evenly on a logarithmic scale. Default 0: all alike. The sum of all speeds is always Workers times Speed.
+	// SpeedSpread says how different workers are: speeds lie between 1/(1+SpeedSpread) and
+	// 1+SpeedSpread times one another's middle, evenly on a logarithmic scale. Default 0: all
+	// alike. The sum of all speeds is always Workers times Speed.
 	SpeedSpread float64
 
-	// Delay is the time a message takes one way; each takes between half and one and a half of it. Default 0.
+	// Delay is the time a message takes one way; each takes between half and one and a half of it.
+	// Default 0.
 	Delay time.Duration
-	// LossRate is the chance of a message to be lost; its link then breaks, and comes back after Reconnect. Default 0.
+	// LossRate is the chance of a message to be lost; its link then breaks, and comes back after
+	// Reconnect. Default 0.
 	LossRate float64
 	// Reconnect is the time a broken link is down. Default 1 s.
 	Reconnect time.Duration
-	// CrashRate is the number of crashes of a worker in an hour. Default 0. A worker that crashed comes back after
-	// Restart under another name, with an empty table.
+	// CrashRate is the number of crashes of a worker in an hour. Default 0. A worker that crashed
+	// comes back after Restart under another name, with an empty table.
 	CrashRate float64
 	// Restart is the time between a crash and the next join. Default 10 s.
 	Restart time.Duration
@@ -56,38 +60,45 @@ type Config struct {
 	// LeavingTicks is how long the master waits for a worker whose link broke. Default 3.
 	LeavingTicks int
 
-	// Slice is the nodes that a worker searches between two looks at its messages. Default: the first budget. Too small: searches
-	// start again all the time; too large: cancelled leases go on.
+	// Slice is the nodes that a worker searches between two looks at its messages. Default: the
+	// first budget. Too small: searches start again all the time; too large: cancelled leases go
+	// on.
 	Slice uint64
 	// TableBytes is the table of one worker; it is not divided by Scale. Default 16 MiB.
 	TableBytes int64
-	// TablesBytes bounds all tables together. Default 1 GiB. With more workers than fit, each table is smaller.
+	// TablesBytes bounds all tables together. Default 1 GiB. With more workers than fit, each table
+	// is smaller.
 	TablesBytes int64
-	// SharedTable gives all workers one table of TableBytes: not a farm, but what it would be if all knew at once what one finds.
+	// SharedTable gives all workers one table of TableBytes: not a farm, but what it would be if
+	// all knew at once what one finds.
 	SharedTable bool
-	// MemoryEntries is the number of table entries that travel with a position that was not solved; 0: none. It is not divided by Scale.
+	// MemoryEntries is the number of table entries that travel with a position that was not solved;
+	// 0: none. It is not divided by Scale.
 	MemoryEntries int
-	// MemoryBytes is the master's room for these memories, as in master/rpc. It is not divided by Scale. Default 256 MiB. Too small: positions that another worker goes on with are
-	// searched again.
+	// MemoryBytes is the master's room for these memories, as in master/rpc. It is not divided by
+	// Scale. Default 256 MiB. Too small: positions that another worker goes on with are searched
+	// again.
 	MemoryBytes int64
-	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take before a worker asks for it early (shared/prefetch); 0: it never
-	// does.
+	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take
+	// before a worker asks for it early (shared/prefetch); 0: it never does.
 	PrefetchPercent int
 	// MinFactNodes is the work from which a position solved on the way is sent as a fact. Default 1000.
 	MinFactNodes uint64
 	// MaxFacts is the number of facts of one message, those with most work. Default 256.
 	MaxFacts int
-	// FactsAfter is the age of a lease from which its facts are sent while it runs; then at each doubling of its age, and every
-	// FactsEvery at least. Defaults 3 s and 30 s.
+	// FactsAfter is the age of a lease from which its facts are sent while it runs; then at each
+	// doubling of its age, and every FactsEvery at least. Defaults 3 s and 30 s.
 	FactsAfter, FactsEvery time.Duration
-	// Lemma judges positions by the counting lemma alone: more nodes in less time, so a larger campaign for the same wait.
+	// Lemma judges positions by the counting lemma alone: more nodes in less time, so a larger
+	// campaign for the same wait.
 	Lemma bool
 
 	// MaxNodes ends the run, with ErrLimit, after so many searched nodes (not scaled). Default 2^62.
 	MaxNodes uint64
 }
 
-// withDefaults returns c with the defaults in place of zeros and with everything divided by Scale. Errors wrap ErrConfig.
+// withDefaults returns c with the defaults in place of zeros and with everything divided by Scale.
+// Errors wrap ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	standard(&c.Workers, 1)
 	standard(&c.Scale, 1)
@@ -113,19 +124,23 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: a loss rate of %v: 0 to 0.5 is possible", ErrConfig, c.LossRate)
 	case c.CrashRate < 0 || c.CrashRate > 3600:
 		return c, fmt.Errorf("%w: %v crashes an hour: 0 to 3600 are possible", ErrConfig, c.CrashRate)
-	case min(c.Delay, c.Reconnect, c.Restart, c.Tick-time.Millisecond, c.FactsAfter, c.FactsEvery) < 0 || c.Delay > time.Hour:
-		return c, fmt.Errorf("%w: times must not be negative, a tick at least a millisecond, a delay at most an hour", ErrConfig)
+	case min(c.Delay, c.Reconnect, c.Restart, c.Tick-time.Millisecond, c.FactsAfter, c.FactsEvery) < 0 ||
+		c.Delay > time.Hour:
+		return c, fmt.Errorf("%w: times must not be negative, a tick at least a millisecond, a delay at most an hour",
+			ErrConfig)
 	case c.PrefetchPercent < 0 || c.PrefetchPercent > 100:
 		return c, fmt.Errorf("%w: prefetching from %d percent: 0 to 100 are possible", ErrConfig, c.PrefetchPercent)
 	case c.LeavingTicks < 1 || c.MaxFacts < 1 || c.MemoryEntries < 0 || c.MemoryBytes < 1:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:
-		return c, fmt.Errorf("%w: tables of %d bytes, %d together: each of %d workers needs at least %d", ErrConfig, c.TableBytes, c.TablesBytes, c.Workers, dfpn.MinTableBytes)
+		return c, fmt.Errorf("%w: tables of %d bytes, %d together: each of %d workers needs at least %d", ErrConfig,
+			c.TableBytes, c.TablesBytes, c.Workers, dfpn.MinTableBytes)
 	}
 	c.TableBytes = min(c.TableBytes, c.TablesBytes/int64(c.Workers))
 	c.Tree = c.Tree.WithDefaults()
 	standard(&c.Slice, c.Tree.InitialBudget)
-	for _, nodes := range []*uint64{&c.Tree.InitialBudget, &c.Tree.MaxBudget, &c.Tree.SplitAfter, &c.Slice, &c.MinFactNodes} {
+	for _, nodes := range []*uint64{&c.Tree.InitialBudget, &c.Tree.MaxBudget, &c.Tree.SplitAfter, &c.Slice,
+		&c.MinFactNodes} {
 		*nodes = max(1, *nodes/c.Scale)
 	}
 	c.Speed /= float64(c.Scale)
@@ -138,7 +153,8 @@ func standard[T int | int64 | uint64 | float64 | time.Duration](field *T, value 
 	}
 }
 
-// judge returns what makes the static evaluation of all virtual workers: one, as they search one after the other.
+// judge returns what makes the static evaluation of all virtual workers: one, as they search one
+// after the other.
 func (c Config) judge() func() *eval.Judge {
 	if c.Lemma {
 		return func() *eval.Judge { return nil }
@@ -147,7 +163,8 @@ func (c Config) judge() func() *eval.Judge {
 	return func() *eval.Judge { return j }
 }
 
-// Result is what one run shows. Shares are of the time of all workers from the start to the answer, 0 to 1.
+// Result is what one run shows. Shares are of the time of all workers from the start to the answer,
+// 0 to 1.
 type Result struct {
 	Workers int     `json:"workers"`
 	Answer  string  `json:"answer"`  // the tree's words
@@ -156,18 +173,21 @@ type Result struct {
 
 	Busy    float64 `json:"busy"`    // share: searching
 	Starved float64 `json:"starved"` // share: the master has the request and no work
-	// Late is the share of Nodes that went into leases after they were called back because their position was closed, or
-	// that were under way at the end.
+	// Late is the share of Nodes that went into leases after they were called back because their
+	// position was closed, or that were under way at the end.
 	Late float64 `json:"late"`
-	// Closed is the share of Nodes of all leases that were called back because their position was closed.
+	// Closed is the share of Nodes of all leases that were called back because their position was
+	// closed.
 	Closed float64 `json:"closed"`
 
-	// Needed is the share of Nodes that was searched for positions of the proof (tree.Tree.Needed). Even a lone worker's is less than 1.
+	// Needed is the share of Nodes that was searched for positions of the proof (tree.Tree.Needed).
+	// Even a lone worker's is less than 1.
 	Needed float64 `json:"needed"`
 
 	Leases  int `json:"leases"`
 	Cancels int `json:"cancels"`
-	// Confirmed and Contradicted are results that others have confirmed, or contradicted (tree.Checked). All workers are honest here, so the latter are wrong accusations.
+	// Confirmed and Contradicted are results that others have confirmed, or contradicted
+	// (tree.Checked). All workers are honest here, so the latter are wrong accusations.
 	Confirmed    int    `json:"confirmed"`
 	Contradicted int    `json:"contradicted"`
 	Lost         int    `json:"lost"` // leases that failures ended
@@ -180,7 +200,8 @@ type Result struct {
 	Trace        string `json:"trace"`      // SHA-256 of all events and effects with their times, the first 16 digits
 }
 
-// Efficiency is the time that one worker took over that of r's workers together: the share of r's workers that is put to use.
+// Efficiency is the time that one worker took over that of r's workers together: the share of r's
+// workers that is put to use.
 func Efficiency(one, r Result) float64 {
 	return one.Seconds / (float64(r.Workers) * r.Seconds)
 }

@@ -30,12 +30,14 @@ func Settings(c Config) string {
 	}
 	policy := fmt.Sprintf("%+v", t)
 	return fmt.Sprintf("%s %s seed=%d scale=%d speed=%v spread=%v delay=%v loss=%v reconnect=%v crashes=%v restart=%v tick=%v/%d slice=%d table=%d/%d/%v memory=%d/%d facts=%d/%d/%v/%v lemma=%v tree=%s",
-		c.Tree.Root, strings.Join(moves, ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread, c.Delay, c.LossRate, c.Reconnect, c.CrashRate, c.Restart, c.Tick,
-		c.LeavingTicks, c.Slice, c.TableBytes, c.TablesBytes, c.SharedTable, c.MemoryEntries, c.MemoryBytes, c.MinFactNodes, c.MaxFacts, c.FactsAfter, c.FactsEvery, c.Lemma, policy)
+		c.Tree.Root, strings.Join(moves, ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread, c.Delay, c.LossRate,
+		c.Reconnect, c.CrashRate, c.Restart, c.Tick,
+		c.LeavingTicks, c.Slice, c.TableBytes, c.TablesBytes, c.SharedTable, c.MemoryEntries, c.MemoryBytes,
+		c.MinFactNodes, c.MaxFacts, c.FactsAfter, c.FactsEvery, c.Lemma, policy)
 }
 
-// Record keeps finished runs in a file, a JSON line each, so that a curve that was interrupted goes on and a picture of it
-// can be made again without searching. The zero Record keeps nothing.
+// Record keeps finished runs in a file, a JSON line each, so that a curve that was interrupted goes
+// on and a picture of it can be made again without searching. The zero Record keeps nothing.
 type Record struct {
 	file string
 	runs []recorded
@@ -46,7 +48,8 @@ type recorded struct {
 	Result
 }
 
-// OpenRecord reads a record; a file that is not there is an empty one. A last line that was not written to its end is passed over.
+// OpenRecord reads a record; a file that is not there is an empty one. A last line that was not
+// written to its end is passed over.
 func OpenRecord(file string) (*Record, error) {
 	r := &Record{file: file}
 	data, err := os.ReadFile(file)
@@ -96,7 +99,8 @@ func (r *Record) add(settings string, result Result) error {
 	return errors.Join(err, f.Close())
 }
 
-// Draw runs c with each number of workers, and with one, unless the record has the run. told, if given, hears of each run in its turn.
+// Draw runs c with each number of workers, and with one, unless the record has the run. told, if
+// given, hears of each run in its turn.
 func Draw(ctx context.Context, c Config, workers []int, record *Record, told func(Curve)) (Curve, error) {
 	workers = append([]int{1}, workers...)
 	slices.Sort(workers)
@@ -132,7 +136,8 @@ func (c Curve) WriteTable(out io.Writer) error {
 			needed = fmt.Sprintf("%.3f", r.Needed)
 		}
 		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
-			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Starved, r.Closed, r.Leases, r.TreeNodes)
+			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Starved, r.Closed,
+			r.Leases, r.TreeNodes)
 	}
 	return w.Flush()
 }

@@ -1,20 +1,24 @@
-// Package simulate runs a farm of any number of virtual workers in one process and in virtual time: the real master/tree,
-// and jobs that are really searched, one after the other. It answers how much of N workers is put to use, and what a
-// policy of the tree, a slow network or failures cost, without N machines.
+// Package simulate runs a farm of any number of virtual workers in one process and in virtual time:
+// the real master/tree, and jobs that are really searched, one after the other. It answers how much
+// of N workers is put to use, and what a policy of the tree, a slow network or failures cost,
+// without N machines.
 //
 // # The model
 //
-// Events wait in a queue ordered by virtual time. A virtual worker joins, asks for a lease, searches it in slices with the search of
-// shared/dfpn on one thread, and sends its result with the facts it met, as worker/agent does; a slice of n nodes takes n
-// over the worker's speed. Messages take a delay, keep their order on each link, and may break it; workers crash and come
-// back empty. The memory of a table travels through the master as in master/rpc. Everything follows from the settings
-// and one seed: the same run has the same trace, of which Result holds a hash.
+// Events wait in a queue ordered by virtual time. A virtual worker joins, asks for a lease,
+// searches it in slices with the search of shared/dfpn on one thread, and sends its result with the
+// facts it met, as worker/agent does; a slice of n nodes takes n over the worker's speed. Messages
+// take a delay, keep their order on each link, and may break it; workers crash and come back empty.
+// The memory of a table travels through the master as in master/rpc. Everything follows from the
+// settings and one seed: the same run has the same trace, of which Result holds a hash.
 //
-// Each worker has a table of its own for the whole run, so that going on with a position is worth what it is worth in a
-// real farm. Tables share a bounded memory, so those of many workers are small.
+// Each worker has a table of its own for the whole run, so that going on with a position is worth
+// what it is worth in a real farm. Tables share a bounded memory, so those of many workers are
+// small.
 //
-// Boards that can be searched here are small for a thousand workers. So Config has a scale: one node of the simulation
-// stands for that many of a campaign that is as much longer, with budgets, thresholds and speed divided alike.
+// Boards that can be searched here are small for a thousand workers. So Config has a scale: one
+// node of the simulation stands for that many of a campaign that is as much longer, with budgets,
+// thresholds and speed divided alike.
 //
 // # What it flatters
 //

@@ -39,8 +39,9 @@ type farm struct {
 	trace  hash.Hash
 }
 
-// Run simulates one campaign to its answer. It ends early with ctx. Errors: ErrConfig, tree.ErrConfig, ErrLimit, those of ctx, or a
-// contradiction, which would be a fault of the search, joined with those of giving back the memory of tables.
+// Run simulates one campaign to its answer. It ends early with ctx. Errors: ErrConfig,
+// tree.ErrConfig, ErrLimit, those of ctx, or a contradiction, which would be a fault of the search,
+// joined with those of giving back the memory of tables.
 func Run(ctx context.Context, c Config) (_ Result, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return Result{}, err
@@ -176,7 +177,8 @@ func (f *farm) keep(w *worker, k amazons.Key, data []byte) {
 	}
 }
 
-// memoriesFor returns the memories that w lacks for a position: its own and those of positions above it. The store, which has some more in reality, has none.
+// memoriesFor returns the memories that w lacks for a position: its own and those of positions
+// above it. The store, which has some more in reality, has none.
 func (f *farm) memoriesFor(w *worker, k amazons.Key) [][]byte {
 	return f.memories.For(0, f.tree.Above(k, memories.PerLease), w.seen, func(memories.Of) []byte { return nil })
 }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// queue holds what will happen, by virtual time; what happens at the same moment, in the order in which it was planned.
+// queue holds what will happen, by virtual time; what happens at the same moment, in the order in
+// which it was planned.
 type queue struct {
 	now    time.Duration
 	serial uint64

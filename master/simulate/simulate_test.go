@@ -25,7 +25,8 @@ func question(t *testing.T, board string) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Tree: tree.Config{Board: root.Board, Root: root}, Seed: 1, Scale: 5000, Delay: 20 * time.Millisecond, Lemma: true,
+		Tree: tree.Config{Board: root.Board, Root: root}, Seed: 1, Scale: 5000, Delay: 20 * time.Millisecond,
+		Lemma:      true,
 		TableBytes: 1 << 18, MemoryEntries: 64, MaxNodes: 2_000_000,
 	}
 }
@@ -53,7 +54,8 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
-// TestAnswers: whatever fails, a campaign ends with the right answer (4x4 is lost and 5x4 won for the first player).
+// TestAnswers: whatever fails, a campaign ends with the right answer (4x4 is lost and 5x4 won for
+// the first player).
 func TestAnswers(t *testing.T) {
 	for name, spoil := range map[string]func(*Config){
 		"one":          func(c *Config) { c.Workers = 1 },
@@ -75,7 +77,8 @@ func TestAnswers(t *testing.T) {
 			if r.Answer != want {
 				t.Errorf("%s, %s: %s, want %s", board, name, r.Answer, want)
 			}
-			if c.LossRate > 0 && r.Steps > 200 && r.Breaks == 0 || c.CrashRate >= 1000 && r.Seconds > 20 && r.Crashes == 0 {
+			if c.LossRate > 0 && r.Steps > 200 && r.Breaks == 0 || c.CrashRate >= 1000 && r.Seconds > 20 &&
+				r.Crashes == 0 {
 				t.Errorf("%s, %s: nothing failed: %+v", board, name, r)
 			}
 			if r.Busy <= 0 || r.Busy > 1+1e-9 || r.Starved < 0 || r.Busy+r.Starved > 1+1e-6 {
@@ -95,7 +98,8 @@ func TestLoneWorkerIsBusy(t *testing.T) {
 	}
 }
 
-// TestPrefetch: workers that are far away wait less if they ask early, and not at all for leases beside which the way is short.
+// TestPrefetch: workers that are far away wait less if they ask early, and not at all for leases
+// beside which the way is short.
 func TestPrefetch(t *testing.T) {
 	c := question(t, "4x4")
 	c.Workers, c.Scale, c.Delay = 4, 500, 100*time.Millisecond
@@ -130,7 +134,8 @@ func TestMemories(t *testing.T) {
 	}
 }
 
-// TestDraw: a curve begins with one worker, is repeated from its record, and its picture is well formed.
+// TestDraw: a curve begins with one worker, is repeated from its record, and its picture is well
+// formed.
 func TestDraw(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "record")
 	c := question(t, "5x4")
@@ -150,7 +155,8 @@ func TestDraw(t *testing.T) {
 			}
 		}
 	}
-	if len(curves[0].Runs) != 3 || curves[0].Runs[0].Workers != 1 || curves[0].Runs[2].Workers != 4 || curves[1].Runs[2] != curves[0].Runs[2] {
+	if len(curves[0].Runs) != 3 || curves[0].Runs[0].Workers != 1 || curves[0].Runs[2].Workers != 4 ||
+		curves[1].Runs[2] != curves[0].Runs[2] {
 		t.Errorf("curves %+v", curves)
 	}
 	if data, _ := os.ReadFile(file); bytes.Count(data, []byte("\n")) != 3 || !bytes.HasSuffix(data, []byte("\n")) {

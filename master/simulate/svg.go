@@ -15,7 +15,8 @@ type mark struct {
 	name       string
 }
 
-// reached is what others measured: JL-PNS on 16 cores, SPDFPN on 16 threads, SPOTS (2025) on 1,024 cores.
+// reached is what others measured: JL-PNS on 16 cores, SPDFPN on 16 threads, SPOTS (2025) on 1,024
+// cores.
 var reached = []mark{{16, 0.54, "JL-PNS"}, {16, 0.74, "SPDFPN"}, {1024, 0.325, "SPOTS"}}
 
 // goals are what a curve should reach.
@@ -27,7 +28,8 @@ const (
 	marginLeft, marginRight, marginTop, low = 56, 24, 40, 48
 )
 
-// WriteSVG draws efficiency over the number of workers, on a logarithmic scale, with what others reached and the goals.
+// WriteSVG draws efficiency over the number of workers, on a logarithmic scale, with what others
+// reached and the goals.
 func (c Curve) WriteSVG(out io.Writer, title string) error {
 	most := 1024
 	for _, r := range c.Runs {
@@ -52,8 +54,10 @@ func (c Curve) WriteSVG(out io.Writer, title string) error {
 	for n := 1; n <= most; n *= 2 {
 		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(n), pictureHeight-low+18, n)
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">virtual workers</text>`+"\n", pictureWidth/2, pictureHeight-10)
-	fmt.Fprintf(&b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">parallel efficiency</text>`+"\n", pictureHeight/2, pictureHeight/2)
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">virtual workers</text>`+
+		"\n", pictureWidth/2, pictureHeight-10)
+	fmt.Fprintf(&b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">parallel efficiency</text>`+
+		"\n", pictureHeight/2, pictureHeight/2)
 	var line []string
 	for _, g := range goals {
 		line = append(line, fmt.Sprintf("%.1f,%.1f", x(g.workers), y(g.efficiency)))
@@ -68,9 +72,11 @@ func (c Curve) WriteSVG(out io.Writer, title string) error {
 	for _, r := range c.Runs {
 		e := Efficiency(c.Runs[0], r)
 		line = append(line, fmt.Sprintf("%.1f,%.1f", x(r.Workers), y(e)))
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="#25a"><title>%d workers: %.3f</title></circle>`+"\n", x(r.Workers), y(e), r.Workers, e)
+		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="#25a"><title>%d workers: %.3f</title></circle>`+
+			"\n", x(r.Workers), y(e), r.Workers, e)
 	}
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#25a" stroke-width="2"/>`+"\n</svg>\n", strings.Join(line, " "))
+	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#25a" stroke-width="2"/>`+
+		"\n</svg>\n", strings.Join(line, " "))
 	_, err := io.WriteString(out, b.String())
 	return err
 }

@@ -193,7 +193,8 @@ func (w *worker) crash() {
 	w.after(w.c.Restart, w.start)
 }
 
-// send puts a message on the link and reports whether it is on the way: false if the link is down or breaks by it.
+// send puts a message on the link and reports whether it is on the way: false if the link is down
+// or breaks by it.
 func (w *worker) send(p parcel) bool {
 	if !w.linked {
 		return false
@@ -384,7 +385,8 @@ func (w *worker) sliceEnded(r dfpn.Result) error {
 	}
 }
 
-// tell sends facts while the lease goes on, with what the table knows. Without failures that is not read before the result brings it anew.
+// tell sends facts while the lease goes on, with what the table knows. Without failures that is not
+// read before the result brings it anew.
 func (w *worker) tell() {
 	j := w.job
 	if facts := w.facts(); len(facts) > 0 {
@@ -393,8 +395,9 @@ func (w *worker) tell() {
 			memory = w.remember(j)
 		}
 		w.deliver(parcel{
-			event: tree.Proved{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: facts, Certificates: []tree.ID{vouched}},
-			key:   j.lease.Key, memory: memory,
+			event: tree.Proved{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: facts,
+				Certificates: []tree.ID{vouched}},
+			key: j.lease.Key, memory: memory,
 		})
 	}
 }
@@ -409,14 +412,16 @@ func (w *worker) finish() error {
 	}
 	p := parcel{key: j.lease.Key}
 	result := tree.Result{
-		Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Phi: j.phi, Delta: j.delta, Nodes: j.nodes,
+		Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Phi: j.phi, Delta: j.delta,
+		Nodes:     j.nodes,
 		Cancelled: j.cancelled && j.verdict == eval.Open, Facts: w.facts(), Certificates: []tree.ID{vouched},
 	}
 	if j.verdict != eval.Open {
 		result.Outcome = outcomeOf(j.verdict)
 		own := func(f tree.Fact) bool { return f.Key == j.lease.Key }
 		if !slices.ContainsFunc(result.Facts, own) {
-			result.Facts = append(result.Facts, tree.Fact{Key: j.lease.Key, Outcome: result.Outcome, Work: max(1, j.nodes), Certificate: vouched})
+			result.Facts = append(result.Facts, tree.Fact{Key: j.lease.Key, Outcome: result.Outcome,
+				Work: max(1, j.nodes), Certificate: vouched})
 		}
 	} else {
 		var list []numbers.Child
@@ -470,12 +475,14 @@ func (w *worker) remember(j *job) []byte {
 	return w.search.Remember(j.state, w.c.MemoryEntries)
 }
 
-// cancel calls a lease back; the worker notices at the end of its slice, and hands back at once what it has not begun.
+// cancel calls a lease back; the worker notices at the end of its slice, and hands back at once
+// what it has not begun.
 func (w *worker) cancel(e tree.Cancel) error {
 	called := func(l tree.Lease) bool { return l.ID == e.Lease && l.Epoch == e.Epoch }
 	if n := w.next; n != nil && called(n.lease) {
 		w.next = nil
-		w.deliver(parcel{event: tree.Result{Worker: w.name, Lease: n.lease.ID, Epoch: n.lease.Epoch, Key: n.lease.Key, Phi: 1, Delta: 1, Cancelled: true}, key: n.lease.Key})
+		w.deliver(parcel{event: tree.Result{Worker: w.name, Lease: n.lease.ID, Epoch: n.lease.Epoch, Key: n.lease.Key,
+			Phi: 1, Delta: 1, Cancelled: true}, key: n.lease.Key})
 		w.plan()
 	}
 	if j := w.job; j != nil && called(j.lease) && !j.cancelled {
@@ -487,7 +494,8 @@ func (w *worker) cancel(e tree.Cancel) error {
 func (w *worker) heartbeat() error {
 	w.after(w.c.Tick, w.heartbeat)
 	if j := w.job; j != nil && w.linked {
-		w.send(parcel{event: tree.Progress{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.searched(w)}})
+		w.send(parcel{event: tree.Progress{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch,
+			Nodes: j.searched(w)}})
 	}
 	return nil
 }

@@ -11,8 +11,9 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Backup writes a consistent copy of the store to w while it is in use, and returns its bytes; begun, where not nil, is told of them before
-// the first one. The copy is a store of its own. The file grows while a backup runs, because no page of its moment is reused; so w must not be
+// Backup writes a consistent copy of the store to w while it is in use, and returns its bytes;
+// begun, where not nil, is told of them before the first one. The copy is a store of its own. The
+// file grows while a backup runs, because no page of its moment is reused; so w must not be
 // something that may wait for ever. Errors: ErrClosed, and those of w and begun.
 func (s *Store) Backup(w io.Writer, begun func(size int64) error) (n int64, err error) {
 	tx, err := s.db.Begin(false)
@@ -32,7 +33,8 @@ func (s *Store) Backup(w io.Writer, begun func(size int64) error) (n int64, err 
 	return n, nil
 }
 
-// Progress is told how far something is: done of total, in bytes, records or pages as the part has it. A total of 0 is not known.
+// Progress is told how far something is: done of total, in bytes, records or pages as the part has
+// it. A total of 0 is not known.
 type Progress func(part string, done, total int64)
 
 func (p Progress) tell(part string, done, total int64) {
@@ -41,8 +43,9 @@ func (p Progress) tell(part string, done, total int64) {
 	}
 }
 
-// BackupFile copies a store that no process has open for writing to a path where there is nothing yet, and goes over the copy before it gets its
-// name. It returns what the check found. Errors: those of Open; ErrExists; ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
+// BackupFile copies a store that no process has open for writing to a path where there is nothing
+// yet, and goes over the copy before it gets its name. It returns what the check found. Errors:
+// those of Open; ErrExists; ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
 func BackupFile(ctx context.Context, from, to string, progress Progress) (Report, error) {
 	s, err := Open(from, Options{ReadOnly: true})
 	if err != nil {
@@ -64,7 +67,8 @@ func BackupFile(ctx context.Context, from, to string, progress Progress) (Report
 	return d.PublishStore(ctx, progress)
 }
 
-// PublishStore goes over a draft as over a store and publishes it if nothing is found. Errors: ErrCorrupt, ctx's, those of Publish.
+// PublishStore goes over a draft as over a store and publishes it if nothing is found. Errors:
+// ErrCorrupt, ctx's, those of Publish.
 func (d *Draft) PublishStore(ctx context.Context, progress Progress) (Report, error) {
 	r, err := CheckFile(ctx, d.Name(), progress)
 	if err == nil {
@@ -84,7 +88,8 @@ func (d *Draft) PublishStore(ctx context.Context, progress Progress) (Report, er
 func Fits(path string, size int64) error {
 	folder, _ := split(path)
 	if free, known := freeBytes(folder); known && free < size {
-		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk", ErrNoSpace, path, size>>20, free>>20)
+		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk",
+			ErrNoSpace, path, size>>20, free>>20)
 	}
 	return nil
 }
@@ -121,9 +126,11 @@ const OldSuffix = ".old"
 // compactBytes bounds the keys and values of one transaction of a compaction.
 const compactBytes = 16 << 20
 
-// Compact copies a store that no process has open without its free pages, goes over the copy, and gives it the name to, where there must be nothing yet; or, where to is
-// empty, the store's own name, and the store as it was is kept under its name with OldSuffix, or not at all with replace. At any moment there is a
-// whole store under the store's name. Errors: those of Open; ErrExists; ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
+// Compact copies a store that no process has open without its free pages, goes over the copy, and
+// gives it the name to, where there must be nothing yet; or, where to is empty, the store's own
+// name, and the store as it was is kept under its name with OldSuffix, or not at all with replace.
+// At any moment there is a whole store under the store's name. Errors: those of Open; ErrExists;
+// ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
 func Compact(ctx context.Context, from, to string, replace bool, progress Progress) (Compaction, error) {
 	path, err := filepath.EvalSymlinks(from) // a rename would replace the link
 	if err != nil {
@@ -179,7 +186,8 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err == nil {
 		err = r.Err()
 	}
-	if err == nil && (r.Nodes != before.Nodes || r.Facts != before.Facts || r.Certificates != before.Certificates || r.CertificateBytes != before.CertificateBytes) {
+	if err == nil && (r.Nodes != before.Nodes || r.Facts != before.Facts || r.Certificates != before.Certificates ||
+		r.CertificateBytes != before.CertificateBytes) {
 		err = fmt.Errorf("%w: it has other numbers of records than the store", ErrCorrupt)
 	}
 	if err != nil {
@@ -213,7 +221,8 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 // compactInto writes every record to a new file, page after page full.
 func (s *Store) compactInto(ctx context.Context, file string, total int64, progress Progress) error {
 	// The file is synced as a whole before it gets its name.
-	to, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: pageSize, FreelistType: bbolt.FreelistMapType, NoSync: true, NoGrowSync: true})
+	to, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: pageSize, FreelistType: bbolt.FreelistMapType,
+		NoSync: true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}
@@ -225,7 +234,11 @@ func (s *Store) compactInto(ctx context.Context, file string, total int64, progr
 				return err
 			}
 			for _, bucket := range bucketsOf(campaigns) {
-				if err := to.Update(func(out *bbolt.Tx) error { _, err := out.CreateBucket([]byte(bucket)); return err }); err != nil {
+				if err := to.Update(func(out *bbolt.Tx) error {
+					_,
+						err := out.CreateBucket([]byte(bucket))
+					return err
+				}); err != nil {
 					return err
 				}
 				cursor := tx.Bucket([]byte(bucket)).Cursor()

@@ -85,7 +85,8 @@ func TestCompact(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	for _, p := range []string{path, c.Kept} {
-		if got := records(t, p); len(got.Nodes) != len(before.Nodes) || len(got.Facts) != len(before.Facts) || got.Spent != before.Spent || got.Epoch != before.Epoch {
+		if got := records(t, p); len(got.Nodes) != len(before.Nodes) || len(got.Facts) != len(before.Facts) ||
+			got.Spent != before.Spent || got.Epoch != before.Epoch {
 			t.Errorf("%s: %d nodes, %d facts", p, len(got.Nodes), len(got.Facts))
 		}
 	}
@@ -128,7 +129,8 @@ func TestCompact(t *testing.T) {
 	}
 }
 
-// TestKillCompact kills a compaction at each step: the store is there, whole, and the next compaction succeeds.
+// TestKillCompact kills a compaction at each step: the store is there, whole, and the next
+// compaction succeeds.
 func TestKillCompact(t *testing.T) {
 	path := filled(t)
 	want := len(records(t, path).Nodes)
@@ -150,7 +152,8 @@ func TestKillCompact(t *testing.T) {
 	}
 }
 
-// TestReplacedWhileWaiting: who waits for the lock of a file that a compaction replaces does not get the old one.
+// TestReplacedWhileWaiting: who waits for the lock of a file that a compaction replaces does not
+// get the old one.
 func TestReplacedWhileWaiting(t *testing.T) {
 	path := filled(t)
 	o, _ := Options{ReadOnly: true}.withDefaults()
@@ -202,12 +205,14 @@ func TestBackupFile(t *testing.T) {
 	if entries, _ := os.ReadDir(filepath.Dir(none)); len(entries) != 0 {
 		t.Errorf("left behind: %v", entries)
 	}
-	if r, err := CheckFile(t.Context(), path, nil); err != nil || r.Good || !errors.Is(r.Err(), ErrCorrupt) || len(r.Findings) == 0 {
+	if r, err := CheckFile(t.Context(), path, nil); err != nil || r.Good || !errors.Is(r.Err(), ErrCorrupt) ||
+		len(r.Findings) == 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
-// TestBackupDoesNotBlock commits while a backup is not read: the file outgrows what bbolt would have mapped, and nobody waits for the backup.
+// TestBackupDoesNotBlock commits while a backup is not read: the file outgrows what bbolt would
+// have mapped, and nobody waits for the backup.
 func TestBackupDoesNotBlock(t *testing.T) {
 	s := newStore(t, quick)
 	r, w := io.Pipe()
@@ -234,7 +239,8 @@ func TestBackupDoesNotBlock(t *testing.T) {
 	check(t, s)
 }
 
-// TestFreeSpace takes the disk away and gives it back: commits and uploads are refused as a whole and go on afterwards.
+// TestFreeSpace takes the disk away and gives it back: commits and uploads are refused as a whole
+// and go on afterwards.
 func TestFreeSpace(t *testing.T) {
 	var left atomic.Int64
 	left.Store(1 << 40)

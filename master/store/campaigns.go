@@ -14,7 +14,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Campaign is a question that the store holds the work on. Its number, the question itself and whose facts it shares never change.
+// Campaign is a question that the store holds the work on. Its number, the question itself and
+// whose facts it shares never change.
 type Campaign struct {
 	Number uint32 `json:"-"` // from 1, in the order in which they came; part of its record's key
 	// Name is how people call it. A store that knows none calls it as the board.
@@ -25,7 +26,8 @@ type Campaign struct {
 	Created    time.Time `json:"created"`
 	RulesOnly  bool      `json:"rules_only,omitempty"` // proofs may not use the counting lemma
 	Build      string    `json:"build,omitempty"`      // the program that created the store
-	// Facts is the campaign whose facts, certificates and memories it shares: the first one of the same board and kind of proof, perhaps itself.
+	// Facts is the campaign whose facts, certificates and memories it shares: the first one of the
+	// same board and kind of proof, perhaps itself.
 	Facts uint32 `json:"facts,omitempty"`
 
 	Priority int  `json:"priority,omitempty"` // the higher goes first
@@ -68,7 +70,8 @@ func (c Campaign) check() (amazons.Board, error) {
 	case c.Name != "" && !campaignName.MatchString(c.Name):
 		return b, fmt.Errorf("%w: the name %.80q; a name has 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", ErrCampaign, c.Name)
 	case c.Priority < -MaxPriority || c.Priority > MaxPriority:
-		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority, MaxPriority)
+		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority,
+			MaxPriority)
 	case c.Share < 0 || c.Share > MaxShare:
 		return b, fmt.Errorf("%w: the share %d is not from 1 to %d", ErrCampaign, c.Share, MaxShare)
 	}
@@ -79,7 +82,8 @@ func (c Campaign) check() (amazons.Board, error) {
 // written, kind of proof), and otherwise an error that wraps ErrCampaign and names the difference.
 func (c Campaign) Same(asked Campaign) error {
 	differ := func(what string, stored, asked any) error {
-		return fmt.Errorf("%w: the store holds %s %v, asked was %v; take another store or ask what this one holds", ErrCampaign, what, stored, asked)
+		return fmt.Errorf("%w: the store holds %s %v, asked was %v; take another store or ask what this one holds",
+			ErrCampaign, what, stored, asked)
 	}
 	switch {
 	case c.Board != asked.Board:
@@ -94,7 +98,8 @@ func (c Campaign) Same(asked Campaign) error {
 	return nil
 }
 
-// kin reports whether facts of one campaign are facts of the other: they are about the same board and of the same kind of proof.
+// kin reports whether facts of one campaign are facts of the other: they are about the same board
+// and of the same kind of proof.
 func (c Campaign) kin(o Campaign) bool { return c.Board == o.Board && c.RulesOnly == o.RulesOnly }
 
 // board returns the board of a campaign that was checked.
@@ -202,7 +207,8 @@ func (s *Store) campaign(number uint32) (Campaign, error) {
 		number = 1
 	}
 	if int(number) > len(s.campaigns) {
-		return Campaign{}, fmt.Errorf("%w: the store has %d campaigns, none with the number %d", ErrCampaign, len(s.campaigns), number)
+		return Campaign{}, fmt.Errorf("%w: the store has %d campaigns, none with the number %d", ErrCampaign,
+			len(s.campaigns), number)
 	}
 	return s.campaigns[number-1], nil
 }
@@ -216,9 +222,10 @@ func (s *Store) FactsOf(number uint32) uint32 {
 	return c.Facts
 }
 
-// AddCampaign adds a campaign and returns it with its number. It shares the facts of those of its board and kind of proof. An empty name becomes that
-// of its board, perhaps with a number. Errors: ErrCampaign (malformed), ErrTaken, ErrTooLarge (there are
-// as many as Options.MaxCampaigns), and as of Commit.
+// AddCampaign adds a campaign and returns it with its number. It shares the facts of those of its
+// board and kind of proof. An empty name becomes that of its board, perhaps with a number. Errors:
+// ErrCampaign (malformed), ErrTaken, ErrTooLarge (there are as many as Options.MaxCampaigns), and
+// as of Commit.
 func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 	if c.Created.IsZero() {
 		c.Created = time.Now()
@@ -240,7 +247,8 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 				return err
 			}
 			if len(all) >= s.options.MaxCampaigns {
-				return fmt.Errorf("%w: it has %d campaigns, which is the limit; raise the limit, or take another store", ErrTooLarge, len(all))
+				return fmt.Errorf("%w: it has %d campaigns, which is the limit; raise the limit, or take another store",
+					ErrTooLarge, len(all))
 			}
 			c.Number = uint32(len(all) + 1)
 			c.Facts = c.Number
@@ -248,7 +256,8 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			for _, o := range all {
 				taken[o.Name] = true
 				if o.Same(c) == nil {
-					return fmt.Errorf("%w: campaign %s has this root, these first moves and this kind of proof", ErrTaken, o.Name)
+					return fmt.Errorf("%w: campaign %s has this root, these first moves and this kind of proof",
+						ErrTaken, o.Name)
 				}
 				if o.kin(c) && c.Facts == c.Number {
 					c.Facts = o.Facts
@@ -289,7 +298,8 @@ type Change struct {
 	End             bool // for good
 }
 
-// ChangeCampaign changes the settings of a campaign and returns it as it is then. Errors: ErrCampaign, and as of Commit.
+// ChangeCampaign changes the settings of a campaign and returns it as it is then. Errors:
+// ErrCampaign, and as of Commit.
 func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 	if _, err := s.campaign(number); err != nil {
 		return Campaign{}, fmt.Errorf("change campaign: %w", err)
@@ -310,7 +320,8 @@ func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 			}
 			if change.Share != nil {
 				if c.Share = *change.Share; c.Share == 0 {
-					return fmt.Errorf("%w: the share 0 is not from 1 to %d; pause the campaign instead", ErrCampaign, MaxShare)
+					return fmt.Errorf("%w: the share 0 is not from 1 to %d; pause the campaign instead", ErrCampaign,
+						MaxShare)
 				}
 			}
 			if change.Paused != nil {

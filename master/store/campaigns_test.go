@@ -33,7 +33,8 @@ func small(t *testing.T) amazons.Key {
 	return p.State().CanonicalKey(p.Board)
 }
 
-// TestCampaigns: what each campaign has is its own, facts, memories and certificates are those of its board, and all of it survives.
+// TestCampaigns: what each campaign has is its own, facts, memories and certificates are those of
+// its board, and all of it survives.
 func TestCampaigns(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, MaxCampaigns: 3})
 	kin, other := otherCampaigns()
@@ -41,7 +42,8 @@ func TestCampaigns(t *testing.T) {
 	if kin, err = s.AddCampaign(kin); err != nil || kin.Number != 2 || kin.Facts != 1 {
 		t.Fatal(kin, err)
 	}
-	if other, err = s.AddCampaign(other); err != nil || other.Number != 3 || other.Facts != 3 || other.Name != "4x4" || other.Share != DefaultShare {
+	if other, err = s.AddCampaign(other); err != nil || other.Number != 3 || other.Facts != 3 || other.Name != "4x4" ||
+		other.Share != DefaultShare {
 		t.Fatal(other, err)
 	}
 	for what, c := range map[string]struct {
@@ -58,7 +60,8 @@ func TestCampaigns(t *testing.T) {
 		}
 	}
 	s.options.MaxCampaigns = 4
-	for what, c := range map[string]Campaign{"name": {Name: "kin", Board: "4x5", Root: "4x5"}, "question": {Name: "again", Board: "4x4", Root: "4x4"}} {
+	for what, c := range map[string]Campaign{"name": {Name: "kin", Board: "4x5", Root: "4x5"},
+		"question": {Name: "again", Board: "4x4", Root: "4x4"}} {
 		if _, err := s.AddCampaign(c); !errors.Is(err, ErrTaken) {
 			t.Errorf("the same %s: %v", what, err)
 		}
@@ -88,27 +91,32 @@ func TestCampaigns(t *testing.T) {
 	stop := &tree.Contradiction{Key: fact.Key}
 	if err := s.Commit(
 		Batch{Facts: []tree.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
-		Batch{Campaign: 2, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Spent: 20, Epoch: 2},
-		Batch{Campaign: 3, Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop, Memories: []Memory{{Key: open, Data: []byte("m")}}},
+		Batch{Campaign: 2, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)},
+			Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Spent: 20, Epoch: 2},
+		Batch{Campaign: 3, Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop,
+			Memories: []Memory{{Key: open, Data: []byte("m")}}},
 	); err != nil {
 		t.Fatal(err)
 	}
 	for what, b := range map[string]Batch{
-		"evidence of another board":  {Campaign: 2, Facts: []tree.Fact{factOf(3, id)}},
-		"evidence for another board": {Campaign: 3, Facts: []tree.Fact{{Key: fact.Key, Outcome: tree.Won, Certificate: evidence}}},
-		"no such campaign":           {Campaign: 9, Spent: 1},
-		"an old epoch":               {Campaign: 3, Epoch: 2},
+		"evidence of another board": {Campaign: 2, Facts: []tree.Fact{factOf(3, id)}},
+		"evidence for another board": {Campaign: 3,
+			Facts: []tree.Fact{{Key: fact.Key, Outcome: tree.Won, Certificate: evidence}}},
+		"no such campaign": {Campaign: 9, Spent: 1},
+		"an old epoch":     {Campaign: 3, Epoch: 2},
 	} {
 		if err := s.Commit(Batch{Spent: 1000}, b); err == nil {
 			t.Errorf("%s is taken", what)
 		}
 	}
 	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Won, Certificate: evidence}}},
-		Batch{Campaign: 2, Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Lost, Certificate: evidence}}}); !errors.Is(err, ErrContradiction) {
+		Batch{Campaign: 2, Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Lost, Certificate: evidence}}}); !errors.Is(
+		err, ErrContradiction) {
 		t.Errorf("two campaigns contradict each other: %v", err)
 	}
 	paused, priority := true, 12
-	if c, err := s.ChangeCampaign(3, Change{Paused: &paused, Priority: &priority}); err != nil || !c.Paused || c.Priority != 12 || c.Share != DefaultShare {
+	if c, err := s.ChangeCampaign(3, Change{Paused: &paused, Priority: &priority}); err != nil || !c.Paused ||
+		c.Priority != 12 || c.Share != DefaultShare {
 		t.Fatal(c, err)
 	}
 	none := 0
@@ -122,8 +130,10 @@ func TestCampaigns(t *testing.T) {
 	for range 2 {
 		check(t, s)
 		for n, want := range map[uint32]tree.Snapshot{
-			1: {Nodes: []tree.NodeRecord{nodeOf(1)}, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 10, Epoch: 1},
-			2: {Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 20, Epoch: 2},
+			1: {Nodes: []tree.NodeRecord{nodeOf(1)}, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)},
+				Spent: 10, Epoch: 1},
+			2: {Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)},
+				Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 20, Epoch: 2},
 			3: {Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3},
 		} {
 			got, err := s.SnapshotOf(n)
@@ -133,7 +143,8 @@ func TestCampaigns(t *testing.T) {
 			if (got.Contradiction != nil) != (n == 3) {
 				t.Errorf("campaign %d is stopped by %v", n, got.Contradiction)
 			}
-			if len(got.Nodes) != len(want.Nodes) || len(got.Facts) != len(want.Facts) || got.Spent != want.Spent || got.Epoch != want.Epoch {
+			if len(got.Nodes) != len(want.Nodes) || len(got.Facts) != len(want.Facts) || got.Spent != want.Spent ||
+				got.Epoch != want.Epoch {
 				t.Errorf("campaign %d: %+v", n, got)
 			}
 		}
@@ -151,7 +162,8 @@ func TestCampaigns(t *testing.T) {
 			t.Error(list, err)
 		}
 		all := s.Campaigns()
-		if len(all) != 3 || all[1].Name != "kin" || all[1].Share != 7 || all[1].Priority != -3 || !all[2].Paused || all[2].Priority != 12 {
+		if len(all) != 3 || all[1].Name != "kin" || all[1].Share != 7 || all[1].Priority != -3 || !all[2].Paused ||
+			all[2].Priority != 12 {
 			t.Errorf("%+v", all)
 		}
 		s.Close()
@@ -163,12 +175,14 @@ func TestCampaigns(t *testing.T) {
 		t.Fatal(err)
 	}
 	info, err := ReadInfo(copied)
-	if err != nil || len(info.Campaigns) != 3 || info.Campaigns[1].State != "settled" || info.Campaigns[2].State != "stopped" || info.Campaigns[1].Facts != 2 {
+	if err != nil || len(info.Campaigns) != 3 || info.Campaigns[1].State != "settled" ||
+		info.Campaigns[2].State != "stopped" || info.Campaigns[1].Facts != 2 {
 		t.Errorf("%+v, %v", info, err)
 	}
 }
 
-// TestMigration: a store of an earlier format becomes one of this format when it is opened for writing, and not when it is read.
+// TestMigration: a store of an earlier format becomes one of this format when it is opened for
+// writing, and not when it is read.
 func TestMigration(t *testing.T) {
 	p, err := os.ReadFile("testdata/format1.store")
 	if err != nil {
@@ -247,26 +261,30 @@ func TestBrokenCampaign(t *testing.T) {
 	}
 }
 
-// formatTwo is what testdata/format2.store holds: what formatOne has as the first of three campaigns, one that shares its facts, and one of another board.
+// formatTwo is what testdata/format2.store holds: what formatOne has as the first of three
+// campaigns, one that shares its facts, and one of another board.
 func formatTwo(t *testing.T) (snaps []tree.Snapshot) {
 	_, one, payload, _ := formatOne()
 	id := tree.ID(sha256.Sum256(payload))
 	one.Contradiction = nil
-	kin := tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(9)}, Facts: append(slices.Clone(one.Facts), factOf(6, id)), Spent: 42, Epoch: 3}
+	kin := tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(9)}, Facts: append(slices.Clone(one.Facts), factOf(6, id)),
+		Spent: 42, Epoch: 3}
 	one.Facts = kin.Facts
 	n := nodeOf(1)
 	n.Key = small(t)
 	return []tree.Snapshot{one, kin, {Nodes: []tree.NodeRecord{n}, Spent: 5, Epoch: 2}}
 }
 
-// TestFormat2 reads a store with several campaigns that the first build with format 2 has written. Later builds keep passing it.
+// TestFormat2 reads a store with several campaigns that the first build with format 2 has written.
+// Later builds keep passing it.
 func TestFormat2(t *testing.T) {
 	const golden = "testdata/format2.store"
 	first, _, payload, result := formatOne()
 	want := formatTwo(t)
 	kin, other := otherCampaigns()
 	kin.RulesOnly, kin.FirstMoves = true, nil
-	held := Quarantine{Name: "w1", Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Offences: 3, Offence: "flood", Why: "too many messages", Worker: "w1-1", Address: "127.0.0.1:1"}
+	held := Quarantine{Name: "w1", Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Offences: 3, Offence: "flood",
+		Why: "too many messages", Worker: "w1-1", Address: "127.0.0.1:1"}
 	if *update {
 		os.Remove(golden)
 		s, err := Create(filepath.Join(t.TempDir(), "large"), first, quick)
@@ -281,7 +299,8 @@ func TestFormat2(t *testing.T) {
 			}
 		}
 		for i, w := range want {
-			if err := s.Commit(Batch{Campaign: uint32(i + 1), Nodes: w.Nodes, Facts: w.Facts, Spent: w.Spent, Epoch: w.Epoch}); err != nil {
+			if err := s.Commit(Batch{Campaign: uint32(i + 1), Nodes: w.Nodes, Facts: w.Facts, Spent: w.Spent,
+				Epoch: w.Epoch}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -296,7 +315,8 @@ func TestFormat2(t *testing.T) {
 	}
 	s := openCopy(t, golden)
 	all := s.Campaigns()
-	if len(all) != 3 || all[0].Facts != 1 || all[1].Facts != 1 || all[2].Facts != 3 || all[1].Name != "kin" || all[1].Priority != 4 || all[1].Share != 7 || !all[1].Ended || all[2].Ended {
+	if len(all) != 3 || all[0].Facts != 1 || all[1].Facts != 1 || all[2].Facts != 3 || all[1].Name != "kin" ||
+		all[1].Priority != 4 || all[1].Share != 7 || !all[1].Ended || all[2].Ended {
 		t.Fatalf("%+v", all)
 	}
 	for i, w := range want {

@@ -15,10 +15,11 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// An upload has a number; its chunks lie under the number, not under the certificate's
-// id, so that two workers may send the same certificate at once and a broken upload cannot harm a good one.
-// While it runs there is a record in the bucket "uploads"; its last transaction moves that to "certificates", and so
-// whatever is in "certificates" is whole. Open removes what is left in "uploads".
+// An upload has a number; its chunks lie under the number, not under the certificate's id, so that
+// two workers may send the same certificate at once and a broken upload cannot harm a good one.
+// While it runs there is a record in the bucket "uploads"; its last transaction moves that to
+// "certificates", and so whatever is in "certificates" is whole. Open removes what is left in
+// "uploads".
 
 const (
 	writeChunks  = 16                       // chunks in one write: about 1 MiB
@@ -48,10 +49,12 @@ func (s *Store) BeginCertificate(id [32]byte, size int64) (*Upload, error) {
 	return s.BeginCertificateOf(1, id, size)
 }
 
-// BeginCertificateOf starts to take in, for a campaign and those that share its facts, the certificate with the given SHA-256 and size in bytes. If the store has
-// it already, the upload is Known: Write and Close then succeed at once and write nothing. The caller ends
-// each upload with Close or Abort. Errors: ErrCampaign, ErrInvalid, ErrMismatch (the store has it with another size, or for another board or kind of proof), ErrTooLarge, ErrBusy,
-// ErrNoSpace, ErrReadOnly, ErrFailed, ErrClosed, ErrCorrupt.
+// BeginCertificateOf starts to take in, for a campaign and those that share its facts, the
+// certificate with the given SHA-256 and size in bytes. If the store has it already, the upload is
+// Known: Write and Close then succeed at once and write nothing. The caller ends each upload with
+// Close or Abort. Errors: ErrCampaign, ErrInvalid, ErrMismatch (the store has it with another size,
+// or for another board or kind of proof), ErrTooLarge, ErrBusy, ErrNoSpace, ErrReadOnly, ErrFailed,
+// ErrClosed, ErrCorrupt.
 func (s *Store) BeginCertificateOf(campaign uint32, id [32]byte, size int64) (*Upload, error) {
 	u, err := s.beginUpload(campaign, id, size)
 	if err != nil {
@@ -65,7 +68,8 @@ func (s *Store) beginUpload(campaign uint32, id tree.ID, size int64) (*Upload, e
 		return nil, fmt.Errorf("%w: a certificate has an id and at least one byte, not %d", ErrInvalid, size)
 	}
 	if size > s.options.MaxCertificateBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d; raise the limit or split the proof", ErrTooLarge, size, s.options.MaxCertificateBytes)
+		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d; raise the limit or split the proof", ErrTooLarge,
+			size, s.options.MaxCertificateBytes)
 	}
 	if s.options.ReadOnly {
 		return nil, fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
@@ -81,7 +85,8 @@ func (s *Store) beginUpload(campaign uint32, id tree.ID, size int64) (*Upload, e
 	}
 	if known {
 		if record.size != uint64(size) {
-			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size, record.size)
+			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size,
+				record.size)
 		}
 		if record.facts != about.Facts {
 			return nil, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
@@ -114,7 +119,8 @@ func (s *Store) certificate(id tree.ID) (c certRecord, ok bool, err error) {
 	return c, ok, err
 }
 
-// Known reports whether the store had the certificate when the upload began, so that its bytes need not be sent.
+// Known reports whether the store had the certificate when the upload began, so that its bytes need
+// not be sent.
 func (u *Upload) Known() bool { return u.known }
 
 // Write takes the next bytes, in pieces of any size. An error ends the upload and is what all later
@@ -157,7 +163,8 @@ func (u *Upload) flush(last func(tx *bbolt.Tx, c *counters) error) error {
 			if !begun {
 				c.uploads++
 				number = c.uploads
-				if err := tx.Bucket([]byte(bucketUploads)).Put(uploadKey(number), encodeUpload(number, u.id, uint64(u.size))); err != nil {
+				if err := tx.Bucket([]byte(bucketUploads)).Put(uploadKey(number),
+					encodeUpload(number, u.id, uint64(u.size))); err != nil {
 					return err
 				}
 			}
@@ -216,9 +223,9 @@ func (u *Upload) Abort() {
 	u.end()
 }
 
-// Close verifies size and SHA-256, marks the certificate complete and returns when all of it is on disk. Where
-// another upload of the same certificate was faster, this one is removed and Close succeeds. Errors: ErrMismatch, otherwise as of
-// Commit; nothing of the certificate is then left.
+// Close verifies size and SHA-256, marks the certificate complete and returns when all of it is on
+// disk. Where another upload of the same certificate was faster, this one is removed and Close
+// succeeds. Errors: ErrMismatch, otherwise as of Commit; nothing of the certificate is then left.
 func (u *Upload) Close() error {
 	if u.err != nil {
 		return u.err
@@ -242,7 +249,8 @@ func (u *Upload) Close() error {
 		if duplicate = certificates.Get(u.id[:]) != nil; duplicate {
 			return nil
 		}
-		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size), facts: u.facts})); err != nil {
+		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size),
+			facts: u.facts})); err != nil {
 			return err
 		}
 		c.certificates++
@@ -298,7 +306,8 @@ func removeSome(tx *bbolt.Tx, number uint64) (more bool, err error) {
 	return false, tx.Bucket([]byte(bucketUploads)).Delete(prefix)
 }
 
-// removeUnfinished removes the uploads that an earlier process has not finished. It runs before the writer does.
+// removeUnfinished removes the uploads that an earlier process has not finished. It runs before the
+// writer does.
 func (s *Store) removeUnfinished() error {
 	var numbers []uint64
 	err := s.view(func(tx *bbolt.Tx) error {
@@ -327,9 +336,10 @@ func (s *Store) removeUnfinished() error {
 	return nil
 }
 
-// Certificate returns a complete certificate's bytes and size. The reader may be used by any number of
-// goroutines until the store is closed; each read verifies the checksums of what it touches. It keeps one chunk in memory, so
-// that small reads in a row are cheap. Errors: ErrNoCertificate, ErrCorrupt, ErrClosed.
+// Certificate returns a complete certificate's bytes and size. The reader may be used by any number
+// of goroutines until the store is closed; each read verifies the checksums of what it touches. It
+// keeps one chunk in memory, so that small reads in a row are cheap. Errors: ErrNoCertificate,
+// ErrCorrupt, ErrClosed.
 func (s *Store) Certificate(id [32]byte) (io.ReaderAt, int64, error) {
 	c, ok, err := s.certificate(id)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // findings is how many findings Check names.
 const findings = 20
 
-// Check verifies the whole store and returns nil, or an error that matches ErrCorrupt and names the first
-// findings. It reads every byte of the file, beside commits; see Findings.
+// Check verifies the whole store and returns nil, or an error that matches ErrCorrupt and names the
+// first findings. It reads every byte of the file, beside commits; see Findings.
 func (s *Store) Check() error {
 	var list []error
 	more := 0
@@ -40,18 +40,21 @@ func (s *Store) Check() error {
 	return fmt.Errorf("check proof store: %w", errors.Join(list...))
 }
 
-// Findings verifies the whole store as of one moment and yields what is wrong, each a *CorruptError; or, when the
-// check itself could not go on, an error of another kind. What is verified, in this order: the page structure of the file, and that each page is
-// used once or free; that every record decodes and is on its campaign's board; that every fact's certificate is complete and for its board;
-// that every chunk is there, belongs to something, and that the chunks of a certificate have its SHA-256;
-// that the counters agree. Commits go on beside it; the file grows meanwhile, because no page of that moment is reused.
-// The consumer may read from the store but not write to it.
+// Findings verifies the whole store as of one moment and yields what is wrong, each a
+// *CorruptError; or, when the check itself could not go on, an error of another kind. What is
+// verified, in this order: the page structure of the file, and that each page is used once or free;
+// that every record decodes and is on its campaign's board; that every fact's certificate is
+// complete and for its board; that every chunk is there, belongs to something, and that the chunks
+// of a certificate have its SHA-256; that the counters agree. Commits go on beside it; the file
+// grows meanwhile, because no page of that moment is reused. The consumer may read from the store
+// but not write to it.
 func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		// The consumer's code never runs inside guard: its panics are not ours.
 		c := &checker{s: s, ctx: ctx, progress: progress}
 		defer c.end()
-		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.memories, c.chunks, c.contents, c.totals} {
+		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.memories, c.chunks,
+			c.contents, c.totals} {
 			err := guard(part)
 			if err != nil {
 				c.found = append(c.found, err)
@@ -127,8 +130,8 @@ func (c *checker) totalOf(bucket string) int64 {
 	return 0
 }
 
-// begin opens the transaction and returns the file's header of that moment. A header lives until the second commit
-// after it, so it has to be caught in time.
+// begin opens the transaction and returns the file's header of that moment. A header lives until
+// the second commit after it, so it has to be caught in time.
 func (c *checker) begin() (header, error) {
 	first, last := 0, 0 // transactions that were tried
 	for i := range 100 {
@@ -171,7 +174,8 @@ func (c *checker) end() {
 	}
 }
 
-// pages verifies the structure of the file. Pages that the transaction can reach are not overwritten while it is open.
+// pages verifies the structure of the file. Pages that the transaction can reach are not
+// overwritten while it is open.
 func (c *checker) pages() error {
 	c.broken = true
 	h, err := c.begin()
@@ -316,10 +320,12 @@ func (c *checker) certificates() error {
 			return corrupt(bucketCertificates, k, "it has the number %d of certificate %x", record.number, other[:])
 		}
 		if record.number > c.counters.uploads {
-			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number, c.counters.uploads)
+			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number,
+				c.counters.uploads)
 		}
 		if int(record.facts) > len(c.campaigns) || c.campaigns[record.facts-1].Facts != record.facts {
-			return corrupt(bucketCertificates, k, "it is for the facts of campaign %d, which has none of its own", record.facts)
+			return corrupt(bucketCertificates, k, "it is for the facts of campaign %d, which has none of its own",
+				record.facts)
 		}
 		c.complete[id], c.numbers[record.number] = record, id
 		return nil
@@ -398,7 +404,8 @@ func (c *checker) contents() error {
 			c.progress.tell("contents of certificates", done, int64(c.counters.certificateBytes))
 		}
 		if hash != nil && tree.ID(hash.Sum(nil)) != id {
-			c.found = append(c.found, corrupt(bucketCertificates, id[:], "the bytes under number %d do not have its SHA-256", number))
+			c.found = append(c.found, corrupt(bucketCertificates, id[:],
+				"the bytes under number %d do not have its SHA-256", number))
 		}
 	}
 	return nil
@@ -408,7 +415,8 @@ func (c *checker) totals() error {
 	all := []error{counted(bucketCertificates, c.counted.certificates, c.counters.certificates)}
 	for _, about := range c.campaigns {
 		found, said := c.counted.of(about.Number), c.counters.of(about.Number)
-		all = append(all, counted(of(bucketNodes, about.Number), found.nodes, said.nodes), counted(of(bucketFacts, about.Number), found.facts, said.facts))
+		all = append(all, counted(of(bucketNodes, about.Number), found.nodes, said.nodes),
+			counted(of(bucketFacts, about.Number), found.facts, said.facts))
 	}
 	for _, err := range all {
 		if err != nil {
@@ -416,7 +424,9 @@ func (c *checker) totals() error {
 		}
 	}
 	if c.counted.certificateBytes != c.counters.certificateBytes {
-		c.found = append(c.found, &CorruptError{Bucket: bucketCertificates, Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.certificateBytes, c.counters.certificateBytes)})
+		c.found = append(c.found, &CorruptError{Bucket: bucketCertificates,
+			Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.certificateBytes,
+				c.counters.certificateBytes)})
 	}
 	return nil
 }
@@ -453,7 +463,8 @@ func (r *Report) found(err error) {
 func (r *Report) String() string {
 	if r.Good {
 		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, %d certificates of %s, %d memories\n",
-			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates, cli.FormatSize(int64(r.CertificateBytes)), r.Memories)
+			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates,
+			cli.FormatSize(int64(r.CertificateBytes)), r.Memories)
 		if len(r.Campaigns) > 1 {
 			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
 		}
@@ -466,7 +477,8 @@ func (r *Report) String() string {
 	return text
 }
 
-// Err returns nil for a good store, and otherwise an error that wraps ErrCorrupt and names the first finding.
+// Err returns nil for a good store, and otherwise an error that wraps ErrCorrupt and names the
+// first finding.
 func (r *Report) Err() error {
 	switch n := len(r.Findings) + r.More; {
 	case r.Good:
@@ -474,12 +486,14 @@ func (r *Report) Err() error {
 	case n == 1:
 		return fmt.Errorf("%w: %s", ErrCorrupt, strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
 	default:
-		return fmt.Errorf("%w in %d places, first: %s", ErrCorrupt, n, strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
+		return fmt.Errorf("%w in %d places, first: %s", ErrCorrupt, n,
+			strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
 	}
 }
 
-// CheckFile verifies the whole of a store that no process has open for writing; see Findings. Damage is in the report, also where it keeps the store from being opened. Nothing is
-// written. Errors: those of Open but ErrCorrupt; ctx's.
+// CheckFile verifies the whole of a store that no process has open for writing; see Findings.
+// Damage is in the report, also where it keeps the store from being opened. Nothing is written.
+// Errors: those of Open but ErrCorrupt; ctx's.
 func CheckFile(ctx context.Context, file string, progress Progress) (Report, error) {
 	r := Report{File: file}
 	s, err := Open(file, Options{ReadOnly: true})
@@ -508,6 +522,7 @@ func CheckFile(ctx context.Context, file string, progress Progress) (Report, err
 	for _, about := range s.Campaigns() {
 		r.Campaigns = append(r.Campaigns, about.Name)
 	}
-	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Memories = st.Nodes, st.Facts, st.Certificates, st.CertificateBytes, st.Memories
+	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Memories = st.Nodes, st.Facts, st.Certificates,
+		st.CertificateBytes, st.Memories
 	return r, nil
 }

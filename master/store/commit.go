@@ -14,9 +14,9 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// The simple way to commit is one transaction per caller: two fsyncs each, some hundred a second. So one goroutine
-// writes, and every request that waits when it is free shares the next transaction. Three things
-// must hold:
+// The simple way to commit is one transaction per caller: two fsyncs each, some hundred a second.
+// So one goroutine writes, and every request that waits when it is free shares the next
+// transaction. Three things must hold:
 //
 //   - A request that is refused (a contradiction, no evidence) leaves no trace and does not disturb the others. So each
 //     request has two parts: check, which only reads and may refuse, and apply, which only writes and
@@ -27,8 +27,8 @@ import (
 //     what was written lies in free pages. Everybody in the transaction gets ErrNoSpace, and the next transaction may succeed.
 //   - Requests of one caller are in order, because a caller waits for each.
 
-// groupRecords is how many records a transaction gathers before it stops taking more requests in. Its first
-// request may be larger. About 30 ms of work.
+// groupRecords is how many records a transaction gathers before it stops taking more requests in.
+// Its first request may be larger. About 30 ms of work.
 const groupRecords = 4096
 
 // A request is one caller's share of a transaction.
@@ -64,7 +64,8 @@ func (b *Batch) Add(p tree.Persist) {
 	}
 }
 
-// ContradictionError names two facts about one position that exclude each other. It matches ErrContradiction.
+// ContradictionError names two facts about one position that exclude each other. It matches
+// ErrContradiction.
 type ContradictionError struct {
 	Stored  tree.Fact // or, where both are of one batch, the first
 	Claimed tree.Fact
@@ -73,23 +74,26 @@ type ContradictionError struct {
 // Error names both facts.
 func (e *ContradictionError) Error() string {
 	return fmt.Sprintf("%v: position %x is %v by certificate %x and claimed to be %v by certificate %x; one of the two certificates is wrong, verify both",
-		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Outcome, e.Stored.Certificate[:], e.Claimed.Outcome, e.Claimed.Certificate[:])
+		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Outcome, e.Stored.Certificate[:], e.Claimed.Outcome,
+		e.Claimed.Certificate[:])
 }
 
 // Is reports whether target is ErrContradiction.
 func (e *ContradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// Commit writes batches, each of another campaign, as a whole or not at all and returns when they are on disk. A fact that is stored
-// already stays as it is. Callers that come together share a transaction. Errors: ErrContradiction, ErrNoEvidence,
-// ErrInvalid, ErrTooLarge, ErrCampaign, ErrNoSpace, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but ErrFailed nothing of the
-// batches is in the store.
+// Commit writes batches, each of another campaign, as a whole or not at all and returns when they
+// are on disk. A fact that is stored already stays as it is. Callers that come together share a
+// transaction. Errors: ErrContradiction, ErrNoEvidence, ErrInvalid, ErrTooLarge, ErrCampaign,
+// ErrNoSpace, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but ErrFailed
+// nothing of the batches is in the store.
 func (s *Store) Commit(batches ...Batch) error {
 	n := 0
 	for _, b := range batches {
 		n += len(b.Nodes) + len(b.Facts)
 	}
 	if n > s.options.MaxBatchRecords {
-		return fmt.Errorf("commit: %w: a batch of %d records, where %d are allowed; split it", ErrTooLarge, n, s.options.MaxBatchRecords)
+		return fmt.Errorf("commit: %w: a batch of %d records, where %d are allowed; split it", ErrTooLarge, n,
+			s.options.MaxBatchRecords)
 	}
 	r := &request{records: 1}
 	drafts := make([]draft, len(batches))
@@ -226,7 +230,8 @@ func (d *draft) apply(s *Store, tx *bbolt.Tx, c *counters) error {
 	return nil
 }
 
-// lastOfEach returns the last record of each key, in the order of the keys: so one page after the other is written, not one here and one there.
+// lastOfEach returns the last record of each key, in the order of the keys: so one page after the
+// other is written, not one here and one there.
 func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b tree.NodeRecord) int { return a.Key.Compare(b.Key) })
@@ -266,7 +271,8 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []tree.Fact) ([]tree.Fact, 
 			if _, c, err := decodeCertificate(f.Certificate[:], v); err != nil {
 				return nil, err
 			} else if c.facts != campaign {
-				return nil, fmt.Errorf("%w: certificate %x of position %x is of another board or kind of proof", ErrNoEvidence, f.Certificate[:], k)
+				return nil, fmt.Errorf("%w: certificate %x of position %x is of another board or kind of proof",
+					ErrNoEvidence, f.Certificate[:], k)
 			}
 			complete[f.Certificate] = true
 		}
@@ -281,10 +287,11 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []tree.Fact) ([]tree.Fact, 
 // SetResult is SetResultOf the first campaign.
 func (s *Store) SetResult(r Result) error { return s.SetResultOf(1, r) }
 
-// SetResultOf writes the final answer of a campaign. It may be written again, for instance once it is verified; a different outcome is
-// ErrContradiction. Other errors as of Commit.
+// SetResultOf writes the final answer of a campaign. It may be written again, for instance once it
+// is verified; a different outcome is ErrContradiction. Other errors as of Commit.
 func (s *Store) SetResultOf(campaign uint32, r Result) error {
-	if r.Outcome != tree.Won.String() && r.Outcome != tree.Lost.String() && !(r.Outcome == tree.Unknown.String() && r.NoGivenMoveWins) {
+	if r.Outcome != tree.Won.String() && r.Outcome != tree.Lost.String() &&
+		!(r.Outcome == tree.Unknown.String() && r.NoGivenMoveWins) {
 		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Outcome)
 	}
 	about, err := s.campaign(campaign)
@@ -459,20 +466,24 @@ func (s *Store) transact(group []*request) error {
 	case errors.Is(err, errNothing):
 		return nil
 	case errors.Is(err, bolterrors.ErrMaxSizeReached): // rolled back before the first write
-		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; raise the limit and start again", ErrNoSpace, s.path, s.options.MaxStoreBytes>>20)
+		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; raise the limit and start again", ErrNoSpace,
+			s.path, s.options.MaxStoreBytes>>20)
 	case diskFull(err) && s.isAt(id-1):
 		return fmt.Errorf("%w: the disk under %s is full (%w); make room", ErrNoSpace, s.path, err)
 	}
 	if diskFull(err) {
-		err = fmt.Errorf("%w: %w: the disk under %s is full (%w); free some and open the store again", ErrNoSpace, ErrFailed, s.path, err)
+		err = fmt.Errorf("%w: %w: the disk under %s is full (%w); free some and open the store again", ErrNoSpace,
+			ErrFailed, s.path, err)
 	} else {
-		err = fmt.Errorf("%w: writing %s stopped (%w); open the store again to see what is on disk", ErrFailed, s.path, err)
+		err = fmt.Errorf("%w: writing %s stopped (%w); open the store again to see what is on disk", ErrFailed, s.path,
+			err)
 	}
 	s.failed.Store(&err)
 	return err
 }
 
-// isAt reports whether both headers of the file are whole and the newer one is that of the given transaction.
+// isAt reports whether both headers of the file are whole and the newer one is that of the given
+// transaction.
 func (s *Store) isAt(id uint64) bool {
 	headers, err := readHeaders(s.file, math.MaxInt64)
 	return err == nil && len(headers) == 2 && max(headers[0].txid, headers[1].txid) == id
@@ -484,7 +495,8 @@ const (
 	maxGrowth = 16 << 20
 )
 
-// pace sets by how much the next transaction makes the file grow, if it has to. bbolt reads it in that transaction only.
+// pace sets by how much the next transaction makes the file grow, if it has to. bbolt reads it in
+// that transaction only.
 func (s *Store) pace() {
 	if info, err := s.file.Stat(); err == nil {
 		s.db.AllocSize = int(min(max(info.Size()/8, minGrowth), maxGrowth))

@@ -44,7 +44,8 @@ func must(err error) {
 	}
 }
 
-// killCampaigns are those of a store that is killed or cut off: the second shares the facts of the first, the third has another board.
+// killCampaigns are those of a store that is killed or cut off: the second shares the facts of the
+// first, the third has another board.
 var killCampaigns = []Campaign{
 	testCampaign,
 	{Number: 2, Name: "kin", Board: "5x6", Root: "5x6", FirstMoves: []string{"B1-B4xD4"}, Facts: 1},
@@ -54,7 +55,8 @@ var killCampaigns = []Campaign{
 // killEvidence is the certificate of the batches of a campaign.
 func killEvidence(about Campaign) ([]byte, tree.ID) { return payloadOf(uint64(about.Facts-1)<<40, 100) }
 
-// Batch i of a caller in the kill test: three facts and two nodes, of which one is written again and again.
+// Batch i of a caller in the kill test: three facts and two nodes, of which one is written again
+// and again.
 func killBatch(about Campaign, caller, i uint64) Batch {
 	_, id := killEvidence(about)
 	b := Batch{Campaign: about.Number, Epoch: 1}
@@ -99,7 +101,8 @@ func put(s *Store, campaign uint32, p []byte, id tree.ID) error {
 const killCallers = 4
 
 func init() {
-	// commits: callers commit batches to several campaigns, an operator changes one of these, a certificate comes now and then, and what was acknowledged is printed.
+	// commits: callers commit batches to several campaigns, an operator changes one of these, a
+	// certificate comes now and then, and what was acknowledged is printed.
 	children["commits"] = func(path string) {
 		start, _ := strconv.ParseUint(os.Getenv(childEnv+"_START"), 10, 64)
 		s, err := Open(path, quick)
@@ -189,8 +192,8 @@ func init() {
 	}
 }
 
-// TestKill kills a process that commits, many times at random moments: what it has acknowledged is there
-// each time, what it has not is there as a whole or not at all, and the check is clean.
+// TestKill kills a process that commits, many times at random moments: what it has acknowledged is
+// there each time, what it has not is there as a whole or not at all, and the check is clean.
 func TestKill(t *testing.T) {
 	kills := 25
 	if testing.Short() {
@@ -221,7 +224,8 @@ func TestKill(t *testing.T) {
 			line := lines.Text()
 			var caller, i uint64
 			if line == "ready" {
-				timer = time.AfterFunc(time.Duration(random.IntN(120_000))*time.Microsecond, func() { c.Process.Kill() })
+				timer = time.AfterFunc(time.Duration(random.IntN(120_000))*time.Microsecond,
+					func() { c.Process.Kill() })
 			} else if _, err := fmt.Sscanf(line, "certificate %d", &i); err == nil {
 				nextCertificate = i + 1
 			} else if _, err := fmt.Sscanf(line, "priority %d", &i); err == nil {
@@ -269,7 +273,8 @@ func TestKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range snap.Nodes {
-				if a := next[caller]; n.Key == keyOn(about.board(), caller<<40) && a > start && n.Work+1 != a && n.Work != a {
+				if a := next[caller]; n.Key == keyOn(about.board(), caller<<40) && a > start && n.Work+1 != a &&
+					n.Work != a {
 					t.Fatalf("the last record of caller %d is %d, acknowledged up to %d", caller, n.Work, a)
 				}
 			}
@@ -361,7 +366,8 @@ func TestLockedByProcess(t *testing.T) {
 	mustOpen(t, path, Options{LockTimeout: 10 * time.Second}).Close()
 }
 
-// TestWriteFails lets the system refuse writes: nothing of those commits is there, and once it allows them again the store goes on.
+// TestWriteFails lets the system refuse writes: nothing of those commits is there, and once it
+// allows them again the store goes on.
 func TestWriteFails(t *testing.T) {
 	s := newStore(t, quick)
 	path := s.Path()

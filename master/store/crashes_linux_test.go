@@ -75,9 +75,11 @@ type crash struct {
 // sector is what a disk writes as a whole, in bytes.
 const sector = 512
 
-// crashes calls yield with what may be found after each operation of a recording and in the middle of it: when the process is killed, all that it wrote, the last
-// write perhaps in part; when the power fails, what was synced, of what was not any part (writes, sectors of writes), and of the changes of names those up to any one. wanted says
-// for which operations; durable is told, after each sync, what a crash cannot take any more.
+// crashes calls yield with what may be found after each operation of a recording and in the middle
+// of it: when the process is killed, all that it wrote, the last write perhaps in part; when the
+// power fails, what was synced, of what was not any part (writes, sectors of writes), and of the
+// changes of names those up to any one. wanted says for which operations; durable is told, after
+// each sync, what a crash cannot take any more.
 func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func(at int, d *disk), yield func(crash)) {
 	synced, all := newDisk(), newDisk()
 	var pending []int // operations that are not synced
@@ -119,10 +121,13 @@ func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func
 			continue
 		}
 		lost := pending[random.IntN(len(pending))]
-		yield(crash{part(synced, ops, pending, func(i int, o op) []op { return keep(o, i != lost) }), at + 1, fmt.Sprintf("power cut after %v, %v is lost", o, ops[lost]), false})
-		yield(crash{part(synced, ops, pending, func(i int, o op) []op { return keep(o, i == lost) }), at + 1, fmt.Sprintf("power cut after %v, all but %v is lost", o, ops[lost]), false})
+		yield(crash{part(synced, ops, pending, func(i int, o op) []op { return keep(o, i != lost) }), at +
+			1, fmt.Sprintf("power cut after %v, %v is lost", o, ops[lost]), false})
+		yield(crash{part(synced, ops, pending, func(i int, o op) []op { return keep(o, i == lost) }), at +
+			1, fmt.Sprintf("power cut after %v, all but %v is lost", o, ops[lost]), false})
 		for range 2 {
-			yield(crash{part(synced, ops, pending, func(_ int, o op) []op { return sectors(o, random) }), at + 1, fmt.Sprintf("power cut after %v, any sectors are lost", o), false})
+			yield(crash{part(synced, ops, pending, func(_ int, o op) []op { return sectors(o, random) }), at +
+				1, fmt.Sprintf("power cut after %v, any sectors are lost", o), false})
 		}
 	}
 }
@@ -134,7 +139,8 @@ func keep(o op, yes bool) []op {
 	return nil
 }
 
-// part applies parts of what is pending. Of the changes of names those after one that is lost are lost as well.
+// part applies parts of what is pending. Of the changes of names those after one that is lost are
+// lost as well.
 func part(synced *disk, ops []op, pending []int, choose func(i int, o op) []op) *disk {
 	d := synced.clone()
 	lost := false
@@ -171,10 +177,12 @@ func headerWrite(o op) bool {
 	return o.kind == opWrite && len(o.data) == pageSize && (o.offset == 0 || o.offset == pageSize)
 }
 
-// tears returns numbers of bytes after which a write may be torn. A header is torn at each of its first sectors and within its record.
+// tears returns numbers of bytes after which a write may be torn. A header is torn at each of its
+// first sectors and within its record.
 func tears(o op, random *rand.Rand) []int {
 	if headerWrite(o) {
-		return []int{boltPageHeader - 3, boltPageHeader + 20, boltPageHeader + boltMetaBytes - 4, sector, 2 * sector, len(o.data) - sector}
+		return []int{boltPageHeader - 3, boltPageHeader + 20, boltPageHeader + boltMetaBytes - 4, sector, 2 * sector,
+			len(o.data) - sector}
 	}
 	if len(o.data) < 2 {
 		return nil

@@ -23,13 +23,16 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 	t.Helper()
 	p, _ := payloadOf(1, 70_000)
 	id := upload(t, s, p)
-	b := Batch{Spent: 5, Epoch: 2, Contradiction: &tree.Contradiction{Key: keyOf(1), Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: factOf(1, id), Worker: "w"}}}
+	b := Batch{Spent: 5, Epoch: 2, Contradiction: &tree.Contradiction{Key: keyOf(1),
+		Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: factOf(1, id), Worker: "w"}}}
 	for i := range records {
 		b.Nodes = append(b.Nodes, nodeOf(i))
 		b.Facts = append(b.Facts, factOf(10_000+i, id))
 	}
-	if err := errors.Join(s.Commit(b), s.SetResult(Result{Outcome: "won", Winner: "white", Certificate: CertificateFile{Path: "x"}}),
-		s.Quarantine(Quarantine{Name: "liar", Offences: 3}), s.SetStandings([]Standing{{Name: "w", Confirmed: 7, Offences: 2}})); err != nil {
+	if err := errors.Join(s.Commit(b), s.SetResult(Result{Outcome: "won", Winner: "white",
+		Certificate: CertificateFile{Path: "x"}}),
+		s.Quarantine(Quarantine{Name: "liar", Offences: 3}),
+		s.SetStandings([]Standing{{Name: "w", Confirmed: 7, Offences: 2}})); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Update(func(tx *bbolt.Tx) error {
@@ -89,8 +92,10 @@ func TestMissingAndForeign(t *testing.T) {
 	other("bolt-meta", nil, put("meta", "consistent_index", "b"))
 	other("bolt-magic", nil, put("meta", "magic", "another program"))
 	other("bolt-large-pages", &bbolt.Options{PageSize: 16384}, put("meta", "a", "b"))
-	other("bolt-no-freelist", &bbolt.Options{NoFreelistSync: true}, put("meta", "a", "b")) // bbolt writes to it when it opens
-	for _, name := range []string{"empty", "short", "text", "noise", "zeros", "bolt", "bolt-members", "bolt-meta", "bolt-magic", "bolt-large-pages", "bolt-no-freelist"} {
+	// bbolt writes to it when it opens
+	other("bolt-no-freelist", &bbolt.Options{NoFreelistSync: true}, put("meta", "a", "b"))
+	for _, name := range []string{"empty", "short", "text", "noise", "zeros", "bolt", "bolt-members", "bolt-meta",
+		"bolt-magic", "bolt-large-pages", "bolt-no-freelist"} {
 		untouched(t, at(name), ErrForeign)
 		if _, err := Create(at(name), testCampaign, quick); !errors.Is(err, ErrExists) {
 			t.Errorf("%s: %v", name, err)
@@ -205,8 +210,8 @@ func TestVersions(t *testing.T) {
 	s.Close()
 }
 
-// TestFlippedRecord flips each byte of key and value of one record of every kind, beneath the checksums of
-// none but the record: Check names its place, and so does whatever reads it.
+// TestFlippedRecord flips each byte of key and value of one record of every kind, beneath the
+// checksums of none but the record: Check names its place, and so does whatever reads it.
 func TestFlippedRecord(t *testing.T) {
 	s := newStore(t, quick)
 	everyRecord(t, s, 3)
@@ -264,7 +269,8 @@ func TestFlippedRecord(t *testing.T) {
 				t.Fatalf("%s %x, byte %d flipped: %v", r.bucket, r.key, i, err)
 			}
 			_, snapshotErr := s.Snapshot()
-			if (r.bucket == bucketNodes || r.bucket == bucketFacts || r.key == keyCounters || r.key == keyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
+			if (r.bucket == bucketNodes || r.bucket == bucketFacts || r.key == keyCounters ||
+				r.key == keyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Snapshot: %v", r.bucket, r.key, i, snapshotErr)
 			}
 			if _, err := s.Standings(); kindStanding.has(key) != errors.Is(err, ErrCorrupt) {
@@ -276,10 +282,14 @@ func TestFlippedRecord(t *testing.T) {
 			replace(r.bucket, string(key), r.key, r.value)
 		}
 		// Missing.
-		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads || kindStanding.has([]byte(r.key)) || kindQuarantine.has([]byte(r.key)) {
+		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads ||
+			kindStanding.has([]byte(r.key)) || kindQuarantine.has([]byte(r.key)) {
 			continue
 		}
-		if err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket([]byte(r.bucket)).Delete([]byte(r.key)) }); err != nil {
+		if err := s.db.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket([]byte(r.bucket)).Delete(
+				[]byte(r.key))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if r.bucket == bucketChunks && binary.BigEndian.Uint64([]byte(r.key)) == 2 {
@@ -305,7 +315,8 @@ func TestFlippedRecord(t *testing.T) {
 	}
 	replace(bucketFacts, fact.key, fact.key, fact.value[:5]+"x"+fact.value[6:])
 	err = s.Commit(Batch{Facts: []tree.Fact{f}})
-	if c := (*CorruptError)(nil); !errors.As(err, &c) || c.Bucket != bucketFacts || string(c.Key) != fact.key || c.Path != s.Path() {
+	if c := (*CorruptError)(nil); !errors.As(err, &c) || c.Bucket != bucketFacts || string(c.Key) != fact.key ||
+		c.Path != s.Path() {
 		t.Error(err)
 	}
 	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(77)}}); err != nil {
@@ -313,8 +324,8 @@ func TestFlippedRecord(t *testing.T) {
 	}
 }
 
-// TestFlippedByte flips single bits all over the file. Each time, either somebody notices, or nothing that is
-// read differs; never a crash, never a wrong record.
+// TestFlippedByte flips single bits all over the file. Each time, either somebody notices, or
+// nothing that is read differs; never a crash, never a wrong record.
 func TestFlippedByte(t *testing.T) {
 	s := newStore(t, quick)
 	everyRecord(t, s, 400)
@@ -379,7 +390,8 @@ func TestFlippedByte(t *testing.T) {
 		}
 		s.Close()
 	}
-	t.Logf("%d flips: %d found by Open, %d by Check, %d without effect (unused bytes)", tries, atOpen, atCheck, harmless)
+	t.Logf("%d flips: %d found by Open, %d by Check, %d without effect (unused bytes)", tries, atOpen, atCheck,
+		harmless)
 }
 
 // TestCutWhileOpen cuts the file short under an open store: an error, not a crash.

@@ -9,14 +9,16 @@ import (
 	"time"
 )
 
-// A Draft is a file that gets its name once it is whole. Until then it lies beside it as ".NAME.new-*"; what a crash leaves of it is
-// removed by a later draft of that name once it is an hour old.
+// A Draft is a file that gets its name once it is whole. Until then it lies beside it as
+// ".NAME.new-*"; what a crash leaves of it is removed by a later draft of that name once it is an
+// hour old.
 type Draft struct {
 	*os.File
 	path string
 }
 
-// NewDraft begins a file for a path where there is none yet. The caller ends it with Publish or Discard. Errors: ErrExists, and those of the file system.
+// NewDraft begins a file for a path where there is none yet. The caller ends it with Publish or
+// Discard. Errors: ErrExists, and those of the file system.
 func NewDraft(path string) (*Draft, error) {
 	if err := free(path); err != nil {
 		return nil, err
@@ -37,7 +39,8 @@ func newDraft(path string) (*Draft, error) {
 	return &Draft{f, path}, nil
 }
 
-// Publish makes the draft durable and gives it its name. Where the name was taken meanwhile it fails with ErrExists.
+// Publish makes the draft durable and gives it its name. Where the name was taken meanwhile it
+// fails with ErrExists.
 func (d *Draft) Publish() error {
 	if err := errors.Join(d.Sync(), d.Close()); err != nil {
 		return err

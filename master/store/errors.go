@@ -27,7 +27,8 @@ var (
 	ErrTaken = errors.New("the campaign is there already")
 	// ErrInvalid: a batch, result or upload is malformed, which is a mistake of the caller.
 	ErrInvalid = errors.New("not accepted by the proof store")
-	// ErrContradiction: a fact or result says the opposite of what is stored, also a *ContradictionError for facts.
+	// ErrContradiction: a fact or result says the opposite of what is stored, also a
+	// *ContradictionError for facts.
 	ErrContradiction = errors.New("contradiction")
 	// ErrNoEvidence: a fact's certificate is not whole in the store.
 	ErrNoEvidence = errors.New("a fact without evidence does not enter the store")
@@ -43,7 +44,8 @@ var (
 	ErrNoSpace = errors.New("no space for the proof store")
 	// ErrReadOnly: a write to a store opened with Options.ReadOnly.
 	ErrReadOnly = errors.New("the proof store is open for reading only")
-	// ErrFailed: a write to disk failed earlier, so that memory and disk may differ; the store takes no more writes until it is opened again.
+	// ErrFailed: a write to disk failed earlier, so that memory and disk may differ; the store
+	// takes no more writes until it is opened again.
 	ErrFailed = errors.New("the proof store has failed")
 	// ErrClosed: the store or the upload was closed before.
 	ErrClosed = errors.New("the proof store is closed")

@@ -12,15 +12,18 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// formatThree is what testdata/format3.store holds: an expanded node with numbers of its children, one without, and a leaf.
+// formatThree is what testdata/format3.store holds: an expanded node with numbers of its children,
+// one without, and a leaf.
 func formatThree() (Campaign, []byte, tree.Snapshot) {
 	c := testCampaign
 	c.Created = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	p, id := payloadOf(11, 3000)
-	return c, p, tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(3), nodeOf(6), nodeOf(7)}, Facts: []tree.Fact{factOf(4, id)}, Spent: 77, Epoch: 2}
+	return c, p, tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(3), nodeOf(6), nodeOf(7)},
+		Facts: []tree.Fact{factOf(4, id)}, Spent: 77, Epoch: 2}
 }
 
-// TestFormat3 reads a store that the first build with format 3 has written. Later builds keep passing it.
+// TestFormat3 reads a store that the first build with format 3 has written. Later builds keep
+// passing it.
 func TestFormat3(t *testing.T) {
 	const golden = "testdata/format3.store"
 	campaign, payload, want := formatThree()
@@ -34,7 +37,8 @@ func TestFormat3(t *testing.T) {
 			t.Fatal(err)
 		}
 		upload(t, s, payload)
-		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent, Epoch: want.Epoch}); err != nil {
+		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent,
+			Epoch: want.Epoch}); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
@@ -56,7 +60,8 @@ func TestFormat3(t *testing.T) {
 	check(t, s)
 }
 
-// TestMigrationOfNodes: what a store of format 2 says of nodes means the same once it is one of format 3, and new records lie beside the old ones.
+// TestMigrationOfNodes: what a store of format 2 says of nodes means the same once it is one of
+// format 3, and new records lie beside the old ones.
 func TestMigrationOfNodes(t *testing.T) {
 	const golden = "testdata/format2.store"
 	if info, err := ReadInfo(golden); err != nil || info.Format != 2 {

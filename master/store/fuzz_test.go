@@ -31,7 +31,8 @@ func fuzzStore(f *testing.F) []byte {
 	everyRecord(f, s, 5)
 	if err := errors.Join(s.Commit(Batch{Memories: []Memory{{Key: keyOf(50), Data: []byte("a memory")}}}),
 		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"}),
-		s.SetStandings([]Standing{{Name: "w2", Confirmed: 3, Doubts: 1, Doubted: true}, {Name: "w1", Certificate: true, Offences: 2}})); err != nil {
+		s.SetStandings([]Standing{{Name: "w2", Confirmed: 3, Doubts: 1, Doubted: true},
+			{Name: "w1", Certificate: true, Offences: 2}})); err != nil {
 		f.Fatal(err)
 	}
 	fuzzCampaigns(f, s)
@@ -45,7 +46,8 @@ func fuzzStore(f *testing.F) []byte {
 	return whole
 }
 
-// fuzzCampaigns adds two campaigns with records of each kind: one that shares the facts of the first, and one of another board.
+// fuzzCampaigns adds two campaigns with records of each kind: one that shares the facts of the
+// first, and one of another board.
 func fuzzCampaigns(f *testing.F, s *Store) {
 	f.Helper()
 	kin, other := otherCampaigns()
@@ -60,9 +62,12 @@ func fuzzCampaigns(f *testing.F, s *Store) {
 	own := uploadOf(f, s, 3, []byte("evidence about 4x4"))
 	board := other.board()
 	err := errors.Join(
-		s.Commit(Batch{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)}, Facts: []tree.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
-			Batch{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Work: 9, Expanded: true}}, Spent: 8, Epoch: 1,
-				Facts: []tree.Fact{{Key: keyOn(board, 2), Outcome: tree.Lost, Work: 3, Certificate: own}}, Memories: []Memory{{Key: keyOn(board, 50), Data: []byte("m")}},
+		s.Commit(Batch{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)},
+			Facts: []tree.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
+			Batch{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Work: 9,
+				Expanded: true}}, Spent: 8, Epoch: 1,
+				Facts:         []tree.Fact{{Key: keyOn(board, 2), Outcome: tree.Lost, Work: 3, Certificate: own}},
+				Memories:      []Memory{{Key: keyOn(board, 50), Data: []byte("m")}},
 				Contradiction: &tree.Contradiction{Key: keyOn(board, 2)}}),
 		s.SetResultOf(2, Result{Outcome: "lost", Winner: "black"}))
 	if err != nil {
@@ -94,7 +99,8 @@ type campaignContents struct {
 	Stopped  *tree.Contradiction
 }
 
-// readAll reads everything there is, and says whether the check found fault with it. Errors are those of a damaged store.
+// readAll reads everything there is, and says whether the check found fault with it. Errors are
+// those of a damaged store.
 func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	checked = s.Check()
 	ok := func(err error) bool {
@@ -177,7 +183,8 @@ func restore(t *testing.T, c campaignContents) {
 	}
 }
 
-// use opens a store in both ways, reads it, writes to it and reads it again. It returns what was read, and whether all was well with it before.
+// use opens a store in both ways, reads it, writes to it and reads it again. It returns what was
+// read, and whether all was well with it before.
 func use(t *testing.T, path string) (c contents, whole bool) {
 	s, err := Open(path, fuzzOptions(true))
 	if err != nil {
@@ -224,18 +231,21 @@ func goOn(s *Store) error {
 		board := about.board()
 		node, fact := nodeOf(70), factOf(71, id)
 		node.Key, fact.Key = keyOn(board, 70), keyOn(board, 71)
-		batches = append(batches, Batch{Campaign: about.Number, Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{fact}, Spent: 1})
+		batches = append(batches, Batch{Campaign: about.Number, Nodes: []tree.NodeRecord{node},
+			Facts: []tree.Fact{fact}, Spent: 1})
 	}
 	priority := 9
 	if _, err := s.ChangeCampaign(campaigns[len(campaigns)-1].Number, Change{Priority: &priority}); err != nil {
 		return err
 	}
 	_, err := s.AddCampaign(Campaign{Name: "more", Board: "4x5", Root: "4x5"})
-	return errors.Join(err, s.Commit(batches...), s.SetStandings([]Standing{{Name: "w1", Solved: 1}, {Name: "w2"}, {Name: "w3", Solved: 1}}), s.Quarantine(Quarantine{Name: "w3"}))
+	return errors.Join(err, s.Commit(batches...), s.SetStandings([]Standing{{Name: "w1", Solved: 1}, {Name: "w2"},
+		{Name: "w3", Solved: 1}}), s.Quarantine(Quarantine{Name: "w3"}))
 }
 
-// FuzzPages changes bytes all over a file of a store, with the checksums of its two headers made right where the input wants that, and then uses it. Nothing
-// panics, what is found is damage, what the check takes is what was written, and writing does not make it worse.
+// FuzzPages changes bytes all over a file of a store, with the checksums of its two headers made
+// right where the input wants that, and then uses it. Nothing panics, what is found is damage, what
+// the check takes is what was written, and writing does not make it worse.
 func FuzzPages(f *testing.F) {
 	whole := fuzzStore(f)
 	f.Add([]byte{1, 0, 0, 0, 3, 1, 2, 3}, false)
@@ -282,8 +292,10 @@ func FuzzPages(f *testing.F) {
 		}
 		headers, err := readHeaders(bytes.NewReader(p), int64(len(p)))
 		fuzzing.Within(t, 20*time.Second, 256<<20, func() {
-			// With one header the state before the last commit counts, and headers made right may name any state.
-			if got, ok := use(t, file); ok && !resealed && err == nil && len(headers) == 2 && !reflect.DeepEqual(got, want) {
+			// With one header the state before the last commit counts, and headers made right may
+			// name any state.
+			if got, ok := use(t, file); ok && !resealed && err == nil && len(headers) == 2 &&
+				!reflect.DeepEqual(got, want) {
 				t.Fatalf("nobody noticed: %+v instead of %+v", got, want)
 			}
 		})
@@ -291,10 +303,12 @@ func FuzzPages(f *testing.F) {
 }
 
 // fuzzBuckets are those of fuzzStore.
-var fuzzBuckets = append(slices.Clone(bucketNames), of(bucketNodes, 2), of(bucketNodes, 3), of(bucketFacts, 3), of(bucketMemories, 3))
+var fuzzBuckets = append(slices.Clone(bucketNames), of(bucketNodes, 2), of(bucketNodes, 3), of(bucketFacts, 3),
+	of(bucketMemories, 3))
 
-// FuzzRecords puts, changes and removes records in a store of several campaigns, and whole buckets, with the right checksum where the input wants that, and then uses the store. Nothing
-// panics, and what the check takes is whole, can be restored from and can be gone on with.
+// FuzzRecords puts, changes and removes records in a store of several campaigns, and whole buckets,
+// with the right checksum where the input wants that, and then uses the store. Nothing panics, and
+// what the check takes is whole, can be restored from and can be gone on with.
 func FuzzRecords(f *testing.F) {
 	whole := fuzzStore(f)
 	f.Add([]byte{1, 0, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})

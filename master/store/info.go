@@ -10,7 +10,8 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// Info says what a store is about and how large its parts are. What it says of one campaign is of the first; Campaigns has all.
+// Info says what a store is about and how large its parts are. What it says of one campaign is of
+// the first; Campaigns has all.
 type Info struct {
 	File             string    `json:"file"`
 	Format           uint32    `json:"format"`
@@ -59,8 +60,8 @@ type CampaignInfo struct {
 	Verified    bool      `json:"verified"`
 }
 
-// ReadInfo reads what a store that no process has open for writing says about itself. Its page structure is verified, its records are not.
-// Errors: those of Open.
+// ReadInfo reads what a store that no process has open for writing says about itself. Its page
+// structure is verified, its records are not. Errors: those of Open.
 func ReadInfo(file string) (Info, error) {
 	s, err := Open(file, Options{ReadOnly: true})
 	if err != nil {
@@ -81,9 +82,12 @@ func ReadInfo(file string) (Info, error) {
 	}
 	c, first := s.Campaign(), all[0]
 	i := Info{
-		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created, Build: c.Build,
-		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.Nodes, Facts: st.Facts, Certificates: st.Certificates,
-		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent, Epoch: first.Epoch,
+		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
+		Build:     c.Build,
+		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.Nodes, Facts: st.Facts,
+		Certificates:     st.Certificates,
+		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent,
+		Epoch:   first.Epoch,
 		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
 	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
@@ -98,8 +102,10 @@ func ReadInfo(file string) (Info, error) {
 
 func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error) {
 	i := CampaignInfo{
-		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
-		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.Nodes, Facts: st.Facts, Nodes: st.Spent, Epoch: st.Epoch,
+		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly,
+		Created:  c.Created,
+		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.Nodes, Facts: st.Facts, Nodes: st.Spent,
+		Epoch: st.Epoch,
 	}
 	r, settled, err := s.ResultOf(c.Number)
 	if err != nil {
@@ -137,7 +143,8 @@ func (i *Info) String() string {
 		}
 	}
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
-	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes), cli.FormatSize(i.UsedBytes))
+	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes),
+		cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreeRecords, i.Facts,
 		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Memories, i.Unfinished)
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)

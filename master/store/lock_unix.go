@@ -45,8 +45,8 @@ func freeBytes(path string) (int64, bool) {
 	return int64(st.Bavail) * int64(st.Bsize), true
 }
 
-// diskFull reports whether err says that the disk, a quota or a limit on file sizes is exhausted. Some errors of bbolt only have the
-// text of what is behind them.
+// diskFull reports whether err says that the disk, a quota or a limit on file sizes is exhausted.
+// Some errors of bbolt only have the text of what is behind them.
 func diskFull(err error) bool {
 	for _, kind := range []unix.Errno{unix.ENOSPC, unix.EDQUOT, unix.EFBIG} {
 		if errors.Is(err, kind) || err != nil && strings.HasSuffix(err.Error(), ": "+kind.Error()) {

@@ -94,7 +94,8 @@ func openCopy(t testing.TB, file string) *Store {
 	return s
 }
 
-// keyOf returns the key of random position number i. The tests rely on that those they use are distinct.
+// keyOf returns the key of random position number i. The tests rely on that those they use are
+// distinct.
 func keyOf(i uint64) amazons.Key { return keyOn(testBoard, i) }
 
 // keyOn is keyOf on another board, which has less positions.
@@ -149,7 +150,8 @@ func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) tree.ID {
 }
 
 func nodeOf(i uint64) tree.NodeRecord {
-	n := tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20, Expanded: i%3 == 0}
+	n := tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20,
+		Expanded: i%3 == 0}
 	if i%6 == 0 {
 		n.Expansion, n.Children = i+1, childrenOf(i)
 	}

@@ -10,8 +10,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Memory is what a worker's table knew of a position that was not solved (shared/dfpn, memory.go). It is a help and
-// no evidence: it may be lost or wrong without harm to any fact.
+// Memory is what a worker's table knew of a position that was not solved (shared/dfpn, memory.go).
+// It is a help and no evidence: it may be lost or wrong without harm to any fact.
 type Memory struct {
 	Key  amazons.Key // canonical
 	Data []byte
@@ -28,7 +28,8 @@ func (s *Store) keepable(board amazons.Board, all []Memory) (kept []Memory, size
 	return kept, size
 }
 
-// putMemories writes memories, while there is room for more of them, and removes those of positions that are facts now.
+// putMemories writes memories, while there is room for more of them, and removes those of positions
+// that are facts now.
 func (s *Store) putMemories(tx *bbolt.Tx, campaign uint32, memories []Memory, fresh []tree.Fact) error {
 	if len(memories) == 0 && len(fresh) == 0 {
 		return nil
@@ -61,7 +62,8 @@ func (s *Store) putMemories(tx *bbolt.Tx, campaign uint32, memories []Memory, fr
 	return nil
 }
 
-// Memory returns the memory of a position of a campaign, nil where there is none. Errors: ErrCampaign, ErrCorrupt, ErrClosed.
+// Memory returns the memory of a position of a campaign, nil where there is none. Errors:
+// ErrCampaign, ErrCorrupt, ErrClosed.
 func (s *Store) Memory(campaign uint32, key amazons.Key) (data []byte, err error) {
 	about, err := s.campaign(campaign)
 	if err != nil {

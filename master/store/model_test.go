@@ -99,7 +99,8 @@ func TestModel(t *testing.T) {
 		}
 		defer func() { s.Close() }()
 		s.db.NoSync = true // nothing crashes here
-		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]tree.Fact{}, certificates: map[tree.ID][]byte{}}
+		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]tree.Fact{},
+			certificates: map[tree.ID][]byte{}}
 
 		keys := make([]amazons.Key, 12)
 		for i := range keys {
@@ -114,9 +115,11 @@ func TestModel(t *testing.T) {
 		number := rapid.Uint32Range(1, tree.Infinity-1)
 		node := rapid.Custom(func(t *rapid.T) tree.NodeRecord {
 			n := tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
-				Work: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"), Expanded: rapid.Bool().Draw(t, "expanded")}
+				Work: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"),
+				Expanded: rapid.Bool().Draw(t, "expanded")}
 			if n.Expanded && rapid.Bool().Draw(t, "children") {
-				n.Expansion, n.Children = rapid.Uint64Min(1).Draw(t, "expansion"), childrenOf(rapid.Uint64Range(0, 5000).Draw(t, "of"))
+				n.Expansion, n.Children = rapid.Uint64Min(1).Draw(t, "expansion"),
+					childrenOf(rapid.Uint64Range(0, 5000).Draw(t, "of"))
 			}
 			return n
 		})
@@ -125,7 +128,8 @@ func TestModel(t *testing.T) {
 			if rapid.IntRange(0, 9).Draw(t, "outcome") == 0 {
 				outcome = tree.Lost
 			}
-			return tree.Fact{Key: key.Draw(t, "key"), Outcome: outcome, Work: rapid.Uint64().Draw(t, "work"), Certificate: rapid.SampledFrom(ids).Draw(t, "certificate")}
+			return tree.Fact{Key: key.Draw(t, "key"), Outcome: outcome, Work: rapid.Uint64().Draw(t, "work"),
+				Certificate: rapid.SampledFrom(ids).Draw(t, "certificate")}
 		})
 		expect := func(got, want error) {
 			if !errors.Is(got, want) || want == nil && got != nil {
@@ -141,7 +145,9 @@ func TestModel(t *testing.T) {
 					Epoch: rapid.Uint64Range(0, 3).Draw(t, "epoch"),
 				}
 				if rapid.IntRange(0, 19).Draw(t, "contradiction") == 0 {
-					b.Contradiction = &tree.Contradiction{Key: key.Draw(t, "key"), Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: fact.Draw(t, "fact"), Worker: rapid.String().Draw(t, "worker")}}
+					b.Contradiction = &tree.Contradiction{Key: key.Draw(t, "key"),
+						Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: fact.Draw(t, "fact"),
+							Worker: rapid.String().Draw(t, "worker")}}
 				}
 				want := m.commit(b)
 				expect(s.Commit(b), want)
@@ -167,7 +173,8 @@ func TestModel(t *testing.T) {
 				m.certificates[ids[i]] = payloads[i]
 			},
 			"result": func(t *rapid.T) {
-				r := Result{Outcome: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"), Nodes: rapid.Uint64().Draw(t, "nodes")}
+				r := Result{Outcome: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"),
+					Nodes: rapid.Uint64().Draw(t, "nodes")}
 				if m.result != nil && m.result.Outcome != r.Outcome {
 					expect(s.SetResult(r), ErrContradiction)
 					return

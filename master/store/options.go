@@ -23,18 +23,20 @@ type Options struct {
 	// need more is refused with ErrNoSpace and nothing of it is written.
 	MaxStoreBytes int64
 
-	// MinFreeBytes is how much of the disk is left to others, in bytes. Default 256 MiB; negative: nothing.
-	// A commit that would leave less is refused with ErrNoSpace; it may be tried again when there is room. Too small: the disk may fill up in the
-	// middle of a commit, which on some file systems is known only when it is too late to go on without opening the store again. Large: a
-	// campaign stands still while there would be room.
+	// MinFreeBytes is how much of the disk is left to others, in bytes. Default 256 MiB; negative:
+	// nothing. A commit that would leave less is refused with ErrNoSpace; it may be tried again
+	// when there is room. Too small: the disk may fill up in the middle of a commit, which on some
+	// file systems is known only when it is too late to go on without opening the store again.
+	// Large: a campaign stands still while there would be room.
 	MinFreeBytes int64
 
-	// FreeBytes tells how many bytes may still be written to the disk under a path, false where that is not known. Default: asks the
-	// file system.
+	// FreeBytes tells how many bytes may still be written to the disk under a path, false where
+	// that is not known. Default: asks the file system.
 	FreeBytes func(path string) (int64, bool)
 
-	// MapAheadBytes is how much address space is reserved for the file to grow into, in bytes. Default 64 GiB; negative: none. It is no
-	// memory. A store that outgrows it while a backup runs waits with its commits until the backup has ended.
+	// MapAheadBytes is how much address space is reserved for the file to grow into, in bytes.
+	// Default 64 GiB; negative: none. It is no memory. A store that outgrows it while a backup runs
+	// waits with its commits until the backup has ended.
 	MapAheadBytes int64
 
 	// MaxBatchRecords is how many records one Commit may hold. Default 4,194,304. Larger batches are
@@ -45,15 +47,18 @@ type Options struct {
 	// 1 MiB of memory; more are refused with ErrBusy.
 	MaxUploads int
 
-	// MaxCampaigns is how many campaigns a store may have, those that are done or ended included. Default 64. Each that is not over has a tree in the memory of its master.
-	// More are refused with ErrTooLarge.
+	// MaxCampaigns is how many campaigns a store may have, those that are done or ended included.
+	// Default 64. Each that is not over has a tree in the memory of its master. More are refused
+	// with ErrTooLarge.
 	MaxCampaigns int
 
-	// MaxMemories is how many search memories are kept for a board and kind of proof. Default 64. When there are as many, a
-	// memory of another position is dropped, and who goes on with that position after a restart begins anew.
+	// MaxMemories is how many search memories are kept for a board and kind of proof. Default 64.
+	// When there are as many, a memory of another position is dropped, and who goes on with that
+	// position after a restart begins anew.
 	MaxMemories int
 
-	// MaxMemoryBytes is the size of the largest memory, in bytes. Default 1 MiB. Larger ones are dropped.
+	// MaxMemoryBytes is the size of the largest memory, in bytes. Default 1 MiB. Larger ones are
+	// dropped.
 	MaxMemoryBytes int
 
 	// OnCommit, where not nil, is told of each transaction on disk: the time from its begin
@@ -72,7 +77,8 @@ type Options struct {
 
 // withDefaults returns the options with defaults filled in. Errors wrap ErrInvalid.
 func (o Options) withDefaults() (Options, error) {
-	if o.LockTimeout < 0 || o.MaxCertificateBytes < 0 || o.MaxStoreBytes < 0 || o.MaxBatchRecords < 0 || o.MaxUploads < 0 ||
+	if o.LockTimeout < 0 || o.MaxCertificateBytes < 0 || o.MaxStoreBytes < 0 || o.MaxBatchRecords < 0 ||
+		o.MaxUploads < 0 ||
 		o.MaxCampaigns < 0 || o.MaxMemories < 0 || o.MaxMemoryBytes < 0 {
 		return o, fmt.Errorf("%w: a limit in its options is negative; 0 stands for the default", ErrInvalid)
 	}

@@ -111,7 +111,9 @@ type image struct {
 
 func newImage(ctx context.Context, r io.ReaderAt, size int64, h header) (*image, error) {
 	if h.high < 4 || h.high > uint64(math.MaxInt64/h.pageSize) || int64(h.high)*h.pageSize > size {
-		return nil, &CorruptError{Reason: fmt.Sprintf("the file has %d bytes where its header promises at least %d pages of %d, so its end is missing", size, h.high, h.pageSize)}
+		return nil, &CorruptError{Reason: fmt.Sprintf(
+			"the file has %d bytes where its header promises at least %d pages of %d, so its end is missing", size,
+			h.high, h.pageSize)}
 	}
 	m := &image{ctx: ctx, r: r, size: size, header: h, seen: make([]uint64, (h.high+63)/64)}
 	m.seen[0] = 3 // the two headers
@@ -166,7 +168,8 @@ func (m *image) buckets() (map[string]bucketAt, error) {
 		if _, err := m.r.ReadAt(p[:], l.offset); err != nil {
 			return err
 		}
-		found[string(l.key)] = bucketAt{root: binary.NativeEndian.Uint64(p[:]), inline: l.offset + boltBucketHead, bytes: l.bytes - boltBucketHead}
+		found[string(l.key)] = bucketAt{root: binary.NativeEndian.Uint64(p[:]), inline: l.offset +
+			boltBucketHead, bytes: l.bytes - boltBucketHead}
 		return nil
 	})
 	return found, err
@@ -206,7 +209,8 @@ func (m *image) tree(id uint64, lo, hi []byte, visit func(leafAt) error) error {
 		return err
 	}
 	order := binary.NativeEndian
-	flags, count, overflow := order.Uint16(m.page[8:]), int64(order.Uint16(m.page[10:])), uint64(order.Uint32(m.page[12:]))
+	flags, count, overflow := order.Uint16(m.page[8:]), int64(order.Uint16(m.page[10:])),
+		uint64(order.Uint32(m.page[12:]))
 	if got := order.Uint64(m.page); got != id {
 		return m.damage(id, "is marked as page %d", got)
 	}
@@ -293,7 +297,8 @@ func (m *image) leaves(id uint64, p []byte, offset, total int64, lo, hi []byte, 
 			return m.damage(id, "entry %d: %v", i, err)
 		}
 		last = append(last[:0], key...)
-		if err := visit(leafAt{key: last, bucket: flags == leafBucket, offset: offset + at + pos + keyBytes, bytes: valueBytes}); err != nil {
+		if err := visit(leafAt{key: last, bucket: flags == leafBucket, offset: offset + at + pos +
+			keyBytes, bytes: valueBytes}); err != nil {
 			return err
 		}
 	}
@@ -338,7 +343,8 @@ func (m *image) account() error {
 		return err
 	}
 	order := binary.NativeEndian
-	id, flags, count, overflow := order.Uint64(p[:]), order.Uint16(p[8:]), uint64(order.Uint16(p[10:])), uint64(order.Uint32(p[12:]))
+	id, flags, count, overflow := order.Uint64(p[:]), order.Uint16(p[8:]), uint64(order.Uint16(p[10:])),
+		uint64(order.Uint32(p[12:]))
 	if id != m.freelist || flags != pageFreelist {
 		return m.damage(m.freelist, "is not the list of free pages")
 	}

@@ -8,8 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// What the store keeps of parties are records of the meta bucket. A party is a name, that in a certificate or a worker's own; each kind of record has one
-// for each at most.
+// What the store keeps of parties are records of the meta bucket. A party is a name, that in a
+// certificate or a worker's own; each kind of record has one for each at most.
 
 // partyKind is a kind of such records: what their keys begin with.
 type partyKind string
@@ -22,7 +22,8 @@ const (
 // maxPartyName bounds a name, in bytes.
 const maxPartyName = 256
 
-// prefixes returns what the keys of the kind begin with: those of certificates, then those of workers' own names.
+// prefixes returns what the keys of the kind begin with: those of certificates, then those of
+// workers' own names.
 func (kind partyKind) prefixes() [2]string {
 	return [2]string{string(kind) + "certificate/", string(kind) + "name/"}
 }

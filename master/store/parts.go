@@ -13,11 +13,14 @@ import (
 type Part struct {
 	Kind    string `json:"kind"` // the bucket's name, see SCHEMA.md
 	Records int    `json:"records"`
-	Bytes   int64  `json:"bytes"`      // keys and values
-	Pages   int64  `json:"page_bytes"` // pages of its own; 0 where the bucket is so small that it lies in the page of the list of buckets
+	Bytes   int64  `json:"bytes"` // keys and values
+	// pages of its own; 0 where the bucket is so small that it lies in the page of the list of
+	// buckets
+	Pages int64 `json:"page_bytes"`
 }
 
-// Layout is a partition of the file: the pages of the parts and the fields here that end in Bytes add up to its size.
+// Layout is a partition of the file: the pages of the parts and the fields here that end in Bytes
+// add up to its size.
 type Layout struct {
 	Parts       []Part `json:"parts"`
 	HeaderBytes int64  `json:"header_bytes"`    // the two headers and the list of buckets
@@ -32,8 +35,8 @@ const (
 	leafElementBytes = 16
 )
 
-// layout says what takes how much of a file of so many bytes. It reads the page headers of all buckets, twice. What a reader keeps from being used
-// again counts as free.
+// layout says what takes how much of a file of so many bytes. It reads the page headers of all
+// buckets, twice. What a reader keeps from being used again counts as free.
 func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
 	all := tx.Cursor().Bucket().Stats() // with what is in it
 	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}
@@ -63,6 +66,7 @@ func (l Layout) String() string {
 			fmt.Fprintf(&s, "%s %s in %s, ", p.Kind, cli.FormatSize(p.Bytes), cli.FormatSize(p.Pages))
 		}
 	}
-	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes), cli.FormatSize(l.BeyondBytes), cli.FormatSize(l.HeaderBytes+l.ListBytes))
+	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes),
+		cli.FormatSize(l.BeyondBytes), cli.FormatSize(l.HeaderBytes+l.ListBytes))
 	return s.String()
 }

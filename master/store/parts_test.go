@@ -7,7 +7,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// TestLayout wants the parts of a store to add up to its size, while it is small and when it is not, and records of the sizes that SCHEMA.md gives.
+// TestLayout wants the parts of a store to add up to its size, while it is small and when it is
+// not, and records of the sizes that SCHEMA.md gives.
 func TestLayout(t *testing.T) {
 	s := newStore(t, quick)
 	first, memories, children := uint64(1), 0, 0
@@ -55,12 +56,14 @@ func TestLayout(t *testing.T) {
 			bucketNodes:        {Records: n, Bytes: int64(n)*(16+25+4) + int64(children)},
 			bucketFacts:        {Records: n, Bytes: int64(n) * (16 + 41 + 4)},
 			bucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 16 + 4)},
-			bucketChunks:       {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) + 4*int64(certificates)*(12+4)},
-			bucketMemories:     {Records: memories, Bytes: int64(memories) * (16 + 100_000 + 4)},
-			bucketUploads:      {},
+			bucketChunks: {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) +
+				4*int64(certificates)*(12+4)},
+			bucketMemories: {Records: memories, Bytes: int64(memories) * (16 + 100_000 + 4)},
+			bucketUploads:  {},
 		} {
 			if p := got[kind]; p.Records != want.Records || p.Bytes != want.Bytes {
-				t.Errorf("%d records: %s: %d of %d bytes, want %d of %d", records, kind, p.Records, p.Bytes, want.Records, want.Bytes)
+				t.Errorf("%d records: %s: %d of %d bytes, want %d of %d", records, kind, p.Records, p.Bytes,
+					want.Records, want.Bytes)
 			}
 		}
 		if got[bucketMeta].Records != 4 || got[bucketMeta].Bytes < 150 {
@@ -70,7 +73,8 @@ func TestLayout(t *testing.T) {
 	}
 }
 
-// TestLayoutOfManyCampaigns wants the list of buckets, which takes several pages with many campaigns, to be told apart from the list of free ones.
+// TestLayoutOfManyCampaigns wants the list of buckets, which takes several pages with many
+// campaigns, to be told apart from the list of free ones.
 func TestLayoutOfManyCampaigns(t *testing.T) {
 	s := newStore(t, quick)
 	if err := s.Close(); err != nil {
@@ -86,7 +90,8 @@ func TestLayoutOfManyCampaigns(t *testing.T) {
 	}
 	moves := root.State().Moves(nil)
 	for i := range 200 {
-		c := Campaign{Name: fmt.Sprint("campaign-", i), Board: "6x6", Root: root.String(), FirstMoves: []string{moves[i].String()}}
+		c := Campaign{Name: fmt.Sprint("campaign-", i), Board: "6x6", Root: root.String(),
+			FirstMoves: []string{moves[i].String()}}
 		if _, err := s.AddCampaign(c); err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +114,8 @@ func layoutOf(t *testing.T, file string) Layout {
 	return info.Layout
 }
 
-// TestLayoutOfCampaigns wants the records of each campaign of a store to be a part, and the parts to add up.
+// TestLayoutOfCampaigns wants the records of each campaign of a store to be a part, and the parts
+// to add up.
 func TestLayoutOfCampaigns(t *testing.T) {
 	s := newStore(t, quick)
 	kin, other := otherCampaigns()
@@ -138,7 +144,8 @@ func TestLayoutOfCampaigns(t *testing.T) {
 	for _, p := range l.Parts {
 		records[p.Kind] = p.Records
 	}
-	if _, empty := records["facts/3"]; sum != info.FileBytes || records["nodes"] != 0 || records["nodes/2"] != 1000 || !empty || len(records) != 11 {
+	if _, empty := records["facts/3"]; sum != info.FileBytes || records["nodes"] != 0 || records["nodes/2"] != 1000 ||
+		!empty || len(records) != 11 {
 		t.Errorf("parts of %d bytes in a file of %d: %+v", sum, info.FileBytes, l)
 	}
 }

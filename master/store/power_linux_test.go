@@ -18,11 +18,13 @@ import (
 var (
 	powerStates  = flag.Int("power-states", 200, "crashes that the tests of this package make of a recording, spread over it; 0: all of them")
 	powerSeed    = flag.Uint64("power-seed", 1, "for what of the writes of a recording is lost in a crash")
-	powerCommand = flag.String("power-command", "", "a command that works on the store \"store\" in the folder in which it is started, to record instead of one of our own")
+	powerCommand = flag.String("power-command", "",
+		"a command that works on the store \"store\" in the folder in which it is started, to record instead of one of our own")
 )
 
 func init() {
-	// writes does all that is ever done to the file of a store, which gets three campaigns, and says what was acknowledged.
+	// writes does all that is ever done to the file of a store, which gets three campaigns, and
+	// says what was acknowledged.
 	children["writes"] = func(path string) {
 		next := uint64(0)
 		certificate := func(s *Store, campaign uint32, i uint64, size int) {
@@ -38,7 +40,8 @@ func init() {
 					b := killBatch(about, uint64(about.Number-1), next)
 					b.Spent = next
 					if next%3 == 0 {
-						b.Memories = append(b.Memories, Memory{Key: keyOn(about.board(), next<<30+5), Data: bytes.Repeat([]byte{byte(next)}, 3000)})
+						b.Memories = append(b.Memories, Memory{Key: keyOn(about.board(), next<<30+5),
+							Data: bytes.Repeat([]byte{byte(next)}, 3000)})
 					}
 					batches = append(batches, b)
 				}
@@ -121,16 +124,19 @@ func recordWrites(t *testing.T) []op {
 	return record(t, c, folder)
 }
 
-// crashAll makes crashes of a recording, about so many operations of which are looked at, 0: all, and returns who has seen them.
+// crashAll makes crashes of a recording, about so many operations of which are looked at, 0: all,
+// and returns who has seen them.
 func crashAll(t *testing.T, ops []op, states int) *witness {
 	t.Helper()
-	w := &witness{t: t, folder: t.TempDir(), random: rand.New(rand.NewPCG(*powerSeed, 1)), verified: map[digest]int{}, opened: map[[32]byte]bool{}}
+	w := &witness{t: t, folder: t.TempDir(), random: rand.New(rand.NewPCG(*powerSeed, 1)), verified: map[digest]int{},
+		opened: map[[32]byte]bool{}}
 	for i, o := range ops {
 		if o.kind == opSaid && *powerCommand == "" {
 			w.said, w.saidAt = append(w.said, o.text), append(w.saidAt, i+1)
 		}
 	}
-	// What is durable when has to be known before a crash is judged: a crash may leave the state after the next sync.
+	// What is durable when has to be known before a crash is judged: a crash may leave the state
+	// after the next sync.
 	crashes(ops, w.random, func(int) bool { return false }, w.durable, func(crash) {})
 	step := 1
 	if states > 0 {
@@ -144,10 +150,12 @@ func crashAll(t *testing.T, ops []op, states int) *witness {
 	return w
 }
 
-// TestPowerCut records every write and sync of a process that creates, fills, opens, backs up and compacts a store, and makes of the recording what may be
-// found after a crash at each point: the process killed, also in the middle of a write; the power cut, with any part of what was not synced. Each time the store
-// opens, checks out, is as it was after the last commit that was durable or the one after that, and has what was acknowledged before.
-// With -power-states 0 all points are tried; -power-command has another process recorded, such as a whole campaign.
+// TestPowerCut records every write and sync of a process that creates, fills, opens, backs up and
+// compacts a store, and makes of the recording what may be found after a crash at each point: the
+// process killed, also in the middle of a write; the power cut, with any part of what was not
+// synced. Each time the store opens, checks out, is as it was after the last commit that was
+// durable or the one after that, and has what was acknowledged before. With -power-states 0 all
+// points are tried; -power-command has another process recorded, such as a whole campaign.
 func TestPowerCut(t *testing.T) {
 	ops := recordWrites(t)
 	states := *powerStates
@@ -180,14 +188,16 @@ func TestPowerCutIsNoticed(t *testing.T) {
 			return keep(o, o.kind != opSync || at+1 == len(ops) || !headerWrite(ops[at+1]))
 		},
 		"a commit is acknowledged before it is durable": func(at int, o op) []op {
-			if headerWrite(o) && at+2 < len(ops) && ops[at+2].kind == opSaid && strings.HasPrefix(ops[at+2].text, "batch") {
+			if headerWrite(o) && at+2 < len(ops) && ops[at+2].kind == opSaid &&
+				strings.HasPrefix(ops[at+2].text, "batch") {
 				return []op{ops[at+2], o}
 			}
 			return keep(o, at < 2 || o.kind != opSaid || !headerWrite(ops[at-2]))
 		},
 		"the folder is not synced": func(_ int, o op) []op { return keep(o, o.kind != opSync || o.file != 0) },
 		"a copy gets its name before it is synced": func(at int, o op) []op {
-			return keep(o, o.kind != opSync || at+1 == len(ops) || ops[at+1].kind != opLink && ops[at+1].kind != opRename)
+			return keep(o, o.kind != opSync || at+1 == len(ops) || ops[at+1].kind != opLink &&
+				ops[at+1].kind != opRename)
 		},
 	} {
 		var list []op

@@ -8,7 +8,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Quarantine is who may not work on the store's campaigns any more, and why. The store keeps it and makes nothing of it.
+// Quarantine is who may not work on the store's campaigns any more, and why. The store keeps it and
+// makes nothing of it.
 type Quarantine struct {
 	Name        string    `json:"name"`
 	Certificate bool      `json:"certificate"` // the name is that in a certificate; otherwise a worker's own
@@ -27,7 +28,8 @@ func (s *Store) Quarantines() ([]Quarantine, error) {
 	return readParties[Quarantine](s, kindQuarantine)
 }
 
-// Quarantine keeps that somebody is quarantined, in the place of what it has about the same name, and takes the standing away. Errors as of Commit.
+// Quarantine keeps that somebody is quarantined, in the place of what it has about the same name,
+// and takes the standing away. Errors as of Commit.
 func (s *Store) Quarantine(q Quarantine) error {
 	if err := checkPartyName(q.Name); err != nil {
 		return fmt.Errorf("quarantine: %w", err)
@@ -38,13 +40,14 @@ func (s *Store) Quarantine(q Quarantine) error {
 		return fmt.Errorf("quarantine: %w", err)
 	}
 	standing := []byte(kindStanding.key(q.Name, q.Certificate))
-	err = s.do(&request{records: 2, bytes: int64(len(key) + len(value) + len(standing)), apply: func(tx *bbolt.Tx, _ *counters) error {
-		meta := tx.Bucket([]byte(bucketMeta))
-		if err := meta.Delete(standing); err != nil {
-			return err
-		}
-		return meta.Put([]byte(key), value)
-	}})
+	err = s.do(&request{records: 2, bytes: int64(len(key) + len(value) + len(standing)),
+		apply: func(tx *bbolt.Tx, _ *counters) error {
+			meta := tx.Bucket([]byte(bucketMeta))
+			if err := meta.Delete(standing); err != nil {
+				return err
+			}
+			return meta.Put([]byte(key), value)
+		}})
 	if err != nil {
 		return fmt.Errorf("quarantine: %w", err)
 	}
@@ -53,7 +56,8 @@ func (s *Store) Quarantine(q Quarantine) error {
 
 var errNotThere = errors.New("not there")
 
-// Release forgets a quarantine, and the standing where the quarantine was never kept; there need not be either. Errors as of Commit.
+// Release forgets a quarantine, and the standing where the quarantine was never kept; there need
+// not be either. Errors as of Commit.
 func (s *Store) Release(name string, certificate bool) error {
 	key, standing := []byte(kindQuarantine.key(name, certificate)), []byte(kindStanding.key(name, certificate))
 	err := s.do(&request{records: 2, bytes: int64(len(key) + len(standing)),

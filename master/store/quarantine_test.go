@@ -10,13 +10,15 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// TestQuarantines writes, replaces and removes quarantines; they survive a restart, a backup and a check, and what is damaged is found.
+// TestQuarantines writes, replaces and removes quarantines; they survive a restart, a backup and a
+// check, and what is damaged is found.
 func TestQuarantines(t *testing.T) {
 	s := newStore(t, Options{})
 	file := s.Path()
 	since := time.Unix(1700000000, 0).UTC()
 	all := []Quarantine{
-		{Name: "w1", Certificate: true, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x", Address: "192.0.2.1:1"},
+		{Name: "w1", Certificate: true, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x",
+			Address: "192.0.2.1:1"},
 		{Name: "w1", Since: since, Offences: 4, Offence: "short", Why: "nothing in it", Worker: "w1"},
 		{Name: "w2 and a slash/", Since: since, Offences: 1, Offence: "flood", Why: "too many", Worker: "w2"},
 	}

@@ -18,9 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A recording is made by the kernel's own interface for debuggers: the process that writes is stopped at each system call, so that what is recorded is what
-// it really did, in the order in which it did it, and nothing in the program has to know of it. At the end the folder must be, byte for byte, what the
-// recording makes of it; so nothing was missed.
+// A recording is made by the kernel's own interface for debuggers: the process that writes is
+// stopped at each system call, so that what is recorded is what it really did, in the order in
+// which it did it, and nothing in the program has to know of it. At the end the folder must be,
+// byte for byte, what the recording makes of it; so nothing was missed.
 
 // opKind is what a system call did to a file of the folder.
 type opKind int
@@ -84,7 +85,8 @@ type entry struct {
 // errNoTrace says that processes cannot be followed here.
 var errNoTrace = errors.New("no process can be followed here")
 
-// record runs a command, which must write to nothing in the folder but the files directly in it, and returns what it did there.
+// record runs a command, which must write to nothing in the folder but the files directly in it,
+// and returns what it did there.
 func record(t *testing.T, c *exec.Cmd, folder string) []op {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(folder)
@@ -136,7 +138,8 @@ func (r *recorder) run(c *exec.Cmd) error {
 	if _, err := unix.Wait4(r.pid, &status, 0, nil); err != nil || !status.Stopped() {
 		return fmt.Errorf("%w: it does not stop: %v", errNoTrace, err)
 	}
-	if err := unix.PtraceSetOptions(r.pid, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_EXITKILL); err != nil {
+	if err := unix.PtraceSetOptions(r.pid, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|
+		unix.PTRACE_O_EXITKILL); err != nil {
 		return fmt.Errorf("%w: %w", errNoTrace, err)
 	}
 	if err := unix.PtraceSyscall(r.pid, 0); err != nil {
@@ -200,7 +203,8 @@ const (
 // stopped takes a thread's stop at the begin or the end of a system call.
 func (r *recorder) stopped(thread int) error {
 	var info syscallInfo
-	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, ptraceGetSyscallInfo, uintptr(thread), unsafe.Sizeof(info), uintptr(unsafe.Pointer(&info)), 0, 0); e != 0 {
+	if _, _, e := unix.Syscall6(unix.SYS_PTRACE, ptraceGetSyscallInfo, uintptr(thread), unsafe.Sizeof(info),
+		uintptr(unsafe.Pointer(&info)), 0, 0); e != 0 {
 		if e == unix.ESRCH {
 			return nil
 		}

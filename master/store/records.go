@@ -38,7 +38,8 @@ const (
 )
 
 // bucketNames are the buckets of a store with one campaign. Others have their own, see of.
-var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks, bucketMemories}
+var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks,
+	bucketMemories}
 
 // Keys in the meta bucket; the last four are of the first campaign, and those of others see of.
 const (
@@ -50,7 +51,8 @@ const (
 	keyResult        = "result"
 )
 
-// of returns the name of a bucket, or of a record in meta, that a campaign has for itself: the first has the plain name, as in a store of format 1.
+// of returns the name of a bucket, or of a record in meta, that a campaign has for itself: the
+// first has the plain name, as in a store of format 1.
 func of(name string, campaign uint32) string {
 	if campaign == 1 {
 		return name
@@ -88,10 +90,11 @@ const (
 	maxFirstMoves   = 1 << 14
 )
 
-// chunkBytes is the data of one chunk of a certificate. Two chunks with their keys, checksums and page header
-// (16 + 2*(16+12+4) bytes) fill 32 pages of 4 KiB exactly. A leaf of bbolt is split only once it holds more than four values, and
-// is written anew with every value that joins it: chunks of 1 MiB, one a transaction, wrote 4.5 bytes for each byte
-// of data, these, sixteen a transaction, write 1.25.
+// chunkBytes is the data of one chunk of a certificate. Two chunks with their keys, checksums and
+// page header (16 + 2*(16+12+4) bytes) fill 32 pages of 4 KiB exactly. A leaf of bbolt is split
+// only once it holds more than four values, and is written anew with every value that joins it:
+// chunks of 1 MiB, one a transaction, wrote 4.5 bytes for each byte of data, these, sixteen a
+// transaction, write 1.25.
 const chunkBytes = 64<<10 - 40
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -113,7 +116,8 @@ func sum(bucket string, key, payload []byte) uint32 {
 	return crc32.Update(c, castagnoli, payload)
 }
 
-// bucketSums holds the checksums of the names of the buckets of one campaign, each with a zero byte after it.
+// bucketSums holds the checksums of the names of the buckets of one campaign, each with a zero byte
+// after it.
 var bucketSums = func() map[string]uint32 {
 	sums := map[string]uint32{}
 	for _, name := range bucketNames {
@@ -398,7 +402,8 @@ func decodeShare(campaign uint32, value []byte) (share, error) {
 
 func encodeCounters(c counters) []byte {
 	p := make([]byte, 0, countersPayload)
-	for _, v := range []uint64{c.nodes, c.facts, c.certificates, c.certificateBytes, c.uploads, c.commits, c.spent, c.epoch} {
+	for _, v := range []uint64{c.nodes, c.facts, c.certificates, c.certificateBytes, c.uploads, c.commits, c.spent,
+		c.epoch} {
 		p = binary.LittleEndian.AppendUint64(p, v)
 	}
 	return seal(bucketMeta, []byte(keyCounters), p)
@@ -410,7 +415,8 @@ func decodeCounters(value []byte) (counters, error) {
 		return counters{}, err
 	}
 	var c counters
-	for i, v := range []*uint64{&c.nodes, &c.facts, &c.certificates, &c.certificateBytes, &c.uploads, &c.commits, &c.spent, &c.epoch} {
+	for i, v := range []*uint64{&c.nodes, &c.facts, &c.certificates, &c.certificateBytes, &c.uploads, &c.commits,
+		&c.spent, &c.epoch} {
 		*v = binary.LittleEndian.Uint64(p[8*i:])
 	}
 	return c, nil
@@ -428,8 +434,8 @@ func decodeFormat(value []byte) (uint32, error) {
 	return binary.LittleEndian.Uint32(p), nil
 }
 
-// Records that are few and may grow are JSON. Readers pass over fields they do not know; a change of meaning
-// takes a new format version.
+// Records that are few and may grow are JSON. Readers pass over fields they do not know; a change
+// of meaning takes a new format version.
 
 func encodeJSON(key string, v any) ([]byte, error) {
 	p, err := json.Marshal(v)
@@ -455,17 +461,20 @@ func decodeJSON(key string, value []byte, v any) error {
 
 // Result is the final answer, so that a solved campaign answers at once.
 type Result struct {
-	Outcome         string          `json:"outcome"`                      // of the root for the side to move: won, lost; unknown with NoGivenMoveWins
-	Winner          string          `json:"winner,omitempty"`             // white or black
-	NoGivenMoveWins bool            `json:"no_given_move_wins,omitempty"` // first moves were given and each of them loses
-	WinningMove     string          `json:"winning_move,omitempty"`       // at the root
-	Verified        bool            `json:"verified"`                     // the independent checker has accepted the certificate
-	Certificate     CertificateFile `json:"certificate,omitzero"`
-	Nodes           uint64          `json:"nodes"`   // expanded by df-pn in all leases
-	Seconds         float64         `json:"seconds"` // of search, over all runs of the master
-	Workers         int             `json:"workers,omitempty"`
-	Finished        time.Time       `json:"finished,omitzero"`
-	Build           string          `json:"build,omitempty"`
+	// of the root for the side to move: won, lost; unknown with NoGivenMoveWins
+	Outcome string `json:"outcome"`
+	Winner  string `json:"winner,omitempty"` // white or black
+	// first moves were given and each of them loses
+	NoGivenMoveWins bool   `json:"no_given_move_wins,omitempty"`
+	WinningMove     string `json:"winning_move,omitempty"` // at the root
+	// the independent checker has accepted the certificate
+	Verified    bool            `json:"verified"`
+	Certificate CertificateFile `json:"certificate,omitzero"`
+	Nodes       uint64          `json:"nodes"`   // expanded by df-pn in all leases
+	Seconds     float64         `json:"seconds"` // of search, over all runs of the master
+	Workers     int             `json:"workers,omitempty"`
+	Finished    time.Time       `json:"finished,omitzero"`
+	Build       string          `json:"build,omitempty"`
 }
 
 // CertificateFile names the merged certificate of a result, a file beside the store.
@@ -502,11 +511,13 @@ func encodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) 
 	claim := func(c tree.Claim) claimJSON {
 		j := claimJSON{Outcome: uint8(c.Outcome), Basis: uint8(c.Basis), Worker: c.Worker}
 		if f := c.Fact; f != (tree.Fact{}) {
-			j.Fact = &factJSON{Key: hexKey(f.Key), Outcome: uint8(f.Outcome), Work: f.Work, Certificate: hex.EncodeToString(f.Certificate[:])}
+			j.Fact = &factJSON{Key: hexKey(f.Key), Outcome: uint8(f.Outcome), Work: f.Work,
+				Certificate: hex.EncodeToString(f.Certificate[:])}
 		}
 		return j
 	}
-	return encodeJSON(of(keyContradiction, campaign), contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known), Claim: claim(c.Claim)})
+	return encodeJSON(of(keyContradiction, campaign), contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known),
+		Claim: claim(c.Claim)})
 }
 
 func decodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, error) {

@@ -52,7 +52,8 @@ func TestFormat1(t *testing.T) {
 			t.Fatal(err)
 		}
 		upload(t, s, payload)
-		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent, Epoch: want.Epoch, Contradiction: want.Contradiction}); err != nil {
+		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent, Epoch: want.Epoch,
+			Contradiction: want.Contradiction}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.SetResult(result); err != nil {
@@ -90,10 +91,13 @@ func TestFormat1(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	id := tree.ID{1}
 	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
-	standing, _ := encodeJSON(kindStanding.key("w", true), Standing{Name: "w", Certificate: true, Confirmed: 3, Seen: time.Unix(1700000000, 0).UTC()})
+	standing, _ := encodeJSON(kindStanding.key("w", true), Standing{Name: "w", Certificate: true, Confirmed: 3,
+		Seen: time.Unix(1700000000, 0).UTC()})
 	for _, kv := range [][2][]byte{
-		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeNode(bucketNodes, nodeOf(6))), pair(encodeFact(bucketFacts, factOf(1, id))),
-		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})}, {uploadKey(3), encodeUpload(3, id, 4)},
+		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeNode(bucketNodes, nodeOf(6))),
+		pair(encodeFact(bucketFacts, factOf(1, id))),
+		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})},
+		{uploadKey(3), encodeUpload(3, id, 4)},
 		{[]byte(keyCounters), encodeCounters(counters{share: share{nodes: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
 		{[]byte(keyContradiction), contradiction}, {[]byte(kindStanding.key("w", true)), standing},
 	} {
@@ -132,7 +136,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return payload
 		}
-		if c, err := decodeCounters(meta(keyCounters)); err == nil && !bytes.Equal(encodeCounters(c), meta(keyCounters)) {
+		if c, err := decodeCounters(meta(keyCounters)); err == nil &&
+			!bytes.Equal(encodeCounters(c), meta(keyCounters)) {
 			t.Error("counters")
 		}
 		if v, err := decodeFormat(meta(keyFormat)); err == nil && !bytes.Equal(encodeFormat(v), meta(keyFormat)) {
@@ -147,19 +152,23 @@ func FuzzDecode(f *testing.F) {
 				t.Error(c, d, err)
 			}
 		}
-		if q, err := decodeParty[Quarantine](kindQuarantine, []byte(kindQuarantine.key("w", false)), meta(kindQuarantine.key("w", false))); err == nil && (q.Name != "w" || q.Certificate) {
+		if q, err := decodeParty[Quarantine](kindQuarantine, []byte(kindQuarantine.key("w", false)),
+			meta(kindQuarantine.key("w", false))); err == nil && (q.Name != "w" || q.Certificate) {
 			t.Error(q)
 		}
-		if st, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)), meta(kindStanding.key("w", true))); err == nil {
+		if st, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)),
+			meta(kindStanding.key("w", true))); err == nil {
 			again, err := encodeJSON(kindStanding.key("w", true), st)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)), again); err != nil || d.Name != "w" || !d.Certificate || !cmp.Equal(d, st) {
+			if d, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)), again); err != nil ||
+				d.Name != "w" || !d.Certificate || !cmp.Equal(d, st) {
 				t.Error(d, st, err)
 			}
 		}
-		if p, err := unseal(bucketMemories, key, value(bucketMemories)); err == nil && !bytes.Equal(seal(bucketMemories, key, p), value(bucketMemories)) {
+		if p, err := unseal(bucketMemories, key, value(bucketMemories)); err == nil &&
+			!bytes.Equal(seal(bucketMemories, key, p), value(bucketMemories)) {
 			t.Error("memory")
 		}
 		decodeJSON(keyCampaign, meta(keyCampaign), &Campaign{})

@@ -7,7 +7,8 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Standing is what is known of a party that is not in quarantine. The store keeps it and makes nothing of it.
+// Standing is what is known of a party that is not in quarantine. The store keeps it and makes
+// nothing of it.
 type Standing struct {
 	Name        string    `json:"name"`
 	Certificate bool      `json:"certificate"` // the name is that in a certificate; otherwise a worker's own
@@ -35,11 +36,14 @@ func checkStanding(tx *bbolt.Tx, key, value []byte) error {
 	return err
 }
 
-// Standings returns what is known of parties, those with certificates first, by name. Errors: ErrCorrupt, ErrClosed.
+// Standings returns what is known of parties, those with certificates first, by name. Errors:
+// ErrCorrupt, ErrClosed.
 func (s *Store) Standings() ([]Standing, error) { return readParties[Standing](s, kindStanding) }
 
-// SetStandings keeps standings in one transaction, each in the place of what there is about the same name; an empty one takes that away. That of a party in
-// quarantine is passed over. Of equal names the last one counts. Errors as of Commit; after any of them but ErrFailed nothing has changed.
+// SetStandings keeps standings in one transaction, each in the place of what there is about the
+// same name; an empty one takes that away. That of a party in quarantine is passed over. Of equal
+// names the last one counts. Errors as of Commit; after any of them but ErrFailed nothing has
+// changed.
 func (s *Store) SetStandings(list []Standing) error {
 	if len(list) == 0 {
 		return nil

@@ -21,8 +21,9 @@ func wantStandings(t *testing.T, s *Store, when string, want ...Standing) {
 	check(t, s)
 }
 
-// TestStandings writes, replaces and removes standings, many in one transaction; they survive a restart and a compaction, a quarantine takes one away and keeps
-// it away, and what is damaged is found.
+// TestStandings writes, replaces and removes standings, many in one transaction; they survive a
+// restart and a compaction, a quarantine takes one away and keeps it away, and what is damaged is
+// found.
 func TestStandings(t *testing.T) {
 	s := newStore(t, Options{})
 	file := s.Path()
@@ -51,7 +52,8 @@ func TestStandings(t *testing.T) {
 	put(all[2], all[0], Standing{Name: "w9", Seen: seen}, Standing{Name: "never there"})
 	put()
 	for _, name := range []string{"", strings.Repeat("x", 257)} {
-		if err := s.SetStandings([]Standing{{Name: "w5", Solved: 1}, {Name: name, Solved: 1}}); !errors.Is(err, ErrInvalid) {
+		if err := s.SetStandings([]Standing{{Name: "w5", Solved: 1}, {Name: name, Solved: 1}}); !errors.Is(err,
+			ErrInvalid) {
 			t.Errorf("a name of %d bytes: %v", len(name), err)
 		}
 	}
@@ -74,7 +76,8 @@ func TestStandings(t *testing.T) {
 	s = mustOpen(t, file, Options{})
 	wantStandings(t, s, "after a compaction", all...)
 
-	// Who is quarantined has none, and gets none before it is released; the one of the same name without a certificate keeps its own.
+	// Who is quarantined has none, and gets none before it is released; the one of the same name
+	// without a certificate keeps its own.
 	if err := s.Quarantine(Quarantine{Name: "w1", Certificate: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +136,8 @@ func TestStandings(t *testing.T) {
 	}
 }
 
-// TestManyStandings keeps as many as a large farm has, and takes them away again; the disk that is full takes none, and loses none.
+// TestManyStandings keeps as many as a large farm has, and takes them away again; the disk that is
+// full takes none, and loses none.
 func TestManyStandings(t *testing.T) {
 	free := int64(1 << 40)
 	o := quick

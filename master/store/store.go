@@ -46,9 +46,10 @@ type Store struct {
 // crashPoint is called between the steps of Create; tests kill the process there.
 var crashPoint = func(step string) {}
 
-// Create makes a new store at path and opens it. A crash in the middle leaves nothing at
-// path, and a temporary file ".NAME.new-*" beside it that a later Create removes once it is an hour
-// old. Errors: ErrExists, ErrCampaign, ErrInvalid, ErrNoSpace, those of Open, and those of the file system.
+// Create makes a new store at path and opens it. A crash in the middle leaves nothing at path, and
+// a temporary file ".NAME.new-*" beside it that a later Create removes once it is an hour old.
+// Errors: ErrExists, ErrCampaign, ErrInvalid, ErrNoSpace, those of Open, and those of the file
+// system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -91,8 +92,9 @@ func create(path string, c Campaign, o Options) (err error) {
 	crashPoint("temporary file")
 
 	// The file is synced as a whole before it gets its name; until then nobody relies on it.
-	db, err := bbolt.Open(temporary.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize, FreelistType: bbolt.FreelistMapType,
-		NoSync: true, NoGrowSync: true})
+	db, err := bbolt.Open(temporary.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize,
+		FreelistType: bbolt.FreelistMapType,
+		NoSync:       true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}
@@ -126,10 +128,10 @@ func create(path string, c Campaign, o Options) (err error) {
 	return name(temporary.Name(), path)
 }
 
-// Open opens the store at path. Before anything may write to the file, its page structure and the records about the
-// store itself are verified; facts, nodes and certificates are verified when they are read. Uploads
-// that were not finished are then removed. Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid,
-// and those of the file system.
+// Open opens the store at path. Before anything may write to the file, its page structure and the
+// records about the store itself are verified; facts, nodes and certificates are verified when they
+// are read. Uploads that were not finished are then removed. Errors: ErrMissing, ErrForeign,
+// ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, and those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -138,7 +140,8 @@ func Open(path string, o Options) (*Store, error) {
 	return open(path, o, false)
 }
 
-// open is Open with complete options; alone keeps even readers away from a store that is opened for reading only.
+// open is Open with complete options; alone keeps even readers away from a store that is opened for
+// reading only.
 func open(path string, o Options, alone bool) (*Store, error) {
 	s := &Store{
 		path:     path,
@@ -163,7 +166,8 @@ func (s *Store) open(alone bool) error {
 		return err
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
-		return fmt.Errorf("%w: %s is a %s, where the file of a store is wanted", ErrForeign, s.path, kindOf(info.Mode()))
+		return fmt.Errorf("%w: %s is a %s, where the file of a store is wanted", ErrForeign, s.path,
+			kindOf(info.Mode()))
 	}
 	flag := os.O_RDWR
 	if s.options.ReadOnly {
@@ -174,7 +178,8 @@ func (s *Store) open(alone bool) error {
 		return err
 	}
 	s.file = f
-	locked := fmt.Errorf("%w: %s is in use by another process; stop it, or ask it instead of the file", ErrLocked, s.path)
+	locked := fmt.Errorf("%w: %s is in use by another process; stop it, or ask it instead of the file", ErrLocked,
+		s.path)
 	if err := lock(f, !s.options.ReadOnly, s.options.LockTimeout); err != nil {
 		f.Close()
 		if errors.Is(err, errLockTimeout) {
@@ -192,7 +197,8 @@ func (s *Store) open(alone bool) error {
 		return err
 	}
 	ahead := 0
-	if size, reserve := info.Size(), s.options.MapAheadBytes; !s.options.ReadOnly && reserve > 0 && strconv.IntSize == 64 {
+	if size, reserve := info.Size(), s.options.MapAheadBytes; !s.options.ReadOnly && reserve > 0 &&
+		strconv.IntSize == 64 {
 		ahead = int(size + reserve)
 	}
 	err = guard(func() (err error) {
@@ -253,7 +259,8 @@ func (s *Store) begin() error {
 	return nil
 }
 
-// migrate brings a store of an earlier format to this one. What they have in common lies in the same places.
+// migrate brings a store of an earlier format to this one. What they have in common lies in the
+// same places.
 func (s *Store) migrate(tx *bbolt.Tx) error {
 	return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeFormat(Format))
 }
@@ -276,8 +283,8 @@ func kindOf(m fs.FileMode) string {
 	return "device"
 }
 
-// verify reads the file without bbolt: is it a store of ours, of a format that this build reads, and is its page structure
-// whole?
+// verify reads the file without bbolt: is it a store of ours, of a format that this build reads,
+// and is its page structure whole?
 func (s *Store) verify(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -285,7 +292,8 @@ func (s *Store) verify(f *os.File) error {
 	}
 	size := info.Size()
 	foreign := func(what string) error {
-		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", ErrForeign, s.path, what)
+		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", ErrForeign, s.path,
+			what)
 	}
 	if size == 0 {
 		return foreign("empty")
@@ -341,7 +349,8 @@ func (s *Store) verify(f *os.File) error {
 		return err
 	}
 	if format < FormatOldest || format > Format {
-		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; %s", ErrVersion, s.path, format, FormatOldest, Format, buildThatFits(values[keyCampaign]))
+		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; %s", ErrVersion, s.path, format,
+			FormatOldest, Format, buildThatFits(values[keyCampaign]))
 	}
 	if len(headers) < 2 && !s.options.AcceptOlder {
 		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit; Options.AcceptOlder opens it as of the last whole header"}
@@ -361,7 +370,8 @@ func (s *Store) verify(f *os.File) error {
 	return m.wholeStore(buckets, bucketsOf(campaigns))
 }
 
-// buildThatFits says with which build a store of another format can be used: the one that made it, if the record about the campaign still says so.
+// buildThatFits says with which build a store of another format can be used: the one that made it,
+// if the record about the campaign still says so.
 func buildThatFits(campaign []byte) string {
 	var c Campaign
 	if decodeJSON(keyCampaign, campaign, &c) != nil || c.Build == "" {
@@ -370,7 +380,8 @@ func buildThatFits(campaign []byte) string {
 	return "take a build that fits, such as " + c.Build + ", which made it"
 }
 
-// wholeStore verifies all buckets, which are to have these names, and the account of pages. The bucket "meta" may have been walked already.
+// wholeStore verifies all buckets, which are to have these names, and the account of pages. The
+// bucket "meta" may have been walked already.
 func (m *image) wholeStore(buckets map[string]bucketAt, names []string) error {
 	for _, name := range names {
 		b, ok := buckets[name]
@@ -397,8 +408,8 @@ func (m *image) wholeStore(buckets map[string]bucketAt, names []string) error {
 	return m.account()
 }
 
-// guard turns a panic of bbolt over a damaged file, and a fault in its memory map (the file was cut short while it was
-// open), into an error.
+// guard turns a panic of bbolt over a damaged file, and a fault in its memory map (the file was cut
+// short while it was open), into an error.
 func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -486,8 +497,9 @@ func (s *Store) Close() error {
 // Snapshot returns SnapshotOf the first campaign.
 func (s *Store) Snapshot() (tree.Snapshot, error) { return s.SnapshotOf(1) }
 
-// SnapshotOf returns every record for the tree of a campaign to start from, as of one moment, with all facts that it shares. It holds about 80 bytes of
-// memory a record. Damage is a *CorruptError, and then nothing is returned.
+// SnapshotOf returns every record for the tree of a campaign to start from, as of one moment, with
+// all facts that it shares. It holds about 80 bytes of memory a record. Damage is a *CorruptError,
+// and then nothing is returned.
 func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
 	var snap tree.Snapshot
 	about, err := s.campaign(campaign)
@@ -548,12 +560,14 @@ func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
 
 func counted(bucket string, found, expected uint64) error {
 	if found != expected {
-		return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d", found, expected)}
+		return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d", found,
+			expected)}
 	}
 	return nil
 }
 
-// Fact returns the fact about the position of the first campaign's board with the given canonical key; false where there is none.
+// Fact returns the fact about the position of the first campaign's board with the given canonical
+// key; false where there is none.
 func (s *Store) Fact(key amazons.Key) (f tree.Fact, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		k := key.Bytes()
@@ -646,7 +660,8 @@ func (s *Store) Stats() (Stats, error) {
 			if about.Facts == about.Number {
 				st.Memories += tx.Bucket([]byte(of(bucketMemories, about.Number))).Stats().KeyN
 			}
-			st.Campaigns = append(st.Campaigns, CampaignStats{Nodes: own.nodes, Facts: shared.facts, Spent: own.spent, Epoch: own.epoch})
+			st.Campaigns = append(st.Campaigns, CampaignStats{Nodes: own.nodes, Facts: shared.facts, Spent: own.spent,
+				Epoch: own.epoch})
 		}
 		return nil
 	})

@@ -42,8 +42,10 @@ func TestRoundTrip(t *testing.T) {
 		Contradiction: contradiction,
 	}
 	var b Batch
-	b.Add(tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(1), Phi: 1, Delta: 1}, nodeOf(2)}, Facts: want.Facts[:2], Spent: 100, Epoch: 4})
-	b.Add(tree.Persist{Nodes: want.Nodes[:1], Facts: want.Facts[2:], Spent: 123, Epoch: 4, Contradiction: contradiction})
+	b.Add(tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(1), Phi: 1, Delta: 1}, nodeOf(2)}, Facts: want.Facts[:2],
+		Spent: 100, Epoch: 4})
+	b.Add(tree.Persist{Nodes: want.Nodes[:1], Facts: want.Facts[2:], Spent: 123, Epoch: 4,
+		Contradiction: contradiction})
 	if err := s.Commit(b); err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal("a fact that is not there", err)
 		}
 		st, err := s.Stats()
-		if err != nil || st.Nodes != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 || st.Spent != 123 || st.Campaigns[0].Epoch != 4 ||
+		if err != nil || st.Nodes != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 ||
+			st.Spent != 123 || st.Campaigns[0].Epoch != 4 ||
 			st.Commits != 3 || st.UsedBytes <= 0 || st.UsedBytes > st.FileBytes {
 			t.Fatalf("%+v %v", st, err)
 		}
@@ -110,16 +113,25 @@ func TestCommitRefuses(t *testing.T) {
 		want  error
 		says  string
 	}{
-		"contradicts the store": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, id), lost}}, ErrContradiction, fmt.Sprintf("is won by certificate %x and claimed to be lost by certificate %x", id[:], other[:])},
-		"contradicts itself":    {Batch{Facts: []tree.Fact{factOf(7, id), {Key: keyOf(8), Outcome: tree.Won, Certificate: id}, {Key: keyOf(8), Outcome: tree.Lost, Certificate: id}}}, ErrContradiction, "verify both"},
-		"no certificate":        {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, tree.ID{1})}}, ErrNoEvidence, "upload it first"},
-		"zero certificate":      {Batch{Facts: []tree.Fact{factOf(7, tree.ID{})}}, ErrNoEvidence, "without evidence"},
-		"no outcome":            {Batch{Facts: []tree.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid, "won or lost"},
-		"solved numbers":        {Batch{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}}, ErrInvalid, "not within"},
-		"not canonical":         {Batch{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}}, ErrInvalid, "canonical"},
-		"off the board":         {Batch{Facts: []tree.Fact{{Key: amazons.Key{A: 1 << 60}, Outcome: tree.Won, Certificate: id}}}, ErrInvalid, "board"},
-		"old epoch":             {Batch{Nodes: []tree.NodeRecord{node}, Epoch: 2}, ErrInvalid, "epoch 2 is over"},
-		"too large":             {Batch{Nodes: make([]tree.NodeRecord, 11)}, ErrTooLarge, "split it"},
+		"contradicts the store": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, id), lost}},
+			ErrContradiction, fmt.Sprintf("is won by certificate %x and claimed to be lost by certificate %x", id[:],
+				other[:])},
+		"contradicts itself": {Batch{Facts: []tree.Fact{factOf(7, id),
+			{Key: keyOf(8), Outcome: tree.Won, Certificate: id}, {Key: keyOf(8), Outcome: tree.Lost, Certificate: id}}},
+			ErrContradiction, "verify both"},
+		"no certificate": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, tree.ID{1})}},
+			ErrNoEvidence, "upload it first"},
+		"zero certificate": {Batch{Facts: []tree.Fact{factOf(7, tree.ID{})}}, ErrNoEvidence, "without evidence"},
+		"no outcome": {Batch{Facts: []tree.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
+			"won or lost"},
+		"solved numbers": {Batch{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}},
+			ErrInvalid, "not within"},
+		"not canonical": {Batch{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}},
+			ErrInvalid, "canonical"},
+		"off the board": {Batch{Facts: []tree.Fact{{Key: amazons.Key{A: 1 << 60}, Outcome: tree.Won,
+			Certificate: id}}}, ErrInvalid, "board"},
+		"old epoch": {Batch{Nodes: []tree.NodeRecord{node}, Epoch: 2}, ErrInvalid, "epoch 2 is over"},
+		"too large": {Batch{Nodes: make([]tree.NodeRecord, 11)}, ErrTooLarge, "split it"},
 	} {
 		err := s.Commit(c.batch)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
@@ -164,7 +176,8 @@ func TestResult(t *testing.T) {
 	if got, ok, err := s.Result(); got != r || !ok || err != nil {
 		t.Error(got, ok, err)
 	}
-	if err := s.SetResult(Result{Outcome: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err, ErrTooLarge) {
+	if err := s.SetResult(Result{Outcome: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
+		ErrTooLarge) {
 		t.Error(err)
 	}
 }
@@ -211,7 +224,8 @@ func TestCampaignIsChecked(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	if _, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, Options{MaxUploads: -1}); !errors.Is(err, ErrInvalid) {
+	if _, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, Options{MaxUploads: -1}); !errors.Is(err,
+		ErrInvalid) {
 		t.Error(err)
 	}
 	if _, err := Open("x", Options{LockTimeout: -1}); !errors.Is(err, ErrInvalid) {
@@ -254,7 +268,8 @@ func TestReadOnly(t *testing.T) {
 	if after, _ := os.ReadFile(s.Path()); !bytes.Equal(before, after) {
 		t.Error("reading has changed the file")
 	}
-	if _, err := Create(filepath.Join(t.TempDir(), "x"), testCampaign, Options{ReadOnly: true}); !errors.Is(err, ErrReadOnly) {
+	if _, err := Create(filepath.Join(t.TempDir(), "x"), testCampaign, Options{ReadOnly: true}); !errors.Is(err,
+		ErrReadOnly) {
 		t.Error(err)
 	}
 }
@@ -274,7 +289,8 @@ func TestClosed(t *testing.T) {
 	_, backup := s.Backup(io.Discard, nil)
 	_, _, certificate := s.Certificate([32]byte{1})
 	_, begin := s.BeginCertificate([32]byte{2}, 1)
-	for i, err := range []error{s.Commit(Batch{}), snapshot, stats, backup, certificate, begin, s.Check(), s.SetResult(Result{Outcome: "won"})} {
+	for i, err := range []error{s.Commit(Batch{}), snapshot, stats, backup, certificate, begin, s.Check(),
+		s.SetResult(Result{Outcome: "won"})} {
 		if !errors.Is(err, ErrClosed) {
 			t.Error(i, err)
 		}
@@ -289,7 +305,8 @@ func TestGroupCommit(t *testing.T) {
 	var mu sync.Mutex
 	transactions, records := 0, 0
 	s := newStore(t, Options{MinFreeBytes: -1, OnCommit: func(d time.Duration, n int) {
-		time.Sleep(time.Millisecond) // as a slow disk takes: the others come meanwhile, also where there is one processor
+		// as a slow disk takes: the others come meanwhile, also where there is one processor
+		time.Sleep(time.Millisecond)
 		mu.Lock()
 		defer mu.Unlock()
 		transactions++
@@ -299,7 +316,8 @@ func TestGroupCommit(t *testing.T) {
 		}
 	}})
 	id := upload(t, s, []byte("evidence"))
-	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Won, Certificate: id}}}); err != nil {
+	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Won,
+		Certificate: id}}}); err != nil {
 		t.Fatal(err)
 	}
 	const callers, each = 32, 10
@@ -310,11 +328,13 @@ func TestGroupCommit(t *testing.T) {
 				// Of one caller the last record counts; a refused batch leaves none.
 				n := nodeOf(c)
 				n.Work = i
-				if err := s.Commit(Batch{Nodes: []tree.NodeRecord{n}, Facts: []tree.Fact{factOf(1000+c*each+i, id)}, Spent: c*each + i}); err != nil {
+				if err := s.Commit(Batch{Nodes: []tree.NodeRecord{n}, Facts: []tree.Fact{factOf(1000+c*each+i, id)},
+					Spent: c*each + i}); err != nil {
 					t.Error(err)
 				}
 				n.Work = 1 << 40
-				bad := Batch{Nodes: []tree.NodeRecord{n}, Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Lost, Certificate: id}}}
+				bad := Batch{Nodes: []tree.NodeRecord{n},
+					Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Lost, Certificate: id}}}
 				if err := s.Commit(bad); !errors.Is(err, ErrContradiction) {
 					t.Error(err)
 				}
@@ -352,7 +372,8 @@ func TestGroupCommit(t *testing.T) {
 	}
 	mu.Lock()
 	if transactions >= callers*each || records < 2*callers*each {
-		t.Errorf("%d transactions with %d records for %d commits: nothing was shared", transactions, records, callers*each)
+		t.Errorf("%d transactions with %d records for %d commits: nothing was shared", transactions, records,
+			callers*each)
 	}
 	mu.Unlock()
 	check(t, s)

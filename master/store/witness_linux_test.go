@@ -106,7 +106,8 @@ func (w *witness) durable(at int, d *disk) {
 	}
 }
 
-// judge opens the store that a crash leaves: it is as the last durable state or the one after it, and has what was said before.
+// judge opens the store that a crash leaves: it is as the last durable state or the one after it,
+// and has what was said before.
 func (w *witness) judge(c crash) {
 	w.t.Helper()
 	if w.err != nil {
@@ -147,7 +148,8 @@ func (w *witness) judge(c crash) {
 	path := w.write(c.disk, storeName)
 	state, err := w.digestOf(path, Options{ReadOnly: true})
 	if c.header && errors.Is(err, ErrCorrupt) {
-		// A clear refusal, and nothing that was acknowledged is lost when the store is opened all the same.
+		// A clear refusal, and nothing that was acknowledged is lost when the store is opened all
+		// the same.
 		w.refused++
 		state, err = w.digestOf(path, Options{ReadOnly: true, AcceptOlder: true})
 	}

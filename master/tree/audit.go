@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Audit computes everything derived in the tree anew, from the top down or the
-// bottom up, in the plainest way, and compares. The error says what differs. It costs as much as the tree is
-// large, and is for tests, here and in the packages around the tree.
+// Audit computes everything derived in the tree anew, from the top down or the bottom up, in the
+// plainest way, and compares. The error says what differs. It costs as much as the tree is large,
+// and is for tests, here and in the packages around the tree.
 func (t *Tree) Audit() error {
 	promised := uint64(0)
 	for _, l := range t.running {
@@ -36,7 +36,8 @@ func (t *Tree) Audit() error {
 		if n.queued || n.changed && t.began {
 			return bad(n, "still in line")
 		}
-		if (n.phi == 0) != (n.delta == Infinity) || (n.phi == Infinity) != (n.delta == 0) || n.phi > Infinity || n.delta > Infinity {
+		if (n.phi == 0) != (n.delta == Infinity) || (n.phi == Infinity) != (n.delta == 0) || n.phi > Infinity ||
+			n.delta > Infinity {
 			return bad(n, "numbers %d/%d", n.phi, n.delta)
 		}
 		if n.solved() != (n.phi == 0 || n.delta == 0) {
@@ -52,7 +53,8 @@ func (t *Tree) Audit() error {
 		}
 		if n.expanded {
 			expanded++
-			if phi, delta := combine(n); (n.basis == NoBasis || n.basis == ByChildren) && (phi != n.phi || delta != n.delta) {
+			if phi, delta := combine(n); (n.basis == NoBasis || n.basis == ByChildren) &&
+				(phi != n.phi || delta != n.delta) {
 				return bad(n, "numbers %d/%d, of its children %d/%d", n.phi, n.delta, phi, delta)
 			}
 		} else if !n.solved() && (n.phi != n.leafPhi || n.delta != n.leafDelta) {
@@ -118,10 +120,12 @@ func (t *Tree) Audit() error {
 		}
 	}
 	if leased != len(t.leases) || leased != len(t.running) || leased != held {
-		return fmt.Errorf("%d nodes leased, %d leases, %d in order, %d held", leased, len(t.leases), len(t.running), held)
+		return fmt.Errorf("%d nodes leased, %d leases, %d in order, %d held", leased, len(t.leases), len(t.running),
+			held)
 	}
 	if expanded != t.expansions || frontier != t.frontier {
-		return fmt.Errorf("%d expanded (counted %d), %d frontier (counted %d)", expanded, t.expansions, frontier, t.frontier)
+		return fmt.Errorf("%d expanded (counted %d), %d frontier (counted %d)", expanded, t.expansions, frontier,
+			t.frontier)
 	}
 	kept := slices.Collect(t.shelf.all)
 	if len(kept) != min(len(t.facts), t.cfg.FactsKept) || len(t.shelf.byKey) != len(kept) {
@@ -143,7 +147,8 @@ func (t *Tree) auditTrust() error {
 		for _, s := range c.said {
 			pending[s.party]++
 		}
-		if claimed[c.node] || len(c.said) < 1 || len(c.said) > 2 || c.lease != c.node.lease || c.lease != nil && c.lease.claim != c {
+		if claimed[c.node] || len(c.said) < 1 || len(c.said) > 2 || c.lease != c.node.lease || c.lease != nil &&
+			c.lease.claim != c {
 			return fmt.Errorf("claim of %s is not in order", t.text(c.node.key))
 		}
 		claimed[c.node] = true
@@ -159,11 +164,13 @@ func (t *Tree) auditTrust() error {
 			present++
 		}
 		if p.workers != workers[p] || p.pending != pending[p] || slices.Contains(t.absent, p) != (p.workers == 0) {
-			return fmt.Errorf("party %s has %d workers (counted %d) and %d claims (counted %d)", p.name, workers[p], p.workers, pending[p], p.pending)
+			return fmt.Errorf("party %s has %d workers (counted %d) and %d claims (counted %d)", p.name, workers[p],
+				p.workers, pending[p], p.pending)
 		}
 	}
 	if present != t.present || len(t.parties)-present != len(t.absent) || len(t.absent) > t.cfg.MaxWorkers {
-		return fmt.Errorf("%d parties of %d are present (counted %d), %d absent", present, len(t.parties), t.present, len(t.absent))
+		return fmt.Errorf("%d parties of %d are present (counted %d), %d absent", present, len(t.parties), t.present,
+			len(t.absent))
 	}
 	return nil
 }

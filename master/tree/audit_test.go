@@ -12,7 +12,8 @@ import (
 // same compares what must survive a crash.
 func same(a, b *Tree) error {
 	if a.nodes.n != b.nodes.n || len(a.facts) != len(b.facts) || a.spent != b.spent {
-		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", a.nodes.n, b.nodes.n, len(a.facts), len(b.facts), a.spent, b.spent)
+		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", a.nodes.n, b.nodes.n, len(a.facts),
+			len(b.facts), a.spent, b.spent)
 	}
 	for n := range a.nodes.all() {
 		k := n.key
@@ -20,7 +21,8 @@ func same(a, b *Tree) error {
 		if m == nil {
 			return fmt.Errorf("node %s is missing", keyName(k))
 		}
-		if n.phi != m.phi || n.delta != m.delta || n.expanded != m.expanded || n.work != m.work || a.budgetOf(n) != b.budgetOf(m) || n.live != m.live {
+		if n.phi != m.phi || n.delta != m.delta || n.expanded != m.expanded || n.work != m.work ||
+			a.budgetOf(n) != b.budgetOf(m) || n.live != m.live {
 			return fmt.Errorf("node %s: %s work=%d budget=%d, then %s work=%d budget=%d", keyName(k),
 				numbersText(n.phi, n.delta), n.work, n.budget, numbersText(m.phi, m.delta), m.work, m.budget)
 		}

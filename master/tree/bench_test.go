@@ -14,7 +14,8 @@ import (
 // a worker with arbitrary numbers.
 func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 	b.Helper()
-	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: maxNodes}, Snapshot{})
+	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1,
+		MaxNodes: maxNodes}, Snapshot{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -27,11 +28,13 @@ func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 }
 
 func turn(b testing.TB, tree *Tree, l Lease, r *rand.Rand) Lease {
-	tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100)})
+	tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 + r.Uint32N(100), Delta: 1 +
+		r.Uint32N(100)})
 	return take(b, tree.Step(Ready{"w"}))
 }
 
-// TestTurnAllocations: what a result and the next grant allocate is a handful of small things, whatever the size of the tree.
+// TestTurnAllocations: what a result and the next grant allocate is a handful of small things,
+// whatever the size of the tree.
 func TestTurnAllocations(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	tree, l := grown(t, 10_000, r)
@@ -61,14 +64,16 @@ func BenchmarkTurn(b *testing.B) {
 	}
 }
 
-// BenchmarkSplit is one result after which a leaf is split, with numbers for each position after it, and the next grant, by the size of the tree, which grows in its
-// breadth: 2,000 workers hold leases, and no number is much smaller than all others.
+// BenchmarkSplit is one result after which a leaf is split, with numbers for each position after
+// it, and the next grant, by the size of the tree, which grows in its breadth: 2,000 workers hold
+// leases, and no number is much smaller than all others.
 func BenchmarkSplit(b *testing.B) {
 	for _, nodes := range []int{10_000, 1_000_000, 4_000_000} {
 		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			number := func() uint32 { return 1000 + uint32(1000*r.ExpFloat64()) }
-			tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1, MaxNodes: maxNodes}, Snapshot{})
+			tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1,
+				MaxNodes: maxNodes}, Snapshot{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -93,9 +98,11 @@ func BenchmarkSplit(b *testing.B) {
 				}
 				var list []numbers.Child
 				for _, m := range state.Moves(nil) {
-					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: number(), Delta: number()})
+					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: number(),
+						Delta: number()})
 				}
-				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.key, Nodes: 1, Phi: number(), Delta: number(), Children: numbers.Append(nil, list)}
+				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.key, Nodes: 1, Phi: number(),
+					Delta: number(), Children: numbers.Append(nil, list)}
 				b.StartTimer()
 				tree.Step(result)
 				tree.Step(Ready{name})
@@ -134,8 +141,8 @@ func BenchmarkRestore(b *testing.B) {
 	b.ReportMetric(float64(b.N)*float64(len(s.Nodes))/b.Elapsed().Seconds(), "nodes/s")
 }
 
-// BenchmarkFarm is one turn of one of thousands of workers that all hold leases, by the size of the tree. One
-// result in eight splits its position.
+// BenchmarkFarm is one turn of one of thousands of workers that all hold leases, by the size of the
+// tree. One result in eight splits its position.
 func BenchmarkFarm(b *testing.B) {
 	for _, nodes := range []int{10_000, 1_000_000} {
 		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
@@ -155,7 +162,8 @@ func BenchmarkFarm(b *testing.B) {
 				if i%8 == 0 {
 					tree.cfg.SplitAfter = 1
 				}
-				tree.Step(Result{Worker: w, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100)})
+				tree.Step(Result{Worker: w, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: 1, Phi: 1 +
+					r.Uint32N(100), Delta: 1 + r.Uint32N(100)})
 				leases[i%workers] = take(b, tree.Step(Ready{w}))
 				i++
 			}

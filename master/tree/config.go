@@ -17,38 +17,46 @@ type Config struct {
 	// Default: none, that is all moves. An illegal move is an error.
 	FirstMoves []amazons.Move
 
-	// EasyReplies settles the replies to first moves one by one, the easiest first, instead of going for the reply that is most likely to
-	// refute a first move: for lists of replies. If the first move does not win after all, that is found later.
+	// EasyReplies settles the replies to first moves one by one, the easiest first, instead of
+	// going for the reply that is most likely to refute a first move: for lists of replies. If the
+	// first move does not win after all, that is found later.
 	EasyReplies bool
 
-	// InitialBudget is the number of nodes of a leaf's first lease (less for some: ProbePercent); it doubles with
-	// each return. Default 50,000, about half a second of one core on a small board. Too small: the
-	// farm spends its time on messages. Too large: workers sit on bad leaves.
+	// InitialBudget is the number of nodes of a leaf's first lease (less for some: ProbePercent);
+	// it doubles with each return. Default 50,000, about half a second of one core on a small
+	// board. Too small: the farm spends its time on messages. Too large: workers sit on bad leaves.
 	InitialBudget uint64
-	// ProbePercent is the least part of InitialBudget that a first lease has, in percent: one of the most proving leaf has all of it, one of a leaf that is worth half as much to
-	// the root has half of it, where there is more than one worker. Default 25, at most 100: all are alike. Too small: more messages, and numbers that say little;
-	// too large: with many workers most of the search is for leaves that turn out not to be needed.
+	// ProbePercent is the least part of InitialBudget that a first lease has, in percent: one of
+	// the most proving leaf has all of it, one of a leaf that is worth half as much to the root has
+	// half of it, where there is more than one worker. Default 25, at most 100: all are alike. Too
+	// small: more messages, and numbers that say little; too large: with many workers most of the
+	// search is for leaves that turn out not to be needed.
 	ProbePercent int
 	// MaxBudget is the largest number of nodes of one lease, at least
 	// InitialBudget. Default 5,000,000, about a minute of one core. Too
 	// large: a lost worker loses that much work.
 	MaxBudget uint64
-	// SplitAfter is the number of nodes spent on a leaf after which it is split; it
-	// counts double for each eighth of MaxNodes that is in use. Default 8,000,000. Too small: the tree grows and the workers' tables are
-	// not used. Too large: the farm splits only when it starves.
+	// SplitAfter is the number of nodes spent on a leaf after which it is split; it counts double
+	// for each eighth of MaxNodes that is in use. Default 8,000,000. Too small: the tree grows and
+	// the workers' tables are not used. Too large: the farm splits only when it starves.
 	SplitAfter uint64
 
-	// SplitBelow says when work is scarce, in percent: when the most useful leaf that is free is worth less than that beside the most
-	// proving one, and there is more than one worker. A leaf that comes back then is split when it has had InitialBudget, and from half of MaxNodes on
-	// sixteen times that with each eighth that is in use. Default 50; negative: never. Too small: workers
-	// search what is likely not needed; too large: the tree grows, and the workers' tables are not used.
+	// SplitBelow says when work is scarce, in percent: when the most useful leaf that is free is
+	// worth less than that beside the most proving one, and there is more than one worker. A leaf
+	// that comes back then is split when it has had InitialBudget, and from half of MaxNodes on
+	// sixteen times that with each eighth that is in use. Default 50; negative: never. Too small:
+	// workers search what is likely not needed; too large: the tree grows, and the workers' tables
+	// are not used.
 	SplitBelow int
-	// WarmPercent is how much more a position is worth to a worker that has searched it itself, or one above it before it was split, at each step
-	// down to it. Unit: percent of what it is worth to others; default 125. 100: nothing is preferred, and workers search again what others' tables
-	// know; too large: each stays where it is, whatever is most proving.
+	// WarmPercent is how much more a position is worth to a worker that has searched it itself, or
+	// one above it before it was split, at each step down to it. Unit: percent of what it is worth
+	// to others; default 125. 100: nothing is preferred, and workers search again what others'
+	// tables know; too large: each stays where it is, whatever is most proving.
 	WarmPercent int
-	// ResultsPerTick is the number of results between two ticks that the master can take in, of all its trees together. With more of them leases get longer, up to MaxBudget, until they are about as many as that.
-	// Default 2,000. Too small: workers sit longer than need be on leaves that turn out not to be needed; too large: they wait for the master.
+	// ResultsPerTick is the number of results between two ticks that the master can take in, of all
+	// its trees together. With more of them leases get longer, up to MaxBudget, until they are
+	// about as many as that. Default 2,000. Too small: workers sit longer than need be on leaves
+	// that turn out not to be needed; too large: they wait for the master.
 	ResultsPerTick int
 	// SilentTicks is the number of ticks without progress after which a lease is
 	// lost. Default 3. Too small: leases of slow or far workers are lost.
@@ -61,31 +69,37 @@ type Config struct {
 	// anything in it, until it is set aside: shown, and granted only when no other
 	// leaf is free, with the initial budget. Default 5.
 	MaxTries int
-	// ShortPercent is the part of its budget that an open result, of a lease that was not called back, has to have used. Default 50; negative:
-	// none. Below it the result is a try that failed, its numbers are not taken and its leaf is not split: a worker that does not search cannot
-	// lead the others astray with what it makes up. Too large: what a search that found no way to go on has learned is lost.
+	// ShortPercent is the part of its budget that an open result, of a lease that was not called
+	// back, has to have used. Default 50; negative: none. Below it the result is a try that failed,
+	// its numbers are not taken and its leaf is not split: a worker that does not search cannot
+	// lead the others astray with what it makes up. Too large: what a search that found no way to
+	// go on has learned is lost.
 	ShortPercent int
 
-	// CheckFirst is the number of results of a party whose numbers have to be confirmed by another party's search before the others are taken
-	// unseen (trust.go). Default 0: none are checked, which is right where all workers are one's own. Too large: much is searched twice.
+	// CheckFirst is the number of results of a party whose numbers have to be confirmed by another
+	// party's search before the others are taken unseen (trust.go). Default 0: none are checked,
+	// which is right where all workers are one's own. Too large: much is searched twice.
 	CheckFirst int
-	// CheckEvery says how many of the later results are checked: one in two at first, one in twice as many with each that is confirmed, in the end one in so many; at
-	// random. Default 32. Too small: much is
-	// searched twice; too large: a worker that breaks, or lies, misleads the others for longer.
+	// CheckEvery says how many of the later results are checked: one in two at first, one in twice
+	// as many with each that is confirmed, in the end one in so many; at random. Default 32. Too
+	// small: much is searched twice; too large: a worker that breaks, or lies, misleads the others
+	// for longer.
 	CheckEvery int
-	// CheckSpread is how far apart, as a factor, the numbers of two searches may be that confirm each other. Default 16. Two honest
-	// searches are mostly within a fifth of each other, one from an empty table and one from a warm one, and up to ten times apart where one side is about
-	// to win. Too small: sound workers are suspected; too large: made-up numbers pass.
+	// CheckSpread is how far apart, as a factor, the numbers of two searches may be that confirm
+	// each other. Default 16. Two honest searches are mostly within a fifth of each other, one from
+	// an empty table and one from a warm one, and up to ten times apart where one side is about to
+	// win. Too small: sound workers are suspected; too large: made-up numbers pass.
 	CheckSpread int
-	// CheckTicks is the number of ticks for which a result waits for somebody to check it; then its numbers are taken as they are. Default 60. Too small:
-	// what nobody had time for counts; too large: a position whose checker does not ask for work stands still.
+	// CheckTicks is the number of ticks for which a result waits for somebody to check it; then its
+	// numbers are taken as they are. Default 60. Too small: what nobody had time for counts; too
+	// large: a position whose checker does not ask for work stands still.
 	CheckTicks int
 	// CheckSeed decides which results are checked. Workers are not to know it.
 	CheckSeed uint64
 
-	// MaxNodes bounds the nodes of the tree, of about 250 bytes each, and as much again until the garbage is collected. Default
-	// 2,000,000, at most 4,294,967,295. At the bound nothing is split any more: the leaves there are go
-	// out again and again, and workers beyond their number wait.
+	// MaxNodes bounds the nodes of the tree, of about 250 bytes each, and as much again until the
+	// garbage is collected. Default 2,000,000, at most 4,294,967,295. At the bound nothing is split
+	// any more: the leaves there are go out again and again, and workers beyond their number wait.
 	MaxNodes int
 	// MaxFacts bounds the facts in memory, of about 150 bytes each. Default
 	// 4,000,000. At the bound facts about positions outside the tree are
@@ -95,8 +109,9 @@ type Config struct {
 	// leases. Default 16,384. Granting a lease looks at each; a worker costs 8 bytes
 	// for each.
 	FactsKept int
-	// FactsPerLease is the largest number of facts that go with one lease, or to a worker between two ticks, at most
-	// FactsKept. Default 4,096, about 128 KiB. Too small: workers solve again what others have solved.
+	// FactsPerLease is the largest number of facts that go with one lease, or to a worker between
+	// two ticks, at most FactsKept. Default 4,096, about 128 KiB. Too small: workers solve again
+	// what others have solved.
 	FactsPerLease int
 	// MaxWorkers bounds the workers that are there at one time; others are refused.
 	// Default 16,384.
@@ -173,8 +188,11 @@ func (c Config) validate() error {
 		name  string
 		value int
 	}{
-		{"ResultsPerTick", c.ResultsPerTick}, {"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks}, {"MaxTries", c.MaxTries}, {"CheckEvery", c.CheckEvery}, {"CheckSpread", c.CheckSpread}, {"CheckTicks", c.CheckTicks}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
-		{"FactsKept", c.FactsKept}, {"FactsPerLease", c.FactsPerLease}, {"MaxWorkers", c.MaxWorkers}, {"MaxSlots", c.MaxSlots},
+		{"ResultsPerTick", c.ResultsPerTick}, {"SilentTicks", c.SilentTicks}, {"StarveTicks", c.StarveTicks},
+		{"MaxTries", c.MaxTries}, {"CheckEvery", c.CheckEvery}, {"CheckSpread", c.CheckSpread},
+		{"CheckTicks", c.CheckTicks}, {"MaxNodes", c.MaxNodes}, {"MaxFacts", c.MaxFacts},
+		{"FactsKept", c.FactsKept}, {"FactsPerLease", c.FactsPerLease}, {"MaxWorkers", c.MaxWorkers},
+		{"MaxSlots", c.MaxSlots},
 	} {
 		if f.value < 1 {
 			return bad("%s %d is less than 1", f.name, f.value)

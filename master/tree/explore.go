@@ -33,13 +33,14 @@ type Move struct {
 	After Position // seen by the other side
 }
 
-// exploreLooks bounds how often one Explore looks at a child to count efforts, whatever the size of the tree: some five
-// milliseconds. Half of it is for the position itself, the rest is shared among its moves, so that one large move does not
-// leave the others without a count.
+// exploreLooks bounds how often one Explore looks at a child to count efforts, whatever the size of
+// the tree: some five milliseconds. Half of it is for the position itself, the rest is shared among
+// its moves, so that one large move does not leave the others without a count.
 const exploreLooks = 100_000
 
-// Explore returns what is known of a position, in its own orientation, and of those after each of its moves: first the moves that
-// win, then those that are open, then those that lose; among these, the most effort first, and in the order of squares where that is equal.
+// Explore returns what is known of a position, in its own orientation, and of those after each of
+// its moves: first the moves that win, then those that are open, then those that lose; among these,
+// the most effort first, and in the order of squares where that is equal.
 func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 	at, looked := t.position(s.CanonicalKey(t.cfg.Board), exploreLooks/2)
 	left := exploreLooks - looked
@@ -60,14 +61,16 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 		return cmp.Or(
 			cmp.Compare(rank[a.After.Outcome], rank[b.After.Outcome]),
 			cmp.Compare(b.After.Effort.Nodes, a.After.Effort.Nodes),
-			cmp.Compare(a.Move.From, b.Move.From), cmp.Compare(a.Move.To, b.Move.To), cmp.Compare(a.Move.Arrow, b.Move.Arrow))
+			cmp.Compare(a.Move.From, b.Move.From), cmp.Compare(a.Move.To, b.Move.To),
+			cmp.Compare(a.Move.Arrow, b.Move.Arrow))
 	})
 	return at, moves
 }
 
-// Line returns how a decided position is played out, as far as the tree knows: the winner plays a winning move, the loser the one with
-// most work behind it. It has at most most moves, ends early where the next position is not known, and is empty for an
-// undecided position. The first move for a side that wins is the refutation of the move before.
+// Line returns how a decided position is played out, as far as the tree knows: the winner plays a
+// winning move, the loser the one with most work behind it. It has at most most moves, ends early
+// where the next position is not known, and is empty for an undecided position. The first move for
+// a side that wins is the refutation of the move before.
 func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
 	outcome, _ := t.known(s.CanonicalKey(t.cfg.Board))
@@ -118,7 +121,8 @@ func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
 	return p, looked
 }
 
-// effort adds up the work of n and what is below it. It looks at no more children than looks says, and returns at how many it did.
+// effort adds up the work of n and what is below it. It looks at no more children than looks says,
+// and returns at how many it did.
 func effort(n *node, looks int) (e Effort, looked int) {
 	if len(n.children) == 0 {
 		return Effort{Nodes: n.work}, 0

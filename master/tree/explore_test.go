@@ -33,7 +33,8 @@ func TestExplore(t *testing.T) {
 	if at.Effort != (Effort{Nodes: 118}) || !at.Expanded {
 		t.Errorf("the root has %+v, want 118 nodes", at)
 	}
-	if m := moves[0].After; m.Key != n.children[2].key || m.Outcome != Lost || m.Phi != Infinity || m.Delta != 0 || m.Effort.Nodes != 50 || m.Basis != ByFact {
+	if m := moves[0].After; m.Key != n.children[2].key || m.Outcome != Lost || m.Phi != Infinity || m.Delta != 0 ||
+		m.Effort.Nodes != 50 || m.Basis != ByFact {
 		t.Errorf("the winning move does not come first: %+v", moves[0])
 	}
 	if m := moves[1].After; m.Key != a.key || m.Effort.Nodes != 111 || !m.Expanded {
@@ -48,7 +49,8 @@ func TestExplore(t *testing.T) {
 		}
 	}
 	// All moves of a lost position lose.
-	if _, replies := tr.Explore(s.After(moves[0].Move)); len(replies) == 0 || replies[0].After.Outcome != Won || replies[0].After.Basis != ByParent {
+	if _, replies := tr.Explore(s.After(moves[0].Move)); len(replies) == 0 || replies[0].After.Outcome != Won ||
+		replies[0].After.Basis != ByParent {
 		t.Errorf("the replies to the winning move: %+v", replies)
 	}
 	// What is not in the tree.
@@ -92,7 +94,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// BenchmarkExplore is the root of a large tree: it must not cost more than a fixed number of looks. It also asks for the status.
+// BenchmarkExplore is the root of a large tree: it must not cost more than a fixed number of looks.
+// It also asks for the status.
 func BenchmarkExplore(b *testing.B) {
 	for _, nodes := range []int{1_000_000, 5_000_000} {
 		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {

@@ -20,10 +20,14 @@ func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
 			continue
 		}
 		if !slices.Contains(vouched, f.Certificate) {
-			t.refuse(name, 0, "fact refused: its certificate "+f.Certificate.String()+" is not among those that were received")
+			t.refuse(name, 0, "fact refused: its certificate "+f.Certificate.String()+
+				" is not among those that were received")
 			continue
 		}
-		leased := w != nil && slices.ContainsFunc(w.leases, func(l *lease) bool { return l.node.key == f.Key && !l.node.solved() })
+		leased := w != nil && slices.ContainsFunc(w.leases, func(l *lease) bool {
+			return l.node.key == f.Key &&
+				!l.node.solved()
+		})
 		if t.take(f, name, true) && w != nil {
 			w.facts++
 			if leased && t.cfg.CheckFirst > 0 {
@@ -57,11 +61,13 @@ func (t *Tree) flaw(f Fact) string {
 	return ""
 }
 
-// take enters a fact that is in order, and reports whether it is new. It is persisted unless another campaign does so.
+// take enters a fact that is in order, and reports whether it is new. It is persisted unless
+// another campaign does so.
 func (t *Tree) take(f Fact, from string, persist bool) bool {
 	if old, ok := t.facts[f.Key]; ok {
 		if old.Outcome != f.Outcome {
-			t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old}, Claim{f.Outcome, ByFact, f, from})
+			t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old},
+				Claim{f.Outcome, ByFact, f, from})
 		}
 		return false
 	}
@@ -186,9 +192,11 @@ func (s *shelf) put(f Fact) {
 	}
 }
 
-// insert puts an entry in its place. Moving all that come after it would cost more than all else a fact does, so they lie on boards of a bounded length.
+// insert puts an entry in its place. Moving all that come after it would cost more than all else a
+// fact does, so they lie on boards of a bounded length.
 func (s *shelf) insert(e *shelved) {
-	i, _ := slices.BinarySearchFunc(s.boards, e.fact, func(b []*shelved, f Fact) int { return s.compare(b[len(b)-1], f) })
+	i, _ := slices.BinarySearchFunc(s.boards, e.fact,
+		func(b []*shelved, f Fact) int { return s.compare(b[len(b)-1], f) })
 	if i == len(s.boards) { // after all others
 		if i == 0 {
 			s.boards = append(s.boards, nil)
@@ -247,14 +255,15 @@ func (s *shelf) knows(w *worker, e *shelved) bool {
 	return e.slot < len(w.knows) && w.knows[e.slot] == e.gen
 }
 
-// pick returns at most limit facts that w lacks and that may lie below k, those with most work, and marks them.
+// pick returns at most limit facts that w lacks and that may lie below k, those with most work, and
+// marks them.
 func (s *shelf) pick(w *worker, k amazons.Key, limit int) []Fact {
 	return s.choose(nil, s.all, w, k, limit)
 }
 
-// choose appends to out, up to limit, those of some facts that w lacks and that may lie below k, and marks them. Squares once burnt stay
-// burnt, so a position below k has, in some orientation, all burnt squares of k and more. That is a necessary
-// condition only, and cheap.
+// choose appends to out, up to limit, those of some facts that w lacks and that may lie below k,
+// and marks them. Squares once burnt stay burnt, so a position below k has, in some orientation,
+// all burnt squares of k and more. That is a necessary condition only, and cheap.
 func (s *shelf) choose(out []Fact, from iter.Seq[*shelved], w *worker, k amazons.Key, limit int) []Fact {
 	burnt := s.board.Unpack(k.A & k.B)
 	var images [8]uint64
@@ -280,8 +289,8 @@ func (s *shelf) choose(out []Fact, from iter.Seq[*shelved], w *worker, k amazons
 	return out
 }
 
-// inform tells workers of facts that have come since the last tick and that may lie below what they search, so that they need not find
-// them out before their next lease.
+// inform tells workers of facts that have come since the last tick and that may lie below what they
+// search, so that they need not find them out before their next lease.
 func (t *Tree) inform() {
 	s := t.shelf
 	s.news = slices.DeleteFunc(s.news, func(e *shelved) bool { return s.byKey[e.fact.Key] != e })

@@ -72,10 +72,12 @@ func (p *play) event() Event {
 		return Ready{Worker: p.worker()}
 	case 5:
 		l := p.lease()
-		return Progress{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Nodes: p.tape.Number(), Activity: p.tape.Number()}
+		return Progress{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Nodes: p.tape.Number(),
+			Activity: p.tape.Number()}
 	case 6, 7, 8, 9:
 		l := p.lease()
-		r := Result{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Outcome: Outcome(p.tape.Choose(4)), Phi: p.number32(), Delta: p.number32(),
+		r := Result{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Outcome: Outcome(p.tape.Choose(4)),
+			Phi: p.number32(), Delta: p.number32(),
 			Nodes: p.tape.Number(), Cancelled: p.tape.Choose(3) == 0}
 		r.Facts, r.Certificates = p.facts()
 		if s, err := l.Key.State(p.cfg.Board); err == nil && p.tape.Choose(2) == 1 {
@@ -91,7 +93,8 @@ func (p *play) event() Event {
 		}
 		switch extra := p.tape.Choose(4); extra {
 		case 1, 2: // numbers of more positions than there are
-			r.Children = numbers.Append(r.Children, []numbers.Child{{Key: p.key(), Phi: p.number32(), Delta: p.number32()}})
+			r.Children = numbers.Append(r.Children,
+				[]numbers.Child{{Key: p.key(), Phi: p.number32(), Delta: p.number32()}})
 		case 3:
 			r.Children = r.Children[:len(r.Children)/2]
 		}
@@ -106,7 +109,9 @@ func (p *play) event() Event {
 	case 12:
 		if p.cfg.CheckFirst > 0 {
 			who := p.worker()
-			return []Event{Distrusted{who}, Vouched{who}, Withdrawn{who}, Joined{Worker: who, Slots: 2, Party: p.worker(), Agreed: p.tape.Choose(3), Solved: p.tape.Choose(3)}}[p.tape.Choose(4)]
+			return []Event{Distrusted{who}, Vouched{who}, Withdrawn{who},
+				Joined{Worker: who, Slots: 2, Party: p.worker(), Agreed: p.tape.Choose(3),
+					Solved: p.tape.Choose(3)}}[p.tape.Choose(4)]
 		}
 	}
 	return Tick{}
@@ -126,7 +131,8 @@ func (p *play) step() error {
 				return fmt.Errorf("%s: %w", ev, err)
 			}
 		case Grant:
-			if n := p.tree.nodes.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil || n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.FactsPerLease {
+			if n := p.tree.nodes.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil ||
+				n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.FactsPerLease {
 				return fmt.Errorf("%s: %s", ev, e)
 			}
 			if p.leases = append(p.leases, e.Lease); len(p.leases) > 8 {
@@ -170,8 +176,10 @@ func (p *play) restart() error {
 
 var fuzzRoots = []string{"W../.x./..B w", "W.x/.../x.B b", "W.x./x..x/.x.B w", "4x4"}
 
-// FuzzEvents lets a tree take events that make sense and that do not, in any order, from workers that it knows and that it does not. After each of them all
-// that is derived in the tree is right, no limit is passed and what is written goes forward; what a restart knows is what was known before.
+// FuzzEvents lets a tree take events that make sense and that do not, in any order, from workers
+// that it knows and that it does not. After each of them all that is derived in the tree is right,
+// no limit is passed and what is written goes forward; what a restart knows is what was known
+// before.
 func FuzzEvents(f *testing.F) {
 	fuzzing.AddTapes(f, 16, 1200, 14)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -180,7 +188,8 @@ func FuzzEvents(f *testing.F) {
 		}
 		p := &play{tape: &fuzzing.Tape{Rest: data}, disk: newDisk()}
 		p.root = position(t, fuzzRoots[p.tape.Choose(len(fuzzRoots))])
-		p.cfg = Config{Root: p.root, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 500, MaxFacts: 30, FactsKept: 6, FactsPerLease: 4, MaxTries: 2,
+		p.cfg = Config{Root: p.root, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 500, MaxFacts: 30,
+			FactsKept: 6, FactsPerLease: 4, MaxTries: 2,
 			MaxWorkers: 3, MaxSlots: 3}
 		how := p.tape.Byte()
 		p.cfg.EasyReplies = how&1 != 0
@@ -221,7 +230,8 @@ func FuzzEvents(f *testing.F) {
 	})
 }
 
-// FuzzSnapshot makes trees of whatever a store may give back: an error, or a tree in order that a restart from what it writes does not change.
+// FuzzSnapshot makes trees of whatever a store may give back: an error, or a tree in order that a
+// restart from what it writes does not change.
 func FuzzSnapshot(f *testing.F) {
 	f.Add([]byte{0, 3, 0, 1, 5, 1, 5, 0, 9, 0, 10, 1, 1, 0, 1, 1, 7})
 	f.Add([]byte{2, 2, 0, 0, 5, 0, 9, 0, 10, 0, 7, 1, 1, 4, 2, 1, 200, 1, 3, 2, 2, 9, 9, 9, 9, 9, 9, 9})
@@ -241,7 +251,8 @@ func FuzzSnapshot(f *testing.F) {
 		}
 		var s Snapshot
 		for range p.tape.Choose(6) {
-			s.Nodes = append(s.Nodes, NodeRecord{Key: p.key(), Phi: p.number32(), Delta: p.number32(), Work: p.tape.Number(), Budget: p.tape.Number(), Expanded: p.tape.Choose(2) == 0})
+			s.Nodes = append(s.Nodes, NodeRecord{Key: p.key(), Phi: p.number32(), Delta: p.number32(),
+				Work: p.tape.Number(), Budget: p.tape.Number(), Expanded: p.tape.Choose(2) == 0})
 		}
 		s.Facts, _ = p.facts()
 		s.Spent, s.Epoch = p.tape.Number(), p.tape.Number()

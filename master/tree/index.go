@@ -9,9 +9,10 @@ import (
 
 // index has all nodes of a tree, by key.
 //
-// A Go map does that too, but a position that is split is looked up with hundreds of others, and with millions of nodes each look waits for memory: it took
-// more than a third of the tree's time. Here the places of all are read first (warm), which a processor does side by side, and the garbage collector
-// has nothing to follow.
+// A Go map does that too, but a position that is split is looked up with hundreds of others, and
+// with millions of nodes each look waits for memory: it took more than a third of the tree's time.
+// Here the places of all are read first (warm), which a processor does side by side, and the
+// garbage collector has nothing to follow.
 type index struct {
 	slabs []*slab
 	n     int // nodes
@@ -21,7 +22,8 @@ type index struct {
 // indexParts tables grow one at a time, so that none of them takes long to copy.
 const indexParts = 256
 
-// indexPart is a hash table with open addressing. A slot is 0 or has the lower half of a key's hash above the number of its node, from 1.
+// indexPart is a hash table with open addressing. A slot is 0 or has the lower half of a key's hash
+// above the number of its node, from 1.
 type indexPart struct {
 	slots []uint64 // a power of two
 	used  int

@@ -48,8 +48,8 @@ func (t *Tree) held(name string, id LeaseID, epoch uint64) *lease {
 	return l
 }
 
-// foreign reports whether an event names a lease of this epoch that is another worker's or was never granted. A worker that is late
-// names one that it had itself, which is gone.
+// foreign reports whether an event names a lease of this epoch that is another worker's or was
+// never granted. A worker that is late names one that it had itself, which is gone.
 func (t *Tree) foreign(name string, id LeaseID, epoch uint64) bool {
 	l := t.leases[id]
 	return epoch == t.epoch && (l != nil && l.worker.name != name || id > t.lastLease)
@@ -60,14 +60,16 @@ func (t *Tree) refuseForeign(name string, id LeaseID) {
 	t.emit(Refused{Worker: name, Lease: id, Why: "lease is not this worker's", Foreign: true})
 }
 
-// grant leases a leaf to a waiting worker for so many nodes (pace), to check a claim if that is not nil.
+// grant leases a leaf to a waiting worker for so many nodes (pace), to check a claim if that is not
+// nil.
 func (t *Tree) grant(w *worker, n *node, planned, budget uint64, c *claim) {
 	i := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, i, i+1)
 	w.waiting--
 	w.told = NoReason
 	t.lastLease++
-	l := &lease{id: t.lastLease, node: n, worker: w, planned: planned, budget: budget, granted: t.now, beat: t.now, claim: c}
+	l := &lease{id: t.lastLease, node: n, worker: w, planned: planned, budget: budget, granted: t.now, beat: t.now,
+		claim: c}
 	if c != nil {
 		c.lease = l
 	}
@@ -90,7 +92,8 @@ func (t *Tree) end(l *lease, nodes uint64) {
 	delete(t.leases, l.id)
 	same := func(o *lease) bool { return o == l }
 	w.leases = slices.DeleteFunc(w.leases, same)
-	i, _ := slices.BinarySearchFunc(t.running, l.id, func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
+	i, _ := slices.BinarySearchFunc(t.running, l.id,
+		func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) })
 	t.running = slices.Delete(t.running, i, i+1)
 	t.promised -= l.left()
 	t.charge(l, nodes)
@@ -121,8 +124,9 @@ func plus(a, b uint64) uint64 {
 	return a + b
 }
 
-// plausible bounds the nodes that a worker says a lease has used: a search hardly goes beyond its budget, and who says that it has
-// is not believed. Else one lie would use up Config.MaxNodes of a campaign, or have a leaf split.
+// plausible bounds the nodes that a worker says a lease has used: a search hardly goes beyond its
+// budget, and who says that it has is not believed. Else one lie would use up Config.MaxNodes of a
+// campaign, or have a leaf split.
 func (l *lease) plausible(nodes uint64) uint64 {
 	return min(nodes, plus(2*min(l.budget, math.MaxUint64/4), 1000))
 }
@@ -234,12 +238,14 @@ func (t *Tree) returned(l *lease, e Result) {
 		t.propagate() // what came before the contradiction, in this very result
 		return
 	}
-	short := !e.Cancelled && e.Outcome == Unknown && t.cfg.ShortPercent > 0 && nodes < l.budget/100*uint64(t.cfg.ShortPercent)+l.budget%100*uint64(t.cfg.ShortPercent)/100
+	short := !e.Cancelled && e.Outcome == Unknown && t.cfg.ShortPercent > 0 &&
+		nodes < l.budget/100*uint64(t.cfg.ShortPercent)+l.budget%100*uint64(t.cfg.ShortPercent)/100
 	if short {
 		t.emit(Refused{Worker: e.Worker, Lease: l.id, Why: "the search ended before its budget", Short: true})
 	}
-	// Numbers that cannot be checked, because the search ended early or they are not numbers of an open position, are taken of proven parties only, where the lease
-	// was called back: who may hand back what it likes is never checked.
+	// Numbers that cannot be checked, because the search ended early or they are not numbers of an
+	// open position, are taken of proven parties only, where the lease was called back: who may
+	// hand back what it likes is never checked.
 	early := e.Cancelled || e.Outcome != Unknown
 	unheard := early && t.cfg.CheckFirst > 0 && t.present > 1 && (t.unproven(l.worker.party) || !l.cancelled)
 	if !n.solved() && n.live > 0 {
@@ -291,13 +297,15 @@ func (t *Tree) returned(l *lease, e Result) {
 	if n.solved() || n.live == 0 || n.work == 0 || short || n.claimed {
 		return
 	}
-	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split || (t.starving > 0 || scarce && n.work >= t.earlySplit()) && nodes > 0 {
+	if n.work >= t.splitAfter() || t.cfg.EasyReplies && n.layer <= t.root.layer+1 || l.split ||
+		(t.starving > 0 || scarce && n.work >= t.earlySplit()) && nodes > 0 {
 		t.split(n, e.Children)
 		t.propagate()
 	}
 }
 
-// scarce reports whether the most useful leaf that is free is worth little to workers that could have it.
+// scarce reports whether the most useful leaf that is free is worth little to workers that could
+// have it.
 func (t *Tree) scarce() bool { return len(t.roll) > 1 && t.root.use*100 < float64(t.cfg.SplitBelow) }
 
 // splitAfter returns the nodes after which a leaf is split: the setting, doubled
@@ -305,8 +313,9 @@ func (t *Tree) scarce() bool { return len(t.roll) > 1 && t.root.use*100 < float6
 // tree ever more slowly instead of meeting the bound early.
 func (t *Tree) splitAfter() uint64 { return doubled(t.cfg.SplitAfter, t.eighths()) }
 
-// earlySplit returns the nodes after which a leaf is split while work is scarce: those of a first lease, and from half of MaxNodes on sixteen times as many with
-// each eighth that is in use: a position that many workers wait for is worth the room as long as there is some.
+// earlySplit returns the nodes after which a leaf is split while work is scarce: those of a first
+// lease, and from half of MaxNodes on sixteen times as many with each eighth that is in use: a
+// position that many workers wait for is worth the room as long as there is some.
 func (t *Tree) earlySplit() uint64 {
 	return doubled(t.cfg.InitialBudget, 4*max(0, t.eighths()-3))
 }
@@ -378,7 +387,8 @@ func (t *Tree) relieve() {
 	}
 }
 
-// starvingPerCall is the number of workers without any lease for whom one lease is called back: splitting it makes dozens of leaves, but few are useful.
+// starvingPerCall is the number of workers without any lease for whom one lease is called back:
+// splitting it makes dozens of leaves, but few are useful.
 const starvingPerCall = 4
 
 // callBack cancels one lease for the sake of workers that have none: one that

@@ -2,9 +2,11 @@ package tree
 
 import "slices"
 
-// Needed returns the nodes that were spent on positions of a proof, as leaves before they were split, and those spent on all positions of the tree. The proof is one of
-// the answer: of a won position it has the lost child that took least, of a lost one all children. What a position took that another lease has solved on
-// its way, as a fact, is counted where that lease was. Without an answer nothing is needed. It looks at the whole tree.
+// Needed returns the nodes that were spent on positions of a proof, as leaves before they were
+// split, and those spent on all positions of the tree. The proof is one of the answer: of a won
+// position it has the lost child that took least, of a lost one all children. What a position took
+// that another lease has solved on its way, as a fact, is counted where that lease was. Without an
+// answer nothing is needed. It looks at the whole tree.
 func (t *Tree) Needed() (needed, all uint64) {
 	for n := range t.nodes.all() {
 		all = plus(all, n.work)
@@ -26,7 +28,8 @@ type proof struct {
 	in   map[*node]bool
 }
 
-// below returns the children of a solved position that its outcome follows from; none where it follows from a fact or from the rules.
+// below returns the children of a solved position that its outcome follows from; none where it
+// follows from a fact or from the rules.
 func (p *proof) below(n *node) []*node {
 	if n.outcome() == Lost {
 		if slices.ContainsFunc(n.children, func(c *node) bool { return c.outcome() != Won }) {

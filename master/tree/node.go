@@ -9,8 +9,9 @@ import (
 	"amazonsfarm/shared/numbers"
 )
 
-// node is one position of the tree. What is derived from the rest of the tree is kept up to date step by step; audit (in the tests)
-// computes it anew and compares. What is read when a worker looks for a leaf comes first.
+// node is one position of the tree. What is derived from the rest of the tree is kept up to date
+// step by step; audit (in the tests) computes it anew and compares. What is read when a worker
+// looks for a leaf comes first.
 type node struct {
 	use        float64 // derived: of the most useful open leaf here or below; see usefulness
 	phi, delta uint32  // derived from the children, where it is expanded
@@ -43,8 +44,8 @@ type node struct {
 	free     [freeClasses]int32 // derived: children by class
 }
 
-// shown is what a node sees of one child. All of it lies side by side, as a node looks at all children whenever one changes: some hundreds, which lie
-// anywhere in memory.
+// shown is what a node sees of one child. All of it lies side by side, as a node looks at all
+// children whenever one changes: some hundreds, which lie anywhere in memory.
 type shown struct {
 	use        float64
 	phi, delta uint32
@@ -95,8 +96,9 @@ func (t *Tree) budgetOf(n *node) uint64 {
 	return min(n.budget, t.cfg.MaxBudget)
 }
 
-// budgetFor returns the nodes of the next lease of a leaf, work at which is worth so much beside the most proving one. Where there are others to search that one,
-// a leaf that is likely not needed is looked at for a while only, the first time: with what that shows it is decided again what is.
+// budgetFor returns the nodes of the next lease of a leaf, work at which is worth so much beside
+// the most proving one. Where there are others to search that one, a leaf that is likely not needed
+// is looked at for a while only, the first time: with what that shows it is decided again what is.
 func (t *Tree) budgetFor(n *node, use float64) uint64 {
 	budget := t.budgetOf(n)
 	if n.budget > 0 || len(t.roll) < 2 {
@@ -221,7 +223,8 @@ func (t *Tree) expand(n *node, next []child) {
 	t.queue(n)
 }
 
-// number gives children the numbers that an encoding has for them, and reports whether it fits them; otherwise nothing changes.
+// number gives children the numbers that an encoding has for them, and reports whether it fits
+// them; otherwise nothing changes.
 func (t *Tree) number(next []child, encoded []byte) bool {
 	if n, err := numbers.Count(encoded); err != nil || n != len(next) {
 		return false
@@ -271,7 +274,8 @@ func (t *Tree) change(n *node) {
 
 // record returns what the store keeps of n.
 func (t *Tree) record(n *node) NodeRecord {
-	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget, Expanded: n.expanded, Expansion: uint64(n.expansion), Children: t.begins[n]}
+	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget,
+		Expanded: n.expanded, Expansion: uint64(n.expansion), Children: t.begins[n]}
 }
 
 // A node matters while some path of unsolved nodes leads from the root to it.

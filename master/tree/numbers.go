@@ -11,7 +11,8 @@ import (
 // over siblings stay meaningful.
 const hint uint32 = 1 << 20
 
-// numbers returns the proof and disproof numbers of a position with outcome o; 1 and 1, those of a leaf that nothing is known of, for Unknown.
+// numbers returns the proof and disproof numbers of a position with outcome o; 1 and 1, those of a
+// leaf that nothing is known of, for Unknown.
 func (o Outcome) numbers() (phi, delta uint32) {
 	switch o {
 	case Won:
@@ -134,14 +135,18 @@ func (t *Tree) compute(n *node) {
 	}
 }
 
-// chance returns the chance that the side to move in n, which is unsolved, loses, as the numbers guess it: a position is lost
-// where a loss is cheap to prove beside a win. The root tempers numbers that lie far apart long before anything is sure.
-// Below the first plies outcomes are surer than that; but with chances as they were found many workers did worse (master/simulate/RESULTS.md).
+// chance returns the chance that the side to move in n, which is unsolved, loses, as the numbers
+// guess it: a position is lost where a loss is cheap to prove beside a win. The root tempers
+// numbers that lie far apart long before anything is sure. Below the first plies outcomes are surer
+// than that; but with chances as they were found many workers did worse
+// (master/simulate/RESULTS.md).
 //
-// For the question itself the numbers say the less the more workers there are: many of them on one answer alone have nowhere to go but to what is less and
-// less likely needed for it, while next to nothing is done for the other. With thousands it is a half.
-// (1,024 workers on 6x4 were all below one first move for a sixth of the time. With a half they take 137 to 147 seconds in place of 159, and 127 and 146 in
-// place of 189 and 150 on 5x6 after B1-B4xD4. But 128 take 661 to 748 on 6x4 in place of 638 to 652. master/simulate/RESULTS.md)
+// For the question itself the numbers say the less the more workers there are: many of them on one
+// answer alone have nowhere to go but to what is less and less likely needed for it, while next to
+// nothing is done for the other. With thousands it is a half. (1,024 workers on 6x4 were all below
+// one first move for a sixth of the time. With a half they take 137 to 147 seconds in place of 159,
+// and 127 and 146 in place of 189 and 150 on 5x6 after B1-B4xD4. But 128 take 661 to 748 on 6x4 in
+// place of 638 to 652. master/simulate/RESULTS.md)
 func (t *Tree) chance(n *node) float64 {
 	loss, win := math.Sqrt(float64(n.phi)), math.Sqrt(float64(n.delta))
 	if workers := len(t.roll); workers > fewWorkers && n == t.question() {
@@ -151,7 +156,8 @@ func (t *Tree) chance(n *node) float64 {
 	return loss / (loss + win)
 }
 
-// fewWorkers is the number of workers that go by the numbers of the question as by those of any position.
+// fewWorkers is the number of workers that go by the numbers of the question as by those of any
+// position.
 const fewWorkers = 128
 
 // crowd brings the tree in line with the number of workers that are there.
@@ -160,7 +166,8 @@ func (t *Tree) crowd() {
 	t.propagate()
 }
 
-// question returns the first position with a choice: the root, or what comes after its only move or the only one that is asked about.
+// question returns the first position with a choice: the root, or what comes after its only move or
+// the only one that is asked about.
 func (t *Tree) question() *node {
 	if len(t.root.children) == 1 {
 		return t.root.children[0]
@@ -168,11 +175,14 @@ func (t *Tree) question() *node {
 	return t.root
 }
 
-// worth returns what work at a child c of n, of which delta is the disproof number, is worth beside work at its most proving child, which is worth 1. If n is lost, all
-// children have to be searched and it is worth as much. If n is won, one child is enough, and c is only worth something should that one fail, which is
-// the less likely the harder c is beside it: the fourth power of the ratio of their numbers. (The ratio itself sent many workers to what was not needed in the
-// end: 64 of them searched 1.91 times the nodes of one on 6x4, with the square 1.76 and with this 1.69, with the eighth power 1.64 in twice as many leases;
-// 1.78, 1.30 and 1.22 on 5x6 after B1-B4xD4. master/simulate/RESULTS.md.)
+// worth returns what work at a child c of n, of which delta is the disproof number, is worth beside
+// work at its most proving child, which is worth 1. If n is lost, all children have to be searched
+// and it is worth as much. If n is won, one child is enough, and c is only worth something should
+// that one fail, which is the less likely the harder c is beside it: the fourth power of the ratio
+// of their numbers. (The ratio itself sent many workers to what was not needed in the end: 64 of
+// them searched 1.91 times the nodes of one on 6x4, with the square 1.76 and with this 1.69, with
+// the eighth power 1.64 in twice as many leases; 1.78, 1.30 and 1.22 on 5x6 after B1-B4xD4.
+// master/simulate/RESULTS.md.)
 func worth(n *node, delta uint32, lost float64) float64 {
 	if delta <= n.phi {
 		return 1
@@ -182,8 +192,9 @@ func worth(n *node, delta uint32, lost float64) float64 {
 	return lost + float64((1-lost)*float64(square*square))
 }
 
-// usefulness returns the use of n from its children: that of the most useful open leaf below, 1 for the one that
-// a lone worker would take, less at each step where the way leads to another child than the most proving one, 0 if there is no open leaf.
+// usefulness returns the use of n from its children: that of the most useful open leaf below, 1 for
+// the one that a lone worker would take, less at each step where the way leads to another child
+// than the most proving one, 0 if there is no open leaf.
 func (t *Tree) usefulness(n *node) (use float64) {
 	lost := t.chance(n)
 	for i := range n.shown {

@@ -1,10 +1,14 @@
 package tree
 
-// pace keeps the results of a tree at what its master takes in (Config.ResultsPerTick), by how much longer than planned leases are. With more workers, or faster ones, more leases end
-// in a tick; where they are more than the master can take, workers wait for it, and longer leases serve better.
+// pace keeps the results of a tree at what its master takes in (Config.ResultsPerTick), by how much
+// longer than planned leases are. With more workers, or faster ones, more leases end in a tick;
+// where they are more than the master can take, workers wait for it, and longer leases serve
+// better.
 //
-// How many results there would be without stretching follows from the nodes that all workers search in a tick and those of a lease as it was planned. Neither depends on
-// how long leases are now, nor on how many end at the same time: where all began together their results come in waves. So it does not swing.
+// How many results there would be without stretching follows from the nodes that all workers search
+// in a tick and those of a lease as it was planned. Neither depends on how long leases are now, nor
+// on how many end at the same time: where all began together their results come in waves. So it
+// does not swing.
 type pace struct {
 	searched uint64  // Tree.Searched at the last tick
 	nodes    float64 // searched in a tick, an average over the last ones
@@ -23,7 +27,8 @@ func (p *pace) end(l *lease) {
 	p.used += float64(float64(l.nodes) / float64(l.budget) * float64(l.planned))
 }
 
-// tick ends a tick, in which so many results were welcome, with the nodes that were searched until now and the demand of the other trees of the same master: all stretch their leases alike.
+// tick ends a tick, in which so many results were welcome, with the nodes that were searched until
+// now and the demand of the other trees of the same master: all stretch their leases alike.
 func (p *pace) tick(searched uint64, elsewhere float64, welcome int) {
 	p.nodes += float64((float64(searched-min(searched, p.searched)) - p.nodes) / paceTicks)
 	p.searched = searched
@@ -36,7 +41,8 @@ func (p *pace) tick(searched uint64, elsewhere float64, welcome int) {
 	p.used *= 1 - 1.0/paceTicks
 }
 
-// Demand returns how many results a tick there would be if leases were as long as planned, whatever the master can take in (Config.ResultsPerTick).
+// Demand returns how many results a tick there would be if leases were as long as planned, whatever
+// the master can take in (Config.ResultsPerTick).
 func (t *Tree) Demand() float64 { return t.pace.demand }
 
 // stretched returns the nodes of a lease for which so many are planned.

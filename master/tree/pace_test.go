@@ -8,7 +8,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// paced is a tree with workers that search so many nodes in a tick, each, and bring numbers that are made up.
+// paced is a tree with workers that search so many nodes in a tick, each, and bring numbers that
+// are made up.
 type paced struct {
 	t     *testing.T
 	tree  *Tree
@@ -58,7 +59,8 @@ func (p *paced) tick(nodes int) (results int) {
 			}
 			left -= p.left[name]
 			delete(p.held, name)
-			p.step(Result{Worker: name, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: l.Budget, Phi: 1 + p.r.Uint32N(100), Delta: 1 + p.r.Uint32N(100)})
+			p.step(Result{Worker: name, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: l.Budget, Phi: 1 +
+				p.r.Uint32N(100), Delta: 1 + p.r.Uint32N(100)})
 			p.step(Ready{name})
 			results++
 		}
@@ -76,15 +78,17 @@ func (p *paced) over(ticks, nodes int) float64 {
 	return float64(sum) / float64(ticks)
 }
 
-// TestPace: with more workers than a master can take results from leases get longer until there are as many results as it can take, without swinging, also
-// where leases last for many ticks; with fewer they are as planned again.
+// TestPace: with more workers than a master can take results from leases get longer until there are
+// as many results as it can take, without swinging, also where leases last for many ticks; with
+// fewer they are as planned again.
 func TestPace(t *testing.T) {
 	for _, c := range []struct{ workers, nodes, welcome int }{
 		{50, 100, 10},  // five times too many results, of leases of a tick
 		{80, 20, 4},    // leases of 5 ticks that become 20
 		{30, 1000, 40}, // many leases a tick
 	} {
-		tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 100, ProbePercent: 100, ResultsPerTick: c.welcome, MaxNodes: 1 << 20}, Snapshot{})
+		tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 100,
+			ProbePercent: 100, ResultsPerTick: c.welcome, MaxNodes: 1 << 20}, Snapshot{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,13 +98,15 @@ func TestPace(t *testing.T) {
 		p.join(few - 1)
 		p.over(10, c.nodes)
 		if got, want := p.over(20, c.nodes), float64(few*c.nodes)/100; got < 0.8*want || tree.pace.stretch != 1 {
-			t.Errorf("%+v: %d workers bring %.1f results a tick with leases stretched by %.2f, want %.1f and 1", c, few, got, tree.pace.stretch, want)
+			t.Errorf("%+v: %d workers bring %.1f results a tick with leases stretched by %.2f, want %.1f and 1", c, few,
+				got, tree.pace.stretch, want)
 		}
 		p.join(c.workers - few)
 		p.over(60, c.nodes)
 		want := float64(c.workers*c.nodes) / 100 / float64(c.welcome)
 		for i := range 5 {
-			if got := p.over(20, c.nodes); got < 0.8*float64(c.welcome) || got > 1.25*float64(c.welcome) || tree.pace.stretch < 0.7*want || tree.pace.stretch > 1.4*want {
+			if got := p.over(20, c.nodes); got < 0.8*float64(c.welcome) || got > 1.25*float64(c.welcome) ||
+				tree.pace.stretch < 0.7*want || tree.pace.stretch > 1.4*want {
 				t.Errorf("%+v: %d workers bring %.1f results a tick after %d ticks with leases stretched by %.2f, want %d and %.2f", c, c.workers, got, 80+20*i, tree.pace.stretch, c.welcome, want)
 			}
 		}
@@ -112,7 +118,8 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestPaceAndBudgets: a lease is stretched up to MaxBudget, and the next one of its leaf is twice what was planned, not what it was.
+// TestPaceAndBudgets: a lease is stretched up to MaxBudget, and the next one of its leaf is twice
+// what was planned, not what it was.
 func TestPaceAndBudgets(t *testing.T) {
 	tree := small(t, Config{InitialBudget: 100, MaxBudget: 1000, SplitAfter: 1 << 40})
 	back := func(l Lease) Lease {
@@ -134,9 +141,11 @@ func TestPaceAndBudgets(t *testing.T) {
 	}
 }
 
-// TestPaceAfterRestart: what was searched before a restart is not taken for what is searched in its first tick.
+// TestPaceAfterRestart: what was searched before a restart is not taken for what is searched in its
+// first tick.
 func TestPaceAfterRestart(t *testing.T) {
-	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, InitialBudget: 100, ResultsPerTick: 1}, Snapshot{Spent: 1 << 40, Epoch: 1})
+	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, InitialBudget: 100, ResultsPerTick: 1},
+		Snapshot{Spent: 1 << 40, Epoch: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/numbers"
 )
 
-// TestEasyReplies holds that the first moves are split after their first lease, and that the reply with the smallest phi, not the smallest delta, is
-// leased then.
+// TestEasyReplies holds that the first moves are split after their first lease, and that the reply
+// with the smallest phi, not the smallest delta, is leased then.
 func TestEasyReplies(t *testing.T) {
 	root := position(t, ".BB./B..B/..../..../W..W/.WW. w")
 	move := root.State().Moves(nil)[0]
@@ -37,7 +37,8 @@ func TestEasyReplies(t *testing.T) {
 		// Results that leave the position open; its children get a falling phi and a rising delta.
 		open := func(n *node) {
 			t.Helper()
-			r := Result{Worker: "w", Lease: lease.ID, Epoch: lease.Epoch, Key: lease.Key, Phi: 10, Delta: 10, Nodes: lease.Budget}
+			r := Result{Worker: "w", Lease: lease.ID, Epoch: lease.Epoch, Key: lease.Key, Phi: 10, Delta: 10,
+				Nodes: lease.Budget}
 			var list []numbers.Child
 			for i, c := range tr.successors(n) {
 				list = append(list, numbers.Child{Key: c.key, Phi: uint32(1000 - i), Delta: uint32(100 + i)})

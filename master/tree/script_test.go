@@ -72,7 +72,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		return s.step(t, Ready{who})
 	case "progress":
 		l := s.lease(t, d, who)
-		return s.step(t, Progress{who, l.ID, l.Epoch, number[uint64](t, d, "nodes", 0), number[uint64](t, d, "activity", 0)})
+		return s.step(t, Progress{who, l.ID, l.Epoch, number[uint64](t, d, "nodes", 0),
+			number[uint64](t, d, "activity", 0)})
 	case "result":
 		return s.step(t, s.result(t, d, who))
 	case "proved":
@@ -113,7 +114,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error() + "\n"
 		}
 		s.tree = tree
-		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.nodes.n, len(tree.facts), tree.spent)
+		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.nodes.n, len(tree.facts),
+			tree.spent)
 	case "describe":
 		return s.tree.Describe()
 	case "status":
@@ -121,7 +123,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "first-moves":
 		var b strings.Builder
 		for _, m := range s.tree.FirstMoves() {
-			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, keyName(m.Key), m.Outcome, numbersText(m.Phi, m.Delta), m.Work)
+			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, keyName(m.Key), m.Outcome, numbersText(m.Phi, m.Delta),
+				m.Work)
 		}
 		return b.String()
 	case "needed":
@@ -150,9 +153,12 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) string {
 	s.cfg = Config{
 		Root:          position(t, root),
 		InitialBudget: number[uint64](t, d, "initial-budget", 100), MaxBudget: number[uint64](t, d, "max-budget", 1000),
-		SplitAfter: number[uint64](t, d, "split-after", 1000), SilentTicks: number(t, d, "silent-ticks", 0), MaxTries: number(t, d, "max-tries", 0),
-		SplitBelow: number(t, d, "split-below", 0), MaxNodes: number(t, d, "max-nodes", 0), MaxFacts: number(t, d, "max-facts", 0),
-		FactsKept: number(t, d, "facts-kept", 0), FactsPerLease: number(t, d, "facts-per-lease", 0), MaxWorkers: number(t, d, "max-workers", 0),
+		SplitAfter: number[uint64](t, d, "split-after", 1000), SilentTicks: number(t, d, "silent-ticks", 0),
+		MaxTries:   number(t, d, "max-tries", 0),
+		SplitBelow: number(t, d, "split-below", 0), MaxNodes: number(t, d, "max-nodes", 0),
+		MaxFacts:  number(t, d, "max-facts", 0),
+		FactsKept: number(t, d, "facts-kept", 0), FactsPerLease: number(t, d, "facts-per-lease", 0),
+		MaxWorkers:  number(t, d, "max-workers", 0),
 		WarmPercent: number(t, d, "warm-percent", 100), ProbePercent: number(t, d, "probe-percent", 100),
 		ShortPercent: number(t, d, "short-percent", -1), // results of scripts use as few nodes as they like
 	}
@@ -222,7 +228,8 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, who string) Result
 		state, _ := l.Key.State(s.cfg.Root.Board)
 		var list []numbers.Child
 		for i, m := range state.Moves(nil) {
-			list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(s.cfg.Root.Board), Phi: uint32(i + 1), Delta: uint32(i + 2)})
+			list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(s.cfg.Root.Board), Phi: uint32(i + 1),
+				Delta: uint32(i + 2)})
 		}
 		r.Children = numbers.Append(nil, list)
 	}
@@ -259,7 +266,8 @@ func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (fac
 		}
 		k = p.State().CanonicalKey(p.Board)
 	}
-	f := Fact{Key: k, Outcome: outcomeArg(t, d, "fact"), Work: number[uint64](t, d, "work", 1), Certificate: certificate(k)}
+	f := Fact{Key: k, Outcome: outcomeArg(t, d, "fact"), Work: number[uint64](t, d, "work", 1),
+		Certificate: certificate(k)}
 	var cert string
 	d.MaybeScanArgs(t, "cert", &cert)
 	certificates = []ID{f.Certificate}
@@ -280,7 +288,8 @@ func (s *script) status() string {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{st.NoGivenMoveWins, "no-given-move-wins"}, {st.Settled, "settled"}, {st.Paused, "paused"}, {st.Draining, "draining"}, {st.Full, "full"}} {
+	}{{st.NoGivenMoveWins, "no-given-move-wins"}, {st.Settled, "settled"}, {st.Paused, "paused"},
+		{st.Draining, "draining"}, {st.Full, "full"}} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}
@@ -289,7 +298,8 @@ func (s *script) status() string {
 	fmt.Fprintf(&b, "nodes=%d expanded=%d frontier=%d leased=%d aside=%d facts=%d+%d dropped=%d\n",
 		st.Nodes, st.Expanded, st.Frontier, st.Leased, st.Aside, st.FactsWon, st.FactsLost, st.FactsDropped)
 	for _, w := range st.Workers {
-		fmt.Fprintf(&b, "%s slots=%d waiting=%d leases=%d nodes=%d facts=%d lost=%d\n", w.Name, w.Slots, w.Waiting, len(w.Leases), w.Nodes, w.Facts, w.Lost)
+		fmt.Fprintf(&b, "%s slots=%d waiting=%d leases=%d nodes=%d facts=%d lost=%d\n", w.Name, w.Slots, w.Waiting,
+			len(w.Leases), w.Nodes, w.Facts, w.Lost)
 	}
 	fmt.Fprintf(&b, "no work: %s\n", st.NoWork)
 	if st.Contradiction != nil {

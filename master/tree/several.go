@@ -13,20 +13,24 @@ import (
 // Withdrawn takes back all requests of a worker: another campaign has work for it.
 type Withdrawn struct{ Worker string }
 
-// Wanted says whether there are workers that would search here rather than where they are. Then the tree is split as if they waited.
+// Wanted says whether there are workers that would search here rather than where they are. Then the
+// tree is split as if they waited.
 type Wanted struct{ Workers bool }
 
-// Shared brings facts that another campaign of the same board has learned and persisted. Those that cannot come after the root are passed over.
-// They are not persisted again, and restored as facts of this campaign.
+// Shared brings facts that another campaign of the same board has learned and persisted. Those that
+// cannot come after the root are passed over. They are not persisted again, and restored as facts
+// of this campaign.
 type Shared struct{ Facts []Fact }
 
-// Vouched says that a result of a party was confirmed in another campaign: who is believed there is believed here.
+// Vouched says that a result of a party was confirmed in another campaign: who is believed there is
+// believed here.
 type Vouched struct{ Party string }
 
 // Forgot says that a worker's table is gone: it knows no fact, and no position is warm in it.
 type Forgot struct{ Worker string }
 
-// Stopped says that a contradiction was found in another campaign that shares its facts: one of these is false.
+// Stopped says that a contradiction was found in another campaign that shares its facts: one of
+// these is false.
 type Stopped struct{ Contradiction Contradiction }
 
 func (Withdrawn) event() {}
@@ -79,15 +83,16 @@ type Reach struct {
 // ReachOf returns what may come after a position.
 func ReachOf(root amazons.Position) Reach {
 	b, s := root.Board, root.State()
-	r := Reach{board: b, layer: uint8(s.Arrows(b)), queens: [2]int{bits.OnesCount64(s.Own), bits.OnesCount64(s.Opp)}, images: b.Symmetries()}
+	r := Reach{board: b, layer: uint8(s.Arrows(b)), queens: [2]int{bits.OnesCount64(s.Own), bits.OnesCount64(s.Opp)},
+		images: b.Symmetries()}
 	for i := range r.images {
 		r.burnt[i] = b.Pack(b.Apply(amazons.Symmetry(i), s.Burnt(b)))
 	}
 	return r
 }
 
-// Has reports whether a position of the board may come after the root: squares once burnt stay burnt, and no queen is taken. It is a necessary
-// condition only.
+// Has reports whether a position of the board may come after the root: squares once burnt stay
+// burnt, and no queen is taken. It is a necessary condition only.
 func (r Reach) Has(k amazons.Key) bool {
 	burnt, layer := k.A&k.B, layerOf(k)
 	if layer < r.layer {
@@ -108,7 +113,8 @@ func (r Reach) Has(k amazons.Key) bool {
 	return false
 }
 
-// Idle says why nothing is granted at all; NoReason if something may be, now or when a lease comes back.
+// Idle says why nothing is granted at all; NoReason if something may be, now or when a lease comes
+// back.
 func (t *Tree) Idle() NoWorkReason { return t.halted() }
 
 // Free reports whether a leaf could be leased now, or a result checked.
@@ -122,7 +128,8 @@ func (t *Tree) Takes(worker string) bool {
 	if w == nil || len(w.leases) >= w.slots || t.halted() != NoReason {
 		return false
 	}
-	return t.root.class != locked && !t.blocked(w) || slices.ContainsFunc(t.claims, func(c *claim) bool { return c.wants() && !c.knows(w.party) })
+	return t.root.class != locked && !t.blocked(w) ||
+		slices.ContainsFunc(t.claims, func(c *claim) bool { return c.wants() && !c.knows(w.party) })
 }
 
 // Asks returns how many requests of a worker stand.
@@ -133,5 +140,6 @@ func (t *Tree) Asks(worker string) int {
 	return 0
 }
 
-// Effort returns the nodes of leases that have ended, and what is left of the budgets of those that run.
+// Effort returns the nodes of leases that have ended, and what is left of the budgets of those that
+// run.
 func (t *Tree) Effort() uint64 { return plus(t.spent, t.promised) }

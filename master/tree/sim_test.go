@@ -212,20 +212,23 @@ func (s *simulation) work(name string) {
 				}
 			}
 			f := s.oracle.fact(b, below, s.r.Uint64N(100))
-			s.send(Proved{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: []Fact{f}, Certificates: []ID{f.Certificate}})
+			s.send(Proved{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: []Fact{f},
+				Certificates: []ID{f.Certificate}})
 		}
 		return
 	}
 	s.jobs[name] = jobs[1:]
-	res := Result{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Nodes: j.nodes, Cancelled: j.cancelled && !solved,
-		Phi: 1 + s.r.Uint32N(30), Delta: 1 + s.r.Uint32N(30)}
+	res := Result{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Nodes: j.nodes,
+		Cancelled: j.cancelled && !solved,
+		Phi:       1 + s.r.Uint32N(30), Delta: 1 + s.r.Uint32N(30)}
 	if solved {
 		f := s.oracle.fact(b, state, j.nodes)
 		res.Outcome, res.Facts, res.Certificates = f.Outcome, []Fact{f}, []ID{f.Certificate}
 	} else {
 		var list []numbers.Child
 		for _, m := range state.Moves(nil) {
-			c := numbers.Child{Key: state.After(m).CanonicalKey(b), Phi: 1 + s.r.Uint32N(10), Delta: 1 + s.r.Uint32N(10)}
+			c := numbers.Child{Key: state.After(m).CanonicalKey(b), Phi: 1 + s.r.Uint32N(10), Delta: 1 +
+				s.r.Uint32N(10)}
 			if s.chance(50) {
 				c.Phi, c.Delta = 0, Infinity // "solved", they say
 			}
@@ -314,13 +317,15 @@ func TestSimulation(t *testing.T) {
 			empty = 8
 		}
 		root := latePosition(r, b, empty)
-		cfg := Config{Root: root, InitialBudget: 10, MaxBudget: 200, SplitAfter: 60, MaxTries: 2, FactsKept: 64, FactsPerLease: 8}
+		cfg := Config{Root: root, InitialBudget: 10, MaxBudget: 200, SplitAfter: 60, MaxTries: 2, FactsKept: 64,
+			FactsPerLease: 8}
 		if seed%3 == 1 {
 			cfg.SplitAfter, cfg.MaxBudget = 1<<40, 2000 // split by starving only
 		}
 		want := Settled{Outcome: o.outcome(b, root.State())}
 		if seed%2 == 1 { // made-up numbers meet made-up numbers: most are contradicted
-			cfg.CheckFirst, cfg.CheckEvery, cfg.CheckSpread, cfg.CheckTicks, cfg.CheckSeed = 1+int(seed%3), 3, 1+int(seed%16), 5, seed
+			cfg.CheckFirst, cfg.CheckEvery, cfg.CheckSpread, cfg.CheckTicks, cfg.CheckSeed = 1+int(seed%3), 3, 1+
+				int(seed%16), 5, seed
 		}
 		if seed%4 == 3 { // the question is about some first moves
 			moves := root.State().Moves(nil)
@@ -356,7 +361,8 @@ func TestSimulation(t *testing.T) {
 		total.aside += s.seen.aside
 	}
 	t.Logf("%v %+v", outcomes, total)
-	if !testing.Short() && (len(outcomes) < 3 || total.crashes == 0 || total.lost == 0 || total.stale == 0 || total.splits == 0 ||
+	if !testing.Short() && (len(outcomes) < 3 || total.crashes == 0 || total.lost == 0 || total.stale == 0 ||
+		total.splits == 0 ||
 		total.repeats == 0 || total.cancels == 0 || total.aside == 0) {
 		t.Error("the simulation has become too tame")
 	}

@@ -32,7 +32,9 @@ type Status struct {
 	FirstMoves []FirstMove
 	SetAside   []amazons.Key // the leaves that are set aside, at most 100
 
-	Stretch float64 // how many times as long as planned leases are now, since the master cannot take in more results (Config.ResultsPerTick); at least 1
+	// how many times as long as planned leases are now, since the master cannot take in more
+	// results (Config.ResultsPerTick); at least 1
+	Stretch float64
 
 	Claims    int    // results whose numbers wait to be checked by another party
 	Unsettled uint64 // claims of which it is not known who was right, since this tree was made
@@ -124,7 +126,8 @@ func (t *Tree) LeasesOf(name string) int {
 	return 0
 }
 
-// Searched returns the nodes of all leases, those that are out as last reported: Spent and Running of Status.
+// Searched returns the nodes of all leases, those that are out as last reported: Spent and Running
+// of Status.
 func (t *Tree) Searched() uint64 {
 	nodes := t.spent
 	for _, l := range t.running {
@@ -144,7 +147,8 @@ func (t *Tree) Status() Status {
 		Nodes: t.nodes.n, Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
 		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
-		Contradiction: t.stopped, Stretch: t.pace.stretch, Claims: len(t.claims), Unsettled: t.unsettled, Requeued: t.requeued,
+		Contradiction: t.stopped, Stretch: t.pace.stretch, Claims: len(t.claims), Unsettled: t.unsettled,
+		Requeued: t.requeued,
 	}
 	if s.Settled {
 		a := t.answer()
@@ -159,10 +163,12 @@ func (t *Tree) Status() Status {
 		s.SetAside = append(s.SetAside, n.key)
 	}
 	for _, w := range t.roll {
-		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts, Lost: w.lost}
+		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts,
+			Lost: w.lost}
 		for _, l := range w.leases {
 			s.Running = plus(s.Running, l.nodes-l.charged)
-			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.key, l.budget, l.nodes, t.now - l.granted, t.now - l.lastSign(), l.cancelled})
+			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.key, l.budget, l.nodes, t.now - l.granted,
+				t.now - l.lastSign(), l.cancelled})
 		}
 		s.Workers = append(s.Workers, ws)
 	}

@@ -52,7 +52,8 @@ func (e Persist) String() string {
 			expanded++
 		}
 	}
-	s := fmt.Sprintf("persist nodes=%d expanded=%d facts=%d spent=%d epoch=%d", len(e.Nodes), expanded, len(e.Facts), e.Spent, e.Epoch)
+	s := fmt.Sprintf("persist nodes=%d expanded=%d facts=%d spent=%d epoch=%d", len(e.Nodes), expanded, len(e.Facts),
+		e.Spent, e.Epoch)
 	if e.Contradiction != nil {
 		s += " contradiction"
 	}

@@ -137,7 +137,8 @@ func (t *Tree) restore(from Snapshot) error {
 		}
 		if old, ok := t.facts[f.Key]; ok {
 			if old.Outcome != f.Outcome {
-				t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old}, Claim{Outcome: f.Outcome, Basis: ByFact, Fact: f})
+				t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old},
+					Claim{Outcome: f.Outcome, Basis: ByFact, Fact: f})
 			}
 			continue
 		}
@@ -159,8 +160,8 @@ func (t *Tree) restore(from Snapshot) error {
 		}
 		records[r.Key] = struct{}{}
 	}
-	// Nodes are expanded in the order in which they were: of a child's numbers the latest count. What does not say when it was comes first, those nearer to the root
-	// before those below them.
+	// Nodes are expanded in the order in which they were: of a child's numbers the latest count.
+	// What does not say when it was comes first, those nearer to the root before those below them.
 	var expanded []NodeRecord
 	for _, r := range from.Nodes {
 		if r.Expanded {
@@ -168,7 +169,8 @@ func (t *Tree) restore(from Snapshot) error {
 		}
 	}
 	slices.SortFunc(expanded, func(a, b NodeRecord) int {
-		return cmp.Or(cmp.Compare(a.Expansion, b.Expansion), cmp.Compare(layerOf(a.Key), layerOf(b.Key)), a.Key.Compare(b.Key))
+		return cmp.Or(cmp.Compare(a.Expansion, b.Expansion), cmp.Compare(layerOf(a.Key), layerOf(b.Key)),
+			a.Key.Compare(b.Key))
 	})
 	for _, r := range expanded {
 		n := t.nodes.get(r.Key)
@@ -181,7 +183,8 @@ func (t *Tree) restore(from Snapshot) error {
 			continue
 		}
 		if !t.number(next, []byte(r.Children)) {
-			return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children", ErrSnapshot, keyName(n.key), len(next))
+			return fmt.Errorf("%w: the record of node %s does not have a pair of numbers for each of its %d children",
+				ErrSnapshot, keyName(n.key), len(next))
 		}
 		for i := range next {
 			if c := &next[i]; c.known() {
@@ -373,7 +376,8 @@ func (t *Tree) Open(k amazons.Key) bool {
 	return n != nil && n.basis == NoBasis
 }
 
-// Above returns k and positions above it in the tree, the nearest first, at most limit of them; none if k is not in the tree.
+// Above returns k and positions above it in the tree, the nearest first, at most limit of them;
+// none if k is not in the tree.
 func (t *Tree) Above(k amazons.Key, limit int) []amazons.Key {
 	n := t.nodes.get(k)
 	if n == nil {

@@ -20,7 +20,8 @@ func TestClamped(t *testing.T) {
 	tree := small(t, Config{SplitAfter: 1})
 	grant := ask(t, tree, "w")
 	state, _ := grant.Key.State(tree.cfg.Board)
-	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: grant.Budget, Phi: Infinity - 1, Delta: Infinity - 1}
+	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: grant.Budget,
+		Phi: Infinity - 1, Delta: Infinity - 1}
 	var list []numbers.Child
 	for i, m := range state.Moves(nil) {
 		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: Infinity - 1, Delta: Infinity - 1}
@@ -87,7 +88,8 @@ func TestFalseFacts(t *testing.T) {
 		}
 	}
 	late := small(t, Config{Root: position(t, "WxB/...")})
-	if effects := late.Step(Proved{Worker: "w", Facts: []Fact{good}, Certificates: []ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
+	if effects := late.Step(Proved{Worker: "w", Facts: []Fact{good},
+		Certificates: []ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
 		t.Errorf("before the root: %v", effects)
 	}
 }
@@ -201,8 +203,8 @@ func take(tb testing.TB, effects []Effect) Lease {
 	return Lease{}
 }
 
-// TestWorth: where a loss is likely all children are about as useful as the best; where a win is likely a child is worth the less the harder it is
-// than the best.
+// TestWorth: where a loss is likely all children are about as useful as the best; where a win is
+// likely a child is worth the less the harder it is than the best.
 func TestWorth(t *testing.T) {
 	tree := small(t, Config{})
 	for _, c := range []struct {
@@ -223,8 +225,8 @@ func TestWorth(t *testing.T) {
 	}
 }
 
-// TestChance: the more workers there are, the less do the numbers say of what is asked, and nothing less of what is below. Where only one first move is asked
-// about, that is the position after it.
+// TestChance: the more workers there are, the less do the numbers say of what is asked, and nothing
+// less of what is below. Where only one first move is asked about, that is the position after it.
 func TestChance(t *testing.T) {
 	for _, c := range []struct {
 		moves []string
@@ -246,9 +248,11 @@ func TestChance(t *testing.T) {
 			state, _ := l.Key.State(root.Board)
 			var list []numbers.Child
 			for i, m := range state.Moves(nil) {
-				list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(root.Board), Phi: uint32(50 + i), Delta: uint32(1 + i)})
+				list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(root.Board), Phi: uint32(50 + i),
+					Delta: uint32(1 + i)})
 			}
-			tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: l.Budget, Phi: 1, Delta: 1, Children: numbers.Append(nil, list)})
+			tree.Step(Result{Worker: "w", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: l.Budget, Phi: 1, Delta: 1,
+				Children: numbers.Append(nil, list)})
 		}
 		for range 3 { // so that what is open depends on the chance
 			tree.Step(Joined{Worker: "v", Slots: 3})
@@ -268,7 +272,8 @@ func TestChance(t *testing.T) {
 					outside := math.Sqrt(float64(n.phi)) / (math.Sqrt(float64(n.phi)) + math.Sqrt(float64(n.delta)))
 					switch {
 					case plies == c.asked && others > 126 && (got < 0.4 || got > 0.6 || (got < 0.5) != (outside < 0.5)):
-						t.Errorf("first moves %v, %d others: the chance is %v where the numbers say %v", c.moves, others, got, outside)
+						t.Errorf("first moves %v, %d others: the chance is %v where the numbers say %v", c.moves,
+							others, got, outside)
 					case (plies > c.asked || others <= 126) && got != outside:
 						t.Errorf("first moves %v, %d others, %d plies from the root: the chance is %v where the numbers say %v", c.moves, others, plies, got, outside)
 					case outside < 0.4 || outside > 0.6:
@@ -289,7 +294,8 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// TestShelf compares the shelf with a sorted list: what stays depends on the facts alone, and no two share a slot.
+// TestShelf compares the shelf with a sorted list: what stays depends on the facts alone, and no
+// two share a slot.
 func TestShelf(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range []int{1, 10, 2 * boardLength, 5 * boardLength} {
@@ -308,20 +314,23 @@ func TestShelf(t *testing.T) {
 			slots[e.slot] = true
 		}
 		if !slices.Equal(kept, all[:size]) || len(slots) != size || len(s.byKey) != size {
-			t.Errorf("size %d: %d facts in %d slots, which are not those with most work in their order", size, len(kept), len(slots))
+			t.Errorf("size %d: %d facts in %d slots, which are not those with most work in their order", size,
+				len(kept), len(slots))
 		}
 	}
 }
 
-// TestSplittingSlowsDown: while work is scarce a leaf is split after a first lease until half of the room is taken, then later and later; otherwise after twice as much
-// with each eighth. With huge settings nothing wraps around.
+// TestSplittingSlowsDown: while work is scarce a leaf is split after a first lease until half of
+// the room is taken, then later and later; otherwise after twice as much with each eighth. With
+// huge settings nothing wraps around.
 func TestSplittingSlowsDown(t *testing.T) {
 	tr := small(t, Config{MaxNodes: 80, InitialBudget: 100, MaxBudget: 100, SplitAfter: 1000})
 	for _, c := range []struct {
 		nodes       int
 		early, late uint64
 	}{
-		{1, 100, 1000}, {9, 100, 1000}, {10, 100, 2000}, {39, 100, 8000}, {40, 1600, 16_000}, {49, 1600, 16_000}, {50, 25_600, 32_000}, {79, 6_553_600, 128_000}, {80, 104_857_600, 256_000},
+		{1, 100, 1000}, {9, 100, 1000}, {10, 100, 2000}, {39, 100, 8000}, {40, 1600, 16_000}, {49, 1600, 16_000},
+		{50, 25_600, 32_000}, {79, 6_553_600, 128_000}, {80, 104_857_600, 256_000},
 	} {
 		tr.nodes.n = c.nodes
 		if early, late := tr.earlySplit(), tr.splitAfter(); early != c.early || late != c.late {

@@ -5,24 +5,32 @@ import (
 	"slices"
 )
 
-// What a worker says of a position that it leaves open, its numbers, nobody can verify by itself: only another search shows whether they are
-// about right. They prove nothing, so the answer is right whatever they are; but they say where everybody searches next. So with Config.CheckFirst
-// the numbers of a party's first results wait, as a claim, until a worker of another party has searched the position with the same budget, from a table that has seen
-// nothing of the first one's. Two honest searches agree closely (Config.CheckSpread). Where they do not, a third party decides. A party whose results
-// were confirmed has its numbers taken at once, and a claim made of one in a few at random, so that it does not pay to become a liar later.
+// What a worker says of a position that it leaves open, its numbers, nobody can verify by itself:
+// only another search shows whether they are about right. They prove nothing, so the answer is
+// right whatever they are; but they say where everybody searches next. So with Config.CheckFirst
+// the numbers of a party's first results wait, as a claim, until a worker of another party has
+// searched the position with the same budget, from a table that has seen nothing of the first
+// one's. Two honest searches agree closely (Config.CheckSpread). Where they do not, a third party
+// decides. A party whose results were confirmed has its numbers taken at once, and a claim made of
+// one in a few at random, so that it does not pay to become a liar later.
 //
-// A party's standing belongs to the farm and not to the campaign (Vouched, Distrusted), and outlasts its absence and that of the master (Joined.Agreed and Solved); each tree has its own claims, and
-// its own list of what it took unchecked: a result that is confirmed in another campaign says nothing of what was said here. That list does not outlast the tree.
+// A party's standing belongs to the farm and not to the campaign (Vouched, Distrusted), and
+// outlasts its absence and that of the master (Joined.Agreed and Solved); each tree has its own
+// claims, and its own list of what it took unchecked: a result that is confirmed in another
+// campaign says nothing of what was said here. That list does not outlast the tree.
 //
-// A check is no lost work where the claim was a lie: it is the search that the position still lacked. While a claim waits, its leaf is locked, and has
-// the numbers it had before. Claims are granted before anything else, so they do not wait for long. A party that was never
-// confirmed gets no more new work than it has workers times maxClaims while its claims wait, so that it cannot lock everything.
+// A check is no lost work where the claim was a lie: it is the search that the position still
+// lacked. While a claim waits, its leaf is locked, and has the numbers it had before. Claims are
+// granted before anything else, so they do not wait for long. A party that was never confirmed gets
+// no more new work than it has workers times maxClaims while its claims wait, so that it cannot
+// lock everything.
 
-// maxClaims is how many claims of a party may wait, for each of its workers, until it gets no new work (a party that nobody has confirmed) or is not
-// sampled (the others).
+// maxClaims is how many claims of a party may wait, for each of its workers, until it gets no new
+// work (a party that nobody has confirmed) or is not sampled (the others).
 const maxClaims = 2
 
-// maxUnchecked is how many of a party's results since its last confirmed one are remembered, to be searched again should it be caught.
+// maxUnchecked is how many of a party's results since its last confirmed one are remembered, to be
+// searched again should it be caught.
 const maxUnchecked = 256
 
 // party is a worker, or several that belong together and do not check each other.
@@ -32,7 +40,8 @@ type party struct {
 	agreed  int // results that another party has confirmed, here or in another campaign
 	solved  int // positions of its leases that it has proved to be won or lost
 	pending int // claims
-	// Results that were taken without a check, since the last one that was confirmed; the latest at the end.
+	// Results that were taken without a check, since the last one that was confirmed; the latest at
+	// the end.
 	unchecked []accepted
 }
 
@@ -84,8 +93,9 @@ func (t *Tree) come(w *worker, e Joined) {
 	}
 }
 
-// gone takes a worker that left back from its party. A party without workers is remembered, so that neither its standing nor what it has said unchecked is
-// lost when its machine starts again; as many as Config.MaxWorkers are.
+// gone takes a worker that left back from its party. A party without workers is remembered, so that
+// neither its standing nor what it has said unchecked is lost when its machine starts again; as
+// many as Config.MaxWorkers are.
 func (t *Tree) gone(w *worker) {
 	p := w.party
 	if p.workers--; p.workers > 0 {
@@ -100,7 +110,8 @@ func (t *Tree) gone(w *worker) {
 	}
 }
 
-// Standing returns how many results of a party others have confirmed, here or in another campaign, and how many positions of its leases it has solved.
+// Standing returns how many results of a party others have confirmed, here or in another campaign,
+// and how many positions of its leases it has solved.
 func (t *Tree) Standing(party string) (agreed, solved int) {
 	if p := t.parties[party]; p != nil {
 		return p.agreed, p.solved
@@ -133,7 +144,8 @@ func (t *Tree) sampled(p *party, id LeaseID) bool {
 		return false
 	}
 	one := t.cfg.CheckEvery // in so many
-	// A position that was solved with evidence speaks for its party as well as one that was searched again, and costs nothing.
+	// A position that was solved with evidence speaks for its party as well as one that was
+	// searched again, and costs nothing.
 	if more := p.agreed - t.cfg.CheckFirst + p.solved; more < 30 {
 		one = min(one, 2<<more)
 	}
@@ -148,7 +160,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// weigh decides whether the numbers of a result, in order and of an open leaf, have to wait for another search.
+// weigh decides whether the numbers of a result, in order and of an open leaf, have to wait for
+// another search.
 func (t *Tree) weigh(l *lease, e Result) (waits bool) {
 	n, c := l.node, l.claim
 	said := testimony{l.worker.party, e.Worker, l.worker.serial, l.id, unproved(e.Phi), unproved(e.Delta)}
@@ -218,7 +231,8 @@ func (t *Tree) alike(a, b testimony) bool {
 func (t *Tree) confirm(s testimony) {
 	s.party.agreed++
 	s.party.unchecked = s.party.unchecked[:0]
-	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Agreed: true, Proven: s.party.credit() >= minCredit})
+	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Agreed: true,
+		Proven: s.party.credit() >= minCredit})
 }
 
 // doubt says that a testimony is contradicted by others that agree.
@@ -227,11 +241,13 @@ func (t *Tree) doubt(s testimony, others ...testimony) {
 	for _, o := range others {
 		why += fmt.Sprintf(", another search %d and %d", o.phi, o.delta)
 	}
-	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Proven: s.party.credit() >= minCredit, Why: why})
+	t.emit(Checked{Worker: s.worker, Party: s.party.name, Lease: s.lease, Proven: s.party.credit() >= minCredit,
+		Why: why})
 }
 
-// outvote says that a testimony stands against two that agree. Of a party that has shown what it is worth that counts for nothing where neither of the others
-// has: two new names, which cost nothing without certificates, cannot have it sent away.
+// outvote says that a testimony stands against two that agree. Of a party that has shown what it is
+// worth that counts for nothing where neither of the others has: two new names, which cost nothing
+// without certificates, cannot have it sent away.
 func (t *Tree) outvote(s testimony, others ...testimony) {
 	for _, o := range others {
 		if o.party.credit() >= minCredit || s.party.credit() < minCredit {
@@ -265,13 +281,15 @@ func (t *Tree) pass(l *lease) {
 	}
 }
 
-// credit is what speaks for a party: results that others have confirmed, and positions of its leases that it solved.
+// credit is what speaks for a party: results that others have confirmed, and positions of its
+// leases that it solved.
 func (p *party) credit() int { return p.agreed + p.solved }
 
 // minCredit is the credit with which a party is believed against one that has none.
 const minCredit = 3
 
-// settle ends a claim that nobody is there to check. It returns whether the last search's numbers are to be taken; otherwise the leaf has those of the other one.
+// settle ends a claim that nobody is there to check. It returns whether the last search's numbers
+// are to be taken; otherwise the leaf has those of the other one.
 func (t *Tree) settle(c *claim) (takeLast bool) {
 	defer t.drop(c)
 	if len(c.said) == 1 {
@@ -321,7 +339,8 @@ func (t *Tree) drop(c *claim) {
 // moot says that a claim has lost its purpose.
 func (c *claim) moot() bool { return c.node.solved() || c.node.live == 0 }
 
-// review drops claims that have lost their purpose, and settles those that nobody can check: at each tick, and when a worker leaves.
+// review drops claims that have lost their purpose, and settles those that nobody can check: at
+// each tick, and when a worker leaves.
 func (t *Tree) review() {
 	for _, c := range slices.Clone(t.claims) {
 		switch {
@@ -345,7 +364,8 @@ func (c *claim) knows(p *party) bool {
 	return slices.Contains(c.silent, p) || slices.ContainsFunc(c.said, func(s testimony) bool { return s.party == p })
 }
 
-// nextCheck returns the oldest claim that a waiting worker can check, with that worker: one without leases if there is one; or nil.
+// nextCheck returns the oldest claim that a waiting worker can check, with that worker: one without
+// leases if there is one; or nil.
 func (t *Tree) nextCheck() (*worker, *claim) {
 	for _, c := range t.claims {
 		if !c.wants() {
@@ -370,7 +390,8 @@ func (t *Tree) nextCheck() (*worker, *claim) {
 	return nil, nil
 }
 
-// distrust takes back what a party has said: its claims, and the results since its last confirmed one, whose leaves are searched again.
+// distrust takes back what a party has said: its claims, and the results since its last confirmed
+// one, whose leaves are searched again.
 func (t *Tree) distrust(name string) {
 	p := t.parties[name]
 	if p == nil {
@@ -396,7 +417,8 @@ func (t *Tree) distrust(name string) {
 	t.propagate()
 }
 
-// requeue has a leaf searched as if nobody had searched it, if its numbers, or those of its children, are still the ones that were accepted.
+// requeue has a leaf searched as if nobody had searched it, if its numbers, or those of its
+// children, are still the ones that were accepted.
 func (t *Tree) requeue(a accepted) {
 	n := a.node
 	if n.solved() || n.warm != a.serial {

@@ -86,7 +86,8 @@ func (f *farmhands) wantRoot(phi, delta uint32) {
 	}
 }
 
-// TestClaims: the numbers of a new worker wait until another one has searched the position with the same budget, and both are confirmed where they agree.
+// TestClaims: the numbers of a new worker wait until another one has searched the position with the
+// same budget, and both are confirmed where they agree.
 func TestClaims(t *testing.T) {
 	f := hire(t, Config{}, "a", "b")
 	first, _ := f.ready("a")
@@ -110,7 +111,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestThirdDecides: where two do not agree a third one decides, whoever of them lied, and its numbers count.
+// TestThirdDecides: where two do not agree a third one decides, whoever of them lied, and its
+// numbers count.
 func TestThirdDecides(t *testing.T) {
 	for _, c := range []struct {
 		name              string
@@ -146,7 +148,8 @@ func TestThirdDecides(t *testing.T) {
 	}
 }
 
-// TestTwoNewNames: two parties of which nothing is known that say the same do not make a liar of one that has shown what it is worth.
+// TestTwoNewNames: two parties of which nothing is known that say the same do not make a liar of
+// one that has shown what it is worth.
 func TestTwoNewNames(t *testing.T) {
 	for _, known := range []int{0, minCredit} {
 		f := hire(t, Config{}, "honest", "x", "y")
@@ -167,7 +170,8 @@ func TestTwoNewNames(t *testing.T) {
 	}
 }
 
-// TestNobodyDecides: with two parties only, one that has proved something is believed against one that has not; else the last search counts.
+// TestNobodyDecides: with two parties only, one that has proved something is believed against one
+// that has not; else the last search counts.
 func TestNobodyDecides(t *testing.T) {
 	for _, facts := range []int{0, minCredit} {
 		f := hire(t, Config{}, "a", "b")
@@ -216,7 +220,8 @@ func TestParties(t *testing.T) {
 	}
 }
 
-// TestClaimsDoNotWaitForEver: a worker that is there but does not ask for work keeps a claim for so many ticks only.
+// TestClaimsDoNotWaitForEver: a worker that is there but does not ask for work keeps a claim for so
+// many ticks only.
 func TestClaimsDoNotWaitForEver(t *testing.T) {
 	f := hire(t, Config{CheckTicks: 5}, "a", "idle")
 	f.ready("a")
@@ -229,7 +234,8 @@ func TestClaimsDoNotWaitForEver(t *testing.T) {
 	f.wantRoot(7, 8)
 }
 
-// TestSampling: once confirmed, one in so many results is checked, not in a pattern, and the others are taken at once.
+// TestSampling: once confirmed, one in so many results is checked, not in a pattern, and the others
+// are taken at once.
 func TestSampling(t *testing.T) {
 	f := hire(t, Config{CheckEvery: 8, InitialBudget: 10, MaxBudget: 10, SplitAfter: math.MaxUint64}, "a", "b")
 	checks, gaps, last := 0, map[int]bool{}, 0
@@ -251,7 +257,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestDistrusted: what a party has said since it was last confirmed is searched again when it is caught.
+// TestDistrusted: what a party has said since it was last confirmed is searched again when it is
+// caught.
 func TestDistrusted(t *testing.T) {
 	f := hire(t, Config{CheckEvery: 1 << 29, InitialBudget: 10}, "a", "b")
 	for range 2 {
@@ -281,7 +288,8 @@ func TestDistrusted(t *testing.T) {
 	}
 }
 
-// TestBlocked: a worker that nobody has confirmed gets no new work while its claims wait, so that it cannot lock the tree.
+// TestBlocked: a worker that nobody has confirmed gets no new work while its claims wait, so that
+// it cannot lock the tree.
 func TestBlocked(t *testing.T) {
 	f := hire(t, Config{InitialBudget: 10, SplitAfter: 10}, "lone")
 	f.ready("lone")
@@ -291,7 +299,8 @@ func TestBlocked(t *testing.T) {
 	for _, m := range state.Moves(nil) {
 		children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Board), Phi: 5, Delta: 5})
 	}
-	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget, Children: numbers.Append(nil, children)})
+	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget,
+		Children: numbers.Append(nil, children)})
 	f.step(Joined{Worker: "liar", Slots: 1})
 	f.step(Joined{Worker: "liar/2", Slots: 1, Party: "liar"})
 	for range maxClaims * 2 {
@@ -303,7 +312,11 @@ func TestBlocked(t *testing.T) {
 	if _, ok := f.ready("liar"); ok {
 		t.Errorf("with %d claims waiting it gets more", f.tree.Status().Claims)
 	}
-	if !slices.ContainsFunc(f.effects, func(e Effect) bool { n, ok := e.(NoWork); return ok && n.Reason == NoWorkClaims }) {
+	if !slices.ContainsFunc(f.effects, func(e Effect) bool {
+		n, ok := e.(NoWork)
+		return ok &&
+			n.Reason == NoWorkClaims
+	}) {
 		t.Errorf("it is not told why: %v", f.effects)
 	}
 	if l, ok := f.ready("lone"); !ok || !l.Check {
@@ -316,7 +329,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// TestImplausibleNodes: a worker that claims to have searched far beyond its budget uses up neither the campaign's nodes nor its leaf's.
+// TestImplausibleNodes: a worker that claims to have searched far beyond its budget uses up neither
+// the campaign's nodes nor its leaf's.
 func TestImplausibleNodes(t *testing.T) {
 	f := hire(t, Config{InitialBudget: 1000}, "liar")
 	l, _ := f.ready("liar")
@@ -331,7 +345,8 @@ func TestImplausibleNodes(t *testing.T) {
 	}
 }
 
-// TestOneWorkerDoesNotSetAside: short results of one worker do not set a leaf aside while others are there.
+// TestOneWorkerDoesNotSetAside: short results of one worker do not set a leaf aside while others
+// are there.
 func TestOneWorkerDoesNotSetAside(t *testing.T) {
 	f := hire(t, Config{}, "liar", "other")
 	for range 20 {
@@ -349,8 +364,9 @@ func TestOneWorkerDoesNotSetAside(t *testing.T) {
 	f.wantRoot(1, 1) // the numbers of a new worker wait
 }
 
-// TestUncheckable: numbers of a search that ended early, or that are said to be an outcome without a fact, are not taken: they
-// cannot be checked. Who does not say anything as a check is not asked again.
+// TestUncheckable: numbers of a search that ended early, or that are said to be an outcome without
+// a fact, are not taken: they cannot be checked. Who does not say anything as a check is not asked
+// again.
 func TestUncheckable(t *testing.T) {
 	for name, change := range map[string]func(*Result){
 		"handed back": func(r *Result) { r.Cancelled = true },
@@ -386,23 +402,27 @@ func TestUncheckable(t *testing.T) {
 	}
 }
 
-// TestHandedBack: who was confirmed cannot say what it likes of leases that it hands back unasked, which nobody would ever check.
+// TestHandedBack: who was confirmed cannot say what it likes of leases that it hands back unasked,
+// which nobody would ever check.
 func TestHandedBack(t *testing.T) {
 	f := hire(t, Config{}, "a", "b")
 	f.tree.parties["a"].agreed = 10
 	l, _ := f.ready("a")
-	f.step(Result{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 1, Delta: 7777, Nodes: l.Budget, Cancelled: true})
+	f.step(Result{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 1, Delta: 7777, Nodes: l.Budget,
+		Cancelled: true})
 	f.wantRoot(1, 1)
 	l, _ = f.ready("a")
 	f.step(Drain{})
-	f.step(Result{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 30, Delta: 40, Nodes: l.Budget, Cancelled: true})
+	f.step(Result{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 30, Delta: 40, Nodes: l.Budget,
+		Cancelled: true})
 	f.wantRoot(30, 40)
 	f.step(Distrusted{"a"})
 	f.wantRoot(1, 1)
 }
 
-// TestStanding: what speaks for a party, and what it has said unchecked, outlasts its absence; not beyond as many absent parties as there may be workers; another
-// campaign counts for it; and who comes with its name but is of another party has nothing of it.
+// TestStanding: what speaks for a party, and what it has said unchecked, outlasts its absence; not
+// beyond as many absent parties as there may be workers; another campaign counts for it; and who
+// comes with its name but is of another party has nothing of it.
 func TestStanding(t *testing.T) {
 	f := hire(t, Config{MaxWorkers: 3}, "a", "b")
 	agreedOf := func(party string) int {
@@ -423,7 +443,8 @@ func TestStanding(t *testing.T) {
 	f.step(Left{"a"})
 	f.step(Joined{Worker: "a", Slots: 1})
 	if agreedOf("a") != agreed || len(f.tree.parties["a"].unchecked) != 1 {
-		t.Errorf("after it was away %d results count as confirmed, %d as unchecked", agreedOf("a"), len(f.tree.parties["a"].unchecked))
+		t.Errorf("after it was away %d results count as confirmed, %d as unchecked", agreedOf("a"),
+			len(f.tree.parties["a"].unchecked))
 	}
 	f.step(Vouched{"a"})
 	if agreedOf("a") != agreed+1 {
@@ -439,7 +460,8 @@ func TestStanding(t *testing.T) {
 		t.Error("it is still trusted")
 	}
 	f.step(Joined{Worker: "c", Slots: 1, Agreed: 3, Solved: 4})
-	if agreed, solved := f.tree.Standing("c"); agreed != 3 || solved != 4 || !f.tree.Trusted("c") || f.tree.parties["c"].credit() != 7 {
+	if agreed, solved := f.tree.Standing("c"); agreed != 3 || solved != 4 || !f.tree.Trusted("c") ||
+		f.tree.parties["c"].credit() != 7 {
 		t.Error("who was confirmed elsewhere is not trusted")
 	}
 	for _, name := range []string{"d", "e", "f", "g"} {
@@ -451,7 +473,8 @@ func TestStanding(t *testing.T) {
 	}
 }
 
-// TestEvidenceCounts: a position of its lease that a party solves counts as a confirmed result does, after its first ones; one that it was not asked for does not.
+// TestEvidenceCounts: a position of its lease that a party solves counts as a confirmed result
+// does, after its first ones; one that it was not asked for does not.
 func TestEvidenceCounts(t *testing.T) {
 	f := hire(t, Config{}, "a", "b")
 	l, _ := f.ready("a")
@@ -460,7 +483,8 @@ func TestEvidenceCounts(t *testing.T) {
 	for _, k := range []struct {
 		fact Fact
 		want int
-	}{{Fact{Key: below, Outcome: Won, Certificate: ID{1}}, 0}, {Fact{Key: l.Key, Outcome: Won, Certificate: ID{1}}, 1}} {
+	}{{Fact{Key: below, Outcome: Won, Certificate: ID{1}}, 0}, {Fact{Key: l.Key, Outcome: Won, Certificate: ID{1}},
+		1}} {
 		f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []Fact{k.fact}, Certificates: []ID{{1}}})
 		if p := f.tree.parties["a"]; p.solved != k.want || f.tree.Trusted("a") {
 			t.Errorf("%d positions count as solved, want %d", p.solved, k.want)
@@ -473,7 +497,8 @@ func TestSolvedWhereNothingIsChecked(t *testing.T) {
 	f := hire(t, Config{}, "a", "b")
 	f.tree.cfg.CheckFirst = 0
 	l, _ := f.ready("a")
-	f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []Fact{{Key: l.Key, Outcome: Won, Certificate: ID{1}}}, Certificates: []ID{{1}}})
+	f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch,
+		Facts: []Fact{{Key: l.Key, Outcome: Won, Certificate: ID{1}}}, Certificates: []ID{{1}}})
 	if agreed, solved := f.tree.Standing("a"); agreed != 0 || solved != 0 {
 		t.Errorf("%d results and %d positions are counted", agreed, solved)
 	}

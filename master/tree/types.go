@@ -60,21 +60,25 @@ type Fact struct {
 	Certificate ID          // never zero
 }
 
-// NodeRecord is what the store keeps of one node of the tree; a later record of
-// the same key replaces an earlier one. That of an expanded node is the last one:
-// its numbers are those it had as a leaf; its present ones follow from its
-// children and are never stored, and so it is with nodes that facts or rules have
-// solved. It also has the numbers that its children began with, which have no
-// record of their own until something else is known of them: a node without a
-// record is a leaf with these numbers, those of the latest expansion if it has several parents, or with 1 and 1.
+// NodeRecord is what the store keeps of one node of the tree; a later record of the same key
+// replaces an earlier one. That of an expanded node is the last one: its numbers are those it had
+// as a leaf; its present ones follow from its children and are never stored, and so it is with
+// nodes that facts or rules have solved. It also has the numbers that its children began with,
+// which have no record of their own until something else is known of them: a node without a record
+// is a leaf with these numbers, those of the latest expansion if it has several parents, or with 1
+// and 1.
 type NodeRecord struct {
 	Key        amazons.Key // canonical
 	Phi, Delta uint32      // numbers as a leaf: 1..Infinity-1
 	Work       uint64      // nodes spent on it as a leaf
 	Budget     uint64      // nodes of its next lease; 0: the initial budget
 	Expanded   bool        // its children are in the tree
-	Expansion  uint64      // number of its expansion in the campaign, from 1; 0 of a leaf, or where an earlier format of the store did not say
-	Children   string      // what its children began with, as numbers.Append writes it: each 1..Infinity-1, or 0 and 0 where it says nothing of one; empty: of none
+	// number of its expansion in the campaign, from 1; 0 of a leaf, or where an earlier format of
+	// the store did not say
+	Expansion uint64
+	// what its children began with, as numbers.Append writes it: each 1..Infinity-1, or 0 and 0
+	// where it says nothing of one; empty: of none
+	Children string
 }
 
 // Snapshot is what the store holds: the last record of each node, every fact,
@@ -98,8 +102,9 @@ type Lease struct {
 	Facts  []Fact      // positions that may be met below Key and were not yet sent to or by this worker
 }
 
-// Event is an input of the state machine: Joined, Left, Ready, Progress,
-// Result, Proved, Tick, Distrusted, Pause, Resume or Drain; for a tree that is one of several, Withdrawn, Forgot, Wanted, Shared, Vouched or Stopped, too.
+// Event is an input of the state machine: Joined, Left, Ready, Progress, Result, Proved, Tick,
+// Distrusted, Pause, Resume or Drain; for a tree that is one of several, Withdrawn, Forgot, Wanted,
+// Shared, Vouched or Stopped, too.
 type Event interface {
 	event()
 	fmt.Stringer
@@ -113,10 +118,11 @@ type Event interface {
 type Joined struct {
 	Worker string
 	Slots  int
-	// Party names those whose results do not count as checks of each other: workers of one owner. Default: Worker.
+	// Party names those whose results do not count as checks of each other: workers of one owner.
+	// Default: Worker.
 	Party string
-	// Agreed is how many results of the party were confirmed, in other campaigns or before a restart, and Solved how many positions of its leases it
-	// solved, if it is new here.
+	// Agreed is how many results of the party were confirmed, in other campaigns or before a
+	// restart, and Solved how many positions of its leases it solved, if it is new here.
 	Agreed, Solved int
 }
 
@@ -142,14 +148,16 @@ type Progress struct {
 // its facts are taken. One that comes back open, not called back and long before its budget is used
 // (Config.ShortPercent), is a try that failed: its numbers are not taken.
 type Result struct {
-	Worker       string
-	Lease        LeaseID
-	Epoch        uint64
-	Key          amazons.Key // that of the lease
-	Outcome      Outcome     // counts only with a fact beside it
-	Phi, Delta   uint32      // of Key
-	Nodes        uint64      // searched in this lease
-	Children     []byte      // numbers of the positions after Key, as numbers.Append writes them; passed over where they do not fit them
+	Worker     string
+	Lease      LeaseID
+	Epoch      uint64
+	Key        amazons.Key // that of the lease
+	Outcome    Outcome     // counts only with a fact beside it
+	Phi, Delta uint32      // of Key
+	Nodes      uint64      // searched in this lease
+	// numbers of the positions after Key, as numbers.Append writes them; passed over where they do
+	// not fit them
+	Children     []byte
 	Facts        []Fact
 	Certificates []ID // those that the store holds whole and that Facts name
 	Cancelled    bool // it ended because of a Cancel, not by its budget
@@ -167,10 +175,12 @@ type Proved struct {
 	Certificates []ID
 }
 
-// Tick is the passing of one unit of time (one second in production). Elsewhere is the Demand of the other trees of the same master together.
+// Tick is the passing of one unit of time (one second in production). Elsewhere is the Demand of
+// the other trees of the same master together.
 type Tick struct{ Elsewhere float64 }
 
-// Distrusted says that a party was caught at what no sound worker does. Its results since its last confirmed one are searched again.
+// Distrusted says that a party was caught at what no sound worker does. Its results since its last
+// confirmed one are searched again.
 type Distrusted struct{ Party string }
 
 // Pause stops granting; running leases go on.
@@ -218,8 +228,9 @@ type Grant struct {
 	Lease  Lease
 }
 
-// Inform tells a worker of facts that others have proved since the last tick and that it may meet below its leases. It is a
-// help: nothing is lost if it does not arrive, but they are not sent to that worker again.
+// Inform tells a worker of facts that others have proved since the last tick and that it may meet
+// below its leases. It is a help: nothing is lost if it does not arrive, but they are not sent to
+// that worker again.
 type Inform struct {
 	Worker string
 	Facts  []Fact // at most Config.FactsPerLease
@@ -278,8 +289,10 @@ const (
 
 // String returns a phrase.
 func (r NoWorkReason) String() string {
-	return nameOf(uint8(r), "no work", "none", "every open position is leased", "every open position is leased and the tree is full",
-		"all slots of the worker are in use", "paused", "draining", "campaign settled", "campaign stopped by a contradiction", "results wait to be checked by another worker")
+	return nameOf(uint8(r), "no work", "none", "every open position is leased",
+		"every open position is leased and the tree is full",
+		"all slots of the worker are in use", "paused", "draining", "campaign settled",
+		"campaign stopped by a contradiction", "results wait to be checked by another worker")
 }
 
 // Settled gives the answer, once in the life of a Tree: at the first step at
@@ -334,17 +347,22 @@ type Refused struct {
 	Lease   LeaseID // 0: none
 	Why     string
 	Foreign bool // the lease is another worker's, or was never granted: a sound worker does not name it
-	Short   bool // the result came back open long before the lease's budget was used, unasked: a sound search rarely does that
+	// the result came back open long before the lease's budget was used, unasked: a sound search
+	// rarely does that
+	Short bool
 }
 
-// Checked says that the numbers of a worker's result were compared with those of other parties' searches.
+// Checked says that the numbers of a worker's result were compared with those of other parties'
+// searches.
 type Checked struct {
 	Worker string
 	Party  string
 	Lease  LeaseID // of the result
 	Agreed bool    // false: others agree on something else
-	Proven bool    // the party has shown what it is worth before: results that were confirmed, or positions solved with evidence
-	Why    string  // not with Agreed
+	// the party has shown what it is worth before: results that were confirmed, or positions solved
+	// with evidence
+	Proven bool
+	Why    string // not with Agreed
 }
 
 func (Checked) effect()       {}

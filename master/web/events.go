@@ -9,8 +9,8 @@ import (
 // quiet is after how long without news a comment is sent, so that a reader that has gone is noticed.
 const quiet = 15 * time.Second
 
-// events sends what is known of the campaign as server-sent events, all of it first, then what has changed. A reader that does not
-// read for a while misses what lies between, never the last state.
+// events sends what is known of the campaign as server-sent events, all of it first, then what has
+// changed. A reader that does not read for a while misses what lies between, never the last state.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	watch, err := s.watched(r)
 	if err != nil {

@@ -15,10 +15,12 @@ import (
 	"amazonsfarm/shared/fuzzing"
 )
 
-// FuzzRequest asks the server of the status page for any address, with any query: an answer of a known kind that is whole, or a refusal in one sentence, and the campaign
-// is only looked at.
+// FuzzRequest asks the server of the status page for any address, with any query: an answer of a
+// known kind that is whole, or a refusal in one sentence, and the campaign is only looked at.
 func FuzzRequest(f *testing.F) {
-	for _, q := range []string{"", "moves=B1-B2xB1", "moves=B1-B2xB1,C4-C3xC4", "position=.BB./B..B/W..W/xWW.%20w&moves=", "square=16&bare=1", "square=999999999999", "moves=%ff", "a=b&a=c", "%", "position=8x8"} {
+	for _, q := range []string{"", "moves=B1-B2xB1", "moves=B1-B2xB1,C4-C3xC4",
+		"position=.BB./B..B/W..W/xWW.%20w&moves=", "square=16&bare=1", "square=999999999999", "moves=%ff", "a=b&a=c",
+		"%", "position=8x8"} {
 		for path := range uint8(4) {
 			f.Add("GET", path, "", q)
 		}
@@ -29,7 +31,8 @@ func FuzzRequest(f *testing.F) {
 		if p := []string{"/api/explore", "/board.svg", "/api/status", "/explore"}; int(which) < len(p) {
 			path = p[which]
 		}
-		r := &http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{},
+		r := &http.Request{Method: method, URL: &url.URL{Path: path, RawQuery: query}, Proto: "HTTP/1.1", ProtoMajor: 1,
+			ProtoMinor: 1, Header: http.Header{},
 			Body: http.NoBody, Host: "master", RemoteAddr: "10.0.0.1:1"}
 		if path == "/api/events" {
 			return // it goes on for ever
@@ -52,8 +55,10 @@ func FuzzRequest(f *testing.F) {
 func judge(t *testing.T, w *httptest.ResponseRecorder, method string) {
 	body := w.Body.String()
 	switch w.Code {
-	case http.StatusOK, http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPartialContent, http.StatusNotModified, http.StatusForbidden, http.StatusUnauthorized:
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusServiceUnavailable, http.StatusRequestedRangeNotSatisfiable:
+	case http.StatusOK, http.StatusMovedPermanently, http.StatusTemporaryRedirect, http.StatusPartialContent,
+		http.StatusNotModified, http.StatusForbidden, http.StatusUnauthorized:
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusServiceUnavailable,
+		http.StatusRequestedRangeNotSatisfiable:
 		if len(body) > 8<<10 || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" {
 			t.Fatalf("refused with %d bytes of %s", len(body), w.Header().Get("Content-Type"))
 		}

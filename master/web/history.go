@@ -9,8 +9,9 @@ type point struct {
 	nodes      uint64
 }
 
-// history keeps how the proof numbers of the root went. When it is full it drops every second point and takes new ones half as
-// often, so that it always reaches back to its beginning and never grows.
+// history keeps how the proof numbers of the root went. When it is full it drops every second point
+// and takes new ones half as often, so that it always reaches back to its beginning and never
+// grows.
 type history struct {
 	most   int           // points
 	step   time.Duration // between two points
@@ -44,7 +45,8 @@ type historyJSON struct {
 }
 
 func (h *history) document(now time.Time) historyJSON {
-	out := historyJSON{MessageType: "history", Seconds: []float64{}, Phi: []uint32{}, Delta: []uint32{}, Nodes: []uint64{}}
+	out := historyJSON{MessageType: "history", Seconds: []float64{}, Phi: []uint32{}, Delta: []uint32{},
+		Nodes: []uint64{}}
 	for _, p := range h.points {
 		out.Seconds = append(out.Seconds, now.Sub(p.at).Seconds())
 		out.Phi, out.Delta, out.Nodes = append(out.Phi, p.phi), append(out.Delta, p.delta), append(out.Nodes, p.nodes)

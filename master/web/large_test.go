@@ -32,19 +32,21 @@ import (
 var (
 	largeNodes = flag.Int("pages.nodes", 100_000, "positions in the tree of TestLargeTree")
 	largeTime  = flag.Duration("pages.time", 3*time.Second, "how long TestLargeTree asks for pages")
-	// A machine that runs other tests at the same time answers late now and then; scripts/pages holds the pages to 200 ms.
+	// A machine that runs other tests at the same time answers late now and then; scripts/pages
+	// holds the pages to 200 ms.
 	largeLimit = flag.Duration("pages.limit", 2*time.Second, "99 of 100 answers of each kind take at most so long")
 )
 
-// largeStore makes a store of 6x6 whose tree has about so many positions: arbitrary ones of them are expanded, with arbitrary numbers.
-// It returns its root and a way of moves down to a leaf.
+// largeStore makes a store of 6x6 whose tree has about so many positions: arbitrary ones of them
+// are expanded, with arbitrary numbers. It returns its root and a way of moves down to a leaf.
 func largeStore(t *testing.T, file string, nodes int) (root amazons.Position, way []string) {
 	t.Helper()
 	root, err := amazons.ParsePosition("6x6")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Create(file, store.Campaign{Board: "6x6", Root: root.String(), Build: agent.Build(), Created: time.Now().UTC()}, store.Options{})
+	s, err := store.Create(file, store.Campaign{Board: "6x6", Root: root.String(), Build: agent.Build(),
+		Created: time.Now().UTC()}, store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,7 +56,8 @@ func largeStore(t *testing.T, file string, nodes int) (root amazons.Position, wa
 	met := map[amazons.Key]struct{}{keys[0]: {}}
 	var batch store.Batch
 	record := func(k amazons.Key, expanded bool) {
-		batch.Nodes = append(batch.Nodes, tree.NodeRecord{Key: k, Phi: 1 + random.Uint32N(1000), Delta: 1 + random.Uint32N(1000), Work: 1 + random.Uint64N(2000), Expanded: expanded})
+		batch.Nodes = append(batch.Nodes, tree.NodeRecord{Key: k, Phi: 1 + random.Uint32N(1000), Delta: 1 +
+			random.Uint32N(1000), Work: 1 + random.Uint64N(2000), Expanded: expanded})
 	}
 	for i := 0; len(met) < nodes; i++ {
 		at := 0
@@ -106,8 +109,9 @@ func largeStore(t *testing.T, file string, nodes int) (root amazons.Position, wa
 	return root, way
 }
 
-// TestLargeTree asks for every kind of page while a worker of the same process searches and the tree grows. What a page costs must not
-// grow with the tree: scripts/pages runs it with five million positions.
+// TestLargeTree asks for every kind of page while a worker of the same process searches and the
+// tree grows. What a page costs must not grow with the tree: scripts/pages runs it with five
+// million positions.
 func TestLargeTree(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "large.db")
 	root, way := largeStore(t, file, *largeNodes)
@@ -115,15 +119,17 @@ func TestLargeTree(t *testing.T) {
 	begin := time.Now()
 	registry := prometheus.NewRegistry()
 	f, err := farm.Open(farm.Options{
-		Root: root, StoreFile: file, Build: agent.Build(), Embedded: true, InitialBudget: 50, SplitAfter: 1, MaxTreeNodes: 4 * *largeNodes,
-		Heartbeat: 200 * time.Millisecond, Registerer: registry,
+		Root: root, StoreFile: file, Build: agent.Build(), Embedded: true, InitialBudget: 50, SplitAfter: 1,
+		MaxTreeNodes: 4 * *largeNodes,
+		Heartbeat:    200 * time.Millisecond, Registerer: registry,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	opened := time.Since(begin)
-	site, err := web.New(web.Config{Gatherer: registry, Campaign: f.Master, ExploresPerSecond: 1000, Period: 200 * time.Millisecond})
+	site, err := web.New(web.Config{Gatherer: registry, Campaign: f.Master, ExploresPerSecond: 1000,
+		Period: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,8 +151,10 @@ func TestLargeTree(t *testing.T) {
 	}
 
 	moves := func(n int) string { return "moves=" + strings.Join(way[:n], ",") }
-	pages := []string{"/", "/explore", "/index.js", "/api/status", "/api/workers", "/api/facts", "/api/history", "/metrics", "/readyz",
-		"/api/explore", "/api/explore?" + moves(1), "/api/explore?" + moves(2), "/api/explore?" + moves(3), "/api/explore?" + moves(4),
+	pages := []string{"/", "/explore", "/index.js", "/api/status", "/api/workers", "/api/facts", "/api/history",
+		"/metrics", "/readyz",
+		"/api/explore", "/api/explore?" + moves(1), "/api/explore?" + moves(2), "/api/explore?" +
+			moves(3), "/api/explore?" + moves(4),
 		"/board.svg", "/board.svg?" + moves(4) + "&bare=1"}
 	took := map[string][]time.Duration{}
 	transport := &http.Transport{}
@@ -174,13 +182,16 @@ func TestLargeTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after.GetTreeNodes() <= before.GetTreeNodes() || after.GetNodes() <= before.GetNodes() || int(before.GetTreeNodes()) < *largeNodes/2 {
-		t.Errorf("the tree of %d positions after %d nodes was asked for; it went from %d after %d to %d", *largeNodes, after.GetNodes(), before.GetTreeNodes(), before.GetNodes(), after.GetTreeNodes())
+	if after.GetTreeNodes() <= before.GetTreeNodes() || after.GetNodes() <= before.GetNodes() ||
+		int(before.GetTreeNodes()) < *largeNodes/2 {
+		t.Errorf("the tree of %d positions after %d nodes was asked for; it went from %d after %d to %d", *largeNodes,
+			after.GetNodes(), before.GetTreeNodes(), before.GetNodes(), after.GetTreeNodes())
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var text strings.Builder
-	fmt.Fprintf(&text, "%d positions, %d at the end; opened in %.1f s; %d MiB of memory from the system\n", before.GetTreeNodes(), after.GetTreeNodes(), opened.Seconds(), memory.Sys>>20)
+	fmt.Fprintf(&text, "%d positions, %d at the end; opened in %.1f s; %d MiB of memory from the system\n",
+		before.GetTreeNodes(), after.GetTreeNodes(), opened.Seconds(), memory.Sys>>20)
 	fmt.Fprintf(&text, "%-42s %7s %9s %9s %9s\n", "page", "answers", "median ms", "99% ms", "most ms")
 	for _, page := range pages {
 		list := took[page]

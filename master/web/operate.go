@@ -19,7 +19,8 @@ type operatorJSON struct {
 	Name        string `json:"name"`         // empty: nobody who may change anything
 }
 
-// addCommands adds what operators may do. Requests that a browser sends for the page of another site are refused.
+// addCommands adds what operators may do. Requests that a browser sends for the page of another
+// site are refused.
 func (s *Server) addCommands(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/operator", func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, operatorJSON{"operator", s.operator(r.TLS)})
@@ -42,7 +43,8 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 				fail(w, err)
 				return
 			}
-			s.cfg.Log.Info("an operator gave a command on the pages", "operator", who, "command", name, "address", r.RemoteAddr)
+			s.cfg.Log.Info("an operator gave a command on the pages", "operator", who, "command", name, "address",
+				r.RemoteAddr)
 			w.WriteHeader(http.StatusNoContent)
 		})))
 	}

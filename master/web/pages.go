@@ -34,7 +34,8 @@ var files = map[string]struct{ name, kind string }{
 	"/explore.js": {"explore.js", "text/javascript; charset=utf-8"},
 }
 
-// maxText bounds the characters of moves and of a position in an address: enough for a game that burns all of an 8x8 board.
+// maxText bounds the characters of moves and of a position in an address: enough for a game that
+// burns all of an 8x8 board.
 const maxText = 1024
 
 func (s *Server) addPages(mux *http.ServeMux) {
@@ -155,8 +156,9 @@ next:
 	return q, nil
 }
 
-// find returns the positions on the way that an address names: moves (separated by commas) from position, or from the campaign's root. The
-// last is the one that is meant. last is the move before it, nil if there is none.
+// find returns the positions on the way that an address names: moves (separated by commas) from
+// position, or from the campaign's root. The last is the one that is meant. last is the move before
+// it, nil if there is none.
 func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move, err error) {
 	c, err := s.campaign(q.Get("campaign"))
 	if err != nil {
@@ -169,11 +171,13 @@ func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move,
 			return nil, nil, errInput{fmt.Errorf("position: %w", err)}
 		}
 		if p.Board != root.Board {
-			return nil, nil, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board, root.Board)}
+			return nil, nil, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board,
+				root.Board)}
 		}
 		white, black := queens(root)
 		if w, b := queens(p); w != white || b != black {
-			return nil, nil, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white, black)}
+			return nil, nil, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white,
+				black)}
 		}
 	}
 	text := q.Get("moves")

@@ -14,7 +14,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Campaign is what the pages show; *rpc.Master is one. All methods answer in a time that does not grow with the tree.
+// Campaign is what the pages show; *rpc.Master is one. All methods answer in a time that does not
+// grow with the tree.
 type Campaign interface {
 	Root() amazons.Position
 	Status(context.Context) (*farmv1.StatusResponse, error)
@@ -26,8 +27,8 @@ type Campaign interface {
 // shownWorkers is how many workers an event holds at most; /api/workers has all.
 const shownWorkers = 500
 
-// movesEvery is the shortest time between two events with the moves of the root: there may be a thousand, and their numbers change
-// all the time.
+// movesEvery is the shortest time between two events with the moves of the root: there may be a
+// thousand, and their numbers change all the time.
 const movesEvery = 5 * time.Second
 
 // learnedJSON is a fact of the log as programs read it.
@@ -71,8 +72,8 @@ type seen struct {
 	version   [parts]uint64 // grows when the part changes; 0: there is none
 }
 
-// watch asks a campaign again and again, so that any number of readers cost it no more than one, and a page answers while
-// the campaign waits for its disk.
+// watch asks a campaign again and again, so that any number of readers cost it no more than one,
+// and a page answers while the campaign waits for its disk.
 type watch struct {
 	campaign Campaign
 	period   time.Duration
@@ -85,7 +86,8 @@ type watch struct {
 }
 
 func newWatch(c Campaign, period time.Duration, points int) *watch {
-	return &watch{campaign: c, period: period, now: time.Now, changed: make(chan struct{}), history: history{most: points, step: period}}
+	return &watch{campaign: c, period: period, now: time.Now, changed: make(chan struct{}),
+		history: history{most: points, step: period}}
 }
 
 // run asks until ctx ends.
@@ -186,7 +188,8 @@ func (w *watch) past() historyJSON {
 	return w.history.document(w.now())
 }
 
-// watches are those of campaigns that readers have named. Each runs from the first time that somebody asks until the server ends.
+// watches are those of campaigns that readers have named. Each runs from the first time that
+// somebody asks until the server ends.
 type watches struct {
 	mu     sync.Mutex
 	byName map[string]*watch // as many as there are campaigns

@@ -1,5 +1,6 @@
-// Package web serves what a master shows over HTTP: a status page and an explorer of positions, the same as JSON and SVG, /metrics
-// for Prometheus, /healthz (the process is alive) and /readyz (it takes workers). Only who shows the certificate of an operator can change anything.
+// Package web serves what a master shows over HTTP: a status page and an explorer of positions, the
+// same as JSON and SVG, /metrics for Prometheus, /healthz (the process is alive) and /readyz (it
+// takes workers). Only who shows the certificate of an operator can change anything.
 package web
 
 import (
@@ -25,9 +26,11 @@ var ErrSetting = errors.New("bad web setting")
 type Config struct {
 	// Gatherer holds the metrics.
 	Gatherer prometheus.Gatherer
-	// Ready returns nil when workers can join, otherwise the reason why not, one sentence. nil means always ready.
+	// Ready returns nil when workers can join, otherwise the reason why not, one sentence. nil
+	// means always ready.
 	Ready func() error
-	// Alive returns nil unless the process should be started again, otherwise why. nil means always alive.
+	// Alive returns nil unless the process should be started again, otherwise why. nil means always
+	// alive.
 	Alive func() error
 
 	// Campaign is shown on the pages where no other is named. nil: there are no pages.
@@ -36,21 +39,22 @@ type Config struct {
 	Named func(name string) (Campaign, bool)
 	// Commands are for those whom Operator names. nil: nobody can change anything.
 	Commands Commands
-	// Operator returns the name of the operator whose certificate came with a connection, empty if there is none that is good now. nil:
-	// there are no operators.
+	// Operator returns the name of the operator whose certificate came with a connection, empty if
+	// there is none that is good now. nil: there are no operators.
 	Operator func(*tls.ConnectionState) string
 	// Log takes the commands of operators. Default: discards.
 	Log *slog.Logger
-	// Period is how often the campaign is asked, 100 ms to a minute; pages are as old as that. Default 1 s. Too short: work for
-	// the loop that owns the tree.
+	// Period is how often the campaign is asked, 100 ms to a minute; pages are as old as that.
+	// Default 1 s. Too short: work for the loop that owns the tree.
 	Period time.Duration
-	// MaxLive bounds the pages that are kept up to date over an open connection. Default 64. Others ask every five seconds.
+	// MaxLive bounds the pages that are kept up to date over an open connection. Default 64. Others
+	// ask every five seconds.
 	MaxLive int
-	// HistoryPoints bounds the points of the curve of proof numbers, at least 2. Default 600. Too few: a coarse curve, since it
-	// always shows the whole time since the master began.
+	// HistoryPoints bounds the points of the curve of proof numbers, at least 2. Default 600. Too
+	// few: a coarse curve, since it always shows the whole time since the master began.
 	HistoryPoints int
-	// ExploresPerSecond bounds the positions looked up, for all readers together. Default 20. Each may take the loop that owns the
-	// tree some ten milliseconds. Too small: readers wait.
+	// ExploresPerSecond bounds the positions looked up, for all readers together. Default 20. Each
+	// may take the loop that owns the tree some ten milliseconds. Too small: readers wait.
 	ExploresPerSecond float64
 }
 
@@ -124,7 +128,8 @@ func New(c Config) (*Server, error) {
 // handler returns the handler of all pages.
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Gatherer, promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
+	mux.Handle("GET /metrics", promhttp.HandlerFor(s.cfg.Gatherer,
+		promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	mux.HandleFunc("GET /healthz", probe(s.cfg.Alive))
 	mux.HandleFunc("GET /readyz", probe(s.cfg.Ready))
 	if s.watch == nil {
@@ -139,7 +144,8 @@ func (s *Server) handler() http.Handler {
 	return guarded(mux)
 }
 
-// guarded tells browsers to load nothing from elsewhere, and to show none of it inside the pages of others.
+// guarded tells browsers to load nothing from elsewhere, and to show none of it inside the pages of
+// others.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -165,8 +171,8 @@ func probe(check func() error) http.HandlerFunc {
 	}
 }
 
-// Serve answers on all listeners until ctx ends, then lets requests in flight end for at most a second. It returns nil after such an end. It
-// is called once.
+// Serve answers on all listeners until ctx ends, then lets requests in flight end for at most a
+// second. It returns nil after such an end. It is called once.
 func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 	server := &http.Server{
 		Handler:           s.handler(),

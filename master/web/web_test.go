@@ -62,18 +62,22 @@ func (c *campaign) Status(context.Context) (*farmv1.StatusResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return &farmv1.StatusResponse{
-		Campaign: &farmv1.Campaign{Board: "4x4", Root: c.root.String()}, State: "running", Why: "one position is leased", RootPhi: c.phi, RootDelta: 9,
+		Campaign: &farmv1.Campaign{Board: "4x4", Root: c.root.String()}, State: "running",
+		Why: "one position is leased", RootPhi: c.phi, RootDelta: 9,
 		StoreFile: "/home/somebody/4x4.db", Nodes: 100, RunningNodes: 5,
-		FirstMoves: []*farmv1.FirstMove{{Move: "A2-A3xA2", Phi: 1, Delta: 1}, {Move: "B1-B2xB1", Outcome: farmv1.Outcome_OUTCOME_WON}},
+		FirstMoves: []*farmv1.FirstMove{{Move: "A2-A3xA2", Phi: 1, Delta: 1},
+			{Move: "B1-B2xB1", Outcome: farmv1.Outcome_OUTCOME_WON}},
 	}, c.fail
 }
 
 func (c *campaign) Workers(context.Context) ([]*farmv1.Worker, error) {
-	return []*farmv1.Worker{{Name: strangeName, Address: "10.0.0.7:1", Cores: 3, Lease: 4, Position: c.root.String(), LeaseSeconds: 12}}, nil
+	return []*farmv1.Worker{{Name: strangeName, Address: "10.0.0.7:1", Cores: 3, Lease: 4, Position: c.root.String(),
+		LeaseSeconds: 12}}, nil
 }
 
 func (c *campaign) Recent(context.Context) ([]rpc.Learned, error) {
-	return []rpc.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Outcome: tree.Lost, Nodes: 31}}, nil
+	return []rpc.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Outcome: tree.Lost, Nodes: 31}},
+		nil
 }
 
 func (c *campaign) Explore(_ context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
@@ -81,9 +85,11 @@ func (c *campaign) Explore(_ context.Context, way []amazons.Position) (*farmv1.E
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.looked++
-	out := &farmv1.ExploreResponse{Position: p.String(), Known: &farmv1.Known{Phi: c.phi, Delta: 9}, Line: []string{"x"}}
+	out := &farmv1.ExploreResponse{Position: p.String(), Known: &farmv1.Known{Phi: c.phi, Delta: 9},
+		Line: []string{"x"}}
 	for _, m := range p.State().Moves(nil) {
-		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.String(), After: &farmv1.Known{Outcome: farmv1.Outcome_OUTCOME_WON, Delta: 3}})
+		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.String(),
+			After: &farmv1.Known{Outcome: farmv1.Outcome_OUTCOME_WON, Delta: 3}})
 	}
 	return out, c.fail
 }
@@ -108,7 +114,8 @@ func request(h http.Handler, method, address string) *httptest.ResponseRecorder 
 
 func TestProbesAndMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
-	prometheus.WrapRegistererWithPrefix("amazons_", registry).MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "some", Help: "Something."}))
+	prometheus.WrapRegistererWithPrefix("amazons_",
+		registry).MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "some", Help: "Something."}))
 	var notReady error
 	h := newServer(t, Config{Gatherer: registry, Ready: func() error { return notReady }}).handler()
 	get := func(path string) (int, string) {
@@ -190,13 +197,16 @@ func TestPages(t *testing.T) {
 	} {
 		w := request(h, "GET", x.address)
 		body := w.Body.String()
-		if w.Code != x.code || !strings.HasPrefix(w.Header().Get("Content-Type"), x.kind) || !strings.Contains(body, x.want) {
-			t.Errorf("%.60s: %d %s %.200q, want %d %s with %q", x.address, w.Code, w.Header().Get("Content-Type"), body, x.code, x.kind, x.want)
+		if w.Code != x.code || !strings.HasPrefix(w.Header().Get("Content-Type"), x.kind) ||
+			!strings.Contains(body, x.want) {
+			t.Errorf("%.60s: %d %s %.200q, want %d %s with %q", x.address, w.Code, w.Header().Get("Content-Type"), body,
+				x.code, x.kind, x.want)
 		}
 		if x.code == 400 && strings.Count(body, "\n") != 1 {
 			t.Errorf("%.60s: %q is not one line", x.address, body)
 		}
-		if !strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'") || w.Header().Get("X-Content-Type-Options") != "nosniff" {
+		if !strings.HasPrefix(w.Header().Get("Content-Security-Policy"), "default-src 'none'") ||
+			w.Header().Get("X-Content-Type-Options") != "nosniff" {
 			t.Errorf("%.60s: headers %v", x.address, w.Header())
 		}
 		if w := request(h, "HEAD", x.address); w.Code != x.code {
@@ -209,7 +219,8 @@ func TestPages(t *testing.T) {
 	if w := request(h, "HEAD", "/api/events"); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" {
 		t.Errorf("HEAD /api/events: %d %v", w.Code, w.Header())
 	}
-	if body := request(h, "GET", "/api/status").Body.String(); strings.Contains(body, "somebody") || !strings.Contains(body, `"store":"4x4.db"`) {
+	if body := request(h, "GET", "/api/status").Body.String(); strings.Contains(body, "somebody") ||
+		!strings.Contains(body, `"store":"4x4.db"`) {
 		t.Errorf("the status tells where the store lies: %s", body)
 	}
 	if body := request(h, "GET", "/api/workers").Body.String(); strings.Contains(body, "10.0.0.7") {
@@ -251,10 +262,12 @@ func TestNoAnswer(t *testing.T) {
 	s.watch.ask(t.Context())
 	s.watch.now = func() time.Time { return time.Now().Add(90 * time.Second) }
 	w := request(h, "GET", "/api/status")
-	if w.Code != 200 || !strings.Contains(w.Body.String(), `"proof_number":7`) || !strings.HasPrefix(w.Header().Get("Age"), "9") {
+	if w.Code != 200 || !strings.Contains(w.Body.String(), `"proof_number":7`) ||
+		!strings.HasPrefix(w.Header().Get("Age"), "9") {
 		t.Errorf("status: %d %v %s", w.Code, w.Header(), w.Body)
 	}
-	if link := string(s.watch.last().part[partLink]); !strings.Contains(link, `"answers":false`) || !strings.Contains(link, "it commits") {
+	if link := string(s.watch.last().part[partLink]); !strings.Contains(link, `"answers":false`) ||
+		!strings.Contains(link, "it commits") {
 		t.Errorf("the page is told %s", link)
 	}
 	if w := request(h, "GET", "/api/explore"); w.Code != 503 || !strings.Contains(w.Body.String(), "it commits") {
@@ -295,13 +308,15 @@ func TestHistory(t *testing.T) {
 			t.Fatalf("after %d the last point is %v old", i, late)
 		}
 	}
-	if d := h.document(begin.Add(1000 * time.Second)); h.step != 128*time.Second && h.step != 256*time.Second || d.Seconds[0] != 1000 || len(d.Phi) != len(d.Seconds) {
+	if d := h.document(begin.Add(1000 * time.Second)); h.step != 128*time.Second && h.step != 256*time.Second ||
+		d.Seconds[0] != 1000 || len(d.Phi) != len(d.Seconds) {
 		t.Errorf("step %v, %+v", h.step, d)
 	}
 }
 
 func TestSettings(t *testing.T) {
-	for _, c := range []Config{{Period: time.Millisecond}, {Period: time.Hour}, {MaxLive: -1}, {HistoryPoints: 1}, {HistoryPoints: 1 << 30}, {ExploresPerSecond: -1}} {
+	for _, c := range []Config{{Period: time.Millisecond}, {Period: time.Hour}, {MaxLive: -1}, {HistoryPoints: 1},
+		{HistoryPoints: 1 << 30}, {ExploresPerSecond: -1}} {
 		if _, err := New(c); !errors.Is(err, ErrSetting) || !errors.Is(c.Check(), ErrSetting) {
 			t.Errorf("%+v: %v, want %v", c, err, ErrSetting)
 		}
@@ -343,8 +358,9 @@ func event(t *testing.T, r *bufio.Reader) (name, data string) {
 	}
 }
 
-// TestEvents reads the stream over a connection that lives longer than a request may take: everything first, then only what
-// changes. One page too many is refused, and all end with the server.
+// TestEvents reads the stream over a connection that lives longer than a request may take:
+// everything first, then only what changes. One page too many is refused, and all end with the
+// server.
 func TestEvents(t *testing.T) {
 	c := newCampaign(t)
 	s := newServer(t, Config{Campaign: c, Period: 100 * time.Millisecond, MaxLive: 1})
@@ -364,8 +380,10 @@ func TestEvents(t *testing.T) {
 		name, data := event(t, r)
 		all[name] = data
 	}
-	if !strings.Contains(all["status"], `"proof_number":7`) || strings.Contains(all["status"], `"first_moves":`) || !strings.Contains(all["moves"], "A2-A3xA2") ||
-		!strings.Contains(all["link"], "true") || strings.Contains(all["workers"], "<b") || !strings.Contains(all["facts"], `"serial":2`) {
+	if !strings.Contains(all["status"], `"proof_number":7`) || strings.Contains(all["status"], `"first_moves":`) ||
+		!strings.Contains(all["moves"], "A2-A3xA2") ||
+		!strings.Contains(all["link"], "true") || strings.Contains(all["workers"], "<b") ||
+		!strings.Contains(all["facts"], `"serial":2`) {
 		t.Errorf("the stream begins with %v", all)
 	}
 	refused, err := client.Get(address + "/api/events")
@@ -380,7 +398,8 @@ func TestEvents(t *testing.T) {
 	time.Sleep(2 * s.readTime)
 	for i := range 3 {
 		c.set(uint32(100+i), nil)
-		if name, data := event(t, r); name != "status" || !strings.Contains(data, fmt.Sprintf(`"proof_number":%d`, 100+i)) {
+		if name, data := event(t, r); name != "status" ||
+			!strings.Contains(data, fmt.Sprintf(`"proof_number":%d`, 100+i)) {
 			t.Errorf("after a change of the status: %s %s", name, data)
 		}
 	}
@@ -407,7 +426,8 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// TestStatic: what a page needs is on the server: every element that a script looks up is in its page, and nothing is from elsewhere.
+// TestStatic: what a page needs is on the server: every element that a script looks up is in its
+// page, and nothing is from elsewhere.
 func TestStatic(t *testing.T) {
 	read := func(name string) string {
 		data, err := static.ReadFile("static/" + name)
@@ -458,11 +478,13 @@ func (c *commands) Pause(context.Context) error  { return c.add("pause") }
 func (c *commands) Resume(context.Context) error { return c.add("resume") }
 func (c *commands) Drain(context.Context) error  { return errors.New("it is not the time") }
 
-// TestCommands: only an operator's connection changes anything, and no page of another site in an operator's browser.
+// TestCommands: only an operator's connection changes anything, and no page of another site in an
+// operator's browser.
 func TestCommands(t *testing.T) {
 	c := &commands{}
 	who := "me"
-	h := newServer(t, Config{Campaign: newCampaign(t), Commands: c, Operator: func(*tls.ConnectionState) string { return who }}).handler()
+	h := newServer(t, Config{Campaign: newCampaign(t), Commands: c,
+		Operator: func(*tls.ConnectionState) string { return who }}).handler()
 	post := func(name string, secure bool, origin string) int {
 		r := httptest.NewRequest("POST", "https://farm.example/api/"+name, nil)
 		if !secure {

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// encore starts the master of the solved campaign again, as often as the plan says and once more, to the end.
+// encore starts the master of the solved campaign again, as often as the plan says and once more,
+// to the end.
 func (c *campaign) encore() error {
 	for _, e := range append(slices.Clone(c.Encores), encore{Remove: true}) {
 		if e.Full && !c.small {

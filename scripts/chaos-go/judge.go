@@ -54,8 +54,8 @@ func (c *campaign) exited(e exit) error {
 	return nil
 }
 
-// judge looks at what the campaign has left: the answer is the known one, the checker accepts the certificate, the store is whole and has
-// what was acknowledged.
+// judge looks at what the campaign has left: the answer is the known one, the checker accepts the
+// certificate, the store is whole and has what was acknowledged.
 func (c *campaign) judge() error {
 	if err := c.ledger.audit(c.store()); err != nil {
 		return err
@@ -90,7 +90,8 @@ func (c *campaign) judge() error {
 		of := said.Store.Campaigns[i]
 		c.answers = append(c.answers, of.Winner)
 		if of.Board != board || !of.Settled || of.Winner != boards[board].winner {
-			return fmt.Errorf("the store's answer is not that the %s player wins %s: %s", boards[board].winner, board, data)
+			return fmt.Errorf("the store's answer is not that the %s player wins %s: %s", boards[board].winner, board,
+				data)
 		}
 		if words := fmt.Sprintf("%s: the %s player wins", board, of.Winner); !strings.Contains(c.master.said(), words) {
 			return fmt.Errorf("the master did not say that %s: %s", words, c.master.said())
@@ -121,7 +122,8 @@ func (c *campaign) judgeProof(board, file string) error {
 		return err
 	}
 	want := map[string]string{"first": "win", "second": "loss"}[boards[board].winner]
-	if roots := checked.Report.Roots; !checked.Verified || len(roots) != 1 || roots[0].Claim != want || roots[0].Position != startOf(board) {
+	if roots := checked.Report.Roots; !checked.Verified || len(roots) != 1 || roots[0].Claim != want ||
+		roots[0].Position != startOf(board) {
 		return fmt.Errorf("the certificate proves something else: %s", data)
 	}
 	return nil

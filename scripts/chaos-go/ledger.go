@@ -50,7 +50,8 @@ func (l *ledger) certificate(first *farmv1.UploadCertificateRequest) {
 	l.certificates[tree.ID(first.GetSha256())] = upload{max(first.GetCampaign(), 1), first.GetSize()}
 }
 
-// acknowledged notes what an acknowledgement stands for. A message that is refused because of its lease has had its facts taken all the same.
+// acknowledged notes what an acknowledgement stands for. A message that is refused because of its
+// lease has had its facts taken all the same.
 func (l *ledger) acknowledged(m *farmv1.WorkRequest, ack *farmv1.Ack) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +110,8 @@ func (l *ledger) size(campaign uint32) (facts, certificates int) {
 	return facts, certificates
 }
 
-// audit holds a store that no process has open against the book: it checks out, and whatever was acknowledged is in it.
+// audit holds a store that no process has open against the book: it checks out, and whatever was
+// acknowledged is in it.
 func (l *ledger) audit(file string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +120,8 @@ func (l *ledger) audit(file string) error {
 	}
 	s, err := store.Open(file, store.Options{ReadOnly: true})
 	if err != nil {
-		if len(l.facts)+len(l.certificates)+len(l.nodes) == 0 && strings.Contains(err.Error(), store.ErrMissing.Error()) {
+		if len(l.facts)+len(l.certificates)+len(l.nodes) == 0 &&
+			strings.Contains(err.Error(), store.ErrMissing.Error()) {
 			return nil // it was not made yet
 		}
 		return err
@@ -141,7 +144,8 @@ func (l *ledger) audit(file string) error {
 	}
 	for f, outcome := range l.facts {
 		if int(f.campaign) > len(campaigns) {
-			return fmt.Errorf("a fact of campaign %d was acknowledged, and the store has %d campaigns", f.campaign, len(campaigns))
+			return fmt.Errorf("a fact of campaign %d was acknowledged, and the store has %d campaigns", f.campaign,
+				len(campaigns))
 		}
 		switch kept := facts[f.campaign-1][f.key]; kept {
 		case outcome:
@@ -178,7 +182,8 @@ func (l *ledger) audit(file string) error {
 			spent = stats.Campaigns[i].Spent
 		}
 		if spent < n {
-			return fmt.Errorf("results with %d nodes of campaign %d were acknowledged, and the store has counted %d", n, i+1, spent)
+			return fmt.Errorf("results with %d nodes of campaign %d were acknowledged, and the store has counted %d", n,
+				i+1, spent)
 		}
 	}
 	return nil

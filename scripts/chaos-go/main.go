@@ -1,7 +1,9 @@
-// Command chaos-go runs campaigns of a master and three workers, each a process of its own, under troubles that a seed decides: processes that are killed
-// or stopped, connections that are cut or stand still, messages that come late or twice, a full disk. Each campaign has to end with the
-// known answer and a certificate that the independent checker accepts, and whatever the master has acknowledged has to be in its store, whenever one looks.
-// scripts/chaos builds the programs and calls it.
+// Command chaos-go runs campaigns of a master and three workers, each a process of its own, under
+// troubles that a seed decides: processes that are killed or stopped, connections that are cut or
+// stand still, messages that come late or twice, a full disk. Each campaign has to end with the
+// known answer and a certificate that the independent checker accepts, and whatever the master has
+// acknowledged has to be in its store, whenever one looks. scripts/chaos builds the programs and
+// calls it.
 package main
 
 import (
@@ -54,7 +56,8 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 	flags.IntVar(&s.runs, "runs", 100, "campaigns")
 	flags.IntVar(&s.jobs, "jobs", 3, "campaigns at a time; they mostly wait")
 	flags.IntVar(&s.disk, "disk", 0, "MiB of a disk of its own for each campaign, which fills up, 0: none; mounts need a namespace of our own")
-	flags.DurationVar(&s.limit, "limit", 2*time.Minute, "without an acknowledgement or an end after which a campaign counts as hanging")
+	flags.DurationVar(&s.limit, "limit", 2*time.Minute,
+		"without an acknowledgement or an end after which a campaign counts as hanging")
 	flags.BoolVar(&s.verbose, "v", false, "say what happens and when")
 	flags.BoolVar(&s.plan, "plan", false, "print what the seeds decide, and end")
 	if err := flags.Parse(args); err != nil {
@@ -180,7 +183,8 @@ func (s settings) one(job int, seed uint64) (*result, []byte, error) {
 		}
 	}
 	var log bytes.Buffer
-	c := &campaign{result: &result{plan: draw(seed, s.board)}, programs: s.programs, folder: folder, disk: disk, small: s.disk > 0, limit: s.limit, log: &log}
+	c := &campaign{result: &result{plan: draw(seed, s.board)}, programs: s.programs, folder: folder, disk: disk,
+		small: s.disk > 0, limit: s.limit, log: &log}
 	r := c.run()
 	if r.wrong != nil {
 		_ = os.WriteFile(filepath.Join(folder, "log"), log.Bytes(), 0o600)

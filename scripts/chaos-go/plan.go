@@ -49,7 +49,8 @@ func (t trouble) String() string {
 	case cut:
 		return fmt.Sprintf("after %d: cut %s for %v, seen %v later", t.After, whom, t.For, t.Linger)
 	case hold, lose:
-		way := map[[2]bool]string{{true, false}: "up", {false, true}: "down", {true, true}: "both ways"}[[2]bool{t.Up, t.Down}]
+		way := map[[2]bool]string{{true, false}: "up", {false, true}: "down",
+			{true, true}: "both ways"}[[2]bool{t.Up, t.Down}]
 		return fmt.Sprintf("after %d: %v %s %s for %v, seen %v later", t.After, t.Kind, whom, way, t.For, t.Linger)
 	case full:
 		return fmt.Sprintf("after %d: full disk but for %d bytes for %v", t.After, t.Left, t.For)
@@ -67,7 +68,8 @@ type noise struct {
 }
 
 func (n noise) String() string {
-	return fmt.Sprintf("of 1000 messages %d twice, %d again later, %d after an old one, %d late by up to %v", n.Twice, n.Again, n.Old, n.Late, n.Most)
+	return fmt.Sprintf("of 1000 messages %d twice, %d again later, %d after an old one, %d late by up to %v", n.Twice,
+		n.Again, n.Old, n.Late, n.Most)
 }
 
 // plan is all that a seed decides.
@@ -101,7 +103,8 @@ func (e encore) String() string {
 	return text + fmt.Sprintf(", killed after %v", e.For)
 }
 
-// boards are those with a known winner that are small enough, and how small leases have to be for the campaign to take hundreds of them.
+// boards are those with a known winner that are small enough, and how small leases have to be for
+// the campaign to take hundreds of them.
 var boards = map[string]struct {
 	winner string
 	budget uint64
@@ -137,7 +140,8 @@ func draw(seed uint64, board string) plan {
 	}
 	milliseconds := func(most int) time.Duration { return time.Duration(1+r.IntN(most)) * time.Millisecond }
 	for range 6 + r.IntN(9) {
-		t := trouble{After: 1 + r.IntN(60), Kind: often[r.IntN(len(often))], Target: 1 + r.IntN(workers), For: milliseconds(2500)}
+		t := trouble{After: 1 + r.IntN(60), Kind: often[r.IntN(len(often))], Target: 1 +
+			r.IntN(workers), For: milliseconds(2500)}
 		if r.IntN(4) == 0 { // at once after the one before
 			t.After = 0
 		}
@@ -187,7 +191,8 @@ func (p plan) campaigns() []string {
 
 func (p plan) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "seed %d: %s, leases of %d nodes at first, %d bytes of the disk stay free; %v", p.Seed, strings.Join(p.campaigns(), " and "), p.Budget, p.MinFree, p.Noise)
+	fmt.Fprintf(&b, "seed %d: %s, leases of %d nodes at first, %d bytes of the disk stay free; %v", p.Seed,
+		strings.Join(p.campaigns(), " and "), p.Budget, p.MinFree, p.Noise)
 	if p.Second != "" {
 		fmt.Fprintf(&b, "\n  %s has the priority %d", p.Second, p.Above)
 	}
@@ -222,7 +227,8 @@ type fate struct {
 func (d *dice) throw() fate {
 	of := func(part int) bool { return d.random.IntN(1000) < part }
 	late, twice, again, old := of(d.noise.Late), of(d.noise.Twice), of(d.noise.Again), of(d.noise.Old)
-	f := fate{twice: twice, again: again, late: time.Duration(d.random.Int64N(int64(d.noise.Most))), old: 1 + d.random.IntN(remembered)}
+	f := fate{twice: twice, again: again, late: time.Duration(d.random.Int64N(int64(d.noise.Most))), old: 1 +
+		d.random.IntN(remembered)}
 	f.later = time.Duration(d.random.Int64N(int64(2 * time.Second)))
 	if !late {
 		f.late = 0

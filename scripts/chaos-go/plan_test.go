@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestPlan wants a plan to follow from its seed, other seeds to give other plans, each with a master that dies, and all kinds of troubles among
-// a hundred.
+// TestPlan wants a plan to follow from its seed, other seeds to give other plans, each with a
+// master that dies, and all kinds of troubles among a hundred.
 func TestPlan(t *testing.T) {
 	seen := map[string]bool{}
 	var often [kinds]int
@@ -23,7 +23,8 @@ func TestPlan(t *testing.T) {
 		}
 		for _, x := range p.List {
 			often[x.Kind]++
-			if x.For <= 0 || x.For > 5*time.Second || x.Target < 0 || x.Target > workers || x.Target == 0 && (x.Kind == cut || x.Kind == hold || x.Kind == lose) ||
+			if x.For <= 0 || x.For > 5*time.Second || x.Target < 0 || x.Target > workers || x.Target == 0 &&
+				(x.Kind == cut || x.Kind == hold || x.Kind == lose) ||
 				(x.Kind == hold || x.Kind == lose) && !x.Up && !x.Down {
 				t.Errorf("seed %d: %v", seed, x)
 			}

@@ -84,7 +84,8 @@ func (p *process) last() string {
 // crashed returns the first line of a panic or a data race that it has reported.
 func (p *process) crashed() string {
 	for line := range strings.Lines(p.complaints()) {
-		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") || strings.Contains(line, "DATA RACE") || strings.HasPrefix(line, "unexpected fault") {
+		if strings.HasPrefix(line, "panic:") || strings.HasPrefix(line, "fatal error:") ||
+			strings.Contains(line, "DATA RACE") || strings.HasPrefix(line, "unexpected fault") {
 			return strings.TrimSpace(line)
 		}
 	}

@@ -17,10 +17,11 @@ import (
 	"google.golang.org/grpc/keepalive"
 )
 
-// TCP and HTTP/2 bring every byte once and in order, so messages cannot be doubled beneath gRPC. A relay therefore stands between a worker and the
-// master: to the worker it is a master, to the master a worker, and it hands each message on, perhaps late, perhaps twice. It keeps the
-// book of what the master has acknowledged, and it keeps the master's end of a broken connection open for a while,
-// as a network does that has not noticed.
+// TCP and HTTP/2 bring every byte once and in order, so messages cannot be doubled beneath gRPC. A
+// relay therefore stands between a worker and the master: to the worker it is a master, to the
+// master a worker, and it hands each message on, perhaps late, perhaps twice. It keeps the book of
+// what the master has acknowledged, and it keeps the master's end of a broken connection open for a
+// while, as a network does that has not noticed.
 
 // remembered is how many of a worker's latest messages may come again.
 const remembered = 8
@@ -60,9 +61,11 @@ func newLife() *life { return &life{serials: map[uint64]*farmv1.WorkRequest{}} }
 
 // newRelay serves on a free port of this machine.
 func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, heard func()) (*relay, error) {
-	conn, err := grpc.NewClient(master, grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithDisableServiceConfig(),
+	conn, err := grpc.NewClient(master, grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDisableServiceConfig(),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
-		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.5, MaxDelay: 300 * time.Millisecond}, MinConnectTimeout: time.Second}))
+		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond,
+			Multiplier: 1.5, MaxDelay: 300 * time.Millisecond}, MinConnectTimeout: time.Second}))
 	if err != nil {
 		return nil, err
 	}
@@ -70,10 +73,12 @@ func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, 
 	if err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
-	r := &relay{client: farmv1.NewFarmClient(conn), conn: conn, address: listener.Addr().String(), ledger: l, counts: c, heard: heard,
-		up: newDice(p.Seed, number, 0, p.Noise), down: newDice(p.Seed, number, 1, p.Noise), life: newLife()}
+	r := &relay{client: farmv1.NewFarmClient(conn), conn: conn, address: listener.Addr().String(), ledger: l, counts: c,
+		heard: heard,
+		up:    newDice(p.Seed, number, 0, p.Noise), down: newDice(p.Seed, number, 1, p.Noise), life: newLife()}
 	r.server = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
-		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}))
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
+			PermitWithoutStream: true}))
 	farmv1.RegisterFarmServer(r.server, r)
 	go func() { _ = r.server.Serve(w.listen(listener)) }()
 	return r, nil
@@ -84,7 +89,8 @@ func (r *relay) close() {
 	r.conn.Close()
 }
 
-// reborn is called when the worker's process has ended and its connections are closed, before it is started again.
+// reborn is called when the worker's process has ended and its connections are closed, before it is
+// started again.
 func (r *relay) reborn() {
 	r.readers.Wait()
 	r.mu.Lock()
@@ -123,7 +129,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Join hands a worker's introduction on, perhaps twice: a call that was tried again because its answer was lost.
+// Join hands a worker's introduction on, perhaps twice: a call that was tried again because its
+// answer was lost.
 func (r *relay) Join(ctx context.Context, m *farmv1.JoinRequest) (*farmv1.JoinResponse, error) {
 	r.heard()
 	f := r.throw(r.up)
@@ -247,7 +254,8 @@ func (s *sender[M]) close(last func() error) {
 	_ = last()
 }
 
-func (r *relay) fromWorker(ctx context.Context, worker farmv1.Farm_WorkServer, out *sender[*farmv1.WorkRequest], l *life) error {
+func (r *relay) fromWorker(ctx context.Context, worker farmv1.Farm_WorkServer, out *sender[*farmv1.WorkRequest],
+	l *life) error {
 	for {
 		m, err := worker.Recv()
 		if err != nil {
@@ -272,7 +280,8 @@ func (r *relay) fromWorker(ctx context.Context, worker farmv1.Farm_WorkServer, o
 	}
 }
 
-func (r *relay) fromMaster(ctx context.Context, master farmv1.Farm_WorkClient, out *sender[*farmv1.WorkResponse], l *life) error {
+func (r *relay) fromMaster(ctx context.Context, master farmv1.Farm_WorkClient, out *sender[*farmv1.WorkResponse],
+	l *life) error {
 	for {
 		m, err := master.Recv()
 		if errors.Is(err, io.EOF) {
@@ -329,7 +338,8 @@ func (l *life) noteSent(m *farmv1.WorkRequest, old int) (again *farmv1.WorkReque
 	return again
 }
 
-// noteReceived keeps a message of the master. The word that all is over comes on the stream on which it was said and on no other.
+// noteReceived keeps a message of the master. The word that all is over comes on the stream on
+// which it was said and on no other.
 func (l *life) noteReceived(m *farmv1.WorkResponse, old int) (again *farmv1.WorkResponse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

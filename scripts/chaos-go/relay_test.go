@@ -92,11 +92,13 @@ func keyOf(t *testing.T, n int) amazons.Key {
 
 func factsMessage(serial uint64, k amazons.Key, certificate [32]byte) *farmv1.WorkRequest {
 	key := k.Bytes()
-	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: serial, Facts: []*farmv1.Fact{
-		{Key: key[:], Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 7, CertificateSha256: certificate[:]}}}}}
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: serial,
+		Facts: []*farmv1.Fact{
+			{Key: key[:], Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 7, CertificateSha256: certificate[:]}}}}}
 }
 
-// TestRelay sends messages through a relay that doubles all of them, over a wire that stands still and is cut.
+// TestRelay sends messages through a relay that doubles all of them, over a wire that stands still
+// and is cut.
 func TestRelay(t *testing.T) {
 	master := &echo{}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -108,7 +110,8 @@ func TestRelay(t *testing.T) {
 	go func() { _ = server.Serve(l) }()
 	defer server.Stop()
 	book, w, n := newLedger(), newWire(), new(counts)
-	r, err := newRelay(plan{Seed: 1, Noise: noise{Twice: 1000, Most: time.Millisecond}}, 1, l.Addr().String(), w, book, n, func() {})
+	r, err := newRelay(plan{Seed: 1, Noise: noise{Twice: 1000, Most: time.Millisecond}}, 1, l.Addr().String(), w, book,
+		n, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +132,8 @@ func TestRelay(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := sha256.Sum256([]byte("x"))
-	if err := up.Send(&farmv1.UploadCertificateRequest{Session: "s", Sha256: id[:], Size: 1, Data: []byte("x")}); err != nil {
+	if err := up.Send(&farmv1.UploadCertificateRequest{Session: "s", Sha256: id[:], Size: 1,
+		Data: []byte("x")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := up.CloseAndRecv(); err != nil {
@@ -152,7 +156,8 @@ func TestRelay(t *testing.T) {
 			t.Fatal(m, err)
 		}
 	}
-	if facts, certificates := book.size(1); facts != 1 || certificates != 1 || master.joins != 2 || master.uploads != 2 {
+	if facts, certificates := book.size(1); facts != 1 || certificates != 1 || master.joins != 2 ||
+		master.uploads != 2 {
 		t.Errorf("%d facts, %d certificates, %d joins, %d uploads", facts, certificates, master.joins, master.uploads)
 	}
 	// What stands still arrives once it is healed.
@@ -203,25 +208,29 @@ func TestLedger(t *testing.T) {
 	if err == nil {
 		_, err = u.Write([]byte("x"))
 	}
-	err = errors.Join(err, u.Close(), s.Commit(store.Batch{Spent: 10, Epoch: 1, Facts: []tree.Fact{{Key: keyOf(t, 0), Outcome: tree.Won, Work: 7, Certificate: id}}}), s.Close())
+	err = errors.Join(err, u.Close(), s.Commit(store.Batch{Spent: 10, Epoch: 1,
+		Facts: []tree.Fact{{Key: keyOf(t, 0), Outcome: tree.Won, Work: 7, Certificate: id}}}), s.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
 	book.certificate(&farmv1.UploadCertificateRequest{Sha256: id[:], Size: 1})
 	book.acknowledged(factsMessage(1, keyOf(t, 0), id), &farmv1.Ack{Serial: 1})
 	result := func(lease, nodes uint64) *farmv1.WorkRequest {
-		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Epoch: 1, Lease: lease, Nodes: nodes}}}
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Epoch: 1, Lease: lease,
+			Nodes: nodes}}}
 	}
 	book.acknowledged(result(1, 10), &farmv1.Ack{Serial: 2})
 	book.acknowledged(result(1, 10), &farmv1.Ack{Serial: 2, Refused: "lease is not held"})
 	book.acknowledged(result(2, 1000), &farmv1.Ack{Serial: 3, Refused: "lease is of another epoch"})
-	book.acknowledged(factsMessage(4, keyOf(t, 2), id), &farmv1.Ack{Serial: 4, Refused: "certificate 00 is named by a fact and was not uploaded"})
+	book.acknowledged(factsMessage(4, keyOf(t, 2), id),
+		&farmv1.Ack{Serial: 4, Refused: "certificate 00 is named by a fact and was not uploaded"})
 	if err := book.audit(file); err != nil {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(l *ledger){
 		"a fact was acknowledged": func(l *ledger) {
-			l.acknowledged(factsMessage(5, keyOf(t, 1), id), &farmv1.Ack{Serial: 5, Refused: "lease is of another epoch"})
+			l.acknowledged(factsMessage(5, keyOf(t, 1), id),
+				&farmv1.Ack{Serial: 5, Refused: "lease is of another epoch"})
 		},
 		"as lost and":      func(l *ledger) { l.facts[about{1, keyOf(t, 0)}] = tree.Lost },
 		"certificate":      func(l *ledger) { l.certificates[tree.ID{1}] = upload{1, 5} },

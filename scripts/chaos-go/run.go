@@ -22,7 +22,8 @@ const (
 	patience = 2 * time.Second
 	// again is the time after which a process that ended by itself is started again, as a service is.
 	again = 500 * time.Millisecond
-	// restarts is how often a master may end by itself and be started again, until the run counts as stopped.
+	// restarts is how often a master may end by itself and be started again, until the run counts
+	// as stopped.
 	restarts = 20
 	// farewell is how long workers have to end once the master has.
 	farewell = 15 * time.Second
@@ -66,7 +67,8 @@ func (r *result) String() string {
 		}
 	}
 	fmt.Fprintf(&b, " %d left out, %d pauses for want of room; of %d messages %d twice, %d again, %d old, %d late;",
-		r.skipped, r.pauses, r.counts.sent.Load(), r.counts.twice.Load(), r.counts.again.Load(), r.counts.old.Load(), r.counts.late.Load())
+		r.skipped, r.pauses, r.counts.sent.Load(), r.counts.twice.Load(), r.counts.again.Load(), r.counts.old.Load(),
+		r.counts.late.Load())
 	for i, board := range r.campaigns() {
 		if i > 0 {
 			b.WriteString(",")
@@ -124,7 +126,8 @@ func (c *campaign) proofs() []string {
 
 // make makes the store of two campaigns.
 func (c *campaign) make() error {
-	s, err := store.Create(c.store(), store.Campaign{Board: c.Board, Root: startOf(c.Board)}, store.Options{MinFreeBytes: -1})
+	s, err := store.Create(c.store(), store.Campaign{Board: c.Board, Root: startOf(c.Board)},
+		store.Options{MinFreeBytes: -1})
 	if err != nil {
 		return err
 	}
@@ -171,7 +174,8 @@ func (c *campaign) play() error {
 			return err
 		}
 	}
-	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof", c.proofs()[0], "--listen", address,
+	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof",
+		c.proofs()[0], "--listen", address,
 		"--initial-budget", strconv.FormatUint(c.Budget, 10), "--split-after", strconv.FormatUint(2*c.Budget, 10),
 		"--min-free", strconv.FormatInt(c.MinFree, 10), "--log-level", "warn")
 	defer c.end()
@@ -190,7 +194,8 @@ func (c *campaign) play() error {
 			return err
 		}
 		name := fmt.Sprintf("worker %d", i+1)
-		c.workers[i] = &member{relay: r, wire: w, process: c.process(name, c.programs.worker, "run", "--master", r.address, "--cores", "1", "--table", "16MiB",
+		c.workers[i] = &member{relay: r, wire: w, process: c.process(name, c.programs.worker, "run", "--master",
+			r.address, "--cores", "1", "--table", "16MiB",
 			"--name", fmt.Sprintf("w%d", i+1), "--log-level", "warn")}
 		if err := c.workers[i].start(); err != nil {
 			return err
@@ -204,7 +209,8 @@ func (c *campaign) play() error {
 
 func (c *campaign) process(name, program string, args ...string) *process {
 	file := filepath.Join(c.folder, strings.ReplaceAll(name, " ", "-"))
-	return &process{name: name, args: append([]string{program}, args...), out: file + ".out", err: file + ".err", exits: c.exits}
+	return &process{name: name, args: append([]string{program}, args...), out: file + ".out", err: file +
+		".err", exits: c.exits}
 }
 
 // end ends all that still runs.

@@ -5,7 +5,8 @@ import (
 	"sync"
 )
 
-// wire is the network between one worker and its master: it can be cut, and what is sent on it can be held.
+// wire is the network between one worker and its master: it can be cut, and what is sent on it can
+// be held.
 type wire struct {
 	mu       sync.Mutex
 	changed  *sync.Cond

@@ -11,22 +11,26 @@ import (
 
 const mib = 1 << 20
 
-// What the documentation says things take, in bytes: the help of "master serve", tree.Config and SCHEMA.md. What is kept of a certificate is its name, twice,
-// in a table.
+// What the documentation says things take, in bytes: the help of "master serve", tree.Config and
+// SCHEMA.md. What is kept of a certificate is its name, twice, in a table.
 const (
 	bytesPerTreeNode    = 400
 	bytesPerFact        = 150
 	bytesPerCertificate = 128
-	bytesPerProved      = 16             // at most, outside the Go heap (shared/proof/ledger.go)
-	bytesPerEntry       = 80             // at the worker that made it: 40 for a won position and 40 for a lost one, of which there are fewer
-	bytesRemembered     = 40 * (8 << 20) // by a worker at most: engine.Config.MaxEntries
-	nodeRecord          = 16 + 25 + 4
-	childNumbers        = 20 // at most, for each tree position: 10 in each parent's record, of which it has two on average at most
-	factRecord          = 16 + 41 + 4
-	certificateRecord   = 32 + 16 + 4
-	chunkOverhead       = 12 + 4
-	memories            = 64
-	memoryRecord        = 16 + mib + 4
+	bytesPerProved      = 16 // at most, outside the Go heap (shared/proof/ledger.go)
+	// at the worker that made it: 40 for a won position and 40 for a lost one, of which there are
+	// fewer
+	bytesPerEntry   = 80
+	bytesRemembered = 40 * (8 << 20) // by a worker at most: engine.Config.MaxEntries
+	nodeRecord      = 16 + 25 + 4
+	// at most, for each tree position: 10 in each parent's record, of which it has two on average
+	// at most
+	childNumbers      = 20
+	factRecord        = 16 + 41 + 4
+	certificateRecord = 32 + 16 + 4
+	chunkOverhead     = 12 + 4
+	memories          = 64
+	memoryRecord      = 16 + mib + 4
 )
 
 // check is one thing that must hold.
@@ -79,7 +83,8 @@ func (a *analysis) span(from, to float64) (out []sample) {
 // done is what workers have searched, also what they have not brought in yet.
 func done(s sample) float64 { return s.Nodes + s.Running }
 
-// rate returns by how much a figure grew for each processor second that the workers got between the first and the last sample.
+// rate returns by how much a figure grew for each processor second that the workers got between the
+// first and the last sample.
 func rate(span []sample, f func(sample) float64) float64 {
 	if len(span) < 2 {
 		return math.NaN()
@@ -88,7 +93,8 @@ func rate(span []sample, f func(sample) float64) float64 {
 	return (f(last) - f(first)) / (last.WorkersCPU - first.WorkersCPU)
 }
 
-// explained is the part of the Go heap that what the master has to know takes, by the documentation. The table of proved positions lies outside.
+// explained is the part of the Go heap that what the master has to know takes, by the
+// documentation. The table of proved positions lies outside.
 func explained(s sample) float64 {
 	return bytesPerTreeNode*s.Tree + bytesPerFact*s.Facts + bytesPerCertificate*s.Certificates
 }
@@ -161,23 +167,29 @@ func (a *analysis) ending(r run) {
 		"%d by one signal, %d of them too late, %d by two, %d by SIGKILL; the slowest took %.1f s; %d more were stopped by somebody else (SIGSTOP) when they were to end; wrong: %s",
 		ends["term"], late, ends["interrupt"], ends["kill"], slow, stopped, nothing(wrong))
 	last := r.Samples[len(r.Samples)-1]
-	a.check(last.Offences == 0, "the master holds nothing against any worker", "%.0f offences; others contradicted %.0f of %.0f results", last.Offences, last.Doubts, last.Compared)
+	a.check(last.Offences == 0, "the master holds nothing against any worker",
+		"%.0f offences; others contradicted %.0f of %.0f results", last.Offences, last.Doubts, last.Compared)
 	most := 2 * float64(ends["kill"]+ends["interrupt"])
-	a.check(last.Expired <= most+0.1*last.Granted, "leases expire for workers that were killed, two each, and at most one in ten beside (a worker without a processor is silent, too)",
-		"%.0f of %.0f leases expired; %.0f results and facts came too late or twice", last.Expired, last.Granted, last.Refused)
+	a.check(last.Expired <= most+0.1*last.Granted,
+		"leases expire for workers that were killed, two each, and at most one in ten beside (a worker without a processor is silent, too)",
+		"%.0f of %.0f leases expired; %.0f results and facts came too late or twice", last.Expired, last.Granted,
+		last.Refused)
 	if r.Final == nil {
 		a.check(false, "the run ends", "there is no end of it in the file")
 		return
 	}
 	a.check(r.Final.Code == 130, "the master ends with 130 after one SIGINT", "%d", r.Final.Code)
 	a.check(r.Final.Checked == "", "master store check finds nothing", "%s", nothing([]string{r.Final.Checked}))
-	a.check(len(r.Missed) <= len(a.run)/20, "at most one look in twenty finds no answer in time", "%d of %d", len(r.Missed), len(a.run)+len(r.Missed))
+	a.check(len(r.Missed) <= len(a.run)/20, "at most one look in twenty finds no answer in time", "%d of %d",
+		len(r.Missed), len(a.run)+len(r.Missed))
 }
 
-// drainPatience is how long a worker tries to deliver what it has after a first signal, in seconds (agent.Config.DrainTimeout).
+// drainPatience is how long a worker tries to deliver what it has after a first signal, in seconds
+// (agent.Config.DrainTimeout).
 const drainPatience = 30
 
-// stopped reports whether a worker that did not end had no processor time at all meanwhile: somebody had stopped it.
+// stopped reports whether a worker that did not end had no processor time at all meanwhile:
+// somebody had stopped it.
 func (a *analysis) stopped(e event) bool {
 	if !strings.HasSuffix(e.What, unending) {
 		return false
@@ -200,7 +212,8 @@ func nothing(list []string) string {
 	return "nothing"
 }
 
-// leaks looks at what each worker costs while it is there, and whether the master is afterwards what it was before.
+// leaks looks at what each worker costs while it is there, and whether the master is afterwards
+// what it was before.
 func (a *analysis) leaks() {
 	figures := []struct {
 		name    string
@@ -222,11 +235,14 @@ func (a *analysis) leaks() {
 			continue
 		}
 		drift := b[2] * a.length / 3600
-		a.check(b[1] <= f.each && drift <= f.forLoad, fmt.Sprintf("%s of the master: at most %.0f for a connected worker, and no more than %.0f more at the end of the run", f.name, f.each, f.forLoad),
+		a.check(b[1] <= f.each && drift <= f.forLoad,
+			fmt.Sprintf("%s of the master: at most %.0f for a connected worker, and no more than %.0f more at the end of the run", f.name, f.each, f.forLoad),
 			"%.1f + %.2f a worker %+.2f an hour, at most %.1f off", b[0], b[1], b[2], most)
 		if len(a.after) > 0 {
 			before, after := median(column(a.before, f.of)), least(column(a.after, f.of))
-			a.check(after <= before+f.forLoad, fmt.Sprintf("%s of the master without workers: afterwards as before, +%.0f", f.name, f.forLoad), "%.0f before, %.0f afterwards", before, after)
+			a.check(after <= before+f.forLoad, fmt.Sprintf(
+				"%s of the master without workers: afterwards as before, +%.0f", f.name, f.forLoad),
+				"%.0f before, %.0f afterwards", before, after)
 		}
 	}
 	off := 0
@@ -238,19 +254,22 @@ func (a *analysis) leaks() {
 	a.check(off <= len(a.run)/50+1, "open work streams are those of connected workers, but for one that comes or goes in a sample", "%d of %d samples differ by more", off, len(a.run))
 	if len(a.after) > 0 {
 		last := a.after[len(a.after)-1]
-		a.check(last.Streams == 0 && last.Connected == 0 && last.Leases == 0, "without workers no stream, no worker and no lease is left", "%.0f, %.0f, %.0f", last.Streams, last.Connected, last.Leases)
+		a.check(last.Streams == 0 && last.Connected == 0 &&
+			last.Leases == 0, "without workers no stream, no worker and no lease is left", "%.0f, %.0f, %.0f",
+			last.Streams, last.Connected, last.Leases)
 	}
 }
 
-// Allowances of the memory checks, in bytes: claims of the 256 certificates named last, buffers of streams, and what is not documented.
+// Allowances of the memory checks, in bytes: claims of the 256 certificates named last, buffers of
+// streams, and what is not documented.
 const (
 	heapAllowance     = 16 * mib
 	residentAllowance = 48 * mib
 	driftAllowance    = 8 * mib
 )
 
-// memory compares the master's heap with what it must know. The heap after a collection holds certificates that are just being verified, too; the smallest of some
-// samples is without them.
+// memory compares the master's heap with what it must know. The heap after a collection holds
+// certificates that are just being verified, too; the smallest of some samples is without them.
 func (a *analysis) memory() {
 	live := func(s sample) float64 { return s.Live }
 	tail := a.span(0.9, 1)
@@ -262,8 +281,10 @@ func (a *analysis) memory() {
 	if a.short {
 		allowance *= 8 // collections are rare, and the last one may have met a certificate that was being verified
 	}
-	a.check(growth <= known+allowance, fmt.Sprintf("the master's heap grows by no more than what it has to know takes (%d bytes a tree node, %d a fact, %d a certificate), +%d MiB",
-		bytesPerTreeNode, bytesPerFact, bytesPerCertificate, int(allowance)/mib), "by %.1f MiB; explained are %.1f MiB", growth/mib, known/mib)
+	a.check(growth <= known+allowance, fmt.Sprintf(
+		"the master's heap grows by no more than what it has to know takes (%d bytes a tree node, %d a fact, %d a certificate), +%d MiB",
+		bytesPerTreeNode, bytesPerFact, bytesPerCertificate, int(allowance)/mib), "by %.1f MiB; explained are %.1f MiB",
+		growth/mib, known/mib)
 	a.resident()
 	if a.short {
 		return
@@ -282,7 +303,8 @@ func (a *analysis) memory() {
 	if b, most, err := fit(x, y); err != nil {
 		a.check(false, "the unexplained part of the heap over time", "%v", err)
 	} else {
-		a.check(b[1] <= driftAllowance, fmt.Sprintf("the unexplained part of the heap grows by no more than %d MiB in the run (its smallest in each twentieth of the time)", driftAllowance/mib),
+		a.check(b[1] <= driftAllowance, fmt.Sprintf(
+			"the unexplained part of the heap grows by no more than %d MiB in the run (its smallest in each twentieth of the time)", driftAllowance/mib),
 			"%+.1f MiB in the run, at most %.1f MiB off the line", b[1]/mib, most/mib)
 	}
 }
@@ -301,7 +323,8 @@ func (a *analysis) resident() {
 	for _, s := range a.run {
 		over = max(over, s.File-s.Store)
 	}
-	a.check(over <= residentAllowance, fmt.Sprintf("maps of files: the store's at most, and the program's %d MiB", residentAllowance/mib), "at most %.1f MiB beside the store", over/mib)
+	a.check(over <= residentAllowance, fmt.Sprintf("maps of files: the store's at most, and the program's %d MiB",
+		residentAllowance/mib), "at most %.1f MiB beside the store", over/mib)
 }
 
 // throughput compares rates for each processor second that the workers really got.
@@ -341,19 +364,23 @@ func (a *analysis) steady(r run) {
 	}
 	of := func(f func(worker) float64) (early, late []float64) { return col(second, f), col(last, f) }
 	early, late := of(func(w worker) float64 { return w.Goroutines })
-	a.check(median(late) <= median(early)+1 && greatest(late) <= greatest(early)+4, "goroutines of the worker that stays: in the last quarter as in the second, +1, and the most +4",
+	a.check(median(late) <= median(early)+1 && greatest(late) <= greatest(early)+
+		4, "goroutines of the worker that stays: in the last quarter as in the second, +1, and the most +4",
 		"%.0f, at most %.0f; the second %.0f, %.0f", median(late), greatest(late), median(early), greatest(early))
 	early, late = of(func(w worker) float64 { return float64(w.FDs) })
-	a.check(median(late) <= median(early)+1, "its open files: the same, +1", "%.0f; the second %.0f", median(late), median(early))
+	a.check(median(late) <= median(early)+1, "its open files: the same, +1", "%.0f; the second %.0f", median(late),
+		median(early))
 	known := min(bytesPerEntry*last[len(last)-1].Entries, bytesRemembered)
 	early, late = of(func(w worker) float64 { return w.Live })
-	a.check(least(late) <= known+heapAllowance, fmt.Sprintf("its heap is no more than what it remembers to have proved takes (%d bytes an entry, won and lost; %d MiB at most), +%d MiB", bytesPerEntry, bytesRemembered/mib, heapAllowance/mib),
+	a.check(least(late) <= known+heapAllowance, fmt.Sprintf(
+		"its heap is no more than what it remembers to have proved takes (%d bytes an entry, won and lost; %d MiB at most), +%d MiB", bytesPerEntry, bytesRemembered/mib, heapAllowance/mib),
 		"%.1f MiB, the second quarter %.1f MiB; explained are %.1f MiB", least(late)/mib, least(early)/mib, known/mib)
 	peak := greatest(col(append(second, last...), func(w worker) float64 { return w.Live }))
 	_, late = of(func(w worker) float64 { return w.Anon })
 	bound := float64(r.Setup.TableBytes) + 2*peak + residentAllowance
 	a.check(greatest(late) <= bound, fmt.Sprintf("its resident memory: its table and twice its largest live heap +%d MiB", residentAllowance/mib), "%.1f MiB of %.1f MiB", greatest(late)/mib, bound/mib)
-	a.check(last[len(last)-1].Joins == 1, "it has joined once: it was never cut off", "%.0f times", last[len(last)-1].Joins)
+	a.check(last[len(last)-1].Joins == 1, "it has joined once: it was never cut off", "%.0f times",
+		last[len(last)-1].Joins)
 }
 
 // store says what the file is made of.
@@ -376,7 +403,8 @@ func (a *analysis) store(r run) {
 		}
 	}
 	last := r.Layouts[len(r.Layouts)-1].Info
-	a.check(true, "each look into the store: its parts add up to its size, and records are as large as SCHEMA.md says", "%d looks, the last one: %d bytes", len(r.Layouts), last.FileBytes)
+	a.check(true, "each look into the store: its parts add up to its size, and records are as large as SCHEMA.md says",
+		"%d looks, the last one: %d bytes", len(r.Layouts), last.FileBytes)
 	var wide []string
 	for _, p := range last.Layout.Parts {
 		if p.Records == 0 || p.Pages < 64<<10 {
@@ -390,7 +418,8 @@ func (a *analysis) store(r run) {
 	// What is free was memories and pages on the way to others; it must not grow with the campaign.
 	free := last.Layout.FreeBytes + last.Layout.BeyondBytes
 	bound := int64(3*memories*256<<10 + 32*mib)
-	a.check(free <= max(bound, last.FileBytes/3), fmt.Sprintf("free and not yet used: at most a third of the file or %d MiB (memories are replaced all the time, and the file grows by up to 16 MiB at once)", bound/mib),
+	a.check(free <= max(bound, last.FileBytes/3), fmt.Sprintf(
+		"free and not yet used: at most a third of the file or %d MiB (memories are replaced all the time, and the file grows by up to 16 MiB at once)", bound/mib),
 		"%.1f of %.1f MiB", float64(free)/mib, float64(last.FileBytes)/mib)
 }
 
@@ -400,7 +429,8 @@ func (a *analysis) records(l store.Layout, certificates int64) (bad []string) {
 		n, ok := int64(p.Records), true
 		switch p.Kind {
 		case "nodes":
-			ok = p.Bytes >= n*nodeRecord && float64(p.Bytes) <= float64(n*nodeRecord)+childNumbers*greatest(column(a.run, func(s sample) float64 { return s.Tree }))
+			ok = p.Bytes >= n*nodeRecord && float64(p.Bytes) <= float64(n*nodeRecord)+
+				childNumbers*greatest(column(a.run, func(s sample) float64 { return s.Tree }))
 		case "facts":
 			ok = p.Bytes == n*factRecord
 		case "certificates":

@@ -6,15 +6,17 @@ import (
 	"time"
 )
 
-// clock is time in which the farm may run. A machine that is shared may stop all processes of a niceness for some minutes, this one among them; such time is
-// not counted, or workers would come and go all at once after it.
+// clock is time in which the farm may run. A machine that is shared may stop all processes of a
+// niceness for some minutes, this one among them; such time is not counted, or workers would come
+// and go all at once after it.
 type clock struct {
 	mu    sync.Mutex
 	now   time.Duration
 	stood time.Duration // not counted
 }
 
-// The clock is read and waited for in steps. A step that takes longer than still was none in which the processes ran.
+// The clock is read and waited for in steps. A step that takes longer than still was none in which
+// the processes ran.
 const (
 	step  = 100 * time.Millisecond
 	still = 3 * time.Second
@@ -54,7 +56,8 @@ func (c *clock) read() (now, stood time.Duration) {
 	return c.now, c.stood
 }
 
-// until waits for a time of the clock. It reports false where something else came first: the end of ctx, or of what done stands for.
+// until waits for a time of the clock. It reports false where something else came first: the end of
+// ctx, or of what done stands for.
 func (c *clock) until(ctx context.Context, at time.Duration, done <-chan struct{}) bool {
 	ticks := time.NewTicker(step / 2)
 	defer ticks.Stop()

@@ -165,7 +165,8 @@ func (c *campaign) join(name string) error {
 		return err
 	}
 	defer log.Close()
-	w, err := start(name, log, filepath.Join(c.bin, "worker"), "run", "--master", c.workers, "--cores", "1", "--table", c.Table,
+	w, err := start(name, log, filepath.Join(c.bin, "worker"), "run", "--master", c.workers, "--cores", "1", "--table",
+		c.Table,
 		"--name", name, "--http", pages, "--log-level", "warn")
 	if err != nil {
 		return err
@@ -202,7 +203,8 @@ func (c *campaign) leave(w *child, way string) error {
 	case "kill":
 		err = signal(syscall.SIGKILL)
 	case "interrupt":
-		// Two SIGINT may become one where the process gets no processor in between; any second signal aborts.
+		// Two SIGINT may become one where the process gets no processor in between; any second
+		// signal aborts.
 		if err = signal(syscall.SIGINT); err == nil {
 			c.await(w, 20*time.Millisecond)
 			err = signal(syscall.SIGTERM)
@@ -242,8 +244,8 @@ func (c *campaign) newName(r *rand.Rand) string {
 	return "passing-" + strconv.Itoa(c.serial)
 }
 
-// churn lets workers come and go by the seed, until ctx ends: in each period one goes and one comes, at moments and in ways that are
-// drawn. The first worker stays.
+// churn lets workers come and go by the seed, until ctx ends: in each period one goes and one
+// comes, at moments and in ways that are drawn. The first worker stays.
 func (c *campaign) churn(ctx context.Context) error {
 	r := rand.New(rand.NewPCG(c.Seed, 0))
 	share := func() float64 { return 0.4 * r.Float64() }
@@ -271,20 +273,27 @@ func (c *campaign) churn(ctx context.Context) error {
 	}
 }
 
-// observe takes a sample. The figures of workers that cannot be read, since they are just coming or going, are left out.
+// observe takes a sample. The figures of workers that cannot be read, since they are just coming or
+// going, are left out.
 func (c *campaign) observe(phase string) (sample, error) {
 	m, err := scrape(c.master.http)
 	if err != nil {
 		return sample{}, fmt.Errorf("metrics of the master: %w", err)
 	}
 	s := sample{Seconds: c.seconds(), Phase: phase, program: programFigures(m),
-		Nodes: m.Sum("amazons_master_nodes_total"), Results: m.Sum("amazons_master_leases_returned_total"), Granted: m.Sum("amazons_master_leases_granted_total"),
-		Expired: m.Sum("amazons_master_leases_expired_total"), Refused: m["amazons_master_messages_refused_total"], Leases: m.Sum("amazons_master_leases_running"),
-		Tree: m.Sum("amazons_master_tree_positions"), Facts: m.Sum("amazons_master_facts"), Proved: m["amazons_master_proved_positions"],
+		Nodes: m.Sum("amazons_master_nodes_total"), Results: m.Sum("amazons_master_leases_returned_total"),
+		Granted: m.Sum("amazons_master_leases_granted_total"),
+		Expired: m.Sum("amazons_master_leases_expired_total"), Refused: m["amazons_master_messages_refused_total"],
+		Leases: m.Sum("amazons_master_leases_running"),
+		Tree:   m.Sum("amazons_master_tree_positions"), Facts: m.Sum("amazons_master_facts"),
+		Proved:       m["amazons_master_proved_positions"],
 		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
-		Streams:  m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total", `grpc_method="Work"`),
-		Offences: m.Sum("amazons_master_worker_offences_total"), Doubts: m.Sum("amazons_master_checks_total", `result="contradicted"`),
-		Compared: m.Sum("amazons_master_checks_total"), Commits: m["amazons_master_store_commit_duration_seconds_count"],
+		Streams: m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total",
+			`grpc_method="Work"`),
+		Offences:   m.Sum("amazons_master_worker_offences_total"),
+		Doubts:     m.Sum("amazons_master_checks_total", `result="contradicted"`),
+		Compared:   m.Sum("amazons_master_checks_total"),
+		Commits:    m["amazons_master_store_commit_duration_seconds_count"],
 		CommitTime: m["amazons_master_store_commit_duration_seconds_sum"]}
 	if s.process, err = lookAt(c.master.pid()); err != nil {
 		return s, err
@@ -322,7 +331,8 @@ func (c *campaign) observe(phase string) (sample, error) {
 		if m, err := scrape(w.http); err == nil {
 			out.program, out.Seen = programFigures(m), true
 			out.Nodes, out.Evaluations = m["amazons_worker_nodes_total"], m["amazons_worker_evaluations_total"]
-			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"], m["amazons_worker_joins_total"]
+			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"],
+				m["amazons_worker_joins_total"]
 			out.Entries = m["amazons_worker_fragment_entries_total"]
 		}
 		s.Workers = append(s.Workers, out)
@@ -334,7 +344,8 @@ func (c *campaign) observe(phase string) (sample, error) {
 func (c *campaign) lookIntoStore(ctx context.Context) error {
 	file := filepath.Join(c.folder, "backup")
 	defer os.Remove(file)
-	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "backup", file, "--master", c.workers).CombinedOutput()
+	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "backup", file, "--master",
+		c.workers).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("master store backup: %w: %s", err, strings.TrimSpace(string(out)))
 	}

@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// fit returns the numbers b for which the sums b[0] + b[1]*x[i][0] + b[2]*x[i][1] + ... come closest to y[i], by least squares, and the largest of
-// the distances that remain. The error says that the columns of x are not independent of each other and of a constant.
+// fit returns the numbers b for which the sums b[0] + b[1]*x[i][0] + b[2]*x[i][1] + ... come
+// closest to y[i], by least squares, and the largest of the distances that remain. The error says
+// that the columns of x are not independent of each other and of a constant.
 func fit(x [][]float64, y []float64) (b []float64, most float64, err error) {
 	if len(y) == 0 || len(x) != len(y) {
 		return nil, 0, errors.New("nothing to fit")

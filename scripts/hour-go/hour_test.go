@@ -86,14 +86,16 @@ func TestFit(t *testing.T) {
 	if _, _, err := fit(nil, nil); err == nil {
 		t.Error("nothing is taken")
 	}
-	if median(nil) != 0 || median([]float64{3, 1}) != 2 || median([]float64{5, 1, 2}) != 2 || least([]float64{2, 1}) != 1 || greatest([]float64{2, 3}) != 3 {
+	if median(nil) != 0 || median([]float64{3, 1}) != 2 || median([]float64{5, 1, 2}) != 2 ||
+		least([]float64{2, 1}) != 1 || greatest([]float64{2, 3}) != 3 {
 		t.Error("median, least and greatest are wrong")
 	}
 }
 
 // sound is an hour in which nothing is wrong.
 func sound() run {
-	r := run{Setup: setup{Board: "6x5", Minutes: 60, Passing: 2, TableBytes: 256 * mib, Period: time.Minute, Table: "256MiB"}, Final: &final{Code: 130}}
+	r := run{Setup: setup{Board: "6x5", Minutes: 60, Passing: 2, TableBytes: 256 * mib, Period: time.Minute,
+		Table: "256MiB"}, Final: &final{Code: 130}}
 	noise := rand.New(rand.NewPCG(3, 4))
 	cpu := 0.0
 	for i := range 366 {
@@ -125,16 +127,21 @@ func sound() run {
 			s.Workers = []worker{w}
 			if i%6 == 3 {
 				name, way, code := "passing-"+string(rune('a'+i%26)), ways[i/6%3], []int{0, -1, 130}[i/6%3]
-				r.Events = append(r.Events, event{Seconds: s.Seconds, What: "join", Name: name}, event{Seconds: s.Seconds + 60, What: way, Name: name, Code: code, Took: 1})
+				r.Events = append(r.Events, event{Seconds: s.Seconds, What: "join", Name: name},
+					event{Seconds: s.Seconds + 60, What: way, Name: name, Code: code, Took: 1})
 			}
 		}
 		r.Samples = append(r.Samples, s)
 	}
 	in := store.Info{CertificateBytes: 1 << 20}
-	in.Layout = store.Layout{HeaderBytes: 3 * 4096, ListBytes: 4096, FreeBytes: 1 << 20, BeyondBytes: 100, Parts: []store.Part{
-		{Kind: "meta", Records: 4, Bytes: 250}, {Kind: "nodes", Records: 10_000, Bytes: 450_000, Pages: 900_000 / 4096 * 4096},
-		{Kind: "facts", Records: 100, Bytes: 6100, Pages: 8192}, {Kind: "certificates", Records: 90, Bytes: 4680, Pages: 8192},
-		{Kind: "uploads"}, {Kind: "chunks", Records: 90, Bytes: 1<<20 + 90*16, Pages: 1<<20 + 8192}, {Kind: "memories", Records: 64, Bytes: 6 << 20, Pages: 6<<20 + 4096}}}
+	in.Layout = store.Layout{HeaderBytes: 3 * 4096, ListBytes: 4096, FreeBytes: 1 << 20, BeyondBytes: 100,
+		Parts: []store.Part{
+			{Kind: "meta", Records: 4, Bytes: 250}, {Kind: "nodes", Records: 10_000, Bytes: 450_000,
+				Pages: 900_000 / 4096 * 4096},
+			{Kind: "facts", Records: 100, Bytes: 6100, Pages: 8192}, {Kind: "certificates", Records: 90, Bytes: 4680,
+				Pages: 8192},
+			{Kind: "uploads"}, {Kind: "chunks", Records: 90, Bytes: 1<<20 + 90*16, Pages: 1<<20 + 8192},
+			{Kind: "memories", Records: 64, Bytes: 6 << 20, Pages: 6<<20 + 4096}}}
 	for _, p := range in.Layout.Parts {
 		in.FileBytes += p.Pages
 	}
@@ -173,12 +180,17 @@ func TestAnalyse(t *testing.T) {
 		change func(r run) run
 		want   string // in a check that fails
 	}{
-		"goroutines by time": {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.Goroutines += 3 * h }) }, "goroutines of the master"},
+		"goroutines by time": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { s.Goroutines += 3 * h })
+		}, "goroutines of the master"},
 		"goroutines stay": {func(r run) run {
 			return each(r, 3620, func(s *sample, _ float64) { s.Goroutines += 3 })
 		}, "goroutines of the master without workers"},
-		"files by time": {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.FDs += int(4 * h) }) }, "open files of the master"},
-		"streams":       {func(r run) run { return each(r, 1800, func(s *sample, h float64) { s.Streams += 2 }) }, "open work streams"},
+		"files by time": {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.FDs += int(4 * h) }) },
+			"open files of the master"},
+		"streams": {func(r run) run { return each(r, 1800, func(s *sample, h float64) { s.Streams += 2 }) },
+			"open work streams"},
 		"a lease left": {func(r run) run {
 			return each(r, 3620, func(s *sample, _ float64) { s.Leases = 1 })
 		}, "without workers no stream"},
@@ -189,24 +201,50 @@ func TestAnalyse(t *testing.T) {
 			return each(r, 0, func(s *sample, h float64) { s.Live += 90 * mib * h; s.Anon += 180 * mib * h })
 		},
 			"the unexplained part of the heap"},
-		"resident": {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.Anon += 100 * mib * h }) }, "resident memory"},
+		"resident": {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.Anon += 100 * mib * h }) },
+			"resident memory"},
 		"slower": {func(r run) run {
 			return each(r, 2700, func(s *sample, h float64) { s.Nodes -= 0.15 * 50_000 * 3600 * h })
 		}, "nodes for each processor second"},
-		"dear results":             {func(r run) run { return each(r, 2700, func(s *sample, h float64) { s.CPU += 1800 * h }) }, "processor time of the master"},
-		"the steady's goroutines":  {func(r run) run { return each(r, 0, func(s *sample, h float64) { steadyOf(s).Goroutines += 6 * h }) }, "goroutines of the worker that stays"},
-		"the steady's files":       {func(r run) run { return each(r, 0, func(s *sample, h float64) { steadyOf(s).FDs += int(8 * h) }) }, "its open files"},
-		"the steady's heap":        {func(r run) run { return each(r, 0, func(s *sample, h float64) { steadyOf(s).Live += 1000 * mib * h }) }, "its heap"},
-		"the steady's memory":      {func(r run) run { return each(r, 0, func(s *sample, h float64) { steadyOf(s).Anon += 900 * mib * h }) }, "its resident memory"},
-		"the steady was cut off":   {func(r run) run { return each(r, 0, func(s *sample, h float64) { steadyOf(s).Joins = 2 }) }, "it has joined once"},
-		"an offence":               {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.Offences = 1 }) }, "holds nothing against"},
-		"leases expire":            {func(r run) run { return each(r, 0, func(s *sample, h float64) { s.Expired = 0.9 * s.Granted }) }, "leases expire"},
-		"the master fails":         {func(r run) run { r.Final.Code = 1; return r }, "the master ends"},
-		"the store is damaged":     {func(r run) run { r.Final.Checked = "page 3"; return r }, "store check"},
-		"no end":                   {func(r run) run { r.Final = nil; return r }, "the run ends"},
-		"answers are missing":      {func(r run) run { r.Missed = make([]missed, 40); return r }, "look in twenty"},
-		"a worker ends badly":      {func(r run) run { r.Events[1].Code = 2; return r }, "a worker ends"},
-		"a worker does not end":    {func(r run) run { r.Events[1].What = "term without end"; return r }, "a worker ends"},
+		"dear results": {func(r run) run {
+			return each(r, 2700,
+				func(s *sample, h float64) { s.CPU += 1800 * h })
+		}, "processor time of the master"},
+		"the steady's goroutines": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { steadyOf(s).Goroutines += 6 * h })
+		}, "goroutines of the worker that stays"},
+		"the steady's files": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { steadyOf(s).FDs += int(8 * h) })
+		}, "its open files"},
+		"the steady's heap": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { steadyOf(s).Live += 1000 * mib * h })
+		}, "its heap"},
+		"the steady's memory": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { steadyOf(s).Anon += 900 * mib * h })
+		}, "its resident memory"},
+		"the steady was cut off": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { steadyOf(s).Joins = 2 })
+		}, "it has joined once"},
+		"an offence": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { s.Offences = 1 })
+		}, "holds nothing against"},
+		"leases expire": {func(r run) run {
+			return each(r, 0,
+				func(s *sample, h float64) { s.Expired = 0.9 * s.Granted })
+		}, "leases expire"},
+		"the master fails":     {func(r run) run { r.Final.Code = 1; return r }, "the master ends"},
+		"the store is damaged": {func(r run) run { r.Final.Checked = "page 3"; return r }, "store check"},
+		"no end":               {func(r run) run { r.Final = nil; return r }, "the run ends"},
+		"answers are missing":  {func(r run) run { r.Missed = make([]missed, 40); return r }, "look in twenty"},
+		"a worker ends badly":  {func(r run) run { r.Events[1].Code = 2; return r }, "a worker ends"},
+		"a worker does not end": {func(r run) run { r.Events[1].What = "term without end"; return r },
+			"a worker ends"},
 		"the store does not add":   {func(r run) run { r.Layouts[0].Info.FileBytes++; return r }, "add up"},
 		"records of another size":  {func(r run) run { r.Layouts[1].Info.Layout.Parts[2].Bytes++; return r }, "add up"},
 		"nobody looked into it":    {func(r run) run { r.Layouts = nil; return r }, "looked into"},
@@ -231,7 +269,8 @@ func TestAnalyse(t *testing.T) {
 	slow.Events[1].Code, slow.Events[1].Took = 1, 31                     // it could not deliver
 	slow.Events[3].What, slow.Events[3].Took = "interrupt"+unending, 120 // it was stopped
 	for i := range slow.Samples {
-		if s := &slow.Samples[i]; s.Seconds >= slow.Events[3].Seconds && s.Seconds <= slow.Events[3].Seconds+200 && len(s.Workers) > 0 {
+		if s := &slow.Samples[i]; s.Seconds >= slow.Events[3].Seconds && s.Seconds <= slow.Events[3].Seconds+200 &&
+			len(s.Workers) > 0 {
 			s.Workers = append(s.Workers, worker{Name: slow.Events[3].Name, process: process{CPU: 3}})
 		}
 	}
@@ -257,7 +296,8 @@ func grown(r run, part int, bytes int64) run {
 	return r
 }
 
-// TestReport wants what a run has written back, a report with twelve rows, and a picture that is well-formed.
+// TestReport wants what a run has written back, a report with twelve rows, and a picture that is
+// well-formed.
 func TestReport(t *testing.T) {
 	r := sound()
 	folder := t.TempDir()
@@ -289,7 +329,8 @@ func TestReport(t *testing.T) {
 	}
 	var text strings.Builder
 	svg, report := filepath.Join(folder, "svg"), filepath.Join(folder, "report")
-	if err := execute(t.Context(), []string{"--from", file, "--svg", svg, "--report", report}, &text, io.Discard); err != nil {
+	if err := execute(t.Context(), []string{"--from", file, "--svg", svg, "--report", report}, &text,
+		io.Discard); err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}
 	if kept, err := os.ReadFile(report); err != nil || string(kept) != text.String() {
@@ -316,20 +357,24 @@ func TestReport(t *testing.T) {
 		}
 	}
 	put2 := each(r, 0, func(s *sample, h float64) { s.Goroutines += 9 * h })
-	if a, err := analyse(put2); err != nil || a.failed() == 0 || !strings.Contains(a.report(put2), "| **NO** | goroutines") {
+	if a, err := analyse(put2); err != nil || a.failed() == 0 ||
+		!strings.Contains(a.report(put2), "| **NO** | goroutines") {
 		t.Error("a report does not say what fails", err)
 	}
 }
 
 func TestParse(t *testing.T) {
 	o, err := parse([]string{"--minutes", "2", "--bin", "b", "6x6"}, io.Discard)
-	if err != nil || o.Board != "6x6" || len(o.FirstMoves) != 0 || o.Period != 10*time.Second || o.Every != 10*time.Second/6 || o.TableBytes != 256*mib {
+	if err != nil || o.Board != "6x6" || len(o.FirstMoves) != 0 || o.Period != 10*time.Second ||
+		o.Every != 10*time.Second/6 || o.TableBytes != 256*mib {
 		t.Errorf("%+v, %v", o, err)
 	}
-	if o, err = parse([]string{"--bin", "b"}, io.Discard); err != nil || o.Period != time.Minute || o.Every != 10*time.Second || o.Stores != 10*time.Minute || o.FirstMoves[0] != "B1-B4xB3" {
+	if o, err = parse([]string{"--bin", "b"}, io.Discard); err != nil || o.Period != time.Minute ||
+		o.Every != 10*time.Second || o.Stores != 10*time.Minute || o.FirstMoves[0] != "B1-B4xB3" {
 		t.Errorf("%+v, %v", o, err)
 	}
-	for _, bad := range []string{"", "--minutes 0.1 --bin b", "--minutes x", "--passing 0 --bin b", "--nice 30 --bin b", "--table x --bin b", "--period 1ms --bin b", "--none"} {
+	for _, bad := range []string{"", "--minutes 0.1 --bin b", "--minutes x", "--passing 0 --bin b", "--nice 30 --bin b",
+		"--table x --bin b", "--period 1ms --bin b", "--none"} {
 		if o, err := parse(strings.Fields(bad), io.Discard); !errors.As(err, new(usageError)) {
 			t.Errorf("%q is taken: %+v, %v", bad, o, err)
 		}

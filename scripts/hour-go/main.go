@@ -1,5 +1,6 @@
-// Command hour-go watches a campaign while workers come and go, and says whether throughput and memory stay flat, whether goroutines or files leak, and what
-// the store's size is made of. scripts/hour builds the programs and calls it.
+// Command hour-go watches a campaign while workers come and go, and says whether throughput and
+// memory stay flat, whether goroutines or files leak, and what the store's size is made of.
+// scripts/hour builds the programs and calls it.
 package main
 
 import (
@@ -61,7 +62,8 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.DurationVar(&o.Period, "period", 0, "in each period one worker goes and one comes; 0: a minute, or a twelfth of a shorter run")
 	f.DurationVar(&o.Every, "every", 0, "time from sample to sample; 0: a sixth of the period")
 	f.DurationVar(&o.Stores, "stores", 0, "time from one look into the store, by a backup, to the next; 0: ten periods")
-	f.DurationVar(&o.Rest, "rest", 150*time.Second, "how long to wait without workers before the last samples; shorter than 35s: a session that nobody came back to may still be there; than two minutes: the heap may not have been collected")
+	f.DurationVar(&o.Rest, "rest", 150*time.Second,
+		"how long to wait without workers before the last samples; shorter than 35s: a session that nobody came back to may still be there; than two minutes: the heap may not have been collected")
 	f.IntVar(&o.Passing, "passing", 2, "workers that come and go, beside one that stays; each has one core")
 	f.StringVar(&o.Table, "table", "256MiB", "table of each worker")
 	f.Uint64Var(&o.Budget, "budget", 4000, "nodes of a position's first lease: small, so that there are many results")
@@ -248,7 +250,8 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 		}
 		if n%6 == 0 {
 			fmt.Fprintf(progress, "%5.0f s: %.0f nodes, %.0f results, tree %.0f, %.0f facts, %.0f workers, %.0f goroutines, live heap %.1f MiB, resident %.1f MiB, store %.1f MiB\n",
-				s.Seconds, s.Nodes, s.Results, s.Tree, s.Facts, s.Connected, s.Goroutines, s.Live/mib, s.Anon/mib, s.Store/mib)
+				s.Seconds, s.Nodes, s.Results, s.Tree, s.Facts, s.Connected, s.Goroutines, s.Live/mib, s.Anon/mib,
+				s.Store/mib)
 		}
 		if now, _ := c.time.read(); now >= nextStore {
 			nextStore += c.Stores
@@ -289,7 +292,8 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 	if err := c.storeInfo(ctx, c.store()); err != nil {
 		return err
 	}
-	if text, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "check", c.store()).CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "check",
+		c.store()).CombinedOutput(); err != nil {
 		last.Checked = fmt.Sprintf("%v: %s", err, text)
 	}
 	return c.write(record{Final: &last})

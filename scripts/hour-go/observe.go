@@ -15,11 +15,13 @@ import (
 
 // programFigures takes out what every Go program publishes.
 func programFigures(m observe.Metrics) program {
-	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2, Heap: m["go_memstats_heap_alloc_bytes"],
-		Sys: m["go_memstats_sys_bytes"], Threads: m["go_threads"]}
+	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2,
+		Heap: m["go_memstats_heap_alloc_bytes"],
+		Sys:  m["go_memstats_sys_bytes"], Threads: m["go_threads"]}
 }
 
-// client keeps one connection to each process, so that looking costs each the same goroutines and files from the first look to the last.
+// client keeps one connection to each process, so that looking costs each the same goroutines and
+// files from the first look to the last.
 var client = &http.Client{Timeout: 20 * time.Second}
 
 func get(url string) (io.ReadCloser, error) {
@@ -81,7 +83,8 @@ func lookAt(pid int) (process, error) {
 	return p, err
 }
 
-// cpuOf reads the processor seconds out of /proc/PID/stat, whose unit is a hundredth of a second on Linux.
+// cpuOf reads the processor seconds out of /proc/PID/stat, whose unit is a hundredth of a second on
+// Linux.
 func cpuOf(stat string) (float64, error) {
 	fields := strings.Fields(stat[strings.LastIndexByte(stat, ')')+1:]) // the program's name may hold anything
 	if len(fields) < 13 {

@@ -22,10 +22,11 @@ type process struct {
 // program is what a Go program says about itself in its metrics. Sizes are in bytes.
 type program struct {
 	Goroutines float64 `json:"goroutines"`
-	Live       float64 `json:"live"` // heap that the last collection found in use: half of where the next one begins, with GOGC=100
-	Heap       float64 `json:"heap"` // in use now, garbage included
-	Sys        float64 `json:"sys"`  // taken from the system by the Go runtime
-	Threads    float64 `json:"threads"`
+	// heap that the last collection found in use: half of where the next one begins, with GOGC=100
+	Live    float64 `json:"live"`
+	Heap    float64 `json:"heap"` // in use now, garbage included
+	Sys     float64 `json:"sys"`  // taken from the system by the Go runtime
+	Threads float64 `json:"threads"`
 }
 
 // worker is one worker at one moment.

@@ -62,10 +62,14 @@ func (a *analysis) report(r run) string {
 		}
 		files := func(s sample) float64 { return float64(s.FDs) }
 		line("| %.1f | %.1f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f-%.0f | %.0f-%.0f | %.0f-%.0f | %.1f | %.1f | %.1f | %.1f | %.0f-%.0f | %.1f |", end.Seconds/60, end.WorkersCPU-first.WorkersCPU,
-			rate(part, done), rate(part, func(s sample) float64 { return s.Results }), end.Results-first.Results, end.Expired-first.Expired, end.Tree, end.Facts, end.Proved,
-			few(func(s sample) float64 { return s.Goroutines }), most(func(s sample) float64 { return s.Goroutines }), few(files), most(files),
+			rate(part, done), rate(part, func(s sample) float64 { return s.Results }), end.Results-first.Results,
+			end.Expired-first.Expired, end.Tree, end.Facts, end.Proved,
+			few(func(s sample) float64 { return s.Goroutines }), most(func(s sample) float64 { return s.Goroutines }),
+			few(files), most(files),
 			few(func(s sample) float64 { return s.Streams }), most(func(s sample) float64 { return s.Streams }),
-			few(func(s sample) float64 { return s.Live })/mib, explained(end)/mib, most(func(s sample) float64 { return s.Anon })/mib, end.Store/mib, least(routines), greatest(routines), least(live))
+			few(func(s sample) float64 { return s.Live })/mib, explained(end)/mib,
+			most(func(s sample) float64 { return s.Anon })/mib, end.Store/mib, least(routines), greatest(routines),
+			least(live))
 	}
 	line("")
 	line("Each line is about the time since the line before. Nodes and results are for each processor second that the workers got. Sizes are in MiB: the smallest live heap that a collection found, what of it the tree,")
@@ -79,7 +83,8 @@ func (a *analysis) report(r run) string {
 			name string
 			sample
 		}{{"before", before}, {"afterwards", after}} {
-			line("| %s | %.0f | %d | %.0f | %.1f | %.1f | %.1f | %.1f |", s.name, s.Goroutines, s.FDs, s.Threads, s.Live/mib, explained(s.sample)/mib, s.Anon/mib, s.Store/mib)
+			line("| %s | %.0f | %d | %.0f | %.1f | %.1f | %.1f | %.1f |", s.name, s.Goroutines, s.FDs, s.Threads,
+				s.Live/mib, explained(s.sample)/mib, s.Anon/mib, s.Store/mib)
 		}
 		line("")
 	}
@@ -102,7 +107,8 @@ func (a *analysis) report(r run) string {
 				text += fmt.Sprintf(" %d: %d in %d |", p.Records, p.Bytes, p.Pages)
 				pages += p.Pages
 			}
-			line("| %.0f | %d | %d |%s %d | %d | %d |", l.Seconds/60, l.Info.FileBytes, pages, text, in.FreeBytes, in.BeyondBytes, in.HeaderBytes+in.ListBytes)
+			line("| %.0f | %d | %d |%s %d | %d | %d |", l.Seconds/60, l.Info.FileBytes, pages, text, in.FreeBytes,
+				in.BeyondBytes, in.HeaderBytes+in.ListBytes)
 		}
 		line("")
 	}

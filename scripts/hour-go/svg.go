@@ -73,27 +73,39 @@ func picture(r run, a *analysis) string {
 	}
 	panels := []panel{
 		{"nodes for each processor second of the workers", []curve{{name: "nodes", colour: blue, x: x, y: nodes}}},
-		{"the master's goroutines, files and workers", []curve{of("goroutines", blue, func(s sample) float64 { return s.Goroutines }),
-			of("open files", green, func(s sample) float64 { return float64(s.FDs) }), of("workers", red, func(s sample) float64 { return s.Connected })}},
-		{"the master's memory, MiB", []curve{of("resident", grey, func(s sample) float64 { return s.Anon / mib }), of("live heap", blue, func(s sample) float64 { return s.Live / mib }),
+		{"the master's goroutines, files and workers",
+			[]curve{of("goroutines", blue, func(s sample) float64 { return s.Goroutines }),
+				of("open files", green, func(s sample) float64 { return float64(s.FDs) }),
+				of("workers", red, func(s sample) float64 { return s.Connected })}},
+		{"the master's memory, MiB", []curve{of("resident", grey, func(s sample) float64 { return s.Anon / mib }),
+			of("live heap", blue, func(s sample) float64 { return s.Live / mib }),
 			of("explained", red, func(s sample) float64 { return explained(s) / mib })}},
-		{"what the master knows, thousands", []curve{of("tree positions", blue, func(s sample) float64 { return s.Tree / 1000 }),
-			of("proved positions / 100", green, func(s sample) float64 { return s.Proved / 1e5 }), of("results", red, func(s sample) float64 { return s.Results / 1000 })}},
-		{"the store, MiB", []curve{of("file", grey, func(s sample) float64 { return s.Store / mib }), parts("certificates", green, kinds("chunks", "certificates")),
+		{"what the master knows, thousands", []curve{of("tree positions", blue,
+			func(s sample) float64 { return s.Tree / 1000 }),
+			of("proved positions / 100", green, func(s sample) float64 { return s.Proved / 1e5 }),
+			of("results", red, func(s sample) float64 { return s.Results / 1000 })}},
+		{"the store, MiB", []curve{of("file", grey, func(s sample) float64 { return s.Store / mib }),
+			parts("certificates", green, kinds("chunks", "certificates")),
 			parts("memories", brown, kinds("memories")), parts("tree and facts", blue, kinds("nodes", "facts")),
-			parts("free", red, func(l layout) float64 { return float64(l.Info.Layout.FreeBytes + l.Info.Layout.BeyondBytes) })}},
-		{"the worker that stays: goroutines, and MiB of live heap", []curve{steady("goroutines", blue, func(w worker) float64 { return w.Goroutines }),
-			steady("live heap", red, func(w worker) float64 { return w.Live / mib })}},
+			parts("free", red, func(l layout) float64 {
+				return float64(l.Info.Layout.FreeBytes +
+					l.Info.Layout.BeyondBytes)
+			})}},
+		{"the worker that stays: goroutines, and MiB of live heap",
+			[]curve{steady("goroutines", blue, func(w worker) float64 { return w.Goroutines }),
+				steady("live heap", red, func(w worker) float64 { return w.Live / mib })}},
 	}
 	var b strings.Builder
 	height := len(panels)*panelHeight + 40
 	title := "A campaign with workers coming and going: " + r.Setup.Board
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="Helvetica, Arial, sans-serif" font-size="11">`+"\n", pictureWidth, height, html.EscapeString(title))
-	fmt.Fprintf(&b, `<title>%s</title><rect width="%d" height="%d" fill="white"/>`+"\n", html.EscapeString(title), pictureWidth, height)
+	fmt.Fprintf(&b, `<title>%s</title><rect width="%d" height="%d" fill="white"/>`+"\n", html.EscapeString(title),
+		pictureWidth, height)
 	for i, p := range panels {
 		p.draw(&b, i*panelHeight+8, a.length/60)
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" fill="#555">minutes</text>`+"\n</svg>\n", (edgeLeft+pictureWidth-edgeRight)/2, height-10)
+	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" fill="#555">minutes</text>`+
+		"\n</svg>\n", (edgeLeft+pictureWidth-edgeRight)/2, height-10)
 	return b.String()
 }
 
@@ -123,8 +135,10 @@ func (p panel) draw(b *strings.Builder, top int, minutes float64) {
 				line = append(line, fmt.Sprintf("%.1f,%.1f", x(c.x[j]), y(c.y[j])))
 			}
 		}
-		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.4"/>`+"\n", strings.Join(line, " "), c.colour)
-		fmt.Fprintf(b, `<text x="%d" y="%.1f" fill="%s">%s</text>`+"\n", pictureWidth-edgeRight+8, upper+10+float64(15*i), c.colour, html.EscapeString(c.name))
+		fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.4"/>`+
+			"\n", strings.Join(line, " "), c.colour)
+		fmt.Fprintf(b, `<text x="%d" y="%.1f" fill="%s">%s</text>`+"\n", pictureWidth-edgeRight+8, upper+10+
+			float64(15*i), c.colour, html.EscapeString(c.name))
 	}
 }
 

@@ -1,5 +1,5 @@
-// Package observe is what the scripts share that run masters and workers as processes and watch them: addresses to listen on, and the
-// figures that they publish.
+// Package observe is what the scripts share that run masters and workers as processes and watch
+// them: addresses to listen on, and the figures that they publish.
 package observe
 
 import (

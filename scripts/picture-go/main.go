@@ -1,5 +1,6 @@
-// Command picture-go draws the picture of a campaign that the README shows: proof and disproof number of the root over time, and the winning move.
-// scripts/picture runs a campaign and calls it with what the master's /api/status and /api/history said.
+// Command picture-go draws the picture of a campaign that the README shows: proof and disproof
+// number of the root over time, and the winning move. scripts/picture runs a campaign and calls it
+// with what the master's /api/status and /api/history said.
 package main
 
 import (
@@ -93,7 +94,8 @@ func picture(s document.Status, h history) (string, error) {
 	var b strings.Builder
 	title := fmt.Sprintf("%s: the %s player wins", s.Board, s.Winner)
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" role="img" aria-label="%s" font-family="Helvetica, Arial, sans-serif" font-size="12">`+"\n", width, height, html.EscapeString(title))
-	fmt.Fprintf(&b, `<title>%s</title><rect width="%d" height="%d" fill="white"/>`+"\n", html.EscapeString(title), width, height)
+	fmt.Fprintf(&b, `<title>%s</title><rect width="%d" height="%d" fill="white"/>`+"\n", html.EscapeString(title),
+		width, height)
 	fmt.Fprintf(&b, `<text x="%d" y="24" font-size="17">%s</text>`+"\n", left, html.EscapeString(title))
 	fmt.Fprintf(&b, `<text x="%d" y="44" fill="#555">%s positions expanded; certificate of %s positions, %.1f MB, verified</text>`+"\n",
 		left, thousands(s.Nodes), thousands(s.Certificate.Positions), float64(s.Certificate.Bytes)/1e6)
@@ -103,25 +105,30 @@ func picture(s document.Status, h history) (string, error) {
 	}
 	for i := range 5 {
 		at := span * float64(i) / 4
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%.0f s</text>`+"\n", x(begin-at), height-below+18, at)
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle" fill="#555">%.0f s</text>`+
+			"\n", x(begin-at), height-below+18, at)
 	}
 	for _, c := range []struct {
 		name, colour string
 		values       []uint32
 		at           int
-	}{{"proof number: what a win of the first player seems to cost", "#1d5fa8", h.Phi, 0}, {"disproof number: the same of a loss", "#c2321f", h.Delta, 1}} {
+	}{{"proof number: what a win of the first player seems to cost", "#1d5fa8", h.Phi, 0},
+		{"disproof number: the same of a loss", "#c2321f", h.Delta, 1}} {
 		var line []string
 		for i := range end {
 			line = append(line, fmt.Sprintf("%.1f,%.1f", x(h.Seconds[i]), y(float64(c.values[i]))))
 		}
-		// At the end the one falls to zero, which has no place on this scale, and the other has no bound.
+		// At the end the one falls to zero, which has no place on this scale, and the other has no
+		// bound.
 		last := height - below
 		if c.values[end] != 0 {
 			last = top
 		}
 		line = append(line, fmt.Sprintf("%.1f,%d", x(h.Seconds[end]), last))
-		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"/>`+"\n", strings.Join(line, " "), c.colour)
-		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", left+8, height-below-26+16*c.at, c.colour, c.name)
+		fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="%s" stroke-width="1.8"/>`+
+			"\n", strings.Join(line, " "), c.colour)
+		fmt.Fprintf(&b, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", left+8, height-below-26+
+			16*c.at, c.colour, c.name)
 	}
 	shown, options := root, amazons.SVGOptions{Bare: true}
 	caption := "the root"
@@ -136,13 +143,15 @@ func picture(s document.Status, h history) (string, error) {
 		}
 	}
 	board := shown.SVG(options)
-	place := fmt.Sprintf(`<svg x="%d" y="%d" width="%d" height="%d" `, right+24, top-12, width-right-48, height-top-below+24)
+	place := fmt.Sprintf(`<svg x="%d" y="%d" width="%d" height="%d" `, right+24, top-12, width-right-48,
+		height-top-below+24)
 	_, body, ok := strings.Cut(board, " viewBox=")
 	if !ok {
 		return "", errors.New("a board's picture has no viewBox")
 	}
 	b.WriteString(place + "viewBox=" + strings.TrimRight(body, "\n"))
-	fmt.Fprintf(&b, "\n"+`<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n</svg>\n", (right+width)/2, height-12, html.EscapeString(caption))
+	fmt.Fprintf(&b, "\n"+`<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n</svg>\n", (right+width)/2, height-12,
+		html.EscapeString(caption))
 	return b.String(), nil
 }
 

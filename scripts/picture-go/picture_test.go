@@ -14,9 +14,12 @@ import (
 )
 
 func settled() (document.Status, history) {
-	return document.Status{Board: "5x5", Root: ".B.B./B...B/...../W...W/.W.W. w", Winner: "first", Nodes: 1234567, Certificate: &cli.Certificate{Positions: 13605, Bytes: 52335},
-			FirstMoves: []document.FirstMove{{Move: "B1-B2xB1", Outcome: "unknown"}, {Move: "B1-B3xD3", Outcome: "wins"}}},
-		history{Seconds: []float64{9, 6, 3, 0}, Phi: []uint32{1, 40, 0, 0}, Delta: []uint32{1, 900, 1 << 30, 1 << 30}, Nodes: []uint64{0, 10, 20, 20}}
+	return document.Status{Board: "5x5", Root: ".B.B./B...B/...../W...W/.W.W. w", Winner: "first", Nodes: 1234567,
+			Certificate: &cli.Certificate{Positions: 13605, Bytes: 52335},
+			FirstMoves: []document.FirstMove{{Move: "B1-B2xB1", Outcome: "unknown"},
+				{Move: "B1-B3xD3", Outcome: "wins"}}},
+		history{Seconds: []float64{9, 6, 3, 0}, Phi: []uint32{1, 40, 0, 0}, Delta: []uint32{1, 900, 1 << 30, 1 << 30},
+			Nodes: []uint64{0, 10, 20, 20}}
 }
 
 // TestPicture wants well-formed XML with what matters in it, and nothing after the answer.
@@ -32,7 +35,8 @@ func TestPicture(t *testing.T) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
-	for _, want := range []string{"5x5: the first player wins", "1,234,567 positions expanded; certificate of 13,605 positions, 0.1 MB, verified", "B1-B3xD3 wins", ">1,000<",
+	for _, want := range []string{"5x5: the first player wins",
+		"1,234,567 positions expanded; certificate of 13,605 positions, 0.1 MB, verified", "B1-B3xD3 wins", ">1,000<",
 		`points="88.0,286.0 328.0,167.4 568.0,286"`, `points="88.0,286.0 328.0,67.4 568.0,64"`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

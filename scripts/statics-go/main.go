@@ -1,6 +1,6 @@
-// Command statics plays games against itself and tells how many of their positions are decided without search, by
-// databases and by search, as tables II and III of Song and Müller, "An Enhanced Solver for the Game of Amazons" (2014) do.
-// scripts/statics builds and runs it.
+// Command statics plays games against itself and tells how many of their positions are decided
+// without search, by databases and by search, as tables II and III of Song and Müller, "An Enhanced
+// Solver for the Game of Amazons" (2014) do. scripts/statics builds and runs it.
 package main
 
 import (
@@ -62,8 +62,11 @@ it prints the tables with what was found so far.
 	f.IntVar(&r.games, "games", 100, "games on each board")
 	f.Uint64Var(&r.seed, "seed", 1, "seed of the first game; the next games have the next numbers")
 	f.IntVar(&r.play.Plies, "plies", r.play.Plies, "plies that the players look ahead at least")
-	f.IntVar(&r.play.Evaluations, "evaluations", r.play.Evaluations, "positions evaluated for a move up to which the players look a ply further")
-	f.IntVar(&r.play.Margin, "margin", r.play.Margin, fmt.Sprintf("points that a move may be worse than the best and still be played; a square of territory is %d", selfplay.Square))
+	f.IntVar(&r.play.Evaluations, "evaluations", r.play.Evaluations,
+		"positions evaluated for a move up to which the players look a ply further")
+	f.IntVar(&r.play.Margin, "margin", r.play.Margin,
+		fmt.Sprintf("points that a move may be worse than the best and still be played; a square of territory is %d",
+			selfplay.Square))
 	f.IntVar(&r.lowest, "moves", -1, "moves played before the first position that counts (default: the move before the paper's last row)")
 	f.StringArrayVar(&r.folders, "db", nil, "folder of a database, for each a column (default: amazonsfarm in the user's cache folder; built if it is not there)")
 	f.IntVar(&r.local, "local", 10, "empty squares up to which the static evaluation plays out an area, or all that is left; the search uses its own 5 and 0. The paper plays out areas of less than 9 squares, queens counted")
@@ -109,7 +112,8 @@ func (r *request) validate(args []string) ([]amazons.Board, error) {
 	return boards, nil
 }
 
-// openDatabases opens the databases of the folders, or the one in the user's cache folder, which is built if it is missing.
+// openDatabases opens the databases of the folders, or the one in the user's cache folder, which is
+// built if it is missing.
 func (r *request) openDatabases(ctx context.Context) error {
 	if len(r.folders) > 0 {
 		for _, dir := range r.folders {

@@ -21,11 +21,12 @@ import (
 
 // settings are what a measurement depends on, and the threads that share it.
 type settings struct {
-	games      int
-	seed       uint64 // of the first game; each has its own
-	lowest     int    // positions after fewer moves are left out
-	play       selfplay.Settings
-	local      int           // empty squares up to which the static evaluation plays out areas, one or all that are left
+	games  int
+	seed   uint64 // of the first game; each has its own
+	lowest int    // positions after fewer moves are left out
+	play   selfplay.Settings
+	// empty squares up to which the static evaluation plays out areas, one or all that are left
+	local      int
 	databases  []*endgame.DB // one at least; the search uses the last
 	nodes      uint64        // of each search; 0: no search
 	tableBytes int64         // of each thread's search
@@ -56,9 +57,9 @@ type judged struct {
 // progress tells another thread how far a measurement is.
 type progress struct{ played, judged, all, searched, open atomic.Int64 }
 
-// measure plays the games on a board and judges their positions. The answer does not depend on the number of cores, but for the
-// times; with settings.enough it also depends on which search ends first. When ctx ends during the searches, what was found
-// until then is returned with the error.
+// measure plays the games on a board and judges their positions. The answer does not depend on the
+// number of cores, but for the times; with settings.enough it also depends on which search ends
+// first. When ctx ends during the searches, what was found until then is returned with the error.
 func measure(ctx context.Context, b amazons.Board, s settings, p *progress) ([]judged, error) {
 	all, err := play(ctx, b, s, p)
 	if err != nil {
@@ -142,8 +143,9 @@ func evaluate(ctx context.Context, b amazons.Board, s settings, p *progress, all
 	return threads.Wait()
 }
 
-// search searches the positions that are open, those after the most moves first. Of a row the positions come first whose successor in the
-// game took the fewest nodes: where a row is searched only until it has the paper's share, they are the likeliest to bring it there.
+// search searches the positions that are open, those after the most moves first. Of a row the
+// positions come first whose successor in the game took the fewest nodes: where a row is searched
+// only until it has the paper's share, they are the likeliest to bring it there.
 func search(ctx context.Context, b amazons.Board, s settings, p *progress, all []judged) (err error) {
 	var open []*judged
 	for i := range all {
@@ -184,8 +186,8 @@ func search(ctx context.Context, b amazons.Board, s settings, p *progress, all [
 	return nil
 }
 
-// sortByExpectedNodes puts those positions of a row first whose successors in their games took the fewest nodes, and last those whose
-// successors were not decided.
+// sortByExpectedNodes puts those positions of a row first whose successors in their games took the
+// fewest nodes, and last those whose successors were not decided.
 func sortByExpectedNodes(row []*judged, all []judged) {
 	type place struct{ game, moves int }
 	nodes := map[place]uint64{}
@@ -261,8 +263,10 @@ func (t *seat) searchFor(ctx context.Context, r *judged) error {
 
 // enough counts how many positions of each row are decided, to tell which rows have the paper's share.
 type enough struct {
-	mu      sync.Mutex
-	need    map[int]int // by moves: decided positions that are the paper's share; none for rows that are searched to their end
+	mu sync.Mutex
+	// by moves: decided positions that are the paper's share; none for rows that are searched to
+	// their end
+	need    map[int]int
 	decided map[int]int
 }
 

@@ -15,9 +15,10 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// record is a file of searches that were done, so that a measurement of many hours can be made in parts and in larger and
-// larger budgets. Lines of JSON: first what the searches depend on, then one line for each search as it ends. A
-// search of one thread from an empty table always takes the same nodes, so a line says what a search of any budget it covers would find. A nil record keeps
+// record is a file of searches that were done, so that a measurement of many hours can be made in
+// parts and in larger and larger budgets. Lines of JSON: first what the searches depend on, then
+// one line for each search as it ends. A search of one thread from an empty table always takes the
+// same nodes, so a line says what a search of any budget it covers would find. A nil record keeps
 // nothing.
 type record struct {
 	mu    sync.Mutex
@@ -33,14 +34,16 @@ type recordHead struct {
 	Signature uint64 `json:"signature"` // nodes that the same search takes for 5x5 from the start
 }
 
-// searched is one line: a search of Position, ended by its answer after Nodes nodes or, where Verdict is "open", by a budget of that many.
+// searched is one line: a search of Position, ended by its answer after Nodes nodes or, where
+// Verdict is "open", by a budget of that many.
 type searched struct {
 	Position string `json:"position"`
 	Verdict  string `json:"verdict"`
 	Nodes    uint64 `json:"nodes"`
 }
 
-var verdicts = map[string]eval.Verdict{eval.Open.String(): eval.Open, eval.Won.String(): eval.Won, eval.Lost.String(): eval.Lost}
+var verdicts = map[string]eval.Verdict{eval.Open.String(): eval.Open, eval.Won.String(): eval.Won,
+	eval.Lost.String(): eval.Lost}
 
 // openRecord opens the record of searches as head says, or begins one. A line that was
 // cut off by a crash at the end of the file is dropped.
@@ -71,10 +74,12 @@ func (r *record) read(path string, head recordHead) error {
 	lines := bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
 	var theirs recordHead
 	if err := json.Unmarshal(lines[0], &theirs); err != nil || theirs.Board == "" {
-		return cli.Exit(cli.ExitIncompatible, fmt.Errorf("%s is no record of searches: its first line should say what they depend on; name another file", path))
+		return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
+			"%s is no record of searches: its first line should say what they depend on; name another file", path))
 	}
 	if theirs != head {
-		return cli.Exit(cli.ExitIncompatible, fmt.Errorf("%s was made by other searches (%+v) than these (%+v); name another file", path, theirs, head))
+		return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
+			"%s was made by other searches (%+v) than these (%+v); name another file", path, theirs, head))
 	}
 	for i, line := range lines[1:] {
 		var s searched
@@ -82,7 +87,8 @@ func (r *record) read(path string, head recordHead) error {
 			return cli.Exit(cli.ExitIncompatible, fmt.Errorf("%s, line %d: %w", path, i+2, err))
 		}
 		if v, ok := verdicts[s.Verdict]; !ok || s.Position == "" || v == eval.Open && s.Nodes == 0 {
-			return cli.Exit(cli.ExitIncompatible, fmt.Errorf("%s, line %d: a search has a position, one of the verdicts open, won and lost, and nodes where it is open", path, i+2))
+			return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
+				"%s, line %d: a search has a position, one of the verdicts open, won and lost, and nodes where it is open", path, i+2))
 		}
 		r.found[s.Position] = s
 	}
@@ -94,7 +100,8 @@ func seekEnd(f *os.File) error {
 	return err
 }
 
-// get returns what a search of that many nodes finds and how many of them it needs, false where the record does not tell.
+// get returns what a search of that many nodes finds and how many of them it needs, false where the
+// record does not tell.
 func (r *record) get(p amazons.Position, limit uint64) (eval.Verdict, uint64, bool) {
 	if r == nil {
 		return eval.Open, 0, false
@@ -152,5 +159,6 @@ func (s settings) head(ctx context.Context, b amazons.Board) (recordHead, error)
 		return recordHead{}, err
 	}
 	nodes := seat.search.Search(ctx, start.State(), dfpn.Limit{}).Nodes
-	return recordHead{b.String(), s.tableBytes, s.databases[len(s.databases)-1].Config().Name(), nodes}, errors.Join(ctx.Err(), seat.table.Close())
+	return recordHead{b.String(), s.tableBytes, s.databases[len(s.databases)-1].Config().Name(), nodes},
+		errors.Join(ctx.Err(), seat.table.Close())
 }

@@ -66,12 +66,14 @@ If the paper's row n means the position in which move n is to be played, which h
 	}
 	b.Reset()
 	writeTable(&b, "5x5", all, nil, false)
-	if text := b.String(); !strings.Contains(text, "| 19 | 2 | - | 50.0 | - |") || strings.Contains(text, "Rows below") {
+	if text := b.String(); !strings.Contains(text, "| 19 | 2 | - | 50.0 | - |") ||
+		strings.Contains(text, "Rows below") {
 		t.Errorf("of a board that is not in the paper: got\n%s", text)
 	}
 }
 
-// TestMeasure judges a few games: the same on any number of threads, and every verdict that of a search without limits.
+// TestMeasure judges a few games: the same on any number of threads, and every verdict that of a
+// search without limits.
 func TestMeasure(t *testing.T) {
 	db, _, err := endgame.OpenOrBuild(t.Context(), t.TempDir(), endgame.Options{})
 	if err != nil {
@@ -79,7 +81,8 @@ func TestMeasure(t *testing.T) {
 	}
 	defer db.Close()
 	b := amazons.Board{Width: 5, Height: 4}
-	s := settings{games: 6, seed: 5, play: selfplay.DefaultSettings(), databases: []*endgame.DB{db}, local: 4, nodes: 100_000, tableBytes: 1 << 20, cores: 1}
+	s := settings{games: 6, seed: 5, play: selfplay.DefaultSettings(), databases: []*endgame.DB{db}, local: 4,
+		nodes: 100_000, tableBytes: 1 << 20, cores: 1}
 	one, err := measure(t.Context(), b, s, new(progress))
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +122,8 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
-// TestRecord makes a measurement in parts: interrupted, gone on with, with more nodes, and with fewer again.
+// TestRecord makes a measurement in parts: interrupted, gone on with, with more nodes, and with
+// fewer again.
 func TestRecord(t *testing.T) {
 	db, _, err := endgame.OpenOrBuild(t.Context(), t.TempDir(), endgame.Options{})
 	if err != nil {
@@ -127,7 +131,8 @@ func TestRecord(t *testing.T) {
 	}
 	defer db.Close()
 	b := amazons.Board{Width: 5, Height: 4}
-	s := settings{games: 4, seed: 5, play: selfplay.DefaultSettings(), databases: []*endgame.DB{db}, nodes: 40, tableBytes: 1 << 20, cores: 2}
+	s := settings{games: 4, seed: 5, play: selfplay.DefaultSettings(), databases: []*endgame.DB{db}, nodes: 40,
+		tableBytes: 1 << 20, cores: 2}
 	head, err := s.head(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +183,8 @@ func TestRecord(t *testing.T) {
 	if again, _ := os.ReadFile(path); !bytes.Equal(text, again) {
 		t.Error("after a line was cut off the record is another")
 	}
-	for _, bad := range []string{"nonsense\n", "{}\n", string(text) + "{}\n", string(text) + "x\n", strings.Replace(string(text), "signature\":", "signature\":1", 1)} {
+	for _, bad := range []string{"nonsense\n", "{}\n", string(text) + "{}\n", string(text) +
+		"x\n", strings.Replace(string(text), "signature\":", "signature\":1", 1)} {
 		if err := os.WriteFile(path, []byte(bad), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -213,7 +219,8 @@ func TestEnough(t *testing.T) {
 	}
 }
 
-// TestSortByExpectedNodes holds that the positions come first whose successors in their games were cheap, and those with open or no successors last.
+// TestSortByExpectedNodes holds that the positions come first whose successors in their games were
+// cheap, and those with open or no successors last.
 func TestSortByExpectedNodes(t *testing.T) {
 	all := []judged{
 		{game: 0, moves: 4}, {game: 0, moves: 5, search: eval.Won, nodes: 70},
@@ -233,7 +240,8 @@ func TestSortByExpectedNodes(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
-	for _, line := range []string{"--games 0", "--moves -2", "--cores 0", "--table 1K", "--plies 0", "--margin -1", "--evaluations -1", "--local 40", "6x5 6x6 --record x", "3x3", "nonsense", "--nonsense"} {
+	for _, line := range []string{"--games 0", "--moves -2", "--cores 0", "--table 1K", "--plies 0", "--margin -1",
+		"--evaluations -1", "--local 40", "6x5 6x6 --record x", "3x3", "nonsense", "--nonsense"} {
 		var stderr bytes.Buffer
 		code := cli.Execute(t.Context(), command(), strings.Fields(line), strings.NewReader(""), io.Discard, &stderr)
 		if code != cli.ExitUsage || strings.Count(stderr.String(), "\n") != 1 {
@@ -241,7 +249,8 @@ func TestUsage(t *testing.T) {
 		}
 	}
 	var stderr bytes.Buffer
-	if code := cli.Execute(t.Context(), command(), []string{"5x4", "--db", t.TempDir()}, strings.NewReader(""), io.Discard, &stderr); code != cli.ExitNoStore {
+	if code := cli.Execute(t.Context(), command(), []string{"5x4", "--db", t.TempDir()}, strings.NewReader(""),
+		io.Discard, &stderr); code != cli.ExitNoStore {
 		t.Errorf("an empty folder: exit code %d, %q", code, stderr.String())
 	}
 }

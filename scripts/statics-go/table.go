@@ -9,7 +9,8 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// row is one row of the table: how many positions after that many moves there are and how many are decided.
+// row is one row of the table: how many positions after that many moves there are and how many are
+// decided.
 type row struct {
 	moves, games int
 	static       []int // without a database, then with each of them
@@ -71,12 +72,15 @@ type column struct {
 }
 
 func columns(databases []string, searched bool) []column {
-	out := []column{{"no database", func(r row) int { return r.static[0] }, func(p paperRow) int { return p.noDatabase }, true}}
+	out := []column{{"no database", func(r row) int { return r.static[0] },
+		func(p paperRow) int { return p.noDatabase }, true}}
 	for i, name := range databases {
-		out = append(out, column{name + " database", func(r row) int { return r.static[i+1] }, func(p paperRow) int { return p.databases }, i == len(databases)-1})
+		out = append(out, column{name + " database", func(r row) int { return r.static[i+1] },
+			func(p paperRow) int { return p.databases }, i == len(databases)-1})
 	}
 	if searched {
-		out = append(out, column{"search", func(r row) int { return r.search }, func(p paperRow) int { return p.bySearch }, true})
+		out = append(out, column{"search", func(r row) int { return r.search },
+			func(p paperRow) int { return p.bySearch }, true})
 	}
 	return out
 }
@@ -123,8 +127,8 @@ func writeTable(w io.Writer, board string, all []judged, databases []string, sea
 	}
 }
 
-// behind tells how many rows of each column are below the paper's, the paper's row n being compared with the
-// positions after n-shift moves.
+// behind tells how many rows of each column are below the paper's, the paper's row n being compared
+// with the positions after n-shift moves.
 func behind(board string, counted []row, columns []column, shift int) string {
 	var parts []string
 	for _, c := range columns {
@@ -165,25 +169,29 @@ func writeCosts(w io.Writer, all []judged, limit uint64) {
 		}
 	}
 	if searches > 0 {
-		fmt.Fprintf(w, "\n%d searches of at most %d nodes, %d nodes in all; %d ended at their limit.\n", searches, limit, nodes, open)
+		fmt.Fprintf(w, "\n%d searches of at most %d nodes, %d nodes in all; %d ended at their limit.\n", searches,
+			limit, nodes, open)
 	}
 	if unsearched > 0 {
 		fmt.Fprintf(w, "\n%d open positions were not searched that far; they count as not decided.\n", unsearched)
 	}
-	fmt.Fprintf(w, "\nA static evaluation with the last database took %d microseconds on average", (judging / time.Duration(max(len(all), 1))).Microseconds())
+	fmt.Fprintf(w, "\nA static evaluation with the last database took %d microseconds on average",
+		(judging / time.Duration(max(len(all), 1))).Microseconds())
 	if timed > 0 {
 		fmt.Fprintf(w, ", the search expanded %.0f nodes a second and thread", float64(timed)/searching.Seconds())
 	}
 	fmt.Fprintln(w, ".")
 }
 
-// writeOpen prints the positions that no static rule decides, with what the search says of them, one on a line.
+// writeOpen prints the positions that no static rule decides, with what the search says of them,
+// one on a line.
 func writeOpen(w io.Writer, all []judged) error {
 	for _, r := range all {
 		if r.static[len(r.static)-1] != eval.Open {
 			continue
 		}
-		if _, err := fmt.Fprintf(w, "%d\t%d\t%s\t%d\t%s\n", r.game, r.moves, r.search, r.nodes, r.position); err != nil {
+		if _, err := fmt.Fprintf(w, "%d\t%d\t%s\t%d\t%s\n", r.game, r.moves, r.search, r.nodes,
+			r.position); err != nil {
 			return err
 		}
 	}

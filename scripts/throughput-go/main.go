@@ -1,6 +1,7 @@
-// Command throughput-go loads a real master with synthetic workers: it starts "master serve" as a process of its own, connects workers to it by
-// gRPC over TCP, has them answer leases with made-up open results after some time, and tells what the master made of it.
-// scripts/throughput builds and runs it.
+// Command throughput-go loads a real master with synthetic workers: it starts "master serve" as a
+// process of its own, connects workers to it by gRPC over TCP, has them answer leases with made-up
+// open results after some time, and tells what the master made of it. scripts/throughput builds and
+// runs it.
 package main
 
 import (
@@ -106,7 +107,8 @@ func (s *settings) validate() error {
 	case s.workers < 1 || s.workers > 10_000:
 		return cli.Usagef("--workers %d: 1 to 10000 are possible", s.workers)
 	case s.connections < 1 || s.connections > s.workers || s.workers > mostShare*s.connections:
-		return cli.Usagef("--connections %d: for %d workers, %d to %d are possible", s.connections, s.workers, (s.workers+mostShare-1)/mostShare, s.workers)
+		return cli.Usagef("--connections %d: for %d workers, %d to %d are possible", s.connections, s.workers,
+			(s.workers+mostShare-1)/mostShare, s.workers)
 	case s.work <= 0 || s.window < 100*time.Millisecond || s.limit <= 0:
 		return cli.Usagef("--work, --window and --seconds are times, --window at least 100ms")
 	case s.returns < 1 || s.returns > 1<<20:
@@ -119,15 +121,18 @@ func (s *settings) validate() error {
 	return nil
 }
 
-// budget is the nodes of every lease: the largest that the master grants, so that it does not double; with --stretch the least.
+// budget is the nodes of every lease: the largest that the master grants, so that it does not
+// double; with --stretch the least.
 const budget = 5_000_000
 
-// serveFlags are the master's settings: leases of one size, and a split after so many of them. The tree has room for so much more that
-// the master does not begin to put splits off.
+// serveFlags are the master's settings: leases of one size, and a split after so many of them. The
+// tree has room for so much more that the master does not begin to put splits off.
 func (s *settings) serveFlags(store string) []string {
 	room := max(8*s.positions, 40_000_000) + 1
 	return append([]string{
-		"serve", "--board", s.board, "--store", store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--allow-other-builds", "--log-level", "warn",
-		"--initial-budget", fmt.Sprint(uint64(budget)), "--max-budget", fmt.Sprint(budget * s.stretch), "--probe-percent", "100", "--split-after", fmt.Sprint(budget * s.returns), "--tree-nodes", fmt.Sprint(room),
+		"serve", "--board", s.board, "--store", store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
+		"--allow-other-builds", "--log-level", "warn",
+		"--initial-budget", fmt.Sprint(uint64(budget)), "--max-budget", fmt.Sprint(budget * s.stretch),
+		"--probe-percent", "100", "--split-after", fmt.Sprint(budget * s.returns), "--tree-nodes", fmt.Sprint(room),
 	}, s.serve...)
 }

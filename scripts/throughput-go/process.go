@@ -100,8 +100,9 @@ func readGauges(r io.Reader) (gauges, error) {
 		"go_memstats_heap_inuse_bytes": &g.heap, "go_memstats_stack_inuse_bytes": &g.stacks,
 		"go_memstats_alloc_bytes_total": &g.allocated, "go_memstats_mallocs_total": &g.objects,
 		"amazons_master_tree_positions":                      &g.positions,
-		"amazons_master_store_commit_duration_seconds_count": &g.commits, "amazons_master_store_commit_duration_seconds_sum": &g.commitSeconds,
-		"amazons_master_batch_events_count": &g.batches, "amazons_master_batch_events_sum": &g.events,
+		"amazons_master_store_commit_duration_seconds_count": &g.commits,
+		"amazons_master_store_commit_duration_seconds_sum":   &g.commitSeconds,
+		"amazons_master_batch_events_count":                  &g.batches, "amazons_master_batch_events_sum": &g.events,
 	}
 	figures, err := observe.ParseMetrics(r)
 	if err != nil {

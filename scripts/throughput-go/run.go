@@ -163,7 +163,10 @@ func (f *fleet) join(ctx context.Context, log io.Writer) error {
 	if err != nil {
 		return err
 	}
-	hide := cli.NewStatusLine(log).Show(ctx, func() string { return fmt.Sprintf("%d of %d workers have joined", f.joined.Load(), f.workers) })
+	hide := cli.NewStatusLine(log).Show(ctx, func() string {
+		return fmt.Sprintf("%d of %d workers have joined",
+			f.joined.Load(), f.workers)
+	})
 	defer hide()
 	doors := make(chan struct{}, 32)
 	for i := range f.workers {
@@ -175,8 +178,9 @@ func (f *fleet) join(ctx context.Context, log io.Writer) error {
 			return ctx.Err()
 		}
 		f.group.Go(func() {
-			w := &synthetic{settings: f.settings, name: fmt.Sprintf("synthetic-%d", i), board: board, record: &f.record, random: rand.New(rand.NewPCG(1, uint64(i))),
-				sent: map[uint64]delivered{}}
+			w := &synthetic{settings: f.settings, name: fmt.Sprintf("synthetic-%d", i), board: board, record: &f.record,
+				random: rand.New(rand.NewPCG(1, uint64(i))),
+				sent:   map[uint64]delivered{}}
 			err := w.join(ctx, f.conns[i%len(f.conns)])
 			<-doors
 			if err == nil {

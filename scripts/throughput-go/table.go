@@ -31,7 +31,8 @@ type measured struct {
 	kept        store.Stats
 }
 
-// busy returns the windows that count: not those in which the tree was too small for all workers, nor the one after.
+// busy returns the windows that count: not those in which the tree was too small for all workers,
+// nor the one after.
 func (s *settings) busy(m measured) []window {
 	for i, w := range m.windows {
 		if w.from.positions > float64(s.workers) {
@@ -43,7 +44,8 @@ func (s *settings) busy(m measured) []window {
 
 // total is what happened in several windows, one after the other.
 func total(list []window) window {
-	w := window{from: list[0].from, to: list[len(list)-1].to, seconds: list[len(list)-1].seconds, store: list[len(list)-1].store}
+	w := window{from: list[0].from, to: list[len(list)-1].to, seconds: list[len(list)-1].seconds,
+		store: list[len(list)-1].store}
 	for _, o := range list {
 		w.tally.add(o.tally)
 		w.workers += o.workers
@@ -70,9 +72,12 @@ func (s *settings) row(out io.Writer, name string, w window) {
 	from, to := w.from, w.to
 	commits := max(1, to.commits-from.commits)
 	fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %.0f | %.1f | %.0f | %.0f | %.0f |\n",
-		name, w.results, w.rate(), 100*s.employed(w), to.positions, milliseconds(quantile(w.leases, 0.5)), milliseconds(quantile(w.leases, 0.99)), milliseconds(quantile(w.acks, 0.99)),
-		1000*w.perResult(to.cpu-from.cpu), 1000*w.perResult(w.workers), commits/to.at.Sub(from.at).Seconds(), 1000*(to.commitSeconds-from.commitSeconds)/commits,
-		(to.events-from.events)/max(1, to.batches-from.batches), w.perResult(to.allocated-from.allocated)/1024, w.perResult(to.objects-from.objects),
+		name, w.results, w.rate(), 100*s.employed(w), to.positions, milliseconds(quantile(w.leases, 0.5)),
+		milliseconds(quantile(w.leases, 0.99)), milliseconds(quantile(w.acks, 0.99)),
+		1000*w.perResult(to.cpu-from.cpu), 1000*w.perResult(w.workers), commits/to.at.Sub(from.at).Seconds(),
+		1000*(to.commitSeconds-from.commitSeconds)/commits,
+		(to.events-from.events)/max(1, to.batches-from.batches), w.perResult(to.allocated-from.allocated)/1024,
+		w.perResult(to.objects-from.objects),
 		mebibytes(to.resident), mebibytes(float64(w.store)))
 }
 
@@ -89,13 +94,17 @@ func (s *settings) write(out io.Writer, m measured) {
 		s.row(out, "**all but the start**", total(busy))
 	}
 	n := float64(s.workers)
-	fmt.Fprintf(out, "\na waiting worker: %.1f KiB resident, %.1f heap and %.1f stacks\n", (m.idle.resident-m.alone.resident)/n/1024, (m.idle.heap-m.alone.heap)/n/1024, (m.idle.stacks-m.alone.stacks)/n/1024)
+	fmt.Fprintf(out, "\na waiting worker: %.1f KiB resident, %.1f heap and %.1f stacks\n",
+		(m.idle.resident-m.alone.resident)/n/1024, (m.idle.heap-m.alone.heap)/n/1024,
+		(m.idle.stacks-m.alone.stacks)/n/1024)
 	if len(m.windows) > 0 {
 		last := m.windows[len(m.windows)-1].to
-		fmt.Fprintf(out, "a position of the tree: %.0f bytes resident, %.0f bytes of store\n", (last.resident-(m.idle.resident-m.alone.resident))/last.positions, float64(m.kept.UsedBytes)/last.positions)
+		fmt.Fprintf(out, "a position of the tree: %.0f bytes resident, %.0f bytes of store\n",
+			(last.resident-(m.idle.resident-m.alone.resident))/last.positions, float64(m.kept.UsedBytes)/last.positions)
 	}
 	fmt.Fprintf(out, "the master served after %.1f s\n", m.start.Seconds())
-	fmt.Fprintf(out, "%d results acknowledged, %d refused; killed then, the store holds %d of their %d nodes\n", m.results, m.refused, min(m.kept.Spent, m.nodes), m.nodes)
+	fmt.Fprintf(out, "%d results acknowledged, %d refused; killed then, the store holds %d of their %d nodes\n",
+		m.results, m.refused, min(m.kept.Spent, m.nodes), m.nodes)
 }
 
 // judge says what a run did not reach.
@@ -104,7 +113,8 @@ func (s *settings) judge(m measured) error {
 		return fmt.Errorf("acknowledged nodes are lost: the store holds %d of %d", m.kept.Spent, m.nodes)
 	}
 	if 100*float64(m.refused) > s.refused*float64(m.results) {
-		return fmt.Errorf("%d results were refused beside %d taken, the first because: %s", m.refused, m.results, m.refusal)
+		return fmt.Errorf("%d results were refused beside %d taken, the first because: %s", m.refused, m.results,
+			m.refusal)
 	}
 	busy := s.busy(m)
 	if len(busy) == 0 {

@@ -34,14 +34,17 @@ func loaded(t *testing.T, s settings) string {
 	return out.String()
 }
 
-// TestThroughput loads a real master for seconds. What it asks for is far below what any machine does: that nothing acknowledged is lost, and
-// that the tree grows. On a machine that does much else leases may be lost.
+// TestThroughput loads a real master for seconds. What it asks for is far below what any machine
+// does: that nothing acknowledged is lost, and that the tree grows. On a machine that does much
+// else leases may be lost.
 func TestThroughput(t *testing.T) {
 	out := loaded(t, settings{
-		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 1, returns: 3, children: -1, memory: 10,
+		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 1, returns: 3, children: -1,
+		memory:  10,
 		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100,
 	})
-	for _, want := range []string{"60 workers on 20 connections", "| **all but the start** |", "a waiting worker: ", " refused; killed then, the store holds "} {
+	for _, want := range []string{"60 workers on 20 connections", "| **all but the start** |", "a waiting worker: ",
+		" refused; killed then, the store holds "} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
@@ -51,8 +54,9 @@ func TestThroughput(t *testing.T) {
 // TestPace: a real master makes leases longer where more results come than it is to take in.
 func TestPace(t *testing.T) {
 	out := loaded(t, settings{
-		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 100, returns: 1, children: -1,
-		limit: 12 * time.Second, window: 4 * time.Second, refused: 100, serve: []string{"--limit-results", "50"},
+		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 100, returns: 1,
+		children: -1,
+		limit:    12 * time.Second, window: 4 * time.Second, refused: 100, serve: []string{"--limit-results", "50"},
 	})
 	rows := regexp.MustCompile(`(?m)^\| \d+ \| \d+ \| (\d+) \|`).FindAllStringSubmatch(out, -1)
 	if len(rows) < 3 {
@@ -65,7 +69,8 @@ func TestPace(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, stretch: 1, returns: 8, children: -1, limit: time.Second, window: time.Second}
+	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, stretch: 1, returns: 8, children: -1,
+		limit: time.Second, window: time.Second}
 	for part, change := range map[string]func(*settings){
 		"":              func(*settings) {},
 		"--board":       func(s *settings) { s.board = "9x9x9" },
@@ -94,7 +99,8 @@ func TestValidate(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	var out, log bytes.Buffer
-	if code := cli.Execute(t.Context(), command(), []string{"--workers", "0"}, strings.NewReader(""), &out, &log); code != cli.ExitUsage {
+	if code := cli.Execute(t.Context(), command(), []string{"--workers", "0"}, strings.NewReader(""), &out,
+		&log); code != cli.ExitUsage {
 		t.Errorf("exit code %d: %s", code, log.String())
 	}
 }
@@ -115,10 +121,12 @@ amazons_master_batch_events_count 10
 amazons_master_batch_events_sum 11
 `
 	g, err := readGauges(strings.NewReader(text))
-	if err != nil || g.cpu != 1.5 || g.resident != 2e6 || g.positions != 8 || g.commitSeconds != 0.25 || g.events != 11 {
+	if err != nil || g.cpu != 1.5 || g.resident != 2e6 || g.positions != 8 || g.commitSeconds != 0.25 ||
+		g.events != 11 {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if _, err := readGauges(strings.NewReader(strings.Replace(text, "tree_positions", "positions", 1))); err == nil || !strings.Contains(err.Error(), "amazons_master_tree_positions") {
+	if _, err := readGauges(strings.NewReader(strings.Replace(text, "tree_positions", "positions", 1))); err == nil ||
+		!strings.Contains(err.Error(), "amazons_master_tree_positions") {
 		t.Errorf("a missing figure: %v", err)
 	}
 }
@@ -148,7 +156,8 @@ func TestJudge(t *testing.T) {
 		for i := range 3 {
 			from := gauges{at: began.Add(time.Duration(i) * time.Second), positions: float64(100 * i)}
 			to := gauges{at: from.at.Add(time.Second), positions: from.positions + 100}
-			m.windows = append(m.windows, window{from: from, to: to, tally: tally{results: 500, leases: []time.Duration{20 * time.Millisecond}}})
+			m.windows = append(m.windows, window{from: from, to: to,
+				tally: tally{results: 500, leases: []time.Duration{20 * time.Millisecond}}})
 		}
 		return m
 	}

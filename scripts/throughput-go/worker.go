@@ -15,8 +15,8 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// synthetic is a worker that does not search. It talks as worker/agent does: it asks for a lease when it has none, sends a heartbeat a second,
-// and asks for the next lease right after a result.
+// synthetic is a worker that does not search. It talks as worker/agent does: it asks for a lease
+// when it has none, sends a heartbeat a second, and asks for the next lease right after a result.
 type synthetic struct {
 	settings
 	name   string
@@ -34,8 +34,8 @@ type synthetic struct {
 	most    int                  // of entries, as the master asks
 }
 
-// scratch is room for the making of one result. Workers share it: of thousands few deliver at a time, and what this process throws away is
-// time that the master on the same machine lacks.
+// scratch is room for the making of one result. Workers share it: of thousands few deliver at a
+// time, and what this process throws away is time that the master on the same machine lacks.
 type scratch struct {
 	moves    []amazons.Move
 	children []numbers.Child
@@ -53,7 +53,8 @@ type delivered struct {
 func (w *synthetic) join(ctx context.Context, conn *grpc.ClientConn) error {
 	client := farmv1.NewFarmClient(conn)
 	joined, err := client.Join(ctx, &farmv1.JoinRequest{
-		Worker: w.name, ProtocolVersion: agent.ProtocolVersion, RulesVersion: agent.RulesVersion, Build: "synthetic", Cores: 1, TableBytes: 1 << 30,
+		Worker: w.name, ProtocolVersion: agent.ProtocolVersion, RulesVersion: agent.RulesVersion, Build: "synthetic",
+		Cores: 1, TableBytes: 1 << 30,
 	}, grpc.WaitForReady(true))
 	if err != nil {
 		return err
@@ -152,7 +153,8 @@ func (w *synthetic) during() time.Duration {
 	return time.Duration(float64(w.work) * float64(w.lease.GetBudgetNodes()) / budget)
 }
 
-// searched returns the nodes that a worker would have searched by now, at least 1 and less than the budget.
+// searched returns the nodes that a worker would have searched by now, at least 1 and less than the
+// budget.
 func (w *synthetic) searched(now time.Time) uint64 {
 	most := w.lease.GetBudgetNodes()
 	return max(1, min(most-1, uint64(float64(most)*now.Sub(w.begun).Seconds()/(1.5*w.during().Seconds()))))
@@ -165,7 +167,8 @@ func (w *synthetic) deliver(cancelled bool) error {
 	w.serial++
 	now := time.Now()
 	r := &farmv1.Result{
-		Serial: w.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Phi: w.number(), Delta: w.number(), Nodes: l.GetBudgetNodes(),
+		Serial: w.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Phi: w.number(), Delta: w.number(),
+		Nodes:   l.GetBudgetNodes(),
 		Seconds: now.Sub(w.begun).Seconds(), Cancelled: cancelled,
 	}
 	r.Evaluations = 20 * r.Nodes
@@ -187,7 +190,8 @@ func (w *synthetic) deliver(cancelled bool) error {
 	return w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
 }
 
-// addChildren gives a result numbers for the positions after its own, each once, as the search of a worker does.
+// addChildren gives a result numbers for the positions after its own, each once, as the search of a
+// worker does.
 func (w *synthetic) addChildren(r *farmv1.Result, room *scratch) error {
 	key, err := amazons.KeyFromBytes(r.GetKey())
 	if err != nil {
@@ -210,5 +214,6 @@ func (w *synthetic) addChildren(r *farmv1.Result, room *scratch) error {
 	return nil
 }
 
-// number returns 1,000 and more, 2,000 in the mean. None is much smaller than all others, so that the tree grows in its breadth.
+// number returns 1,000 and more, 2,000 in the mean. None is much smaller than all others, so that
+// the tree grows in its breadth.
 func (w *synthetic) number() uint32 { return 1000 + uint32(1000*w.random.ExpFloat64()) }

@@ -138,7 +138,8 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 	fmt.Fprintf(out, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
 
 	// The squares: one light field, the dark squares as one path, then the burnt ones.
-	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", left, top, boardWidth, boardHeight, svgLight)
+	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", left, top, boardWidth, boardHeight,
+		svgLight)
 	const darkSquares Set = 0xaa55aa55aa55aa55 // A1 is dark
 	if dark := b.Mask() & darkSquares; dark != 0 {
 		fmt.Fprintf(out, `<path fill="%s" d="`, svgDark)
@@ -163,9 +164,11 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 	if burnt := p.Burnt & b.Mask(); burnt != 0 {
 		fmt.Fprintf(out, `<path fill="%s" d="`, svgBurnt)
 		for _, s := range squaresOf(burnt) {
-			fmt.Fprintf(out, "M%d %dh%dv%dh-%dz", cx(s)-svgSquare/2+1, cy(s)-svgSquare/2+1, svgSquare-2, svgSquare-2, svgSquare-2)
+			fmt.Fprintf(out, "M%d %dh%dv%dh-%dz", cx(s)-svgSquare/2+1, cy(s)-svgSquare/2+1, svgSquare-2, svgSquare-2,
+				svgSquare-2)
 		}
-		fmt.Fprintf(out, `"/>`+"\n"+`<path fill="none" stroke="%s" stroke-width="3" stroke-linecap="round" d="`, svgEmber)
+		fmt.Fprintf(out, `"/>`+"\n"+`<path fill="none" stroke="%s" stroke-width="3" stroke-linecap="round" d="`,
+			svgEmber)
 		for _, s := range squaresOf(burnt) {
 			fmt.Fprintf(out, "M%d %dl18 18m0 -18l-18 18", cx(s)-9, cy(s)-9)
 		}
@@ -192,9 +195,11 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 		if side.queens&b.Mask() == 0 {
 			continue
 		}
-		fmt.Fprintf(out, `<g fill="%s" stroke="%s" stroke-width="1.8" stroke-linejoin="round">`+"\n", side.fill, side.stroke)
+		fmt.Fprintf(out, `<g fill="%s" stroke="%s" stroke-width="1.8" stroke-linejoin="round">`+
+			"\n", side.fill, side.stroke)
 		for _, s := range squaresOf(side.queens & b.Mask()) {
-			fmt.Fprintf(out, `<path transform="translate(%d %d)" d="%s%s%s"/>`+"\n", cx(s), cy(s), svgCrown, svgBase, svgBalls)
+			fmt.Fprintf(out, `<path transform="translate(%d %d)" d="%s%s%s"/>`+"\n", cx(s), cy(s), svgCrown, svgBase,
+				svgBalls)
 		}
 		fmt.Fprintf(out, "</g>\n")
 	}
@@ -219,8 +224,10 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 		if b.Width >= 3 { // narrower boards have no room for it
 			caption += " to move"
 		}
-		fmt.Fprintf(out, `<circle cx="%d" cy="%d" r="5" fill="%s" stroke="%s" stroke-width="1.5"/>`, left+7, y, fill, svgEbony)
-		fmt.Fprintf(out, `<text x="%d" y="%d" %s font-size="13" fill="%s">%s</text>`+"\n", left+18, y+5, svgFontSet, svgInk, caption)
+		fmt.Fprintf(out, `<circle cx="%d" cy="%d" r="5" fill="%s" stroke="%s" stroke-width="1.5"/>`, left+
+			7, y, fill, svgEbony)
+		fmt.Fprintf(out, `<text x="%d" y="%d" %s font-size="13" fill="%s">%s</text>`+"\n", left+18, y+
+			5, svgFontSet, svgInk, caption)
 	}
 	fmt.Fprintf(out, "</svg>\n")
 	return out.Flush()

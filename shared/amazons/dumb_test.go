@@ -215,7 +215,8 @@ func drawState(t *rapid.T, b Board) State {
 
 // drawSets draws two sets of squares of a board, which may overlap.
 func drawSets(t *rapid.T, b Board) (x, y Set) {
-	kinds := rapid.SampledFrom([][]int{{0, 1, 2, 3}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 1, 2, 3}, {0, 0, 0, 1, 2}}).Draw(t, "kinds")
+	kinds := rapid.SampledFrom([][]int{{0, 1, 2, 3}, {0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 1, 2, 3},
+		{0, 0, 0, 1, 2}}).Draw(t, "kinds")
 	cells := rapid.SliceOfN(rapid.SampledFrom(kinds), b.Squares(), b.Squares()).Draw(t, "cells")
 	for i, c := range cells {
 		bit := Set(1) << (8*(i/int(b.Width)) + i%int(b.Width))

@@ -59,7 +59,8 @@ func (b Board) UnpackSquare(p uint8) Square {
 	return Square(8*(p/b.Width) + p%b.Width)
 }
 
-// Key returns the exact key of s as it stands; [State.Canonical] comes first where symmetric images shall be one.
+// Key returns the exact key of s as it stands; [State.Canonical] comes first where symmetric images
+// shall be one.
 func (s State) Key(b Board) Key {
 	a, c := s.planes(b)
 	return Key{b.Pack(a), b.Pack(c)}

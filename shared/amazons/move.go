@@ -39,7 +39,8 @@ func ParseMove(b Board, text string) (Move, error) {
 	return Move{squares[0], squares[1], squares[2]}, nil
 }
 
-// ParseMove reads a move and checks that the side to move may play it. Errors wrap ErrMove and say what is wrong.
+// ParseMove reads a move and checks that the side to move may play it. Errors wrap ErrMove and say
+// what is wrong.
 func (p Position) ParseMove(text string) (Move, error) {
 	m, err := ParseMove(p.Board, text)
 	if err != nil {

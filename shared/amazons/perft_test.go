@@ -50,10 +50,13 @@ func TestDivideSplitsPerft(t *testing.T) {
 				texts = append(texts, part.Move.String())
 			}
 			if sum != row.counts[depth-1] {
-				t.Errorf("%s: the parts of Divide(%d) add up to %d, want %d", row.board, depth, sum, row.counts[depth-1])
+				t.Errorf("%s: the parts of Divide(%d) add up to %d, want %d", row.board, depth, sum,
+					row.counts[depth-1])
 			}
-			if uint64(len(texts)) != row.counts[0] || !slices.IsSorted(texts) || len(slices.Compact(texts)) != len(texts) {
-				t.Errorf("%s: Divide(%d) has %d moves, want %d different ones in order", row.board, depth, len(texts), row.counts[0])
+			if uint64(len(texts)) != row.counts[0] || !slices.IsSorted(texts) ||
+				len(slices.Compact(texts)) != len(texts) {
+				t.Errorf("%s: Divide(%d) has %d moves, want %d different ones in order", row.board, depth, len(texts),
+					row.counts[0])
 			}
 		}
 	}

@@ -128,7 +128,8 @@ func ParsePosition(text string) (Position, error) {
 	case len(fields) == 2 && (strings.EqualFold(fields[1], "b") || strings.EqualFold(fields[1], "black")):
 		p.ToMove = Black
 	default:
-		return Position{}, fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else", ErrPosition, quote(text))
+		return Position{}, fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else",
+			ErrPosition, quote(text))
 	}
 	if w, h, ok := strings.Cut(strings.ToLower(fields[0]), "x"); ok && isDigits(w) && isDigits(h) {
 		b, err := ParseBoard(fields[0])
@@ -167,7 +168,8 @@ func ParsePosition(text string) (Position, error) {
 				return Position{}, fmt.Errorf("%w: row %d (%s) has %q; squares are W, B, x, . or a digit for empty squares", ErrPosition, i+1, quote(row), r)
 			}
 			if file+n > MaxSide {
-				return Position{}, fmt.Errorf("%w: row %d (%s) is longer than %d squares", ErrPosition, i+1, quote(row), MaxSide)
+				return Position{}, fmt.Errorf("%w: row %d (%s) is longer than %d squares", ErrPosition, i+
+					1, quote(row), MaxSide)
 			}
 			if set != nil {
 				*set |= Square(8*rank + file).Bit()
@@ -181,7 +183,8 @@ func ParsePosition(text string) (Position, error) {
 			return Position{}, fmt.Errorf("%w: row %d of %d is empty", ErrPosition, i+1, len(rows))
 		}
 		if file != width {
-			return Position{}, fmt.Errorf("%w: row %d (%s) has %d squares where the first row has %d", ErrPosition, i+1, quote(row), file, width)
+			return Position{}, fmt.Errorf("%w: row %d (%s) has %d squares where the first row has %d", ErrPosition, i+
+				1, quote(row), file, width)
 		}
 	}
 	p.Board = Board{uint8(width), uint8(len(rows))}

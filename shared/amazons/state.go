@@ -63,7 +63,8 @@ func (s State) Moves(dst []Move) []Move {
 	return dst
 }
 
-// AllMoves returns every legal move, in the order of Moves. It takes no memory; where all that is done with a move is to note it, Moves is a little faster.
+// AllMoves returns every legal move, in the order of Moves. It takes no memory; where all that is
+// done with a move is to note it, Moves is a little faster.
 func (s State) AllMoves() iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		for queens := s.Own; queens != 0; queens &= queens - 1 {

@@ -123,7 +123,8 @@ func TestParseBoard(t *testing.T) {
 			}
 			p, err := Start(b)
 			if w >= 4 && h >= 4 {
-				if err != nil || p.White&p.Black != 0 || len(squaresOf(p.White)) != 4 || len(squaresOf(p.Black)) != 4 || p.Burnt != 0 || p.ToMove != White {
+				if err != nil || p.White&p.Black != 0 || len(squaresOf(p.White)) != 4 || len(squaresOf(p.Black)) != 4 ||
+					p.Burnt != 0 || p.ToMove != White {
 					t.Errorf("Start(%v) = %v, %v", b, p, err)
 				}
 			} else if !errors.Is(err, ErrBoard) {
@@ -159,7 +160,8 @@ func TestParseMove(t *testing.T) {
 	b := Board{5, 6}
 	want := Move{1, 25, 27}
 	for _, text := range []string{
-		"B1-B4xD4", "b1-b4xd4", "B1-B4/D4", "B1B4D4", "b1 b4 d4", "B1-B4(D4)", "b1, b4, d4", " B1-B4XD4\n", "b1:b4:d4", "(b1)(b4)(d4)",
+		"B1-B4xD4", "b1-b4xd4", "B1-B4/D4", "B1B4D4", "b1 b4 d4", "B1-B4(D4)", "b1, b4, d4", " B1-B4XD4\n", "b1:b4:d4",
+		"(b1)(b4)(d4)",
 	} {
 		m, err := ParseMove(b, text)
 		if err != nil || m != want {
@@ -262,7 +264,8 @@ func TestKeyErrors(t *testing.T) {
 
 func FuzzParsePosition(f *testing.F) {
 	for _, text := range []string{
-		"5x6", "8x8 b", "3x3", "0x4", ".B.B./B...B/...../...../W...W/.W.W. w", "1b1b1/b3b/5/5/w3w/1w1w1", "x*#X/4 Black", "/", "W\xff", "",
+		"5x6", "8x8 b", "3x3", "0x4", ".B.B./B...B/...../...../W...W/.W.W. w", "1b1b1/b3b/5/5/w3w/1w1w1",
+		"x*#X/4 Black", "/", "W\xff", "",
 	} {
 		f.Add(text)
 	}

@@ -200,7 +200,8 @@ func TestImprovedAgainstDumb(t *testing.T) {
 			rest &^= x
 			if x&empty != 0 {
 				live |= x
-				want = append(want, Area{Black: x & black, White: x & white, Empty: x & empty, Blockers: x & blockers, Kind: Active})
+				want = append(want, Area{Black: x & black, White: x & white, Empty: x & empty, Blockers: x & blockers,
+					Kind: Active})
 			}
 		}
 		same(t, &p, want, (black|white|empty)&^live)
@@ -376,7 +377,8 @@ func TestFixedCounts(t *testing.T) {
 		}
 		next := map[Set]bool{}
 		for s := range level {
-			// Shifted by one, a region has room on all sides; one that is 8 long cannot grow within the grid there.
+			// Shifted by one, a region has room on all sides; one that is 8 long cannot grow within
+			// the grid there.
 			for _, shift := range []int{0, 1, 8, 9} {
 				x := s << shift
 				if bits.OnesCount64(x) != n+1 || x>>shift != s || shift&1 != 0 && s&0x8080808080808080 != 0 {

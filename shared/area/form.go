@@ -2,14 +2,14 @@ package area
 
 import "math/bits"
 
-// Form is an area as it stands in the canonical place: all areas that arise from
-// one another by shifts, by the 8 symmetries of the square and by exchanging the colours have the same Shape,
+// Form is an area as it stands in the canonical place: all areas that arise from one another by
+// shifts, by the 8 symmetries of the square and by exchanging the colours have the same Shape,
 // Black and White. The three sets together are an exact key.
 //
-// The shape lies in the lower left corner of the 8x8 grid, touches both edges and is at least as wide as
-// high; among the images that do, it is the smallest as a number. Among the
-// placements on that shape (and the two colourings), Black is the largest as a
-// number, then White. So the highest queen is always black.
+// The shape lies in the lower left corner of the 8x8 grid, touches both edges and is at least as
+// wide as high; among the images that do, it is the smallest as a number. Among the placements on
+// that shape (and the two colourings), Black is the largest as a number, then White. So the highest
+// queen is always black.
 type Form struct {
 	Shape        Set  // all squares
 	Black, White Set  // the queens
@@ -60,11 +60,10 @@ var powers = func() (p [MaxRanked + 1]int64) {
 	return p
 }()
 
-// Rank numbers the placement of black and white queens on a shape of at most
-// MaxRanked squares: with the squares of the shape numbered from 0 in increasing order, the sum of
-// 3^i over the black queens minus the sum of 3^i over the white ones (balanced
-// ternary). All placements on n squares have different ranks from -(3^n-1)/2 to (3^n-1)/2, and exchanging the
-// colours negates the rank.
+// Rank numbers the placement of black and white queens on a shape of at most MaxRanked squares:
+// with the squares of the shape numbered from 0 in increasing order, the sum of 3^i over the black
+// queens minus the sum of 3^i over the white ones (balanced ternary). All placements on n squares
+// have different ranks from -(3^n-1)/2 to (3^n-1)/2, and exchanging the colours negates the rank.
 func Rank(shape, black, white Set) int64 {
 	r := int64(0)
 	for ; black != 0; black &= black - 1 {
@@ -112,7 +111,8 @@ func Canonical(black, white, empty Set) Form {
 		turned = 4
 	}
 	left, down := uint(8-w)&63, uint(64-8*h)&63
-	f := Form{Shape: shape, Black: black, White: white, motion: turned, shift: uint8(shift), left: uint8(left), down: uint8(down)}
+	f := Form{Shape: shape, Black: black, White: white, motion: turned, shift: uint8(shift), left: uint8(left),
+		down: uint8(down)}
 	if black < white {
 		f.Black, f.White, f.Negated = white, black, true
 	}
@@ -126,7 +126,8 @@ func Canonical(black, white, empty Set) Form {
 	}
 	x3 := bits.ReverseBytes64(x1) >> down
 	if x3 <= f.Shape {
-		f.improve(x3, bits.ReverseBytes64(mirror(black)>>left)>>down, bits.ReverseBytes64(mirror(white)>>left)>>down, turned|3)
+		f.improve(x3, bits.ReverseBytes64(mirror(black)>>left)>>down, bits.ReverseBytes64(mirror(white)>>left)>>down,
+			turned|3)
 	}
 	if w != h {
 		return f
@@ -145,7 +146,8 @@ func Canonical(black, white, empty Set) Form {
 	}
 	x3 = bits.ReverseBytes64(x1) >> down
 	if x3 <= f.Shape {
-		f.improve(x3, bits.ReverseBytes64(mirror(transpose(black))>>left)>>down, bits.ReverseBytes64(mirror(transpose(white))>>left)>>down, 7)
+		f.improve(x3, bits.ReverseBytes64(mirror(transpose(black))>>left)>>down,
+			bits.ReverseBytes64(mirror(transpose(white))>>left)>>down, 7)
 	}
 	return f
 }

@@ -134,10 +134,10 @@ func (p *Partition) Basic(black, white, empty Set) {
 // what is left: empty squares that both sides reach and the queens that touch what
 // the other side reaches.
 //
-// Two active areas never share a queen. A territory shares its blockers with active areas
-// and other territories. A blocker keeps its territory closed if it does
-// not move, or shoots back at its origin with its first move; so each blocker may be counted in one of its areas
-// only, and the value of an active area as an area of its own says nothing if it holds blockers.
+// Two active areas never share a queen. A territory shares its blockers with active areas and other
+// territories. A blocker keeps its territory closed if it does not move, or shoots back at its
+// origin with its first move; so each blocker may be counted in one of its areas only, and the
+// value of an active area as an area of its own says nothing if it holds blockers.
 func (p *Partition) Improved(black, white, empty Set) {
 	p.n = 0
 	reachW := fill(white, empty|white)
@@ -162,18 +162,18 @@ func (p *Partition) Improved(black, white, empty Set) {
 	p.dead = (black | white | empty) &^ live
 }
 
-// Guarded finds the improved partition of one side only. blackGuards says which. The territories are those
-// of that side as in [Partition.Improved]; everything else, including all that only the other side reaches, stays together
-// in the areas where the other side has queens (Active, or Simple with the other
-// side as owner).
+// Guarded finds the improved partition of one side only. blackGuards says which. The territories
+// are those of that side as in [Partition.Improved]; everything else, including all that only the
+// other side reaches, stays together in the areas where the other side has queens (Active, or
+// Simple with the other side as owner).
 //
-// A bound for the guarding side follows from it: let that side promise that each
-// blocker is either used in one territory (its first move goes into that territory
-// and shoots back at its origin) or, in the other areas, shoots back at its origin with its first
-// move. Then no move of the other side ever enters a territory, so
-// the sum of the territories' values, every blocker counted in one of them at the
-// most, and of values of the other areas under the same promise (a blocker counted in a territory never moves
-// there, as if its square were burnt) is a value the guarding side is sure of. It is no bound for the other side.
+// A bound for the guarding side follows from it: let that side promise that each blocker is either
+// used in one territory (its first move goes into that territory and shoots back at its origin) or,
+// in the other areas, shoots back at its origin with its first move. Then no move of the other side
+// ever enters a territory, so the sum of the territories' values, every blocker counted in one of
+// them at the most, and of values of the other areas under the same promise (a blocker counted in a
+// territory never moves there, as if its square were burnt) is a value the guarding side is sure
+// of. It is no bound for the other side.
 func (p *Partition) Guarded(black, white, empty Set, blackGuards bool) {
 	p.n = 0
 	own, opp := black, white

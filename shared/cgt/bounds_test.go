@@ -34,7 +34,8 @@ func TestPaperWinner(t *testing.T) {
 		{"[1, 2]", Left, Left, Left}, {"[1/2-e, 2+e]", Left, Left, Left}, {"(0, 2+e]", Left, Left, Left},
 		{"[0, 2]", Nobody, Left, Nobody}, {"[-e, 2]", Nobody, Nobody, Nobody}, {"[-1, 1]", Nobody, Nobody, Nobody},
 		{"[0, 0]", Right, Left, Nobody}, {"[-1, 0]", Right, Nobody, Nobody}, {"[-1, 0)", Right, Right, Right},
-		{"[-1, +e]", Nobody, Nobody, Nobody}, {"[-3, -1/4+e]", Right, Right, Right}, {"(-1, 1)", Nobody, Nobody, Nobody},
+		{"[-1, +e]", Nobody, Nobody, Nobody}, {"[-3, -1/4+e]", Right, Right, Right},
+		{"(-1, 1)", Nobody, Nobody, Nobody},
 	} {
 		b := must[Bounds](t)(ParseBounds(row.bounds))
 		if b.Winner(Left) != row.left || b.Winner(Right) != row.right || b.Winner(Nobody) != row.whatever {
@@ -107,12 +108,14 @@ func TestBoundsHold(t *testing.T) {
 }
 
 func TestParseBoundsErrors(t *testing.T) {
-	for _, text := range []string{"", "[", "[]", "[1]", "[1,2", "1,2]", "[1,2,3]", "(1-e, 2]", "[1+e, 2]", "[1, 2-e]", "[1, e2]", "[1/3, 2]", "[, 2]", "[1, ]", "{1, 2}"} {
+	for _, text := range []string{"", "[", "[]", "[1]", "[1,2", "1,2]", "[1,2,3]", "(1-e, 2]", "[1+e, 2]", "[1, 2-e]",
+		"[1, e2]", "[1/3, 2]", "[, 2]", "[1, ]", "{1, 2}"} {
 		if b, err := ParseBounds(text); !errors.Is(err, ErrBounds) {
 			t.Errorf("%q: %v, %v", text, b, err)
 		}
 	}
-	for text, want := range map[string]string{"[ -ε,ε]": "[-e, +e]", "[0-e,0+e]": "[-e, +e]", "(0, e]": "(0, +e]", "[-1-ϵ, 4/2]": "[-1-e, 2]"} {
+	for text, want := range map[string]string{"[ -ε,ε]": "[-e, +e]", "[0-e,0+e]": "[-e, +e]", "(0, e]": "(0, +e]",
+		"[-1-ϵ, 4/2]": "[-1-e, 2]"} {
 		if b, err := ParseBounds(text); err != nil || b.String() != want {
 			t.Errorf("%q: %v, %v", text, b, err)
 		}

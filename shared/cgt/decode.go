@@ -82,8 +82,8 @@ func checkWalls(l, r climb, scale int) (why string) {
 	foot := max(l[len(l)-1].t, r[len(r)-1].t)
 	for _, c := range []climb{l, r} {
 		for _, p := range c {
-			// Between -1/2^k and -1/2^(k+1) a wall goes from a multiple of 1/2^k to one of 1/2^(k+1), so it
-			// does not bend.
+			// Between -1/2^k and -1/2^(k+1) a wall goes from a multiple of 1/2^k to one of
+			// 1/2^(k+1), so it does not bend.
 			if p.t < 0 && -p.t&(-p.t-1) != 0 {
 				return "a wall bends between two powers of two"
 			}

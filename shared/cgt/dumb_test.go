@@ -161,8 +161,10 @@ func drawTree(t *rapid.T, depth int, label string) *tree {
 // than a drawTree.
 func drawForm(t *rapid.T, a *Arena, depth int, label string) Form {
 	if depth == 0 || rapid.IntRange(0, 3).Draw(t, label+" leaf") == 0 {
-		n := reduce(int64(rapid.IntRange(-12, 12).Draw(t, label+" number")), rapid.IntRange(0, 3).Draw(t, label+" exponent"))
-		f, err := a.Named(n, rapid.SampledFrom([]int{0, 0, 0, 1, -1, 2, -2}).Draw(t, label+" ups"), rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, label+" nimber"))
+		n := reduce(int64(rapid.IntRange(-12, 12).Draw(t, label+" number")), rapid.IntRange(0, 3).Draw(t, label+
+			" exponent"))
+		f, err := a.Named(n, rapid.SampledFrom([]int{0, 0, 0, 1, -1, 2, -2}).Draw(t, label+" ups"),
+			rapid.SampledFrom([]int{0, 0, 0, 1, 1, 2}).Draw(t, label+" nimber"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,8 @@ func TestDyadicAgainstBig(t *testing.T) {
 			{"neg", func() Dyadic { return x.Neg() }, new(big.Rat).Neg(x.rat())},
 			{"half", func() Dyadic { return x.Half() }, new(big.Rat).Mul(x.rat(), half)},
 			{"double", func() Dyadic { return x.Double() }, new(big.Rat).Quo(x.rat(), half)},
-			{"floor", func() Dyadic { return Int(x.Floor()) }, new(big.Rat).SetInt(new(big.Int).Div(x.rat().Num(), x.rat().Denom()))},
+			{"floor", func() Dyadic { return Int(x.Floor()) },
+				new(big.Rat).SetInt(new(big.Int).Div(x.rat().Num(), x.rat().Denom()))},
 			{"ceil", func() Dyadic { return Int(-x.Neg().Floor()) }, new(big.Rat).SetInt64(x.Ceil())},
 		} {
 			got, err := func() (d Dyadic, err error) {
@@ -64,7 +65,8 @@ func TestDyadicAgainstBig(t *testing.T) {
 				t.Fatalf("%v %s %v = %v, %v; want %v", x, op.name, y, got, err, op.want)
 			}
 		}
-		if x.Cmp(y) != x.rat().Cmp(y.rat()) || x.Less(y) != (x.Cmp(y) < 0) || x.Sign() != x.rat().Sign() || x.IsInt() != x.rat().IsInt() {
+		if x.Cmp(y) != x.rat().Cmp(y.rat()) || x.Less(y) != (x.Cmp(y) < 0) || x.Sign() != x.rat().Sign() ||
+			x.IsInt() != x.rat().IsInt() {
 			t.Fatalf("%v compared with %v", x, y)
 		}
 		if s := strings.TrimSuffix(x.rat().String(), "/1"); x.String() != s {
@@ -87,11 +89,15 @@ func TestParseDyadic(t *testing.T) {
 		text, want string
 		err        error
 	}{
-		{"0", "0", nil}, {"-0", "0", nil}, {"3/4", "3/4", nil}, {"6/8", "3/4", nil}, {"-12/4", "-3", nil}, {"7/1", "7", nil}, {"0/64", "0", nil}, {"007", "7", nil},
+		{"0", "0", nil}, {"-0", "0", nil}, {"3/4", "3/4", nil}, {"6/8", "3/4", nil}, {"-12/4", "-3", nil},
+		{"7/1", "7", nil}, {"0/64", "0", nil}, {"007", "7", nil},
 		{"1152921504606846975", "1152921504606846975", nil}, {"1/1152921504606846976", "1/1152921504606846976", nil},
 		{"1152921504606846976/2", "576460752303423488", nil},
-		{"1152921504606846976", "", ErrOverflow}, {"1/2305843009213693952", "", ErrOverflow}, {"1/18446744073709551616", "", ErrOverflow}, {"-99999999999999999999/2", "", ErrOverflow},
-		{"", "", ErrNumber}, {"-", "", ErrNumber}, {"+1", "", ErrNumber}, {"1/0", "", ErrNumber}, {"1/3", "", ErrNumber}, {"1/", "", ErrNumber}, {"1/-2", "", ErrNumber}, {" 1", "", ErrNumber}, {"1.5", "", ErrNumber}, {"1/2/2", "", ErrNumber}, {"--1", "", ErrNumber},
+		{"1152921504606846976", "", ErrOverflow}, {"1/2305843009213693952", "", ErrOverflow},
+		{"1/18446744073709551616", "", ErrOverflow}, {"-99999999999999999999/2", "", ErrOverflow},
+		{"", "", ErrNumber}, {"-", "", ErrNumber}, {"+1", "", ErrNumber}, {"1/0", "", ErrNumber},
+		{"1/3", "", ErrNumber}, {"1/", "", ErrNumber}, {"1/-2", "", ErrNumber}, {" 1", "", ErrNumber},
+		{"1.5", "", ErrNumber}, {"1/2/2", "", ErrNumber}, {"--1", "", ErrNumber},
 	} {
 		d, err := ParseDyadic(row.text)
 		if !errors.Is(err, row.err) || err == nil && d.String() != row.want {

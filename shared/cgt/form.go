@@ -20,8 +20,10 @@ func (limit) Unwrap() error   { return ErrLimit }
 type Limits struct {
 	Forms    int // how many forms it holds; default 1,000,000, at most 2^31
 	Birthday int // how many moves a form may last; default 500
-	Memo     int // how many comparisons, sums and games by their options it remembers, each; beyond it forgets all and begins again; default 4,000,000
-	Text     int // how many bytes the text of a form may have, written or read; default 1,000,000
+	// how many comparisons, sums and games by their options it remembers, each; beyond it forgets
+	// all and begins again; default 4,000,000
+	Memo int
+	Text int // how many bytes the text of a form may have, written or read; default 1,000,000
 }
 
 func (l Limits) validate() Limits {
@@ -472,7 +474,8 @@ func (a *Arena) named(n name) Form {
 		return f
 	}
 	// Out of range for sure, so do not begin.
-	if b := int64(a.limits.Birthday); n.nimber < 0 || int64(n.nimber) > b || int64(n.ups) > b || int64(n.ups) < -b || n.number.Floor() > b || n.number.Floor() < -b-1 {
+	if b := int64(a.limits.Birthday); n.nimber < 0 || int64(n.nimber) > b || int64(n.ups) > b || int64(n.ups) < -b ||
+		n.number.Floor() > b || n.number.Floor() < -b-1 {
 		panic(limit(fmt.Sprintf("the game %v", n)))
 	}
 	base := name{ok: true, number: n.number}

@@ -132,9 +132,12 @@ func TestNames(t *testing.T) {
 	for _, row := range []struct{ text, want string }{
 		{"{|}", "0"}, {"{0|}", "1"}, {"{|-1}", "-2"}, {"{0|1}", "1/2"}, {"{1/2|3/4}", "5/8"},
 		{"{-1|1}", "0"}, {"{-3|17}", "0"}, {"{3/8|1}", "1/2"}, {"{3|17}", "4"}, {"{*|*}", "0"},
-		{"{0|0}", "*"}, {"{0,*|*,0}", "*2"}, {"{0,*2|0,*}", "{0, *2|*, 0}"}, {"{*,*2|*,*2}", "0"}, {"{3/4|3/4}", "3/4*"},
-		{"{0|*}", "^"}, {"{*|0}", "v"}, {"{0,*|0}", "^*"}, {"{0|^*}", "^2"}, {"{0|^}", "^2*"}, {"{0|*3}", "^*2"}, {"{0|*2}", "^*3"},
-		{"{^|*}", "{^|*}"}, {"{^|v}", "*"}, {"{0|v}", "*"}, {"{0|v*}", "{0|v*}"}, {"{1|1*}", "1^"}, {"{-1^|-1}", "-1*"}, {"{-1v|-1}", "-1v2*"}, {"{1 | { 1 | -1 } }", "{1|{1|-1}}"},
+		{"{0|0}", "*"}, {"{0,*|*,0}", "*2"}, {"{0,*2|0,*}", "{0, *2|*, 0}"}, {"{*,*2|*,*2}", "0"},
+		{"{3/4|3/4}", "3/4*"},
+		{"{0|*}", "^"}, {"{*|0}", "v"}, {"{0,*|0}", "^*"}, {"{0|^*}", "^2"}, {"{0|^}", "^2*"}, {"{0|*3}", "^*2"},
+		{"{0|*2}", "^*3"},
+		{"{^|*}", "{^|*}"}, {"{^|v}", "*"}, {"{0|v}", "*"}, {"{0|v*}", "{0|v*}"}, {"{1|1*}", "1^"}, {"{-1^|-1}", "-1*"},
+		{"{-1v|-1}", "-1v2*"}, {"{1 | { 1 | -1 } }", "{1|{1|-1}}"},
 		{"{1|-1}", "{1|-1}"}, {"{0|{0|-2}}", "{0|{0|-2}}"}, {"{ 2 *, {4|0} | -1, {0|-2}}", "{2*, {4|0}|-1, {0|-2}}"},
 		{"-0", "0"}, {"6/8", "3/4"}, {"1^2*3", "1^2*3"}, {"^0*0", "0"}, {"v1*1", "v*"},
 	} {
@@ -169,7 +172,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s*2 is no sum of ups and a nimber", name)
 		}
 	}
-	if down.plus(star).form(a) != parse("v*") || down.plus(down).form(a) != parse("v2") || star2.plus(star).form(a) != parse("*3") {
+	if down.plus(star).form(a) != parse("v*") || down.plus(down).form(a) != parse("v2") ||
+		star2.plus(star).form(a) != parse("*3") {
 		t.Error("downs")
 	}
 }
@@ -180,8 +184,10 @@ func TestParseErrors(t *testing.T) {
 		text string
 		want error
 	}{
-		{"", ErrForm}, {"{", ErrForm}, {"{0", ErrForm}, {"{0|", ErrForm}, {"{0|1", ErrForm}, {"{0,|1}", ErrForm}, {"{0|1}}", ErrForm},
-		{"{0|1|2}", ErrForm}, {"1 2", ErrForm}, {"x", ErrForm}, {"^v", ErrForm}, {"*^", ErrForm}, {"1/3", ErrNumber}, {"-", ErrNumber},
+		{"", ErrForm}, {"{", ErrForm}, {"{0", ErrForm}, {"{0|", ErrForm}, {"{0|1", ErrForm}, {"{0,|1}", ErrForm},
+		{"{0|1}}", ErrForm},
+		{"{0|1|2}", ErrForm}, {"1 2", ErrForm}, {"x", ErrForm}, {"^v", ErrForm}, {"*^", ErrForm}, {"1/3", ErrNumber},
+		{"-", ErrNumber},
 		{"99999999999999999999", ErrOverflow}, {"*99999999999999999999", ErrOverflow},
 		{"21", ErrLimit}, {"-21", ErrLimit}, {"^21", ErrLimit}, {"*21", ErrLimit}, {"1/1048576", ErrLimit},
 		{fmt.Sprintf("%200s", "0"), ErrLimit}, {"{{{{{{{{{{{{{{{{{{{{{{{{{{", ErrLimit},
@@ -255,7 +261,8 @@ func FuzzParse(f *testing.F) {
 		a := NewArena(Limits{Birthday: 6, Forms: 2000, Text: 60})
 		g, err := a.Parse(text)
 		if err != nil {
-			if !errors.Is(err, ErrForm) && !errors.Is(err, ErrNumber) && !errors.Is(err, ErrOverflow) && !errors.Is(err, ErrLimit) {
+			if !errors.Is(err, ErrForm) && !errors.Is(err, ErrNumber) && !errors.Is(err, ErrOverflow) &&
+				!errors.Is(err, ErrLimit) {
 				t.Fatal(err)
 			}
 			return

@@ -148,7 +148,8 @@ func TestOracleValues(t *testing.T) {
 		for column, g := range got {
 			if g != row[column] {
 				ok = false
-				t.Errorf("%s (%s): %s is %s, the oracle says %s", row["board"], row["canonical"], column, g, row[column])
+				t.Errorf("%s (%s): %s is %s, the oracle says %s", row["board"], row["canonical"], column, g,
+					row[column])
 			}
 		}
 		if want, err := arena.Parse(row["canonical"]); err != nil || j.form != want {
@@ -158,7 +159,8 @@ func TestOracleValues(t *testing.T) {
 		}
 		if w, err := arena.Value(j.form); err != nil || w != v {
 			ok = false
-			t.Errorf("%s: the Value of the canonical form, %v, is not that of play, %v (%v)", row["board"], w.Thermograph(), v.Thermograph(), err)
+			t.Errorf("%s: the Value of the canonical form, %v, is not that of play, %v (%v)", row["board"],
+				w.Thermograph(), v.Thermograph(), err)
 		}
 		if ok {
 			agree++

@@ -142,7 +142,8 @@ func TestOracleSums(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("of %d winners of sums of at least two areas of at most %d squares, bounds alone tell %d, sums %d", asked, most, byBounds, bySum)
+	t.Logf("of %d winners of sums of at least two areas of at most %d squares, bounds alone tell %d, sums %d", asked,
+		most, byBounds, bySum)
 }
 
 func popcount(x amazons.Set) (n int) {

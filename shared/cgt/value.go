@@ -27,10 +27,11 @@ type Kind uint8
 
 // The kinds. A Value determines them exactly.
 const (
-	Number                  Kind = iota // equal to a number; temperature below 0
-	Infinitesimal                       // not 0, but between all negative and all positive numbers; temperature 0, mean 0
-	NumberPlusInfinitesimal             // a number other than 0 plus an Infinitesimal; temperature 0
-	Hot                                 // left stop above right stop; temperature above 0
+	Number Kind = iota // equal to a number; temperature below 0
+	// not 0, but between all negative and all positive numbers; temperature 0, mean 0
+	Infinitesimal
+	NumberPlusInfinitesimal // a number other than 0 plus an Infinitesimal; temperature 0
+	Hot                     // left stop above right stop; temperature above 0
 )
 
 // String returns "number", "infinitesimal", "number+infinitesimal" or "hot".
@@ -149,7 +150,8 @@ func valueOf(code []byte) Value {
 	return Value{string(code)}
 }
 
-// combine returns the code of the game whose options have these codes ("" for 0). The code is valid until the next call.
+// combine returns the code of the game whose options have these codes ("" for 0). The code is valid
+// until the next call.
 func (c *Combiner) combine(left, right []string) ([]byte, error) {
 	scale := 0
 	for _, code := range left {

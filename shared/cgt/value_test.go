@@ -81,7 +81,8 @@ func TestDetermines(t *testing.T) {
 			tax := reduce(-1, k)
 			for m := range int64(20) {
 				n := reduce(th.Mean().Floor()<<k+m-10, k)
-				if a.LessEq(num(n), f) != (n.Cmp(th.Right.At(tax)) <= 0) || a.LessEq(f, num(n)) != (th.Left.At(tax).Cmp(n) <= 0) {
+				if a.LessEq(num(n), f) != (n.Cmp(th.Right.At(tax)) <= 0) ||
+					a.LessEq(f, num(n)) != (th.Left.At(tax).Cmp(n) <= 0) {
 					t.Fatalf("%v compared with %v", v, n)
 				}
 			}
@@ -91,7 +92,8 @@ func TestDetermines(t *testing.T) {
 				t.Fatalf("%v: winner when %v begins", v, side)
 			}
 		}
-		if !a.LessEq(num(Int(v.Floor())), f) || a.LessEq(num(Int(v.Floor()+1)), f) || !a.LessEq(f, num(Int(v.Ceil()))) || a.LessEq(f, num(Int(v.Ceil()-1))) {
+		if !a.LessEq(num(Int(v.Floor())), f) || a.LessEq(num(Int(v.Floor()+1)), f) ||
+			!a.LessEq(f, num(Int(v.Ceil()))) || a.LessEq(f, num(Int(v.Ceil()-1))) {
 			t.Fatalf("%v: floor %d, ceiling %d", v, v.Floor(), v.Ceil())
 		}
 		// Class.
@@ -101,7 +103,8 @@ func TestDetermines(t *testing.T) {
 		}
 		l, r := v.Stops()
 		starAt := func(n Dyadic) Form { return must[Form](t)(a.Named(n, 0, 1)) }
-		if v.AtMostStar() != (!isNumber && a.LessEq(f, starAt(l))) || v.AtLeastStar() != (!isNumber && a.LessEq(starAt(r), f)) {
+		if v.AtMostStar() != (!isNumber && a.LessEq(f, starAt(l))) ||
+			v.AtLeastStar() != (!isNumber && a.LessEq(starAt(r), f)) {
 			t.Fatalf("%v compared with star: %v, %v", v, v.AtMostStar(), v.AtLeastStar())
 		}
 		want := NoTail
@@ -164,7 +167,8 @@ func TestThermographShape(t *testing.T) {
 				if diagonal != ((len(w)-i)%2 == 1) {
 					t.Fatal(th)
 				}
-				if middle := w[i-1].Temperature.Add(dt.Half()); !diagonal && w.At(middle) != w[i].Value || diagonal && w.At(middle) != w[i-1].Value.Add(dv.Half()) {
+				if middle := w[i-1].Temperature.Add(dt.Half()); !diagonal && w.At(middle) != w[i].Value || diagonal &&
+					w.At(middle) != w[i-1].Value.Add(dv.Half()) {
 					t.Fatal(th, middle)
 				}
 			}
@@ -195,8 +199,10 @@ func TestPaperInfinitesimals(t *testing.T) {
 		{"{1|-1}", "(2,-1)(0,1) | (-2,-1)(0,1)", "[-1-e, 1+e]", NoTail, true, true},
 	} {
 		v := must[Value](t)(a.Value(must[Form](t)(a.Parse(row.text))))
-		if v.Thermograph().String() != row.thermograph || v.Bounds().String() != row.bounds || v.Tail() != row.tail || v.AtMostStar() != row.atMost || v.AtLeastStar() != row.atLeast {
-			t.Errorf("%s: %v, %v, %v, %v, %v", row.text, v.Thermograph(), v.Bounds(), v.Tail(), v.AtMostStar(), v.AtLeastStar())
+		if v.Thermograph().String() != row.thermograph || v.Bounds().String() != row.bounds || v.Tail() != row.tail ||
+			v.AtMostStar() != row.atMost || v.AtLeastStar() != row.atLeast {
+			t.Errorf("%s: %v, %v, %v, %v, %v", row.text, v.Thermograph(), v.Bounds(), v.Tail(), v.AtMostStar(),
+				v.AtLeastStar())
 		}
 	}
 	if v := IntValue(0); v != (Value{}) {

@@ -37,8 +37,9 @@ func BenchmarkCheck(b *testing.B) {
 	}
 }
 
-// BenchmarkEntries5x5 verifies single entries in the middle of a 5x5 game, all of whose replies are in the table of
-// the next layer but one, among filler positions: the cost of making and looking up canonical replies.
+// BenchmarkEntries5x5 verifies single entries in the middle of a 5x5 game, all of whose replies are
+// in the table of the next layer but one, among filler positions: the cost of making and looking up
+// canonical replies.
 func BenchmarkEntries5x5(b *testing.B) {
 	v := &verifier{board: boardOf(5, 5), rule2: true}
 	rng := rand.New(rand.NewPCG(1, 1))

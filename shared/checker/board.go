@@ -8,8 +8,9 @@ import (
 // maxSide is the largest number of files or ranks of a board: 64 squares fit one word.
 const maxSide = 8
 
-// board holds the fixed tables of one board size. A set of squares is a word in which bit i stands for square i;
-// square i = width*(rank-1) + (file-1), as in the certificate. All tables are built from coordinates in newBoard.
+// board holds the fixed tables of one board size. A set of squares is a word in which bit i stands
+// for square i; square i = width*(rank-1) + (file-1), as in the certificate. All tables are built
+// from coordinates in newBoard.
 type board struct {
 	width, height, squares int
 
@@ -22,8 +23,8 @@ type board struct {
 	symmetries int           // 4, or 8 on a square board; number 0 is the identity
 	image      [8][64]uint64 // image[s][i] is the bit of the square to which symmetry s takes square i
 
-	// groupImage[s][g][x] is the image of the squares x of group g, where a group is groupBits squares in a row: the same
-	// as image, for several squares at a time.
+	// groupImage[s][g][x] is the image of the squares x of group g, where a group is groupBits
+	// squares in a row: the same as image, for several squares at a time.
 	groupImage [8][(64 + groupBits - 1) / groupBits][1 << groupBits]uint64
 }
 
@@ -63,7 +64,8 @@ func newBoard(width, height int) *board {
 			b.notLast |= 1 << i
 		}
 		for d, step := range directions {
-			for f, r := file+step[0], rank+step[1]; f >= 0 && f < width && r >= 0 && r < height; f, r = f+step[0], r+step[1] {
+			for f, r := file+step[0], rank+step[1]; f >= 0 && f < width && r >= 0 && r < height; f, r = f+step[0], r+
+				step[1] {
 				if b.rays[d][i] == 0 {
 					b.neighbours[i] |= bit(f, r)
 				}
@@ -97,7 +99,8 @@ func newBoard(width, height int) *board {
 	return b
 }
 
-// queenLines returns the squares that a queen (or an arrow) on square from reaches over squares that are not occupied.
+// queenLines returns the squares that a queen (or an arrow) on square from reaches over squares
+// that are not occupied.
 func (b *board) queenLines(from int, occupied uint64) uint64 {
 	var reached uint64
 	for d := range 4 {
@@ -126,7 +129,8 @@ func (b *board) grow(x uint64) uint64 {
 	return (row | row<<up | row>>up) & b.full
 }
 
-// flood returns the squares of empty that steps between touching squares of empty reach from the squares of queens.
+// flood returns the squares of empty that steps between touching squares of empty reach from the
+// squares of queens.
 func (b *board) flood(queens, empty uint64) uint64 {
 	reached := b.grow(queens) & empty
 	for {
@@ -148,8 +152,9 @@ func (b *board) imageOf(s int, x uint64) uint64 {
 	return y
 }
 
-// position is a position as the certificate writes it (FORMAT.md, "Positions"), seen by the side to move: a square is
-// empty (in neither word), an own queen (in a), an opponent's queen (in b) or burnt (in both).
+// position is a position as the certificate writes it (FORMAT.md, "Positions"), seen by the side to
+// move: a square is empty (in neither word), an own queen (in a), an opponent's queen (in b) or
+// burnt (in both).
 type position struct{ a, b uint64 }
 
 func (p position) own() uint64      { return p.a &^ p.b }
@@ -162,8 +167,8 @@ func (p position) arrows() int { return bits.OnesCount64(p.a & p.b) }
 // less is the order of positions in the certificate.
 func (p position) less(q position) bool { return p.a < q.a || p.a == q.a && p.b < q.b }
 
-// play returns the position after a move of the side to move, seen by the other side, which is then to move.
-// The move must be legal.
+// play returns the position after a move of the side to move, seen by the other side, which is then
+// to move. The move must be legal.
 func (p position) play(m move) position {
 	moved := p.a ^ 1<<m.from ^ 1<<m.to | 1<<m.arrow
 	return position{a: p.b | 1<<m.arrow, b: moved}

@@ -20,11 +20,13 @@ func TestMovesAgainstDumb(t *testing.T) {
 			}
 			for m, after := range want {
 				if why := b.illegal(p, m); why != "" || p.play(m) != after {
-					t.Fatalf("%dx%d %s %s: %q, %v, want %v", w, h, b.positionText(p, false), b.moveText(m), why, p.play(m), after)
+					t.Fatalf("%dx%d %s %s: %q, %v, want %v", w, h, b.positionText(p, false), b.moveText(m), why,
+						p.play(m), after)
 				}
 			}
 			for range 200 { // any other move is illegal
-				m := move{uint8(rng.IntN(b.squares + 1)), uint8(rng.IntN(b.squares + 1)), uint8(rng.IntN(b.squares + 1))}
+				m := move{uint8(rng.IntN(b.squares + 1)), uint8(rng.IntN(b.squares + 1)),
+					uint8(rng.IntN(b.squares + 1))}
 				if _, legal := want[m]; legal != (b.illegal(p, m) == "") {
 					t.Fatalf("%dx%d %s %s: %q", w, h, b.positionText(p, false), b.moveText(m), b.illegal(p, m))
 				}
@@ -68,8 +70,9 @@ func TestFloodAgainstDumb(t *testing.T) {
 	})
 }
 
-// TestRepliesAgainstDumb holds that the fast way to make canonical replies in lost gives the canonical forms of the
-// replies: with exactly these in the table and without rule 2 the position is lost, and with one left out it is not.
+// TestRepliesAgainstDumb holds that the fast way to make canonical replies in lost gives the
+// canonical forms of the replies: with exactly these in the table and without rule 2 the position
+// is lost, and with one left out it is not.
 func TestRepliesAgainstDumb(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	forSizes(t, func(t *testing.T, w, h int) {
@@ -120,7 +123,8 @@ func TestPerft(t *testing.T) {
 		w, h int
 		want []int
 	}{
-		{4, 4, []int{88, 4336, 139500}}, {4, 5, []int{170, 18704, 1504390}}, {5, 4, []int{170, 19114}}, {4, 6, []int{256, 46264}},
+		{4, 4, []int{88, 4336, 139500}}, {4, 5, []int{170, 18704, 1504390}}, {5, 4, []int{170, 19114}},
+		{4, 6, []int{256, 46264}},
 		{6, 4, []int{256, 46584}}, {4, 7, []int{350, 90206}}, {5, 5, []int{260, 50422}}, {5, 6, []int{410, 129436}},
 		{6, 5, []int{410, 128094}}, {5, 7, []int{504, 201822}}, {7, 5, []int{504, 202248}}, {6, 6, []int{544, 238532}},
 	} {

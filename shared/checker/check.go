@@ -1,13 +1,16 @@
-// Package checker verifies a proof certificate for the game of Amazons with its own code. It imports nothing of this
-// module: whoever reads these files and FORMAT.md (in shared/proof) can judge the proof without trusting the solver.
+// Package checker verifies a proof certificate for the game of Amazons with its own code. It
+// imports nothing of this module: whoever reads these files and FORMAT.md (in shared/proof) can
+// judge the proof without trusting the solver.
 //
-// A certificate is a set of canonical positions that the side to move wins, each with a winning move, in layers by number of
-// burnt squares. The checker goes through the layers from the deepest one up. An entry holds if its move is legal and each
-// reply to it is an entry two layers deeper or decided by one of two leaf rules. Then the roots, the claims of
-// the certificate, are looked up the same way.
+// A certificate is a set of canonical positions that the side to move wins, each with a winning
+// move, in layers by number of burnt squares. The checker goes through the layers from the deepest
+// one up. An entry holds if its move is legal and each reply to it is an entry two layers deeper or
+// decided by one of two leaf rules. Then the roots, the claims of the certificate, are looked up
+// the same way.
 //
-// The files in reading order: board.go (squares, symmetries, moves), rules.go (the leaf rules), verify.go (one entry, one
-// root), table.go (the set of positions of a layer), file.go (the file format), check.go (the whole run), text.go.
+// The files in reading order: board.go (squares, symmetries, moves), rules.go (the leaf rules),
+// verify.go (one entry, one root), table.go (the set of positions of a layer), file.go (the file
+// format), check.go (the whole run), text.go.
 package checker
 
 import (
@@ -25,20 +28,24 @@ import (
 	"time"
 )
 
-// DefaultMaxMemory is the limit on the tables of positions, in bytes, where Options.MaxMemory is 0: 4 GiB, enough for about 180 million
-// entries in two layers that need each other.
+// DefaultMaxMemory is the limit on the tables of positions, in bytes, where Options.MaxMemory is 0:
+// 4 GiB, enough for about 180 million entries in two layers that need each other.
 const DefaultMaxMemory = 4 << 30
 
 // Options says how Check works. The zero value is usable.
 type Options struct {
-	// Workers is the number of goroutines that verify entries. 0, or a negative number, means GOMAXPROCS.
+	// Workers is the number of goroutines that verify entries. 0, or a negative number, means
+	// GOMAXPROCS.
 	Workers int
-	// RulesOnly allows leaf rule 1 alone. A certificate whose flags say that it needs no more is always checked so.
+	// RulesOnly allows leaf rule 1 alone. A certificate whose flags say that it needs no more is
+	// always checked so.
 	RulesOnly bool
-	// Progress, if not nil, is called after each block and each layer, by the goroutine that called Check.
+	// Progress, if not nil, is called after each block and each layer, by the goroutine that called
+	// Check.
 	Progress func(Progress)
-	// MaxMemory limits the tables of positions, in bytes. 0, or a negative number, means DefaultMaxMemory. A certificate
-	// that needs more gives ErrMemory before any entry is read; the message has the number needed.
+	// MaxMemory limits the tables of positions, in bytes. 0, or a negative number, means
+	// DefaultMaxMemory. A certificate that needs more gives ErrMemory before any entry is read; the
+	// message has the number needed.
 	MaxMemory int64
 }
 
@@ -64,7 +71,8 @@ type LayerReport struct {
 	Entries int64 `json:"entries"` // positions
 }
 
-// Report is what a successful check found. All of it but Workers and Seconds depends only on the file and on Options.RulesOnly.
+// Report is what a successful check found. All of it but Workers and Seconds depends only on the
+// file and on Options.RulesOnly.
 type Report struct {
 	Width   int           `json:"width"`   // files of the board
 	Height  int           `json:"height"`  // ranks of the board
@@ -75,7 +83,8 @@ type Report struct {
 	Entries int64         `json:"entries"` // positions verified
 	Replies int64         `json:"replies"` // replies looked at, to moves of entries and to roots
 	Lookups int64         `json:"lookups"` // positions looked for in a layer
-	// LeafRule1 and LeafRule2 are the numbers of positions that were decided by the leaf rules, counted each time one was met.
+	// LeafRule1 and LeafRule2 are the numbers of positions that were decided by the leaf rules,
+	// counted each time one was met.
 	LeafRule1 int64   `json:"leaf_rule1"`
 	LeafRule2 int64   `json:"leaf_rule2"`
 	RulesOnly bool    `json:"rules_only"` // leaf rule 1 alone was allowed
@@ -86,7 +95,8 @@ type Report struct {
 // String says in a few lines what was checked and what it proves.
 func (r *Report) String() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "valid certificate for %dx%d: %d entries in %d layers, %d bytes\n", r.Width, r.Height, r.Entries, len(r.Layers), r.Bytes)
+	fmt.Fprintf(&s, "valid certificate for %dx%d: %d entries in %d layers, %d bytes\n", r.Width, r.Height, r.Entries,
+		len(r.Layers), r.Bytes)
 	fmt.Fprintf(&s, "sha256   %s\n", r.SHA256)
 	const shown = 20
 	for i, root := range r.Roots {
@@ -127,10 +137,11 @@ func CheckFile(ctx context.Context, path string, opts Options) (*Report, error) 
 	return Check(ctx, f, info.Size(), opts)
 }
 
-// Check verifies the certificate in the first size bytes of r, which must be all of it. It returns a report if every
-// entry and every root holds. Otherwise the error is a *Fault for the first position that does not, or one of the sentinel errors
-// for a file that is not as FORMAT.md says, or the error of the context or of r. It returns only after all its
-// goroutines have ended, and it does not panic on any input.
+// Check verifies the certificate in the first size bytes of r, which must be all of it. It returns
+// a report if every entry and every root holds. Otherwise the error is a *Fault for the first
+// position that does not, or one of the sentinel errors for a file that is not as FORMAT.md says,
+// or the error of the context or of r. It returns only after all its goroutines have ended, and it
+// does not panic on any input.
 func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Report, error) {
 	begin := time.Now()
 	if opts.Workers <= 0 {
@@ -140,7 +151,8 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Repor
 		opts.MaxMemory = DefaultMaxMemory
 	}
 
-	// A wrong length is reported as such. Any other disorder of a file whose hash is wrong comes from damage: say that.
+	// A wrong length is reported as such. Any other disorder of a file whose hash is wrong comes
+	// from damage: say that.
 	c, err := open(r, size)
 	if c == nil || errors.Is(err, ErrTruncated) || errors.Is(err, ErrTrailing) {
 		return nil, err
@@ -204,8 +216,8 @@ type chunk struct {
 
 const chunkEntries = 256
 
-// wanted reports whether the table of layer i is needed when layer j is verified, or later: by a layer with two arrows
-// less, or by a root. (Roots are checked right after the layer they need.)
+// wanted reports whether the table of layer i is needed when layer j is verified, or later: by a
+// layer with two arrows less, or by a root. (Roots are checked right after the layer they need.)
 func (r *run) wanted(i, j int) bool {
 	if i == j {
 		for _, root := range r.roots {
@@ -296,9 +308,9 @@ func (r *run) checkRoots(which func(root) bool) error {
 	return nil
 }
 
-// layer verifies the entries of a layer. This goroutine reads, fills the layer's table and sees to the order; workers
-// take chunks of entries from it. All chunks before the first fault have then been verified, so the fault with the smallest
-// number is the first one in the file.
+// layer verifies the entries of a layer. This goroutine reads, fills the layer's table and sees to
+// the order; workers take chunks of entries from it. All chunks before the first fault have then
+// been verified, so the fault with the smallest number is the first one in the file.
 func (r *run) layer(ctx context.Context, reader *blockReader, l layer) error {
 	var (
 		work   = make(chan *chunk, r.opts.Workers)
@@ -348,7 +360,8 @@ func (r *run) layer(ctx context.Context, reader *blockReader, l layer) error {
 }
 
 // feed reads the blocks of the layer and hands their entries on, until all are through or one failed.
-func (r *run) feed(ctx context.Context, reader *blockReader, l layer, work chan<- *chunk, report func(*Fault), failed *atomic.Bool) error {
+func (r *run) feed(ctx context.Context, reader *blockReader, l layer, work chan<- *chunk, report func(*Fault),
+	failed *atomic.Bool) error {
 	own := r.tables[l.arrows]
 	var before position
 	var index int64
@@ -368,7 +381,8 @@ func (r *run) feed(ctx context.Context, reader *blockReader, l layer, work chan<
 			c.first = index
 			for _, e := range entries[:min(chunkEntries, len(entries))] {
 				if index > 0 && !before.less(e.position) {
-					report(r.newVerifier().fault(FaultOrder, e, index, l.arrows, "the position is not larger than the one before it, the entries of a layer must increase strictly"))
+					report(r.newVerifier().fault(FaultOrder, e, index, l.arrows,
+						"the position is not larger than the one before it, the entries of a layer must increase strictly"))
 					break
 				}
 				c.entries = append(c.entries, e)
@@ -388,6 +402,7 @@ func (r *run) feed(ctx context.Context, reader *blockReader, l layer, work chan<
 
 func (r *run) progress(l layer) {
 	if r.opts.Progress != nil {
-		r.opts.Progress(Progress{Layer: l.arrows, Entries: r.verified.Load(), TotalEntries: r.entries, Elapsed: time.Since(r.begin)})
+		r.opts.Progress(Progress{Layer: l.arrows, Entries: r.verified.Load(), TotalEntries: r.entries,
+			Elapsed: time.Since(r.begin)})
 	}
 }

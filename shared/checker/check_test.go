@@ -174,7 +174,8 @@ func TestEveryByteChanged(t *testing.T) {
 		}
 	}
 	for n := range f {
-		if _, err := checkBytes(f[:n], Options{Workers: 1}); !errors.Is(err, ErrTruncated) && (n != 0 || !errors.Is(err, ErrNotCertificate)) {
+		if _, err := checkBytes(f[:n], Options{Workers: 1}); !errors.Is(err, ErrTruncated) &&
+			(n != 0 || !errors.Is(err, ErrNotCertificate)) {
 			t.Fatalf("cut to %d bytes: %v", n, err)
 		}
 	}
@@ -198,10 +199,13 @@ func TestFileErrors(t *testing.T) {
 		want error
 		text string
 	}{
-		{"empty", func(g []byte) []byte { return nil }, ErrNotCertificate, `a certificate begins with the 8 bytes "AMZCERT\n"`},
-		{"other file", func(g []byte) []byte { return []byte("PK\x03\x04 and more") }, ErrNotCertificate, "begins with"},
+		{"empty", func(g []byte) []byte { return nil }, ErrNotCertificate,
+			`a certificate begins with the 8 bytes "AMZCERT\n"`},
+		{"other file", func(g []byte) []byte { return []byte("PK\x03\x04 and more") }, ErrNotCertificate,
+			"begins with"},
 		{"version 2", set32(8, 2), ErrUnsupportedVersion, "format version 2, this checker reads version 1"},
-		{"longer", func(g []byte) []byte { return append(g, 0) }, ErrTrailing, fmt.Sprintf("ends at byte %d, the file has %d bytes", n, n+1)},
+		{"longer", func(g []byte) []byte { return append(g, 0) }, ErrTrailing,
+			fmt.Sprintf("ends at byte %d, the file has %d bytes", n, n+1)},
 		{"shorter", func(g []byte) []byte { return g[:n-1] }, ErrTruncated, fmt.Sprintf("the file has %d bytes", n-1)},
 		{"hash", func(g []byte) []byte { g[20] ^= 1; return g }, ErrChecksum, "damaged or changed"},
 		{"contents", func(g []byte) []byte { g[n-1] ^= 1; return g }, ErrChecksum, "damaged or changed"},
@@ -270,7 +274,8 @@ func TestMemoryLimit(t *testing.T) {
 	}
 	var need, limit int64
 	text := err.Error()[len(ErrMemory.Error()):]
-	if _, err := fmt.Sscanf(text, ": its tables take %d bytes, the limit is %d", &need, &limit); err != nil || limit != 100 {
+	if _, err := fmt.Sscanf(text, ": its tables take %d bytes, the limit is %d", &need, &limit); err != nil ||
+		limit != 100 {
 		t.Fatalf("%q: %v", text, err)
 	}
 	mustHold(t, f, Options{MaxMemory: need})
@@ -289,7 +294,8 @@ func TestEachEntryRemoved(t *testing.T) {
 					c.layers = slices.Delete(c.layers, i, i+1)
 				}
 				_, err := checkBytes(c.write(), Options{Workers: 1})
-				if fault := (*Fault)(nil); !errors.As(err, &fault) || fault.Kind != FaultReply && fault.Kind != FaultRoot {
+				if fault := (*Fault)(nil); !errors.As(err, &fault) || fault.Kind != FaultReply &&
+					fault.Kind != FaultRoot {
 					t.Fatalf("layer %d without entry %d: %v", l.arrows, j, err)
 				}
 			}
@@ -336,10 +342,13 @@ func TestWrongEntries(t *testing.T) {
 		kind FaultKind
 		at   int64
 	}{
-		{"swapped", func(l *paperLayer) { l.entries[at], l.entries[at+1] = l.entries[at+1], l.entries[at] }, FaultOrder, at + 1},
-		{"swapped across blocks", func(l *paperLayer) { l.entries[99], l.entries[100] = l.entries[100], l.entries[99] }, FaultOrder, 100},
+		{"swapped", func(l *paperLayer) { l.entries[at], l.entries[at+1] = l.entries[at+1], l.entries[at] }, FaultOrder,
+			at + 1},
+		{"swapped across blocks", func(l *paperLayer) { l.entries[99], l.entries[100] = l.entries[100], l.entries[99] },
+			FaultOrder, 100},
 		{"twice", func(l *paperLayer) { l.entries = slices.Insert(l.entries, at, l.entries[at]) }, FaultOrder, at + 1},
-		{"twice across blocks", func(l *paperLayer) { l.entries = slices.Insert(l.entries, 100, l.entries[99]) }, FaultOrder, 100},
+		{"twice across blocks", func(l *paperLayer) { l.entries = slices.Insert(l.entries, 100, l.entries[99]) },
+			FaultOrder, 100},
 		{"mirrored", func(l *paperLayer) {
 			e := &l.entries[at]
 			for s := range b.symmetries {
@@ -358,9 +367,14 @@ func TestWrongEntries(t *testing.T) {
 		}, FaultLayer, -1},
 		{"a bit outside", func(l *paperLayer) { l.entries[at].b |= 1 << 25 }, FaultPosition, at},
 		{"bits outside in A", func(l *paperLayer) { l.entries[len(l.entries)-1].a |= 1 << 63 }, FaultPosition, -1},
-		{"a move from nowhere", func(l *paperLayer) { l.entries[at].move.from = uint8(bitOf(l.entries[at].opponent())) }, FaultMove, at},
-		{"a move to the own square", func(l *paperLayer) { l.entries[at].move.to = l.entries[at].move.from }, FaultMove, at},
-		{"an arrow on the queen", func(l *paperLayer) { l.entries[at].move.arrow = l.entries[at].move.to }, FaultMove, at},
+		{"a move from nowhere", func(l *paperLayer) {
+			l.entries[at].move.from =
+				uint8(bitOf(l.entries[at].opponent()))
+		}, FaultMove, at},
+		{"a move to the own square", func(l *paperLayer) { l.entries[at].move.to = l.entries[at].move.from }, FaultMove,
+			at},
+		{"an arrow on the queen", func(l *paperLayer) { l.entries[at].move.arrow = l.entries[at].move.to }, FaultMove,
+			at},
 		{"a square outside", func(l *paperLayer) { l.entries[at].move.arrow = 25 }, FaultMove, at},
 		{"square 255", func(l *paperLayer) { l.entries[at].move.from = 255 }, FaultMove, at},
 	} {
@@ -414,7 +428,8 @@ func TestWrongRoots(t *testing.T) {
 		c.edit(&bad.roots[0])
 		mustFault(t, bad.write(), Options{}, FaultRoot)
 	}
-	// A second root is checked too, the root may be any image, and the side to move only names the colours.
+	// A second root is checked too, the root may be any image, and the side to move only names the
+	// colours.
 	both := good.clone()
 	b := boardOf(5, 5)
 	for s := range b.symmetries {
@@ -435,7 +450,8 @@ func TestWrongRoots(t *testing.T) {
 func TestRulesOnly(t *testing.T) {
 	c := late(t)
 	f := mustFault(t, c.write(), Options{RulesOnly: true}, FaultReply)
-	if f.Position == "" || !strings.Contains(f.Error(), f.Position) || !strings.Contains(f.Error(), "only leaf rule 1 is in use; leaf rule 2") {
+	if f.Position == "" || !strings.Contains(f.Error(), f.Position) ||
+		!strings.Contains(f.Error(), "only leaf rule 1 is in use; leaf rule 2") {
 		t.Errorf("got %q", f)
 	}
 	t.Log(f)
@@ -454,8 +470,8 @@ func TestRulesOnly(t *testing.T) {
 
 func c4() root { return root{position: fromText(4, 4, ".BWx/.xBx/W..x/...x")} }
 
-// TestMutations changes a certificate at random and makes its hash right again. Most changes must be refused. Where one is
-// not, what the certificate claims must still be true.
+// TestMutations changes a certificate at random and makes its hash right again. Most changes must
+// be refused. Where one is not, what the certificate claims must still be true.
 func TestMutations(t *testing.T) {
 	good := tiny(t).write()
 	rng := rand.New(rand.NewPCG(13, 14))
@@ -532,7 +548,8 @@ func TestProgressAndCancel(t *testing.T) {
 	f := late(t).write()
 	var seen []Progress
 	r := mustHold(t, f, Options{Workers: 3, Progress: func(p Progress) { seen = append(seen, p) }})
-	if last := seen[len(seen)-1]; last.Entries != r.Entries || last.TotalEntries != r.Entries || last.Layer != r.Layers[len(r.Layers)-1].Arrows {
+	if last := seen[len(seen)-1]; last.Entries != r.Entries || last.TotalEntries != r.Entries ||
+		last.Layer != r.Layers[len(r.Layers)-1].Arrows {
 		t.Errorf("last progress %+v of %d entries", last, r.Entries)
 	}
 	if !slices.IsSortedFunc(seen, func(a, b Progress) int { return int(a.Entries - b.Entries) }) {
@@ -593,7 +610,8 @@ func TestReadErrors(t *testing.T) {
 			t.Fatalf("read %d failed: %v", n, err)
 		}
 	}
-	// A file that is replaced between the two readings: by another one, by one with a byte changed, by less.
+	// A file that is replaced between the two readings: by another one, by one with a byte changed,
+	// by less.
 	other := tiny(t)
 	other.roots[0], other.roots[2] = other.roots[2], other.roots[0]
 	other.layers[0].entries[0].move = move{}
@@ -631,7 +649,8 @@ func TestCheckFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := json.Marshal(r)
-	if err != nil || !strings.Contains(string(j), `"leaf_rule2":`) || !strings.Contains(string(j), `"side_to_move":"white"`) {
+	if err != nil || !strings.Contains(string(j), `"leaf_rule2":`) ||
+		!strings.Contains(string(j), `"side_to_move":"white"`) {
 		t.Errorf("%s %v", j, err)
 	}
 	if err := os.WriteFile(path, f[:len(f)-1], 0o600); err != nil {
@@ -644,7 +663,9 @@ func TestCheckFile(t *testing.T) {
 
 // rawFile is a certificate for 4x4 with one layer of 8 arrows and one block of the raw data given.
 func rawFile(raw []byte, entries uint32) []byte {
-	c := &paper{w: 4, h: 4, flags: 1, perBlock: 1, roots: []root{{position: fromText(4, 4, "xxxx/xxxx/W..B/...."), win: true}}, layers: []paperLayer{{arrows: 8, entries: make([]entry, 1)}}}
+	c := &paper{w: 4, h: 4, flags: 1, perBlock: 1,
+		roots:  []root{{position: fromText(4, 4, "xxxx/xxxx/W..B/...."), win: true}},
+		layers: []paperLayer{{arrows: 8, entries: make([]entry, 1)}}}
 	f := c.write()
 	f = f[:len(f)-len(writeBlock(2, make([]entry, 1)))]
 	binary.LittleEndian.PutUint64(f[prefixBytes+12:], uint64(entries))
@@ -652,10 +673,11 @@ func rawFile(raw []byte, entries uint32) []byte {
 	return seal(append(f, frame(raw, entries)...))
 }
 
-// FuzzCheck feeds arbitrary bytes: as they are, with the hash made right so that the rest of the code sees them, or as the
-// raw data of a block.
+// FuzzCheck feeds arbitrary bytes: as they are, with the hash made right so that the rest of the
+// code sees them, or as the raw data of a block.
 func FuzzCheck(f *testing.F) {
-	for _, c := range []*paper{tiny(f), late(f), {w: 3, h: 1, flags: 1, roots: []root{{position: fromText(3, 1, "W.B"), win: true}}}} {
+	for _, c := range []*paper{tiny(f), late(f), {w: 3, h: 1, flags: 1,
+		roots: []root{{position: fromText(3, 1, "W.B"), win: true}}}} {
 		f.Add(c.write(), uint16(0))
 		f.Add(c.write(), uint16(1))
 	}
@@ -672,7 +694,8 @@ func FuzzCheck(f *testing.F) {
 			data = rawFile(data, uint32(mode)-1)
 		}
 		before := allocated()
-		r, err := Check(context.Background(), bytes.NewReader(data), int64(len(data)), Options{Workers: 2, MaxMemory: 16 << 20})
+		r, err := Check(context.Background(), bytes.NewReader(data), int64(len(data)),
+			Options{Workers: 2, MaxMemory: 16 << 20})
 		if used := allocated() - before; used > 128<<20 {
 			t.Errorf("%d bytes were allocated", used)
 		}
@@ -690,7 +713,8 @@ func FuzzCheck(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, claim := range c.roots {
-			if c.squares-bits.OnesCount64(claim.occupied()) <= 7 && exhaustive(c.board, claim.position, map[position]bool{}) != claim.win {
+			if c.squares-bits.OnesCount64(claim.occupied()) <= 7 &&
+				exhaustive(c.board, claim.position, map[position]bool{}) != claim.win {
 				t.Fatalf("accepted a wrong claim: %s", c.positionText(claim.position, claim.black))
 			}
 		}

@@ -1,6 +1,7 @@
 package checker
 
-// A deliberately dumb second implementation, square by square, against which the board code and the leaf rules are tested.
+// A deliberately dumb second implementation, square by square, against which the board code and the
+// leaf rules are tested.
 
 import (
 	"math/rand/v2"
@@ -258,8 +259,8 @@ func (d dumb) verdict() Verdict {
 	return Open
 }
 
-// randomPosition returns a position with 2 to 4 queens a side where the board has room, and at most maxEmpty empty squares, which lie
-// scattered or, half of the time, grow around the queens.
+// randomPosition returns a position with 2 to 4 queens a side where the board has room, and at most
+// maxEmpty empty squares, which lie scattered or, half of the time, grow around the queens.
 func randomPosition(rng *rand.Rand, w, h, maxEmpty int) position {
 	b := boardOf(w, h)
 	var p position

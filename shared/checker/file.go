@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What can be wrong with the file itself, for errors.Is. Each error that Check returns for them is one sentence that
-// says what is wrong and what would be right.
+// What can be wrong with the file itself, for errors.Is. Each error that Check returns for them is
+// one sentence that says what is wrong and what would be right.
 var (
 	ErrNotCertificate     = errors.New("not a certificate")
 	ErrUnsupportedVersion = errors.New("unsupported certificate version")
@@ -46,7 +46,8 @@ const (
 	moveBytes       = 3
 )
 
-// root is a claim of the certificate: the side to move wins (or loses) the position. It need not be canonical.
+// root is a claim of the certificate: the side to move wins (or loses) the position. It need not be
+// canonical.
 type root struct {
 	position
 	black, win bool
@@ -84,20 +85,23 @@ type certificate struct {
 // readAt fills p from offset. A file that is shorter than it was said to be is ErrTruncated.
 func (c *certificate) readAt(p []byte, offset int64) error {
 	if offset > c.size || int64(len(p)) > c.size-offset {
-		return fmt.Errorf("%w: the file has %d bytes, but its contents go on to byte %d at least", ErrTruncated, c.size, offset+int64(len(p)))
+		return fmt.Errorf("%w: the file has %d bytes, but its contents go on to byte %d at least", ErrTruncated, c.size,
+			offset+int64(len(p)))
 	}
 	n, err := c.r.ReadAt(p, offset)
 	if n == len(p) {
 		return nil
 	}
 	if err == nil || errors.Is(err, io.EOF) {
-		return fmt.Errorf("%w: the file was said to have %d bytes, but it ends before byte %d", ErrTruncated, c.size, offset+int64(len(p)))
+		return fmt.Errorf("%w: the file was said to have %d bytes, but it ends before byte %d", ErrTruncated, c.size,
+			offset+int64(len(p)))
 	}
 	return fmt.Errorf("read certificate: %w", err)
 }
 
-// open reads the header and steps over all blocks, so that all sizes are known to fit the file before anything large is
-// allocated. It does not look at the hash. With an error it still returns the certificate if magic and version are right.
+// open reads the header and steps over all blocks, so that all sizes are known to fit the file
+// before anything large is allocated. It does not look at the hash. With an error it still returns
+// the certificate if magic and version are right.
 func open(r io.ReaderAt, size int64) (*certificate, error) {
 	c := &certificate{r: r, size: size}
 	var prefix [prefixBytes]byte
@@ -112,15 +116,18 @@ func open(r io.ReaderAt, size int64) (*certificate, error) {
 		return nil, err
 	}
 	if v := binary.LittleEndian.Uint32(prefix[8:]); v != Format {
-		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads version %d", ErrUnsupportedVersion, v, Format)
+		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads version %d",
+			ErrUnsupportedVersion, v, Format)
 	}
 	copy(c.stated[:], prefix[hashedPrefix:])
 	length := binary.LittleEndian.Uint32(prefix[12:])
 	if length < headerFixed || length > maxHeader {
-		return c, fmt.Errorf("%w: it is said to have %d bytes, %d to %d are allowed", ErrHeader, length, headerFixed, maxHeader)
+		return c, fmt.Errorf("%w: it is said to have %d bytes, %d to %d are allowed", ErrHeader, length, headerFixed,
+			maxHeader)
 	}
 	if int64(length) > size-prefixBytes {
-		return c, fmt.Errorf("%w: the header ends at byte %d, the file has %d bytes", ErrTruncated, prefixBytes+int64(length), size)
+		return c, fmt.Errorf("%w: the header ends at byte %d, the file has %d bytes", ErrTruncated, prefixBytes+
+			int64(length), size)
 	}
 	c.hashed = append(make([]byte, 0, hashedPrefix+int(length)), prefix[:hashedPrefix]...)[:hashedPrefix+length]
 	header := c.hashed[hashedPrefix:]
@@ -179,9 +186,11 @@ func (c *certificate) parseHeader(h []byte) error {
 		case arrows > uint32(c.squares):
 			return bad("layer %d has %d arrows on a board of %d squares", i, arrows, c.squares)
 		case i > 0 && int(arrows) >= c.layers[i-1].arrows:
-			return bad("the layer of %d arrows follows that of %d, the arrows must decrease strictly", arrows, c.layers[i-1].arrows)
+			return bad("the layer of %d arrows follows that of %d, the arrows must decrease strictly", arrows,
+				c.layers[i-1].arrows)
 		case l.blocks == 0 || entries < uint64(l.blocks) || entries > uint64(l.blocks)*maxBlockEntries:
-			return bad("the layer of %d arrows has %d entries in %d blocks, a block has 1 to %d", arrows, entries, l.blocks, maxBlockEntries)
+			return bad("the layer of %d arrows has %d entries in %d blocks, a block has 1 to %d", arrows, entries,
+				l.blocks, maxBlockEntries)
 		}
 		l.arrows, l.entries = int(arrows), int64(entries)
 		c.layers = append(c.layers, l)
@@ -205,7 +214,8 @@ func (c *certificate) parseBlock(h []byte) (block, error) {
 	switch {
 	case b.entries == 0 || b.entries > maxBlockEntries:
 		return b, fmt.Errorf("%w: it has %d entries, 1 to %d are allowed", ErrBlock, b.entries, maxBlockEntries)
-	case b.raw > maxBlockRaw || uint64(b.raw) < fixed+uint64(b.entries) || uint64(b.raw) > fixed+binary.MaxVarintLen64*uint64(b.entries):
+	case b.raw > maxBlockRaw || uint64(b.raw) < fixed+uint64(b.entries) || uint64(b.raw) > fixed+
+		binary.MaxVarintLen64*uint64(b.entries):
 		return b, fmt.Errorf("%w: %d entries cannot have %d bytes of raw data", ErrBlock, b.entries, b.raw)
 	case b.stored == 0 || b.stored > maxBlockStored:
 		return b, fmt.Errorf("%w: it has %d stored bytes, 1 to %d are allowed", ErrBlock, b.stored, maxBlockStored)
@@ -216,7 +226,8 @@ func (c *certificate) parseBlock(h []byte) (block, error) {
 // wordBytes is the width of a word b in a block.
 func (c *certificate) wordBytes() int { return (c.squares + 7) / 8 }
 
-// walkBlocks steps over the blocks without decoding them: each layer has the entries it says, and the file ends with the last one.
+// walkBlocks steps over the blocks without decoding them: each layer has the entries it says, and
+// the file ends with the last one.
 func (c *certificate) walkBlocks() error {
 	offset := c.start
 	var h [blockHeader]byte
@@ -232,13 +243,15 @@ func (c *certificate) walkBlocks() error {
 			}
 			offset += blockHeader
 			if int64(b.stored) > c.size-offset {
-				return fmt.Errorf("%w: the block at byte %d ends at byte %d, the file has %d bytes", ErrTruncated, offset-blockHeader, offset+int64(b.stored), c.size)
+				return fmt.Errorf("%w: the block at byte %d ends at byte %d, the file has %d bytes", ErrTruncated,
+					offset-blockHeader, offset+int64(b.stored), c.size)
 			}
 			offset += int64(b.stored)
 			entries += int64(b.entries)
 		}
 		if entries != l.entries {
-			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries, its blocks have %d", ErrBlock, l.arrows, l.entries, entries)
+			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries, its blocks have %d", ErrBlock,
+				l.arrows, l.entries, entries)
 		}
 	}
 	if offset != c.size {
@@ -278,11 +291,13 @@ func hashFile(ctx context.Context, r io.ReaderAt, size int64) (s sums, err error
 }
 
 func checksumError(stated, found []byte) error {
-	return fmt.Errorf("%w: the file states %s, its contents have %s, so it was damaged or changed", ErrChecksum, hex.EncodeToString(stated), hex.EncodeToString(found))
+	return fmt.Errorf("%w: the file states %s, its contents have %s, so it was damaged or changed", ErrChecksum,
+		hex.EncodeToString(stated), hex.EncodeToString(found))
 }
 
-// blockReader decodes the blocks in file order. It hashes what it reads, so that a file which is changed between the first
-// reading and this one does not go unnoticed: what is verified is what was hashed.
+// blockReader decodes the blocks in file order. It hashes what it reads, so that a file which is
+// changed between the first reading and this one does not go unnoticed: what is verified is what
+// was hashed.
 type blockReader struct {
 	*certificate
 	offset  int64
@@ -294,8 +309,10 @@ type blockReader struct {
 }
 
 func newBlockReader(c *certificate) (*blockReader, error) {
-	// Output is limited by the slice it goes to; what is called memory limits windows as well (FORMAT.md).
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(64<<20))
+	// Output is limited by the slice it goes to; what is called memory limits windows as well
+	// (FORMAT.md).
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
 		return nil, fmt.Errorf("start zstd decoder: %w", err)
 	}
@@ -304,8 +321,8 @@ func newBlockReader(c *certificate) (*blockReader, error) {
 	return b, nil
 }
 
-// next returns the entries of the next block; the slice is valid until the next call. It does not look at them: words
-// may have any bits, and the order may be wrong.
+// next returns the entries of the next block; the slice is valid until the next call. It does not
+// look at them: words may have any bits, and the order may be wrong.
 func (r *blockReader) next() ([]entry, error) {
 	entries, err := r.decode()
 	if err != nil {
@@ -362,12 +379,14 @@ func (r *blockReader) decode() ([]entry, error) {
 		r.entries[i] = entry{position{a, second}, move{moves[3*i], moves[3*i+1], moves[3*i+2]}}
 	}
 	if len(firsts) != 0 {
-		return nil, fmt.Errorf("%w: its column of words A has %d bytes more than its %d entries take", ErrBlock, len(firsts), n)
+		return nil, fmt.Errorf("%w: its column of words A has %d bytes more than its %d entries take", ErrBlock,
+			len(firsts), n)
 	}
 	return r.entries, nil
 }
 
-// oneFrame refuses stored data that is anything but one zstd frame (RFC 8878, section 3.1.1), by stepping over its blocks.
+// oneFrame refuses stored data that is anything but one zstd frame (RFC 8878, section 3.1.1), by
+// stepping over its blocks.
 func oneFrame(p []byte) error {
 	bad := fmt.Errorf("%w: its stored data is not exactly one zstd frame", ErrBlock)
 	var h zstd.Header

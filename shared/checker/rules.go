@@ -2,7 +2,8 @@ package checker
 
 import "math/bits"
 
-// Verdict is what the leaf rules say about a position: for the side to move it is won, lost, or they leave it open.
+// Verdict is what the leaf rules say about a position: for the side to move it is won, lost, or
+// they leave it open.
 type Verdict int8
 
 // The verdicts of the leaf rules.
@@ -23,10 +24,11 @@ func (v Verdict) String() string {
 	return "open"
 }
 
-// LeafVerdict applies the two leaf rules of a certificate (FORMAT.md, "The two leaf rules") to the position with the
-// words a and b in the certificate's packing, on a board of width files and height ranks. It canonicalises first. With
-// rulesOnly it applies rule 1 alone. A side that is not 1..8, or a bit outside the board, gives Open. It is exported so
-// that the tests of other implementations can compare themselves with this one.
+// LeafVerdict applies the two leaf rules of a certificate (FORMAT.md, "The two leaf rules") to the
+// position with the words a and b in the certificate's packing, on a board of width files and
+// height ranks. It canonicalises first. With rulesOnly it applies rule 1 alone. A side that is not
+// 1..8, or a bit outside the board, gives Open. It is exported so that the tests of other
+// implementations can compare themselves with this one.
 func LeafVerdict(width, height int, a, b uint64, rulesOnly bool) Verdict {
 	bd := boardOf(width, height)
 	if bd == nil || (a|b)&^bd.full != 0 {
@@ -48,15 +50,16 @@ func (b *board) verdict(p position, rule2 bool) Verdict {
 	return Open
 }
 
-// stuck is leaf rule 1: the side to move has no legal move. A queen has a move exactly if a square that touches it is
-// empty, because it can shoot back at the square it came from.
+// stuck is leaf rule 1: the side to move has no legal move. A queen has a move exactly if a square
+// that touches it is empty, because it can shoot back at the square it came from.
 func (b *board) stuck(p position) bool { return b.grow(p.own())&^p.occupied() == 0 }
 
-// Leaf rule 2, the counting lemma. P is the side that is shown to win, O the other; c is what O's queens can flood, t
-// the other empty squares. While P only plods inside t (a queen steps to a touching square and shoots at the square it
-// came from), nothing ever opens for O. So O stays in c and its own squares, and burns one of them with each move: it has at
-// most |c| moves left. A P with enough plods has the last move. The position must be canonical: ties in a walk are
-// broken by square number.
+// Leaf rule 2, the counting lemma. P is the side that is shown to win, O the other; c is what O's
+// queens can flood, t the other empty squares. While P only plods inside t (a queen steps to a
+// touching square and shoots at the square it came from), nothing ever opens for O. So O stays in c
+// and its own squares, and burns one of them with each move: it has at most |c| moves left. A P
+// with enough plods has the last move. The position must be canonical: ties in a walk are broken by
+// square number.
 
 // lostByCount is case 2c: O is to move, and P has a plod for each move of O.
 func (b *board) lostByCount(p position) bool {
@@ -65,8 +68,9 @@ func (b *board) lostByCount(p position) bool {
 	return n <= bits.OnesCount64(t) && b.walks(p.opponent(), c, t, n)
 }
 
-// wonByCount is cases 2a and 2b: P is to move. In 2a it has one plod more than O has moves. In 2b one of its queens that
-// touches c steps into c and shoots back first: a move made, and a square of c taken; the others plod.
+// wonByCount is cases 2a and 2b: P is to move. In 2a it has one plod more than O has moves. In 2b
+// one of its queens that touches c steps into c and shoots back first: a move made, and a square of
+// c taken; the others plod.
 func (b *board) wonByCount(p position) bool {
 	c, t := b.split(p.opponent(), p)
 	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
@@ -91,9 +95,10 @@ func (b *board) split(queens uint64, p position) (c, t uint64) {
 	return c, empty &^ c
 }
 
-// walks reports whether the greedy walk of the queens inside t has at least want plods: first the queens that do not
-// touch c, then the others, each group by square number. Each queen in turn steps to the unvisited square of t that touches
-// it and has the fewest unvisited squares of t around it (ties: the smallest number), until there is none.
+// walks reports whether the greedy walk of the queens inside t has at least want plods: first the
+// queens that do not touch c, then the others, each group by square number. Each queen in turn
+// steps to the unvisited square of t that touches it and has the fewest unvisited squares of t
+// around it (ties: the smallest number), until there is none.
 func (b *board) walks(queens, c, t uint64, want int) bool {
 	if want <= 0 {
 		return true

@@ -112,7 +112,8 @@ func TestLeafVerdictExamples(t *testing.T) {
 	}
 }
 
-// FuzzLeafRule holds the leaf rules against exhaustive search on late positions, which the fuzzer's numbers select.
+// FuzzLeafRule holds the leaf rules against exhaustive search on late positions, which the fuzzer's
+// numbers select.
 func FuzzLeafRule(f *testing.F) {
 	for i := range uint64(20) {
 		f.Add(uint8(4+i%3), uint8(4+i/3%3), i, i*i)

@@ -2,9 +2,10 @@ package checker
 
 import "math/bits"
 
-// table is the set of the positions of one layer: an open-addressing hash table with linear probing that holds the
-// whole positions, so that a collision of hashes can never be a wrong fact. It never grows. A slot is free where a is 0: a
-// position without own queens and without burnt squares is never an entry, as its side to move has no move.
+// table is the set of the positions of one layer: an open-addressing hash table with linear probing
+// that holds the whole positions, so that a collision of hashes can never be a wrong fact. It never
+// grows. A slot is free where a is 0: a position without own queens and without burnt squares is
+// never an entry, as its side to move has no move.
 type table struct{ slots []position }
 
 const slotBytes = 16
@@ -57,8 +58,9 @@ func (t *table) hasFrom(i uint64, p position) bool {
 	}
 }
 
-// touch reads the home slots of some positions and returns them. The reads do not wait for each other, so that the memory of
-// a large table answers them together; one by one, each search would wait for its own.
+// touch reads the home slots of some positions and returns them. The reads do not wait for each
+// other, so that the memory of a large table answers them together; one by one, each search would
+// wait for its own.
 func (t *table) touch(replies []reply) (sum uint64) {
 	if t == nil {
 		return 0

@@ -18,8 +18,8 @@ func (b *board) moveText(m move) string {
 	return b.squareText(m.from) + "-" + b.squareText(m.to) + "x" + b.squareText(m.arrow)
 }
 
-// positionText returns a position with its ranks from the top joined by "/", then the side to move, whose queens are
-// the own queens of the position.
+// positionText returns a position with its ranks from the top joined by "/", then the side to move,
+// whose queens are the own queens of the position.
 func (b *board) positionText(p position, black bool) string {
 	signs := ".WBx"
 	if black {
@@ -63,16 +63,16 @@ const (
 	FaultRoot      FaultKind = "root"      // a root is not shown to be as claimed
 )
 
-// Fault is the first position of a well-formed certificate that does not hold, in file order. It is the same
-// whatever the number of workers.
+// Fault is the first position of a well-formed certificate that does not hold, in file order. It is
+// the same whatever the number of workers.
 type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Layer is the number of arrows of the layer of the entry, or of the root.
 	Layer int `json:"layer"`
 	// Entry is the number of the entry in its layer, or of the root among the roots, from 0.
 	Entry int64 `json:"entry"`
-	// Position is the text of the entry or root. The certificate does not say which colour is to move in an entry; the
-	// text gives it the colour that the first root implies.
+	// Position is the text of the entry or root. The certificate does not say which colour is to
+	// move in an entry; the text gives it the colour that the first root implies.
 	Position string `json:"position"`
 	// Move is the text of the entry's move; "" for a root.
 	Move string `json:"move,omitempty"`

@@ -32,7 +32,8 @@ type verifier struct {
 	rootLayer int
 	counts    counts
 
-	// For the arrow square c of a reply: the smallest word a that any symmetry gives, and the set of those symmetries.
+	// For the arrow square c of a reply: the smallest word a that any symmetry gives, and the set
+	// of those symmetries.
 	smallest [64]uint64
 	ties     [64]uint8
 
@@ -50,25 +51,29 @@ type reply struct {
 // blackToMove is the side to move that the first root implies for positions with this many arrows.
 func (v *verifier) blackToMove(arrows int) bool { return v.rootBlack != ((arrows-v.rootLayer)&1 != 0) }
 
-// check verifies entry number index of a layer, against the table of the layer two arrows deeper. It returns nil if the
-// entry holds.
+// check verifies entry number index of a layer, against the table of the layer two arrows deeper.
+// It returns nil if the entry holds.
 func (v *verifier) check(e entry, index int64, arrows int, deeper *table) *Fault {
 	v.counts.entries++
 	if (e.a|e.b)&^v.full != 0 {
-		return v.fault(FaultPosition, e, index, arrows, fmt.Sprintf("the position has bits beyond the %d squares of the board", v.squares))
+		return v.fault(FaultPosition, e, index, arrows,
+			fmt.Sprintf("the position has bits beyond the %d squares of the board", v.squares))
 	}
 	if n := e.arrows(); n != arrows {
-		return v.fault(FaultLayer, e, index, arrows, fmt.Sprintf("the position has %d burnt squares, its layer says %d", n, arrows))
+		return v.fault(FaultLayer, e, index, arrows, fmt.Sprintf("the position has %d burnt squares, its layer says %d",
+			n, arrows))
 	}
 	if c := v.canonical(e.position); c != e.position {
-		return v.fault(FaultCanonical, e, index, arrows, "the position is not canonical, its canonical image is "+v.positionText(c, v.blackToMove(arrows)))
+		return v.fault(FaultCanonical, e, index, arrows, "the position is not canonical, its canonical image is "+
+			v.positionText(c, v.blackToMove(arrows)))
 	}
 	if why := v.illegal(e.position, e.move); why != "" {
 		return v.fault(FaultMove, e, index, arrows, "the move is not legal: "+why)
 	}
 	after := e.play(e.move)
 	if reply, lost := v.lost(after, deeper); !lost {
-		return v.fault(FaultReply, e, index, arrows, "the move is not shown to win, because the reply "+v.unproved(after, reply))
+		return v.fault(FaultReply, e, index, arrows, "the move is not shown to win, because the reply "+
+			v.unproved(after, reply))
 	}
 	return nil
 }
@@ -108,7 +113,8 @@ func (v *verifier) wonByLeaf(p position) bool {
 	return true
 }
 
-// firstUnproved returns the number of the first of the replies that is neither in t nor won by a leaf rule, or -1.
+// firstUnproved returns the number of the first of the replies that is neither in t nor won by a
+// leaf rule, or -1.
 func (v *verifier) firstUnproved(replies []reply, t *table) int {
 	v.counts.replies += int64(len(replies))
 	v.counts.lookups += int64(len(replies))
@@ -122,12 +128,14 @@ func (v *verifier) firstUnproved(replies []reply, t *table) int {
 	return -1
 }
 
-// lost reports whether the side to move loses p: by a leaf rule, or because every legal move leads to a position that
-// is in next or won by a leaf rule. Otherwise it returns the first move for which that is not so.
+// lost reports whether the side to move loses p: by a leaf rule, or because every legal move leads
+// to a position that is in next or won by a leaf rule. Otherwise it returns the first move for
+// which that is not so.
 //
-// A word a after a move holds the queens of the other side, which do not move, and the burnt squares: it depends on the
-// arrow's square alone. So the symmetries that make it smallest are found once for each square, and the second word,
-// which has the moved queen, is needed for those only: mostly one.
+// A word a after a move holds the queens of the other side, which do not move, and the burnt
+// squares: it depends on the arrow's square alone. So the symmetries that make it smallest are
+// found once for each square, and the second word, which has the moved queen, is needed for those
+// only: mostly one.
 func (v *verifier) lost(p position, next *table) (move, bool) {
 	if v.stuck(p) {
 		v.counts.rule1++
@@ -198,6 +206,7 @@ func (v *verifier) checkRoot(r root, index int, t *table) *Fault {
 	if lost {
 		return nil
 	}
-	f.Reason = fmt.Sprintf("%s to move is claimed to lose, but the move %s", sideName(r.black), v.unproved(r.position, reply))
+	f.Reason = fmt.Sprintf("%s to move is claimed to lose, but the move %s", sideName(r.black),
+		v.unproved(r.position, reply))
 	return f
 }

@@ -20,7 +20,8 @@ func TestWindow(t *testing.T) {
 		{window: 16<<3 | 1, good: false}, // 72 MiB
 		{window: 31<<3 | 7, good: false}, // the largest
 	} {
-		frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, c.window, 1 | 1<<3, 0, 0, 'a'} // one raw block, the last, of one byte
+		// one raw block, the last, of one byte
+		frame := []byte{0x28, 0xb5, 0x2f, 0xfd, 0, c.window, 1 | 1<<3, 0, 0, 'a'}
 		if p, err := r.zstd.DecodeAll(frame, make([]byte, 0, 1)); (err == nil && string(p) == "a") != c.good {
 			t.Errorf("window %#x: %q, %v", c.window, p, err)
 		}

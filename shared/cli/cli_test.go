@@ -33,7 +33,8 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q is written as %q, which reads as %d, %v", text, s.String(), again, err)
 		}
 	}
-	for _, text := range []string{"", "0", "-1", "-5MiB", "0G", "M", "12Q", "1e3x", "nan", "inf", "999999999999T", "0.1", "1..2"} {
+	for _, text := range []string{"", "0", "-1", "-5MiB", "0G", "M", "12Q", "1e3x", "nan", "inf", "999999999999T",
+		"0.1", "1..2"} {
 		if got, err := ParseSize(text); !errors.Is(err, ErrSize) {
 			t.Errorf("ParseSize(%q) = %d, %v; want ErrSize", text, got, err)
 		}
@@ -41,7 +42,8 @@ func TestParseSize(t *testing.T) {
 }
 
 func TestFormatSize(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 512: "512 B", 64 << 20: "64 MiB", 3 << 29: "1.5 GiB", 1<<40 + 1: "1.0 TiB", 200<<20 + 7: "200 MiB"} {
+	for n, want := range map[int64]string{0: "0 B", 512: "512 B", 64 << 20: "64 MiB", 3 << 29: "1.5 GiB", 1<<40 +
+		1: "1.0 TiB", 200<<20 + 7: "200 MiB"} {
 		if got := FormatSize(n); got != want {
 			t.Errorf("FormatSize(%d) = %q; want %q", n, got, want)
 		}
@@ -71,13 +73,15 @@ func TestExecute(t *testing.T) {
 		root := &cobra.Command{Use: "tool"}
 		var size TableSize
 		work := &cobra.Command{Use: "work", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-			if err := Environment(c.Flags(), func(string) string { return "0" }, map[string]string{"size": "TOOL_SIZE"}); err != nil {
+			if err := Environment(c.Flags(), func(string) string { return "0" },
+				map[string]string{"size": "TOOL_SIZE"}); err != nil {
 				return err
 			}
 			return Exit(ExitLimit, errors.New("the budget is spent"))
 		}}
 		work.Flags().Var(&size, "size", "")
-		root.AddCommand(work, &cobra.Command{Use: "quiet", RunE: func(*cobra.Command, []string) error { return Exit(20, nil) }})
+		root.AddCommand(work, &cobra.Command{Use: "quiet",
+			RunE: func(*cobra.Command, []string) error { return Exit(20, nil) }})
 		return root
 	}
 	for _, c := range []struct {
@@ -96,7 +100,8 @@ func TestExecute(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		code := Execute(context.Background(), build(), strings.Fields(c.args), nil, io.Discard, &stderr)
-		if code != c.code || !strings.Contains(stderr.String(), c.says) || strings.Count(stderr.String(), "\n") > 1 || c.says == "" && stderr.Len() > 0 {
+		if code != c.code || !strings.Contains(stderr.String(), c.says) || strings.Count(stderr.String(), "\n") > 1 ||
+			c.says == "" && stderr.Len() > 0 {
 			t.Errorf("%q: code %d, says %q; want %d, %q", c.args, code, stderr.String(), c.code, c.says)
 		}
 	}
@@ -111,7 +116,8 @@ func TestResult(t *testing.T) {
 		want  string
 		field string
 	}{
-		{start, true, "first", "board"}, {start, false, "second", "board"}, {other, true, "black", "position"}, {other, false, "white", "position"},
+		{start, true, "first", "board"}, {start, false, "second", "board"}, {other, true, "black", "position"},
+		{other, false, "white", "position"},
 	} {
 		r := NewSolveResult(c.p)
 		r.Winner = WinnerName(c.p, c.wins)
@@ -123,7 +129,8 @@ func TestResult(t *testing.T) {
 		if err := json.Unmarshal(out.Bytes(), &fields); err != nil {
 			t.Fatal(err)
 		}
-		if fields["winner"] != c.want || fields[c.field] == nil || fields["winning_moves"] == nil || strings.Count(out.String(), "\n") != 1 {
+		if fields["winner"] != c.want || fields[c.field] == nil || fields["winning_moves"] == nil ||
+			strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%v: %s", c.p, out.String())
 		}
 		if !strings.Contains(r.String(), c.want) {

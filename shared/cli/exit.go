@@ -115,7 +115,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 	return ExitCode(err)
 }
 
-// environmentAnnotation holds the variables of ReadEnvironment in the annotations of a program's first command, as FLAG=VARIABLE, for its man pages.
+// environmentAnnotation holds the variables of ReadEnvironment in the annotations of a program's
+// first command, as FLAG=VARIABLE, for its man pages.
 const environmentAnnotation = "environment"
 
 // ReadEnvironment makes all commands of a program do what [Environment] does, before they begin.
@@ -126,7 +127,10 @@ func ReadEnvironment(root *cobra.Command, names map[string]string) {
 	}
 	slices.Sort(list)
 	root.Annotations = map[string]string{environmentAnnotation: strings.Join(list, " ")}
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return Environment(c.Flags(), os.Getenv, names) }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		return Environment(c.Flags(), os.Getenv,
+			names)
+	}
 }
 
 // Environment gives flags that are not on the command line the value of an

@@ -8,9 +8,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FuzzParseSize reads sizes as people and the environment write them: what is read is within its limits, and written and read again the same.
+// FuzzParseSize reads sizes as people and the environment write them: what is read is within its
+// limits, and written and read again the same.
 func FuzzParseSize(f *testing.F) {
-	for _, text := range []string{"64MiB", "1G", "1048576", "0.5k", "1e3", "-1", "auto", " AUTO ", "9999999999T", "1 MB", "0x1p3", "nan", "inf", "1_000", "٣"} {
+	for _, text := range []string{"64MiB", "1G", "1048576", "0.5k", "1e3", "-1", "auto", " AUTO ", "9999999999T",
+		"1 MB", "0x1p3", "nan", "inf", "1_000", "٣"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -36,7 +38,8 @@ func FuzzParseSize(f *testing.F) {
 	})
 }
 
-// FuzzEnvironment gives flags of all kinds values from the environment: a usage error that names the variable, or a value.
+// FuzzEnvironment gives flags of all kinds values from the environment: a usage error that names
+// the variable, or a value.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("5", "64MiB", "debug")
 	f.Add("-1", "auto", "loud")
@@ -49,7 +52,8 @@ func FuzzEnvironment(f *testing.F) {
 		var log string
 		LogLevelFlag(flags, &log, "info")
 		values := map[string]string{"A_CORES": cores, "A_TABLE": table, "A_LEVEL": level}
-		err := Environment(flags, func(name string) string { return values[name] }, map[string]string{"cores": "A_CORES", "table": "A_TABLE", "log-level": "A_LEVEL", "none": "A_NONE"})
+		err := Environment(flags, func(name string) string { return values[name] },
+			map[string]string{"cores": "A_CORES", "table": "A_TABLE", "log-level": "A_LEVEL", "none": "A_NONE"})
 		if err != nil {
 			if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "A_") {
 				t.Fatalf("%q %q %q: %v with the exit code %d", cores, table, level, err, ExitCode(err))

@@ -12,16 +12,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// healthPatience is how long a program may take to say whether it is ready. A master asks its loop, which commits to disk between answers, for
-// up to five seconds.
+// healthPatience is how long a program may take to say whether it is ready. A master asks its loop,
+// which commits to disk between answers, for up to five seconds.
 const healthPatience = 6 * time.Second
 
 // maxHealthAnswer is how many bytes of an answer are read: one line is expected.
 const maxHealthAnswer = 1 << 10
 
-// HealthCommand returns the command "health" of a program that serves /readyz: it asks the one that runs at an address, by default
-// the given one, and ends with exit code 0 if it is ready. It is for health checks where there is nothing but the program, as in
-// our container image.
+// HealthCommand returns the command "health" of a program that serves /readyz: it asks the one that
+// runs at an address, by default the given one, and ends with exit code 0 if it is ready. It is for
+// health checks where there is nothing but the program, as in our container image.
 func HealthCommand(address string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
@@ -42,7 +42,8 @@ func HealthCommand(address string) *cobra.Command {
 	return c
 }
 
-// askHealth writes what /readyz at an address answers, and returns an error unless that is that the program is ready.
+// askHealth writes what /readyz at an address answers, and returns an error unless that is that the
+// program is ready.
 func askHealth(ctx context.Context, address string, w io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, healthPatience)
 	defer cancel()

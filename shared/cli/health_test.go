@@ -35,9 +35,12 @@ func TestHealth(t *testing.T) {
 		root := &cobra.Command{Use: "program"}
 		root.AddCommand(HealthCommand(address))
 		var out, messages bytes.Buffer
-		got := Execute(context.Background(), root, append([]string{"health"}, args...), strings.NewReader(""), &out, &messages)
-		if got != code || out.String() != stdout || !strings.HasPrefix(messages.String(), stderr) || strings.Count(messages.String(), "\n") > 1 {
-			t.Errorf("health %v: exit code %d, %q, %q; want %d, %q, %q", args, got, out.String(), messages.String(), code, stdout, stderr)
+		got := Execute(context.Background(), root, append([]string{"health"}, args...), strings.NewReader(""), &out,
+			&messages)
+		if got != code || out.String() != stdout || !strings.HasPrefix(messages.String(), stderr) ||
+			strings.Count(messages.String(), "\n") > 1 {
+			t.Errorf("health %v: exit code %d, %q, %q; want %d, %q, %q", args, got, out.String(), messages.String(),
+				code, stdout, stderr)
 		}
 	}
 	health(ExitDone, "ok\n", "")

@@ -7,13 +7,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// LogLevelFlag adds the flag --log-level, whose text goes to level. The default is one of the names that [Logger] takes.
+// LogLevelFlag adds the flag --log-level, whose text goes to level. The default is one of the names
+// that [Logger] takes.
 func LogLevelFlag(flags *pflag.FlagSet, level *string, byDefault string) {
 	flags.StringVar(level, "log-level", byDefault, "messages to show: debug, info, warn or error")
 }
 
-// Logger returns a logger that writes messages of a level (debug, info, warn or error, letter case does not matter) and
-// above to w, a line of key=value pairs each. Any other level is a usage error that names the flag.
+// Logger returns a logger that writes messages of a level (debug, info, warn or error, letter case
+// does not matter) and above to w, a line of key=value pairs each. Any other level is a usage error
+// that names the flag.
 func Logger(w io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

@@ -46,7 +46,8 @@ func TestLogLevelFlag(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "loud", "3"} {
-		if _, err := Logger(new(bytes.Buffer), bad); ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "--log-level") {
+		if _, err := Logger(new(bytes.Buffer), bad); ExitCode(err) != ExitUsage ||
+			!strings.Contains(err.Error(), "--log-level") {
 			t.Errorf("level %q: %v; want a usage error that names the flag", bad, err)
 		}
 	}

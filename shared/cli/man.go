@@ -17,9 +17,11 @@ import (
 // pagesCommand is the name of the hidden command that AddPages adds.
 const pagesCommand = "pages"
 
-// AddPages gives a program the hidden command "pages FOLDER", which writes a man page for each of its commands to FOLDER/man/man1 and completions for
-// the shells to FOLDER/completions, for packages of a release. What it writes depends on the program alone. The pages are written as roff here because the
-// generator that comes with cobra takes help texts for Markdown, joins the lines of their lists, and knows no exit codes and no environment.
+// AddPages gives a program the hidden command "pages FOLDER", which writes a man page for each of
+// its commands to FOLDER/man/man1 and completions for the shells to FOLDER/completions, for
+// packages of a release. What it writes depends on the program alone. The pages are written as roff
+// here because the generator that comes with cobra takes help texts for Markdown, joins the lines
+// of their lists, and knows no exit codes and no environment.
 func AddPages(root *cobra.Command) {
 	root.AddCommand(&cobra.Command{
 		Use: pagesCommand + " FOLDER", Short: "Write man pages and completions", Hidden: true, Args: cobra.ExactArgs(1),
@@ -56,7 +58,8 @@ func writePages(root *cobra.Command, folder string) error {
 	}
 	name := root.Name()
 	return errors.Join(walk(root),
-		write(filepath.Join(shells, name+".bash"), func(w io.Writer) error { return root.GenBashCompletionV2(w, true) }),
+		write(filepath.Join(shells, name+".bash"),
+			func(w io.Writer) error { return root.GenBashCompletionV2(w, true) }),
 		write(filepath.Join(shells, "_"+name), root.GenZshCompletion),
 		write(filepath.Join(shells, name+".fish"), func(w io.Writer) error { return root.GenFishCompletion(w, true) }))
 }
@@ -73,7 +76,8 @@ func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath
 // manPage returns the page of a command, for man(7).
 func manPage(c *cobra.Command, release string) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, ".TH %s 1 \"\" %q %q\n", roff(strings.ToUpper(pageName(c))), "amazonsfarm "+release, "Amazons proof farm")
+	fmt.Fprintf(&s, ".TH %s 1 \"\" %q %q\n", roff(strings.ToUpper(pageName(c))), "amazonsfarm "+
+		release, "Amazons proof farm")
 	fmt.Fprintf(&s, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n", roff(pageName(c)), roff(c.Short))
 	uses := strings.Split(c.UseLine(), " | ")
 	if c.HasSubCommands() {
@@ -173,7 +177,8 @@ func environmentSection(c *cobra.Command) string {
 	return ".SH ENVIRONMENT\n" + s.String()
 }
 
-// paragraphs writes a help text: empty lines part paragraphs, and lines that begin with two spaces stay as they are.
+// paragraphs writes a help text: empty lines part paragraphs, and lines that begin with two spaces
+// stay as they are.
 func paragraphs(text string) string {
 	var s strings.Builder
 	asIs := false
@@ -200,7 +205,8 @@ func paragraphs(text string) string {
 	return s.String()
 }
 
-// roff escapes a text: backslashes, hyphens that are to be copied, and dots and quotes that would begin a request.
+// roff escapes a text: backslashes, hyphens that are to be copied, and dots and quotes that would
+// begin a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

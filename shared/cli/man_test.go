@@ -29,7 +29,8 @@ func tool() *cobra.Command {
 	if err := do.Flags().MarkHidden("secret"); err != nil {
 		panic(err)
 	}
-	root.AddCommand(do, &cobra.Command{Use: "undo", Short: "Undo it", RunE: run}, &cobra.Command{Use: "ghost", Hidden: true, RunE: run})
+	root.AddCommand(do, &cobra.Command{Use: "undo", Short: "Undo it", RunE: run},
+		&cobra.Command{Use: "ghost", Hidden: true, RunE: run})
 	AddPages(root)
 	return root
 }
@@ -78,21 +79,25 @@ done
 func TestManPage(t *testing.T) {
 	root := tool()
 	page := manPage(root.Commands()[0], "v9")
-	if got, ok := strings.CutPrefix(page, doPage); !ok || !strings.HasSuffix(got, ".SH SEE ALSO\n.BR tool (1),\n.BR tool\\-undo (1)\n") {
+	if got, ok := strings.CutPrefix(page, doPage); !ok ||
+		!strings.HasSuffix(got, ".SH SEE ALSO\n.BR tool (1),\n.BR tool\\-undo (1)\n") {
 		t.Errorf("got\n%s\nwant at first\n%s", page, doPage)
 	}
-	for _, want := range []string{"tool COMMAND [flags]", ".SH COMMANDS\n.TP\n.BR tool\\-do (1)\nDo one thing\n", ".B 130\ninterrupted\n"} {
+	for _, want := range []string{"tool COMMAND [flags]", ".SH COMMANDS\n.TP\n.BR tool\\-do (1)\nDo one thing\n",
+		".B 130\ninterrupted\n"} {
 		if got := manPage(root, ""); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
 	}
 }
 
-// TestPages wants a page for each command that people see, completions for three shells, and the same bytes each time.
+// TestPages wants a page for each command that people see, completions for three shells, and the
+// same bytes each time.
 func TestPages(t *testing.T) {
 	read := func() map[string]string {
 		folder := t.TempDir()
-		if code := Execute(t.Context(), tool(), []string{"pages", folder}, nil, io.Discard, os.Stderr); code != ExitDone {
+		if code := Execute(t.Context(), tool(), []string{"pages", folder}, nil, io.Discard,
+			os.Stderr); code != ExitDone {
 			t.Fatalf("exit code %d", code)
 		}
 		files := map[string]string{}
@@ -110,7 +115,8 @@ func TestPages(t *testing.T) {
 		return files
 	}
 	files, again := read(), read()
-	for _, name := range []string{"man/man1/tool.1", "man/man1/tool-do.1", "man/man1/tool-undo.1", "completions/tool.bash", "completions/_tool", "completions/tool.fish"} {
+	for _, name := range []string{"man/man1/tool.1", "man/man1/tool-do.1", "man/man1/tool-undo.1",
+		"completions/tool.bash", "completions/_tool", "completions/tool.fish"} {
 		if len(files[name]) < 100 || files[name] != again[name] {
 			t.Errorf("%s: %d bytes, and then %d others", name, len(files[name]), len(again[name]))
 		}

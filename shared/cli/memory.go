@@ -13,9 +13,10 @@ import (
 // ErrMemory is wrapped by errors of [FreeMemory].
 var ErrMemory = errors.New("cannot tell how much memory is free")
 
-// FreeMemory returns the bytes of memory that this process may still take: what Linux calls available, or less where
-// the control group of the process or one above it (version 1 or 2) has a limit. Of such a limit, what the group uses is gone, but for
-// file pages that were not used lately. Elsewhere than on Linux the error wraps ErrMemory.
+// FreeMemory returns the bytes of memory that this process may still take: what Linux calls
+// available, or less where the control group of the process or one above it (version 1 or 2) has a
+// limit. Of such a limit, what the group uses is gone, but for file pages that were not used
+// lately. Elsewhere than on Linux the error wraps ErrMemory.
 func FreeMemory() (int64, error) { return freeMemory(os.DirFS("/")) }
 
 // freeMemory is FreeMemory with the root of the file system given.
@@ -50,8 +51,8 @@ type controlGroup struct {
 	inactive string // name of the entry in memory.stat
 }
 
-// controlGroups returns the groups that this process is in, all the way up, of every hierarchy that limits memory. What cannot be
-// read is left out: there is no limit to learn then.
+// controlGroups returns the groups that this process is in, all the way up, of every hierarchy that
+// limits memory. What cannot be read is left out: there is no limit to learn then.
 func controlGroups(root fs.FS) []controlGroup {
 	mine, err := fs.ReadFile(root, "proc/self/cgroup")
 	if err != nil {
@@ -69,13 +70,15 @@ func controlGroups(root fs.FS) []controlGroup {
 			continue
 		}
 		var kind, option string
-		group := controlGroup{limits: []string{"memory.max", "memory.high"}, usage: "memory.current", inactive: "inactive_file"}
+		group := controlGroup{limits: []string{"memory.max", "memory.high"}, usage: "memory.current",
+			inactive: "inactive_file"}
 		switch {
 		case f[0] == "0" && f[1] == "":
 			kind = "cgroup2"
 		case hasPart(f[1], "memory"):
 			kind, option = "cgroup", "memory"
-			group = controlGroup{limits: []string{"memory.limit_in_bytes"}, usage: "memory.usage_in_bytes", inactive: "total_inactive_file"}
+			group = controlGroup{limits: []string{"memory.limit_in_bytes"}, usage: "memory.usage_in_bytes",
+				inactive: "total_inactive_file"}
 		default:
 			continue
 		}
@@ -96,8 +99,9 @@ func hasPart(list, part string) bool {
 	return false
 }
 
-// foldersOf returns the folder of the group with the given path and those above it, in each mount of that kind of hierarchy. In a
-// container the mount may begin below the hierarchy's root, and the path may lead out of it; then the mount's own folder counts.
+// foldersOf returns the folder of the group with the given path and those above it, in each mount
+// of that kind of hierarchy. In a container the mount may begin below the hierarchy's root, and the
+// path may lead out of it; then the mount's own folder counts.
 func foldersOf(mounts, kind, option, group string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for line := range strings.Lines(mounts) {

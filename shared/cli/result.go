@@ -17,10 +17,11 @@ type SolveResult struct {
 	Board    string `json:"board,omitempty"`    // of a starting position: "5x6"
 	Position string `json:"position,omitempty"` // of any other position: its text
 
-	// Winner is first or second for a starting position, white or black for any other, and empty where it
-	// is not known: the search stopped at a limit, or none of the given first moves wins.
-	Winner       string      `json:"winner"`
-	WinningMoves []string    `json:"winning_moves"`         // first moves known to win; perhaps not all. Empty when the side to move loses
+	// Winner is first or second for a starting position, white or black for any other, and empty
+	// where it is not known: the search stopped at a limit, or none of the given first moves wins.
+	Winner string `json:"winner"`
+	// first moves known to win; perhaps not all. Empty when the side to move loses
+	WinningMoves []string    `json:"winning_moves"`
 	FirstMoves   []FirstMove `json:"first_moves,omitempty"` // the moves given with --first-move, when there were any
 
 	Nodes         uint64  `json:"nodes"`                 // positions expanded by the search
@@ -29,9 +30,11 @@ type SolveResult struct {
 	SearchSeconds float64 `json:"search_seconds"`        // of them, until the winner was known
 	VerifySeconds float64 `json:"verify_seconds"`        // of them, in the checker
 
-	ExtractSeconds float64 `json:"extract_seconds,omitempty"` // of them, until the certificate was written; only of a plain search
-	Cores          int     `json:"cores,omitempty"`           // threads that this run had
-	TableBytes     int64   `json:"table_bytes,omitempty"`     // size of the transposition tables that this run had, together
+	// of them, until the certificate was written; only of a plain search
+	ExtractSeconds float64 `json:"extract_seconds,omitempty"`
+	Cores          int     `json:"cores,omitempty"` // threads that this run had
+	// size of the transposition tables that this run had, together
+	TableBytes int64 `json:"table_bytes,omitempty"`
 
 	Verified    bool         `json:"verified"`              // the checker accepted the certificate
 	Certificate *Certificate `json:"certificate,omitempty"` // absent when none was made

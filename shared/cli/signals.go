@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// Signals returns two contexts: drain ends at the first SIGINT or SIGTERM, abort
-// at the second. Both end with parent, and drain whenever abort does. stop ends the watching and both contexts.
+// Signals returns two contexts: drain ends at the first SIGINT or SIGTERM, abort at the second.
+// Both end with parent, and drain whenever abort does. stop ends the watching and both contexts.
 func Signals(parent context.Context) (drain, abort context.Context, stop func()) {
 	abort, cut := context.WithCancel(parent)
 	drain, end := context.WithCancel(abort)

@@ -53,8 +53,8 @@ func (s *StatusLine) Write(p []byte) (int, error) {
 	return s.w.Write(p)
 }
 
-// Show shows text() until ctx is done or hide is called. hide takes the line away, and may be called again: when it has returned, text is
-// not called any more. It has to be called in any case.
+// Show shows text() until ctx is done or hide is called. hide takes the line away, and may be
+// called again: when it has returned, text is not called any more. It has to be called in any case.
 func (s *StatusLine) Show(ctx context.Context, text func() string) (hide func()) {
 	now := make(chan os.Signal, 1)
 	signal.Notify(now, unix.SIGUSR1)

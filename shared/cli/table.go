@@ -6,16 +6,17 @@ import (
 	"strings"
 )
 
-// TableSize is the value of a --table flag: a number of bytes as [ParseSize] reads it, or auto for a share of the
-// memory that is free when the command starts.
+// TableSize is the value of a --table flag: a number of bytes as [ParseSize] reads it, or auto for
+// a share of the memory that is free when the command starts.
 type TableSize struct {
 	Bytes int64
 	Auto  bool // Bytes is not chosen yet
 }
 
-// autoShare is the share of the free memory that a table takes with auto, one in so many: half. The other half is
-// for what a proof needs on top of the table (about 40 bytes a position of the certificate), databases of areas, and
-// whatever else runs. The memory is touched only as the table fills.
+// autoShare is the share of the free memory that a table takes with auto, one in so many: half. The
+// other half is for what a proof needs on top of the table (about 40 bytes a position of the
+// certificate), databases of areas, and whatever else runs. The memory is touched only as the table
+// fills.
 const autoShare = 2
 
 // String returns auto, or the size in its shortest exact form, such as 256MiB.
@@ -47,8 +48,8 @@ func (t *TableSize) Type() string { return "SIZE" }
 // TableHelp is what the help of a --table flag says about sizes.
 const TableHelp = "such as 512M or 4GiB, or auto: half of the memory that is free, within the limits of control groups"
 
-// Resolve chooses the size where it is auto, half of [FreeMemory] in whole MiB, and says so in one line on w; a size that
-// was given stays. Errors are usage errors.
+// Resolve chooses the size where it is auto, half of [FreeMemory] in whole MiB, and says so in one
+// line on w; a size that was given stays. Errors are usage errors.
 func (t *TableSize) Resolve(w io.Writer) error {
 	if !t.Auto {
 		return nil

@@ -9,7 +9,8 @@ import (
 )
 
 func TestTableSize(t *testing.T) {
-	for text, want := range map[string]string{"64MiB": "64MiB", "1g": "1GiB", "auto": "auto", " AUTO ": "auto", "1000": "1000"} {
+	for text, want := range map[string]string{"64MiB": "64MiB", "1g": "1GiB", "auto": "auto", " AUTO ": "auto",
+		"1000": "1000"} {
 		var size TableSize
 		if err := size.Set(text); err != nil || size.String() != want {
 			t.Errorf("%q is %q, %v; want %q", text, size.String(), err, want)
@@ -69,7 +70,8 @@ func TestFreeMemory(t *testing.T) {
 		}, 3 * gib},
 		{"a lower limit from which it is slowed down", map[string]string{
 			"proc/self/cgroup": "0::/\n", "proc/self/mountinfo": v2,
-			"sys/fs/cgroup/memory.max": "4294967296\n", "sys/fs/cgroup/memory.high": "3221225472", "sys/fs/cgroup/memory.current": "0\n",
+			"sys/fs/cgroup/memory.max": "4294967296\n", "sys/fs/cgroup/memory.high": "3221225472",
+			"sys/fs/cgroup/memory.current": "0\n",
 		}, 3 * gib},
 		{"a limit further up", map[string]string{
 			"proc/self/cgroup": "0::/pod/box\n", "proc/self/mountinfo": v2,
@@ -82,21 +84,25 @@ func TestFreeMemory(t *testing.T) {
 		}, 0},
 		{"version 1", map[string]string{
 			"proc/self/cgroup": "5:cpu,cpuacct:/x\n4:memory:/box\n0::/\n", "proc/self/mountinfo": v1,
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "1\n",
-			"sys/fs/cgroup/memory/box/memory.limit_in_bytes": "2147483648\n", "sys/fs/cgroup/memory/box/memory.usage_in_bytes": "1073741824\n",
-			"sys/fs/cgroup/memory/box/memory.stat": "inactive_file 1\ntotal_inactive_file 536870912\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes":     "9223372036854771712\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes":     "1\n",
+			"sys/fs/cgroup/memory/box/memory.limit_in_bytes": "2147483648\n",
+			"sys/fs/cgroup/memory/box/memory.usage_in_bytes": "1073741824\n",
+			"sys/fs/cgroup/memory/box/memory.stat":           "inactive_file 1\ntotal_inactive_file 536870912\n",
 		}, 3 * gib / 2},
 		{"a container whose mount begins at its own group", map[string]string{
 			"proc/self/cgroup":                           "4:memory:/docker/f00\n",
 			"proc/self/mountinfo":                        "35 31 0:32 /docker/f00 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
-			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n", "sys/fs/cgroup/memory/memory.usage_in_bytes": "0\n",
+			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
+			"sys/fs/cgroup/memory/memory.usage_in_bytes": "0\n",
 		}, gib},
 		{"a path that leads out of the mount", map[string]string{
 			"proc/self/cgroup":         "0::/../outside\n",
 			"proc/self/mountinfo":      "35 25 0:30 /inside /sys/fs/cgroup ro - cgroup2 cgroup2 rw\n",
 			"sys/fs/cgroup/memory.max": "1073741824\n", "sys/fs/cgroup/memory.current": "0\n",
 		}, gib},
-		{"nonsense", map[string]string{"proc/self/cgroup": "x\n0:\n\n", "proc/self/mountinfo": "y - cgroup2\n"}, 8 * gib},
+		{"nonsense", map[string]string{"proc/self/cgroup": "x\n0:\n\n", "proc/self/mountinfo": "y - cgroup2\n"},
+			8 * gib},
 	} {
 		root := fstest.MapFS{"proc/meminfo": {Data: []byte(info)}}
 		for name, text := range c.files {

@@ -9,14 +9,16 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Part is something of a program that has a version of its own: the rules it goes by, a protocol, a format of files.
+// Part is something of a program that has a version of its own: the rules it goes by, a protocol, a
+// format of files.
 type Part struct {
 	Name   string
 	Format int // that it writes or speaks
 	Oldest int // that it reads, too; 0: only Format
 }
 
-// AddVersion gives a program the flag --version, which prints the revision that it was built from, and the versions of its parts.
+// AddVersion gives a program the flag --version, which prints the revision that it was built from,
+// and the versions of its parts.
 func AddVersion(root *cobra.Command, parts ...Part) {
 	info, _ := debug.ReadBuildInfo()
 	root.Version = versionText(root.Name(), info, parts)

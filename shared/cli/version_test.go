@@ -16,10 +16,13 @@ func TestVersionText(t *testing.T) {
 		want string
 	}{
 		"nothing known": {nil, "master         of the Amazons proof farm\nrevision       unknown\n" + tail},
-		"no repository": {&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "master         of the Amazons proof farm devel\nrevision       unknown\n" + tail},
-		"a release": {&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"}, Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
+		"no repository": {&debug.BuildInfo{Main: debug.Module{Version: "(devel)"}},
+			"master         of the Amazons proof farm devel\nrevision       unknown\n" + tail},
+		"a release": {&debug.BuildInfo{Main: debug.Module{Version: "v1.2.3"},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}},
 			"master         of the Amazons proof farm v1.2.3\nrevision       abc\n" + tail},
-		"with changes": {&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"}, {Key: "vcs.revision", Value: "abc"}}},
+		"with changes": {&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.modified", Value: "true"},
+			{Key: "vcs.revision", Value: "abc"}}},
 			"master         of the Amazons proof farm\nrevision       abc with changes\n" + tail},
 	} {
 		if got := versionText("master", c.info, parts); got != c.want {

@@ -24,7 +24,8 @@ var (
 	rounds   = flag.Int("rounds", 5, "times that TestAblation measures each row and set, in turn")
 )
 
-// ablationSet is a set of positions that every row searches, each from an empty table and with one thread.
+// ablationSet is a set of positions that every row searches, each from an empty table and with one
+// thread.
 type ablationSet struct {
 	name      string
 	positions []amazons.Position
@@ -38,8 +39,8 @@ type ablationCell struct {
 	spent  time.Duration
 }
 
-// ablationSets returns the sets of TestAblation. Those of several positions hold some that every row solves or nearly so, or
-// the limit would be all that is measured.
+// ablationSets returns the sets of TestAblation. Those of several positions hold some that every
+// row solves or nearly so, or the limit would be all that is measured.
 func ablationSets(t *testing.T) []ablationSet {
 	narrow := parse(t, "6x4")
 	reply := parse(t, ".B.B./B...B/.W.x./...../W...W/...W. b") // 5x6 after B1-B4xD4
@@ -48,13 +49,16 @@ func ablationSets(t *testing.T) []ablationSet {
 		{"4x5", []amazons.Position{parse(t, "4x5")}, 4e6},
 		{"5x5", []amazons.Position{parse(t, "5x5")}, 4e6},
 		{"4x6", []amazons.Position{parse(t, "4x6")}, 4e6},
-		{"6x4, 20 after two and three plies", append(spread(narrow, 2, 60, 2, 4, 5, 14, 27, 28, 34, 38, 43, 56), spread(narrow, 3, 40, 3, 8, 9, 14, 19, 24, 30, 31, 36, 38)...), 50000},
+		{"6x4, 20 after two and three plies", append(spread(narrow, 2, 60, 2, 4, 5, 14, 27, 28, 34, 38, 43, 56),
+			spread(narrow, 3, 40, 3, 8, 9, 14, 19, 24, 30, 31, 36, 38)...), 50000},
 		{"6x4, start", []amazons.Position{narrow}, 50000},
-		{"5x6, 20 replies to B1-B4xD4", spread(reply, 1, 40, 3, 4, 5, 6, 8, 10, 12, 16, 17, 18, 20, 21, 22, 25, 29, 31, 33, 34, 35, 38), 50000},
+		{"5x6, 20 replies to B1-B4xD4", spread(reply, 1, 40, 3, 4, 5, 6, 8, 10, 12, 16, 17, 18, 20, 21, 22, 25, 29, 31,
+			33, 34, 35, 38), 50000},
 	}
 }
 
-// spread returns some of n positions that are a number of plies after p, each reached by moves that are spread over the list of moves.
+// spread returns some of n positions that are a number of plies after p, each reached by moves that
+// are spread over the list of moves.
 func spread(p amazons.Position, plies, n int, which ...int) []amazons.Position {
 	out := []amazons.Position{}
 	for _, i := range which {
@@ -68,7 +72,8 @@ func spread(p amazons.Position, plies, n int, which ...int) []amazons.Position {
 	return out
 }
 
-// cpu returns the processor time that this process has used: other programs disturb it less than a clock.
+// cpu returns the processor time that this process has used: other programs disturb it less than a
+// clock.
 func cpu(t *testing.T) time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
@@ -80,12 +85,12 @@ func cpu(t *testing.T) time.Duration {
 // offSquares are the numbers of squares with which parts are tried that are off by default.
 var offSquares = map[string]int64{"AreaSearch": 5, "GuardedSearch": 5, "Dominated": 8}
 
-// TestAblation measures what each part of the judge is worth, in nodes and in time, on several boards and on twenty replies
-// to a first move on 5x6 (after Song and Müller 2014, figure 13), and writes a table in Markdown. It runs only if
-// -ablation names a file.
+// TestAblation measures what each part of the judge is worth, in nodes and in time, on several
+// boards and on twenty replies to a first move on 5x6 (after Song and Müller 2014, figure 13), and
+// writes a table in Markdown. It runs only if -ablation names a file.
 //
-// Nodes do not depend on the machine. Times are processor time, the least of several rounds in which all
-// rows take turns; they are given as a share of the first row's.
+// Nodes do not depend on the machine. Times are processor time, the least of several rounds in
+// which all rows take turns; they are given as a share of the first row's.
 func TestAblation(t *testing.T) {
 	if *ablation == "" {
 		t.Skip("only with -ablation")
@@ -109,7 +114,8 @@ func TestAblation(t *testing.T) {
 		v.SetZero()
 		return row{"without " + part, eval.NewJudge(db, s).Clone}
 	}
-	rows := []row{{"default", eval.NewJudge(nil, eval.DefaultSettings()).Clone}, {"counting lemma alone", func() *eval.Judge { return nil }}}
+	rows := []row{{"default", eval.NewJudge(nil, eval.DefaultSettings()).Clone},
+		{"counting lemma alone", func() *eval.Judge { return nil }}}
 	var withDatabase []row
 	if *judgeDir != "" {
 		db, _, err := endgame.OpenDir(*judgeDir)
@@ -117,7 +123,8 @@ func TestAblation(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		withDatabase = append(withDatabase, row{"database " + db.Config().Name(), eval.NewJudge(db, eval.DefaultSettings()).Clone})
+		withDatabase = append(withDatabase, row{"database " +
+			db.Config().Name(), eval.NewJudge(db, eval.DefaultSettings()).Clone})
 		for _, part := range databaseParts {
 			r := without(db, part)
 			withDatabase = append(withDatabase, row{"database, " + r.name, r.judge})

@@ -1,4 +1,5 @@
-// Package dfpn is the depth-first proof-number search: who wins for the side to move, and how hard it looks while that is not known.
+// Package dfpn is the depth-first proof-number search: who wins for the side to move, and how hard
+// it looks while that is not known.
 //
 // Every position has two numbers for its side to move: phi, about how much work it would be to
 // prove a win, and delta, about how much to prove a loss (Nagai 2002). The
@@ -35,30 +36,35 @@ type Options struct {
 	Board amazons.Board
 	Table *Table // shared by all searches; required
 
-	// OnSolved, if given, is called for every position that gets solved with at
-	// least MinSolvedNodes nodes of work behind it, from any search thread, before its parent goes on. It must not call back into a Searcher.
+	// OnSolved, if given, is called for every position that gets solved with at least
+	// MinSolvedNodes nodes of work behind it, from any search thread, before its parent goes on. It
+	// must not call back into a Searcher.
 	OnSolved       func(s amazons.State, v eval.Verdict, nodes uint64)
 	MinSolvedNodes uint64
 
-	// Threads is the number of threads of a search; 0 means 1. With one thread the same search in a cleared table always takes the same nodes.
+	// Threads is the number of threads of a search; 0 means 1. With one thread the same search in a
+	// cleared table always takes the same nodes.
 	Threads int
 
-	// Judge makes the static evaluation of one thread (a Judge serves one thread only); it may return nil for the
-	// counting lemma alone. Default: a judge with the default settings and without a database.
+	// Judge makes the static evaluation of one thread (a Judge serves one thread only); it may
+	// return nil for the counting lemma alone. Default: a judge with the default settings and
+	// without a database.
 	Judge func() *eval.Judge
 
-	// Initial says where the numbers of a position come from that was not searched yet. The default is the best one known; the others
-	// are there to be compared with it.
+	// Initial says where the numbers of a position come from that was not searched yet. The default
+	// is the best one known; the others are there to be compared with it.
 	Initial Initial
 
-	// SumWeight is the weight in a sum of proof numbers of all children but the one with the largest, in units of
-	// 1/256, up to 256 for the plain sum. 0 means DefaultSumWeight. See sums.
+	// SumWeight is the weight in a sum of proof numbers of all children but the one with the
+	// largest, in units of 1/256, up to 256 for the plain sum. 0 means DefaultSumWeight. See sums.
 	SumWeight int
-	// Slack is by how much, in units of 1/256, the threshold that the second best child sets is raised. 0 means DefaultSlack, a
-	// negative value none. More slack means fewer nodes searched again, but longer in the wrong place.
+	// Slack is by how much, in units of 1/256, the threshold that the second best child sets is
+	// raised. 0 means DefaultSlack, a negative value none. More slack means fewer nodes searched
+	// again, but longer in the wrong place.
 	Slack int
 
-	// OnInitial, if given, is called for every reply m to s that gets initial numbers while s is expanded, from any search thread: for recordings.
+	// OnInitial, if given, is called for every reply m to s that gets initial numbers while s is
+	// expanded, from any search thread: for recordings.
 	OnInitial func(s amazons.State, m amazons.Move)
 }
 
@@ -105,7 +111,8 @@ func New(o Options) (*Searcher, error) {
 		s.working = make([]atomic.Int32, 1<<bits.Len(uint(o.Threads*busySlots-1)))
 	}
 	for range max(o.Threads, 1) {
-		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), sums: weights, stack: make([]child, 0, 1<<13)})
+		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), sums: weights,
+			stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }
@@ -214,7 +221,8 @@ type Child struct {
 	Nodes   uint64 // work behind the numbers; 0: from the static evaluation
 }
 
-// Children returns every legal move of st with what the table and the static evaluation know of the position after it.
+// Children returns every legal move of st with what the table and the static evaluation know of the
+// position after it.
 func (s *Searcher) Children(st amazons.State) []Child {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
@@ -232,8 +240,8 @@ func (s *Searcher) Children(st amazons.State) []Child {
 	return out
 }
 
-// Probe tells what is known of st without searching: the verdict of the static rules (with no work) or of
-// the table, and the nodes behind it.
+// Probe tells what is known of st without searching: the verdict of the static rules (with no work)
+// or of the table, and the nodes behind it.
 func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
 	if n, work := s.stored(st); n.solved() {
 		return n.verdict(), work
@@ -256,8 +264,8 @@ func (s *Searcher) stored(st amazons.State) (numbers, uint64) {
 	return numbers{phi, delta}, work
 }
 
-// Best returns the move that the search found to win s, false where the table has none. It is legal unless two positions have
-// the same hash.
+// Best returns the move that the search found to win s, false where the table has none. It is legal
+// unless two positions have the same hash.
 func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()

@@ -8,8 +8,8 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// Initial says where the numbers of a position come from that was not searched yet (df-pn+, Nagai 2002).
-// shared/estimate/NUMBERS.md compares the forms.
+// Initial says where the numbers of a position come from that was not searched yet (df-pn+, Nagai
+// 2002). shared/estimate/NUMBERS.md compares the forms.
 type Initial uint8
 
 // The forms of initial numbers.
@@ -59,8 +59,9 @@ func (i Initial) numbers(st amazons.State, f *eval.Features) numbers {
 	return numbers{phi, delta}
 }
 
-// territory is made by hand: a loss needs every move refuted, so delta grows with the mobility of the side to
-// move; a win needs one move, so phi does not. A lead in territory makes the one easier and the other harder.
+// territory is made by hand: a loss needs every move refuted, so delta grows with the mobility of
+// the side to move; a win needs one move, so phi does not. A lead in territory makes the one easier
+// and the other harder.
 func territory(f *eval.Features) numbers {
 	phi, delta := uint32(initialUnit), uint32(initialUnit*f.OwnMoves)
 	if lead := f.Territory; lead >= 0 {

@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// TestInitialForms solves small boards with every form of initial numbers and several sums: what they change is the work, never
-// the answer.
+// TestInitialForms solves small boards with every form of initial numbers and several sums: what
+// they change is the work, never the answer.
 func TestInitialForms(t *testing.T) {
 	table := newTable(t, 64<<20)
 	for board, want := range map[string]eval.Verdict{"4x4": eval.Lost, "5x4": eval.Won, "4x6": eval.Won} {
@@ -27,9 +27,11 @@ func TestInitialForms(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := s.Search(t.Context(), p.State(), Limit{Nodes: 5_000_000})
-			t.Logf("%s, %v, sum %d, slack %d: %v, %d nodes, %d evaluations", board, o.Initial, o.SumWeight, o.Slack, r.Verdict, r.Nodes, r.Evaluations)
+			t.Logf("%s, %v, sum %d, slack %d: %v, %d nodes, %d evaluations", board, o.Initial, o.SumWeight, o.Slack,
+				r.Verdict, r.Nodes, r.Evaluations)
 			if r.Verdict != want {
-				t.Errorf("%s, %v, sum %d, slack %d: %v, want %v", board, o.Initial, o.SumWeight, o.Slack, r.Verdict, want)
+				t.Errorf("%s, %v, sum %d, slack %d: %v, want %v", board, o.Initial, o.SumWeight, o.Slack, r.Verdict,
+					want)
 			}
 		}
 	}

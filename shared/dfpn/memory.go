@@ -15,24 +15,26 @@ import (
 // ErrMemory is wrapped by errors about a table's memory that cannot be taken in.
 var ErrMemory = errors.New("not a search memory")
 
-// A memory is what a table knows of a position and of those below it, as far as there is most work behind them, as
-// bytes that another table takes in: so a search goes on elsewhere, or after a
-// crash, about where it was. It is not evidence: a table is not trusted wherever its
-// content comes from.
+// A memory is what a table knows of a position and of those below it, as far as there is most work
+// behind them, as bytes that another table takes in: so a search goes on elsewhere, or after a
+// crash, about where it was. It is not evidence: a table is not trusted wherever its content comes
+// from.
 //
-// Layout, little endian: "AMZMEM1\n", width, height, number of entries n (uvarint); then n
-// entries by increasing hash: the hash minus that of the entry before (uvarint),
-// phi, delta (uvarint each, as they stand in the data word), work (2 bytes, packed); then the CRC-32C of all before (4).
-// The version in the first word also names the hash function.
+// Layout, little endian: "AMZMEM1\n", width, height, number of entries n (uvarint); then n entries
+// by increasing hash: the hash minus that of the entry before (uvarint), phi, delta (uvarint each,
+// as they stand in the data word), work (2 bytes, packed); then the CRC-32C of all before (4). The
+// version in the first word also names the hash function.
 const memoryMagic = "AMZMEM1\n"
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// Remember returns a memory of st: st itself, then always that known child of what was taken before which has the most work, until there are
-// the given number of entries, each about 12 bytes long, or no more with the work of two nodes. Taking one costs about two thirds of searching one.
-// A search may run; it is then a picture of no exact moment.
+// Remember returns a memory of st: st itself, then always that known child of what was taken before
+// which has the most work, until there are the given number of entries, each about 12 bytes long,
+// or no more with the work of two nodes. Taking one costs about two thirds of searching one. A
+// search may run; it is then a picture of no exact moment.
 //
-// Going through the whole table for the entries with the most work instead would mostly find those of other positions, searched long ago.
+// Going through the whole table for the entries with the most work instead would mostly find those
+// of other positions, searched long ago.
 func (s *Searcher) Remember(st amazons.State, entries int) []byte {
 	b, t := s.o.Board, s.o.Table
 	t.mu.RLock()
@@ -96,7 +98,8 @@ func (h *branches) Pop() any {
 	return x
 }
 
-// encodeMemory returns the memory of some entries, with the hash in place of the check word, which it sorts.
+// encodeMemory returns the memory of some entries, with the hash in place of the check word, which
+// it sorts.
 func encodeMemory(b amazons.Board, kept []slot) []byte {
 	slices.SortFunc(kept, func(x, y slot) int { return cmp.Compare(x.check, y.check) })
 	out := make([]byte, 0, 16+14*len(kept))
@@ -114,8 +117,8 @@ func encodeMemory(b amazons.Board, kept []slot) []byte {
 	return binary.LittleEndian.AppendUint32(out, crc32.Checksum(out, castagnoli))
 }
 
-// Recall takes a memory in. Errors wrap ErrMemory, and nothing was taken then. It waits while a search runs
-// and returns the number of entries.
+// Recall takes a memory in. Errors wrap ErrMemory, and nothing was taken then. It waits while a
+// search runs and returns the number of entries.
 func (t *Table) Recall(b amazons.Board, memory []byte) (int, error) {
 	all, err := parseMemory(b, memory)
 	if err != nil {

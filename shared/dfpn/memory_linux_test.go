@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pages returns what the system says of the mapping that holds a table: whether huge pages were asked for, and how
-// many bytes lie in such pages.
+// pages returns what the system says of the mapping that holds a table: whether huge pages were
+// asked for, and how many bytes lie in such pages.
 func pages(t testing.TB, table *Table) (asked bool, huge int64) {
 	t.Helper()
 	text, err := os.ReadFile("/proc/self/smaps")
@@ -56,7 +56,8 @@ func fill(table *Table) {
 	}
 }
 
-// TestHugePages holds that a table asks for huge pages, and tells how much of it the system put into such.
+// TestHugePages holds that a table asks for huge pages, and tells how much of it the system put
+// into such.
 func TestHugePages(t *testing.T) {
 	enabled, err := os.ReadFile("/sys/kernel/mm/transparent_hugepage/enabled")
 	if err != nil || strings.Contains(string(enabled), "[never]") {
@@ -77,7 +78,8 @@ func TestHugePages(t *testing.T) {
 	t.Logf("%d of %d MiB in huge pages", huge>>20, table.Bytes()>>20)
 }
 
-// BenchmarkPages looks up the children of a node, 64 at a time, in a full table in huge and in ordinary pages.
+// BenchmarkPages looks up the children of a node, 64 at a time, in a full table in huge and in
+// ordinary pages.
 func BenchmarkPages(b *testing.B) {
 	for _, size := range []int64{16 << 20, 256 << 20, 2 << 30} {
 		for _, kind := range []string{"huge", "ordinary"} {

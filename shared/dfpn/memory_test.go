@@ -13,8 +13,8 @@ import (
 	"amazonsfarm/shared/fuzzing"
 )
 
-// TestMemoryCarriesASearchOn cuts a search in two at different places, the second
-// half in another table that got the first one's memory, and compares the work with a search that was not cut.
+// TestMemoryCarriesASearchOn cuts a search in two at different places, the second half in another
+// table that got the first one's memory, and compares the work with a search that was not cut.
 func TestMemoryCarriesASearchOn(t *testing.T) {
 	p := parse(t, "4x5")
 	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), Limit{})
@@ -28,19 +28,22 @@ func TestMemoryCarriesASearchOn(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := newSearcher(t, p.Board, second, 1).Search(t.Context(), p.State(), Limit{})
-		t.Logf("cut at %d nodes: %d entries, %d bytes; %d nodes more, %d without a cut", cut, n, len(memory), r.Nodes, whole.Nodes)
+		t.Logf("cut at %d nodes: %d entries, %d bytes; %d nodes more, %d without a cut", cut, n, len(memory), r.Nodes,
+			whole.Nodes)
 		if r.Verdict != eval.Lost {
 			t.Fatalf("the second half says %v", r.Verdict)
 		}
-		// Half of what was spent before the cut may be lost with the small entries, or gained by another order.
+		// Half of what was spent before the cut may be lost with the small entries, or gained by
+		// another order.
 		if cut+r.Nodes > whole.Nodes+cut/2+3_000 {
 			t.Errorf("cut at %d nodes, %d more were needed; without a cut %d in all", cut, r.Nodes, whole.Nodes)
 		}
 	}
 }
 
-// TestMemoryIsOfThePosition holds that a memory has a position, then below it what has most work: whatever is left out has no more work than each entry, unless it is
-// only reached through something that is left out; and nothing of what the table knows of other positions.
+// TestMemoryIsOfThePosition holds that a memory has a position, then below it what has most work:
+// whatever is left out has no more work than each entry, unless it is only reached through
+// something that is left out; and nothing of what the table knows of other positions.
 func TestMemoryIsOfThePosition(t *testing.T) {
 	p := parse(t, "4x5")
 	table := newTable(t, 64<<20)
@@ -82,8 +85,10 @@ func TestMemoryIsOfThePosition(t *testing.T) {
 				}
 				met[hash] = true
 				if !kept[hash] {
-					if work := table.get(hash) >> 48; work > smallest || work >= leastRemembered && len(entries) < most {
-						t.Fatalf("with at most %d entries one with work %d is left out, one with %d is not", most, work, smallest)
+					if work := table.get(hash) >> 48; work > smallest || work >= leastRemembered &&
+						len(entries) < most {
+						t.Fatalf("with at most %d entries one with work %d is left out, one with %d is not", most, work,
+							smallest)
 					}
 					return
 				}
@@ -101,7 +106,8 @@ func TestMemoryIsOfThePosition(t *testing.T) {
 			}
 		}
 	}
-	if n, err := table.Recall(p.Board, newSearcher(t, p.Board, newTable(t, 1<<20), 1).Remember(p.State(), 100)); n != 0 || err != nil {
+	if n, err := table.Recall(p.Board, newSearcher(t, p.Board, newTable(t, 1<<20), 1).Remember(p.State(),
+		100)); n != 0 || err != nil {
 		t.Errorf("the memory of an empty table: %d, %v", n, err)
 	}
 }
@@ -149,8 +155,9 @@ func TestDamagedMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzMemory takes in memories of whoever sends them, as they are or with the checksum made right: what is damaged is refused whole; what is taken in
-// is remembered the same way, and a search over a table with it ends, whatever it says.
+// FuzzMemory takes in memories of whoever sends them, as they are or with the checksum made right:
+// what is damaged is refused whole; what is taken in is remembered the same way, and a search over
+// a table with it ends, whatever it says.
 func FuzzMemory(f *testing.F) {
 	b := amazons.Board{Width: 4, Height: 5}
 	f.Add(encodeMemory(b, []slot{{77, pack(1, 2, 9)}}), false)
@@ -173,7 +180,8 @@ func FuzzMemory(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, memory []byte, whole bool) {
 		if body := len(memory) - 4; whole && body >= 0 {
-			memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]), crc32.Checksum(memory[:body], castagnoli))
+			memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]),
+				crc32.Checksum(memory[:body], castagnoli))
 		}
 		all, err := parseMemory(b, memory)
 		if err != nil && !errors.Is(err, ErrMemory) {
@@ -195,7 +203,8 @@ func FuzzMemory(f *testing.F) {
 			if _, err := newTable(t, MinTableBytes).Recall(b, s.Remember(start.State(), len(all))); err != nil {
 				t.Errorf("what was taken in is not remembered: %v", err)
 			}
-			if r := s.Search(t.Context(), start.State(), Limit{Nodes: 300}); r.Nodes > 10_000 || (r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) {
+			if r := s.Search(t.Context(), start.State(), Limit{Nodes: 300}); r.Nodes > 10_000 ||
+				(r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) {
 				t.Errorf("a search with it: %+v", r)
 			}
 		})

@@ -7,11 +7,11 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Several threads run the same search from the same root over the same table. What keeps them from doing the same work:
-// a thread counts itself in on every node of its path, and a
-// node with other threads below it looks worse than it is to those who choose (virtual numbers, after
-// Kaneko 2010). What one thread solves, the others find in the table; a thread whose path leads
-// through a solved node notices within a few dozen nodes and goes back up to it.
+// Several threads run the same search from the same root over the same table. What keeps them from
+// doing the same work: a thread counts itself in on every node of its path, and a node with other
+// threads below it looks worse than it is to those who choose (virtual numbers, after Kaneko 2010).
+// What one thread solves, the others find in the table; a thread whose path leads through a solved
+// node notices within a few dozen nodes and goes back up to it.
 
 // MaxThreads is the largest number of threads of one search.
 const MaxThreads = 1024
@@ -95,9 +95,9 @@ func (t *thread) known(hash uint64) numbers {
 	return numbers{1, 1}
 }
 
-// refresh brings in what other threads learned: it returns the numbers of the
-// node itself, with the move if it is won, when it is solved, and otherwise reads the numbers of those children anew that others were
-// searching when this node last looked.
+// refresh brings in what other threads learned: it returns the numbers of the node itself, with the
+// move if it is won, when it is solved, and otherwise reads the numbers of those children anew that
+// others were searching when this node last looked.
 func (t *thread) refresh(hash uint64, base int) (numbers, amazons.Move) {
 	if n := t.known(hash); n.solved() {
 		return n, noMove // the table has the move and keeps it

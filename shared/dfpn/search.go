@@ -47,11 +47,11 @@ var (
 	lost = numbers{Infinity, 0}
 )
 
-// search is multiple iterative deepening (df-pn, Nagai 2002, in the form with
-// phi and delta): it searches below st until phi or delta reaches its threshold, the position is
-// solved or the search is stopped, stores the numbers and returns them. work
-// is what the table knows to have been spent on st before. A position that the judge finds won by a closing move when it is first
-// met here is not expanded and does not count as a node.
+// search is multiple iterative deepening (df-pn, Nagai 2002, in the form with phi and delta): it
+// searches below st until phi or delta reaches its threshold, the position is solved or the search
+// is stopped, stores the numbers and returns them. work is what the table knows to have been spent
+// on st before. A position that the judge finds won by a closing move when it is first met here is
+// not expanded and does not count as a node.
 func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint64) numbers {
 	if work == 0 {
 		if m, ok := t.judge.Closing(st); ok {
@@ -81,7 +81,8 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 	return n
 }
 
-// put stores the numbers of st with the work behind them, and the move m with which it is won, and reports what is solved.
+// put stores the numbers of st with the work behind them, and the move m with which it is won, and
+// reports what is solved.
 func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, work uint64) {
 	data := pack(n.phi, n.delta, work)
 	if n == won && m != noMove {
@@ -153,8 +154,8 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	return numbers{1, 1}, noMove
 }
 
-// generate pushes a child for every legal move of st that the judge finds to be needed, without numbers. Where
-// st is symmetric, moves to the same canonical state are pushed once.
+// generate pushes a child for every legal move of st that the judge finds to be needed, without
+// numbers. Where st is symmetric, moves to the same canonical state are pushed once.
 func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)
@@ -169,13 +170,15 @@ func (t *thread) generate(st amazons.State) {
 		for targets := amazons.QueenTargets(from, st.Empty); targets != 0; targets &= targets - 1 {
 			to := amazons.Square(bits.TrailingZeros64(targets))
 			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				t.push(st, base, amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}, symmetric)
+				t.push(st, base, amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))},
+					symmetric)
 			}
 		}
 	}
 }
 
-// push pushes the child of st after m, unless st is symmetric and one with the same hash was pushed since base.
+// push pushes the child of st after m, unless st is symmetric and one with the same hash was pushed
+// since base.
 func (t *thread) push(st amazons.State, base int, m amazons.Move, symmetric bool) {
 	hash := st.After(m).Hash(t.b)
 	if symmetric && t.pushed(base, hash) {
@@ -281,8 +284,9 @@ const (
 	winning                // delta is at least sure times phi
 )
 
-// sure was 3 or 4 where 5x6 after B1-B4xD4 needed 3.00 million nodes with two threads (the mean of 33 runs, 2.4 to 3.7), and 3.18 without winning
-// (28 runs, 2.8 to 4.3), 6x4 2.73 and 2.73. With 1 or 2, 6x4 needed 2.8 to 3.1. One thread needs 2.96 and 2.65.
+// sure was 3 or 4 where 5x6 after B1-B4xD4 needed 3.00 million nodes with two threads (the mean of
+// 33 runs, 2.4 to 3.7), and 3.18 without winning (28 runs, 2.8 to 4.3), 6x4 2.73 and 2.73. With 1
+// or 2, 6x4 needed 2.8 to 3.1. One thread needs 2.96 and 2.65.
 const sure = 3
 
 func (n numbers) leaning() leaning {
@@ -296,10 +300,12 @@ func (n numbers) leaning() leaning {
 }
 
 // choose finds the child with the least delta. With several threads, a child that others are
-// searching counts as worse than it is (virtual numbers), so that they spread. They need to spread where the side to move seems to lose, since all
-// children must be won for the opponent then, and each of them is work to be done. Where it seems to win, one child is enough and work on the others is
-// wasted; there only children that are about as good part the threads, and where it surely seems to win, these go together. (Doubling everywhere cost
-// two threads 58 % more nodes than one on 4x7, this 3 %; of additions of 0 to 1/8, 1/128 was about the best on 6x4 and 5x6.)
+// searching counts as worse than it is (virtual numbers), so that they spread. They need to spread
+// where the side to move seems to lose, since all children must be won for the opponent then, and
+// each of them is work to be done. Where it seems to win, one child is enough and work on the
+// others is wasted; there only children that are about as good part the threads, and where it
+// surely seems to win, these go together. (Doubling everywhere cost two threads 58 % more nodes
+// than one on 4x7, this 3 %; of additions of 0 to 1/8, 1/128 was about the best on 6x4 and 5x6.)
 func (t *thread) choose(children []child, l leaning) selection {
 	s := selection{best: -1, least: Infinity, second: Infinity}
 	leading := uint32(Infinity) + 1 // delta of best, with what busy threads add
@@ -328,7 +334,8 @@ func (t *thread) choose(children []child, l leaning) selection {
 	return s
 }
 
-// virtual returns the delta that a child counts with while other threads search it and its parent leans so.
+// virtual returns the delta that a child counts with while other threads search it and its parent
+// leans so.
 func virtual(delta uint32, busy uint8, l leaning) uint32 {
 	v := uint64(delta)
 	switch l {

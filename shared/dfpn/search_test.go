@@ -71,7 +71,8 @@ func TestStartingPositions(t *testing.T) {
 	}
 }
 
-// TestOneThreadIsDeterministic holds invariant 5 of the design: the node count is the signature of a build.
+// TestOneThreadIsDeterministic holds invariant 5 of the design: the node count is the signature of
+// a build.
 func TestOneThreadIsDeterministic(t *testing.T) {
 	p := parse(t, "5x5")
 	var first Result
@@ -270,7 +271,8 @@ func TestChildLimit(t *testing.T) {
 		}
 		// One grain below the weight's rounding must not reach it (nothing is below 1).
 		if low := int64(x) - 256/int64(sums.weight) - 1; low >= 1 && sum(uint32(low)) >= limit {
-			t.Fatalf("childLimit(%d, %d, %d) = %d, but %d reaches %d already", limit, largest, rest, x, low, sum(uint32(low)))
+			t.Fatalf("childLimit(%d, %d, %d) = %d, but %d reaches %d already", limit, largest, rest, x, low,
+				sum(uint32(low)))
 		}
 	}
 }
@@ -324,8 +326,9 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-// TestVirtual: a child that others search counts for more where the side to move seems to lose, so that threads part, for a little more where nothing is clear, for a
-// little less where it surely seems to win; and it is never solved by that.
+// TestVirtual: a child that others search counts for more where the side to move seems to lose, so
+// that threads part, for a little more where nothing is clear, for a little less where it surely
+// seems to win; and it is never solved by that.
 func TestVirtual(t *testing.T) {
 	for _, c := range []struct {
 		delta uint32
@@ -346,7 +349,8 @@ func TestVirtual(t *testing.T) {
 		{1000, 1, numbers{1 << 22, Infinity - 1}, 997},
 	} {
 		if got := virtual(c.delta, c.busy, c.n.leaning()); got != c.want {
-			t.Errorf("delta %d with %d threads in a node of numbers %v counts as %d, want %d", c.delta, c.busy, c.n, got, c.want)
+			t.Errorf("delta %d with %d threads in a node of numbers %v counts as %d, want %d", c.delta, c.busy, c.n,
+				got, c.want)
 		}
 	}
 }

@@ -25,8 +25,9 @@ import (
 
 var (
 	stressPositions = flag.Int("stress", 300, "positions of the stress test")
-	stressSeed      = flag.Uint64("stress-seed", 1, "what the positions, tables, budgets and cancellations of the stress test are drawn from")
-	stressFirst     = flag.Int("stress-first", 0, "number of the first position of the stress test")
+	stressSeed      = flag.Uint64("stress-seed", 1,
+		"what the positions, tables, budgets and cancellations of the stress test are drawn from")
+	stressFirst = flag.Int("stress-first", 0, "number of the first position of the stress test")
 )
 
 // A stressed position is one whose winner is known otherwise than by the search under stress.
@@ -38,13 +39,15 @@ type stressed struct {
 	from  string
 }
 
-// TestStress solves random positions under the worst conditions: tables that forget nearly everything, one to four
-// threads, node budgets, cancellations at random moments, searches that go on in the same table or in another one that got
-// the first one's memory, and two searches over one table. No answer may be wrong: not that of the search, not that of
-// Probe, not one told to OnSolved; and a certificate extracted from such a table must stand before the checker.
+// TestStress solves random positions under the worst conditions: tables that forget nearly
+// everything, one to four threads, node budgets, cancellations at random moments, searches that go
+// on in the same table or in another one that got the first one's memory, and two searches over one
+// table. No answer may be wrong: not that of the search, not that of Probe, not one told to
+// OnSolved; and a certificate extracted from such a table must stand before the checker.
 //
-// Positions come from three places: random ones with an exhaustive answer, those of the oracle, and middle games whose
-// answer was proved by a certificate from a large table. With one thread a position and the seed repeat everything but cancellations by the clock.
+// Positions come from three places: random ones with an exhaustive answer, those of the oracle, and
+// middle games whose answer was proved by a certificate from a large table. With one thread a
+// position and the seed repeat everything but cancellations by the clock.
 func TestStress(t *testing.T) {
 	oracle := oracleOutcomes(t)
 	large := newTable(t, 16<<20) // for drawing positions
@@ -79,7 +82,8 @@ func TestStress(t *testing.T) {
 		count.certificates += s.certificates
 	}
 	t.Logf("seed %d: %+v", *stressSeed, count)
-	if n := positions; n >= 100 && (count.cancelled < n/10 || count.stretches < n || count.facts < n || count.certificates < n/20) {
+	if n := positions; n >= 100 && (count.cancelled < n/10 || count.stretches < n || count.facts < n ||
+		count.certificates < n/20) {
 		t.Errorf("the stress was small: %+v", count)
 	}
 }
@@ -109,7 +113,8 @@ func exhausted(t *testing.T, r *rand.Rand, table *Table, exact *reference.Fast) 
 // noJudge leaves the search with the counting lemma alone, so that it has more to do.
 func noJudge() *eval.Judge { return nil }
 
-// middleGame draws a position of a small board after some random moves, solves it in a large table and has the proof checked.
+// middleGame draws a position of a small board after some random moves, solves it in a large table
+// and has the proof checked.
 func middleGame(t *testing.T, r *rand.Rand, table *Table) stressed {
 	t.Helper()
 	for {
@@ -132,7 +137,8 @@ func middleGame(t *testing.T, r *rand.Rand, table *Table) stressed {
 	}
 }
 
-// oracleOutcomes reads the oracle, every position for both movers; none if it is not beside this checkout.
+// oracleOutcomes reads the oracle, every position for both movers; none if it is not beside this
+// checkout.
 func oracleOutcomes(t *testing.T) []stressed {
 	t.Helper()
 	file, err := os.Open(filepath.Join("..", "..", "..", "shared", "oracle", "outcomes.tsv"))
@@ -176,7 +182,8 @@ func certify(ctx context.Context, s *Searcher, st amazons.State, v eval.Verdict)
 	if err := builder.Prove(ctx, st, v); err != nil {
 		return fmt.Errorf("extract: %w", err)
 	}
-	data, err := proof.Encode(proof.Certificate{Board: s.o.Board, Roots: []proof.Root{{State: st, Claim: v}}, Set: builder.Take()})
+	data, err := proof.Encode(proof.Certificate{Board: s.o.Board, Roots: []proof.Root{{State: st, Claim: v}},
+		Set: builder.Take()})
 	if err != nil {
 		return err
 	}
@@ -259,7 +266,8 @@ func (s *stress) run(t *testing.T) error {
 		if s.p.exact != nil {
 			s.checked++
 			if s.p.exact.Wins(f.state) != f.won {
-				return fmt.Errorf("%v was reported as won: %v", amazons.PositionOf(s.p.board, f.state, amazons.White), f.won)
+				return fmt.Errorf("%v was reported as won: %v", amazons.PositionOf(s.p.board, f.state, amazons.White),
+					f.won)
 			}
 		}
 	}
@@ -278,7 +286,8 @@ func (s *stress) tableBytes() int64 {
 }
 
 func (s *stress) searcher(table *Table) (*Searcher, error) {
-	o := Options{Board: s.p.board, Table: table, Threads: 1 + s.r.IntN(4), OnSolved: s.note, MinSolvedNodes: uint64(s.r.IntN(4))}
+	o := Options{Board: s.p.board, Table: table, Threads: 1 + s.r.IntN(4), OnSolved: s.note,
+		MinSolvedNodes: uint64(s.r.IntN(4))}
 	if s.r.IntN(2) == 0 {
 		o.Judge = noJudge
 	}
@@ -297,7 +306,8 @@ func (s *stress) note(st amazons.State, v eval.Verdict, _ uint64) {
 	}
 }
 
-// interrupted searches until a context ends: before the search begins, some microseconds later, or when so many positions were reported.
+// interrupted searches until a context ends: before the search begins, some microseconds later, or
+// when so many positions were reported.
 func (s *stress) interrupted(ctx context.Context, search *Searcher) Result {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -319,7 +329,8 @@ func (s *stress) interrupted(ctx context.Context, search *Searcher) Result {
 	return got
 }
 
-// two searches the position and one of its children at the same time, with two searchers over one table.
+// two searches the position and one of its children at the same time, with two searchers over one
+// table.
 func (s *stress) two(ctx context.Context, search *Searcher, table *Table) (Result, error) {
 	moves := s.p.state.Moves(nil)
 	if len(moves) == 0 {
@@ -341,7 +352,8 @@ func (s *stress) two(ctx context.Context, search *Searcher, table *Table) (Resul
 	got := search.Search(ctx, s.p.state, limit)
 	wg.Wait()
 	if beside.Verdict != want {
-		err = fmt.Errorf("a second search over the same table says %v of %v", beside.Verdict, amazons.PositionOf(s.p.board, st, amazons.White))
+		err = fmt.Errorf("a second search over the same table says %v of %v", beside.Verdict,
+			amazons.PositionOf(s.p.board, st, amazons.White))
 	}
 	return got, err
 }
@@ -363,9 +375,10 @@ func (s *stress) move(search *Searcher, table *Table) (*Searcher, *Table, error)
 	return search, next, err
 }
 
-// TestSmallTables solves boards in tables of a 64th of the usual 256 MiB and much smaller ones: the answer is right and
-// comes in bounded work. When this was written, 5x5 took 10,291 nodes in 4 MiB and in 256 MiB and 16,478 in 64 KiB,
-// which holds 4096 entries; 4x5 took 43,331, 43,331 and 86,995.
+// TestSmallTables solves boards in tables of a 64th of the usual 256 MiB and much smaller ones: the
+// answer is right and comes in bounded work. When this was written, 5x5 took 10,291 nodes in 4 MiB
+// and in 256 MiB and 16,478 in 64 KiB, which holds 4096 entries; 4x5 took 43,331, 43,331 and
+// 86,995.
 func TestSmallTables(t *testing.T) {
 	for _, c := range []struct {
 		board string // winners: see TestStartingPositions
@@ -378,8 +391,10 @@ func TestSmallTables(t *testing.T) {
 		whole := newSearcher(t, p.Board, newTable(t, 256<<20), 1).Search(t.Context(), p.State(), Limit{})
 		for _, size := range []int64{4 << 20, 1 << 20, 256 << 10, MinTableBytes} {
 			for _, threads := range []int{1, 2} {
-				r := newSearcher(t, p.Board, newTable(t, size), threads).Search(t.Context(), p.State(), Limit{Nodes: 8 * whole.Nodes})
-				t.Logf("%s, %d KiB, %d threads: %v, %d nodes, %.2f of those in 256 MiB", c.board, size>>10, threads, r.Verdict, r.Nodes, float64(r.Nodes)/float64(whole.Nodes))
+				r := newSearcher(t, p.Board, newTable(t, size), threads).Search(t.Context(), p.State(),
+					Limit{Nodes: 8 * whole.Nodes})
+				t.Logf("%s, %d KiB, %d threads: %v, %d nodes, %.2f of those in 256 MiB", c.board, size>>10, threads,
+					r.Verdict, r.Nodes, float64(r.Nodes)/float64(whole.Nodes))
 				if r.Verdict != c.want {
 					t.Errorf("%s in %d KiB with %d threads: %+v, want %v", c.board, size>>10, threads, r, c.want)
 				}

@@ -2,13 +2,16 @@ package dfpn
 
 import "fmt"
 
-// A child's share in the sum of proof numbers that is its parent's delta, and what follows from it for thresholds. A plain
-// sum counts what transpositions share many times over. Counting each only once needs the whole graph; the usual
-// ways round it are to count the largest child and little or nothing of the rest, which is done here.
+// A child's share in the sum of proof numbers that is its parent's delta, and what follows from it
+// for thresholds. A plain sum counts what transpositions share many times over. Counting each only
+// once needs the whole graph; the usual ways round it are to count the largest child and little or
+// nothing of the rest, which is done here.
 const (
-	// DefaultSumWeight is Options.SumWeight where none is given: the best of those tried (shared/estimate/NUMBERS.md).
+	// DefaultSumWeight is Options.SumWeight where none is given: the best of those tried
+	// (shared/estimate/NUMBERS.md).
 	DefaultSumWeight = 20
-	// DefaultSlack is Options.Slack where none is given. With no slack the search jumps between two equal children at every step.
+	// DefaultSlack is Options.Slack where none is given. With no slack the search jumps between two
+	// equal children at every step.
 	DefaultSlack = 64
 )
 
@@ -34,7 +37,8 @@ func newSums(weight, slack int) (sums, error) {
 	return sums{uint64(weight), uint64(max(slack, 0))}, nil
 }
 
-// Sum adds up the phi of children with the weight that searches have where none is given: the largest in full, the rest by DefaultSumWeight.
+// Sum adds up the phi of children with the weight that searches have where none is given: the
+// largest in full, the rest by DefaultSumWeight.
 func Sum(largest, rest uint64) uint64 { return weighed(largest, rest, DefaultSumWeight) }
 
 func weighed(largest, rest, weight uint64) uint64 { return largest + (rest*weight+255)>>8 }
@@ -44,8 +48,8 @@ func (s sums) weigh(largest uint32, rest uint64) uint32 {
 	return uint32(min(weighed(uint64(largest), rest, s.weight), largestUnsolved))
 }
 
-// childLimit returns the least phi of one child at which the weighted sum over
-// all children reaches limit, where the other children's largest phi and the sum of the rest of theirs are given.
+// childLimit returns the least phi of one child at which the weighted sum over all children reaches
+// limit, where the other children's largest phi and the sum of the rest of theirs are given.
 func (s sums) childLimit(limit, largest uint32, rest uint64) uint32 {
 	// If the child ends up the largest: x + w*(largest+rest) >= limit.
 	if x := int64(limit) - int64((uint64(largest)+rest)*s.weight+255)>>8; x >= int64(largest) {

@@ -55,7 +55,8 @@ func NewTable(size int64) (*Table, error) {
 		return nil, fmt.Errorf("%w: %d bytes: the table needs at least %d (64KiB)", ErrTableSize, size, MinTableBytes)
 	}
 	if total := memory.Total(); total > 0 && size > total {
-		return nil, fmt.Errorf("%w: %d bytes: this machine has %d bytes of memory; ask for less", ErrTableSize, size, total)
+		return nil, fmt.Errorf("%w: %d bytes: this machine has %d bytes of memory; ask for less", ErrTableSize, size,
+			total)
 	}
 	lines, doublings := uint64(size)/lineBytes, 0
 	for lines >= 2*firstLines {
@@ -69,7 +70,8 @@ func NewTable(size int64) (*Table, error) {
 	return &Table{memory: reserved, base: unsafe.Pointer(unsafe.SliceData(reserved)), lines: lines, most: most}, nil
 }
 
-// firstLines is about the number of lines a table starts with: 2 MiB, the size of many second-level caches.
+// firstLines is about the number of lines a table starts with: 2 MiB, the size of many second-level
+// caches.
 const firstLines = 1 << 15
 
 // Close gives the memory back. Nobody may use the table any more.
@@ -108,8 +110,9 @@ func (t *Table) crowded() bool {
 	return t.lines < t.most && uint64(t.used.Load()) >= t.lines*lineSlots/2
 }
 
-// grow doubles the lines in use. The line of a hash is the integer part of hash/2^64 times the number
-// of lines, so the entries of line i go to lines 2i and 2i+1; from the last line down, those are free by then.
+// grow doubles the lines in use. The line of a hash is the integer part of hash/2^64 times the
+// number of lines, so the entries of line i go to lines 2i and 2i+1; from the last line down, those
+// are free by then.
 func (t *Table) grow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,9 +148,9 @@ func (t *Table) lineOf(hash uint64) uint64 {
 	return line
 }
 
-// The data word of an entry: phi in bits 0..23, delta in 24..47, work in 48..63. It is never 0. In an
-// entry with phi 0 (won) delta can only be Infinity, and its bits hold the winning move of the canonical state
-// instead: bit 23 set, then three times six bits; all set if the move is not known.
+// The data word of an entry: phi in bits 0..23, delta in 24..47, work in 48..63. It is never 0. In
+// an entry with phi 0 (won) delta can only be Infinity, and its bits hold the winning move of the
+// canonical state instead: bit 23 set, then three times six bits; all set if the move is not known.
 func pack(phi, delta uint32, work uint64) uint64 {
 	return uint64(phi) | uint64(delta)<<24 | uint64(packWork(work))<<48
 }
@@ -173,7 +176,8 @@ func unpackMove(data uint64) (amazons.Move, bool) {
 	if data&Infinity != 0 || x&moveFlag == 0 || x == Infinity {
 		return amazons.Move{}, false
 	}
-	return amazons.Move{From: amazons.Square(x >> 12 & 63), To: amazons.Square(x >> 6 & 63), Arrow: amazons.Square(x & 63)}, true
+	return amazons.Move{From: amazons.Square(x >> 12 & 63), To: amazons.Square(x >> 6 & 63),
+		Arrow: amazons.Square(x & 63)}, true
 }
 
 // solvedData reports whether an entry is won or lost.

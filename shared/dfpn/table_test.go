@@ -38,7 +38,8 @@ func TestWorkKeepsItsOrder(t *testing.T) {
 	}
 }
 
-// TestTableKeepsWhatFits fills a table well below its size and finds everything, before and after growing.
+// TestTableKeepsWhatFits fills a table well below its size and finds everything, before and after
+// growing.
 func TestTableKeepsWhatFits(t *testing.T) {
 	table := newTable(t, 16<<20)
 	r := rand.New(rand.NewPCG(1, 2))
@@ -66,8 +67,8 @@ func TestTableKeepsWhatFits(t *testing.T) {
 			t.Fatalf("%x holds %x, want %x", e.hash, got, e.data)
 		}
 	}
-	// Lines hold four entries. Just before it grows, at half load, one line in twenty has been asked for more,
-	// and the table has grown twice.
+	// Lines hold four entries. Just before it grows, at half load, one line in twenty has been
+	// asked for more, and the table has grown twice.
 	if missing > len(all)/12 {
 		t.Errorf("%d of %d entries are lost", missing, len(all))
 	}

@@ -8,17 +8,19 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// Witness is a searcher as those see it who extract a proof that may use nothing but the leaf rules of a certificate. Where
-// the search stopped by a stronger argument of its judge, the witness searches on below, with the counting
-// lemma alone and a small table of its own, and answers from there. Its methods are called by one goroutine at a time; several
-// witnesses of one search may work at once.
+// Witness is a searcher as those see it who extract a proof that may use nothing but the leaf rules
+// of a certificate. Where the search stopped by a stronger argument of its judge, the witness
+// searches on below, with the counting lemma alone and a small table of its own, and answers from
+// there. Its methods are called by one goroutine at a time; several witnesses of one search may
+// work at once.
 type Witness struct {
 	*Searcher
 	judge *eval.Judge
 	fine  *Searcher
 }
 
-// WitnessTableBytes is the size of the table of a witness: the positions below one verdict of a judge are few.
+// WitnessTableBytes is the size of the table of a witness: the positions below one verdict of a
+// judge are few.
 const WitnessTableBytes = 16 << 20
 
 // NewWitness returns a witness of what s finds. Errors are those of NewTable and New.
@@ -71,9 +73,9 @@ func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
 	return v, 0
 }
 
-// A position that the judge calls won or lost is searched with the counting lemma alone: for its winning move up to
-// bestNodes, for its verdict up to solveNodes. Where that is not enough, the judge is believed, and it is
-// up to those who ask to look at the replies.
+// A position that the judge calls won or lost is searched with the counting lemma alone: for its
+// winning move up to bestNodes, for its verdict up to solveNodes. Where that is not enough, the
+// judge is believed, and it is up to those who ask to look at the replies.
 const (
 	bestNodes  = 2_000
 	solveNodes = 20_000

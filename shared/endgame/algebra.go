@@ -10,12 +10,11 @@ import (
 // value of a position from those of its options. It is shared by all goroutines of
 // a build; each has a worker of its own, whose caches answer nearly everything.
 //
-// The value of a game depends on its left options only through the highest of
-// their right walls and on whether one that attains the stop is at least that plus star. So the left options
-// as a whole, too, have a number, their class: the id of a set of options that does
-// as well. Classes are told apart by the value of {options | -far}, which
-// shows that wall whole. The class of right options is that of their negatives.
-// A position with sixty options of ten different values then costs ten
+// The value of a game depends on its left options only through the highest of their right walls and
+// on whether one that attains the stop is at least that plus star. So the left options as a whole,
+// too, have a number, their class: the id of a set of options that does as well. Classes are told
+// apart by the value of {options | -far}, which shows that wall whole. The class of right options
+// is that of their negatives. A position with sixty options of ten different values then costs ten
 // look-ups in a small table and not one computation with thermographs.
 type algebra struct {
 	mu     sync.RWMutex

@@ -10,9 +10,9 @@ import (
 	"amazonsfarm/shared/area"
 )
 
-// searchedAreas returns the areas of the positions that short searches from positions of 5x6 games would
-// look up: games are played with a queen-distance eye from the start, and at each position from move
-// 10 on all children of all of a sample of children are partitioned.
+// searchedAreas returns the areas of the positions that short searches from positions of 5x6 games
+// would look up: games are played with a queen-distance eye from the start, and at each position
+// from move 10 on all children of all of a sample of children are partitioned.
 func searchedAreas(t testing.TB, squares int) (out []area.Area) {
 	start, err := amazons.Start(amazons.Board{Width: 5, Height: 6})
 	if err != nil {
@@ -144,8 +144,8 @@ func BenchmarkOpen(b *testing.B) {
 	}
 }
 
-// BenchmarkSolver values areas that the database lacks, of up to three squares more than its largest, with nothing
-// remembered, and parts with bound blockers of up to its size.
+// BenchmarkSolver values areas that the database lacks, of up to three squares more than its
+// largest, with nothing remembered, and parts with bound blockers of up to its size.
 func BenchmarkSolver(b *testing.B) {
 	db := database(b)
 	var above, bound []area.Area

@@ -95,10 +95,11 @@ type build struct {
 	positions int64
 }
 
-// clear removes what a finished build leaves. Another process may have put its lock there just now: it will find the database
-// and remove the directory itself.
+// clear removes what a finished build leaves. Another process may have put its lock there just now:
+// it will find the database and remove the directory itself.
 func (b *build) clear() error {
-	if err := os.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrExist) { // that is also what a directory is that is not empty
+	// that is also what a directory is that is not empty
+	if err := os.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	return nil
@@ -179,7 +180,8 @@ func (b *build) report(stage string, squares int, units, positions int64) {
 	b.done += units
 	b.positions += positions
 	if b.o.Progress != nil {
-		b.o.Progress(Progress{Stage: stage, Squares: squares, Done: b.done, All: b.all, Positions: b.positions, Elapsed: time.Since(b.start)})
+		b.o.Progress(Progress{Stage: stage, Squares: squares, Done: b.done, All: b.all, Positions: b.positions,
+			Elapsed: time.Since(b.start)})
 	}
 }
 
@@ -477,7 +479,8 @@ func (w *chunker) load(i int) ([]byte, bool) { return readChunk(w.name(i), w.sum
 func readChunk(name string, sum [32]byte) ([]byte, bool) {
 	data, err := os.ReadFile(name)
 	head := len(chunkMagic) + len(sum) + 4
-	if err != nil || len(data) < head || string(data[:len(chunkMagic)]) != chunkMagic || [32]byte(data[len(chunkMagic):]) != sum ||
+	if err != nil || len(data) < head || string(data[:len(chunkMagic)]) != chunkMagic ||
+		[32]byte(data[len(chunkMagic):]) != sum ||
 		binary.LittleEndian.Uint32(data[head-4:]) != crc32.Checksum(data[head:], castagnoli) {
 		return nil, false
 	}
@@ -622,7 +625,8 @@ func (b *build) assemble() error {
 			data, ok := readChunk(filepath.Join(b.dir, fmt.Sprintf("territory-%02d-%05d", n, i)), b.sum)
 			if want := rows * min(shapes, len(b.l.shapes[n])-i*shapes); !ok || len(data) != want {
 				f.Close()
-				return fmt.Errorf("a finished part, %s, has changed; run again", fmt.Sprintf("territory-%02d-%05d", n, i))
+				return fmt.Errorf("a finished part, %s, has changed; run again",
+					fmt.Sprintf("territory-%02d-%05d", n, i))
 			}
 			w.write(data)
 			if err := b.ctx.Err(); err != nil {

@@ -24,7 +24,8 @@ func mustParse(t testing.TB, size string) Config {
 }
 
 func TestParseSize(t *testing.T) {
-	for text, want := range map[string]string{"small": "7", "Medium": "8,9:2", "large": "8,9:3,10:1", " 5,6:2 ": "5,6:2", "tiny": "5"} {
+	for text, want := range map[string]string{"small": "7", "Medium": "8,9:2", "large": "8,9:3,10:1",
+		" 5,6:2 ": "5,6:2", "tiny": "5"} {
 		c, err := ParseSize(text)
 		if err != nil || c.String() != want {
 			t.Errorf("%q: %v, %v", text, c, err)
@@ -33,15 +34,16 @@ func TestParseSize(t *testing.T) {
 			t.Errorf("%q has the name %q, which is read as %v, %v", text, c.Name(), again, err)
 		}
 	}
-	for _, text := range []string{"", "0", "11", "10", "7:1", "7,9:1", "7,8", "7,8:0", "7,8:6", "7,8:1,9:2", "huge", "8,9:x", "9,10:5"} {
+	for _, text := range []string{"", "0", "11", "10", "7:1", "7,9:1", "7,8", "7,8:0", "7,8:6", "7,8:1,9:2", "huge",
+		"8,9:x", "9,10:5"} {
 		if c, err := ParseSize(text); !errors.Is(err, ErrSize) {
 			t.Errorf("%q: %v, %v", text, c, err)
 		}
 	}
 }
 
-// TestBytesDoNotDependOnHowTheyCameAbout builds with one and with several workers, cuts builds off again and again, and damages
-// finished chunks: the file is the same each time.
+// TestBytesDoNotDependOnHowTheyCameAbout builds with one and with several workers, cuts builds off
+// again and again, and damages finished chunks: the file is the same each time.
 func TestBytesDoNotDependOnHowTheyCameAbout(t *testing.T) {
 	c := mustParse(t, "4,5:2,6:1")
 	dir := t.TempDir()
@@ -179,8 +181,9 @@ func (f *failingFile) Close() error {
 	return errors.Join(f.File.Close(), err)
 }
 
-// TestFullDisk fails the first operation, then the second, and so on until a build succeeds: each time there is a
-// sentence, no file under the final name, and a later build still makes the right bytes.
+// TestFullDisk fails the first operation, then the second, and so on until a build succeeds: each
+// time there is a sentence, no file under the final name, and a later build still makes the right
+// bytes.
 func TestFullDisk(t *testing.T) {
 	c := mustParse(t, "3,4:1")
 	dir := t.TempDir()
@@ -198,7 +201,8 @@ func TestFullDisk(t *testing.T) {
 			}
 			break
 		}
-		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "no space left on device") || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "no space left on device") ||
+			strings.Contains(err.Error(), "\n") {
 			t.Fatal(err)
 		}
 		if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
@@ -235,8 +239,8 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestFirstUseOfMany opens a folder that has no database from several goroutines at once, which lock each other out as
-// processes do: one builds, the others wait.
+// TestFirstUseOfMany opens a folder that has no database from several goroutines at once, which
+// lock each other out as processes do: one builds, the others wait.
 func TestFirstUseOfMany(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the small database")
@@ -306,7 +310,8 @@ func TestReleasedFormat(t *testing.T) {
 	}
 }
 
-// TestDamage changes each byte of a small file, and cuts it off at many lengths: it is refused each time.
+// TestDamage changes each byte of a small file, and cuts it off at many lengths: it is refused each
+// time.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "areas-small.db")
@@ -327,7 +332,8 @@ func TestDamage(t *testing.T) {
 			db.Close()
 			t.Fatalf("%s: opened", what)
 		}
-		if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrDamaged) || strings.Contains(err.Error(), "\n") {
+		if !errors.Is(err, ErrFormat) && !errors.Is(err, ErrVersion) && !errors.Is(err, ErrDamaged) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
@@ -357,7 +363,8 @@ func TestDamage(t *testing.T) {
 	old := bytes.Clone(good)
 	old[8]++
 	check(old, "another version")
-	if _, err := Open(name); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), fmt.Sprintf("version %d, this program reads version %d", Version+1, Version)) {
+	if _, err := Open(name); !errors.Is(err, ErrVersion) ||
+		!strings.Contains(err.Error(), fmt.Sprintf("version %d, this program reads version %d", Version+1, Version)) {
 		t.Fatal(err)
 	}
 	// A directory with nothing else: none, and why.
@@ -373,7 +380,8 @@ func TestDamage(t *testing.T) {
 	db.Close()
 }
 
-// TestDamageFoundLater opens a file as if it were a large one, of which only what is touched is checked.
+// TestDamageFoundLater opens a file as if it were a large one, of which only what is touched is
+// checked.
 func TestDamageFoundLater(t *testing.T) {
 	c := mustParse(t, "6")
 	name := filepath.Join(t.TempDir(), "db")

@@ -27,8 +27,8 @@ func (db *DB) Check(tell func(done, all int64)) error {
 	return nil
 }
 
-// checkFile compares the checksums of the blocks that hold the bytes from start to end. It reads the file and not
-// the map, so that no pages become resident.
+// checkFile compares the checksums of the blocks that hold the bytes from start to end. It reads
+// the file and not the map, so that no pages become resident.
 func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64)) error {
 	start -= (start - headerBytes) % blockBytes
 	end = min(end+blockBytes-1-(end-headerBytes+blockBytes-1)%blockBytes, db.crcsAt())
@@ -41,7 +41,8 @@ func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64
 		for i := 0; i < len(b); i += blockBytes {
 			c := b[i:min(i+blockBytes, len(b))]
 			if crc32.Checksum(c, castagnoli) != db.crcs[(from+i-headerBytes)/blockBytes] {
-				return fmt.Errorf("%w: the checksum of bytes %d to %d does not agree", ErrDamaged, from+i, from+i+len(c)-1)
+				return fmt.Errorf("%w: the checksum of bytes %d to %d does not agree", ErrDamaged, from+i, from+i+
+					len(c)-1)
 			}
 			db.checked[(from+i-headerBytes)/blockBytes].Store(true)
 		}

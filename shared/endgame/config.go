@@ -49,8 +49,8 @@ var sizes = []struct {
 // Small is the size that is built by itself on first use.
 func Small() Config { return Config{Full: 7} }
 
-// ParseSize reads the name of a size (tiny, small, medium, large) or a SPEC: the number of squares up to
-// which all areas are held, then, each after a comma, a larger number of squares and, after a
+// ParseSize reads the name of a size (tiny, small, medium, large) or a SPEC: the number of squares
+// up to which all areas are held, then, each after a comma, a larger number of squares and, after a
 // colon, the most queens a side, such as "8,9:2,10:1". Errors wrap ErrSize.
 func ParseSize(text string) (Config, error) {
 	for _, s := range sizes {
@@ -128,7 +128,8 @@ const maxMemory = 3 << 30
 // Validate says what is wrong with c. Errors wrap ErrSize.
 func (c Config) Validate() error {
 	if c.Full < 1 || c.Full > maxSquares-1 || c.Squares() > maxSquares {
-		return fmt.Errorf("%w: %d squares: areas may have up to %d squares, and up to %d with all placements of queens", ErrSize, c.Squares(), maxSquares, maxSquares-1)
+		return fmt.Errorf("%w: %d squares: areas may have up to %d squares, and up to %d with all placements of queens",
+			ErrSize, c.Squares(), maxSquares, maxSquares-1)
 	}
 	last := maxSquares
 	for i, q := range c.Limits {
@@ -141,7 +142,8 @@ func (c Config) Validate() error {
 		last = q
 	}
 	if m := c.memory(); m > maxMemory {
-		return fmt.Errorf("%w: building %v would hold %d MiB in memory; the limit is %d MiB", ErrSize, c, m>>20, maxMemory>>20)
+		return fmt.Errorf("%w: building %v would hold %d MiB in memory; the limit is %d MiB", ErrSize, c, m>>20,
+			maxMemory>>20)
 	}
 	return nil
 }
@@ -165,10 +167,10 @@ func (c Config) Sum() [sha256.Size]byte {
 
 // layout numbers the placements on one shape of n squares.
 //
-// Active areas: the balanced ternary rank of area.Rank is made positive by an
-// exchange of colours, so a value is looked up at |rank| and negated where the rank was
-// negative. Territories: ternary rank with digit 1 for a normal queen and 2 for a blocker. Where the number of queens is
-// limited, tables take a rank to its index among the placements that are held.
+// Active areas: the balanced ternary rank of area.Rank is made positive by an exchange of colours,
+// so a value is looked up at |rank| and negated where the rank was negative. Territories: ternary
+// rank with digit 1 for a normal queen and 2 for a blocker. Where the number of queens is limited,
+// tables take a rank to its index among the placements that are held.
 type layout struct {
 	n, limit      int
 	rows          int      // placements of queens of both sides, up to the exchange of colours
@@ -230,7 +232,8 @@ type code struct {
 	needed uint16
 }
 
-// codes lists all pairs possible with maxSquares squares: v moves and at most v of at most maxSquares-v blockers.
+// codes lists all pairs possible with maxSquares squares: v moves and at most v of at most
+// maxSquares-v blockers.
 var codes, codeOf = func() (list []code, of map[code]uint8) {
 	list = append(list, code{})
 	for v := 1; v < maxSquares; v++ {

@@ -75,10 +75,10 @@ type Entry struct {
 // checked block by block when a look-up first touches a block.
 const checkAtOpen = 64 << 20
 
-// Open opens a database for reading. It checks the header, the shapes and the values and, in files of up to
-// 64 MiB, everything; in larger ones each block of entries is checked when it is first touched (and where it is damaged, look-ups
-// find nothing from then on; see Damaged). Errors wrap ErrFormat, ErrVersion or ErrDamaged, or what
-// the file system said.
+// Open opens a database for reading. It checks the header, the shapes and the values and, in files
+// of up to 64 MiB, everything; in larger ones each block of entries is checked when it is first
+// touched (and where it is damaged, look-ups find nothing from then on; see Damaged). Errors wrap
+// ErrFormat, ErrVersion or ErrDamaged, or what the file system said.
 func Open(name string) (*DB, error) {
 	return openSize(name, checkAtOpen)
 }
@@ -150,8 +150,9 @@ func open(name string, whole uint64) (*DB, error) {
 	return db, nil
 }
 
-// references verifies that what one part of the file says about another is there, so that no look-up leaves the file or goes on for ever, also in one whose
-// checksums agree because somebody made them so. The ids of entries are verified when they are read.
+// references verifies that what one part of the file says about another is there, so that no
+// look-up leaves the file or goes on for ever, also in one whose checksums agree because somebody
+// made them so. The ids of entries are verified when they are read.
 func (db *DB) references() error {
 	damaged := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
@@ -192,7 +193,8 @@ func (db *DB) sections() error {
 	}
 	seen := map[[2]uint32]bool{}
 	for _, s := range db.header.sections {
-		if s.offset > db.header.size || s.length > db.header.size-s.offset || s.offset%8 != 0 || s.offset < headerBytes {
+		if s.offset > db.header.size || s.length > db.header.size-s.offset || s.offset%8 != 0 ||
+			s.offset < headerBytes {
 			return fmt.Errorf("%w: section %d lies outside the file", ErrDamaged, s.kind)
 		}
 		if s.n > uint32(db.squares) || seen[[2]uint32{s.kind, s.n}] {
@@ -235,7 +237,8 @@ func (db *DB) sections() error {
 			return fmt.Errorf("%w: section %d is unknown", ErrVersion, s.kind)
 		}
 		if uint64(len(b)) != want*width {
-			return fmt.Errorf("%w: section %d of %d squares has %d bytes and should have %d", ErrDamaged, s.kind, s.n, len(b), want*width)
+			return fmt.Errorf("%w: section %d of %d squares has %d bytes and should have %d", ErrDamaged, s.kind, s.n,
+				len(b), want*width)
 		}
 	}
 	last := db.header.sections[max(0, len(db.header.sections)-1):]
@@ -248,7 +251,8 @@ func (db *DB) sections() error {
 		}
 	}
 	values := len(db.ends)
-	if values == 0 || len(db.negatives) != values || len(db.slots) == 0 || len(db.slots)&(len(db.slots)-1) != 0 || len(db.keys) != len(db.ids) || len(db.crcs) == 0 {
+	if values == 0 || len(db.negatives) != values || len(db.slots) == 0 || len(db.slots)&(len(db.slots)-1) != 0 ||
+		len(db.keys) != len(db.ids) || len(db.crcs) == 0 {
 		return fmt.Errorf("%w: a section is missing", ErrDamaged)
 	}
 	for n := 1; n <= db.squares; n++ {
@@ -332,9 +336,9 @@ func (db *DB) crcsAt() int {
 	return int(db.header.sections[len(db.header.sections)-1].offset)
 }
 
-// Find returns the id of the value of an area: one 8-connected set of squares. It reports false where the
-// database does not hold it. Exactly the areas of the configuration are found, dead
-// areas and simple territories among them.
+// Find returns the id of the value of an area: one 8-connected set of squares. It reports false
+// where the database does not hold it. Exactly the areas of the configuration are found, dead areas
+// and simple territories among them.
 func (db *DB) Find(black, white, empty Set) (ID, bool) {
 	n := bits.OnesCount64(black | white | empty)
 	if n > db.squares || n == 0 {
@@ -459,12 +463,12 @@ func (db *DB) Value(black, white, empty Set) (cgt.Value, bool) {
 	return e.Value, true
 }
 
-// Territory returns how many moves one side has in a territory: an 8-connected set of
-// empty squares, normal queens and blockers of that side, into which the other side cannot come as long as
-// the blockers stay or shoot back at their origins with their first moves. It also returns a smallest set of
-// blockers with which that many are reached while the others never move here: those remain free
-// for other areas. With no blockers it is a simple territory. It reports false where the database does not
-// hold it.
+// Territory returns how many moves one side has in a territory: an 8-connected set of empty
+// squares, normal queens and blockers of that side, into which the other side cannot come as long
+// as the blockers stay or shoot back at their origins with their first moves. It also returns a
+// smallest set of blockers with which that many are reached while the others never move here: those
+// remain free for other areas. With no blockers it is a simple territory. It reports false where
+// the database does not hold it.
 func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, ok bool) {
 	n := bits.OnesCount64(normal | blockers | empty)
 	if n > db.squares || n == 0 {
@@ -537,8 +541,9 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "amazonsfarm"), nil
 }
 
-// OpenDir opens the database of a directory that holds the largest areas; of several, the largest file. Files
-// that cannot be used are passed over, and skipped tells of each why. The error wraps ErrNone where none is left.
+// OpenDir opens the database of a directory that holds the largest areas; of several, the largest
+// file. Files that cannot be used are passed over, and skipped tells of each why. The error wraps
+// ErrNone where none is left.
 func OpenDir(dir string) (db *DB, skipped []error, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "areas-*.db"))
 	if err != nil {

@@ -97,14 +97,16 @@ func decodeHeader(b []byte) (h header, err error) {
 	h.size = le.Uint64(b[24:])
 	copy(h.sum[:], b[32:])
 	size := int(le.Uint32(b[64:]))
-	if le.Uint32(b[12:]) != headerBytes || le.Uint32(b[16:]) != blockBytes || size > 256 || 68+size+count*sectionBytes > headerBytes-4 || count > 100 {
+	if le.Uint32(b[12:]) != headerBytes || le.Uint32(b[16:]) != blockBytes || size > 256 || 68+size+
+		count*sectionBytes > headerBytes-4 || count > 100 {
 		return h, fmt.Errorf("%w: the header makes no sense", ErrDamaged)
 	}
 	h.config = string(b[68 : 68+size])
 	b = b[68+size:]
 	for i := range count {
 		s := b[i*sectionBytes:]
-		h.sections = append(h.sections, section{le.Uint32(s), le.Uint32(s[4:]), le.Uint64(s[8:]), le.Uint64(s[16:]), le.Uint64(s[24:])})
+		h.sections = append(h.sections, section{le.Uint32(s), le.Uint32(s[4:]), le.Uint64(s[8:]), le.Uint64(s[16:]),
+			le.Uint64(s[24:])})
 	}
 	return h, nil
 }

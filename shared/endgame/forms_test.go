@@ -11,8 +11,9 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// TestValuesAgainstCanonicalForms values areas, some above the size of the database, in three ways: through the
-// database, by search without it, and by canonical forms, whose sums are sums of games and not of positions.
+// TestValuesAgainstCanonicalForms values areas, some above the size of the database, in three ways:
+// through the database, by search without it, and by canonical forms, whose sums are sums of games
+// and not of positions.
 func TestValuesAgainstCanonicalForms(t *testing.T) {
 	db := database(t)
 	arena := cgt.NewArena(cgt.Limits{})
@@ -83,8 +84,8 @@ func play(own, opp, empty Set, memo map[[3]Set]bool) bool {
 	return w
 }
 
-// TestOrderAgreesWithPlay compares random areas and sums of two with play: G >= H exactly if Black, as the second to
-// move, wins G - H; and the values' own word for the winner.
+// TestOrderAgreesWithPlay compares random areas and sums of two with play: G >= H exactly if Black,
+// as the second to move, wins G - H; and the values' own word for the winner.
 func TestOrderAgreesWithPlay(t *testing.T) {
 	db := database(t)
 	arena := cgt.NewArena(cgt.Limits{})
@@ -123,7 +124,8 @@ func TestOrderAgreesWithPlay(t *testing.T) {
 	}
 	for range 20000 {
 		a, b, c := list[r.IntN(len(list))], list[r.IntN(len(list))], list[r.IntN(len(list))]
-		if !arena.LessEq(a, a) || arena.LessEq(a, b) && arena.LessEq(b, a) && a != b || arena.LessEq(a, b) && arena.LessEq(b, c) && !arena.LessEq(a, c) {
+		if !arena.LessEq(a, a) || arena.LessEq(a, b) && arena.LessEq(b, a) && a != b || arena.LessEq(a, b) &&
+			arena.LessEq(b, c) && !arena.LessEq(a, c) {
 			t.Fatal("no partial order")
 		}
 	}
@@ -164,7 +166,8 @@ func TestEveryEntry(t *testing.T) {
 					continue
 				}
 				b, w := area.Unrank(shape, rank)
-				if l.limit > 0 && (bits.OnesCount64(b) > l.limit || bits.OnesCount64(w) > l.limit) || n > 8 && bits.OnesCount64(b|w) < 3 {
+				if l.limit > 0 && (bits.OnesCount64(b) > l.limit || bits.OnesCount64(w) > l.limit) || n > 8 &&
+					bits.OnesCount64(b|w) < 3 {
 					continue
 				}
 				got, ok := db.Value(b, w, shape&^(b|w))

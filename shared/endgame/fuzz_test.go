@@ -14,7 +14,8 @@ import (
 	"amazonsfarm/shared/fuzzing"
 )
 
-// FuzzHeader reads the first page of a file, as it is or with the right checksum: what is read is written the same way.
+// FuzzHeader reads the first page of a file, as it is or with the right checksum: what is read is
+// written the same way.
 func FuzzHeader(f *testing.F) {
 	h := header{config: "3", sum: mustParse(f, "3").Sum(), size: 5000, sections: []section{{kind: 1, offset: 4096}}}
 	f.Add(h.encode(), false)
@@ -34,7 +35,8 @@ func FuzzHeader(f *testing.F) {
 			t.Fatalf("%d bytes of configuration, %d sections", len(h.config), len(h.sections))
 		}
 		again, err := decodeHeader(h.encode())
-		if err != nil || again.config != h.config || again.size != h.size || again.sum != h.sum || len(again.sections) != len(h.sections) {
+		if err != nil || again.config != h.config || again.size != h.size || again.sum != h.sum ||
+			len(again.sections) != len(h.sections) {
 			t.Fatalf("%+v is read back as %+v, %v", h, again, err)
 		}
 	})
@@ -57,9 +59,11 @@ func FuzzChunk(f *testing.F) {
 	})
 }
 
-// FuzzParseSize reads the size of a database as people write it: what is read is written and read again.
+// FuzzParseSize reads the size of a database as people write it: what is read is written and read
+// again.
 func FuzzParseSize(f *testing.F) {
-	for _, text := range []string{"small", "medium", "large", "3", "8,9:3", "8,9:2,10:1", "8:2", "-1", "5,4:1", "9,10:99999999999999999999"} {
+	for _, text := range []string{"small", "medium", "large", "3", "8,9:3", "8,9:2,10:1", "8:2", "-1", "5,4:1",
+		"9,10:99999999999999999999"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -70,7 +74,8 @@ func FuzzParseSize(f *testing.F) {
 			}
 			return
 		}
-		if again, err := ParseSize(c.String()); err != nil || again.String() != c.String() || again.Sum() != c.Sum() || c.Squares() > maxSquares {
+		if again, err := ParseSize(c.String()); err != nil || again.String() != c.String() || again.Sum() != c.Sum() ||
+			c.Squares() > maxSquares {
 			t.Fatalf("%q is read as %v and back as %v, %v", text, c, again, err)
 		}
 		if c.Name() == "" || c.FileName() == "" {
@@ -92,18 +97,21 @@ func resealed(data []byte) {
 		return
 	}
 	at := h.sections[len(h.sections)-1]
-	if at.offset > uint64(len(data)) || at.offset < headerBytes || at.length > uint64(len(data))-at.offset || at.length < 4 {
+	if at.offset > uint64(len(data)) || at.offset < headerBytes || at.length > uint64(len(data))-at.offset ||
+		at.length < 4 {
 		return
 	}
 	list := data[at.offset : at.offset+at.length]
 	for i, from := 0, headerBytes; from < int(at.offset) && 4*i+8 <= len(list); i, from = i+1, from+blockBytes {
-		binary.LittleEndian.PutUint32(list[4*i:], crc32.Checksum(data[from:min(from+blockBytes, int(at.offset))], castagnoli))
+		binary.LittleEndian.PutUint32(list[4*i:], crc32.Checksum(data[from:min(from+blockBytes, int(at.offset))],
+			castagnoli))
 	}
 	binary.LittleEndian.PutUint32(list[len(list)-4:], crc32.Checksum(list[:len(list)-4], castagnoli))
 }
 
-// FuzzFile changes bytes of a database, makes its checksums right where the input wants that, opens it in the ways there are and asks it for areas. It is refused,
-// or answers, or notes damage; it never leaves the file or goes on for ever.
+// FuzzFile changes bytes of a database, makes its checksums right where the input wants that, opens
+// it in the ways there are and asks it for areas. It is refused, or answers, or notes damage; it
+// never leaves the file or goes on for ever.
 func FuzzFile(f *testing.F) {
 	whole, err := os.ReadFile("testdata/areas.v1")
 	if err != nil {

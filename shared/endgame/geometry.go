@@ -81,7 +81,8 @@ func (g *geometry) trace() {
 		sq := bits.TrailingZeros64(g.grid[a])
 		for _, d := range steps {
 			ray := uint16(0)
-			for f, r := sq&7+d[0], sq>>3+d[1]; f >= 0 && f < 8 && r >= 0 && r < 8 && g.shape>>(8*r+f)&1 != 0; f, r = f+d[0], r+d[1] {
+			for f, r := sq&7+d[0], sq>>3+d[1]; f >= 0 && f < 8 && r >= 0 && r < 8 && g.shape>>(8*r+f)&1 != 0; f, r = f+
+				d[0], r+d[1] {
 				// All sets of empty squares that hold the ray up to here have this target.
 				b := uint16(1) << bits.OnesCount64(g.shape&(1<<(8*r+f)-1))
 				ray |= b

@@ -10,8 +10,8 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// guardedForms is the definition: canonical forms by plain recursion over whole positions, in which the first move of each blocker
-// shoots back.
+// guardedForms is the definition: canonical forms by plain recursion over whole positions, in which
+// the first move of each blocker shoots back.
 type guardedForms struct {
 	t     *testing.T
 	arena *cgt.Arena
@@ -53,9 +53,9 @@ func (g *guardedForms) form(black, white, blockers, empty Set) cgt.Form {
 	return f
 }
 
-// TestGuarded values areas with blockers and holds what area.Partition.Guarded promises against canonical forms: the
-// position is at least the sum of its territories, each blocker counted in one of them or none, and of the rest with
-// the other blockers bound to shoot back.
+// TestGuarded values areas with blockers and holds what area.Partition.Guarded promises against
+// canonical forms: the position is at least the sum of its territories, each blocker counted in one
+// of them or none, and of the rest with the other blockers bound to shoot back.
 func TestGuarded(t *testing.T) {
 	db := database(t)
 	solver := Solver{DB: db}
@@ -79,7 +79,8 @@ func TestGuarded(t *testing.T) {
 			t.Fatalf("%s, blockers %x: %v, want %v (%v)", area.Text(black, white, empty), bound, v, want, err)
 		}
 		if u, err := solver.Guarded(white, black, bound, empty); err != nil || u != v.Neg() {
-			t.Fatalf("%s, blockers %x: not the negative with colours exchanged (%v)", area.Text(black, white, empty), bound, err)
+			t.Fatalf("%s, blockers %x: not the negative with colours exchanged (%v)", area.Text(black, white, empty),
+				bound, err)
 		}
 
 		p.Guarded(black, white, empty, true)

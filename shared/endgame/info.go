@@ -37,7 +37,8 @@ func (db *DB) Defects() ([]Defect, error) {
 				}
 				code := int(l.codes[at])
 				if code >= len(codes) || int(codes[code].moves) >= n {
-					return nil, fmt.Errorf("read defects: %s: %w: a territory of %d squares has the code %d", db.name, ErrDamaged, n, code)
+					return nil, fmt.Errorf("read defects: %s: %w: a territory of %d squares has the code %d", db.name,
+						ErrDamaged, n, code)
 				}
 				defect := n - 1 - int(codes[code].moves)
 				for len(d.Places) <= defect {
@@ -82,8 +83,9 @@ func (db *DB) Layers() []Layer {
 	for n := 1; n <= db.squares; n++ {
 		l := &db.layers[n]
 		out = append(out, Layer{
-			Squares: n, Limit: l.limit, Shapes: len(l.shapes), Active: uint64(len(l.active)), Territories: uint64(len(l.codes)),
-			Bytes: uint64(2*len(l.active) + len(l.codes)),
+			Squares: n, Limit: l.limit, Shapes: len(l.shapes), Active: uint64(len(l.active)),
+			Territories: uint64(len(l.codes)),
+			Bytes:       uint64(2*len(l.active) + len(l.codes)),
 		})
 	}
 	return out

@@ -103,8 +103,9 @@ func TestOracleValues(t *testing.T) {
 		l, r := v.Stops()
 		th := v.Thermograph()
 		got := map[string]string{
-			"left_stop": l.String(), "right_stop": r.String(), "mean": v.Mean().String(), "temperature": v.Temperature().String(),
-			"kind": v.Kind().String(), "black_first": outcome(v, cgt.Left), "white_first": outcome(v, cgt.Right),
+			"left_stop": l.String(), "right_stop": r.String(), "mean": v.Mean().String(),
+			"temperature": v.Temperature().String(),
+			"kind":        v.Kind().String(), "black_first": outcome(v, cgt.Left), "white_first": outcome(v, cgt.Right),
 			"thermograph_left": th.Left.String(), "thermograph_right": th.Right.String(),
 		}
 		for k, x := range got {
@@ -119,8 +120,8 @@ func TestOracleValues(t *testing.T) {
 	t.Logf("%d values, %d of them whole in the database of %s", len(rows), whole, db.Config())
 }
 
-// TestOracleOutcomes adds up values of areas and compares the winner, where the rules for sums tell one, with
-// the oracle. Areas above the database's size are searched; the sums never are.
+// TestOracleOutcomes adds up values of areas and compares the winner, where the rules for sums tell
+// one, with the oracle. Areas above the database's size are searched; the sums never are.
 func TestOracleOutcomes(t *testing.T) {
 	db := database(t)
 	solver := Solver{DB: db}

@@ -2,8 +2,9 @@ package endgame
 
 import "testing"
 
-// TestShapeCounts counts the free and the fixed regions, and those of 9 and 10 squares that fit on the 8x8 grid. The numbers up to 8
-// are those of seed 004 (up to 7 squares) and AMAZONS.md; those of 9 and 10 have been found here only.
+// TestShapeCounts counts the free and the fixed regions, and those of 9 and 10 squares that fit on
+// the 8x8 grid. The numbers up to 8 are those of seed 004 (up to 7 squares) and AMAZONS.md; those
+// of 9 and 10 have been found here only.
 func TestShapeCounts(t *testing.T) {
 	limit := 9
 	if !testing.Short() {

@@ -12,13 +12,13 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// Solver computes values of positions by exhaustive recursion over moves, with a
-// memory of every area and every sum of areas met. It is the definition that the
-// databases are tested against, and what values areas outside them. The zero value is ready. A Solver is not safe for concurrent use.
+// Solver computes values of positions by exhaustive recursion over moves, with a memory of every
+// area and every sum of areas met. It is the definition that the databases are tested against, and
+// what values areas outside them. The zero value is ready. A Solver is not safe for concurrent use.
 type Solver struct {
 	DB *DB // where areas are looked up first; may be nil
-	// Limit is how many areas and sums are remembered, 0 meaning DefaultSolverLimit; at the limit all are
-	// forgotten before the next question.
+	// Limit is how many areas and sums are remembered, 0 meaning DefaultSolverLimit; at the limit
+	// all are forgotten before the next question.
 	Limit int
 
 	c       cgt.Combiner
@@ -42,11 +42,12 @@ func (s *Solver) Value(black, white, empty Set) (cgt.Value, error) {
 	return s.Guarded(black, white, 0, empty)
 }
 
-// Guarded returns the value of a position in which the first move of each of the given blockers, all of one colour, shoots back at
-// its origin. Only their owner is bound, so the position without that rule is worth at least as much to the owner: with blockers of
-// Black the value is a lower bound, with blockers of White an upper one. It is what remains of
-// an area when territories are cut off (area.Partition.Guarded); a blocker that is used up in a
-// territory is to be left out, as a burnt square. Errors wrap cgt.ErrOverflow.
+// Guarded returns the value of a position in which the first move of each of the given blockers,
+// all of one colour, shoots back at its origin. Only their owner is bound, so the position without
+// that rule is worth at least as much to the owner: with blockers of Black the value is a lower
+// bound, with blockers of White an upper one. It is what remains of an area when territories are
+// cut off (area.Partition.Guarded); a blocker that is used up in a territory is to be left out, as
+// a burnt square. Errors wrap cgt.ErrOverflow.
 func (s *Solver) Guarded(black, white, blockers, empty Set) (cgt.Value, error) {
 	if s.Len() > cmp.Or(s.Limit, DefaultSolverLimit) {
 		s.Forget()
@@ -67,8 +68,8 @@ type term struct {
 	key []byte
 }
 
-// value returns the value of a sum of areas, in which blockers are of black. Integers are added; what remains is one
-// area, or a sum whose options are computed as such, because the value of a sum
+// value returns the value of a sum of areas, in which blockers are of black. Integers are added;
+// what remains is one area, or a sum whose options are computed as such, because the value of a sum
 // does not follow from those of its parts.
 func (s *Solver) value(black, white, blockers, empty Set) (cgt.Value, error) {
 	var p area.Partition

@@ -37,8 +37,8 @@ func (o onePlayer) moves(normal, blockers, empty Set) int {
 	return best
 }
 
-// randomArea returns a connected area of n squares somewhere on the grid, its squares dealt to three sets by
-// the given weights.
+// randomArea returns a connected area of n squares somewhere on the grid, its squares dealt to
+// three sets by the given weights.
 func randomArea(r *rand.Rand, n int, weights [3]int) (sets [3]Set) {
 	for s := reference.Region(r, amazons.Board{Width: 8, Height: 8}, n); s != 0; s &= s - 1 {
 		k := r.IntN(weights[0] + weights[1] + weights[2])
@@ -61,7 +61,8 @@ func TestTerritoriesAgainstPlainSearch(t *testing.T) {
 		normal, blockers, empty := x[0], x[1], x[2]
 		moves, needed, ok := db.Territory(normal, blockers, empty)
 		if !ok {
-			if l := db.Config().limit(bits.OnesCount64(normal | blockers | empty)); l > 0 && bits.OnesCount64(normal|blockers) > l {
+			if l := db.Config().limit(bits.OnesCount64(normal | blockers | empty)); l > 0 &&
+				bits.OnesCount64(normal|blockers) > l {
 				continue
 			}
 			t.Fatalf("%s not found", area.Text(normal, blockers, empty))
@@ -107,8 +108,8 @@ func TestTerritoriesAgainstPlainSearch(t *testing.T) {
 	}
 }
 
-// TestBlockersHold plays whole positions: what the territories of one side promise, minus one move of the other
-// side for each square it reaches, is never more than the true right stop.
+// TestBlockersHold plays whole positions: what the territories of one side promise, minus one move
+// of the other side for each square it reaches, is never more than the true right stop.
 func TestBlockersHold(t *testing.T) {
 	db := database(t)
 	r := rand.New(rand.NewPCG(10, 1))

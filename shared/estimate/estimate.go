@@ -1,6 +1,7 @@
-// Package estimate guesses how hard a position is before it is searched: the first proof and disproof number of a leaf (df-pn+,
-// Nagai 2002). A table of weights, fitted to recorded searches, says for each position how likely the side to move wins, how much work a
-// proof takes if it wins, and how much if it loses. Nothing here decides anything; a bad guess costs time.
+// Package estimate guesses how hard a position is before it is searched: the first proof and
+// disproof number of a leaf (df-pn+, Nagai 2002). A table of weights, fitted to recorded searches,
+// says for each position how likely the side to move wins, how much work a proof takes if it wins,
+// and how much if it loses. Nothing here decides anything; a bad guess costs time.
 //
 // NUMBERS.md tells what was measured. scripts/fit makes the table.
 package estimate
@@ -12,7 +13,8 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// Weights of one stage of a game. A weight is what one unit of an element adds, in units of 1/16384 (of a doubling).
+// Weights of one stage of a game. A weight is what one unit of an element adds, in units of 1/16384
+// (of a doubling).
 type Weights struct {
 	Odds Vector // binary logarithm of the odds that the side to move wins
 	Won  Vector // binary logarithm of the evaluations that a proof takes if the side to move wins
@@ -25,9 +27,10 @@ const (
 
 	// unit is the number of a position that takes one evaluation and is certain to be won or lost.
 	unit = 16
-	// workShare and oddsShare are the powers, in 1/256, to which the expected work and the probability enter: phi is
-	// unit * work^workShare / probability^oddsShare. The first is so low because a sum of proof numbers already grows with the work
-	// below it, by the number of moves; both were the best of those tried (NUMBERS.md).
+	// workShare and oddsShare are the powers, in 1/256, to which the expected work and the
+	// probability enter: phi is unit * work^workShare / probability^oddsShare. The first is so low
+	// because a sum of proof numbers already grows with the work below it, by the number of moves;
+	// both were the best of those tried (NUMBERS.md).
 	workShare = 90
 	oddsShare = 128
 
@@ -41,7 +44,8 @@ const (
 )
 
 var (
-	// surprise[i+largestOdds] is the binary logarithm of 1/p, in steps, where i is that of the odds p/(1-p).
+	// surprise[i+largestOdds] is the binary logarithm of 1/p, in steps, where i is that of the odds
+	// p/(1-p).
 	surprise [2*largestOdds + 1]int32
 	// powers[i] is 2^(i/stepsPerDoubling) * unit, rounded, at least 1.
 	powers [largest + 1]uint32
@@ -57,7 +61,8 @@ func init() {
 	}
 }
 
-// Numbers returns the proof number phi and the disproof number delta of s, from 1 to 2^24-2, where f are its features by the static evaluation.
+// Numbers returns the proof number phi and the disproof number delta of s, from 1 to 2^24-2, where
+// f are its features by the static evaluation.
 func Numbers(s amazons.State, f *eval.Features) (phi, delta uint32) {
 	v := Of(s, f)
 	w := &table[Band(s)]
@@ -71,7 +76,8 @@ func Numbers(s amazons.State, f *eval.Features) (phi, delta uint32) {
 	return power(won, surprise[largestOdds+odds]), power(lost, surprise[largestOdds-odds])
 }
 
-// power returns unit * 2^(work*workShare + doubt*oddsShare), where work is in units of a weight and doubt in steps.
+// power returns unit * 2^(work*workShare + doubt*oddsShare), where work is in units of a weight and
+// doubt in steps.
 func power(work, doubt int32) uint32 {
 	return powers[min(max(((work>>stepBits)*workShare+doubt*oddsShare)>>8, 0), largest)]
 }

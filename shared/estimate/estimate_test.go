@@ -27,8 +27,8 @@ func randomState(r *rand.Rand) amazons.State {
 	return s
 }
 
-// near counts the squares of s at king's distance 1, and 1 to 2, from queens over empty squares, and the queens with a square at
-// distance 1, one square at a time.
+// near counts the squares of s at king's distance 1, and 1 to 2, from queens over empty squares,
+// and the queens with a square at distance 1, one square at a time.
 func near(queens, empty amazons.Set) (one, two, free int32) {
 	distance := map[int]int{}
 	frontier := []int{}
@@ -81,7 +81,8 @@ func TestVector(t *testing.T) {
 		_, f := eval.Evaluate(s)
 		got := Of(s, &f)
 		var want Vector
-		want[0], want[1], want[3], want[4], want[5] = 1, int32(f.Territory), int32(f.Shared), int32(f.OwnOnly), int32(f.OppOnly)
+		want[0], want[1], want[3], want[4], want[5] = 1, int32(f.Territory), int32(f.Shared), int32(f.OwnOnly),
+			int32(f.OppOnly)
 		for sq := range 64 {
 			want[2] += int32(s.Empty >> sq & 1)
 		}
@@ -95,7 +96,8 @@ func TestVector(t *testing.T) {
 	}
 }
 
-// TestNumbers compares the numbers with the formula in floating point, and holds that they are in the range of unsolved positions.
+// TestNumbers compares the numbers with the formula in floating point, and holds that they are in
+// the range of unsolved positions.
 func TestNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(23, 24))
 	for range 5000 {

@@ -56,7 +56,8 @@ func Of(s amazons.State, f *eval.Features) Vector {
 
 func count(x amazons.Set) int32 { return int32(bits.OnesCount64(x)) }
 
-// logarithms are 16 times the binary logarithms of 1 to 63, rounded. No position has more squares to move to, as a queen stands somewhere.
+// logarithms are 16 times the binary logarithms of 1 to 63, rounded. No position has more squares
+// to move to, as a queen stands somewhere.
 var logarithms = func() (t [64]int32) {
 	for i := 1; i < len(t); i++ {
 		t[i] = int32(math.Round(16 * math.Log2(float64(i))))

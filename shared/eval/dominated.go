@@ -8,18 +8,22 @@ import (
 	"amazonsfarm/shared/endgame"
 )
 
-// A move in one area of several leaves the others as they are. If it leaves this area worth no more than another move does, then it wins
-// only if that one does, whatever the others are worth: it is dominated (Winning Ways, chapter 3). Which of two games is worth more does not follow from
-// their thermographs; their canonical forms tell, which are computed once for an area and do not need a database.
+// A move in one area of several leaves the others as they are. If it leaves this area worth no more
+// than another move does, then it wins only if that one does, whatever the others are worth: it is
+// dominated (Winning Ways, chapter 3). Which of two games is worth more does not follow from their
+// thermographs; their canonical forms tell, which are computed once for an area and do not need a
+// database.
 
-// The memory of a judge for canonical forms: beyond it all is forgotten, and an area that needs more by itself is not looked at.
+// The memory of a judge for canonical forms: beyond it all is forgotten, and an area that needs
+// more by itself is not looked at.
 const (
 	knownAreas = 1 << 14 // areas whose moves are known
 	knownForms = 1 << 17 // canonical forms, and twice as many comparisons and sums
 )
 
-// undominated returns moves of an area such that each other move of the side to move there leaves it no more than one of these does, false where the area has
-// more squares than the setting Dominated or is not understood. No two of them leave the same or comparable values.
+// undominated returns moves of an area such that each other move of the side to move there leaves
+// it no more than one of these does, false where the area has more squares than the setting
+// Dominated or is not understood. No two of them leave the same or comparable values.
 func (j *Judge) undominated(a amazons.State) ([]amazons.Move, bool) {
 	if bits.OnesCount64(a.Own|a.Opp|a.Empty) > j.set.Dominated {
 		return nil, false
@@ -41,8 +45,8 @@ func (j *Judge) undominated(a amazons.State) ([]amazons.Move, bool) {
 	return best, best != nil
 }
 
-// bestMoves returns the moves of an area that no other dominates, one of each value, nil where f cannot tell. The side to move
-// can move.
+// bestMoves returns the moves of an area that no other dominates, one of each value, nil where f
+// cannot tell. The side to move can move.
 func bestMoves(f *endgame.Forms, a amazons.State) []amazons.Move {
 	var best []amazons.Move
 	var forms []cgt.Form

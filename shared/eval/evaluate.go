@@ -17,21 +17,23 @@ type Features struct {
 	OppOnly   int // empty squares that the other side can ever reach and the side to move cannot
 }
 
-// Evaluate judges s for the search. It returns Won or Lost where a static rule
-// decides, and otherwise Open with the features of the position. b is not needed: the rules look at empty
-// squares only. The rules are those of [Plain], applied to s as it stands and not to
-// its canonical image (so ties in a walk may break otherwise), and one more that the checker does not know:
+// Evaluate judges s for the search. It returns Won or Lost where a static rule decides, and
+// otherwise Open with the features of the position. b is not needed: the rules look at empty
+// squares only. The rules are those of [Plain], applied to s as it stands and not to its canonical
+// image (so ties in a walk may break otherwise), and one more that the checker does not know:
 //
-// Safe move (Müller 2001, section 2.3.2): the side that is not to move, P, has a queen q with
-// three or more neighbours that the mover O can reach. One move of O takes away two of them at the most, one by
-// its queen and one by its arrow, so q can answer with a step into a third and shoot back: O has then used one move and lost one
-// square besides. P wins if it has N-2 plods with its other queens, where N bounds O's moves.
+// Safe move (Müller 2001, section 2.3.2): the side that is not to move, P, has a queen q with three
+// or more neighbours that the mover O can reach. One move of O takes away two of them at the most,
+// one by its queen and one by its arrow, so q can answer with a step into a third and shoot back: O
+// has then used one move and lost one square besides. P wins if it has N-2 plods with its other
+// queens, where N bounds O's moves.
 func Evaluate(s amazons.State) (Verdict, Features) {
 	v, f, _, _ := evaluate(s)
 	return v, f
 }
 
-// evaluate is Evaluate. Where the verdict is Open, it also returns the squares that each side can ever use.
+// evaluate is Evaluate. Where the verdict is Open, it also returns the squares that each side can
+// ever use.
 func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 	empty := s.Empty
 	own = amazons.QueenReach(s.Own, empty)

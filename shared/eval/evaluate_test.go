@@ -33,26 +33,30 @@ func TestEvaluateAgainstSearch(t *testing.T) {
 				continue
 			}
 			if won := search.Wins(s); won != (v == eval.Won) {
-				t.Fatalf("%v: the evaluation says %v, search says won=%v", amazons.PositionOf(b, s, amazons.White), v, won)
+				t.Fatalf("%v: the evaluation says %v, search says won=%v", amazons.PositionOf(b, s, amazons.White), v,
+					won)
 			}
 			if eval.Plain(s, b) == eval.Open {
 				beyond++
 			}
 		}
 	}
-	t.Logf("%d positions, both movers: open %d, won %d, lost %d; %d decided beyond the leaf rules; 0 wrong", *positions, seen[0], seen[1], seen[2], beyond)
+	t.Logf("%d positions, both movers: open %d, won %d, lost %d; %d decided beyond the leaf rules; 0 wrong", *positions,
+		seen[0], seen[1], seen[2], beyond)
 	if beyond == 0 || min(seen[eval.Open], seen[eval.Won], seen[eval.Lost]) < *positions/50 {
 		t.Errorf("verdicts %v, %d beyond the leaf rules: the test tests little", seen, beyond)
 	}
 }
 
-// TestSafeMove has a position the leaf rules leave open and the safe move decides, and its neighbours that it must not decide.
+// TestSafeMove has a position the leaf rules leave open and the safe move decides, and its
+// neighbours that it must not decide.
 func TestSafeMove(t *testing.T) {
 	for _, c := range []struct {
 		why, position string
 		want          eval.Verdict
 	}{
-		{"Black on B1 touches all three squares White can use, and has one plod elsewhere", "Wxxxx/...xB/xBxx. w", eval.Lost},
+		{"Black on B1 touches all three squares White can use, and has one plod elsewhere", "Wxxxx/...xB/xBxx. w",
+			eval.Lost},
 		{"without the plod elsewhere two moves are not enough to count on", "Wxxxx/...xB/xBxxx w", eval.Open},
 		{"Black touches only two of the three", "Wxxxx/...xB/Bxxx. w", eval.Open},
 	} {
@@ -118,7 +122,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// distances returns the number of queen moves from any queen to each empty square, 100 where there is no way.
+// distances returns the number of queen moves from any queen to each empty square, 100 where there
+// is no way.
 func distances(queens, empty amazons.Set) [64]int {
 	var d [64]int
 	for i := range d {
@@ -128,7 +133,8 @@ func distances(queens, empty amazons.Set) [64]int {
 	for n := 1; frontier != 0; n++ {
 		var next amazons.Set
 		for ; frontier != 0; frontier &= frontier - 1 {
-			for to := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(frontier)), empty); to != 0; to &= to - 1 {
+			for to := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(frontier)),
+				empty); to != 0; to &= to - 1 {
 				if sq := bits.TrailingZeros64(to); d[sq] == 100 {
 					d[sq] = n
 					next |= 1 << sq
@@ -150,7 +156,8 @@ func FuzzEvaluate(f *testing.F) {
 		s := reference.Read(squares, b, 4, 9)
 		for _, s := range []amazons.State{s, swap(s)} {
 			if v, _ := eval.Evaluate(s); v != eval.Open && search.Wins(s) != (v == eval.Won) {
-				t.Errorf("%v: the evaluation says %v, search says otherwise", amazons.PositionOf(b, s, amazons.White), v)
+				t.Errorf("%v: the evaluation says %v, search says otherwise", amazons.PositionOf(b, s, amazons.White),
+					v)
 			}
 		}
 	})

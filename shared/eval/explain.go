@@ -15,13 +15,15 @@ type Explanation struct {
 	Position amazons.Position
 	Verdict  Verdict // for the side to move
 	Rule     string  // the winner rule that gave the verdict; empty where it is Open
-	// Areas holds the areas whose exact values the database knows, then what each side is sure of in the others, then, where
-	// local search was needed, what it finds in these.
+	// Areas holds the areas whose exact values the database knows, then what each side is sure of
+	// in the others, then, where local search was needed, what it finds in these.
 	Areas []AreaBounds
 	Sums  []SideSum // what each side is sure of in all, the side to move first; missing where nobody can move
-	// Bounds are the two sums as the papers write them: Black is sure of the lower one, White of the upper one.
+	// Bounds are the two sums as the papers write them: Black is sure of the lower one, White of
+	// the upper one.
 	Bounds cgt.Bounds
-	// Searched are the bounds with those of local search in place of the rules', where it was needed; else nil.
+	// Searched are the bounds with those of local search in place of the rules', where it was
+	// needed; else nil.
 	Searched *cgt.Bounds
 }
 
@@ -60,7 +62,8 @@ type trace struct {
 	begun   amazons.Set // empty squares of the area in which a first move wins
 	extra   string      // rule of local search
 	verdict Verdict
-	// Where local search was needed: the last so many of both are its areas, and the sum of all areas with its bounds.
+	// Where local search was needed: the last so many of both are its areas, and the sum of all
+	// areas with its bounds.
 	played   int
 	searched *cgt.Bounds
 }
@@ -134,7 +137,8 @@ func (t *trace) found(j *Judge, s amazons.State, c amazons.Set) {
 	if tail := v.Tail(); tail != cgt.Zero && tail != cgt.NoTail {
 		source += ", " + tail.String()
 	}
-	t.both = append(t.both, AreaBounds{For: "both", Squares: c, Kind: kind, Bounds: v.Bounds(), Source: source, Queens: black | white})
+	t.both = append(t.both, AreaBounds{For: "both", Squares: c, Kind: kind, Bounds: v.Bounds(), Source: source,
+		Queens: black | white})
 }
 
 // sure records an area of s that was played out by itself.
@@ -147,7 +151,8 @@ func (t *trace) sure(s amazons.State, c amazons.Set, v value) {
 	if t.p.ToMove == amazons.White {
 		b = b.Neg()
 	}
-	t.both = append(t.both, AreaBounds{For: "both", Squares: c & (s.Own | s.Opp | s.Empty), Kind: "active", Bounds: b, Source: "local search", Queens: c & (s.Own | s.Opp)})
+	t.both = append(t.both, AreaBounds{For: "both", Squares: c & (s.Own | s.Opp | s.Empty), Kind: "active", Bounds: b,
+		Source: "local search", Queens: c & (s.Own | s.Opp)})
 }
 
 // black turns a lower bound of the side at work into bounds seen by Black, the other bound being upper.
@@ -181,7 +186,8 @@ func (t *trace) walked(j *Judge, mine, near, blockers, inside amazons.Set) {
 	if t == nil {
 		return
 	}
-	j.eachTerritory(mine, near, blockers, inside, func(squares amazons.Set, moves int, used amazons.Set, source string) {
+	j.eachTerritory(mine, near, blockers, inside, func(squares amazons.Set, moves int, used amazons.Set,
+		source string) {
 		kind := "simple"
 		absent := amazons.Grow(squares) &^ squares & t.own() // blockers that are spared or used elsewhere
 		if squares&blockers|absent != 0 {
@@ -216,8 +222,9 @@ func (t *trace) contested(mine, theirs, empty amazons.Set, total tally, source s
 	t.add(a)
 }
 
-// safeSource names the rule behind a bound of a contested area and the queens that it takes. The rules are those of Müller 2001,
-// section 2.3, in their order there, and rules 5 and 6 of Song and Müller 2014, section IV.A.5.
+// safeSource names the rule behind a bound of a contested area and the queens that it takes. The
+// rules are those of Müller 2001, section 2.3, in their order there, and rules 5 and 6 of Song and
+// Müller 2014, section IV.A.5.
 func safeSource(mine, theirs, empty amazons.Set, safe, n int32) (source string, queens amazons.Set) {
 	switch {
 	case mine == 0:
@@ -254,8 +261,9 @@ func safeSource(mine, theirs, empty amazons.Set, safe, n int32) (source string, 
 	return "safe move of several queens with 3 AES together", mine
 }
 
-// local records what local search finds: the stops of each area that is played out, relaxed, since the search does not tell
-// infinitesimals (Song and Müller 2014, section IV.A.6). (The judge plays the areas out together, which does.)
+// local records what local search finds: the stops of each area that is played out, relaxed, since
+// the search does not tell infinitesimals (Song and Müller 2014, section IV.A.6). (The judge plays
+// the areas out together, which does.)
 func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 	if t == nil {
 		return
@@ -277,10 +285,12 @@ func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 		b := v.Bounds()
 		if a.Kind == area.Active {
 			left, right := v.Stops()
-			b = cgt.Bounds{Lower: cgt.Bound{N: right, Strength: cgt.Relaxed}, Upper: cgt.Bound{N: left, Strength: cgt.Relaxed}}
+			b = cgt.Bounds{Lower: cgt.Bound{N: right, Strength: cgt.Relaxed},
+				Upper: cgt.Bound{N: left, Strength: cgt.Relaxed}}
 		}
 		sum = sum.Add(b)
-		t.both = append(t.both, AreaBounds{For: "both", Squares: a.Squares(), Kind: a.Kind.String(), Bounds: b, Source: "local search", Queens: a.Black | a.White})
+		t.both = append(t.both, AreaBounds{For: "both", Squares: a.Squares(), Kind: a.Kind.String(), Bounds: b,
+			Source: "local search", Queens: a.Black | a.White})
 	}
 	t.played, t.searched = len(p.Areas()), &sum
 }
@@ -302,8 +312,8 @@ var ruleNames = map[rule]string{
 	ruleSearched:  "first move in an area by local search",
 }
 
-// Explain says how p is judged: its areas, what is known of them and from where, the sums, the verdict and its rule. It takes its
-// time.
+// Explain says how p is judged: its areas, what is known of them and from where, the sums, the
+// verdict and its rule. It takes its time.
 func (j *Judge) Explain(p amazons.Position) Explanation {
 	if j == nil {
 		j = NewJudge(nil, Settings{})

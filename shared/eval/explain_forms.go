@@ -18,7 +18,8 @@ func names(x amazons.Set) []string {
 	return out
 }
 
-// letter names an area: a to z, then A to Z. There are no more than 16 areas known to both sides, twice, and 16 of each side.
+// letter names an area: a to z, then A to Z. There are no more than 16 areas known to both sides,
+// twice, and 16 of each side.
 func letter(i int) string {
 	return "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ????????????"[i&63 : i&63+1]
 }
@@ -50,8 +51,8 @@ func (e *Explanation) conclusion() (lines []string) {
 	return append(lines, verdict)
 }
 
-// MarshalJSON writes the explanation as one object; squares are names such as "B4", and bounds are written as in the papers, with e
-// for an infinitesimal.
+// MarshalJSON writes the explanation as one object; squares are names such as "B4", and bounds are
+// written as in the papers, with e for an infinitesimal.
 func (e Explanation) MarshalJSON() ([]byte, error) {
 	type jsonArea struct {
 		Name    string   `json:"name"`
@@ -69,7 +70,8 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 	}
 	areas, sums := []jsonArea{}, []jsonSum{}
 	for i, a := range e.Areas {
-		areas = append(areas, jsonArea{letter(i), a.For, names(a.Squares), a.Kind, a.Bounds.String(), a.Source, names(a.Queens)})
+		areas = append(areas, jsonArea{letter(i), a.For, names(a.Squares), a.Kind, a.Bounds.String(), a.Source,
+			names(a.Queens)})
 	}
 	for _, s := range e.Sums {
 		sums = append(sums, jsonSum{s.For, s.Text(), s.Wins})
@@ -94,8 +96,8 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 	}{"eval", e.Position.String(), e.Verdict.String(), e.Winner(), e.Rule, areas, sums, bounds, searched})
 }
 
-// Text is the explanation for people: the board, the board with the letters of the areas behind the squares (as each side counts them, where
-// the sides differ), the areas, the sums and the verdict.
+// Text is the explanation for people: the board, the board with the letters of the areas behind the
+// squares (as each side counts them, where the sides differ), the areas, the sums and the verdict.
 func (e *Explanation) Text() string {
 	var sb strings.Builder
 	sb.WriteString(e.Position.Text())
@@ -127,7 +129,8 @@ func (e *Explanation) Text() string {
 	return sb.String()
 }
 
-// marks returns the letters of the areas of a square, of those that are for one of the sides (or "both").
+// marks returns the letters of the areas of a square, of those that are for one of the sides (or
+// "both").
 func (e *Explanation) marks(square amazons.Square, sides ...string) (letters string) {
 	for i, a := range e.Areas {
 		if a.Squares&square.Bit() != 0 && slices.Contains(sides, a.For) {
@@ -192,8 +195,10 @@ func (e *Explanation) SVG() string {
 		for x := a.Squares; x != 0; x &= x - 1 {
 			sq := amazons.Square(bits.TrailingZeros64(x))
 			inset := 2 + 3*(i%5)
-			fmt.Fprintf(&sb, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-				left+square*sq.File()+inset, top+square*(int(b.Height)-1-sq.Rank())+inset, square-2*inset, square-2*inset, colour)
+			fmt.Fprintf(&sb, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+
+				"\n",
+				left+square*sq.File()+inset, top+square*(int(b.Height)-1-sq.Rank())+inset, square-2*inset,
+				square-2*inset, colour)
 		}
 	}
 	// The letters: those of both and of Black at the upper left, those of White at the lower right.

@@ -25,7 +25,8 @@ import (
 
 var areas = flag.Int("areas", 2000, "single areas in TestAreaBounds")
 
-// TestAreaBounds holds the bounds of single areas, with and without a database and the parts that use it, against their exact values.
+// TestAreaBounds holds the bounds of single areas, with and without a database and the parts that
+// use it, against their exact values.
 func TestAreaBounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, *from))
 	solver := endgame.Solver{}
@@ -35,7 +36,8 @@ func TestAreaBounds(t *testing.T) {
 	without.Databases, without.Territories = false, false
 	searching := set
 	searching.AreaSearch = 6
-	judges := []*eval.Judge{eval.NewJudge(database(t), set), eval.NewJudge(database(t), without), eval.NewJudge(database(t), searching)}
+	judges := []*eval.Judge{eval.NewJudge(database(t), set), eval.NewJudge(database(t), without),
+		eval.NewJudge(database(t), searching)}
 	exact := 0
 	for range *areas {
 		p := singleArea(r)
@@ -63,7 +65,8 @@ func TestAreaBounds(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if rest.Winner(cgt.Right) != cgt.Left || s.Bound.Strength == cgt.Tightened && rest.Winner(cgt.Left) != cgt.Left {
+				if rest.Winner(cgt.Right) != cgt.Left || s.Bound.Strength == cgt.Tightened &&
+					rest.Winner(cgt.Left) != cgt.Left {
 					t.Fatalf("%v: %s is sure of %s, but the value is %v\n%s", p, s.For, s.Text(), v.Bounds(), e.Text())
 				}
 				exact++
@@ -106,7 +109,8 @@ func TestOutcomes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	judges := []*eval.Judge{eval.NewJudge(database(t), eval.DefaultSettings()), eval.NewJudge(nil, eval.DefaultSettings()), nil}
+	judges := []*eval.Judge{eval.NewJudge(database(t), eval.DefaultSettings()),
+		eval.NewJudge(nil, eval.DefaultSettings()), nil}
 	var decided [3]int
 	rows := 0
 	lines := bufio.NewScanner(file)
@@ -132,7 +136,8 @@ func TestOutcomes(t *testing.T) {
 		}
 	}
 	t.Logf("%d rows, both movers: with database %.1f %%, without %.1f %%, function %.1f %%", rows,
-		50*float64(decided[0])/float64(rows), 50*float64(decided[1])/float64(rows), 50*float64(decided[2])/float64(rows))
+		50*float64(decided[0])/float64(rows), 50*float64(decided[1])/float64(rows),
+		50*float64(decided[2])/float64(rows))
 }
 
 // TestExplanationForms checks that every form of an explanation is well made and agrees with Evaluate.
@@ -159,7 +164,8 @@ func TestExplanationForms(t *testing.T) {
 				Squares, Queens                 []string
 			}
 		}
-		if err := json.Unmarshal(data, &object); err != nil || object.Position != p.String() || object.Rule != e.Rule || len(object.Areas) != len(e.Areas) {
+		if err := json.Unmarshal(data, &object); err != nil || object.Position != p.String() || object.Rule != e.Rule ||
+			len(object.Areas) != len(e.Areas) {
 			t.Fatalf("%v: %v\n%s", p, err, data)
 		}
 		if len(e.Sums) > 0 && object.Bounds != e.Bounds.String() || (object.Searched != "") != (e.Searched != nil) {
@@ -182,7 +188,8 @@ func TestExplanationForms(t *testing.T) {
 		grids := map[string]string{} // the marked board of each side
 		for _, part := range strings.Split(text, "\n\n") {
 			side := ""
-			if _, err := fmt.Sscanf(part, "areas as %s counts them", &side); err == nil || strings.HasPrefix(part, "areas\n") {
+			if _, err := fmt.Sscanf(part, "areas as %s counts them", &side); err == nil ||
+				strings.HasPrefix(part, "areas\n") {
 				grids[side] = part
 			}
 		}
@@ -203,7 +210,8 @@ func TestExplanationForms(t *testing.T) {
 						marked++
 					}
 				}
-				if want := len(o.Squares); marked != want && (a.For == "both" || a.For == side) || marked != 0 && a.For != "both" && a.For != side {
+				if want := len(o.Squares); marked != want && (a.For == "both" || a.For == side) || marked != 0 &&
+					a.For != "both" && a.For != side {
 					t.Fatalf("%v: area %s is marked on %d squares for %q\n%s", p, o.Name, marked, side, text)
 				}
 			}
@@ -234,7 +242,8 @@ func TestExplanationForms(t *testing.T) {
 	}
 }
 
-// TestExplainedRules counts positions that are decided by closing moves and by guarded search, as their explanations say, and compares them with exhaustive search.
+// TestExplainedRules counts positions that are decided by closing moves and by guarded search, as
+// their explanations say, and compares them with exhaustive search.
 func TestExplainedRules(t *testing.T) {
 	r := rand.New(rand.NewPCG(*from, 12))
 	set := eval.DefaultSettings()
@@ -265,7 +274,8 @@ func TestExplainedRules(t *testing.T) {
 	}
 }
 
-// TestExplainedFights: what an explanation says of a side's areas adds up to its sum, also where areas are taken apart into fights.
+// TestExplainedFights: what an explanation says of a side's areas adds up to its sum, also where
+// areas are taken apart into fights.
 func TestExplainedFights(t *testing.T) {
 	r := rand.New(rand.NewPCG(*from, 13))
 	set := eval.DefaultSettings()

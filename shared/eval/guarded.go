@@ -6,15 +6,18 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Guarded search: what one side, P, is sure of in the squares that the other side, O, can use is played out where there are few of them. P's territories are so many free
-// moves. P keeps its promise ([Judge.side]): blockers used in territories stand still, and the others shoot back at their origins with their first moves. So P
-// can do no better than on the board, and O no worse. Areas of active queens with the blocker constraint are what the 2014 paper leaves to future
-// work (section VI). What was found is kept by exact squares, whatever the rest of the board looks like.
+// Guarded search: what one side, P, is sure of in the squares that the other side, O, can use is
+// played out where there are few of them. P's territories are so many free moves. P keeps its
+// promise ([Judge.side]): blockers used in territories stand still, and the others shoot back at
+// their origins with their first moves. So P can do no better than on the board, and O no worse.
+// Areas of active queens with the blocker constraint are what the 2014 paper leaves to future work
+// (section VI). What was found is kept by exact squares, whatever the rest of the board looks like.
 
 // guarded reports whether P wins by guarded search. The arguments are those of side.
 func (j *Judge) guarded(mine, theirs, empty, theirReach amazons.Set, t tally, begins bool) bool {
 	inside := empty &^ theirReach
-	if inside == 0 || t.n&(one-1) != 0 || t.relaxed != 0 || t.odd || bits.OnesCount64(theirReach) > j.set.GuardedSearch {
+	if inside == 0 || t.n&(one-1) != 0 || t.relaxed != 0 || t.odd ||
+		bits.OnesCount64(theirReach) > j.set.GuardedSearch {
 		return false
 	}
 	near := amazons.Grow(theirs | theirReach)
@@ -25,7 +28,9 @@ func (j *Judge) guarded(mine, theirs, empty, theirReach amazons.Set, t tally, be
 	// Where P would lose if both sides took turns to use up all squares, it seldom does better.
 	odd := bits.OnesCount64(theirReach) & 1
 	if begins {
-		return n >= 1-odd && j.local(fight{amazons.State{Own: free, Opp: theirs, Empty: theirReach}, free & blockers}, n) == Won
+		return n >= 1-odd && j.local(fight{amazons.State{Own: free, Opp: theirs, Empty: theirReach}, free & blockers},
+			n) == Won
 	}
-	return n >= odd && j.local(fight{amazons.State{Own: theirs, Opp: free, Empty: theirReach}, free & blockers}, -n) == Lost
+	return n >= odd && j.local(fight{amazons.State{Own: theirs, Opp: free, Empty: theirReach}, free & blockers},
+		-n) == Lost
 }

@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/endgame"
 )
 
-// Settings say which parts of the evaluation a Judge uses, so that what each is worth can be measured. The zero
-// Settings leave what [Evaluate] does.
+// Settings say which parts of the evaluation a Judge uses, so that what each is worth can be
+// measured. The zero Settings leave what [Evaluate] does.
 type Settings struct {
 	Databases    bool // values of areas from the database
 	Guarded      bool // the improved partition: territories behind blockers
@@ -23,31 +23,39 @@ type Settings struct {
 	Fights       bool // a safe move in each part of a contested area that only queens of the side itself hold together
 	Closing      bool // a first move that closes squares off
 	OneMove      bool // one move for all areas that are worth whole numbers
-	Dominated    int  // squares up to which moves in one area of several are left out that are no better than another there; 0: never
-	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
-	AreaSearch   int  // empty squares up to which a single area is played out for its bounds where the database has none; 0: never
+	// squares up to which moves in one area of several are left out that are no better than another
+	// there; 0: never
+	Dominated   int
+	LocalSearch int // empty squares up to which all areas not known to be whole numbers are played out; 0: never
+	// empty squares up to which a single area is played out for its bounds where the database has
+	// none; 0: never
+	AreaSearch int
 
-	// GuardedSearch is the number of squares that the other side can use up to which the contested areas of a side with territories are played
-	// out; 0: never.
+	// GuardedSearch is the number of squares that the other side can use up to which the contested
+	// areas of a side with territories are played out; 0: never.
 	GuardedSearch int
 }
 
-// DefaultSettings returns the settings with every part on that pays in a search. Single areas are not played out: that
-// decides many more positions, but the search decides these in less time.
+// DefaultSettings returns the settings with every part on that pays in a search. Single areas are
+// not played out: that decides many more positions, but the search decides these in less time.
 func DefaultSettings() Settings {
-	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5}
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true,
+		HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5}
 }
 
-// FullSettings returns the settings with every part on, whatever it costs, for people who look at one position; but single areas are not played out
-// (AreaSearch), or the rules would have nothing left to show.
+// FullSettings returns the settings with every part on, whatever it costs, for people who look at
+// one position; but single areas are not played out (AreaSearch), or the rules would have nothing
+// left to show.
 func FullSettings() Settings {
-	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true, SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true,
+		SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
 		Fights: true, Closing: true, OneMove: true, Dominated: 8, LocalSearch: 6, GuardedSearch: 6}
 }
 
-// Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas' values or bounds, for each side
-// what it is sure of (Song and Müller 2014, section IV). It has no state that lasts from one position to the
-// next, but memory that it reuses: each thread needs its own. The side to move is Left.
+// Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas'
+// values or bounds, for each side what it is sure of (Song and Müller 2014, section IV). It has no
+// state that lasts from one position to the next, but memory that it reuses: each thread needs its
+// own. The side to move is Left.
 type Judge struct {
 	set     Settings
 	db      *endgame.DB
@@ -67,9 +75,11 @@ type Judge struct {
 	trace *trace // nil but in Explain
 }
 
-// contest is an area in which side P is sure of no more than a few moves of its own: the other side makes all others.
+// contest is an area in which side P is sure of no more than a few moves of its own: the other side
+// makes all others.
 type contest struct {
-	mine, theirs, empty amazons.Set // P's queens that may move here, none of which is used elsewhere; O's queens; O's squares
+	// P's queens that may move here, none of which is used elsewhere; O's queens; O's squares
+	mine, theirs, empty amazons.Set
 
 	counted int32 // what the tally counts
 	safe    bool  // P has a safe move
@@ -102,8 +112,8 @@ func (j *Judge) Clone() *Judge {
 	return &Judge{set: j.set, db: j.db, values: j.values, largest: j.largest}
 }
 
-// Evaluate judges s as the function [Evaluate] does, with the same features, and decides more positions. A nil
-// Judge is that function.
+// Evaluate judges s as the function [Evaluate] does, with the same features, and decides more
+// positions. A nil Judge is that function.
 func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
 	v, f, own, opp := evaluate(s)
 	if v != Open || j == nil {
@@ -117,8 +127,9 @@ func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
 	return v, f
 }
 
-// closingLead is the lead in territory, in twelfths of the empty squares, from which Evaluate looks for a closing move. With it, three of four times there is
-// one. A smaller one saves nodes and takes longer.
+// closingLead is the lead in territory, in twelfths of the empty squares, from which Evaluate looks
+// for a closing move. With it, three of four times there is one. A smaller one saves nodes and
+// takes longer.
 const closingLead = 5
 
 // fill returns the squares of open that are 8-connected to the squares of from, which are in open.
@@ -145,7 +156,8 @@ func (j *Judge) find(left, right, empty amazons.Set) (*value, bool) {
 	return &j.values[int(id)], true
 }
 
-// sum judges s by the sum of its areas. ownReach and oppReach are the empty squares that each side can ever use.
+// sum judges s by the sum of its areas. ownReach and oppReach are the empty squares that each side
+// can ever use.
 func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	// Both sides' bounds of areas that are in the database as they stand; the others are left.
 	var own, opp tally
@@ -154,7 +166,8 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	rest := amazons.Set(0) // in no database
 	open := amazons.Set(0) // not known to be whole numbers
 	whole := 0             // the sum of the others
-	if !j.thorough() && (len(j.values) == 0 || farOff(s.Own, ownReach, oppReach, 3) && farOff(s.Opp, oppReach, ownReach, 2)) {
+	if !j.thorough() && (len(j.values) == 0 || farOff(s.Own, ownReach, oppReach, 3) &&
+		farOff(s.Opp, oppReach, ownReach, 2)) {
 		rest, open = all, all
 	}
 	for todo := used &^ rest; todo != 0; {
@@ -194,7 +207,8 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 		return verdict
 	}
 	if n := bits.OnesCount64(s.Empty & open & used); n <= j.set.LocalSearch {
-		verdict = j.local(fight{amazons.State{Own: s.Own & open, Opp: s.Opp & open, Empty: s.Empty & open & used}, 0}, whole)
+		verdict = j.local(fight{amazons.State{Own: s.Own & open, Opp: s.Opp & open, Empty: s.Empty & open & used}, 0},
+			whole)
 		j.trace.local(open, rest, verdict)
 	}
 	if verdict == Open && j.set.GuardedSearch > 0 {
@@ -213,16 +227,19 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 // thorough reports whether no short cut is taken where little hope is.
 func (j *Judge) thorough() bool { return j.set.AreaSearch > 0 || j.trace != nil }
 
-// farOff reports whether P's squares and a safe move for each of its queens are far fewer than the squares of the other side.
+// farOff reports whether P's squares and a safe move for each of its queens are far fewer than the
+// squares of the other side.
 func farOff(mine, reach, theirReach amazons.Set, slack int) bool {
 	return bits.OnesCount64(reach&^theirReach)+2*bits.OnesCount64(mine)+slack < bits.OnesCount64(theirReach)
 }
 
-// side reports whether P wins, whose queens are mine. t holds what P is sure of in other areas; theirReach are the squares of
-// empty that the other side, O, can ever use while P's queens stand still.
+// side reports whether P wins, whose queens are mine. t holds what P is sure of in other areas;
+// theirReach are the squares of empty that the other side, O, can ever use while P's queens stand
+// still.
 //
-// P promises that each of its blockers shoots back at its origin with its first move; then O never enters
-// P's territories. A blocker moves in one area only, its territory or a contested one; elsewhere it is a burnt square.
+// P promises that each of its blockers shoots back at its origin with its first move; then O never
+// enters P's territories. A blocker moves in one area only, its territory or a contested one;
+// elsewhere it is a burnt square.
 func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begins bool) bool {
 	if !j.set.Guarded {
 		theirReach = empty // P promises nothing
@@ -253,9 +270,11 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 	return false
 }
 
-// promise reports whether P wins where of its blockers those that are spared move in no territory, which blockers do, and the sum of what P is sure
-// of but for a first move. The other arguments are those of side and what it finds.
-func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach amazons.Set, t *tally, begins bool) (used amazons.Set, n int32, wins bool) {
+// promise reports whether P wins where of its blockers those that are spared move in no territory,
+// which blockers do, and the sum of what P is sure of but for a first move. The other arguments are
+// those of side and what it finds.
+func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach amazons.Set, t *tally,
+	begins bool) (used amazons.Set, n int32, wins bool) {
 	moves, used := j.territories(mine&^spared, near, blockers&^spared, inside)
 	j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
 	u := *t
@@ -282,8 +301,8 @@ func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach
 	return used, n, j.wins(&u, begins)
 }
 
-// hopeless reports whether not even all that P could have, and a safe move in each contested area, would win. free are P's queens that may
-// move there.
+// hopeless reports whether not even all that P could have, and a safe move in each contested area,
+// would win. free are P's queens that may move there.
 func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally, begins bool) bool {
 	n := t.n + int32(bits.OnesCount64(inside)-bits.OnesCount64(theirReach))*one
 	if begins {
@@ -304,7 +323,8 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 	return c&theirReach == theirReach && n+min(queens, 1)*2*one < 0
 }
 
-// contests adds what P is sure of in the squares theirReach of the other side. free are P's queens that may move there.
+// contests adds what P is sure of in the squares theirReach of the other side. free are P's queens
+// that may move there.
 func (j *Judge) contests(free, blockers, theirs, theirReach amazons.Set, t *tally) {
 	j.opens = 0
 	for todo := theirReach; todo != 0; {
@@ -332,8 +352,8 @@ func (j *Judge) wins(t *tally, begins bool) bool {
 	return why != ruleNone
 }
 
-// begin reports whether P, to move, wins by a first move in a contested area: whatever it gains there, the rest must
-// be won with the other side to begin.
+// begin reports whether P, to move, wins by a first move in a contested area: whatever it gains
+// there, the rest must be won with the other side to begin.
 func (j *Judge) begin(t *tally) bool {
 	if !j.set.FirstMove {
 		return false
@@ -342,7 +362,8 @@ func (j *Judge) begin(t *tally) bool {
 		c := &j.open[i]
 		// The move takes a square from the other side, and there may be a safe move after it.
 		u := *t
-		if u.n = t.n - c.counted + (1-int32(bits.OnesCount64(c.empty)))*one; u.second() && amazons.Grow(c.mine)&c.empty != 0 {
+		if u.n = t.n - c.counted + (1-int32(bits.OnesCount64(c.empty)))*one; u.second() &&
+			amazons.Grow(c.mine)&c.empty != 0 {
 			j.trace.begins(c.empty)
 			return true
 		}
@@ -368,8 +389,8 @@ func (c *contest) keepsSafe() bool {
 	return false
 }
 
-// contested adds what P is sure of in an area of O's squares empty, where P's queens mine may move, of them bound
-// the blockers.
+// contested adds what P is sure of in an area of O's squares empty, where P's queens mine may move,
+// of them bound the blockers.
 func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 	size := int32(bits.OnesCount64(empty))
 	safe := int32(0)
@@ -386,7 +407,8 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 		if found, known = j.parts(mine&^bound, theirs, empty); known {
 			known = found.n > n || found.n == n && found.relaxed == 0 && !found.odd
 		}
-		// If P stays away, O may have fewer moves than squares. With a safe move P answers O's first, and O has one move less.
+		// If P stays away, O may have fewer moves than squares. With a safe move P answers O's
+		// first, and O has one move less.
 		if safe == 1 && j.set.Solo {
 			if u, ok := j.parts(0, theirs, empty); ok {
 				n = max(n, u.n+one)
@@ -402,7 +424,8 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 			return
 		}
 		if !found.odd && !found.spare {
-			found.gain = max(found.gain, l.n+l.gain-found.n) // instead of what was found; had that a star, the sum would keep it
+			// instead of what was found; had that a star, the sum would keep it
+			found.gain = max(found.gain, l.n+l.gain-found.n)
 		}
 	}
 	if known {
@@ -436,9 +459,10 @@ func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
 	return t, true
 }
 
-// twoSafeMoves reports whether P can answer two moves of O with steps of two queens. Each queen has some
-// of the squares it touches for itself; O takes two squares with each of its moves, and after the first P steps with a queen that has
-// one left. That is enough where a queen with three is left, or one of three untouched queens.
+// twoSafeMoves reports whether P can answer two moves of O with steps of two queens. Each queen has
+// some of the squares it touches for itself; O takes two squares with each of its moves, and after
+// the first P steps with a queen that has one left. That is enough where a queen with three is
+// left, or one of three untouched queens.
 func twoSafeMoves(mine, empty amazons.Set) bool {
 	three, four := 0, 0
 	for ; mine != 0; mine &= mine - 1 {
@@ -467,10 +491,11 @@ func twoSafeMoves(mine, empty amazons.Set) bool {
 	return false
 }
 
-// safeMove reports whether P has a move in an area after every move of O there. P's queens mine may each step to a
-// touching square and shoot back; O moves freely. This is what rules 2 to 6 are about (Müller 2001, section 2.3.2; Song and Müller
-// 2014, section IV.A.5), without their special cases: O takes two squares with a move, where its queen and its arrow end,
-// and leaves one, if the queen did not shoot back.
+// safeMove reports whether P has a move in an area after every move of O there. P's queens mine may
+// each step to a touching square and shoot back; O moves freely. This is what rules 2 to 6 are
+// about (Müller 2001, section 2.3.2; Song and Müller 2014, section IV.A.5), without their special
+// cases: O takes two squares with a move, where its queen and its arrow end, and leaves one, if the
+// queen did not shoot back.
 func safeMove(mine, theirs, empty amazons.Set) bool {
 	near := amazons.Grow(mine)
 	steps := near & empty
@@ -501,15 +526,16 @@ func safeMove(mine, theirs, empty amazons.Set) bool {
 	at := amazons.Square(bits.TrailingZeros64(a))
 	for q := theirs &^ near; q != 0; q &= q - 1 {
 		from := q & -q
-		if amazons.QueenTargets(at, empty|from)&b != 0 && amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(q)), empty)&steps != 0 {
+		if amazons.QueenTargets(at, empty|from)&b != 0 &&
+			amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(q)), empty)&steps != 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// territories returns how many moves P is sure of on the squares inside, which only P can use, and the blockers it needs for
-// that. near holds what touches squares of the other side.
+// territories returns how many moves P is sure of on the squares inside, which only P can use, and
+// the blockers it needs for that. near holds what touches squares of the other side.
 func (j *Judge) territories(mine, near, blockers, inside amazons.Set) (moves int, used amazons.Set) {
 	normal := mine &^ near
 	for todo := inside; todo != 0; {
@@ -522,7 +548,8 @@ func (j *Judge) territories(mine, near, blockers, inside amazons.Set) (moves int
 }
 
 // eachTerritory tells what territories adds up.
-func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set, tell func(squares amazons.Set, moves int, used amazons.Set, source string)) {
+func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set,
+	tell func(squares amazons.Set, moves int, used amazons.Set, source string)) {
 	used := amazons.Set(0)
 	for todo := inside; todo != 0; {
 		c, n, needed, known := j.territory(todo, mine&^near, blockers, inside, used)
@@ -536,12 +563,15 @@ func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set, tell fun
 	}
 }
 
-// territory returns the squares of the territory with the lowest square of todo, how many moves P is sure of there without the
-// blockers used before, which blockers they need, and whether the database knows that.
-func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c amazons.Set, moves int, used amazons.Set, known bool) {
+// territory returns the squares of the territory with the lowest square of todo, how many moves P
+// is sure of there without the blockers used before, which blockers they need, and whether the
+// database knows that.
+func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c amazons.Set, moves int,
+	used amazons.Set, known bool) {
 	if j.db != nil && j.set.Territories {
-		// Territories that share a blocker go together, where the database holds them. None of these blockers was used
-		// before: a territory taken alone was too large, and so is any that shares a blocker with it.
+		// Territories that share a blocker go together, where the database holds them. None of
+		// these blockers was used before: a territory taken alone was too large, and so is any that
+		// shares a blocker with it.
 		c = fill(todo&-todo, inside|normal|blockers)
 		if c&before == 0 {
 			if n, needed, ok := j.db.Territory(c&normal, c&blockers, c&inside); ok {
@@ -561,8 +591,8 @@ func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c
 	return c | edge, moves, used, false
 }
 
-// walk returns how many plods the queens make in t by a greedy walk, first the normal ones, then the blockers, and which of the blockers
-// moved.
+// walk returns how many plods the queens make in t by a greedy walk, first the normal ones, then
+// the blockers, and which of the blockers moved.
 func walk(normal, blockers, t amazons.Set) (moves int, used amazons.Set) {
 	for _, group := range [2]amazons.Set{normal, blockers} {
 		for ; group != 0 && t != 0; group &= group - 1 {

@@ -51,9 +51,9 @@ func database(t testing.TB) *endgame.DB {
 	return db
 }
 
-// anyPosition returns a position of a board from 3x3 to 6x6 with 3 to 12 empty squares and two to four queens a side, as
-// many or not: placed at random, played at random from such a position, or played greedily (most room for the
-// own side) from the starting position.
+// anyPosition returns a position of a board from 3x3 to 6x6 with 3 to 12 empty squares and two to
+// four queens a side, as many or not: placed at random, played at random from such a position, or
+// played greedily (most room for the own side) from the starting position.
 func anyPosition(r *rand.Rand) (amazons.Board, amazons.State) {
 	for {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(4))}
@@ -101,12 +101,13 @@ func anyPosition(r *rand.Rand) (amazons.Board, amazons.State) {
 	}
 }
 
-// TestJudgeAgainstSearch compares every verdict of the judge, with and without a database and with parts switched off, with
-// exhaustive search.
+// TestJudgeAgainstSearch compares every verdict of the judge, with and without a database and with
+// parts switched off, with exhaustive search.
 func TestJudgeAgainstSearch(t *testing.T) {
 	db := database(t)
 	var seen [3]atomic.Int64
-	var base, plain, byAreas, closing atomic.Int64 // decided by the function Evaluate; by the judge without a database; by areas played out
+	// decided by the function Evaluate; by the judge without a database; by areas played out
+	var base, plain, byAreas, closing atomic.Int64
 	var wg sync.WaitGroup
 	threads := runtime.GOMAXPROCS(0)
 	const chunk = 500
@@ -152,7 +153,8 @@ func TestJudgeAgainstSearch(t *testing.T) {
 							byAreas.Add(1)
 						}
 						if e, h := eval.Evaluate(s); h != f || h != g {
-							t.Errorf("%v: features %+v and %+v, want %+v", amazons.PositionOf(b, s, amazons.White), f, g, h)
+							t.Errorf("%v: features %+v and %+v, want %+v", amazons.PositionOf(b, s, amazons.White), f,
+								g, h)
 						} else if e != eval.Open {
 							base.Add(1)
 						}
@@ -177,7 +179,9 @@ func TestJudgeAgainstSearch(t *testing.T) {
 						}
 						for k, v := range []eval.Verdict{v, w, o, a} {
 							if v != eval.Open && v != truth {
-								t.Errorf("%v: %s says %v, search says %v", amazons.PositionOf(b, s, amazons.White), []string{"the judge", "the judge without database", "a judge with a part off", "a judge that plays out areas"}[k], v, truth)
+								t.Errorf("%v: %s says %v, search says %v", amazons.PositionOf(b, s, amazons.White),
+									[]string{"the judge", "the judge without database", "a judge with a part off",
+										"a judge that plays out areas"}[k], v, truth)
 								return
 							}
 						}
@@ -189,8 +193,10 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	wg.Wait()
 	n := float64(2**judged) / 100
 	t.Logf("%d positions, both movers: open %d, won %d, lost %d, 0 wrong; decided %.1f %%, without database %.1f %%, with areas played out %.1f %%, by the function Evaluate %.1f %%; %d closing moves",
-		*judged, seen[0].Load(), seen[1].Load(), seen[2].Load(), float64(seen[1].Load()+seen[2].Load())/n, float64(plain.Load())/n, float64(byAreas.Load())/n, float64(base.Load())/n, closing.Load())
-	if seen[1].Load()+seen[2].Load() <= base.Load() || min(seen[0].Load(), seen[1].Load(), seen[2].Load(), closing.Load()) < int64(*judged/50) {
+		*judged, seen[0].Load(), seen[1].Load(), seen[2].Load(), float64(seen[1].Load()+seen[2].Load())/n,
+		float64(plain.Load())/n, float64(byAreas.Load())/n, float64(base.Load())/n, closing.Load())
+	if seen[1].Load()+seen[2].Load() <= base.Load() ||
+		min(seen[0].Load(), seen[1].Load(), seen[2].Load(), closing.Load()) < int64(*judged/50) {
 		t.Errorf("verdicts %v %v %v: the test tests little", seen[0].Load(), seen[1].Load(), seen[2].Load())
 	}
 }
@@ -215,7 +221,8 @@ func searched(t testing.TB) []amazons.State {
 	return out
 }
 
-// BenchmarkJudge evaluates positions from real searches. The share decided does not depend on the clock.
+// BenchmarkJudge evaluates positions from real searches. The share decided does not depend on the
+// clock.
 func BenchmarkJudge(b *testing.B) {
 	states := searched(b)
 	db := database(b)

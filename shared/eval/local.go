@@ -6,16 +6,18 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Local search: what is left of a position when all areas that are worth a whole number are taken away is played out, together with
-// that number of free moves, where few empty squares are left. What was found is kept in a small
-// memory by exact position, so that the same fight is played out once, whatever stands elsewhere on the board.
+// Local search: what is left of a position when all areas that are worth a whole number are taken
+// away is played out, together with that number of free moves, where few empty squares are left.
+// What was found is kept in a small memory by exact position, so that the same fight is played out
+// once, whatever stands elsewhere on the board.
 
-// Areas that no database holds are played out one at a time, each against a number of free moves, for the whole numbers that each
-// side is sure of (Song and Müller 2014, section IV.A.6, has stops instead, found by a search with passes).
+// Areas that no database holds are played out one at a time, each against a number of free moves,
+// for the whole numbers that each side is sure of (Song and Müller 2014, section IV.A.6, has stops
+// instead, found by a search with passes).
 
-// sure returns the largest whole number that an area with P's queens mine is worth to P at least, and how much more the area is
-// worth at least after a first move of P. With its first move each queen of bound shoots back at its origin; this
-// binds P alone.
+// sure returns the largest whole number that an area with P's queens mine is worth to P at least,
+// and how much more the area is worth at least after a first move of P. With its first move each
+// queen of bound shoots back at its origin; this binds P alone.
 func (j *Judge) sure(mine, bound, theirs, empty amazons.Set) (l lower) {
 	waits := fight{amazons.State{Own: theirs, Opp: mine, Empty: empty}, bound}
 	begins := fight{amazons.State{Own: mine, Opp: theirs, Empty: empty}, bound}
@@ -31,8 +33,10 @@ func (j *Judge) sure(mine, bound, theirs, empty amazons.Set) (l lower) {
 	return lower{n: int32(n) * one, gain: int32(first-n) * one}
 }
 
-// The number of positions that a judge's local search remembers. In a search one position in ten is met again, with little memory hardly fewer than with much,
-// and 200 KB stay in the cache of a core: searches of 6x4 take a twentieth less time than with four times as much. Large areas are another matter.
+// The number of positions that a judge's local search remembers. In a search one position in ten is
+// met again, with little memory hardly fewer than with much, and 200 KB stay in the cache of a
+// core: searches of 6x4 take a twentieth less time than with four times as much. Large areas are
+// another matter.
 const (
 	localSlots   = 1 << 12
 	largeSlots   = 1 << 14
@@ -52,7 +56,8 @@ type played struct {
 	verdict Verdict
 }
 
-// local plays out f, where the side to move has n free moves elsewhere (the other side -n, where n is negative).
+// local plays out f, where the side to move has n free moves elsewhere (the other side -n, where n
+// is negative).
 func (j *Judge) local(f fight, n int) Verdict {
 	if v := lemma(f.State, n); v != Open {
 		return v
@@ -70,7 +75,8 @@ func lemma(s amazons.State, n int) Verdict {
 		return Won
 	}
 	own := amazons.Flood(s.Own, s.Empty)
-	if k := bits.OnesCount64(own) + n; bits.OnesCount64(s.Empty&^own)+2 >= k && waiterWins(s.Opp, s.Empty&^own, own, k) {
+	if k := bits.OnesCount64(own) + n; bits.OnesCount64(s.Empty&^own)+2 >= k &&
+		waiterWins(s.Opp, s.Empty&^own, own, k) {
 		return Lost
 	}
 	return Open
@@ -84,7 +90,9 @@ func (j *Judge) remember(f fight, n int) Verdict {
 			j.memory = make([]played, largeSlots)
 		}
 	}
-	h := (f.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(f.Opp*0xd1342543de82ef95, 23) ^ bits.RotateLeft64(f.Empty*0xa0761d6478bd642f, 41) ^ (f.bound+uint64(n))*0xe7037ed1a0b428db) * 0x9e3779b97f4a7c15
+	h := (f.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(f.Opp*0xd1342543de82ef95,
+		23) ^ bits.RotateLeft64(f.Empty*0xa0761d6478bd642f, 41) ^ (f.bound+
+		uint64(n))*0xe7037ed1a0b428db) * 0x9e3779b97f4a7c15
 	slot := &j.memory[h>>40&uint64(len(j.memory)-1)]
 	if slot.fight == f && slot.n == int16(n) && slot.verdict != Open {
 		return slot.verdict
@@ -101,7 +109,8 @@ func (j *Judge) play(f fight, n int) Verdict {
 	base := len(j.stack)
 	for queens := f.Own; queens != 0; queens &= queens - 1 {
 		from := queens & -queens
-		for targets := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(queens)), f.Empty); targets != 0; targets &= targets - 1 {
+		for targets := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(queens)),
+			f.Empty); targets != 0; targets &= targets - 1 {
 			to := targets & -targets
 			open := f.Empty ^ to | from
 			arrows := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(targets)), open)
@@ -109,7 +118,8 @@ func (j *Judge) play(f fight, n int) Verdict {
 				arrows = from
 			}
 			for ; arrows != 0; arrows &= arrows - 1 {
-				next := fight{amazons.State{Own: f.Opp, Opp: f.Own ^ from ^ to, Empty: open &^ (arrows & -arrows)}, f.bound &^ from}
+				next := fight{amazons.State{Own: f.Opp, Opp: f.Own ^ from ^ to, Empty: open &^ (arrows & -arrows)},
+					f.bound &^ from}
 				switch lemma(next.State, -n) {
 				case Lost:
 					return Won

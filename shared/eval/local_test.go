@@ -10,8 +10,9 @@ import (
 	"amazonsfarm/shared/endgame"
 )
 
-// TestSure compares what local search says of small areas, some of P's queens bound to shoot back with their first moves, with
-// their exact values: the largest n that the value is at least, and the largest that P secures by moving first.
+// TestSure compares what local search says of small areas, some of P's queens bound to shoot back
+// with their first moves, with their exact values: the largest n that the value is at least, and
+// the largest that P secures by moving first.
 func TestSure(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	j := NewJudge(nil, Settings{AreaSearch: 6})
@@ -41,7 +42,8 @@ func TestSure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// above reports whether the value minus n is won by P with the other side, or with P itself, to begin.
+		// above reports whether the value minus n is won by P with the other side, or with P
+		// itself, to begin.
 		above := func(n int, begins cgt.Side) bool {
 			rest, err := value.AddInt(int64(-n))
 			if err != nil {
@@ -52,10 +54,12 @@ func TestSure(t *testing.T) {
 		got := j.sure(mine, bound, theirs, empty)
 		n, first := int(got.n/one), int((got.n+got.gain)/one)
 		if !above(n, cgt.Right) || above(n+1, cgt.Right) {
-			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d, the value is %v", mine, bound, theirs, empty, n, value)
+			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d, the value is %v", mine, bound, theirs, empty,
+				n, value)
 		}
 		if first > n && !above(first, cgt.Left) || above(first+1, cgt.Left) {
-			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d after a first move, the value is %v", mine, bound, theirs, empty, first, value)
+			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d after a first move, the value is %v", mine,
+				bound, theirs, empty, first, value)
 		}
 		if got.gain > 0 {
 			gains++

@@ -6,18 +6,22 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Needed says which moves of s must be looked at to find out who wins: all moves of queens, and those that it appends to moves. The
-// others win only if one of these does. It is about positions of several areas, which share no queen and no square; in a single area, and for a nil Judge
-// or one without the settings, all moves are needed.
+// Needed says which moves of s must be looked at to find out who wins: all moves of queens, and
+// those that it appends to moves. The others win only if one of these does. It is about positions
+// of several areas, which share no queen and no square; in a single area, and for a nil Judge or
+// one without the settings, all moves are needed.
 //
-// With OneMove, a search need not look at more than one move for all areas together that are worth a whole number (Müller 2001, section 3).
-// Why: let x be the sum of the areas that are worth whole numbers, and G the rest. If G is not a number, then the side to move, Left, wins by a move in G or not at all (number avoidance; Berlekamp,
-// Conway and Guy, Winning Ways, chapter 6). If G is a number and Left wins, then G+x > 0. Were G no whole number, it had a
-// move to no less than the next whole number below. Were it a whole number above 0, it had a move to one less. Both leave at least 0. There remain
-// G a whole number of at most 0 and x above 0: then some area is worth k > 0, and has a move to at least k-1. One such move of
-// one such area will do.
+// With OneMove, a search need not look at more than one move for all areas together that are worth
+// a whole number (Müller 2001, section 3). Why: let x be the sum of the areas that are worth whole
+// numbers, and G the rest. If G is not a number, then the side to move, Left, wins by a move in G
+// or not at all (number avoidance; Berlekamp, Conway and Guy, Winning Ways, chapter 6). If G is a
+// number and Left wins, then G+x > 0. Were G no whole number, it had a move to no less than the
+// next whole number below. Were it a whole number above 0, it had a move to one less. Both leave at
+// least 0. There remain G a whole number of at most 0 and x above 0: then some area is worth k > 0,
+// and has a move to at least k-1. One such move of one such area will do.
 //
-// With Dominated, no move is needed in a small area that is no better there than another ([Judge.undominated]).
+// With Dominated, no move is needed in a small area that is no better there than another
+// ([Judge.undominated]).
 func (j *Judge) Needed(s amazons.State, moves []amazons.Move) (queens amazons.Set, needed []amazons.Move) {
 	if j == nil || !j.set.OneMove && j.set.Dominated == 0 {
 		return s.Own, moves
@@ -65,7 +69,8 @@ func (j *Judge) Needed(s amazons.State, moves []amazons.Move) (queens amazons.Se
 	return queens, moves
 }
 
-// whole returns the whole number that an area is worth to the side to move, if it is known to be worth one.
+// whole returns the whole number that an area is worth to the side to move, if it is known to be
+// worth one.
 func (j *Judge) whole(a amazons.State) (n int32, ok bool) {
 	if v, ok := j.find(a.Own, a.Opp, a.Empty); ok {
 		return v.own.n, v.own.flags|v.opp.flags == 0 && v.own.n == -v.opp.n && v.own.n&(one-1) == 0

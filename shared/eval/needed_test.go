@@ -12,7 +12,8 @@ import (
 	"amazonsfarm/shared/reference"
 )
 
-// TestNeeded compares the winner by the moves that are needed with that by all moves, on random late positions of several areas.
+// TestNeeded compares the winner by the moves that are needed with that by all moves, on random
+// late positions of several areas.
 func TestNeeded(t *testing.T) {
 	r := rand.New(rand.NewPCG(*from, 6))
 	oneMove, dominated, both := eval.DefaultSettings(), eval.DefaultSettings(), eval.DefaultSettings()
@@ -22,7 +23,8 @@ func TestNeeded(t *testing.T) {
 	rows := []struct {
 		name  string
 		judge *eval.Judge
-		// Positions with fewer moves, of those the ones that the side to move wins, moves that are named, moves left out.
+		// Positions with fewer moves, of those the ones that the side to move wins, moves that are
+		// named, moves left out.
 		fewer, won, named, dropped int
 	}{
 		{name: "one move, database", judge: eval.NewJudge(database(t), oneMove)},
@@ -61,11 +63,13 @@ func TestNeeded(t *testing.T) {
 				}
 				for k, m := range moves {
 					if !s.Legal(m) || queens&m.From.Bit() != 0 || slices.Contains(moves[:k], m) {
-						t.Fatalf("%s, %v: queens %x, moves %v", row.name, amazons.PositionOf(b, s, amazons.White), queens, moves)
+						t.Fatalf("%s, %v: queens %x, moves %v", row.name, amazons.PositionOf(b, s, amazons.White),
+							queens, moves)
 					}
 				}
 				if queens&^s.Own != 0 || wins != search.Wins(s) {
-					t.Fatalf("%s, %v: the needed moves of %x and %v win: %v; all moves: %v", row.name, amazons.PositionOf(b, s, amazons.White), queens, moves, wins, !wins)
+					t.Fatalf("%s, %v: the needed moves of %x and %v win: %v; all moves: %v", row.name,
+						amazons.PositionOf(b, s, amazons.White), queens, moves, wins, !wins)
 				}
 				if left == 0 {
 					continue
@@ -80,7 +84,8 @@ func TestNeeded(t *testing.T) {
 		}
 	}
 	for _, row := range rows {
-		t.Logf("%d positions, both movers, %s: %d with fewer moves, %d of them won, %d moves named, %d left out", *judged, row.name, row.fewer, row.won, row.named, row.dropped)
+		t.Logf("%d positions, both movers, %s: %d with fewer moves, %d of them won, %d moves named, %d left out",
+			*judged, row.name, row.fewer, row.won, row.named, row.dropped)
 		if row.fewer < *judged/20 || row.won < *judged/100 || row.named < *judged/50 {
 			t.Errorf("%s: the test tests little", row.name)
 		}
@@ -102,7 +107,8 @@ func TestNeededIsEasy(t *testing.T) {
 		{one, "W..x/xxxx/B..W w", "D1", []string{"A3-B3xA3"}}, // A3 has a territory
 		{one, "W.xx/xxxx/B..W b", "A1", nil},                  // White's territory gives Black no move
 		{dominated, "...W/B..x/..x. w", "D3", nil},            // one area
-		// Two areas hot for both: White takes what is between the queens, and a square more is left for it on the longer side.
+		// Two areas hot for both: White takes what is between the queens, and a square more is left
+		// for it on the longer side.
 		{dominated, "W...Bx/xxxxxx/W....B w", "", []string{"A1-B1xE1", "A3-B3xD3"}},
 		// A territory of 3 squares: all moves that leave 2 are alike.
 		{dominated, "W...xxx/xxxxxxx/W.....B w", "A1", []string{"A3-B3xA3"}},

@@ -6,21 +6,22 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Plain applies the leaf rules of a certificate to s: rule 1, and rule 2 in its cases 2a, 2b and 2c (proof/FORMAT.md,
-// "The two leaf rules"; Müller 2001, sections 2.1 to 2.3). What it calls Won or Lost is so on any board and with any
-// number of queens; most positions are Open.
+// Plain applies the leaf rules of a certificate to s: rule 1, and rule 2 in its cases 2a, 2b and 2c
+// (proof/FORMAT.md, "The two leaf rules"; Müller 2001, sections 2.1 to 2.3). What it calls Won or
+// Lost is so on any board and with any number of queens; most positions are Open.
 //
-// s must be canonical ([amazons.State.Canonical]) where the answer is to stand in a proof: the walks break ties by
-// square number, so two images of a position may get different answers (Open and something else, never Won and Lost),
-// and the checker looks at the canonical one. The board gives no further information; it says whose squares these are.
+// s must be canonical ([amazons.State.Canonical]) where the answer is to stand in a proof: the
+// walks break ties by square number, so two images of a position may get different answers (Open
+// and something else, never Won and Lost), and the checker looks at the canonical one. The board
+// gives no further information; it says whose squares these are.
 func Plain(s amazons.State, _ amazons.Board) Verdict {
 	empty := s.Empty
 	if amazons.Grow(s.Own)&empty == 0 {
 		return Lost // rule 1
 	}
 
-	// Own to move, own is P: c is what the opponent can ever enter while own only plods, and n the number of moves that
-	// the opponent has left at most.
+	// Own to move, own is P: c is what the opponent can ever enter while own only plods, and n the
+	// number of moves that the opponent has left at most.
 	c := amazons.Flood(s.Opp, empty)
 	t := empty &^ c
 	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
@@ -46,9 +47,9 @@ func Plain(s amazons.State, _ amazons.Board) Verdict {
 	return Open
 }
 
-// walks reports whether the greedy walk of queens inside t makes at least want plods. near holds the squares that touch
-// C: the queens on them walk last. Within both groups the order is that of the square numbers, which is the same on the
-// 8x8 grid as in FORMAT.md.
+// walks reports whether the greedy walk of queens inside t makes at least want plods. near holds
+// the squares that touch C: the queens on them walk last. Within both groups the order is that of
+// the square numbers, which is the same on the 8x8 grid as in FORMAT.md.
 func walks(queens, near, t amazons.Set, want int) bool {
 	if want <= 0 {
 		return true

@@ -10,8 +10,8 @@ import (
 	"amazonsfarm/shared/reference"
 )
 
-// TestPlainAgainstSearch compares the leaf rules with exhaustive search on random late positions with one to four
-// queens a side, equal in number or not, canonical or not.
+// TestPlainAgainstSearch compares the leaf rules with exhaustive search on random late positions
+// with one to four queens a side, equal in number or not, canonical or not.
 func TestPlainAgainstSearch(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var seen [3]int

@@ -6,15 +6,18 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// A contested area that queens of P hold together is several fights that overlap in these queens. P may promise that each
-// such queen shoots back at its origin with its first move; then O never goes from one fight to the other, and what P is sure of in each
-// adds up. A queen between two fights moves in one of them only; in the other it is a burnt square. Müller 2001, section 2.3.3, has one safe move of each player for
-// an area, and Song and Müller 2014, section IV.A.5, too: here there is one for each fight.
+// A contested area that queens of P hold together is several fights that overlap in these queens. P
+// may promise that each such queen shoots back at its origin with its first move; then O never goes
+// from one fight to the other, and what P is sure of in each adds up. A queen between two fights
+// moves in one of them only; in the other it is a burnt square. Müller 2001, section 2.3.3, has one
+// safe move of each player for an area, and Song and Müller 2014, section IV.A.5, too: here there
+// is one for each fight.
 
 // maxFights is how many fights an area is taken apart into. One of more fights is left as it is.
 const maxFights = 8
 
-// maxAssignments is how many ways of giving queens to fights are tried; each queen above that goes to the first fight that it touches.
+// maxAssignments is how many ways of giving queens to fights are tried; each queen above that goes
+// to the first fight that it touches.
 const maxAssignments = 16
 
 // fights are the parts of a contested area. A judge uses one of them again and again.
@@ -41,7 +44,8 @@ type torn struct {
 	where   [maxFights]int8
 }
 
-// split finds the fights of an area, false if it is a single one or of too many. The arguments are those of contested.
+// split finds the fights of an area, false if it is a single one or of too many. The arguments are
+// those of contested.
 func (f *fights) split(mine, bound, theirs, empty amazons.Set) bool {
 	if !f.cut(theirs, empty) {
 		return false
@@ -111,7 +115,8 @@ func (f *fights) give(way int, own *[maxFights]amazons.Set) {
 	}
 }
 
-// giveSafely gives each torn queen to a fight where it brings P a safe move, or else to the first one without, and returns in how many fights P then has one.
+// giveSafely gives each torn queen to a fight where it brings P a safe move, or else to the first
+// one without, and returns in how many fights P then has one.
 func (f *fights) giveSafely() (n int) {
 	for i := range f.n {
 		c := f.contest(i)
@@ -165,7 +170,8 @@ func (f *fights) largestFight() int {
 	return most
 }
 
-// inFights adds what P is sure of in a contested area, as contested does, or in its fights, whichever is more.
+// inFights adds what P is sure of in a contested area, as contested does, or in its fights,
+// whichever is more.
 func (j *Judge) inFights(mine, bound, theirs, empty amazons.Set, t *tally) {
 	var f fights
 	if !f.split(mine, bound, theirs, empty) || f.largestFight() > 2*j.set.AreaSearch {
@@ -204,10 +210,11 @@ func (j *Judge) each(f *fights, own *[maxFights]amazons.Set, t *tally) {
 	}
 }
 
-// apart takes the contested areas apart that contests has just added to t, where P has a safe move in each, if one more would win. It reports
-// false where that brings nothing.
+// apart takes the contested areas apart that contests has just added to t, where P has a safe move
+// in each, if one more would win. It reports false where that brings nothing.
 func (j *Judge) apart(t *tally, blockers amazons.Set, begins bool) bool {
-	// Fights that bring two more are one in some hundreds. If P begins, it wins with less by a first move that keeps the one that it has.
+	// Fights that bring two more are one in some hundreds. If P begins, it wins with less by a
+	// first move that keeps the one that it has.
 	if n := t.n + 2*one; !j.thorough() && (n < 0 && !begins || begins && (n > 0 || n+one+t.width < 0)) {
 		return false
 	}

@@ -10,8 +10,8 @@ import (
 	"amazonsfarm/shared/endgame"
 )
 
-// randomFight draws so many squares of a rectangle, some more than once: two in five for P's queens, one for O's, two to be empty. The empty ones
-// that O does not reach are left out.
+// randomFight draws so many squares of a rectangle, some more than once: two in five for P's
+// queens, one for O's, two to be empty. The empty ones that O does not reach are left out.
 func randomFight(r *rand.Rand, squares, ranks, files int) (mine, theirs, empty amazons.Set) {
 	for range squares {
 		square := amazons.Set(1) << (8*r.IntN(ranks) + r.IntN(files))
@@ -29,7 +29,8 @@ func randomFight(r *rand.Rand, squares, ranks, files int) (mine, theirs, empty a
 	return mine, theirs, empty & amazons.Flood(theirs, empty)
 }
 
-// TestFights compares what fights that are played out one by one say of a small area with its exact value.
+// TestFights compares what fights that are played out one by one say of a small area with its exact
+// value.
 func TestFights(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 14))
 	j := NewJudge(nil, Settings{AreaSearch: 3, SafeMoves: true, TwoSafe: true})
@@ -68,7 +69,8 @@ func TestFights(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rest.Winner(c.begins) != cgt.Left {
-				t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d where %v begins, the value is %v", mine, bound, theirs, empty, c.n/one, c.begins, value)
+				t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d where %v begins, the value is %v", mine,
+					bound, theirs, empty, c.n/one, c.begins, value)
 			}
 		}
 	}
@@ -78,7 +80,8 @@ func TestFights(t *testing.T) {
 	}
 }
 
-// TestApart compares what safe moves in each fight of a small area say of who wins it with free moves elsewhere, with its exact value.
+// TestApart compares what safe moves in each fight of a small area say of who wins it with free
+// moves elsewhere, with its exact value.
 func TestApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 9))
 	j := NewJudge(nil, Settings{SafeMoves: true, FirstMove: true})

@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// TestTally compares tallies of random parts with cgt.Sum: a tally decides what the sum decides, as one side and as the
-// other.
+// TestTally compares tallies of random parts with cgt.Sum: a tally decides what the sum decides, as
+// one side and as the other.
 func TestTally(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	set := DefaultSettings()

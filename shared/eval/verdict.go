@@ -1,7 +1,7 @@
 package eval
 
-// Verdict is what is known about a position, for the side to move. Its numbers are those of the claims in a
-// certificate (proof/FORMAT.md).
+// Verdict is what is known about a position, for the side to move. Its numbers are those of the
+// claims in a certificate (proof/FORMAT.md).
 type Verdict uint8
 
 // The verdicts.

@@ -6,8 +6,9 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// categories are the move categories of Higashiuchi and Grimbergen (Table 1) that can be told from a position and a move. Categories 6, 8 and 9
-// speak of the move before, which a position that is reached in many ways does not have; 7 is here in the form that a position has.
+// categories are the move categories of Higashiuchi and Grimbergen (Table 1) that can be told from
+// a position and a move. Categories 6, 8 and 9 speak of the move before, which a position that is
+// reached in many ways does not have; 7 is here in the form that a position has.
 type categories struct {
 	queenBlocks  int  // 1: opposing queens that the queen gets in the way of, up to 3
 	arrowBlocks  int  // 2: opposing queens that the arrow gets in the way of, up to 3

@@ -31,7 +31,8 @@ func parseSetting(text string) (setting, error) {
 		}
 	}
 	if !found {
-		return out, fmt.Errorf("%q is no form of initial numbers: constant, mobility, territory and fitted are", parts[0])
+		return out, fmt.Errorf("%q is no form of initial numbers: constant, mobility, territory and fitted are",
+			parts[0])
 	}
 	for _, part := range parts[1:] {
 		key, value, _ := strings.Cut(part, "=")
@@ -50,23 +51,26 @@ func parseSetting(text string) (setting, error) {
 	return out, nil
 }
 
-// compare solves all positions with each setting, one thread each and two positions at a time, and prints a table.
-// Ratios are geometric means over the positions, against the first setting.
-func compare(ctx context.Context, positions []suitePosition, settings []setting, most uint64, tableBytes int64, w io.Writer) error {
+// compare solves all positions with each setting, one thread each and two positions at a time, and
+// prints a table. Ratios are geometric means over the positions, against the first setting.
+func compare(ctx context.Context, positions []suitePosition, settings []setting, most uint64, tableBytes int64,
+	w io.Writer) error {
 	fmt.Fprintf(w, "| numbers | nodes | evaluations | seconds of search | nodes, ratio | evaluations, ratio | unsolved |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	var first []dfpn.Result
 	for _, s := range settings {
 		results := make([]dfpn.Result, len(positions))
 		took := make([]time.Duration, len(positions))
 		if err := inParallel(ctx, tableBytes, len(positions), func(table *dfpn.Table, i int) error {
-			search, err := dfpn.New(dfpn.Options{Board: positions[i].position.Board, Table: table, Initial: s.initial, SumWeight: s.sum, Slack: s.slack})
+			search, err := dfpn.New(dfpn.Options{Board: positions[i].position.Board, Table: table, Initial: s.initial,
+				SumWeight: s.sum, Slack: s.slack})
 			if err != nil {
 				return err
 			}
 			begun := time.Now()
 			results[i] = search.Search(ctx, positions[i].position.State(), dfpn.Limit{Nodes: most})
 			took[i] = time.Since(begun)
-			if want := positions[i].verdict; want != "" && results[i].Verdict != eval.Open && results[i].Verdict.String() != want {
+			if want := positions[i].verdict; want != "" && results[i].Verdict != eval.Open &&
+				results[i].Verdict.String() != want {
 				return fmt.Errorf("%v is %v with %s, not %s", positions[i].position, results[i].Verdict, s.text, want)
 			}
 			return ctx.Err()
@@ -91,7 +95,8 @@ func compare(ctx context.Context, positions []suitePosition, settings []setting,
 			}
 		}
 		n := float64(len(positions))
-		fmt.Fprintf(w, "| %s | %d | %d | %.1f | %.3f | %.3f | %d |\n", s.text, nodes, evaluations, all.Seconds(), math.Exp(nodeRatio/n), math.Exp(evaluationRatio/n), open)
+		fmt.Fprintf(w, "| %s | %d | %d | %.1f | %.3f | %.3f | %d |\n", s.text, nodes, evaluations, all.Seconds(),
+			math.Exp(nodeRatio/n), math.Exp(evaluationRatio/n), open)
 	}
 	return nil
 }

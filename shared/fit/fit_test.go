@@ -55,7 +55,8 @@ func TestRecordIsReproducible(t *testing.T) {
 			t.Errorf("%q: %v", line, err)
 		}
 	}
-	for _, bad := range []string{"", "a\tb\tc\td", "4x4 w\tB1-B2xB1\topen\t1", "4x4\tB1-B2xB1\twon\tmany", "4x4\tB1-A9xB1\twon\t1"} {
+	for _, bad := range []string{"", "a\tb\tc\td", "4x4 w\tB1-B2xB1\topen\t1", "4x4\tB1-B2xB1\twon\tmany",
+		"4x4\tB1-A9xB1\twon\t1"} {
 		if r, err := parseRow(bad); err == nil {
 			t.Errorf("%q is taken for %+v", bad, r)
 		}
@@ -117,7 +118,8 @@ func TestCategories(t *testing.T) {
 			byQueen, queenTouches := sees(s.Empty, m.To)
 			byArrow, arrowTouches := sees(s.After(m).Empty, m.Arrow)
 			before, besides := sees(s.Empty, m.From)
-			want := categories{min(3, count(byQueen)), min(3, count(byArrow)), queenTouches, arrowTouches, byQueen&byArrow != 0, besides, before == 0}
+			want := categories{min(3, count(byQueen)), min(3, count(byArrow)), queenTouches, arrowTouches,
+				byQueen&byArrow != 0, besides, before == 0}
 			if got := categorize(s, m); got != want {
 				t.Fatalf("%v %v: %+v, want %+v", amazons.PositionOf(p.Board, s, amazons.White), m, got, want)
 			}

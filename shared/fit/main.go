@@ -1,4 +1,5 @@
-// Command fit makes the table of package estimate from recorded searches, and compares initial numbers. It is a tool of development:
+// Command fit makes the table of package estimate from recorded searches, and compares initial
+// numbers. It is a tool of development:
 //
 //	fit suite BOARD,... NUMBER SEED MOVES MOVES NODES NODES > suite.tsv   NUMBER positions of each board, from random games: least and most moves played and nodes to solve
 //	fit record suite.tsv > recording.tsv.gz      replies in their searches, each solved

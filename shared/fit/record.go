@@ -37,9 +37,9 @@ const (
 	samplerSeed1 = 5
 )
 
-// record searches each position of the suite with hand-made initial numbers, samples the replies that got such numbers on the way evenly for each board
-// and number of empty squares, solves each in an empty table, and writes a row for each to w.
-// The same suite gives the same bytes.
+// record searches each position of the suite with hand-made initial numbers, samples the replies
+// that got such numbers on the way evenly for each board and number of empty squares, solves each
+// in an empty table, and writes a row for each to w. The same suite gives the same bytes.
 func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	type stage struct {
 		board amazons.Board
@@ -60,19 +60,20 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	for _, p := range suite {
 		board := p.position.Board
 		table.Clear()
-		search, err := dfpn.New(dfpn.Options{Board: board, Table: table, Initial: dfpn.Territory, OnInitial: func(s amazons.State, m amazons.Move) {
-			k := stage{board, emptySquares(s)}
-			if seen[k] == 0 {
-				stages = append(stages, k)
-			}
-			seen[k]++
-			x := &sampled{row: row{board: board, parent: s, move: m}}
-			if len(samples[k]) < samplesEach {
-				samples[k] = append(samples[k], x)
-			} else if i := random.IntN(seen[k]); i < samplesEach {
-				samples[k][i] = x
-			}
-		}})
+		search, err := dfpn.New(dfpn.Options{Board: board, Table: table, Initial: dfpn.Territory,
+			OnInitial: func(s amazons.State, m amazons.Move) {
+				k := stage{board, emptySquares(s)}
+				if seen[k] == 0 {
+					stages = append(stages, k)
+				}
+				seen[k]++
+				x := &sampled{row: row{board: board, parent: s, move: m}}
+				if len(samples[k]) < samplesEach {
+					samples[k] = append(samples[k], x)
+				} else if i := random.IntN(seen[k]); i < samplesEach {
+					samples[k][i] = x
+				}
+			}})
 		if err != nil {
 			return err
 		}
@@ -106,12 +107,14 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 		if x.won {
 			verdict = "won"
 		}
-		fmt.Fprintf(out, "%v\t%v\t%s\t%d\n", amazons.PositionOf(x.board, x.parent, amazons.White), x.move, verdict, x.evaluations)
+		fmt.Fprintf(out, "%v\t%v\t%s\t%d\n", amazons.PositionOf(x.board, x.parent, amazons.White), x.move, verdict,
+			x.evaluations)
 	}
 	return out.Flush()
 }
 
-// inParallel calls do for 0 to n-1 on two threads, each with a table of its own, which is empty at each call.
+// inParallel calls do for 0 to n-1 on two threads, each with a table of its own, which is empty at
+// each call.
 func inParallel(ctx context.Context, tableBytes int64, n int, do func(table *dfpn.Table, i int) error) error {
 	const threads = 2
 	work := make(chan int, n)

@@ -2,11 +2,12 @@ package main
 
 import "math"
 
-// ridge keeps the equations solvable where an element is the same in all rows. It is small against the number of rows.
+// ridge keeps the equations solvable where an element is the same in all rows. It is small against
+// the number of rows.
 const ridge = 1e-3
 
-// logistic returns the weights w that make the outcomes y likeliest if the probability of true in row x is 1/(1+exp(-w*x)), by Newton's
-// method from zero.
+// logistic returns the weights w that make the outcomes y likeliest if the probability of true in
+// row x is 1/(1+exp(-w*x)), by Newton's method from zero.
 func logistic(x [][]float64, y []bool) []float64 {
 	const rounds = 12 // it converges to all digits in about eight
 	w := make([]float64, len(x[0]))

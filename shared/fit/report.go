@@ -8,8 +8,9 @@ import (
 	"amazonsfarm/shared/estimate"
 )
 
-// report prints how often the moves of each category win, by stage of the game, and what groups of elements are worth: fitted to three
-// quarters of the rows and tried on the rest, how many bits it takes to tell the winner, and how far off the work is.
+// report prints how often the moves of each category win, by stage of the game, and what groups of
+// elements are worth: fitted to three quarters of the rows and tried on the rest, how many bits it
+// takes to tell the winner, and how far off the work is.
 func report(rows []row, w io.Writer) error {
 	reportCategories(rows, w)
 	fmt.Fprintf(w, "\n| elements | bits to tell the winner | right | squared error of log2 work, won | lost |\n| --- | --- | --- | --- | --- |\n")
@@ -108,7 +109,8 @@ func reportCategories(rows []row, w io.Writer) {
 	names := []string{"all moves",
 		"1: queen blocks 0", "queen blocks 1", "queen blocks 2", "queen blocks 3 or more",
 		"2: arrow blocks 0", "arrow blocks 1", "arrow blocks 2", "arrow blocks 3 or more",
-		"3: queen beside a queen", "4: arrow beside a queen", "5: one queen blocked twice", "7: moved from beside a queen", "10: moved an idle queen"}
+		"3: queen beside a queen", "4: arrow beside a queen", "5: one queen blocked twice",
+		"7: moved from beside a queen", "10: moved an idle queen"}
 	tallies := make([][estimate.Bands]tally, len(names))
 	for i := range rows {
 		r := &rows[i]

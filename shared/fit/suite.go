@@ -21,9 +21,11 @@ type suitePosition struct {
 	verdict  string // won or lost, for the side to move
 }
 
-// suite writes positions from random games to w: for each board as many won as lost ones (one more won, if n is odd), each after moves[0] to moves[1] moves that were
-// chosen with probabilities as the hand-made numbers have them, that take from least to most nodes to solve.
-func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]int, least, most uint64, w io.Writer) error {
+// suite writes positions from random games to w: for each board as many won as lost ones (one more
+// won, if n is odd), each after moves[0] to moves[1] moves that were chosen with probabilities as
+// the hand-made numbers have them, that take from least to most nodes to solve.
+func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]int, least, most uint64,
+	w io.Writer) error {
 	table, err := dfpn.NewTable(searchTable)
 	if err != nil {
 		return err

@@ -40,7 +40,8 @@ func fit(rows []row) (out [estimate.Bands]estimate.Weights, err error) {
 			}
 		}
 		if len(won) < 10*estimate.Size || len(lost) < 10*estimate.Size {
-			return out, fmt.Errorf("band %d has %d won and %d lost positions: at least %d of each are wanted", band, len(won), len(lost), 10*estimate.Size)
+			return out, fmt.Errorf("band %d has %d won and %d lost positions: at least %d of each are wanted", band,
+				len(won), len(lost), 10*estimate.Size)
 		}
 		out[band] = estimate.Weights{
 			Odds: rounded(logistic(all, outcomes), 1/math.Ln2),
@@ -82,7 +83,8 @@ func tableFile(rows []row) ([]byte, error) {
 	fmt.Fprintf(&b, "// table is fitted to %d replies in searches of 4x7, 5x6, 6x4 and 6x5 (shared/fit/testdata/recording.tsv.gz, sha256 of the rows %x...).\n", len(rows), digest.Sum(nil)[:8])
 	fmt.Fprintf(&b, "var table = [Bands]Weights{\n")
 	for _, w := range weights {
-		fmt.Fprintf(&b, "{\nOdds: Vector{%s},\nWon: Vector{%s},\nLost: Vector{%s},\n},\n", list(w.Odds), list(w.Won), list(w.Lost))
+		fmt.Fprintf(&b, "{\nOdds: Vector{%s},\nWon: Vector{%s},\nLost: Vector{%s},\n},\n", list(w.Odds), list(w.Won),
+			list(w.Lost))
 	}
 	fmt.Fprintf(&b, "}\n")
 	return format.Source(b.Bytes())

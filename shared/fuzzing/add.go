@@ -11,9 +11,10 @@ var (
 	seed  = flag.Uint64("tape-seed", 1, "of the random tapes; the same seed gives the same ones")
 )
 
-// AddTapes gives a target that reads a tape random ones to begin with: n of them, from short to longest bytes, in which most decisions are
-// below usual, the number of calls that there are. They need no instrumented build and are many times as fast as the search for new inputs: with
-// -args -tapes 10000 -tape-seed 7 a target is run with so many more.
+// AddTapes gives a target that reads a tape random ones to begin with: n of them, from short to
+// longest bytes, in which most decisions are below usual, the number of calls that there are. They
+// need no instrumented build and are many times as fast as the search for new inputs: with -args
+// -tapes 10000 -tape-seed 7 a target is run with so many more.
 func AddTapes(f *testing.F, n, longest, usual int) {
 	add := func(seed uint64, i, longest int) {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))

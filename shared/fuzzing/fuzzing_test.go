@@ -38,7 +38,8 @@ func TestWithin(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := &recorder{TB: t}
 			Within(r, 50*time.Millisecond, 1<<20, c.f)
-			if c.want == "" && len(r.said) > 0 || c.want != "" && (len(r.said) != 1 || !strings.Contains(r.said[0], c.want)) {
+			if c.want == "" && len(r.said) > 0 || c.want != "" &&
+				(len(r.said) != 1 || !strings.Contains(r.said[0], c.want)) {
 				t.Errorf("said %q, want %q", r.said, c.want)
 			}
 		})

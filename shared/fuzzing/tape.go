@@ -32,7 +32,8 @@ func (t *Tape) Bytes(most int) []byte {
 	return out
 }
 
-// Number reads a number of any size, small ones and those beside the limits of what numbers can be more often than others.
+// Number reads a number of any size, small ones and those beside the limits of what numbers can be
+// more often than others.
 func (t *Tape) Number() uint64 {
 	switch kind := t.Choose(8); kind {
 	case 5:

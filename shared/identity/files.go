@@ -31,11 +31,12 @@ const (
 	PEMRevoked     = "X509 CRL"
 )
 
-// maxFileBytes is the size from which a file is not what it should be: a revocation list of a hundred thousand certificates is
-// smaller.
+// maxFileBytes is the size from which a file is not what it should be: a revocation list of a
+// hundred thousand certificates is smaller.
 const maxFileBytes = 8 << 20
 
-// ErrFiles is wrapped by errors about the files of a folder: missing, damaged, expired, or not fitting each other.
+// ErrFiles is wrapped by errors about the files of a folder: missing, damaged, expired, or not
+// fitting each other.
 var ErrFiles = errors.New("bad folder of certificates")
 
 // Material is the content of a folder at one moment. It does not change.
@@ -52,7 +53,8 @@ type Material struct {
 // Revoked reports whether a certificate is on the revocation list.
 func (m *Material) Revoked(c *x509.Certificate) bool { return m.revoked[c.SerialNumber.String()] }
 
-// Files is a folder whose content is read again when it changes. Its methods may be called at the same time.
+// Files is a folder whose content is read again when it changes. Its methods may be called at the
+// same time.
 type Files struct {
 	folder  string
 	role    Role // Master: the folder of a master; otherwise of a worker or an operator
@@ -65,8 +67,8 @@ type Files struct {
 // OpenMaster reads the folder of a master. Errors wrap ErrFiles.
 func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
 
-// OpenClient reads the folder of a worker or an operator. Errors wrap ErrFiles, and ErrRole as well if the
-// certificate is for another role.
+// OpenClient reads the folder of a worker or an operator. Errors wrap ErrFiles, and ErrRole as well
+// if the certificate is for another role.
 func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
 
 func open(folder string, role Role) (*Files, error) {
@@ -100,8 +102,9 @@ func (f *Files) own() string {
 // Current returns what the folder held when it was last read and found good.
 func (f *Files) Current() *Material { return f.current.Load() }
 
-// Reload reads the folder. It reports whether there was something new and good, which Current returns from now on. What is new and not
-// good is an error, the first time it is met, and Current stays what it was. Errors wrap ErrFiles.
+// Reload reads the folder. It reports whether there was something new and good, which Current
+// returns from now on. What is new and not good is an error, the first time it is met, and Current
+// stays what it was. Errors wrap ErrFiles.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -137,7 +140,8 @@ func (f *Files) Reload() (changed bool, err error) {
 	if old := f.Current(); old != nil {
 		for authority, number := range m.numbers {
 			if before := old.numbers[authority]; before != nil && number.Cmp(before) < 0 {
-				return false, fmt.Errorf("%w: %s has the number %v and is older than number %v, which is in use", ErrFiles, names[2], number, before)
+				return false, fmt.Errorf("%w: %s has the number %v and is older than number %v, which is in use",
+					ErrFiles, names[2], number, before)
 			}
 		}
 		m.Revision = old.Revision + 1
@@ -177,7 +181,8 @@ func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 		return nil, fmt.Errorf("%w: %s is for %v, here the role %s is needed", ErrRole, names[1], m.Identity, f.role)
 	}
 	// An expired certificate is not damaged: whoever sees it will say so.
-	_, err = leaf.Verify(x509.VerifyOptions{Roots: m.Roots, CurrentTime: leaf.NotAfter, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
+	_, err = leaf.Verify(x509.VerifyOptions{Roots: m.Roots, CurrentTime: leaf.NotAfter,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {
 		return nil, fmt.Errorf("%s is not signed by %s: %w", names[1], names[0], err)
 	}

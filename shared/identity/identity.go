@@ -1,16 +1,17 @@
-// Package identity says who is who in a cluster, by certificates of its own certificate authority: which role a certificate
-// gives and to whom, in which files a program finds its own, and how both ends of a connection check each other
-// (TLS 1.3, both sides with a certificate).
+// Package identity says who is who in a cluster, by certificates of its own certificate authority:
+// which role a certificate gives and to whom, in which files a program finds its own, and how both
+// ends of a connection check each other (TLS 1.3, both sides with a certificate).
 //
-// A certificate carries one URI as subject alternative name, amazonsfarm://ROLE/NAME. The files of a folder are
+// A certificate carries one URI as subject alternative name, amazonsfarm://ROLE/NAME. The files of
+// a folder are
 //
 //	ca.crt       the authority's certificate; several where one authority follows another
 //	master.pem   certificate and private key of a master
 //	revoked.crl  what the authority has revoked (a master's folder only)
 //	client.pem   certificate and private key of a worker or an operator
 //
-// all of them PEM. Certificate and key are in one file so that one rename replaces both. [Files] reads them again when they change.
-// Package master/certs makes them.
+// all of them PEM. Certificate and key are in one file so that one rename replaces both. [Files]
+// reads them again when they change. Package master/certs makes them.
 package identity
 
 import (
@@ -34,10 +35,12 @@ const (
 // Scheme is that of the URI in a certificate.
 const Scheme = "amazonsfarm"
 
-// MaxNameBytes is the length of the longest name. A worker's name in the farm is at most 128 bytes and begins with it.
+// MaxNameBytes is the length of the longest name. A worker's name in the farm is at most 128 bytes
+// and begins with it.
 const MaxNameBytes = 48
 
-// Errors about certificates. Whatever is wrong with one that was presented wraps one of them or is an error of crypto/x509.
+// Errors about certificates. Whatever is wrong with one that was presented wraps one of them or is
+// an error of crypto/x509.
 var (
 	// ErrName says that a name cannot stand in a certificate.
 	ErrName = errors.New("not a name")
@@ -49,8 +52,8 @@ var (
 	ErrRole = errors.New("the certificate is for another role")
 )
 
-// RejectedError says whose certificate was refused when a connection was made. The certificate is of the authority, so the
-// identity is right.
+// RejectedError says whose certificate was refused when a connection was made. The certificate is
+// of the authority, so the identity is right.
 type RejectedError struct {
 	Identity Identity
 	Err      error
@@ -76,8 +79,9 @@ func (id Identity) URI() *url.URL {
 	return &url.URL{Scheme: Scheme, Host: string(id.Role), Path: "/" + id.Name}
 }
 
-// CheckName returns an error that wraps ErrName unless name has 1 to MaxNameBytes characters, all of them small letters, digits, '.',
-// '_' or '-', and begins with a letter or digit. So it can be a file's name everywhere and stand in a URI as it is.
+// CheckName returns an error that wraps ErrName unless name has 1 to MaxNameBytes characters, all
+// of them small letters, digits, '.', '_' or '-', and begins with a letter or digit. So it can be a
+// file's name everywhere and stand in a URI as it is.
 func CheckName(name string) error {
 	plain := func(c byte) bool { return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' }
 	good := len(name) >= 1 && len(name) <= MaxNameBytes && plain(name[0])

@@ -14,7 +14,8 @@ func TestCheckName(t *testing.T) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	for _, name := range []string{"", ".", "..", "-w", "_w", "W", "a/b", "a b", "a\nb", "ä", "a%20b", "a:b", "a?b", "a#b", strings.Repeat("x", MaxNameBytes+1)} {
+	for _, name := range []string{"", ".", "..", "-w", "_w", "W", "a/b", "a b", "a\nb", "ä", "a%20b", "a:b", "a?b",
+		"a#b", strings.Repeat("x", MaxNameBytes+1)} {
 		if err := CheckName(name); !errors.Is(err, ErrName) {
 			t.Errorf("%q: %v, want %v", name, err, ErrName)
 		}
@@ -36,9 +37,12 @@ func TestOf(t *testing.T) {
 		}
 	}
 	for _, uris := range [][]string{
-		{}, {"amazonsfarm://worker/a", "amazonsfarm://operator/a"}, {"https://worker/a"}, {"amazonsfarm://king/a"}, {"amazonsfarm://worker/"},
-		{"amazonsfarm://worker"}, {"amazonsfarm://worker/a/b"}, {"amazonsfarm://worker//a"}, {"amazonsfarm://worker/A"}, {"amazonsfarm://worker/a?b"},
-		{"amazonsfarm://worker/a#b"}, {"amazonsfarm://x@worker/a"}, {"amazonsfarm://worker:7/a"}, {"amazonsfarm:worker/a"}, {"amazonsfarm://worker/%61"},
+		{}, {"amazonsfarm://worker/a", "amazonsfarm://operator/a"}, {"https://worker/a"}, {"amazonsfarm://king/a"},
+		{"amazonsfarm://worker/"},
+		{"amazonsfarm://worker"}, {"amazonsfarm://worker/a/b"}, {"amazonsfarm://worker//a"}, {"amazonsfarm://worker/A"},
+		{"amazonsfarm://worker/a?b"},
+		{"amazonsfarm://worker/a#b"}, {"amazonsfarm://x@worker/a"}, {"amazonsfarm://worker:7/a"},
+		{"amazonsfarm:worker/a"}, {"amazonsfarm://worker/%61"},
 	} {
 		c := &x509.Certificate{}
 		for _, text := range uris {

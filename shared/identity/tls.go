@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// ServerTLS returns how a master secures connections now: TLS 1.3, the other side with a certificate of the authority that is
-// neither expired nor revoked, has a role, and is for clients. Nothing of a connection is remembered for the next one, so each is checked.
+// ServerTLS returns how a master secures connections now: TLS 1.3, the other side with a
+// certificate of the authority that is neither expired nor revoked, has a role, and is for clients.
+// Nothing of a connection is remembered for the next one, so each is checked.
 func (f *Files) ServerTLS() *tls.Config {
 	m := f.Current()
 	return &tls.Config{
@@ -29,8 +30,9 @@ func (f *Files) ServerTLS() *tls.Config {
 	}
 }
 
-// PagesTLS returns how a master secures the connections of browsers: TLS 1.3, each with the files as they are when it is made. The other
-// side may do without a certificate; one that it shows is checked as in ServerTLS, and has to be judged with Judge whenever it matters.
+// PagesTLS returns how a master secures the connections of browsers: TLS 1.3, each with the files
+// as they are when it is made. The other side may do without a certificate; one that it shows is
+// checked as in ServerTLS, and has to be judged with Judge whenever it matters.
 func (f *Files) PagesTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -50,8 +52,9 @@ func (f *Files) PagesTLS() *tls.Config {
 	}
 }
 
-// Judge returns whose certificate came with a connection that was made some time ago. The error says why it is not good now: it expired,
-// was revoked, its authority is not known any more, or there is none.
+// Judge returns whose certificate came with a connection that was made some time ago. The error
+// says why it is not good now: it expired, was revoked, its authority is not known any more, or
+// there is none.
 func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
 	if len(s.PeerCertificates) == 0 {
 		return Identity{}, errors.New("no certificate came")
@@ -65,7 +68,8 @@ func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
 	if m.Revoked(leaf) {
 		return Identity{}, &RejectedError{id, ErrRevoked}
 	}
-	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	for _, c := range s.PeerCertificates[1:] {
 		options.Intermediates.AddCert(c)
 	}
@@ -75,14 +79,15 @@ func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
 	return id, nil
 }
 
-// ClientTLS returns how a worker or an operator secures connections now: TLS 1.3, with a master whose certificate is
-// of the authority and names the host that was asked for.
+// ClientTLS returns how a worker or an operator secures connections now: TLS 1.3, with a master
+// whose certificate is of the authority and names the host that was asked for.
 func (f *Files) ClientTLS() *tls.Config {
 	m := f.Current()
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		RootCAs:    m.Roots,
-		// The certificate is presented to every master. One that does not know its authority can then say so.
+		// The certificate is presented to every master. One that does not know its authority can
+		// then say so.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if leaf := m.Certificate.Leaf; time.Now().After(leaf.NotAfter) {
 				return nil, fmt.Errorf("%w: %s expired on %s", ErrFiles, f.own(), leaf.NotAfter.Format(time.DateTime))

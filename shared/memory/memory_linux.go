@@ -11,7 +11,8 @@ func Total() int64 {
 	return int64(uint64(info.Totalram) * uint64(info.Unit))
 }
 
-// Reserve maps n zeroed bytes, n above 0, in huge pages where the system gives them. Pages take memory when they are first used. The error is the system's.
+// Reserve maps n zeroed bytes, n above 0, in huge pages where the system gives them. Pages take
+// memory when they are first used. The error is the system's.
 func Reserve(n int) ([]byte, error) {
 	m, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {

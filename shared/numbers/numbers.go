@@ -1,9 +1,10 @@
-// Package numbers writes the proof and disproof numbers of the positions after one position as bytes: what a worker's result says of them, and what the
-// proof store keeps of it.
+// Package numbers writes the proof and disproof numbers of the positions after one position as
+// bytes: what a worker's result says of them, and what the proof store keeps of it.
 //
-// The positions themselves are not written. They follow from the rules: all canonical positions that one move leads to, each once, in the order of
-// their keys (amazons.Key.Compare). Each has two unsigned varints (base 128, the low seven bits first, no longer than needed): phi and delta, as the side to move there sees
-// them. Two zeros stand for a position of which nothing is said.
+// The positions themselves are not written. They follow from the rules: all canonical positions
+// that one move leads to, each once, in the order of their keys (amazons.Key.Compare). Each has two
+// unsigned varints (base 128, the low seven bits first, no longer than needed): phi and delta, as
+// the side to move there sees them. Two zeros stand for a position of which nothing is said.
 package numbers
 
 import (
@@ -21,7 +22,8 @@ type Child struct {
 	Phi, Delta uint32
 }
 
-// Append adds the numbers of all positions after one to p. It brings the list into the order of the keys; of equal keys the first counts.
+// Append adds the numbers of all positions after one to p. It brings the list into the order of the
+// keys; of equal keys the first counts.
 func Append(p []byte, list []Child) []byte {
 	slices.SortStableFunc(list, func(a, b Child) int { return a.Key.Compare(b.Key) })
 	for i, c := range list {

@@ -14,7 +14,8 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// solved is a board that has been solved once for all benchmarks: its name is in PROOF_BENCH_BOARD, 4x5 by default.
+// solved is a board that has been solved once for all benchmarks: its name is in PROOF_BENCH_BOARD,
+// 4x5 by default.
 var solved struct {
 	search  *dfpn.Searcher
 	root    proof.Root
@@ -55,7 +56,8 @@ func solve(b *testing.B) {
 	if solved.encoded, err = proof.Encode(solved.cert); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := checker.Check(context.Background(), bytes.NewReader(solved.encoded), int64(len(solved.encoded)), checker.Options{}); err != nil {
+	if _, err := checker.Check(context.Background(), bytes.NewReader(solved.encoded), int64(len(solved.encoded)),
+		checker.Options{}); err != nil {
 		b.Fatal(err)
 	}
 	b.Logf("%+v", builder.Stats())
@@ -142,7 +144,8 @@ func BenchmarkLedger(b *testing.B) {
 func BenchmarkCheck(b *testing.B) {
 	solve(b)
 	for b.Loop() {
-		if _, err := checker.Check(context.Background(), bytes.NewReader(solved.encoded), int64(len(solved.encoded)), checker.Options{}); err != nil {
+		if _, err := checker.Check(context.Background(), bytes.NewReader(solved.encoded), int64(len(solved.encoded)),
+			checker.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,16 +14,19 @@ import (
 
 // Searcher is a search that a [Builder] takes proofs from. States that it is given are canonical.
 //
-// Nothing depends on the truth of what it says but time and success: a builder takes an entry only when all of its
-// evidence is there, down to the leaf rules.
+// Nothing depends on the truth of what it says but time and success: a builder takes an entry only
+// when all of its evidence is there, down to the leaf rules.
 //
-// A searcher that also has a method Nodes() uint64, the nodes it has expanded so far, lets [BuilderStats] count those of
-// the searches made here. One that also has a method Best(amazons.State) (amazons.Move, bool), the legal move with which
-// it won a position if it remembers, saves the builder from looking at all the others.
+// A searcher that also has a method Nodes() uint64, the nodes it has expanded so far, lets
+// [BuilderStats] count those of the searches made here. One that also has a method
+// Best(amazons.State) (amazons.Move, bool), the legal move with which it won a position if it
+// remembers, saves the builder from looking at all the others.
 type Searcher interface {
-	// Probe tells what the search's table knows: the verdict for the side to move and the work (nodes) behind it.
+	// Probe tells what the search's table knows: the verdict for the side to move and the work
+	// (nodes) behind it.
 	Probe(s amazons.State) (eval.Verdict, uint64)
-	// Solve searches until the position is solved, or ctx ends or its budget is spent: then it returns an error, or Open.
+	// Solve searches until the position is solved, or ctx ends or its budget is spent: then it
+	// returns an error, or Open.
 	Solve(ctx context.Context, s amazons.State) (eval.Verdict, error)
 }
 
@@ -31,14 +34,15 @@ type Searcher interface {
 type BuilderOptions struct {
 	// RulesOnly makes proofs that do without leaf rule 2. They are much longer.
 	RulesOnly bool
-	// Known tells of positions (by canonical key) whose evidence lies elsewhere, in other fragments of the same proof.
-	// They are not expanded. nil stands for none.
+	// Known tells of positions (by canonical key) whose evidence lies elsewhere, in other fragments
+	// of the same proof. They are not expanded. nil stands for none.
 	Known func(amazons.Key) eval.Verdict
-	// MaxEntries is the largest number of positions that the builder remembers, won and lost ones, about 40 bytes
-	// each; Prove fails with ErrFull beyond it. 0 stands for no limit.
+	// MaxEntries is the largest number of positions that the builder remembers, won and lost ones,
+	// about 40 bytes each; Prove fails with ErrFull beyond it. 0 stands for no limit.
 	MaxEntries int
-	// More are further searchers of the same kind, one for each further goroutine that shall work on a proof. With none,
-	// proofs of a deterministic search are deterministic. Several may be asked at the same time, and so may Known.
+	// More are further searchers of the same kind, one for each further goroutine that shall work
+	// on a proof. With none, proofs of a deterministic search are deterministic. Several may be
+	// asked at the same time, and so may Known.
 	More []Searcher
 }
 
@@ -54,12 +58,14 @@ type BuilderStats struct {
 
 // Builder extracts proofs from a search. Its methods are called by one goroutine at a time.
 //
-// Evidence is collected from the leaves up: a position is marked as won when a move of it leads to a lost one, and that is
-// marked as lost when all replies are won, each by a mark, a leaf rule or a known fact. So every entry is good for itself, with
-// the entries made before it and the known facts. What is on the way when a proof fails has no mark yet.
+// Evidence is collected from the leaves up: a position is marked as won when a move of it leads to
+// a lost one, and that is marked as lost when all replies are won, each by a mark, a leaf rule or a
+// known fact. So every entry is good for itself, with the entries made before it and the known
+// facts. What is on the way when a proof fails has no mark yet.
 //
-// With several searchers, as many goroutines work on the same claim from its root down. They share the marks, and of the replies to a
-// lost position each takes first those where no other is at work.
+// With several searchers, as many goroutines work on the same claim from its root down. They share
+// the marks, and of the replies to a lost position each takes first those where no other is at
+// work.
 type Builder struct {
 	board   amazons.Board
 	o       BuilderOptions
@@ -89,10 +95,11 @@ func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
 	return builder
 }
 
-// Prove adds all entries that the claim (Won or Lost, for the side to move) about s needs. It needs none where a leaf rule
-// decides or the fact is known. Errors wrap ErrNotProved if the claim is false or the search contradicts itself, and name the
-// position; ErrUnsolved if the search left a position open; ErrFull; or are the searcher's or ctx's. After an error the
-// builder is good for further use: entries that were complete stay, and the same claim may be tried again.
+// Prove adds all entries that the claim (Won or Lost, for the side to move) about s needs. It needs
+// none where a leaf rule decides or the fact is known. Errors wrap ErrNotProved if the claim is
+// false or the search contradicts itself, and name the position; ErrUnsolved if the search left a
+// position open; ErrFull; or are the searcher's or ctx's. After an error the builder is good for
+// further use: entries that were complete stay, and the same claim may be tried again.
 func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict) error {
 	s, _ = s.Canonical(b.board)
 	b.run++
@@ -167,7 +174,8 @@ func (b *Builder) Take() *Set {
 	return set
 }
 
-// Proved returns how many positions have been proved to be won or lost, failures included. It may be called while Prove runs.
+// Proved returns how many positions have been proved to be won or lost, failures included. It may
+// be called while Prove runs.
 func (b *Builder) Proved() int { return int(b.marks.n.Load()) }
 
 // Stats returns what the builder has done so far.
@@ -189,8 +197,8 @@ func (b *Builder) text(s amazons.State) string {
 	return amazons.PositionOf(b.board, s, amazons.White).String()
 }
 
-// decided returns what is certain about a position without expanding it: l, what the leaf rules say, or a mark, or a
-// known fact. failed has the marks of failures that hold in this call.
+// decided returns what is certain about a position without expanding it: l, what the leaf rules
+// say, or a mark, or a known fact. failed has the marks of failures that hold in this call.
 func (b *Builder) decided(k amazons.Key, l eval.Verdict) (v eval.Verdict, failed uint8) {
 	if l != eval.Open {
 		return l, 0

@@ -15,21 +15,23 @@ import (
 )
 
 // build proves s with its true verdict and returns the certificate.
-func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, search proof.Searcher, rulesOnly bool) (proof.Certificate, proof.BuilderStats) {
+func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, search proof.Searcher,
+	rulesOnly bool) (proof.Certificate, proof.BuilderStats) {
 	t.Helper()
 	builder := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly})
 	if err := builder.Prove(context.Background(), s, claim); err != nil {
 		t.Fatal(err)
 	}
-	c := proof.Certificate{Board: b, RulesOnly: rulesOnly, Roots: []proof.Root{{State: s, Claim: claim}}, Set: builder.Take()}
+	c := proof.Certificate{Board: b, RulesOnly: rulesOnly, Roots: []proof.Root{{State: s, Claim: claim}},
+		Set: builder.Take()}
 	if st := builder.Stats(); st.Entries != c.Set.Len() || st.Pending != 0 {
 		t.Fatalf("stats %+v, but %d entries", st, c.Set.Len())
 	}
 	return c, builder.Stats()
 }
 
-// TestBuilder proves random late positions, won and lost ones, from searchers of all kinds. Whatever the searcher does,
-// the result is a valid certificate.
+// TestBuilder proves random late positions, won and lost ones, from searchers of all kinds.
+// Whatever the searcher does, the result is a valid certificate.
 func TestBuilder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	entries, researches, games := 0, uint64(0), [3]int{}
@@ -59,7 +61,8 @@ func TestBuilder(t *testing.T) {
 			if kind == 6 {
 				continue // it may find no disproof
 			}
-			err := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly}).Prove(context.Background(), s, v.Other())
+			err := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly}).Prove(context.Background(),
+				s, v.Other())
 			if !errors.Is(err, proof.ErrNotProved) {
 				t.Fatalf("the opposite of the truth: %v", err)
 			}
@@ -96,9 +99,11 @@ func TestBuilderSmallBoards(t *testing.T) {
 		data := verify(t, cert)
 		pruned, missing, err := proof.Prune(context.Background(), cert, proof.PruneOptions{})
 		if err != nil || len(missing) > 0 || pruned.Len() > cert.Set.Len() {
-			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Len(), cert.Set.Len(), missing, err)
+			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Len(), cert.Set.Len(), missing,
+				err)
 		}
-		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.Nodes(), cert.Set.Len(), len(data), pruned.Len(), st)
+		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.Nodes(), cert.Set.Len(),
+			len(data), pruned.Len(), st)
 		cert.Set = pruned
 		verify(t, cert)
 	}
@@ -125,7 +130,8 @@ func TestBuilderSearch(t *testing.T) {
 	t.Logf("%d entries, %d bytes, %+v", c.Set.Len(), len(data), st)
 }
 
-// TestBuilderParallel extracts proofs with several goroutines, from a table that is large enough and from one that is not.
+// TestBuilderParallel extracts proofs with several goroutines, from a table that is large enough
+// and from one that is not.
 func TestBuilderParallel(t *testing.T) {
 	for _, c := range []struct {
 		board string
@@ -156,7 +162,8 @@ func TestBuilderParallel(t *testing.T) {
 			}
 			builder := proof.NewBuilder(p.Board, witnesses[0], proof.BuilderOptions{More: more})
 			if c.board == "4x4" {
-				if err := builder.Prove(context.Background(), p.State(), v.Other()); !errors.Is(err, proof.ErrNotProved) {
+				if err := builder.Prove(context.Background(), p.State(), v.Other()); !errors.Is(err,
+					proof.ErrNotProved) {
 					t.Errorf("%s: the false claim gave %v", c.board, err)
 				}
 			}
@@ -186,7 +193,8 @@ func TestBuilderParallel(t *testing.T) {
 	}
 }
 
-// TestFragments proves some positions of a game one after the other, as workers do, and puts the fragments together.
+// TestFragments proves some positions of a game one after the other, as workers do, and puts the
+// fragments together.
 func TestFragments(t *testing.T) {
 	p := position(t, "4x4")
 	b := p.Board
@@ -212,7 +220,8 @@ func TestFragments(t *testing.T) {
 		fragments = append(fragments, c)
 	}
 	// Two builders work at every fifth position after one and two moves in turn; the root comes last.
-	builders := []*proof.Builder{proof.NewBuilder(b, x, options), proof.NewBuilder(b, forgetful{x, rand.New(rand.NewPCG(1, 1)), 0.3}, options)}
+	builders := []*proof.Builder{proof.NewBuilder(b, x, options),
+		proof.NewBuilder(b, forgetful{x, rand.New(rand.NewPCG(1, 1)), 0.3}, options)}
 	for i, m := range p.State().Moves(nil) {
 		if i%5 != 0 {
 			continue
@@ -278,7 +287,8 @@ func TestFragments(t *testing.T) {
 				less.Add(e)
 			}
 		}
-		_, missing, err := proof.Prune(context.Background(), proof.Certificate{Board: b, Roots: all.Roots, Set: less}, proof.PruneOptions{})
+		_, missing, err := proof.Prune(context.Background(), proof.Certificate{Board: b, Roots: all.Roots, Set: less},
+			proof.PruneOptions{})
 		if err != nil || len(missing) != 1 || missing[0] != gone.Key {
 			t.Fatalf("without %v: missing %v, %v", gone, missing, err)
 		}

@@ -205,7 +205,8 @@ func TestReadInfo(t *testing.T) {
 		}
 		entries += l.Entries
 	}
-	if info.Entries != entries || int(entries) != c.Set.Len() || info.Board != c.Board || info.RulesOnly || info.Roots[0] != c.Roots[0] {
+	if info.Entries != entries || int(entries) != c.Set.Len() || info.Board != c.Board || info.RulesOnly ||
+		info.Roots[0] != c.Roots[0] {
 		t.Errorf("%+v", info)
 	}
 }
@@ -228,7 +229,8 @@ func TestReadRefuses(t *testing.T) {
 		{"header length 0", func(p []byte) []byte { p[12], p[13] = 0, 0; return rehash(p) }, proof.ErrCorrupt},
 		{"header length less", func(p []byte) []byte { p[12]--; return rehash(p) }, proof.ErrCorrupt},
 		{"header length too large", func(p []byte) []byte { p[15] = 127; return rehash(p) }, proof.ErrCorrupt},
-		{"header length more than the file", func(p []byte) []byte { p[14] = 127; return rehash(p) }, proof.ErrTruncated},
+		{"header length more than the file", func(p []byte) []byte { p[14] = 127; return rehash(p) },
+			proof.ErrTruncated},
 		{"board", func(p []byte) []byte { p[48] = 9; return rehash(p) }, proof.ErrCorrupt},
 		{"other board", func(p []byte) []byte { p[48] = 5; return rehash(p) }, proof.ErrCorrupt},
 		{"flags", func(p []byte) []byte { p[50] = 3; return rehash(p) }, proof.ErrCorrupt},
@@ -252,12 +254,14 @@ func TestReadRefuses(t *testing.T) {
 			}
 			return rehash(p)
 		}, proof.ErrCorrupt},
-		{"block entries 0", func(p []byte) []byte { clear(p[headerEnd : headerEnd+4]); return rehash(p) }, proof.ErrCorrupt},
+		{"block entries 0", func(p []byte) []byte { clear(p[headerEnd : headerEnd+4]); return rehash(p) },
+			proof.ErrCorrupt},
 		{"block entries", func(p []byte) []byte { p[headerEnd+2] = 1; return rehash(p) }, proof.ErrCorrupt},
 		{"block raw", func(p []byte) []byte { p[headerEnd+4]++; return rehash(p) }, proof.ErrCorrupt},
 		{"block raw limit", func(p []byte) []byte { p[headerEnd+7] = 1; return rehash(p) }, proof.ErrCorrupt},
 		{"block stored limit", func(p []byte) []byte { p[headerEnd+11] = 1; return rehash(p) }, proof.ErrCorrupt},
-		{"block stored 0", func(p []byte) []byte { clear(p[headerEnd+8 : headerEnd+12]); return rehash(p) }, proof.ErrCorrupt},
+		{"block stored 0", func(p []byte) []byte { clear(p[headerEnd+8 : headerEnd+12]); return rehash(p) },
+			proof.ErrCorrupt},
 		{"longer", func(p []byte) []byte { return append(p, 0) }, proof.ErrChecksum},
 		{"longer, hashed", func(p []byte) []byte { return rehash(append(p, 0)) }, proof.ErrCorrupt},
 	} {
@@ -323,7 +327,8 @@ func TestReadBlocks(t *testing.T) {
 			c[0] = binary.AppendUvarint(c[0], e.Key.A-last)
 			last = e.Key.A
 			c[1] = binary.LittleEndian.AppendUint16(c[1], uint16(e.Key.B))
-			c[2] = append(c[2], p.Board.PackSquare(e.Move.From), p.Board.PackSquare(e.Move.To), p.Board.PackSquare(e.Move.Arrow))
+			c[2] = append(c[2], p.Board.PackSquare(e.Move.From), p.Board.PackSquare(e.Move.To),
+				p.Board.PackSquare(e.Move.Arrow))
 		}
 		return c
 	}
@@ -380,8 +385,9 @@ func TestReadBlocks(t *testing.T) {
 	}
 }
 
-// TestMutations takes a certificate apart, changes an entry or a root, and has it checked: what Read and Write accept,
-// the checker and Prune refuse, unless the change does no harm by the dumb check.
+// TestMutations takes a certificate apart, changes an entry or a root, and has it checked: what
+// Read and Write accept, the checker and Prune refuse, unless the change does no harm by the dumb
+// check.
 func TestMutations(t *testing.T) {
 	c, _ := sample(t)
 	r := rand.New(rand.NewPCG(4, 4))
@@ -450,7 +456,8 @@ func TestManyBlocks(t *testing.T) {
 	b := amazons.Board{Width: 6, Height: 5}
 	r := rand.New(rand.NewPCG(6, 6))
 	c := proof.Certificate{Board: b, RulesOnly: true, Set: new(proof.Set),
-		Roots: []proof.Root{{State: reference.Scattered(r, b, 2, 2, 20), ToMove: amazons.Black, Claim: eval.Won}, {State: reference.Scattered(r, b, 1, 2, 20), Claim: eval.Lost}}}
+		Roots: []proof.Root{{State: reference.Scattered(r, b, 2, 2, 20), ToMove: amazons.Black, Claim: eval.Won},
+			{State: reference.Scattered(r, b, 1, 2, 20), Claim: eval.Lost}}}
 	for c.Set.LayerLen(10) < 200_000 {
 		s, _ := reference.Scattered(r, b, 2, 2, 16).Canonical(b)
 		if m := s.Moves(nil); len(m) > 0 {

@@ -14,17 +14,18 @@ import (
 // ErrFindLimit is returned by [Finder.Find] when it has read as much as it may.
 var ErrFindLimit = errors.New("more of the certificate would have to be read")
 
-// Finder looks single positions up in certificates, for people to look at: it reads only the layer they are in, and does not look at
-// checksums. It is for one goroutine.
+// Finder looks single positions up in certificates, for people to look at: it reads only the layer
+// they are in, and does not look at checksums. It is for one goroutine.
 type Finder struct {
 	Board amazons.Board
-	// Left is how many bytes of blocks may still be read, for all calls of Find together. Reading a mebibyte takes some ten milliseconds.
+	// Left is how many bytes of blocks may still be read, for all calls of Find together. Reading a
+	// mebibyte takes some ten milliseconds.
 	Left int64
 }
 
-// Find looks canonical positions, all with the same number of burnt squares and in increasing order, up in the certificate in the
-// first size bytes of r, and tells each one that it has with its winning move. Errors: ErrFindLimit, those of [Read] but ErrChecksum, and
-// r's.
+// Find looks canonical positions, all with the same number of burnt squares and in increasing
+// order, up in the certificate in the first size bytes of r, and tells each one that it has with
+// its winning move. Errors: ErrFindLimit, those of [Read] but ErrChecksum, and r's.
 func (f *Finder) Find(r io.ReaderAt, size int64, keys []amazons.Key, found func(Entry)) error {
 	if len(keys) == 0 {
 		return nil
@@ -109,7 +110,8 @@ func (b *block) find(board amazons.Board, arrows int, keys []amazons.Key, found 
 			continue
 		}
 		m := moves[i*moveBytes : (i+1)*moveBytes]
-		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]), Arrow: board.UnpackSquare(m[2])}
+		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]),
+			Arrow: board.UnpackSquare(m[2])}
 		if why := checkEntry(board, e, arrows); why != "" {
 			return corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
 		}

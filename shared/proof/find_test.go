@@ -10,7 +10,8 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// TestFind looks every entry of a certificate up, layer by layer, each time with keys beside it that are not in it.
+// TestFind looks every entry of a certificate up, layer by layer, each time with keys beside it
+// that are not in it.
 func TestFind(t *testing.T) {
 	c, data := sample(t)
 	f := proof.Finder{Board: c.Board, Left: 1 << 30}
@@ -26,11 +27,13 @@ func TestFind(t *testing.T) {
 		slices.SortFunc(keys, amazons.Key.Compare)
 		keys = slices.Compact(keys)
 		var got []proof.Entry
-		if err := f.Find(bytes.NewReader(data), int64(len(data)), keys, func(e proof.Entry) { got = append(got, e) }); err != nil {
+		if err := f.Find(bytes.NewReader(data), int64(len(data)), keys,
+			func(e proof.Entry) { got = append(got, e) }); err != nil {
 			t.Fatal(err)
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("in the layer of %d arrows %d of %d keys are found, want %d", arrows, len(got), len(keys), len(want))
+			t.Errorf("in the layer of %d arrows %d of %d keys are found, want %d", arrows, len(got), len(keys),
+				len(want))
 		}
 	}
 	used := 1<<30 - f.Left
@@ -39,16 +42,19 @@ func TestFind(t *testing.T) {
 	}
 	f.Left = 1
 	keys := []amazons.Key{largestLayer(c)[0].Key}
-	if err := f.Find(bytes.NewReader(data), int64(len(data)), keys, func(proof.Entry) {}); !errors.Is(err, proof.ErrFindLimit) {
+	if err := f.Find(bytes.NewReader(data), int64(len(data)), keys, func(proof.Entry) {}); !errors.Is(err,
+		proof.ErrFindLimit) {
 		t.Errorf("without room: %v", err)
 	}
 	f = proof.Finder{Board: amazons.Board{Width: 5, Height: 5}, Left: 1 << 30}
-	if err := f.Find(bytes.NewReader(data), int64(len(data)), keys, func(proof.Entry) {}); !errors.Is(err, proof.ErrMismatch) {
+	if err := f.Find(bytes.NewReader(data), int64(len(data)), keys, func(proof.Entry) {}); !errors.Is(err,
+		proof.ErrMismatch) {
 		t.Errorf("for another board: %v", err)
 	}
 }
 
-// TestFindDamaged looks a position up in certificates with a changed byte: it finds what was there, or says what is wrong.
+// TestFindDamaged looks a position up in certificates with a changed byte: it finds what was there,
+// or says what is wrong.
 func TestFindDamaged(t *testing.T) {
 	c, data := sample(t)
 	layer := largestLayer(c)

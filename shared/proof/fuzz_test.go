@@ -23,8 +23,8 @@ import (
 
 var fuzzEncoder, _ = zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1)) // no option here can be wrong
 
-// fuzzCertificates are small certificates, whole files, for the seeds: of a late position of 4x4 with both claims, of one with a root that needs no
-// entry, and the one of format 1.
+// fuzzCertificates are small certificates, whole files, for the seeds: of a late position of 4x4
+// with both claims, of one with a root that needs no entry, and the one of format 1.
 func fuzzCertificates(f *testing.F) (files [][]byte) {
 	f.Helper()
 	for _, text := range []string{".BWx/.xBx/W..x/...x w", "W.x/.../x.B b", "W.B w"} {
@@ -46,7 +46,8 @@ func fuzzCertificates(f *testing.F) (files [][]byte) {
 	return append(files, format1)
 }
 
-// fuzzBlock is a certificate with one layer and one block of the raw data given, which says to have so many entries.
+// fuzzBlock is a certificate with one layer and one block of the raw data given, which says to have
+// so many entries.
 func fuzzBlock(p amazons.Position, claim eval.Verdict, arrows int, raw []byte, entries uint32) []byte {
 	le := binary.LittleEndian
 	z := fuzzEncoder.EncodeAll(raw, nil)
@@ -65,23 +66,27 @@ func fuzzBlock(p amazons.Position, claim eval.Verdict, arrows int, raw []byte, e
 
 var fuzzTruth reference.Fast
 
-// judge reads a file in all the ways there are and compares what they say; it returns the certificate if it can be read.
+// judge reads a file in all the ways there are and compares what they say; it returns the
+// certificate if it can be read.
 func judge(t *testing.T, data []byte) (proof.Certificate, bool) {
 	c, err := read(data)
 	info, infoErr := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
-	_, checkErr := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)), checker.Options{Workers: 1, MaxMemory: 16 << 20})
+	_, checkErr := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)),
+		checker.Options{Workers: 1, MaxMemory: 16 << 20})
 	if err != nil {
 		if checkErr == nil {
 			t.Fatalf("the checker takes what cannot be read: %v", err)
 		}
-		for _, kind := range []error{proof.ErrNotCertificate, proof.ErrVersion, proof.ErrTruncated, proof.ErrCorrupt, proof.ErrChecksum} {
+		for _, kind := range []error{proof.ErrNotCertificate, proof.ErrVersion, proof.ErrTruncated, proof.ErrCorrupt,
+			proof.ErrChecksum} {
 			if errors.Is(err, kind) {
 				return c, false
 			}
 		}
 		t.Fatalf("an error of no kind: %v", err)
 	}
-	if infoErr != nil || info.Board != c.Board || len(info.Roots) != len(c.Roots) || info.Entries != int64(c.Set.Len()) {
+	if infoErr != nil || info.Board != c.Board || len(info.Roots) != len(c.Roots) ||
+		info.Entries != int64(c.Set.Len()) {
 		t.Fatalf("the header says %+v, %v; %d entries were read", info, infoErr, c.Set.Len())
 	}
 	again, err := proof.Encode(c)
@@ -141,8 +146,8 @@ func look(t *testing.T, c proof.Certificate, s amazons.State, data []byte) {
 	}
 }
 
-// FuzzRead reads files of all bytes, with the checksum made right: with each reader there is, which must agree with each other and with the
-// independent checker.
+// FuzzRead reads files of all bytes, with the checksum made right: with each reader there is, which
+// must agree with each other and with the independent checker.
 func FuzzRead(f *testing.F) {
 	for _, data := range fuzzCertificates(f) {
 		f.Add(data)
@@ -156,7 +161,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzBlock does the same with the contents of a block, which the compression hides from changes of a file.
+// FuzzBlock does the same with the contents of a block, which the compression hides from changes of
+// a file.
 func FuzzBlock(f *testing.F) {
 	p := position(f, ".BWx/.xBx/W..x/...x w")
 	x := newExact(p.Board, true)
@@ -169,7 +175,8 @@ func FuzzBlock(f *testing.F) {
 			a = binary.AppendUvarint(a, e.Key.A-last)
 			last = e.Key.A
 			b = binary.LittleEndian.AppendUint16(b, uint16(e.Key.B))
-			m = append(m, p.Board.PackSquare(e.Move.From), p.Board.PackSquare(e.Move.To), p.Board.PackSquare(e.Move.Arrow))
+			m = append(m, p.Board.PackSquare(e.Move.From), p.Board.PackSquare(e.Move.To),
+				p.Board.PackSquare(e.Move.Arrow))
 		}
 		if len(entries) > 0 {
 			f.Add(slices.Concat(a, b, m), uint8(arrows), uint16(len(entries)), true)
@@ -184,12 +191,13 @@ func FuzzBlock(f *testing.F) {
 		if wins {
 			claim = eval.Won
 		}
-		fuzzing.Within(t, 20*time.Second, 512<<20, func() { judge(t, fuzzBlock(p, claim, int(arrows%16), raw, uint32(entries))) })
+		fuzzing.Within(t, 20*time.Second, 512<<20,
+			func() { judge(t, fuzzBlock(p, claim, int(arrows%16), raw, uint32(entries))) })
 	})
 }
 
-// FuzzMerge merges what can be read of two files: all roots and entries, and nothing else, whatever the order; and what each of them proves is
-// still proved.
+// FuzzMerge merges what can be read of two files: all roots and entries, and nothing else, whatever
+// the order; and what each of them proves is still proved.
 func FuzzMerge(f *testing.F) {
 	files := fuzzCertificates(f)
 	for _, a := range files {
@@ -215,8 +223,10 @@ func FuzzMerge(f *testing.F) {
 			if err != nil {
 				return
 			}
-			if ab.Set.Len() != ba.Set.Len() || len(ab.Roots) != len(ba.Roots) || len(ab.Roots) > len(a.Roots)+len(b.Roots) {
-				t.Fatalf("%d entries and %d roots, in the other order %d and %d", ab.Set.Len(), len(ab.Roots), ba.Set.Len(), len(ba.Roots))
+			if ab.Set.Len() != ba.Set.Len() || len(ab.Roots) != len(ba.Roots) || len(ab.Roots) > len(a.Roots)+
+				len(b.Roots) {
+				t.Fatalf("%d entries and %d roots, in the other order %d and %d", ab.Set.Len(), len(ab.Roots),
+					ba.Set.Len(), len(ba.Roots))
 			}
 			for _, c := range []proof.Certificate{a, b} {
 				for e := range c.Set.All() {

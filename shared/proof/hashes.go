@@ -8,8 +8,8 @@ import (
 	"amazonsfarm/shared/memory"
 )
 
-// hashes is a set of numbers other than 0. It is cut into shards that grow one after the other, so that growing takes the memory of one
-// shard more and no long time.
+// hashes is a set of numbers other than 0. It is cut into shards that grow one after the other, so
+// that growing takes the memory of one shard more and no long time.
 type hashes struct {
 	shards [256]hashShard
 	n      int
@@ -22,7 +22,8 @@ type hashShard struct {
 	n      int
 }
 
-// fromHeap is the size in bytes of the largest shards that lie in the Go heap: maps of files and memory are counted by the system, and most ledgers of tests are small.
+// fromHeap is the size in bytes of the largest shards that lie in the Go heap: maps of files and
+// memory are counted by the system, and most ledgers of tests are small.
 const fromHeap = 64 << 10
 
 // of returns the shard of x.

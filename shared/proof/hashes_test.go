@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestHashes holds that what was added is there and nothing else, through the change from the heap to memory of its own, and that tables are half full at least
-// once they have grown.
+// TestHashes holds that what was added is there and nothing else, through the change from the heap
+// to memory of its own, and that tables are half full at least once they have grown.
 func TestHashes(t *testing.T) {
 	var h hashes
 	defer h.release()

@@ -9,16 +9,19 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// TestProofsOfJudgedSearches extracts proofs from searches with parts of the judge that stop above the leaf rules or leave moves out: a
-// lost position needs all replies refuted, those too at which the search never looked.
+// TestProofsOfJudgedSearches extracts proofs from searches with parts of the judge that stop above
+// the leaf rules or leave moves out: a lost position needs all replies refuted, those too at which
+// the search never looked.
 func TestProofsOfJudgedSearches(t *testing.T) {
 	all := eval.DefaultSettings()
 	all.OneMove, all.Dominated, all.TwoSafe, all.Fights, all.GuardedSearch = true, 8, true, true, 6
 	oneMove, dominated := eval.Settings{OneMove: true}, eval.Settings{Dominated: 8}
 	closing := eval.Settings{Guarded: true, SafeMoves: true, Closing: true}
 	dropped := map[string]int{}
-	for name, set := range map[string]eval.Settings{"all": all, "one move": oneMove, "dominated": dominated, "closing": closing} {
-		for _, text := range []string{"4x4", "5x4", "W..x...W/xxxx..../B..xB..B/...x.... w", "W..x..W/...x.../xxxxB../B..x..B b"} {
+	for name, set := range map[string]eval.Settings{"all": all, "one move": oneMove, "dominated": dominated,
+		"closing": closing} {
+		for _, text := range []string{"4x4", "5x4", "W..x...W/xxxx..../B..xB..B/...x.... w",
+			"W..x..W/...x.../xxxxB../B..x..B b"} {
 			p := position(t, text)
 			table, err := dfpn.NewTable(16 << 20)
 			if err != nil {
@@ -45,7 +48,8 @@ func TestProofsOfJudgedSearches(t *testing.T) {
 			c, stats := build(t, p.Board, p.State(), r.Verdict, search, false)
 			c.Roots = []proof.Root{proof.RootOf(p, r.Verdict)}
 			verify(t, c)
-			t.Logf("%s, %s: %v in %d nodes; %d entries, %d searches of %d nodes more", name, text, r.Verdict, r.Nodes, stats.Entries, stats.Researches, stats.Nodes)
+			t.Logf("%s, %s: %v in %d nodes; %d entries, %d searches of %d nodes more", name, text, r.Verdict, r.Nodes,
+				stats.Entries, stats.Researches, stats.Nodes)
 		}
 	}
 	if dropped["one move"] == 0 || dropped["dominated"] == 0 {

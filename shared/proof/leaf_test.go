@@ -10,8 +10,8 @@ import (
 	"amazonsfarm/shared/reference"
 )
 
-// TestLeafRulesAgree compares the two implementations of the leaf rules, ours and the checker's, on boards of all sizes,
-// with none to five queens a side.
+// TestLeafRulesAgree compares the two implementations of the leaf rules, ours and the checker's, on
+// boards of all sizes, with none to five queens a side.
 func TestLeafRulesAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	var seen [3]int
@@ -27,7 +27,8 @@ func TestLeafRulesAgree(t *testing.T) {
 			t.Fatalf("%v: eval says %v, the checker %v", amazons.PositionOf(b, s, amazons.White), got, want)
 		}
 		seen[got]++
-		if stuck := checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, true) == checker.Lost; stuck == s.CanMove() {
+		if stuck := checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B,
+			true) == checker.Lost; stuck == s.CanMove() {
 			t.Fatalf("%v: the checker's rule 1 says %v", amazons.PositionOf(b, s, amazons.White), stuck)
 		}
 	}

@@ -16,10 +16,13 @@ import (
 // ErrLedgerFull says that a ledger cannot remember what a certificate proves.
 var ErrLedgerFull = errors.New("the ledger is full")
 
-// Ledger judges fragments of a proof one after the other: each may rely on what those before it have proved. It remembers
-// 8 bytes for a proved position (a hash under a key that nobody outside knows), in tables at least half and at most 3/4 full: 11 to 16 bytes a position, outside the Go heap.
+// Ledger judges fragments of a proof one after the other: each may rely on what those before it
+// have proved. It remembers 8 bytes for a proved position (a hash under a key that nobody outside
+// knows), in tables at least half and at most 3/4 full: 11 to 16 bytes a position, outside the Go
+// heap.
 //
-// It keeps false claims of others out while a proof grows. It is no check of the whole proof: that is the independent checker's.
+// It keeps false claims of others out while a proof grows. It is no check of the whole proof: that
+// is the independent checker's.
 type Ledger struct {
 	board     amazons.Board
 	rulesOnly bool
@@ -33,12 +36,14 @@ type Ledger struct {
 	positions atomic.Int64 // in both, for those who do not wait for mu: a large certificate is judged for seconds
 }
 
-// NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28, with up to 4 GiB of memory.
+// NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28,
+// with up to 4 GiB of memory.
 func NewLedger(b amazons.Board, rulesOnly bool, limit int) *Ledger {
 	if limit <= 0 {
 		limit = 1 << 28
 	}
-	l := &Ledger{board: b, rulesOnly: rulesOnly, limit: limit, seed: maphash.MakeSeed(), won: new(hashes), lost: new(hashes)}
+	l := &Ledger{board: b, rulesOnly: rulesOnly, limit: limit, seed: maphash.MakeSeed(), won: new(hashes),
+		lost: new(hashes)}
 	for _, h := range []*hashes{l.won, l.lost} {
 		runtime.AddCleanup(l, (*hashes).release, h)
 	}
@@ -48,10 +53,11 @@ func NewLedger(b amazons.Board, rulesOnly bool, limit int) *Ledger {
 // Positions returns how many proved positions the ledger remembers.
 func (l *Ledger) Positions() int { return int(l.positions.Load()) }
 
-// Verify checks that c proves its entries and roots, given what the ledger remembers: the move of each entry leads to a
-// position that is lost because it is remembered as that, or by a leaf rule, or because all replies are won, each by a leaf rule, an
-// entry of c or what is remembered. workers is the number of goroutines, 0 one a core. Errors wrap
-// ErrNotProved and name a position, or ErrInvalid, or are those of ctx. Nothing is remembered.
+// Verify checks that c proves its entries and roots, given what the ledger remembers: the move of
+// each entry leads to a position that is lost because it is remembered as that, or by a leaf rule,
+// or because all replies are won, each by a leaf rule, an entry of c or what is remembered. workers
+// is the number of goroutines, 0 one a core. Errors wrap ErrNotProved and name a position, or
+// ErrInvalid, or are those of ctx. Nothing is remembered.
 func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
 	if err := c.validate(); err != nil {
 		return err
@@ -83,7 +89,8 @@ func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
 	return nil
 }
 
-// Remember adds what c proves. It has been verified before. The error wraps ErrLedgerFull: the limit is reached, or the system gives no more memory. What fits is remembered.
+// Remember adds what c proves. It has been verified before. The error wraps ErrLedgerFull: the
+// limit is reached, or the system gives no more memory. What fits is remembered.
 func (l *Ledger) Remember(c Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -168,7 +175,8 @@ func (v *fragmentCheck) entry(e Entry, arrows int) error {
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	if after, _ := s.After(e.Move).Canonical(b); !v.lost(after) {
-		return fmt.Errorf("%w: %v is not shown to win in %v", ErrNotProved, e.Move, amazons.PositionOf(b, s, amazons.White))
+		return fmt.Errorf("%w: %v is not shown to win in %v", ErrNotProved, e.Move,
+			amazons.PositionOf(b, s, amazons.White))
 	}
 	return nil
 }

@@ -37,7 +37,8 @@ func TestLedger(t *testing.T) {
 		if err := builder.Prove(ctx, s, eval.Won); err != nil {
 			t.Fatal(err)
 		}
-		c := proof.Certificate{Board: b, Roots: []proof.Root{{State: s, ToMove: p.ToMove.Other(), Claim: eval.Won}}, Set: builder.Take()}
+		c := proof.Certificate{Board: b, Roots: []proof.Root{{State: s, ToMove: p.ToMove.Other(), Claim: eval.Won}},
+			Set: builder.Take()}
 		all += c.Set.Len()
 
 		// False fragments: the wrong claim, an entry less, an entry with another move.
@@ -119,7 +120,8 @@ func TestLedger(t *testing.T) {
 		t.Errorf("with a context that has ended: %v", err)
 	}
 	other := position(t, "4x5")
-	if err := ledger.Verify(ctx, proof.Certificate{Board: other.Board, Roots: []proof.Root{proof.RootOf(other, eval.Won)}}, 1); !errors.Is(err, proof.ErrInvalid) {
+	if err := ledger.Verify(ctx, proof.Certificate{Board: other.Board,
+		Roots: []proof.Root{proof.RootOf(other, eval.Won)}}, 1); !errors.Is(err, proof.ErrInvalid) {
 		t.Errorf("another board: %v", err)
 	}
 }

@@ -29,9 +29,10 @@ type Finding struct {
 	Move   amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry only
 }
 
-// Look returns what the certificate says of s, in any orientation: it takes the entries for true, which is for the checker to say. A
-// position that neither is an entry nor follows from entries and leaf rules in one move is Open, whoever wins it. The time it takes is
-// that of looking up each reply once.
+// Look returns what the certificate says of s, in any orientation: it takes the entries for true,
+// which is for the checker to say. A position that neither is an entry nor follows from entries and
+// leaf rules in one move is Open, whoever wins it. The time it takes is that of looking up each
+// reply once.
 func (c *Certificate) Look(s amazons.State) Finding {
 	if f := c.won(s); f.Value != eval.Open {
 		return f
@@ -60,8 +61,9 @@ func (c *Certificate) won(s amazons.State) Finding {
 	}
 }
 
-// Line returns how a decided position is played out, most moves at most: the winner plays the moves of the entries, the loser the first
-// of its moves that leads to another entry. It ends where a leaf rule decides.
+// Line returns how a decided position is played out, most moves at most: the winner plays the moves
+// of the entries, the loser the first of its moves that leads to another entry. It ends where a
+// leaf rule decides.
 func (c *Certificate) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
 	for f := c.Look(s); len(line) < most; f = c.Look(s) {
@@ -82,8 +84,9 @@ func (c *Certificate) Line(s amazons.State, most int) []amazons.Move {
 	return line
 }
 
-// Below returns how many entries the proof of s takes, those that [Prune] would keep for it: reached from s by the moves of entries and all
-// replies where the leaf rules do not decide, s itself included, each counted once. It stops at most entries and then says more.
+// Below returns how many entries the proof of s takes, those that [Prune] would keep for it:
+// reached from s by the moves of entries and all replies where the leaf rules do not decide, s
+// itself included, each counted once. It stops at most entries and then says more.
 func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) {
 	seen := map[amazons.Key]struct{}{}
 	var stack []amazons.State

@@ -11,8 +11,9 @@ import (
 	"amazonsfarm/shared/reference"
 )
 
-// TestLook goes through certificates of random late positions: whatever they decide is what exhaustive search says, the same for every image of
-// a position; an entry's move leads to a lost position, each reply to a lost one to a won one; and the root is decided as claimed.
+// TestLook goes through certificates of random late positions: whatever they decide is what
+// exhaustive search says, the same for every image of a position; an entry's move leads to a lost
+// position, each reply to a lost one to a won one; and the root is decided as claimed.
 func TestLook(t *testing.T) {
 	r := rand.New(rand.NewPCG(71, 72))
 	reasons := map[proof.Reason]int{}
@@ -32,12 +33,14 @@ func TestLook(t *testing.T) {
 					t.Fatalf("a position inside the proof is not decided: %v", amazons.PositionOf(b, at, amazons.White))
 				}
 				if f.Value != x.wins(at) {
-					t.Fatalf("%v is %v by %v, search says %v", amazons.PositionOf(b, at, amazons.White), f.Value, f.Reason, x.wins(at))
+					t.Fatalf("%v is %v by %v, search says %v", amazons.PositionOf(b, at, amazons.White), f.Value,
+						f.Reason, x.wins(at))
 				}
 				image := amazons.Symmetry(r.IntN(b.Symmetries()))
 				if g := c.Look(at.Apply(b, image)); g.Value != f.Value || g.Reason != f.Reason {
 					t.Fatalf("an image is %+v, the position %+v", g, f)
-				} else if g.Reason == proof.ByEntry && (!at.Apply(b, image).Legal(g.Move) || c.Look(at.Apply(b, image).After(g.Move)).Value != eval.Lost) {
+				} else if g.Reason == proof.ByEntry &&
+					(!at.Apply(b, image).Legal(g.Move) || c.Look(at.Apply(b, image).After(g.Move)).Value != eval.Lost) {
 					t.Fatalf("the move %v of an image does not win", g.Move)
 				}
 				moves := at.Moves(nil)
@@ -93,7 +96,8 @@ func TestLookOutside(t *testing.T) {
 	}
 }
 
-// TestLineAndBelow plays proofs out, each move by the side that is to play it, until a leaf rule decides; and compares Below with Prune.
+// TestLineAndBelow plays proofs out, each move by the side that is to play it, until a leaf rule
+// decides; and compares Below with Prune.
 func TestLineAndBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(73, 74))
 	long, counted := 0, 0

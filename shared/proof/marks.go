@@ -8,7 +8,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Marks of positions. Failures may be owed to a search that erred or forgot, so they count in one call of Prove only.
+// Marks of positions. Failures may be owed to a search that erred or forgot, so they count in one
+// call of Prove only.
 const (
 	markWon    = 1 << iota // won: an entry
 	markLost               // lost: all replies are won
@@ -16,9 +17,10 @@ const (
 	failedLost             // not shown to be lost in that call
 )
 
-// marks is what a builder has found out about positions, by canonical key. All its goroutines read and write it at once. It is
-// cut into shards; who writes to one holds its lock. Readers hold none, since most of an extraction is looking positions up: they
-// may miss what is being written, and then do again what another one has done.
+// marks is what a builder has found out about positions, by canonical key. All its goroutines read
+// and write it at once. It is cut into shards; who writes to one holds its lock. Readers hold none,
+// since most of an extraction is looking positions up: they may miss what is being written, and
+// then do again what another one has done.
 //
 // Only positions whose side to move has a queen are marked. The others are leaves.
 type marks struct {
@@ -34,14 +36,15 @@ type markShard struct {
 	_     [64]byte // on a cache line of its own
 }
 
-// markSlot is one place of a shard: an open-addressing hash table, at most 3/4 full, where nothing is ever taken out. The key's first word is written
-// last, and is 0 as long as the slot is free.
+// markSlot is one place of a shard: an open-addressing hash table, at most 3/4 full, where nothing
+// is ever taken out. The key's first word is written last, and is 0 as long as the slot is free.
 type markSlot struct {
 	a, b atomic.Uint64 // the key
 	said atomic.Uint64 // marks, and from bit 8 the stamp of the failures among them
 }
 
-// markShards is the number of shards: so many that goroutines seldom meet, and that one of them growing takes little memory beside all of them.
+// markShards is the number of shards: so many that goroutines seldom meet, and that one of them
+// growing takes little memory beside all of them.
 const markShards = 256
 
 func newMarks(limit int) *marks {

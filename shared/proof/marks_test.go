@@ -8,7 +8,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// TestMarksOfAnother looks positions up that nobody marks while others are marked in the slots that they would have: they stay without marks.
+// TestMarksOfAnother looks positions up that nobody marks while others are marked in the slots that
+// they would have: they stay without marks.
 func TestMarksOfAnother(t *testing.T) {
 	for round := range 30 {
 		m := newMarks(0)

@@ -1,10 +1,12 @@
-// Package proof holds certificates: who wins a position of the game of Amazons, with all the evidence. FORMAT.md
-// beside this file says what a certificate is, byte by byte, and when it is valid.
+// Package proof holds certificates: who wins a position of the game of Amazons, with all the
+// evidence. FORMAT.md beside this file says what a certificate is, byte by byte, and when it is
+// valid.
 //
-// A [Set] collects entries: positions that the side to move wins, each with a winning move. A [Builder] extracts them
-// from a search. [Write] and [Read] turn a [Certificate] into a file and back, [Merge] unites certificates, and [Prune]
-// keeps what the roots need and tells what they lack. Whether a certificate is valid is for the package checker to
-// say, which shares no code with this one.
+// A [Set] collects entries: positions that the side to move wins, each with a winning move. A
+// [Builder] extracts them from a search. [Write] and [Read] turn a [Certificate] into a file and
+// back, [Merge] unites certificates, and [Prune] keeps what the roots need and tells what they
+// lack. Whether a certificate is valid is for the package checker to say, which shares no code with
+// this one.
 package proof
 
 import (
@@ -15,8 +17,8 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// What can be wrong with a file that is read as a certificate. Errors of [Read], [ReadFile] and [ReadInfo] wrap one of
-// these, or are errors of reading.
+// What can be wrong with a file that is read as a certificate. Errors of [Read], [ReadFile] and
+// [ReadInfo] wrap one of these, or are errors of reading.
 var (
 	ErrNotCertificate = errors.New("not a certificate")
 	ErrVersion        = errors.New("unknown certificate version")
@@ -26,15 +28,15 @@ var (
 )
 
 var (
-	// ErrInvalid is wrapped by errors about a certificate that cannot be written: no board, no root, a root or an entry
-	// that is not of the board.
+	// ErrInvalid is wrapped by errors about a certificate that cannot be written: no board, no
+	// root, a root or an entry that is not of the board.
 	ErrInvalid = errors.New("not a certificate that can be written")
 
 	// ErrMismatch is wrapped by errors of [Merge] about certificates for different boards.
 	ErrMismatch = errors.New("certificates do not belong together")
 
-	// ErrNotProved is wrapped by errors of [Builder.Prove] about claims that turned out false, or could not be made
-	// certain.
+	// ErrNotProved is wrapped by errors of [Builder.Prove] about claims that turned out false, or
+	// could not be made certain.
 	ErrNotProved = errors.New("not proved")
 
 	// ErrUnsolved is wrapped by errors of [Builder.Prove] about positions that the search left open.
@@ -73,8 +75,8 @@ type Certificate struct {
 	Set       *Set
 }
 
-// validate returns an error that wraps ErrInvalid if the header of c cannot be written. Entries are looked at while
-// they are written.
+// validate returns an error that wraps ErrInvalid if the header of c cannot be written. Entries are
+// looked at while they are written.
 func (c *Certificate) validate() error {
 	switch {
 	case !c.Board.Valid():
@@ -91,14 +93,15 @@ func (c *Certificate) validate() error {
 			return fmt.Errorf("%w: root %d is not a position of a %v board", ErrInvalid, i, c.Board)
 		}
 		if r.ToMove > amazons.Black || r.Claim != eval.Won && r.Claim != eval.Lost {
-			return fmt.Errorf("%w: root %d, %v: the claim must be won or lost, the side to move white or black", ErrInvalid, i, r.Position(c.Board))
+			return fmt.Errorf("%w: root %d, %v: the claim must be won or lost, the side to move white or black",
+				ErrInvalid, i, r.Position(c.Board))
 		}
 	}
 	return nil
 }
 
-// checkEntry says what keeps e from being an entry of the layer, "" if nothing does. Whether its move wins is not
-// looked at.
+// checkEntry says what keeps e from being an entry of the layer, "" if nothing does. Whether its
+// move wins is not looked at.
 func checkEntry(b amazons.Board, e Entry, arrows int) string {
 	s, err := e.Key.State(b)
 	switch {

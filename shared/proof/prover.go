@@ -152,7 +152,8 @@ func (p *prover) solve(s amazons.State) (eval.Verdict, bool) {
 	return eval.Open, false
 }
 
-// won shows that the side to move wins s, which is canonical and not decided: it looks for a move to a lost position.
+// won shows that the side to move wins s, which is canonical and not decided: it looks for a move
+// to a lost position.
 func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
 	if !p.enter() {
 		return stopped
@@ -236,8 +237,9 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
 		}
 	}
 
-	// The search contradicts itself: s is won and all successors are. One of these may have met a wrong number in the
-	// table (two positions with one hash). Look below those whose replies do not bear it out.
+	// The search contradicts itself: s is won and all successors are. One of these may have met a
+	// wrong number in the table (two positions with one hash). Look below those whose replies do
+	// not bear it out.
 	for i := range f.open {
 		c := &f.open[i]
 		if c.tried || p.plausible(c.state, depth+1) {
@@ -275,7 +277,8 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
 	return p.addWon(k, m)
 }
 
-// tryMove shows that k is won by the move to its successor c, if c can be shown to be lost. refuted means that it cannot.
+// tryMove shows that k is won by the move to its successor c, if c can be shown to be lost. refuted
+// means that it cannot.
 func (p *prover) tryMove(c *successor, k amazons.Key, depth int) outcome {
 	c.tried = true
 	if r := p.lost(c.state, c.key, depth+1); r != proved {
@@ -304,8 +307,8 @@ func (p *prover) plausible(s amazons.State, depth int) bool {
 	return false
 }
 
-// tryLost asks the search's table about the open successors and tries to prove those that it calls lost, the cheapest
-// first. refuted means that none is left.
+// tryLost asks the search's table about the open successors and tries to prove those that it calls
+// lost, the cheapest first. refuted means that none is left.
 func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
 	for i := range f.open {
 		switch c := &f.open[i]; {
@@ -337,8 +340,8 @@ func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
 	return refuted
 }
 
-// lost shows that the side to move loses s, which is canonical and was not decided a moment ago: all successors are
-// won.
+// lost shows that the side to move loses s, which is canonical and was not decided a moment ago:
+// all successors are won.
 func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 	switch v, failed := p.decided(k, eval.Open); {
 	case v == eval.Lost:
@@ -419,11 +422,12 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 	return p.addLost(k)
 }
 
-// aloneEmpties is the number of empty squares up to which the replies to a position are too little work for others to keep
-// off them.
+// aloneEmpties is the number of empty squares up to which the replies to a position are too little
+// work for others to keep off them.
 const aloneEmpties = 10
 
-// takeOn shows that the side to move wins s, as won does. The others see that somebody is at work on it.
+// takeOn shows that the side to move wins s, as won does. The others see that somebody is at work
+// on it.
 func (p *prover) takeOn(s amazons.State, k amazons.Key, depth int) outcome {
 	at := p.at(k)
 	at.Add(1)

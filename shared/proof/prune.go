@@ -17,16 +17,17 @@ import (
 type PruneOptions struct {
 	// Workers is the number of goroutines; 0 stands for one a core.
 	Workers int
-	// MaxMissing is the largest number of missing positions that are reported, each once; 0 stands for 1000. Which
-	// ones are reported when there are more is not determined.
+	// MaxMissing is the largest number of missing positions that are reported, each once; 0 stands
+	// for 1000. Which ones are reported when there are more is not determined.
 	MaxMissing int
 }
 
-// Prune returns the entries of c.Set that its roots need: those reached from the roots by the moves of the entries and
-// all replies, where the leaf rules do not decide. With RulesOnly only leaf rule 1 does. missing are the canonical
-// positions, in order, that should be won for the side to move and are neither entries nor leaves, or whose entry's
-// move is not legal; and the roots claimed lost that are won by a leaf rule. With nothing missing the certificate with
-// the new set is valid. c is not changed. It takes about as long as a check. Errors are those of ctx, or wrap ErrInvalid.
+// Prune returns the entries of c.Set that its roots need: those reached from the roots by the moves
+// of the entries and all replies, where the leaf rules do not decide. With RulesOnly only leaf rule
+// 1 does. missing are the canonical positions, in order, that should be won for the side to move
+// and are neither entries nor leaves, or whose entry's move is not legal; and the roots claimed
+// lost that are won by a leaf rule. With nothing missing the certificate with the new set is valid.
+// c is not changed. It takes about as long as a check. Errors are those of ctx, or wrap ErrInvalid.
 func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, missing []amazons.Key, err error) {
 	if err := c.validate(); err != nil {
 		return nil, nil, fmt.Errorf("prune certificate: %w", err)
@@ -41,7 +42,8 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, mis
 	if set == nil {
 		set = new(Set)
 	}
-	p := &pruner{board: c.Board, rulesOnly: c.RulesOnly, set: set, missing: make(map[amazons.Key]struct{}), room: o.MaxMissing}
+	p := &pruner{board: c.Board, rulesOnly: c.RulesOnly, set: set, missing: make(map[amazons.Key]struct{}),
+		room: o.MaxMissing}
 	for arrows := range p.marks {
 		if set.layers[arrows].n > 0 {
 			p.marks[arrows] = make([]atomic.Uint64, (len(set.layers[arrows].slots)+63)/64)
@@ -101,8 +103,8 @@ func (p *pruner) won(s amazons.State) {
 	}
 }
 
-// lost notes that the state s, canonical or not, must be lost, and so its successors won. It returns false if a leaf
-// rule says that it is won.
+// lost notes that the state s, canonical or not, must be lost, and so its successors won. It
+// returns false if a leaf rule says that it is won.
 func (p *pruner) lost(s amazons.State) bool {
 	if !s.CanMove() {
 		return true

@@ -54,11 +54,12 @@ func ReadFile(name string) (Certificate, error) {
 	return c, nil
 }
 
-// Read reads the certificate in the first size bytes of r. It checks all that FORMAT.md says about a single entry: canonical,
-// of its layer, in order, with a legal move. It does not check that moves win; that is the checker's work.
+// Read reads the certificate in the first size bytes of r. It checks all that FORMAT.md says about
+// a single entry: canonical, of its layer, in order, with a legal move. It does not check that
+// moves win; that is the checker's work.
 //
-// Errors wrap ErrNotCertificate, ErrVersion, ErrTruncated, ErrChecksum (the bytes are not those that were written), or
-// ErrCorrupt (they are, but are not a certificate), or are r's.
+// Errors wrap ErrNotCertificate, ErrVersion, ErrTruncated, ErrChecksum (the bytes are not those
+// that were written), or ErrCorrupt (they are, but are not a certificate), or are r's.
 func Read(r io.ReaderAt, size int64) (Certificate, error) {
 	d := decoder{in: r, size: size, sum: sha256.New()}
 	c, err := d.read()
@@ -93,12 +94,14 @@ type decoder struct {
 // next returns the next n bytes. The caller bounds n.
 func (d *decoder) next(n int64, what string) ([]byte, error) {
 	if n > d.size-d.offset {
-		return nil, fmt.Errorf("%w: %d bytes of %s are expected at offset %d, the file ends at %d", ErrTruncated, n, what, d.offset, d.size)
+		return nil, fmt.Errorf("%w: %d bytes of %s are expected at offset %d, the file ends at %d", ErrTruncated, n,
+			what, d.offset, d.size)
 	}
 	p := make([]byte, n)
 	if got, err := d.in.ReadAt(p, d.offset); int64(got) < n {
 		if err == nil || errors.Is(err, io.EOF) {
-			err = fmt.Errorf("%w: the file ends at %d, before its size of %d", ErrTruncated, d.offset+int64(got), d.size)
+			err = fmt.Errorf("%w: the file ends at %d, before its size of %d", ErrTruncated, d.offset+
+				int64(got), d.size)
 		}
 		return nil, err
 	}
@@ -228,8 +231,8 @@ func (d *decoder) parse() (Certificate, error) {
 	for _, layer := range d.info.Layers {
 		into := &c.Set.layers[layer.Arrows]
 		if layer.Entries <= d.size {
-			// Room for all, unless the header promises more than the file's size makes likely: then the table
-			// grows with what is really there.
+			// Room for all, unless the header promises more than the file's size makes likely: then
+			// the table grows with what is really there.
 			into.reserve(int(layer.Entries))
 		}
 		left, last := layer.Entries, amazons.Key{}
@@ -314,7 +317,8 @@ func (d *decoder) head(b *block, left int64) (stored int64, err error) {
 // decoders is the decompressor, made when first needed. Many goroutines may use it at once.
 var decoders = sync.OnceValue(func() *zstd.Decoder {
 	// The limits on memory are those of windows; output is limited by the slice it goes to.
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(64<<20), zstd.WithDecodeAllCapLimit(true))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecoderMaxMemory(64<<20),
+		zstd.WithDecodeAllCapLimit(true))
 	if err != nil {
 		panic(err) // the options are constants
 	}
@@ -371,7 +375,8 @@ func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 			e.Key.B |= uint64(x) << (8 * j)
 		}
 		m := moves[i*moveBytes : (i+1)*moveBytes]
-		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]), Arrow: board.UnpackSquare(m[2])}
+		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]),
+			Arrow: board.UnpackSquare(m[2])}
 		if why := checkEntry(board, *e, arrows); why != "" {
 			return nil, corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
 		}
@@ -385,8 +390,8 @@ func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 
 var errFrame = errors.New("no complete zstd frame")
 
-// frameLen returns the length of the zstd frame at the beginning of p (RFC 8878, section 3.1.1): the decompressor would
-// also take several frames, and frames to be skipped.
+// frameLen returns the length of the zstd frame at the beginning of p (RFC 8878, section 3.1.1):
+// the decompressor would also take several frames, and frames to be skipped.
 func frameLen(p []byte) (int, error) {
 	var h zstd.Header
 	if err := h.Decode(p); err != nil {

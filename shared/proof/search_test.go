@@ -73,7 +73,8 @@ func (f forgetful) Probe(s amazons.State) (eval.Verdict, uint64) {
 	return f.exact.Probe(s)
 }
 
-// lying says the opposite now and then: always about the same positions, as a collision of hashes would.
+// lying says the opposite now and then: always about the same positions, as a collision of hashes
+// would.
 type lying struct {
 	*exact
 	every uint64
@@ -123,7 +124,8 @@ func position(t testing.TB, text string) amazons.Position {
 	return p
 }
 
-// dumbCheck says what is wrong with a certificate, with the rules of FORMAT.md written as plainly as can be.
+// dumbCheck says what is wrong with a certificate, with the rules of FORMAT.md written as plainly
+// as can be.
 func dumbCheck(c proof.Certificate) error {
 	won := func(s amazons.State) bool {
 		s, _ = s.Canonical(c.Board)
@@ -181,7 +183,8 @@ func verify(t testing.TB, c proof.Certificate) []byte {
 	if err := dumbCheck(got); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)), checker.Options{RulesOnly: c.RulesOnly}); err != nil {
+	if _, err := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)),
+		checker.Options{RulesOnly: c.RulesOnly}); err != nil {
 		t.Fatalf("the checker: %v", err)
 	}
 	return data
@@ -191,7 +194,8 @@ func verify(t testing.TB, c proof.Certificate) []byte {
 func same(t testing.TB, got, want proof.Certificate) {
 	t.Helper()
 	if got.Board != want.Board || got.RulesOnly != want.RulesOnly || fmt.Sprint(got.Roots) != fmt.Sprint(want.Roots) {
-		t.Fatalf("got %v %v %v, want %v %v %v", got.Board, got.RulesOnly, got.Roots, want.Board, want.RulesOnly, want.Roots)
+		t.Fatalf("got %v %v %v, want %v %v %v", got.Board, got.RulesOnly, got.Roots, want.Board, want.RulesOnly,
+			want.Roots)
 	}
 	if got.Set.Len() != want.Set.Len() {
 		t.Fatalf("got %d entries, want %d", got.Set.Len(), want.Set.Len())

@@ -13,8 +13,8 @@ import (
 // maxLayers is the number of layers there can be: 0 to 64 burnt squares.
 const maxLayers = 65
 
-// Set is a set of entries, by layer. The zero Set is empty and ready for use. It takes 32 to 48 bytes an entry. It may
-// be read by several goroutines at once, but not while one changes it.
+// Set is a set of entries, by layer. The zero Set is empty and ready for use. It takes 32 to 48
+// bytes an entry. It may be read by several goroutines at once, but not while one changes it.
 type Set struct {
 	layers [maxLayers]table
 }
@@ -22,8 +22,8 @@ type Set struct {
 // layerOf returns the number of burnt squares.
 func layerOf(k amazons.Key) int { return bits.OnesCount64(k.A & k.B) }
 
-// Add puts e into the set and reports whether its position was new. The move of a known position stays as it is. The
-// empty board is no entry: it is left out.
+// Add puts e into the set and reports whether its position was new. The move of a known position
+// stays as it is. The empty board is no entry: it is left out.
 func (s *Set) Add(e Entry) bool {
 	if e.Key == (amazons.Key{}) {
 		return false
@@ -38,8 +38,8 @@ func (s *Set) Add(e Entry) bool {
 // Has reports whether the position of k is in the set.
 func (s *Set) Has(k amazons.Key) bool { return s != nil && s.layers[layerOf(k)].find(k) != nil }
 
-// WinningMove returns the winning move of a position of board b in the position's own orientation, and whether the position, or one that
-// is the same but for a symmetry, is in the set.
+// WinningMove returns the winning move of a position of board b in the position's own orientation,
+// and whether the position, or one that is the same but for a symmetry, is in the set.
 func (s *Set) WinningMove(b amazons.Board, p amazons.State) (amazons.Move, bool) {
 	canonical, symmetry := p.Canonical(b)
 	m, ok := s.Move(canonical.Key(b))
@@ -130,8 +130,8 @@ func (s *Set) Sorted(arrows int) []Entry {
 
 func compareEntries(a, b Entry) int { return a.Key.Compare(b.Key) }
 
-// sortEntries sorts entries with distinct keys, using the given number of goroutines where it pays. The result may be
-// another slice.
+// sortEntries sorts entries with distinct keys, using the given number of goroutines where it pays.
+// The result may be another slice.
 func sortEntries(entries []Entry, workers int) []Entry {
 	if workers < 2 || len(entries) < 1<<15 {
 		slices.SortFunc(entries, compareEntries)

@@ -74,7 +74,8 @@ func TestSet(t *testing.T) {
 	}
 }
 
-// TestWinningMove asks for the move of every image of a position: it is the image of the entry's move, and legal.
+// TestWinningMove asks for the move of every image of a position: it is the image of the entry's
+// move, and legal.
 func TestWinningMove(t *testing.T) {
 	for _, text := range []string{"5x6", "4x4", ".B.B./B...B/..x../W...W/.W.W. b"} {
 		p := position(t, text)
@@ -98,7 +99,8 @@ func TestWinningMove(t *testing.T) {
 	}
 }
 
-// TestSetTransfer moves entries from one set to another in the order of the first one's slots: this must not be slow.
+// TestSetTransfer moves entries from one set to another in the order of the first one's slots: this
+// must not be slow.
 func TestSetTransfer(t *testing.T) {
 	var a, b proof.Set
 	r := rand.New(rand.NewPCG(9, 9))

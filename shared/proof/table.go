@@ -13,12 +13,14 @@ type slot struct {
 	move amazons.Move
 }
 
-// table is an open-addressing hash table with linear probing. It holds whole keys: a collision of hashes is never a
-// wrong fact. The key of an empty board marks a free slot; nobody wins there. At most 3/4 of the slots are in use, and
-// tables grow by half, so that a slot in use costs 32 to 48 bytes.
+// table is an open-addressing hash table with linear probing. It holds whole keys: a collision of
+// hashes is never a wrong fact. The key of an empty board marks a free slot; nobody wins there. At
+// most 3/4 of the slots are in use, and tables grow by half, so that a slot in use costs 32 to 48
+// bytes.
 //
-// Every table has its own hash function. With one for all, entries that are taken out of one table in the order of its slots
-// and put into another, still smaller one would all go to the beginning of that, and take quadratic time.
+// Every table has its own hash function. With one for all, entries that are taken out of one table
+// in the order of its slots and put into another, still smaller one would all go to the beginning
+// of that, and take quadratic time.
 type table struct {
 	slots []slot
 	n     int
@@ -42,7 +44,8 @@ func (t *table) find(k amazons.Key) *slot {
 	return nil
 }
 
-// index returns the number of the slot of k, -1 if there is none. The key of an empty board is in no table.
+// index returns the number of the slot of k, -1 if there is none. The key of an empty board is in
+// no table.
 func (t *table) index(k amazons.Key) int {
 	if t.n == 0 || k == (amazons.Key{}) {
 		return -1
@@ -53,7 +56,8 @@ func (t *table) index(k amazons.Key) int {
 	return -1
 }
 
-// seek returns the number of the slot of k, or of the free one where it would go. There must be a free slot.
+// seek returns the number of the slot of k, or of the free one where it would go. There must be a
+// free slot.
 func (t *table) seek(k amazons.Key) int {
 	for i := t.home(k); ; {
 		if s := &t.slots[i]; s.key == k || s.key == (amazons.Key{}) {

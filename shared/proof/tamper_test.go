@@ -14,9 +14,9 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// TestTamperedCertificates takes real certificates of whole games and makes faults that a liar with a
-// good hash function could make: an entry removed, a winning move replaced by a legal one that loses, a false
-// root, a false claim. The checker must refuse every one and name a position.
+// TestTamperedCertificates takes real certificates of whole games and makes faults that a liar with
+// a good hash function could make: an entry removed, a winning move replaced by a legal one that
+// loses, a false root, a false claim. The checker must refuse every one and name a position.
 func TestTamperedCertificates(t *testing.T) {
 	for board, faults := range map[string]int{"4x4": 1000, "5x4": 200, "5x5": 40} {
 		t.Run(board, func(t *testing.T) {

@@ -35,9 +35,10 @@ const (
 	moveBytes   = 3
 )
 
-// Write writes c to w, in the format of FORMAT.md. The same content gives the same bytes, whatever the order in which
-// the entries were added and the number of cores. The compressed blocks are held in memory, about 4 bytes an entry,
-// as the hash of all comes first. Errors wrap ErrInvalid or are w's.
+// Write writes c to w, in the format of FORMAT.md. The same content gives the same bytes, whatever
+// the order in which the entries were added and the number of cores. The compressed blocks are held
+// in memory, about 4 bytes an entry, as the hash of all comes first. Errors wrap ErrInvalid or are
+// w's.
 func Write(w io.Writer, c Certificate) error {
 	var blocks [][]byte
 	head, err := emit(&c, func(p []byte) error {
@@ -62,8 +63,8 @@ func Encode(c Certificate) ([]byte, error) {
 	return w.Bytes(), err
 }
 
-// WriteFile writes c to the named file, as [Write] does, but block by block. The file appears complete and on stable
-// storage, or not at all: what had the name before stays until then.
+// WriteFile writes c to the named file, as [Write] does, but block by block. The file appears
+// complete and on stable storage, or not at all: what had the name before stays until then.
 func WriteFile(name string, c Certificate) error {
 	return replaceFile(name, func(f *os.File) error {
 		offset := int64(preamble)
@@ -232,7 +233,8 @@ func appendHeader(p []byte, c *Certificate) []byte {
 	return p
 }
 
-// encoders holds compressors. One of them works on one block at a time, so that the bytes depend on the block alone.
+// encoders holds compressors. One of them works on one block at a time, so that the bytes depend on
+// the block alone.
 var encoders = sync.Pool{New: func() any {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedDefault), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
@@ -242,8 +244,8 @@ var encoders = sync.Pool{New: func() any {
 	return e
 }}
 
-// encodeBlock returns the block of sorted entries, its header included. Errors wrap ErrInvalid: an entry that is not
-// one of the layer.
+// encodeBlock returns the block of sorted entries, its header included. Errors wrap ErrInvalid: an
+// entry that is not one of the layer.
 func encodeBlock(b amazons.Board, arrows int, entries []Entry) ([]byte, error) {
 	width := wordBytes(b)
 	raw := make([]byte, 0, len(entries)*(6+width+moveBytes))
@@ -273,7 +275,8 @@ func encodeBlock(b amazons.Board, arrows int, entries []Entry) ([]byte, error) {
 	return block, nil
 }
 
-// parallel calls f for 0..n-1 on up to the given number of goroutines and returns when all calls have returned.
+// parallel calls f for 0..n-1 on up to the given number of goroutines and returns when all calls
+// have returned.
 func parallel(workers, n int, f func(i int)) {
 	workers = min(workers, n)
 	if workers < 2 {

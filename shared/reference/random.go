@@ -7,8 +7,9 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Scattered returns a position with own and opp queens at random places of the board and as many empty squares as asked for;
-// the other squares are burnt. Where the board has too few squares, empty ones are missing first, then queens of the other side.
+// Scattered returns a position with own and opp queens at random places of the board and as many
+// empty squares as asked for; the other squares are burnt. Where the board has too few squares,
+// empty ones are missing first, then queens of the other side.
 func Scattered(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.State {
 	var s amazons.State
 	for i, p := range r.Perm(b.Squares()) {
@@ -25,8 +26,9 @@ func Scattered(r *rand.Rand, b amazons.Board, own, opp, empties int) amazons.Sta
 	return s
 }
 
-// Read returns the position of a board that bytes stand for, one byte a square from A1 on: for 0 and 1 modulo 6 a queen of the side to move or
-// of the other side, at most queens of each; for 2 and 3 an empty square, at most so many. All other squares are burnt. Fuzz tests make their
+// Read returns the position of a board that bytes stand for, one byte a square from A1 on: for 0
+// and 1 modulo 6 a queen of the side to move or of the other side, at most queens of each; for 2
+// and 3 an empty square, at most so many. All other squares are burnt. Fuzz tests make their
 // positions from it.
 func Read(data []byte, b amazons.Board, queens, empties int) amazons.State {
 	var s amazons.State
@@ -47,7 +49,8 @@ func Read(data []byte, b amazons.Board, queens, empties int) amazons.State {
 	return s
 }
 
-// Played returns what random moves make of s: it has at most so many empty squares, or the side to move has no move.
+// Played returns what random moves make of s: it has at most so many empty squares, or the side to
+// move has no move.
 func Played(r *rand.Rand, s amazons.State, empties int) amazons.State {
 	for bits.OnesCount64(s.Empty) > empties {
 		moves := s.Moves(nil)
@@ -68,8 +71,9 @@ func Start(b amazons.Board) amazons.State {
 	return p.State()
 }
 
-// Late returns a position of a board from 4x4 to 6x6 with two or more queens a side and two to nine empty squares: half of them
-// scattered, half reached by random play from the starting position (and with more empty squares where the game ended early).
+// Late returns a position of a board from 4x4 to 6x6 with two or more queens a side and two to nine
+// empty squares: half of them scattered, half reached by random play from the starting position
+// (and with more empty squares where the game ended early).
 func Late(r *rand.Rand) (amazons.Board, amazons.State) {
 	b := amazons.Board{Width: uint8(4 + r.IntN(3)), Height: uint8(4 + r.IntN(3))}
 	empties := 2 + r.IntN(8)
@@ -79,7 +83,8 @@ func Late(r *rand.Rand) (amazons.Board, amazons.State) {
 	return b, Played(r, Start(b), empties)
 }
 
-// Region returns a random 8-connected set of n squares of a board, n from 1 to the number of its squares.
+// Region returns a random 8-connected set of n squares of a board, n from 1 to the number of its
+// squares.
 func Region(r *rand.Rand, b amazons.Board, n int) amazons.Set {
 	x := b.UnpackSquare(uint8(r.IntN(b.Squares()))).Bit()
 	for bits.OnesCount64(x) < n {

@@ -36,7 +36,8 @@ func TestKnownPositions(t *testing.T) {
 	}
 }
 
-// TestRead reads a board of three by two, with more queens and empty squares than are taken, and more bytes than squares.
+// TestRead reads a board of three by two, with more queens and empty squares than are taken, and
+// more bytes than squares.
 func TestRead(t *testing.T) {
 	b := amazons.Board{Width: 3, Height: 2}
 	s := Read([]byte{6, 1, 0, 2, 9, 3, 0, 1}, b, 1, 2)
@@ -68,7 +69,8 @@ func TestFast(t *testing.T) {
 	}
 }
 
-// TestLeaves stops a search where the side to move has no move, which is where it would stop anyway: only the work differs.
+// TestLeaves stops a search where the side to move has no move, which is where it would stop
+// anyway: only the work differs.
 func TestLeaves(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 9))
 	for range 50 {
@@ -100,7 +102,8 @@ func TestRandom(t *testing.T) {
 		s := Scattered(r, b, own, opp, empties)
 		count := [3]int{bits.OnesCount64(s.Own), bits.OnesCount64(s.Opp), bits.OnesCount64(s.Empty)}
 		n := b.Squares()
-		if want := [3]int{min(own, n), min(opp, max(0, n-own)), min(empties, max(0, n-own-opp))}; count != want || !legal(b, s) {
+		if want := [3]int{min(own, n), min(opp, max(0, n-own)), min(empties, max(0, n-own-opp))}; count != want ||
+			!legal(b, s) {
 			t.Fatalf("%v: %+v has %v squares, want %v", b, s, count, want)
 		}
 		size := 1 + r.IntN(n)
@@ -111,7 +114,8 @@ func TestRandom(t *testing.T) {
 	}
 	for range 500 {
 		b, s := Late(r)
-		if !legal(b, s) || b.Width < 4 || b.Width > 6 || b.Height < 4 || b.Height > 6 || bits.OnesCount64(s.Own) < 2 || bits.OnesCount64(s.Opp) < 2 ||
+		if !legal(b, s) || b.Width < 4 || b.Width > 6 || b.Height < 4 || b.Height > 6 || bits.OnesCount64(s.Own) < 2 ||
+			bits.OnesCount64(s.Opp) < 2 ||
 			bits.OnesCount64(s.Empty) > 9 && s.CanMove() {
 			t.Fatalf("%v: %+v is not late", b, s)
 		}

@@ -6,8 +6,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Search finds who wins positions of one board: negamax over everything below them, as plainly as can be, all of it
-// remembered by exact canonical key. It is not safe for concurrent use.
+// Search finds who wins positions of one board: negamax over everything below them, as plainly as
+// can be, all of it remembered by exact canonical key. It is not safe for concurrent use.
 type Search struct {
 	board amazons.Board
 	leaf  func(amazons.State) (won, decided bool)
@@ -23,7 +23,8 @@ type Result struct {
 // New returns a search of positions of a board to the end of the game.
 func New(b amazons.Board) *Search { return NewWithLeaves(b, nil) }
 
-// NewWithLeaves returns a search that goes no further where leaf decides a position. leaf gets canonical states; it may be nil.
+// NewWithLeaves returns a search that goes no further where leaf decides a position. leaf gets
+// canonical states; it may be nil.
 func NewWithLeaves(b amazons.Board, leaf func(amazons.State) (won, decided bool)) *Search {
 	return &Search{board: b, leaf: leaf, memo: make(map[amazons.Key]Result)}
 }
@@ -68,8 +69,9 @@ func (x *Search) Known(s amazons.State) (Result, bool) {
 // Positions returns the number of positions that are remembered.
 func (x *Search) Positions() int { return len(x.memo) }
 
-// Fast finds what [Search] finds, many times faster, of positions of any boards. Its memory of exact positions is lossy but never
-// wrong. The zero Fast is ready for use; it is not safe for concurrent use.
+// Fast finds what [Search] finds, many times faster, of positions of any boards. Its memory of
+// exact positions is lossy but never wrong. The zero Fast is ready for use; it is not safe for
+// concurrent use.
 type Fast struct {
 	memory []outcome
 }
@@ -89,7 +91,8 @@ func (x *Fast) Wins(s amazons.State) bool {
 	if x.memory == nil {
 		x.memory = make([]outcome, fastSlots)
 	}
-	h := (s.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(s.Opp*0xd1342543de82ef95, 31) ^ bits.RotateLeft64(s.Empty*0xa0761d6478bd642f, 17)) * 0xe7037ed1a0b428db
+	h := (s.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(s.Opp*0xd1342543de82ef95,
+		31) ^ bits.RotateLeft64(s.Empty*0xa0761d6478bd642f, 17)) * 0xe7037ed1a0b428db
 	slot := &x.memory[h>>40&(fastSlots-1)]
 	if slot.known && slot.own == s.Own && slot.opp == s.Opp && slot.empty == s.Empty {
 		return slot.won
@@ -99,14 +102,17 @@ func (x *Fast) Wins(s amazons.State) bool {
 	return won
 }
 
-// search reports whether some move wins: of all those after which the other side has no move, or of the others.
+// search reports whether some move wins: of all those after which the other side has no move, or of
+// the others.
 func (x *Fast) search(s amazons.State, last bool) bool {
 	for queens := s.Own; queens != 0; queens &= queens - 1 {
 		from := queens & -queens
-		for targets := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(queens)), s.Empty); targets != 0; targets &= targets - 1 {
+		for targets := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(queens)),
+			s.Empty); targets != 0; targets &= targets - 1 {
 			to := targets & -targets
 			open := s.Empty ^ to | from
-			for arrows := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(targets)), open); arrows != 0; arrows &= arrows - 1 {
+			for arrows := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(targets)),
+				open); arrows != 0; arrows &= arrows - 1 {
 				next := amazons.State{Own: s.Opp, Opp: s.Own ^ from ^ to, Empty: open &^ (arrows & -arrows)}
 				if over := amazons.Grow(next.Own)&next.Empty == 0; over == last && (over || !x.Wins(next)) {
 					return true

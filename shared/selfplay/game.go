@@ -12,8 +12,8 @@ type Game struct {
 	Moves []amazons.Move
 }
 
-// Play plays a game from start, both sides with the same settings, until the side to move has no move. Errors wrap
-// ErrSettings.
+// Play plays a game from start, both sides with the same settings, until the side to move has no
+// move. Errors wrap ErrSettings.
 func Play(start amazons.Position, seed uint64, s Settings) (Game, error) {
 	p, err := NewPlayer(seed, s)
 	if err != nil {
@@ -30,8 +30,8 @@ func Play(start amazons.Position, seed uint64, s Settings) (Game, error) {
 	}
 }
 
-// Positions returns the positions of the game in their order, one more than moves: the first is the start, and in the last
-// the side to move has lost.
+// Positions returns the positions of the game in their order, one more than moves: the first is the
+// start, and in the last the side to move has lost.
 func (g Game) Positions() []amazons.Position {
 	out := make([]amazons.Position, 0, len(g.Moves)+1)
 	p := g.Start

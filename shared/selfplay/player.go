@@ -14,7 +14,8 @@ import (
 const (
 	// Square is the number of points that a square of territory is worth.
 	Square = 8
-	// decided is added where a static rule knows the winner. It is more than all squares and moves of a board.
+	// decided is added where a static rule knows the winner. It is more than all squares and moves
+	// of a board.
 	decided  = 1 << 12
 	infinity = 1 << 20
 )
@@ -56,8 +57,8 @@ func (p *Player) Choose(s amazons.State) (m amazons.Move, ok bool) {
 	return options[p.random.Uint64()%uint64(n)].move, true
 }
 
-// rank returns all moves, the best first. The scores of moves within the margin of the best are exact for the last ply that was
-// finished; those of the others are at most that.
+// rank returns all moves, the best first. The scores of moves within the margin of the best are
+// exact for the last ply that was finished; those of the others are at most that.
 func (p *Player) rank(s amazons.State) []option {
 	p.stack = p.stack[:0]
 	p.killer = amazons.Move{}
@@ -93,7 +94,8 @@ func (p *Player) rank(s amazons.State) []option {
 
 func byScore(x, y option) int { return cmp.Compare(y.score, x.score) }
 
-// expand pushes all moves of s with the static scores of where they lead, the best first, and returns them.
+// expand pushes all moves of s with the static scores of where they lead, the best first, and
+// returns them.
 func (p *Player) expand(s amazons.State) []option {
 	base := len(p.stack)
 	for m := range s.AllMoves() {
@@ -103,8 +105,8 @@ func (p *Player) expand(s amazons.State) []option {
 	return p.stack[base:]
 }
 
-// search returns the score of s for the side to move, looking plies ahead: exact between alpha and beta, at most alpha or at
-// least beta beyond them.
+// search returns the score of s for the side to move, looking plies ahead: exact between alpha and
+// beta, at most alpha or at least beta beyond them.
 func (p *Player) search(s amazons.State, plies, alpha, beta int) int {
 	if !s.CanMove() {
 		return p.score(s)
@@ -125,7 +127,8 @@ func (p *Player) search(s amazons.State, plies, alpha, beta int) int {
 	return best
 }
 
-// replies is search at the last ply, where no order is worth its price but to begin with the move that was best last time.
+// replies is search at the last ply, where no order is worth its price but to begin with the move
+// that was best last time.
 func (p *Player) replies(s amazons.State, beta int) int {
 	best := -infinity
 	if s.Legal(p.killer) {
@@ -145,8 +148,9 @@ func (p *Player) replies(s amazons.State, beta int) int {
 	return best
 }
 
-// score judges s for the side to move without looking ahead: by territory, and a point for each square more that one
-// move reaches. Where the winner is known, both sides still play for territory.
+// score judges s for the side to move without looking ahead: by territory, and a point for each
+// square more that one move reaches. Where the winner is known, both sides still play for
+// territory.
 func (p *Player) score(s amazons.State) int {
 	p.budget--
 	v, f := eval.Evaluate(s)

@@ -48,7 +48,8 @@ func TestPlay(t *testing.T) {
 			at, line := p.State(), ""
 			for _, m := range g.Moves {
 				if !at.Legal(m) {
-					t.Fatalf("%v, seed %d: %v is not legal in %v", p.Board, seed, m, amazons.PositionOf(p.Board, at, amazons.White))
+					t.Fatalf("%v, seed %d: %v is not legal in %v", p.Board, seed, m,
+						amazons.PositionOf(p.Board, at, amazons.White))
 				}
 				at, line = at.After(m), line+m.String()
 			}
@@ -159,7 +160,8 @@ func minimax(p *Player, s amazons.State, plies int) int {
 	return best
 }
 
-// TestRank compares the scores of moves with plain minimax: those within the margin are exact and no other is better.
+// TestRank compares the scores of moves with plain minimax: those within the margin are exact and
+// no other is better.
 func TestRank(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for range 40 {
@@ -183,15 +185,18 @@ func TestRank(t *testing.T) {
 		for _, o := range options {
 			want := -minimax(p, s.After(o.move), plies-1)
 			near := o.score >= options[0].score-5
-			if len(options) > 1 && (near && o.score != want || !near && (want > o.score || want >= options[0].score-5)) {
-				t.Errorf("%+v, %d plies: %v has score %d, want %d; the best is %d", s, plies, o.move, o.score, want, options[0].score)
+			if len(options) > 1 && (near && o.score != want || !near &&
+				(want > o.score || want >= options[0].score-5)) {
+				t.Errorf("%+v, %d plies: %v has score %d, want %d; the best is %d", s, plies, o.move, o.score, want,
+					options[0].score)
 			}
 		}
 	}
 }
 
 func TestSettings(t *testing.T) {
-	for _, s := range []Settings{{}, {Plies: -1}, {Plies: MaxPlies + 1}, {Plies: 2, Evaluations: -1}, {Plies: 2, Margin: -1}, {Plies: 2, Margin: decided}} {
+	for _, s := range []Settings{{}, {Plies: -1}, {Plies: MaxPlies + 1}, {Plies: 2, Evaluations: -1},
+		{Plies: 2, Margin: -1}, {Plies: 2, Margin: decided}} {
 		if _, err := Play(start(t, 4, 4), 1, s); !errors.Is(err, ErrSettings) {
 			t.Errorf("%+v: got %v", s, err)
 		}
@@ -201,7 +206,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// BenchmarkGame plays games with the default settings, and with some plies more where there is room for them.
+// BenchmarkGame plays games with the default settings, and with some plies more where there is room
+// for them.
 func BenchmarkGame(b *testing.B) {
 	for _, size := range [][2]int{{6, 5}, {6, 6}} {
 		for _, evaluations := range []int{0, 10_000} {

@@ -1,9 +1,11 @@
-// Package sgf writes games of Amazons in the Smart Game Format, FF[4] with GM[18], as its user guide defines it
-// (https://www.red-bean.com/sgf/amazons.html): so that other programs show a proof, and people step through it.
+// Package sgf writes games of Amazons in the Smart Game Format, FF[4] with GM[18], as its user
+// guide defines it (https://www.red-bean.com/sgf/amazons.html): so that other programs show a
+// proof, and people step through it.
 //
-// A point is two letters, the file from the left and the row from the top: on a board of six ranks A1 is "af" and A6 "aa". A move is three
-// points, where the queen leaves, where she goes, where the arrow goes. The first node sets the position up (AW, AB, AA for burnt squares, PL)
-// even where it is a starting position, because the format's own default is the board of ten by ten.
+// A point is two letters, the file from the left and the row from the top: on a board of six ranks
+// A1 is "af" and A6 "aa". A move is three points, where the queen leaves, where she goes, where the
+// arrow goes. The first node sets the position up (AW, AB, AA for burnt squares, PL) even where it
+// is a starting position, because the format's own default is the board of ten by ten.
 package sgf
 
 import (
@@ -117,7 +119,8 @@ func (w *writer) about(n *Node) {
 	}
 }
 
-// children writes what follows n, whose position is p. No game has more moves than a board has squares, so the depth is bounded.
+// children writes what follows n, whose position is p. No game has more moves than a board has
+// squares, so the depth is bounded.
 func (w *writer) children(p amazons.Position, n *Node) error {
 	for _, c := range n.Children {
 		if !p.State().Legal(c.Move) {

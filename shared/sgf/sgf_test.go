@@ -14,8 +14,9 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// reader reads the format back, by its grammar and on its own: property names, values between brackets, "(" and ")" for variations. It knows
-// no more of Amazons than how points and moves are written.
+// reader reads the format back, by its grammar and on its own: property names, values between
+// brackets, "(" and ")" for variations. It knows no more of Amazons than how points and moves are
+// written.
 type reader struct {
 	text  string
 	board amazons.Board
@@ -90,7 +91,8 @@ func (r *reader) node(g *Game, n *Node, first bool) error {
 		}
 		switch name {
 		case "FF", "GM", "CA", "AP":
-			if want := map[string]string{"FF": "4", "GM": "18", "CA": "UTF-8", "AP": "amazonsfarm"}[name]; !first || values[0] != want {
+			if want := map[string]string{"FF": "4", "GM": "18", "CA": "UTF-8", "AP": "amazonsfarm"}[name]; !first ||
+				values[0] != want {
 				return fmt.Errorf("%s is %v", name, values)
 			}
 		case "SZ":
@@ -114,7 +116,8 @@ func (r *reader) node(g *Game, n *Node, first bool) error {
 				if err != nil {
 					return err
 				}
-				*map[string]*amazons.Set{"AW": &g.Start.White, "AB": &g.Start.Black, "AA": &g.Start.Burnt}[name] |= s.Bit()
+				*map[string]*amazons.Set{"AW": &g.Start.White, "AB": &g.Start.Black,
+					"AA": &g.Start.Burnt}[name] |= s.Bit()
 			}
 		case "PL":
 			if values[0] == "B" {
@@ -171,7 +174,8 @@ func (r *reader) rest(g *Game, n *Node) error {
 // TestRoundTrip writes random trees of games from random positions of all boards and reads them back.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := amazons.Board{Width: uint8(rapid.IntRange(1, 8).Draw(t, "width")), Height: uint8(rapid.IntRange(1, 8).Draw(t, "height"))}
+		b := amazons.Board{Width: uint8(rapid.IntRange(1, 8).Draw(t, "width")),
+			Height: uint8(rapid.IntRange(1, 8).Draw(t, "height"))}
 		p := amazons.Position{Board: b}
 		for s := range b.Squares() {
 			bit := b.UnpackSquare(uint8(s)).Bit()
@@ -220,7 +224,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestRowsFromTheTop holds points against the format's own example: "AW[da][ga][ad][jd]" lie in the top rows of its board, here on one of 8x8.
+// TestRowsFromTheTop holds points against the format's own example: "AW[da][ga][ad][jd]" lie in the
+// top rows of its board, here on one of 8x8.
 func TestRowsFromTheTop(t *testing.T) {
 	b := amazons.Board{Width: 5, Height: 6}
 	for text, want := range map[string]string{"A6": "aa", "E6": "ea", "A1": "af", "E1": "ef", "B4": "bc"} {
@@ -241,7 +246,8 @@ func TestRowsFromTheTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Write(&out, Game{Start: p, First: Node{Children: []*Node{{Move: m, Winner: White, Comment: "wins"}}}}); err != nil {
+	if err := Write(&out, Game{Start: p, First: Node{Children: []*Node{{Move: m, Winner: White,
+		Comment: "wins"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	const want = "(;FF[4]GM[18]CA[UTF-8]AP[amazonsfarm]SZ[5:6]\nAW[bf][df][ae][ee]AB[ab][eb][ba][da]PL[W];W[bfbcdc]GW[1]C[wins])\n"
@@ -255,7 +261,8 @@ func TestWriteRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = Write(io.Discard, Game{Start: p, First: Node{Children: []*Node{{Move: amazons.Move{From: 0, To: 1, Arrow: 2}}}}})
+	err = Write(io.Discard, Game{Start: p, First: Node{Children: []*Node{{Move: amazons.Move{From: 0, To: 1,
+		Arrow: 2}}}}})
 	if !errors.Is(err, ErrIllegal) {
 		t.Errorf("a move without a queen: %v", err)
 	}

@@ -20,11 +20,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Run works for the master at the other end of conn until the campaign is
-// finished (nil), there is no work for Config.IdleTimeout (nil), Config.Drain is closed and everything is handed back (nil, or an error that
-// wraps ErrUndelivered), ctx ends (its error, at once, nothing is handed back), or something stands in
-// the way: errors wrap ErrConfig, ErrUnreachable, ErrRefused, ErrProtocol or are the engine's. All goroutines
-// have ended when it returns; conn stays open.
+// Run works for the master at the other end of conn until the campaign is finished (nil), there is
+// no work for Config.IdleTimeout (nil), Config.Drain is closed and everything is handed back (nil,
+// or an error that wraps ErrUndelivered), ctx ends (its error, at once, nothing is handed back), or
+// something stands in the way: errors wrap ErrConfig, ErrUnreachable, ErrRefused, ErrProtocol or
+// are the engine's. All goroutines have ended when it returns; conn stays open.
 func Run(ctx context.Context, conn grpc.ClientConnInterface, c Config) error {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -73,9 +73,11 @@ type agent struct {
 	draining bool
 	deadline time.Time // of the drain
 
-	waits    prefetch.Waits // for leases
-	rate     float64        // nodes a second, over the last leases; 0: unknown
-	workless time.Time      // since when it has no work, where it has none: the start of this stream or the end of the last lease
+	waits prefetch.Waits // for leases
+	rate  float64        // nodes a second, over the last leases; 0: unknown
+	// since when it has no work, where it has none: the start of this stream or the end of the last
+	// lease
+	workless time.Time
 
 	onHold time.Time // when it was last logged that the master acknowledges nothing for now
 }
@@ -129,8 +131,10 @@ func Reason(err error) string {
 	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
 		text = s.Message()
 	}
-	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection refused", and so on
-	for _, before := range []string{"Error while dialing: ", "authentication handshake failed: ", "error reading server preface: "} {
+	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection
+	// refused", and so on
+	for _, before := range []string{"Error while dialing: ", "authentication handshake failed: ",
+		"error reading server preface: "} {
 		if _, cause, ok := strings.Cut(text, before); ok {
 			text = strings.TrimSuffix(cause, `"`)
 		}
@@ -213,7 +217,8 @@ func (a *agent) take(p *parcel) {
 	a.waiting = append(a.waiting, p)
 }
 
-// forget has the engine forget what was delivered: now, or when the lease's goroutine, which owns the engine, comes to it.
+// forget has the engine forget what was delivered: now, or when the lease's goroutine, which owns
+// the engine, comes to it.
 func (a *agent) forget() {
 	if a.lease != nil {
 		a.lease.forget.Store(true)
@@ -254,31 +259,36 @@ func (a *agent) join(ctx context.Context) (*farmv1.JoinResponse, error) {
 	})
 	switch code := status.Code(err); {
 	case code == codes.OK:
-	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented, RefusedByCertificate(err):
+	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented,
+		RefusedByCertificate(err):
 		return nil, fmt.Errorf("%w: %s", ErrRefused, Reason(err))
 	default:
 		return nil, err
 	}
 	if r.GetSession() == "" || !(r.GetHeartbeatSeconds() >= 0.01 && r.GetHeartbeatSeconds() <= 3600) {
-		return nil, fmt.Errorf("%w: joined without a session or with a heartbeat of %v s", ErrProtocol, r.GetHeartbeatSeconds())
+		return nil, fmt.Errorf("%w: joined without a session or with a heartbeat of %v s", ErrProtocol,
+			r.GetHeartbeatSeconds())
 	}
 	if err := a.meet(r); err != nil {
 		return nil, err
 	}
 	a.engine = a.engineOf(r)
 	if a.solver != nil {
-		// Perhaps another store: it must not lack what was delivered to the one before.
-		// What is waiting was promised evidence that it may not find, too; facts without evidence are refused, not believed.
+		// Perhaps another store: it must not lack what was delivered to the one before. What is
+		// waiting was promised evidence that it may not find, too; facts without evidence are
+		// refused, not believed.
 		a.forget()
 	} else if err := a.ready(a.first); err != nil { // the others may do for the leases that come
 		return nil, err
 	}
 	a.maxFacts = factLimit(r.GetMaxFactsPerMessage())
-	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session", r.GetSession())
+	a.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session",
+		r.GetSession())
 	return r, nil
 }
 
-// factLimit is the number of facts to gather for one message of a master that takes so many, 0: any number.
+// factLimit is the number of facts to gather for one message of a master that takes so many, 0: any
+// number.
 func factLimit(taken uint32) int {
 	if taken == 0 || taken > engine.DefaultMaxFacts {
 		return engine.DefaultMaxFacts
@@ -294,15 +304,17 @@ type stream struct {
 	upload   chan *parcel              // to the uploader
 	uploaded chan upload               // from it
 	broken   chan error                // of the reader or the writer; holds two
-	outgoing []*farmv1.WorkRequest     // waiting for the writer: a Hello, a Ready, one progress of each lease, the parcels, and leases handed back
-	busy     bool                      // a parcel is with the uploader
-	asked    bool                      // a Ready is open
-	leaving  bool                      // Goodbye was said
-	askedAt  time.Time                 // when; zero: there was no work then
-	ahead    *time.Timer               // when the next lease is to be asked for although one is running
-	early    bool                      // it is that time
-	beats    int                       // heartbeats since the agent has a next lease
-	latest   map[uint32]granted        // lease of each campaign: each counts its own
+	// waiting for the writer: a Hello, a Ready, one progress of each lease, the parcels, and leases
+	// handed back
+	outgoing []*farmv1.WorkRequest
+	busy     bool               // a parcel is with the uploader
+	asked    bool               // a Ready is open
+	leaving  bool               // Goodbye was said
+	askedAt  time.Time          // when; zero: there was no work then
+	ahead    *time.Timer        // when the next lease is to be asked for although one is running
+	early    bool               // it is that time
+	beats    int                // heartbeats since the agent has a next lease
+	latest   map[uint32]granted // lease of each campaign: each counts its own
 }
 
 type upload struct {
@@ -321,8 +333,9 @@ func (a *agent) serve(ctx context.Context, session *farmv1.JoinResponse) error {
 	}
 	s := &stream{
 		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest),
-		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2), latest: map[uint32]granted{},
-		ahead: time.NewTimer(0), // at once: a lease may be running since the stream before
+		upload: make(chan *parcel), uploaded: make(chan upload), broken: make(chan error, 2),
+		latest: map[uint32]granted{},
+		ahead:  time.NewTimer(0), // at once: a lease may be running since the stream before
 	}
 	done := make(chan struct{}, 3)
 	go func() { defer func() { done <- struct{}{} }(); s.read(sctx, work) }()
@@ -381,7 +394,8 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 		if a.draining && !s.leaving && !time.Now().Before(a.deadline) {
 			return a.drainError()
 		}
-		if !s.asked && !a.draining && (a.lease == nil || s.early && a.next == nil) && len(a.waiting) < a.MaxWaiting && s.allSent(a) {
+		if !s.asked && !a.draining && (a.lease == nil || s.early && a.next == nil) && len(a.waiting) < a.MaxWaiting &&
+			s.allSent(a) {
 			s.asked, s.askedAt, s.early = true, time.Now(), false
 			if a.lease == nil {
 				s.askedAt = a.workless // evidence had to be delivered before
@@ -456,7 +470,8 @@ func (a *agent) loop(ctx context.Context, s *stream, beat <-chan time.Time) erro
 	}
 }
 
-// maxOutgoing bounds the messages that wait for the writer: beyond it nothing is read that may cause more.
+// maxOutgoing bounds the messages that wait for the writer: beyond it nothing is read that may
+// cause more.
 const maxOutgoing = 256
 
 // incoming returns the channel of what the master sends while there is room for what it may cause.
@@ -577,7 +592,8 @@ func (a *agent) receive(ctx context.Context, s *stream, m *farmv1.WorkResponse) 
 func (a *agent) holdOn(reason string) {
 	if time.Since(a.onHold) >= sayAgain {
 		a.onHold = time.Now()
-		a.Log.Warn("the master has no room now; what is not acknowledged waits", "reason", reason, "waiting", len(a.waiting))
+		a.Log.Warn("the master has no room now; what is not acknowledged waits", "reason", reason, "waiting",
+			len(a.waiting))
 	}
 	for _, p := range a.waiting {
 		if !p.sentAt.IsZero() {
@@ -589,7 +605,8 @@ func (a *agent) holdOn(reason string) {
 // has reports whether a lease is being searched, or its result is on the way.
 func (a *agent) has(l *lease) bool {
 	same := func(o *lease) bool { return o != nil && o.of == l.of && o.id == l.id && o.epoch == l.epoch }
-	return same(a.lease) || same(a.next) || slices.ContainsFunc(a.waiting, func(p *parcel) bool { return same(p.lease) })
+	return same(a.lease) || same(a.next) || slices.ContainsFunc(a.waiting,
+		func(p *parcel) bool { return same(p.lease) })
 }
 
 // begin readies the engine and starts to search a lease.
@@ -634,7 +651,8 @@ func (a *agent) acknowledged(ack *farmv1.Ack) {
 		switch {
 		case ack.GetRefused() != "":
 			a.Stats.Refused.Add(1)
-			a.Log.Warn("refused by the master", slog.Uint64("serial", p.serial), slog.String("reason", ack.GetRefused()))
+			a.Log.Warn("refused by the master", slog.Uint64("serial", p.serial),
+				slog.String("reason", ack.GetRefused()))
 		case p.lease != nil:
 			a.Stats.Results.Add(1)
 		}
@@ -642,7 +660,8 @@ func (a *agent) acknowledged(ack *farmv1.Ack) {
 	}
 }
 
-// heartbeat reports on what is being searched or was and has not been told, and breaks off a stream on which acknowledgements are overdue.
+// heartbeat reports on what is being searched or was and has not been told, and breaks off a stream
+// on which acknowledgements are overdue.
 func (a *agent) heartbeat(s *stream, now time.Time) error {
 	for _, p := range a.waiting {
 		if !p.sentAt.IsZero() && now.Sub(p.sentAt) > a.AckTimeout {
@@ -667,7 +686,8 @@ func (s *stream) report(a *agent, l *lease) {
 		Evaluations: l.evaluations.Load() + l.activity.Load(), TableFill: a.Stats.TableFill(), Campaign: l.of.number,
 	}}}
 	for i, old := range s.outgoing {
-		if p := old.GetProgress(); p != nil && p.GetLease() == l.id && p.GetEpoch() == l.epoch && p.GetCampaign() == l.of.number {
+		if p := old.GetProgress(); p != nil && p.GetLease() == l.id && p.GetEpoch() == l.epoch &&
+			p.GetCampaign() == l.of.number {
 			s.outgoing[i] = m
 			return
 		}

@@ -92,7 +92,8 @@ func (m *fakeMaster) UploadCertificate(s farmv1.Farm_UploadCertificateServer) er
 		data = append(data, r.Data...)
 	}
 	sum := sha256.Sum256(data)
-	if first == nil || string(sum[:]) != string(first.Sha256) || uint64(len(data)) != first.Size || first.Session == "" {
+	if first == nil || string(sum[:]) != string(first.Sha256) || uint64(len(data)) != first.Size ||
+		first.Session == "" {
 		return status.Error(codes.DataLoss, "hash or size is wrong")
 	}
 	m.mu.Lock()
@@ -193,21 +194,25 @@ func childKey() amazons.Key {
 	return s.After(s.Moves(nil)[0]).CanonicalKey(start().Board)
 }
 
-// work runs play in virtual time beside an agent, which starts with the first stream asked for, then looks after a clean end with the given error (nil: none).
-func work(t *testing.T, c Config, search func(context.Context, engine.Job) engine.Result, want error, play func(*farm)) {
+// work runs play in virtual time beside an agent, which starts with the first stream asked for,
+// then looks after a clean end with the given error (nil: none).
+func work(t *testing.T, c Config, search func(context.Context, engine.Job) engine.Result, want error,
+	play func(*farm)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		f := &farm{
 			t: t, master: &fakeMaster{streams: make(chan *fakeStream, 10), uploads: make(map[[32]byte]int)},
-			solver: &fakeSolver{search: search}, stats: new(Stats), drain: make(chan struct{}), done: make(chan error, 1),
+			solver: &fakeSolver{search: search}, stats: new(Stats), drain: make(chan struct{}),
+			done: make(chan error, 1),
 		}
 		listener := bufconn.Listen(1 << 20)
 		server := grpc.NewServer()
 		farmv1.RegisterFarmServer(server, f.master)
 		served := make(chan struct{})
 		go func() { defer close(served); server.Serve(listener) }()
-		conn, err := grpc.NewClient("passthrough:master", append(DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
-			grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return listener.Dial() }))...)
+		conn, err := grpc.NewClient("passthrough:master",
+			append(DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
+				grpc.WithContextDialer(func(context.Context, string) (net.Conn, error) { return listener.Dial() }))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,7 +297,8 @@ func (s *fakeStream) result() *farmv1.Result {
 // handedBack waits for a lease to be handed back that was not searched.
 func (s *fakeStream) handedBack(id, epoch uint64) {
 	s.t.Helper()
-	if r := s.result(); r.Lease != id || r.Epoch != epoch || !r.Cancelled || r.Nodes != 0 || r.Serial != 0 || string(r.Key) != string(keyBytes(rootKey())) {
+	if r := s.result(); r.Lease != id || r.Epoch != epoch || !r.Cancelled || r.Nodes != 0 || r.Serial != 0 ||
+		string(r.Key) != string(keyBytes(rootKey())) {
 		s.t.Errorf("handed back %v", r)
 	}
 }
@@ -306,7 +312,8 @@ func (s *fakeStream) send(m *farmv1.WorkResponse) {
 
 func (s *fakeStream) lease(id, epoch, budget uint64, facts ...*farmv1.Fact) {
 	s.t.Helper()
-	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch, Key: keyBytes(rootKey()), BudgetNodes: budget, Facts: facts}}})
+	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch,
+		Key: keyBytes(rootKey()), BudgetNodes: budget, Facts: facts}}})
 }
 
 func (s *fakeStream) ack(serial uint64, refused string) {
@@ -331,7 +338,8 @@ func (s *fakeStream) finish() {
 
 // spent is a search that uses up its budget at once and finds nothing.
 func spent(_ context.Context, job engine.Job) engine.Result {
-	return engine.Result{Phi: 3, Delta: 4, Nodes: job.Budget, Evaluations: 5, Children: []numbers.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
+	return engine.Result{Phi: 3, Delta: 4, Nodes: job.Budget, Evaluations: 5,
+		Children: []numbers.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
 }
 
 // solvedLost is a search that proves its position lost at once.
@@ -342,7 +350,8 @@ func solvedLost(_ context.Context, job engine.Job) engine.Result {
 // endless is a search that runs until it is stopped, with one position solved on the way.
 func endless(ctx context.Context, job engine.Job) engine.Result {
 	<-ctx.Done()
-	return engine.Result{Phi: 3, Delta: 4, Nodes: 10, Solved: []engine.Fact{{Key: childKey(), Verdict: eval.Won, Nodes: 9}}}
+	return engine.Result{Phi: 3, Delta: 4, Nodes: 10,
+		Solved: []engine.Fact{{Key: childKey(), Verdict: eval.Won, Nodes: 9}}}
 }
 
 func TestLeases(t *testing.T) {
@@ -351,19 +360,23 @@ func TestLeases(t *testing.T) {
 		s.ready()
 		s.lease(1, 5, 1000, &farmv1.Fact{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 3})
 		r := s.result()
-		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 || r.Cancelled ||
-			r.Outcome != 0 || len(r.Facts) != 0 || string(r.Children) != "\x01\x02" || string(r.Key) != string(keyBytes(rootKey())) {
+		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 ||
+			r.Cancelled ||
+			r.Outcome != 0 || len(r.Facts) != 0 || string(r.Children) != "\x01\x02" ||
+			string(r.Key) != string(keyBytes(rootKey())) {
 			t.Errorf("result %v", r)
 		}
 		s.ready() // before the acknowledgement
-		if want := (engine.Fact{Key: childKey(), Verdict: eval.Won, Nodes: 3}); len(f.solver.jobs) != 1 || f.solver.jobs[0].Facts[0] != want {
+		if want := (engine.Fact{Key: childKey(), Verdict: eval.Won, Nodes: 3}); len(f.solver.jobs) != 1 ||
+			f.solver.jobs[0].Facts[0] != want {
 			t.Errorf("jobs %v", f.solver.jobs)
 		}
 		s.ack(r.Serial, "")
 		f.solver.search = solvedLost
 		s.lease(2, 5, 2000)
 		r = s.result()
-		if r.Outcome != farmv1.Outcome_OUTCOME_LOST || len(r.Facts) != 1 || r.Facts[0].Nodes != 1000 || len(r.Children) != 0 {
+		if r.Outcome != farmv1.Outcome_OUTCOME_LOST || len(r.Facts) != 1 || r.Facts[0].Nodes != 1000 ||
+			len(r.Children) != 0 {
 			t.Errorf("result %v", r)
 		}
 		if len(f.master.uploads) != 1 || f.master.uploads[[32]byte(r.Facts[0].CertificateSha256)] == 0 {
@@ -383,7 +396,8 @@ func TestProgress(t *testing.T) {
 		for range 3 {
 			select {
 			case m := <-s.in:
-				if p := m.GetProgress(); p == nil || p.Lease != 1 || p.Epoch != 1 || p.Nodes != 7 || p.Evaluations != 70 || p.TableFill != 0.5 {
+				if p := m.GetProgress(); p == nil || p.Lease != 1 || p.Epoch != 1 || p.Nodes != 7 ||
+					p.Evaluations != 70 || p.TableFill != 0.5 {
 					t.Errorf("got %v", m)
 				}
 			case <-time.After(2 * heartbeat):
@@ -436,7 +450,8 @@ func TestReconnect(t *testing.T) {
 		// Not acknowledged: it comes again, before a Ready, and its evidence is there already.
 		s = f.stream()
 		again := s.result()
-		if again.Serial != r.Serial || again.Outcome != r.Outcome || string(again.Facts[0].CertificateSha256) != string(r.Facts[0].CertificateSha256) {
+		if again.Serial != r.Serial || again.Outcome != r.Outcome ||
+			string(again.Facts[0].CertificateSha256) != string(r.Facts[0].CertificateSha256) {
 			t.Errorf("got %v; want %v again", again, r)
 		}
 		if f.master.attempts != 1 {
@@ -595,7 +610,8 @@ func TestDrainIdle(t *testing.T) {
 	})
 }
 
-// TestIdleTimeout has a worker that ends without work: time with a lease does not count, and what it proved is delivered before.
+// TestIdleTimeout has a worker that ends without work: time with a lease does not count, and what
+// it proved is delivered before.
 func TestIdleTimeout(t *testing.T) {
 	work(t, Config{IdleTimeout: 8 * heartbeat}, spent, nil, func(f *farm) {
 		s := f.stream()
@@ -665,7 +681,8 @@ func TestUnreachable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	work(t, Config{}, spent, ErrRefused, func(f *farm) {
 		f.master.join = func(r *farmv1.JoinRequest) error {
-			if r.ProtocolVersion != ProtocolVersion || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 || r.TableBytes == 0 || r.Build == "" {
+			if r.ProtocolVersion != ProtocolVersion || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 ||
+				r.TableBytes == 0 || r.Build == "" {
 				t.Errorf("join %v", r)
 			}
 			return status.Error(codes.FailedPrecondition, "another version")
@@ -699,10 +716,14 @@ func TestUploadIsTriedAgain(t *testing.T) {
 }
 
 func TestUploadRefused(t *testing.T) {
-	for name, fragment := range map[string][]byte{"by the master": []byte("small"), "as too large": make([]byte, 9<<20)} {
+	for name, fragment := range map[string][]byte{"by the master": []byte("small"),
+		"as too large": make([]byte, 9<<20)} {
 		t.Run(name, func(t *testing.T) {
 			work(t, Config{}, solvedLost, nil, func(f *farm) {
-				f.solver.fragment = func(_ context.Context, facts []engine.Fact) engine.Fragment { return fragmentOf(fragment, facts) }
+				f.solver.fragment = func(_ context.Context,
+					facts []engine.Fact) engine.Fragment {
+					return fragmentOf(fragment, facts)
+				}
 				f.master.upload = func(int) error { return status.Error(codes.DataLoss, "not a certificate") }
 				s := f.stream()
 				s.ready()
@@ -721,8 +742,8 @@ func TestUploadRefused(t *testing.T) {
 	}
 }
 
-// TestLeaseComesTwice sends leases again: while they are searched, while their result waits, and after it was taken. None is searched again, and
-// what runs goes on.
+// TestLeaseComesTwice sends leases again: while they are searched, while their result waits, and
+// after it was taken. None is searched again, and what runs goes on.
 func TestLeaseComesTwice(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		s := f.stream()
@@ -748,7 +769,8 @@ func TestLeaseComesTwice(t *testing.T) {
 	})
 }
 
-// TestSecondLease sends a lease to a worker that has one, as a question that came twice would: it is handed back at once, and the first one goes on.
+// TestSecondLease sends a lease to a worker that has one, as a question that came twice would: it
+// is handed back at once, and the first one goes on.
 func TestSecondLease(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		s := f.stream()
@@ -778,16 +800,18 @@ func TestSecondLease(t *testing.T) {
 	})
 }
 
-// TestLeasesOfCampaigns sends leases of two campaigns of one board, each of which counts its own: none is taken for one that came before, and one that is handed
-// back goes to its own.
+// TestLeasesOfCampaigns sends leases of two campaigns of one board, each of which counts its own:
+// none is taken for one that came before, and one that is handed back goes to its own.
 func TestLeasesOfCampaigns(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		send := func(s *fakeStream, campaign uint32, id, epoch uint64) {
-			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch, Key: keyBytes(rootKey()), BudgetNodes: 1000,
+			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch,
+				Key: keyBytes(rootKey()), BudgetNodes: 1000,
 				Campaign: &farmv1.Campaign{Number: campaign, Board: "4x4", Root: start().String()}}}})
 		}
 		cancel := func(s *fakeStream, campaign uint32, id uint64) {
-			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: id, Reason: "closed", Campaign: campaign}}})
+			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: id,
+				Reason: "closed", Campaign: campaign}}})
 		}
 		s := f.stream()
 		s.ready()
@@ -819,7 +843,8 @@ func TestLeasesOfCampaigns(t *testing.T) {
 	})
 }
 
-// TestManyCampaigns: a master cannot have a worker remember campaigns without end, neither by leases nor when it is joined.
+// TestManyCampaigns: a master cannot have a worker remember campaigns without end, neither by
+// leases nor when it is joined.
 func TestManyCampaigns(t *testing.T) {
 	one := &farmv1.Campaign{Number: 1, Board: "4x4", Root: start().String()}
 	of, err := campaignOf(one)
@@ -837,12 +862,14 @@ func TestManyCampaigns(t *testing.T) {
 	if err := a.note(of); err != nil || len(a.campaigns) != maxCampaigns {
 		t.Errorf("one that is known: %v, %d are", err, len(a.campaigns))
 	}
-	if err := a.meet(&farmv1.JoinResponse{Campaigns: slices.Repeat([]*farmv1.Campaign{one}, maxCampaigns+1)}); !errors.Is(err, ErrProtocol) {
+	if err := a.meet(&farmv1.JoinResponse{Campaigns: slices.Repeat([]*farmv1.Campaign{one}, maxCampaigns+
+		1)}); !errors.Is(err, ErrProtocol) {
 		t.Errorf("joined with too many: %v", err)
 	}
 }
 
-// TestLeaseOfOldEpoch sends a lease of the master's life before, with a large number, before those of its present one: these are not passed over.
+// TestLeaseOfOldEpoch sends a lease of the master's life before, with a large number, before those
+// of its present one: these are not passed over.
 func TestLeaseOfOldEpoch(t *testing.T) {
 	work(t, Config{}, spent, nil, func(f *farm) {
 		s := f.stream()
@@ -868,8 +895,9 @@ func TestLeaseOfOldEpoch(t *testing.T) {
 
 func TestBadLease(t *testing.T) {
 	for name, m := range map[string]*farmv1.Lease{
-		"key":    {Id: 1, Key: []byte("short"), BudgetNodes: 1},
-		"board":  {Id: 1, Key: []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"), BudgetNodes: 1},
+		"key": {Id: 1, Key: []byte("short"), BudgetNodes: 1},
+		"board": {Id: 1, Key: []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
+			BudgetNodes: 1},
 		"budget": {Id: 1, Key: keyBytes(rootKey())},
 		"fact":   {Id: 1, Key: keyBytes(rootKey()), BudgetNodes: 1, Facts: []*farmv1.Fact{{Key: keyBytes(rootKey())}}},
 	} {
@@ -883,11 +911,13 @@ func TestBadLease(t *testing.T) {
 	}
 }
 
-// TestNews: facts that come during a lease are told to the engine at once; what is no fact ends the agent.
+// TestNews: facts that come during a lease are told to the engine at once; what is no fact ends the
+// agent.
 func TestNews(t *testing.T) {
 	news := func(outcome farmv1.Outcome) *farmv1.WorkResponse {
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: []*farmv1.Fact{
-			{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 5}, {Key: keyBytes(rootKey()), Outcome: outcome},
+			{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 5},
+			{Key: keyBytes(rootKey()), Outcome: outcome},
 		}}}}
 	}
 	work(t, Config{}, endless, nil, func(f *farm) {
@@ -912,7 +942,8 @@ func TestNews(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []Config{
-		{Name: strings.Repeat("x", 129)}, {Cores: -1}, {TableBytes: -1}, {EvidenceShare: 2}, {MaxWaiting: -1}, {AckTimeout: -1}, {MaxEntries: -1},
+		{Name: strings.Repeat("x", 129)}, {Cores: -1}, {TableBytes: -1}, {EvidenceShare: 2}, {MaxWaiting: -1},
+		{AckTimeout: -1}, {MaxEntries: -1},
 	} {
 		if err := Run(t.Context(), nil, c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
@@ -920,7 +951,8 @@ func TestConfig(t *testing.T) {
 	}
 }
 
-// TestHold: while the master says that it has no room, a result that is not acknowledged is kept and not sent again, for hours.
+// TestHold: while the master says that it has no room, a result that is not acknowledged is kept
+// and not sent again, for hours.
 func TestHold(t *testing.T) {
 	work(t, Config{AckTimeout: 10 * time.Second}, solvedLost, nil, func(f *farm) {
 		f.master.upload = func(attempt int) error {

@@ -8,7 +8,8 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// campaign is one of the questions that a master has its workers search for. Two masters may give one number to different ones.
+// campaign is one of the questions that a master has its workers search for. Two masters may give
+// one number to different ones.
 type campaign struct {
 	number uint32
 	root   string // as text
@@ -25,7 +26,8 @@ func campaignOf(m *farmv1.Campaign) (campaign, error) {
 	return campaign{m.GetNumber(), root.String(), root.Board, m.GetRulesOnly()}, nil
 }
 
-// maxCampaigns bounds the campaigns of one master that a worker remembers, some hundred bytes each: more than any master has.
+// maxCampaigns bounds the campaigns of one master that a worker remembers, some hundred bytes each:
+// more than any master has.
 const maxCampaigns = 1 << 14
 
 // note remembers a campaign that a lease names. The error wraps ErrProtocol.
@@ -37,7 +39,8 @@ func (a *agent) note(c campaign) error {
 	return nil
 }
 
-// meet notes the campaigns of the master that was joined, and drops what waits for others: it would be taken for something else.
+// meet notes the campaigns of the master that was joined, and drops what waits for others: it would
+// be taken for something else.
 func (a *agent) meet(r *farmv1.JoinResponse) error {
 	all := r.GetCampaigns()
 	if len(all) > maxCampaigns {
@@ -76,13 +79,15 @@ func (a *agent) wanted(p *parcel) bool {
 	if a.campaigns[p.of.number] == p.of {
 		return true
 	}
-	a.Log.Warn("what was found out is dropped: the master has another campaign of that number", "campaign", p.of.number, "root", p.of.root)
+	a.Log.Warn("what was found out is dropped: the master has another campaign of that number", "campaign", p.of.number,
+		"root", p.of.root)
 	a.Stats.Refused.Add(1)
 	return false
 }
 
-// ready readies the engine for a campaign. One for the same board and kind of proof goes on with its table; for another one a new engine
-// takes the place of the old one, since an entry of the table does not say what board it is of.
+// ready readies the engine for a campaign. One for the same board and kind of proof goes on with
+// its table; for another one a new engine takes the place of the old one, since an entry of the
+// table does not say what board it is of.
 func (a *agent) ready(c campaign) error {
 	if a.solver != nil && a.board == c.board && a.rules == c.rules {
 		return nil
@@ -105,7 +110,8 @@ func (a *agent) ready(c campaign) error {
 	return nil
 }
 
-// hear tells the engine of facts that others have proved. Those of another board than that of its table are passed over. Errors wrap ErrProtocol.
+// hear tells the engine of facts that others have proved. Those of another board than that of its
+// table are passed over. Errors wrap ErrProtocol.
 func (a *agent) hear(m *farmv1.News) error {
 	of, ok := a.campaigns[m.GetCampaign()]
 	if m.GetCampaign() == 0 {
@@ -126,7 +132,8 @@ func (a *agent) hear(m *farmv1.News) error {
 func (a *agent) engineOf(r *farmv1.JoinResponse) engine.Config {
 	return engine.Config{
 		TableBytes: a.TableBytes, Cores: a.Cores,
-		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()), MaxEntries: a.MaxEntries,
-		MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)), Log: a.Log,
+		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()),
+		MaxEntries: a.MaxEntries,
+		MaxMemory:  int(min(r.GetMaxMemoryEntries(), 1<<18)), Log: a.Log,
 	}
 }

@@ -31,7 +31,8 @@ var (
 	ErrConfig = errors.New("bad agent setting")
 	// ErrUnreachable says that no master answered within Config.JoinTimeout or Config.AwayTimeout.
 	ErrUnreachable = errors.New("no master answers")
-	// ErrRefused says that the master does not take this worker: another version, rules, build or databases.
+	// ErrRefused says that the master does not take this worker: another version, rules, build or
+	// databases.
 	ErrRefused = errors.New("the master refuses this worker")
 	// ErrProtocol says that the master sent what a master does not send.
 	ErrProtocol = errors.New("the master broke the protocol")
@@ -41,66 +42,76 @@ var (
 
 // Config holds the settings of an agent. The zero value is usable.
 type Config struct {
-	// Name is the worker's name, unique in the farm, 1..128 bytes. Default: host name, process and a random part.
-	// Two workers of one name take each other's leases.
+	// Name is the worker's name, unique in the farm, 1..128 bytes. Default: host name, process and
+	// a random part. Two workers of one name take each other's leases.
 	Name string
 	// Cores is the number of threads of the search. Default: all.
 	Cores int
-	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search forgets and repeats itself.
+	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search
+	// forgets and repeats itself.
 	TableBytes int64
 
-	// FactsEvery is the longest time after which a running lease stops for a moment to bring in what it has proved and what
-	// its table knows. Default 30 s. Too short: the search is interrupted, and the master's store written, for little; too
-	// long: other workers learn late, and a crash loses more.
+	// FactsEvery is the longest time after which a running lease stops for a moment to bring in
+	// what it has proved and what its table knows. Default 30 s. Too short: the search is
+	// interrupted, and the master's store written, for little; too long: other workers learn late,
+	// and a crash loses more.
 	FactsEvery time.Duration
-	// EvidenceAfter is the age of a running lease from which positions that it solves on the way are proved to the master.
-	// Default 3 s. Too short: a proof that one lease could have brought whole comes in pieces, which cost time to put together.
+	// EvidenceAfter is the age of a running lease from which positions that it solves on the way
+	// are proved to the master. Default 3 s. Too short: a proof that one lease could have brought
+	// whole comes in pieces, which cost time to put together.
 	EvidenceAfter time.Duration
-	// EvidenceShare is the share of the search's time that may go into evidence for facts met on the way, 0..1. Default
-	// 0.05. The evidence for a lease's own position is not limited.
+	// EvidenceShare is the share of the search's time that may go into evidence for facts met on
+	// the way, 0..1. Default 0.05. The evidence for a lease's own position is not limited.
 	EvidenceShare float64
-	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in memory until it is
-	// uploaded. Default 4. When it is reached, no lease is asked for and a running one stops at its next parcel.
+	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in
+	// memory until it is uploaded. Default 4. When it is reached, no lease is asked for and a
+	// running one stops at its next parcel.
 	MaxWaiting int
-	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take; beyond it the agent asks for the next one before the running one
-	// ends. Default 10; negative: never. Small: leases are chosen before it is known what the running one brings, and none goes on with it at once; large: the
-	// worker waits for a master that is far away or busy.
+	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take;
+	// beyond it the agent asks for the next one before the running one ends. Default 10; negative:
+	// never. Small: leases are chosen before it is known what the running one brings, and none goes
+	// on with it at once; large: the worker waits for a master that is far away or busy.
 	PrefetchPercent int
-	// MaxSends is the number of times a parcel is sent, each on another stream, until it is given up. Default 20.
+	// MaxSends is the number of times a parcel is sent, each on another stream, until it is given
+	// up. Default 20.
 	MaxSends int
 
 	// CallTimeout bounds Join. Default 10 s.
 	CallTimeout time.Duration
-	// UploadTimeout bounds one try to upload a fragment. Default 5 min. Short: a large one never gets through a slow line; long: a connection that
-	// hangs is noticed late.
+	// UploadTimeout bounds one try to upload a fragment. Default 5 min. Short: a large one never
+	// gets through a slow line; long: a connection that hangs is noticed late.
 	UploadTimeout time.Duration
-	// AckTimeout bounds the wait for an acknowledgement; after it, the stream is opened anew and the parcel sent
-	// again. Default 60 s.
+	// AckTimeout bounds the wait for an acknowledgement; after it, the stream is opened anew and
+	// the parcel sent again. Default 60 s.
 	AckTimeout time.Duration
 	// JoinTimeout bounds the time until the first Join succeeds. Default 1 min.
 	JoinTimeout time.Duration
 	// AwayTimeout bounds the time without a master after that. Default 24 h.
 	AwayTimeout time.Duration
-	// IdleTimeout is the time without work after which the agent ends as by Drain, so that a machine that was rented for the farm can go back. Looked at once a
-	// heartbeat. Zero: never.
+	// IdleTimeout is the time without work after which the agent ends as by Drain, so that a
+	// machine that was rented for the farm can go back. Looked at once a heartbeat. Zero: never.
 	IdleTimeout time.Duration
-	// BackoffMin and BackoffMax bound the pause between two tries to reach the master; it doubles each time, and a random
-	// half of it is left out. Defaults 100 ms and 10 s.
+	// BackoffMin and BackoffMax bound the pause between two tries to reach the master; it doubles
+	// each time, and a random half of it is left out. Defaults 100 ms and 10 s.
 	BackoffMin, BackoffMax time.Duration
-	// DrainTimeout bounds the time between Drain and the end. Default 30 s. After it, what is not delivered is given up.
+	// DrainTimeout bounds the time between Drain and the end. Default 30 s. After it, what is not
+	// delivered is given up.
 	DrainTimeout time.Duration
-	// MaxEntries is the number of proved positions kept in memory, about 40 bytes each, from which the agent forgets what it
-	// has delivered, and may deliver parts of it again. Default 8 million. The proof of one position may use four times as many.
+	// MaxEntries is the number of proved positions kept in memory, about 40 bytes each, from which
+	// the agent forgets what it has delivered, and may deliver parts of it again. Default 8
+	// million. The proof of one position may use four times as many.
 	MaxEntries int
 
-	// Drain asks, when it is closed, for an orderly end: the lease is handed back with what was learned. Nil: never.
+	// Drain asks, when it is closed, for an orderly end: the lease is handed back with what was
+	// learned. Nil: never.
 	Drain <-chan struct{}
 	// Log takes messages. Default: none are written.
 	Log *slog.Logger
 	// Stats, if given, is kept up to date.
 	Stats *Stats
 
-	// NewSolver makes what searches, once it is known for which campaign. Default: an [engine.Engine]. Another one is for tests.
+	// NewSolver makes what searches, once it is known for which campaign. Default: an
+	// [engine.Engine]. Another one is for tests.
 	NewSolver func(engine.Config) (Solver, error)
 }
 
@@ -191,23 +202,27 @@ func (c Config) withDefaults() (Config, error) {
 // MaxMessageBytes is the largest message either side sends: 16 MiB.
 const MaxMessageBytes = 16 << 20
 
-// DialOptions are the options of a connection to a master, all but the
-// credentials: keepalive, message limits, and how fast a lost master is tried again. The name
-// server is asked for the master's address and for nothing else: whoever has the address from a hosts file or from a container engine, and
-// reaches no name server, would wait twenty seconds for a service configuration that there is not.
+// DialOptions are the options of a connection to a master, all but the credentials: keepalive,
+// message limits, and how fast a lost master is tried again. The name server is asked for the
+// master's address and for nothing else: whoever has the address from a hosts file or from a
+// container engine, and reaches no name server, would wait twenty seconds for a service
+// configuration that there is not.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDisableServiceConfig(),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second, PermitWithoutStream: true}),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second,
+			PermitWithoutStream: true}),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 5 * time.Second},
+			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
+				MaxDelay: 5 * time.Second},
 			MinConnectTimeout: 5 * time.Second,
 		}),
 	}
 }
 
-// Build names this build of the solver: Go's version, and the module's version and revision where they are known.
+// Build names this build of the solver: Go's version, and the module's version and revision where
+// they are known.
 func Build() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -17,7 +17,8 @@ const (
 	typeAddress6 = 28
 )
 
-// TestNameServer holds that a name server is asked for addresses only: one that answers nothing else costs no time.
+// TestNameServer holds that a name server is asked for addresses only: one that answers nothing
+// else costs no time.
 func TestNameServer(t *testing.T) {
 	server, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
@@ -65,8 +66,8 @@ func TestNameServer(t *testing.T) {
 	}
 }
 
-// answerNames is a name server that knows 127.0.0.1 for every name, does not answer questions that are not about addresses, and tells of
-// each question.
+// answerNames is a name server that knows 127.0.0.1 for every name, does not answer questions that
+// are not about addresses, and tells of each question.
 func answerNames(server net.PacketConn, asked chan<- uint16) {
 	buffer := make([]byte, 512)
 	for {

@@ -13,7 +13,8 @@ import (
 
 func TestNameFor(t *testing.T) {
 	id := identity.Identity{Role: identity.Worker, Name: "w1"}
-	for wish, want := range map[string]string{"w1": "w1", "w1/a": "w1/a", "a": "w1/a", "w1a": "w1/w1a", "w2/a": "w1/w2/a"} {
+	for wish, want := range map[string]string{"w1": "w1", "w1/a": "w1/a", "a": "w1/a", "w1a": "w1/w1a",
+		"w2/a": "w1/w2/a"} {
 		if got := NameFor(id, wish); got != want {
 			t.Errorf("wish %q: %q, want %q", wish, got, want)
 		}

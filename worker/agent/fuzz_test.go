@@ -26,7 +26,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// tyrant is a master that sends whatever a tape says, without a network, in the virtual time of a synctest.
+// tyrant is a master that sends whatever a tape says, without a network, in the virtual time of a
+// synctest.
 type tyrant struct {
 	t    *testing.T
 	tape *fuzzing.Tape
@@ -66,8 +67,9 @@ func (y *tyrant) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 		y.t.Errorf("%s cannot be sent: %v", method, err)
 	}
 	answer := &farmv1.JoinResponse{
-		Session: "s", Campaign: &farmv1.Campaign{Board: "4x4", Root: start().String()}, HeartbeatSeconds: 1, MaxCertificateBytes: 1 << 20,
-		MaxFactsPerMessage: 100, MinFactNodes: 10,
+		Session: "s", Campaign: &farmv1.Campaign{Board: "4x4", Root: start().String()}, HeartbeatSeconds: 1,
+		MaxCertificateBytes: 1 << 20,
+		MaxFactsPerMessage:  100, MinFactNodes: 10,
 	}
 	switch how := y.next(&y.joins); how % 12 {
 	case 1:
@@ -81,7 +83,8 @@ func (y *tyrant) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	case 5:
 		answer.Session = ""
 	case 6:
-		answer.MaxCertificateBytes, answer.MaxFactsPerMessage, answer.MinFactNodes, answer.MaxMemoryEntries = 1, 1, math.MaxUint64, math.MaxUint32
+		answer.MaxCertificateBytes, answer.MaxFactsPerMessage, answer.MinFactNodes, answer.MaxMemoryEntries = 1, 1,
+			math.MaxUint64, math.MaxUint32
 	case 7:
 		answer.MaxCertificateBytes, answer.MaxFactsPerMessage, answer.MinFactNodes = math.MaxUint64, math.MaxUint32, 0
 	case 8:
@@ -108,7 +111,8 @@ func (y *tyrant) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	return ctx.Err()
 }
 
-// campaignNumbered is a campaign as a master may describe it: those of some numbers are of the first one's board, of one that it shares with none, or no campaigns.
+// campaignNumbered is a campaign as a master may describe it: those of some numbers are of the
+// first one's board, of one that it shares with none, or no campaigns.
 func campaignNumbered(n uint32) *farmv1.Campaign {
 	c := &farmv1.Campaign{Number: n, Board: "4x4", Root: start().String()}
 	switch n % 8 {
@@ -127,7 +131,8 @@ func campaignNumbered(n uint32) *farmv1.Campaign {
 }
 
 // NewStream begins a stream of work, or an upload.
-func (y *tyrant) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, _ ...grpc.CallOption) (grpc.ClientStream, error) {
+func (y *tyrant) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string,
+	_ ...grpc.CallOption) (grpc.ClientStream, error) {
 	s := &tyrantStream{y: y, ctx: ctx, in: make(chan func(proto.Message) error, 256), method: method}
 	if desc.StreamName == "Work" {
 		y.mu.Lock()
@@ -185,8 +190,10 @@ func (s *tyrantStream) SendMsg(m any) error {
 	if x := r.GetResult(); x != nil {
 		s.y.serials = append(s.y.serials, x.GetSerial())
 		// One that names no campaign is of the first.
-		if !s.y.granted[leaseName(x.GetCampaign(), x.GetLease(), x.GetKey())] && !s.y.granted[leaseName(0, x.GetLease(), x.GetKey())] {
-			s.y.t.Errorf("a result of lease %d of campaign %d about %x, which was not granted", x.GetLease(), x.GetCampaign(), x.GetKey())
+		if !s.y.granted[leaseName(x.GetCampaign(), x.GetLease(), x.GetKey())] &&
+			!s.y.granted[leaseName(0, x.GetLease(), x.GetKey())] {
+			s.y.t.Errorf("a result of lease %d of campaign %d about %x, which was not granted", x.GetLease(),
+				x.GetCampaign(), x.GetKey())
 		}
 	}
 	return nil
@@ -248,7 +255,8 @@ func (y *tyrant) key() []byte {
 
 func (y *tyrant) facts() (list []*farmv1.Fact) {
 	for range y.tape.Choose(4) {
-		list = append(list, &farmv1.Fact{Key: y.key(), Outcome: farmv1.Outcome(1 + y.tape.Choose(2)), Nodes: y.tape.Number(), CertificateSha256: y.tape.Bytes(4)})
+		list = append(list, &farmv1.Fact{Key: y.key(), Outcome: farmv1.Outcome(1 + y.tape.Choose(2)),
+			Nodes: y.tape.Number(), CertificateSha256: y.tape.Bytes(4)})
 	}
 	if y.tape.Choose(16) == 15 {
 		list = append(list, nil, &farmv1.Fact{})
@@ -291,7 +299,8 @@ func (y *tyrant) name(l *farmv1.Lease) {
 func (y *tyrant) step() {
 	switch y.tape.Choose(12) {
 	case 0, 1, 2:
-		l := &farmv1.Lease{Id: y.tape.Number(), Epoch: y.tape.Number(), Key: y.key(), BudgetNodes: y.tape.Number(), Facts: y.facts()}
+		l := &farmv1.Lease{Id: y.tape.Number(), Epoch: y.tape.Number(), Key: y.key(), BudgetNodes: y.tape.Number(),
+			Facts: y.facts()}
 		for range y.tape.Choose(3) {
 			l.Memories = append(l.Memories, y.tape.Bytes(20))
 		}
@@ -303,7 +312,8 @@ func (y *tyrant) step() {
 		y.mu.Unlock()
 		y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: l}})
 	case 3:
-		y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: y.tape.Number(), Reason: string(y.tape.Bytes(5)), Campaign: y.number()}}})
+		y.say(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: y.tape.Number(),
+			Reason: string(y.tape.Bytes(5)), Campaign: y.number()}}})
 	case 4, 5, 6:
 		a := &farmv1.Ack{Serial: y.tape.Number()}
 		y.mu.Lock()
@@ -355,9 +365,10 @@ func (y *tyrant) step() {
 	synctest.Wait()
 }
 
-// FuzzMaster lets a worker work for a master that sends anything at any time: leases nobody asked for, acknowledgements of nothing, streams that end, calls
-// that fail, wait for ever or say what makes no sense. The worker neither panics nor hangs, sends nothing about leases it was not given, ends with an error of a
-// known kind and leaves no goroutine behind.
+// FuzzMaster lets a worker work for a master that sends anything at any time: leases nobody asked
+// for, acknowledgements of nothing, streams that end, calls that fail, wait for ever or say what
+// makes no sense. The worker neither panics nor hangs, sends nothing about leases it was not given,
+// ends with an error of a known kind and leaves no goroutine behind.
 func FuzzMaster(f *testing.F) {
 	fuzzing.AddTapes(f, 16, 700, 12)
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -403,7 +414,8 @@ func obey(t *testing.T, data []byte) {
 			nodes /= 2
 		case <-wait.C:
 		}
-		r := engine.Result{Phi: 3, Delta: 4, Nodes: nodes, Children: []numbers.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
+		r := engine.Result{Phi: 3, Delta: 4, Nodes: nodes,
+			Children: []numbers.Child{{Key: childKey(), Phi: 1, Delta: 2}}}
 		key := job.State.CanonicalKey(board)
 		switch (searched + int(how)) % 4 {
 		case 0:
@@ -416,13 +428,14 @@ func obey(t *testing.T, data []byte) {
 	drain := make(chan struct{})
 	stats := new(Stats)
 	var open atomic.Int32 // engines
-	c := Config{Name: "w", Drain: drain, Stats: stats, MaxWaiting: 2, MaxSends: 3, NewSolver: func(c engine.Config) (Solver, error) {
-		if open.Add(1) > 1 {
-			t.Error("there are two engines")
-		}
-		board = c.Board
-		return countedSolver{solver, &open}, nil
-	}}
+	c := Config{Name: "w", Drain: drain, Stats: stats, MaxWaiting: 2, MaxSends: 3,
+		NewSolver: func(c engine.Config) (Solver, error) {
+			if open.Add(1) > 1 {
+				t.Error("there are two engines")
+			}
+			board = c.Board
+			return countedSolver{solver, &open}, nil
+		}}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- Run(ctx, y, c) }()
@@ -455,7 +468,8 @@ func obey(t *testing.T, data []byte) {
 	}
 	cancel()
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrUnreachable), errors.Is(err, ErrRefused), errors.Is(err, ErrProtocol), errors.Is(err, ErrUndelivered):
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, ErrUnreachable), errors.Is(err, ErrRefused),
+		errors.Is(err, ErrProtocol), errors.Is(err, ErrUndelivered):
 	default:
 		t.Errorf("ended with %v", err)
 	}

@@ -16,7 +16,8 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// Solver is what a lease needs of an [engine.Engine]. Its methods are called by one goroutine at a time, but Learn by another one.
+// Solver is what a lease needs of an [engine.Engine]. Its methods are called by one goroutine at a
+// time, but Learn by another one.
 type Solver interface {
 	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
 	Remember() []byte
@@ -26,7 +27,8 @@ type Solver interface {
 	Close() error
 }
 
-// lease is a job of the master while it is being searched. One goroutine runs it and hands parcels over.
+// lease is a job of the master while it is being searched. One goroutine runs it and hands parcels
+// over.
 type lease struct {
 	of        campaign
 	id, epoch uint64
@@ -54,15 +56,18 @@ type parcel struct {
 	sends    int       // in all sessions
 }
 
-// evidenceFloor is evidence time that is always allowed, so that short searches also bring something in.
+// evidenceFloor is evidence time that is always allowed, so that short searches also bring
+// something in.
 const evidenceFloor = 5 * time.Millisecond
 
-// firstSlice is the number of nodes after which a lease stops for the first time to bring in what it knows, so that
-// a crash loses little of it; each slice is twice as long as the one before, up to Config.FactsEvery.
+// firstSlice is the number of nodes after which a lease stops for the first time to bring in what
+// it knows, so that a crash loses little of it; each slice is twice as long as the one before, up
+// to Config.FactsEvery.
 const firstSlice = 20_000
 
-// run searches the lease to its end and hands its parcels to deliver, which
-// blocks until there is room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when the lease is called back.
+// run searches the lease to its end and hands its parcels to deliver, which blocks until there is
+// room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when
+// the lease is called back.
 func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver func(*parcel) bool) error {
 	var total engine.Result
 	var solved []engine.Fact // on the way, without evidence as yet
@@ -116,11 +121,13 @@ func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver fun
 			deliver(&parcel{of: l.of, fragment: fragment, lease: l, message: message})
 			return nil
 		default:
-			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id, Epoch: l.epoch, Nodes: total.Nodes, Campaign: l.of.number}
+			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id,
+				Epoch: l.epoch, Nodes: total.Nodes, Campaign: l.of.number}
 			if len(facts.Facts)+len(facts.Memory) == 0 {
 				continue
 			}
-			if !deliver(&parcel{of: l.of, fragment: fragment, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
+			if !deliver(&parcel{of: l.of, fragment: fragment,
+				message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
 				return ctx.Err()
 			}
 		}
@@ -133,9 +140,11 @@ func (l *lease) reached(nodes uint64) {
 	l.at.Store(int64(time.Since(l.begun)))
 }
 
-// evidence returns a fragment for what r proved: all of it for the lease's own position, and for positions on the way
-// as much as the time allowance admits. Nothing else matters once the campaign's root is proved.
-func (l *lease) evidence(ctx context.Context, c Config, s Solver, r engine.Result, solved []engine.Fact, searched time.Duration) (engine.Fragment, error) {
+// evidence returns a fragment for what r proved: all of it for the lease's own position, and for
+// positions on the way as much as the time allowance admits. Nothing else matters once the
+// campaign's root is proved.
+func (l *lease) evidence(ctx context.Context, c Config, s Solver, r engine.Result, solved []engine.Fact,
+	searched time.Duration) (engine.Fragment, error) {
 	alive := func() { l.activity.Add(1) }
 	if l.forget.Swap(false) {
 		s.Forget()
@@ -184,9 +193,11 @@ func (l *lease) named(campaign uint32, id uint64) bool {
 	return l != nil && l.of.number == campaign && l.id == id
 }
 
-// handBack is the result of a lease that is not searched. It waits for no acknowledgement: if it is lost, so is the stream, and with it the lease.
+// handBack is the result of a lease that is not searched. It waits for no acknowledgement: if it is
+// lost, so is the stream, and with it the lease.
 func (l *lease) handBack() *farmv1.WorkRequest {
-	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key), Cancelled: true, Campaign: l.of.number}}}
+	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch,
+		Key: keyBytes(l.key), Cancelled: true, Campaign: l.of.number}}}
 }
 
 func keyBytes(k amazons.Key) []byte {
@@ -207,7 +218,8 @@ func wireOutcome(v eval.Verdict) farmv1.Outcome {
 func wireFacts(f engine.Fragment) []*farmv1.Fact {
 	facts := make([]*farmv1.Fact, len(f.Facts))
 	for i, fact := range f.Facts {
-		facts[i] = &farmv1.Fact{Key: keyBytes(fact.Key), Outcome: wireOutcome(fact.Verdict), Nodes: fact.Nodes, CertificateSha256: f.SHA256[:]}
+		facts[i] = &farmv1.Fact{Key: keyBytes(fact.Key), Outcome: wireOutcome(fact.Verdict), Nodes: fact.Nodes,
+			CertificateSha256: f.SHA256[:]}
 	}
 	return facts
 }
@@ -226,7 +238,8 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 	if m.GetBudgetNodes() == 0 {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
-	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key, job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
+	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key,
+		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
 	if l.job.Facts, err = readFacts(b, m.GetFacts()); err != nil {
 		return nil, fmt.Errorf("lease %d: %w", m.GetId(), err)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers the figures of a worker, amazons_worker_..., which are read from s at each scrape. It panics when r has some of
-// them already.
+// Register registers the figures of a worker, amazons_worker_..., which are read from s at each
+// scrape. It panics when r has some of them already.
 func (s *Stats) Register(r prometheus.Registerer) {
 	for _, c := range []struct {
 		name, help string
@@ -22,9 +22,11 @@ func (s *Stats) Register(r prometheus.Registerer) {
 		{"fragment_bytes_total", "Bytes of certificate fragments uploaded.", &s.FragmentBytes},
 		{"fragment_entries_total", "Entries in the certificate fragments uploaded.", &s.Entries},
 		{"nodes_total", "Positions expanded by the search, counted when a slice of a lease ends.", &s.Nodes},
-		{"evaluations_total", "Positions evaluated by the search, counted when a slice of a lease ends.", &s.Evaluations},
+		{"evaluations_total", "Positions evaluated by the search, counted when a slice of a lease ends.",
+			&s.Evaluations},
 	} {
-		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "worker", Name: c.name, Help: c.help},
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "worker",
+			Name: c.name, Help: c.help},
 			func() float64 { return float64(c.value.Load()) }))
 	}
 	for _, g := range []struct {
@@ -35,7 +37,8 @@ func (s *Stats) Register(r prometheus.Registerer) {
 		{"searching", "1 while a lease is being searched.", func() float64 { return truth(s.Lease.Load() != 0) }},
 		{"table_fill_ratio", "Share of the transposition table in use.", s.TableFill},
 	} {
-		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "worker", Name: g.name, Help: g.help}, g.value))
+		r.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "worker",
+			Name: g.name, Help: g.help}, g.value))
 	}
 }
 

@@ -9,8 +9,9 @@ func (a *agent) giveBack(s *stream) {
 	a.next = nil
 }
 
-// planAhead plans when the next lease is asked for, although one is running: when that has as long to go as it takes to get one, if that is worth it (shared/prefetch).
-// It sets early if that is now.
+// planAhead plans when the next lease is asked for, although one is running: when that has as long
+// to go as it takes to get one, if that is worth it (shared/prefetch). It sets early if that is
+// now.
 func (s *stream) planAhead(a *agent) {
 	s.early = false
 	l := a.lease

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// masterDelay is how long the master takes for a lease in these tests, and a lease of 1000 nodes takes a second. So the next one is
-// worth asking for ahead of the end, by lead.
+// masterDelay is how long the master takes for a lease in these tests, and a lease of 1000 nodes
+// takes a second. So the next one is worth asking for ahead of the end, by lead.
 const (
 	masterDelay = 150 * time.Millisecond
 	lead        = masterDelay * 3 / 2
@@ -29,7 +29,8 @@ func steady(ctx context.Context, job engine.Job) engine.Result {
 	return spent(ctx, job)
 }
 
-// known gives the agent a first lease, by which it learns how fast it and the master are. The next one has been asked for then.
+// known gives the agent a first lease, by which it learns how fast it and the master are. The next
+// one has been asked for then.
 func known(s *fakeStream) {
 	s.t.Helper()
 	s.ready()
@@ -57,7 +58,8 @@ func within(t *testing.T, what string, got, want time.Duration) {
 	}
 }
 
-// TestPrefetch has the agent ask for each lease before the one before ends: when that one ends the search goes on at once.
+// TestPrefetch has the agent ask for each lease before the one before ends: when that one ends the
+// search goes on at once.
 func TestPrefetch(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
@@ -84,13 +86,15 @@ func TestPrefetch(t *testing.T) {
 	})
 }
 
-// TestPrefetchNotWorthIt has leases beside which the wait for the next one is nothing, or a worker that is told never to ask early: it asks when it has nothing to do.
+// TestPrefetchNotWorthIt has leases beside which the wait for the next one is nothing, or a worker
+// that is told never to ask early: it asks when it has nothing to do.
 func TestPrefetchNotWorthIt(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		config Config
 		budget uint64
-	}{{"long leases", Config{}, 2000}, {"never", Config{PrefetchPercent: -1}, 500}, {"only where waiting takes a fifth", Config{PrefetchPercent: 20}, 1000}} {
+	}{{"long leases", Config{}, 2000}, {"never", Config{PrefetchPercent: -1}, 500},
+		{"only where waiting takes a fifth", Config{PrefetchPercent: 20}, 1000}} {
 		t.Run(test.name, func(t *testing.T) {
 			work(t, test.config, steady, nil, func(f *farm) {
 				s := f.stream()
@@ -111,7 +115,8 @@ func TestPrefetchNotWorthIt(t *testing.T) {
 	}
 }
 
-// TestPrefetchWithoutWork has a master without work for ten seconds: that says nothing of how long it takes when there is some.
+// TestPrefetchWithoutWork has a master without work for ten seconds: that says nothing of how long
+// it takes when there is some.
 func TestPrefetchWithoutWork(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
@@ -126,7 +131,8 @@ func TestPrefetchWithoutWork(t *testing.T) {
 	})
 }
 
-// TestPrefetchCancelled calls back the lease in hand: it is handed back at once, another one is asked for, and the running one goes on.
+// TestPrefetchCancelled calls back the lease in hand: it is handed back at once, another one is
+// asked for, and the running one goes on.
 func TestPrefetchCancelled(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
@@ -151,7 +157,8 @@ func TestPrefetchCancelled(t *testing.T) {
 	})
 }
 
-// TestPrefetchHeldTooLong has a lease that takes far longer than its nodes say: the one in hand goes back to the master after two heartbeats, for others.
+// TestPrefetchHeldTooLong has a lease that takes far longer than its nodes say: the one in hand
+// goes back to the master after two heartbeats, for others.
 func TestPrefetchHeldTooLong(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
@@ -172,8 +179,8 @@ func TestPrefetchHeldTooLong(t *testing.T) {
 	})
 }
 
-// TestPrefetchOnBrokenStream breaks the connection while there is a lease in hand: the master takes it back, so it is not searched, and on the next
-// stream the next lease is asked for in time again.
+// TestPrefetchOnBrokenStream breaks the connection while there is a lease in hand: the master takes
+// it back, so it is not searched, and on the next stream the next lease is asked for in time again.
 func TestPrefetchOnBrokenStream(t *testing.T) {
 	work(t, Config{BackoffMin: time.Millisecond}, steady, nil, func(f *farm) {
 		s := f.stream()
@@ -200,8 +207,9 @@ func TestPrefetchOnBrokenStream(t *testing.T) {
 	})
 }
 
-// TestPrefetchDuringUpload has the evidence of a lease travel for long. The next one is searched meanwhile, and the master hears of both with each heartbeat: it would
-// take either of them for lost.
+// TestPrefetchDuringUpload has the evidence of a lease travel for long. The next one is searched
+// meanwhile, and the master hears of both with each heartbeat: it would take either of them for
+// lost.
 func TestPrefetchDuringUpload(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()

@@ -19,8 +19,9 @@ const chunkBytes = 1 << 20
 // errUpload says that the master will never take a fragment.
 var errUpload = errors.New("fragment refused")
 
-// uploader uploads the fragments of parcels, one at a time. It tries again what failed for reasons that pass, for as long as the stream lives: a
-// master without room for it may have to wait for a person.
+// uploader uploads the fragments of parcels, one at a time. It tries again what failed for reasons
+// that pass, for as long as the stream lives: a master without room for it may have to wait for a
+// person.
 func (a *agent) uploader(ctx context.Context, s *stream, session *farmv1.JoinResponse) {
 	for {
 		var p *parcel
@@ -73,7 +74,8 @@ func (a *agent) uploadOnce(ctx context.Context, p *parcel, session string) error
 	if err != nil {
 		return err
 	}
-	m := &farmv1.UploadCertificateRequest{Session: session, Sha256: p.fragment.SHA256[:], Size: uint64(len(p.fragment.Data)), Campaign: p.of.number}
+	m := &farmv1.UploadCertificateRequest{Session: session, Sha256: p.fragment.SHA256[:],
+		Size: uint64(len(p.fragment.Data)), Campaign: p.of.number}
 	for rest := p.fragment.Data; ; {
 		n := min(chunkBytes, len(rest))
 		m.Data, rest = rest[:n], rest[n:]

@@ -6,7 +6,8 @@ import (
 	"slices"
 )
 
-// collector keeps the facts with the most work, up to a limit. A position noted twice may be kept twice until it is taken.
+// collector keeps the facts with the most work, up to a limit. A position noted twice may be kept
+// twice until it is taken.
 type collector struct {
 	limit int
 	facts byWork

@@ -41,26 +41,29 @@ const (
 type Config struct {
 	// Board is the size of the board of all jobs.
 	Board amazons.Board
-	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search forgets and repeats
-	// itself. Larger than the machine's memory: an error.
+	// TableBytes is the size of the transposition table. Default 256 MiB. Too small: the search
+	// forgets and repeats itself. Larger than the machine's memory: an error.
 	TableBytes int64
-	// Cores is the number of threads of the search. Default: all. With one, node counts are reproducible.
+	// Cores is the number of threads of the search. Default: all. With one, node counts are
+	// reproducible.
 	Cores int
 	// RulesOnly makes certificates that rely on leaf rule 1 alone. They are much larger.
 	RulesOnly bool
-	// MinFactNodes is the work, in nodes, from which a position solved on the way is kept as a fact. Default 1000.
-	// Too small: time goes into evidence nobody needs.
+	// MinFactNodes is the work, in nodes, from which a position solved on the way is kept as a
+	// fact. Default 1000. Too small: time goes into evidence nobody needs.
 	MinFactNodes uint64
 	// MaxFacts is the number of such positions kept of one run, those with most work. Default 256.
 	MaxFacts int
-	// MaxKnown bounds the facts of others that are remembered, about 60 bytes each. Default a million. Beyond it,
-	// fragments repeat evidence that others have.
+	// MaxKnown bounds the facts of others that are remembered, about 60 bytes each. Default a
+	// million. Beyond it, fragments repeat evidence that others have.
 	MaxKnown int
-	// MaxEntries is the number of proved positions remembered, about 40 bytes each, from which the engine forgets
-	// them before the next fragment. Default 8 million. One fragment may use four times as many; a fact that needs more is not proved.
+	// MaxEntries is the number of proved positions remembered, about 40 bytes each, from which the
+	// engine forgets them before the next fragment. Default 8 million. One fragment may use four
+	// times as many; a fact that needs more is not proved.
 	MaxEntries int
-	// MaxMemory is the number of table entries, about 12 bytes each, in the memory that a run without an answer gives
-	// back. Default 0: none is given. Too small: who goes on from it repeats work.
+	// MaxMemory is the number of table entries, about 12 bytes each, in the memory that a run
+	// without an answer gives back. Default 0: none is given. Too small: who goes on from it
+	// repeats work.
 	MaxMemory int
 	// Log takes messages. Default: none are written.
 	Log *slog.Logger
@@ -98,15 +101,18 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// nodesPerEntry is the number of nodes that must have been searched for each entry of a memory: as an entry takes the time of two thirds of a node
-// (BenchmarkRemember of package dfpn), memories take a twentieth of the time at most.
+// nodesPerEntry is the number of nodes that must have been searched for each entry of a memory: as
+// an entry takes the time of two thirds of a node (BenchmarkRemember of package dfpn), memories
+// take a twentieth of the time at most.
 const nodesPerEntry = 16
 
-// leastMemory is the number of entries below which no memory is made, if Config.MaxMemory is no less: it might take the place of a larger one.
+// leastMemory is the number of entries below which no memory is made, if Config.MaxMemory is no
+// less: it might take the place of a larger one.
 const leastMemory = 512
 
-// Remember returns what the table knows of the position of the last job, Config.MaxMemory entries at most; nil when that is 0, and when too little was searched since
-// the last memories to pay for one.
+// Remember returns what the table knows of the position of the last job, Config.MaxMemory entries
+// at most; nil when that is 0, and when too little was searched since the last memories to pay for
+// one.
 func (e *Engine) Remember() []byte {
 	entries := min(uint64(e.c.MaxMemory), e.search.Nodes()/nodesPerEntry-e.remembered)
 	if entries < min(uint64(e.c.MaxMemory), leastMemory) || entries == 0 {
@@ -144,7 +150,8 @@ type Result struct {
 	Phi, Delta         uint32
 	Nodes, Evaluations uint64
 	Children           []numbers.Child // of the job's position while it is open, one for each move
-	Solved             []Fact          // positions solved on the way, those with most work first; claims of the search, not yet proved
+	// positions solved on the way, those with most work first; claims of the search, not yet proved
+	Solved []Fact
 }
 
 // Fragment is a certificate file that proves facts, together with fragments that came before it.
@@ -155,7 +162,8 @@ type Fragment struct {
 	Entries int
 }
 
-// Engine holds a table and what has been proved. Its methods are called by one goroutine at a time, but Learn by any.
+// Engine holds a table and what has been proved. Its methods are called by one goroutine at a time,
+// but Learn by any.
 type Engine struct {
 	c       Config
 	table   *dfpn.Table
@@ -184,7 +192,8 @@ func New(c Config) (*Engine, error) {
 		return nil, fmt.Errorf("reserve table: %w", err)
 	}
 	e := &Engine{c: c, table: table, solved: collector{limit: c.MaxFacts}}
-	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note, MinSolvedNodes: c.MinFactNodes})
+	search, err := dfpn.New(dfpn.Options{Board: c.Board, Table: table, Threads: c.Cores, OnSolved: e.note,
+		MinSolvedNodes: c.MinFactNodes})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start search: %w", err), table.Close())
 	}
@@ -209,8 +218,8 @@ func (e *Engine) Close() error {
 	return errors.Join(append(errs, e.table.Close())...)
 }
 
-// Forget drops everything about what the other side has: known facts and delivered evidence. Later fragments are whole by themselves.
-// The table stays.
+// Forget drops everything about what the other side has: known facts and delivered evidence. Later
+// fragments are whole by themselves. The table stays.
 func (e *Engine) Forget() {
 	e.mu.Lock()
 	e.news = nil
@@ -242,9 +251,9 @@ func (e *Engine) note(s amazons.State, v eval.Verdict, nodes uint64) {
 	}
 }
 
-// Run searches a job until its position is solved, the budget is spent or ctx
-// ends. The table stays warm, so the same job goes on where it stopped. progress, if given, is called every ProgressPeriod
-// from another goroutine, not after Run has returned. Errors are about the job.
+// Run searches a job until its position is solved, the budget is spent or ctx ends. The table stays
+// warm, so the same job goes on where it stopped. progress, if given, is called every
+// ProgressPeriod from another goroutine, not after Run has returned. Errors are about the job.
 func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Result, error) {
 	for _, f := range job.Facts {
 		s, err := f.Key.State(e.c.Board)
@@ -274,7 +283,8 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
 	if r.Verdict == eval.Open {
 		for _, c := range e.search.Children(job.State) {
-			out.Children = append(out.Children, numbers.Child{Key: c.State.CanonicalKey(e.c.Board), Phi: c.Phi, Delta: c.Delta})
+			out.Children = append(out.Children, numbers.Child{Key: c.State.CanonicalKey(e.c.Board), Phi: c.Phi,
+				Delta: c.Delta})
 		}
 	}
 	e.mu.Lock()
@@ -283,8 +293,9 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 	return out, nil
 }
 
-// Learn takes in facts that others have proved, their evidence lies with others; those that are none of the board are passed over. It may be called at any
-// time by any goroutine: a search that is under way meets them in the table.
+// Learn takes in facts that others have proved, their evidence lies with others; those that are
+// none of the board are passed over. It may be called at any time by any goroutine: a search that
+// is under way meets them in the table.
 func (e *Engine) Learn(facts []Fact) {
 	for _, f := range facts {
 		s, err := f.Key.State(e.c.Board)
@@ -318,10 +329,11 @@ func (e *Engine) remember(f Fact) {
 	}
 }
 
-// Fragment proves facts, in their order, until ctx ends, and returns a certificate of
-// those that could be proved and were not delivered before. It holds the entries that no earlier fragment
-// had. What was proved of a fact when ctx ended goes into the next fragment. alive, if given, is called
-// every ProgressPeriod in which there was progress, from another goroutine, not after Fragment has returned. The only errors are those of writing.
+// Fragment proves facts, in their order, until ctx ends, and returns a certificate of those that
+// could be proved and were not delivered before. It holds the entries that no earlier fragment had.
+// What was proved of a fact when ctx ended goes into the next fragment. alive, if given, is called
+// every ProgressPeriod in which there was progress, from another goroutine, not after Fragment has
+// returned. The only errors are those of writing.
 func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Fragment, error) {
 	if alive != nil {
 		seen := e.activity()

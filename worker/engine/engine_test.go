@@ -67,7 +67,8 @@ func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool,
 			t.Fatal(err)
 		}
 		if part.Set.Len() != f.Entries || len(part.Roots) != len(f.Facts) {
-			t.Errorf("a fragment of %d entries and %d roots says %d and %d", part.Set.Len(), len(part.Roots), f.Entries, len(f.Facts))
+			t.Errorf("a fragment of %d entries and %d roots says %d and %d", part.Set.Len(), len(part.Roots), f.Entries,
+				len(f.Facts))
 		}
 		parts = append(parts, part)
 	}
@@ -80,7 +81,8 @@ func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool,
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checker.Check(t.Context(), bytes.NewReader(data), int64(len(data)), checker.Options{RulesOnly: rulesOnly}); err != nil {
+	if _, err := checker.Check(t.Context(), bytes.NewReader(data), int64(len(data)),
+		checker.Options{RulesOnly: rulesOnly}); err != nil {
 		t.Error(err)
 	}
 }
@@ -114,7 +116,8 @@ func TestSolve(t *testing.T) {
 	}
 }
 
-// A job in many small budgets, with a fragment after each: together they prove the position, and no entry comes twice.
+// A job in many small budgets, with a fragment after each: together they prove the position, and no
+// entry comes twice.
 func TestFragmentsAddUp(t *testing.T) {
 	p := position(t, "4x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 1, MinFactNodes: 20})
@@ -163,7 +166,8 @@ func TestKnownFacts(t *testing.T) {
 	if err != nil || r.Verdict != eval.Won || r.Nodes > 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := e.Run(t.Context(), Job{State: p.State(), Facts: []Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}}}, nil); err == nil {
+	if _, err := e.Run(t.Context(), Job{State: p.State(),
+		Facts: []Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}}}, nil); err == nil {
 		t.Error("a key outside the board was taken")
 	}
 }
@@ -190,7 +194,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestLearnWhileSearching learns facts beside a search, for the race detector, and ends the search with one.
+// TestLearnWhileSearching learns facts beside a search, for the race detector, and ends the search
+// with one.
 func TestLearnWhileSearching(t *testing.T) {
 	p := position(t, "6x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 2})
@@ -293,7 +298,8 @@ func TestCollector(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	board := amazons.Board{Width: 4, Height: 4}
-	for _, c := range []Config{{}, {Board: board, Cores: -1}, {Board: board, Cores: MaxCores + 1}, {Board: board, MaxFacts: -1}} {
+	for _, c := range []Config{{}, {Board: board, Cores: -1}, {Board: board, Cores: MaxCores + 1},
+		{Board: board, MaxFacts: -1}} {
 		if _, err := New(c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)
 		}

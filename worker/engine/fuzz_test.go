@@ -19,8 +19,10 @@ import (
 
 var fuzzTruth reference.Fast
 
-// FuzzJob searches leases of a master that cannot be trusted: any position, any facts, true or false, and any memories, and proves what was found. It ends within its
-// budget. Without false facts what is proved is true, the independent checker takes it, and no memory makes it otherwise; with them, it is still a certificate.
+// FuzzJob searches leases of a master that cannot be trusted: any position, any facts, true or
+// false, and any memories, and proves what was found. It ends within its budget. Without false
+// facts what is proved is true, the independent checker takes it, and no memory makes it otherwise;
+// with them, it is still a certificate.
 func FuzzJob(f *testing.F) {
 	board := amazons.Board{Width: 4, Height: 4}
 	rng := []byte{0, 1, 2, 2, 2, 3, 3, 2, 3, 2, 4, 4, 2, 0, 1, 2}
@@ -42,7 +44,8 @@ func FuzzJob(f *testing.F) {
 		if len(memory) > 1<<14 || len(decisions) > 1<<10 {
 			return
 		}
-		fuzzing.Within(t, 20*time.Second, 512<<20, func() { searchLease(t, board, squares, &fuzzing.Tape{Rest: decisions}, memory) })
+		fuzzing.Within(t, 20*time.Second, 512<<20,
+			func() { searchLease(t, board, squares, &fuzzing.Tape{Rest: decisions}, memory) })
 	})
 }
 
@@ -50,7 +53,8 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 	state := reference.Read(squares, board, 2, 8)
 	how := tape.Byte()
 	if body := len(memory) - 4; how&1 != 0 && body >= 0 { // with the right checksum
-		memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]), crc32.Checksum(memory[:body], crc32.MakeTable(crc32.Castagnoli)))
+		memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]),
+			crc32.Checksum(memory[:body], crc32.MakeTable(crc32.Castagnoli)))
 	}
 	job := Job{State: state, Budget: 1 + uint64(tape.Byte())*4, Memories: [][]byte{memory, tape.Bytes(30)}}
 	honest := true
@@ -66,12 +70,14 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		}
 		job.Facts = append(job.Facts, Fact{Key: s.CanonicalKey(board), Verdict: v, Nodes: tape.Number()})
 	}
-	e := engineFor(t, Config{Board: board, TableBytes: 1 << 17, Cores: 1, RulesOnly: how&2 != 0, MinFactNodes: 1, MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxMemory: 20})
+	e := engineFor(t, Config{Board: board, TableBytes: 1 << 17, Cores: 1, RulesOnly: how&2 != 0, MinFactNodes: 1,
+		MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxMemory: 20})
 	r, err := e.Run(t.Context(), job, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Nodes > job.Budget+1 || (r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) || len(r.Solved) > 10 {
+	if r.Nodes > job.Budget+1 || (r.Verdict == eval.Won) != (r.Phi == 0) ||
+		(r.Verdict == eval.Lost) != (r.Delta == 0) || len(r.Solved) > 10 {
 		t.Fatalf("%d nodes of %d: %+v", r.Nodes, job.Budget, r)
 	}
 	if e.Remember(); r.Verdict != eval.Open {
@@ -87,7 +93,8 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		return
 	}
 	c, err := proof.Read(bytes.NewReader(fragment.Data), int64(len(fragment.Data)))
-	if err != nil || fragment.SHA256 != sha256.Sum256(fragment.Data) || len(c.Roots) != len(fragment.Facts) || c.Set.Len() != fragment.Entries {
+	if err != nil || fragment.SHA256 != sha256.Sum256(fragment.Data) || len(c.Roots) != len(fragment.Facts) ||
+		c.Set.Len() != fragment.Entries {
 		t.Fatalf("a fragment of %d facts and %d entries: %v", len(fragment.Facts), fragment.Entries, err)
 	}
 	if !honest {
@@ -101,7 +108,8 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 	if len(job.Facts) > 0 {
 		return // the evidence may rest on that of others
 	}
-	if _, err := checker.Check(t.Context(), bytes.NewReader(fragment.Data), int64(len(fragment.Data)), checker.Options{Workers: 1, RulesOnly: how&2 != 0}); err != nil {
+	if _, err := checker.Check(t.Context(), bytes.NewReader(fragment.Data), int64(len(fragment.Data)),
+		checker.Options{Workers: 1, RulesOnly: how&2 != 0}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestMemoriesArePaidFor holds that memories have no more entries than what was searched pays for: making them after each of
-// many short leases would take most of the time. And none is so small that it had better not take the place of another.
+// TestMemoriesArePaidFor holds that memories have no more entries than what was searched pays for:
+// making them after each of many short leases would take most of the time. And none is so small
+// that it had better not take the place of another.
 func TestMemoriesArePaidFor(t *testing.T) {
 	p := position(t, "..B../...../B...W/...../..W.. w")
 	for _, most := range []int{100, 3000} {

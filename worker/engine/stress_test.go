@@ -14,10 +14,11 @@ import (
 
 var stressRounds = flag.Int("stress", 12, "rounds of the stress test")
 
-// TestStress solves boards with known winners in tiny tables on one to four cores, with random budgets and cancellations
-// at random moments, now and then handing the job over to another engine with the first one's memory and facts, and with fragments whose making
-// is cancelled, too. The fragments of all engines together must prove the right answer to the checker. Winners: Müller 2001 for
-// 5x5, Song and Müller 2014, table I, for the others.
+// TestStress solves boards with known winners in tiny tables on one to four cores, with random
+// budgets and cancellations at random moments, now and then handing the job over to another engine
+// with the first one's memory and facts, and with fragments whose making is cancelled, too. The
+// fragments of all engines together must prove the right answer to the checker. Winners: Müller
+// 2001 for 5x5, Song and Müller 2014, table I, for the others.
 func TestStress(t *testing.T) {
 	boards := []struct {
 		name  string
@@ -33,7 +34,8 @@ func TestStress(t *testing.T) {
 		board := boards[round%len(boards)]
 		p := position(t, board.name)
 		start := func() *Engine {
-			return engineFor(t, Config{Board: p.Board, TableBytes: dfpn.MinTableBytes << r.IntN(5), Cores: 1 + r.IntN(4),
+			return engineFor(t, Config{Board: p.Board, TableBytes: dfpn.MinTableBytes << r.IntN(5), Cores: 1 +
+				r.IntN(4),
 				MinFactNodes: uint64(1 + r.IntN(100)), MaxFacts: 1 + r.IntN(40), MaxMemory: 1 + r.IntN(2000)})
 		}
 		e := start()
@@ -69,7 +71,8 @@ func TestStress(t *testing.T) {
 			cancel()
 			if result.Verdict != eval.Open {
 				if result.Verdict != board.want {
-					t.Fatalf("round %d: %s is %v for the first player, want %v", round, board.name, result.Verdict, board.want)
+					t.Fatalf("round %d: %s is %v for the first player, want %v", round, board.name, result.Verdict,
+						board.want)
 				}
 				break
 			}

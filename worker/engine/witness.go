@@ -48,7 +48,8 @@ func (e *Engine) activity() (sum uint64) {
 	return sum + e.search.Progress().Nodes
 }
 
-// every calls f once a period until the function it returns is called, which waits for the last call to end.
+// every calls f once a period until the function it returns is called, which waits for the last
+// call to end.
 func every(period time.Duration, f func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -17,7 +17,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// scaledObject is what our manifest may use of KEDA's keda.sh/v1alpha1; the field names are those of its documentation.
+// scaledObject is what our manifest may use of KEDA's keda.sh/v1alpha1; the field names are those
+// of its documentation.
 type scaledObject struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -65,7 +66,8 @@ type kustomization struct {
 	} `json:"patches"`
 }
 
-// decode returns the objects in a stream of YAML documents; fields that a type does not have are errors.
+// decode returns the objects in a stream of YAML documents; fields that a type does not have are
+// errors.
 func decode(t *testing.T, name string, data []byte) (objects []any) {
 	t.Helper()
 	for document := range bytes.SplitSeq(data, []byte("\n---\n")) {
@@ -102,11 +104,13 @@ func decode(t *testing.T, name string, data []byte) (objects []any) {
 	return objects
 }
 
-// consistent checks that what the objects name of each other is there: pods of selectors, ports of probes and services, volumes of mounts.
+// consistent checks that what the objects name of each other is there: pods of selectors, ports of
+// probes and services, volumes of mounts.
 func consistent(t *testing.T, objects []any) {
 	t.Helper()
 	pods := map[string]corev1.PodSpec{}
-	add := func(name string, selector *metav1.LabelSelector, template corev1.PodTemplateSpec, claims ...corev1.PersistentVolumeClaim) {
+	add := func(name string, selector *metav1.LabelSelector, template corev1.PodTemplateSpec,
+		claims ...corev1.PersistentVolumeClaim) {
 		for k, v := range selector.MatchLabels {
 			if template.Labels[k] != v {
 				t.Errorf("%s does not select its own pods: %s=%s", name, k, v)
@@ -199,10 +203,12 @@ func TestManifests(t *testing.T) {
 	}
 }
 
-// TestBuilt decodes what kustomize makes of the folders. It is the library of the program of that name, so no machine lacks it.
+// TestBuilt decodes what kustomize makes of the folders. It is the library of the program of that
+// name, so no machine lacks it.
 func TestBuilt(t *testing.T) {
 	for folder, want := range map[string]int{"base": 6, "keda": 7} {
-		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join("..", folder))
+		built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(),
+			filepath.Join("..", folder))
 		if err != nil {
 			t.Errorf("build %s: %v", folder, err)
 			continue

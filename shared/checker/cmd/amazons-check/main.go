@@ -1,5 +1,6 @@
-// Command amazons-check verifies proof certificates for the game of Amazons and does nothing else. It is the package checker with a command
-// line: the standard library, a zstd decoder, and no other part of this module. FORMAT.md in shared/proof says what a certificate is.
+// Command amazons-check verifies proof certificates for the game of Amazons and does nothing else.
+// It is the package checker with a command line: the standard library, a zstd decoder, and no other
+// part of this module. FORMAT.md in shared/proof says what a certificate is.
 package main
 
 import (
@@ -55,7 +56,8 @@ type answer struct {
 	Report      *checker.Report `json:"report,omitempty"`
 }
 
-// run is main with its surroundings given. It goes on after a file that is not valid and returns the largest exit code.
+// run is main with its surroundings given. It goes on after a file that is not valid and returns
+// the largest exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("amazons-check", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -66,7 +68,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o checker.Options
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
 	flags.IntVar(&o.Workers, "cores", runtime.GOMAXPROCS(0), "`cores` to check with")
-	flags.Int64Var(&o.MaxMemory, "max-memory", checker.DefaultMaxMemory, "`bytes` for tables of positions, 24 a position of the layers that are needed at a time; a file that needs more is not checked")
+	flags.Int64Var(&o.MaxMemory, "max-memory", checker.DefaultMaxMemory,
+		"`bytes` for tables of positions, 24 a position of the layers that are needed at a time; a file that needs more is not checked")
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
 	switch err := flags.Parse(args); {
@@ -76,7 +79,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	if *version {
-		fmt.Fprintf(stdout, "amazons-check, %s\ncertificates   format %d, with both leaf rules of FORMAT.md\n", revision(), checker.Format)
+		fmt.Fprintf(stdout, "amazons-check, %s\ncertificates   format %d, with both leaf rules of FORMAT.md\n",
+			revision(), checker.Format)
 		return exitValid
 	}
 	if flags.NArg() == 0 || o.Workers < 1 || o.MaxMemory < 1 {
@@ -142,7 +146,8 @@ func exitCode(err error) int {
 	case errors.As(err, &fault):
 		return exitInvalid
 	}
-	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated, checker.ErrTrailing,
+	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
+		checker.ErrTrailing,
 		checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
 		if errors.Is(err, kind) {
 			return exitInvalid

@@ -15,7 +15,8 @@ import (
 
 const good = "../../../proof/testdata/format1.amzcert"
 
-// TestImports holds what the program is made of: the checker, a zstd decoder, the standard library, and nothing else of this module.
+// TestImports holds what the program is made of: the checker, a zstd decoder, the standard library,
+// and nothing else of this module.
 func TestImports(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	if err != nil {
