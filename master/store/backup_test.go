@@ -285,7 +285,7 @@ func TestSchemaPage(t *testing.T) {
 		`Certificate, (\d+) bytes`:                             certPayload,
 		`Upload, (\d+) bytes`:                                  uploadPayload,
 		`Chunk: 1 to ([\d,]+) bytes`:                           chunkBytes,
-		`each of ([\d,]+) bytes but the last`:                  chunkBytes,
+		`each of\s+([\d,]+) bytes but the last`:                chunkBytes,
 		`and then a checksum of (\d+) bytes`:                   sumBytes,
 		`pages of\s+([\d,]+) bytes`:                            pageSize,
 		"`magic` \\| `amazons proof store\\\\n`, (\\d+) bytes": len(formatMagic),
