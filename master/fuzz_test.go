@@ -11,7 +11,7 @@ import (
 	"amazonsfarm/master/document"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // FuzzAnswers shows operators whatever a master answers, in the ways there are: text that ends with

@@ -5,7 +5,6 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -31,21 +30,21 @@ var rank = map[string]int{
 	"eval":    3,
 	"proof":   4, "selfplay": 4, "estimate": 4,
 	"dfpn": 5,
-	"cli":  6, "identity": 6, "fit": 6,
+	"cli":  6, "identity": 6,
 }
 
 // mayImport says whether a package of this module may import another one; both are paths below the
 // module.
 func mayImport(from, to string, test bool) bool {
 	top := func(p string) string { s, _, _ := strings.Cut(p, "/"); return s }
-	if (to == "shared/reference" || to == "shared/fuzzing") && !test {
-		return false // one searches to the end, the other ends the process: for tests only
+	if strings.HasPrefix(to, "shared/testkit/") && !test && top(from) != "scripts" {
+		return false
 	}
 	switch top(from) {
 	case "proto":
 		return false
 	case "shared":
-		fromName, toName := strings.Split(from, "/")[1], path.Base(to)
+		fromName, toName := room(from), room(to)
 		if top(to) != "shared" {
 			return false
 		}
@@ -69,6 +68,13 @@ func mayImport(from, to string, test bool) bool {
 		return top(to) == "worker" || top(to) == "shared" || top(to) == "proto"
 	}
 	return true
+}
+
+// room is the name of a package inside shared, without the folder of test support: "reference" for
+// both "shared/reference" and "shared/testkit/reference".
+func room(p string) string {
+	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(p, "shared/"), "testkit/"), "/")
+	return name
 }
 
 // foreign are imports that keep a part from being what it is: shared knows no network, no store and
@@ -168,11 +174,11 @@ func TestMayImport(t *testing.T) {
 		{"shared/checker/cmd/amazons-check", "shared/amazons", false},
 		{"shared/proof", "shared/checker", false},
 		{"shared/dfpn", "proto/farm/v1", false},
-		{"shared/reference", "shared/amazons", true},
-		{"shared/reference", "shared/eval", false},
-		{"shared/dfpn", "shared/reference", false},
-		{"worker/engine", "shared/reference", false},
-		{"master", "shared/reference", false},
+		{"shared/testkit/reference", "shared/amazons", true},
+		{"shared/testkit/reference", "shared/eval", false},
+		{"shared/dfpn", "shared/testkit/reference", false},
+		{"worker/engine", "shared/testkit/reference", false},
+		{"master", "shared/testkit/reference", false},
 	} {
 		if got := mayImport(c.from, c.to, false); got != c.want {
 			t.Errorf("mayImport(%s, %s) = %v, want %v", c.from, c.to, got, c.want)
@@ -182,8 +188,8 @@ func TestMayImport(t *testing.T) {
 		from string
 		want bool
 	}{{"shared/dfpn", true}, {"master/tree", true}, {"worker/engine", true}, {"shared/checker", false}} {
-		if got := mayImport(c.from, "shared/reference", true); got != c.want {
-			t.Errorf("mayImport(a test of %s, shared/reference) = %v, want %v", c.from, got, c.want)
+		if got := mayImport(c.from, "shared/testkit/reference", true); got != c.want {
+			t.Errorf("mayImport(a test of %s, shared/testkit/reference) = %v, want %v", c.from, got, c.want)
 		}
 	}
 	if !foreign("shared/dfpn", "google.golang.org/grpc/codes") ||

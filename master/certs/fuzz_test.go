@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/identity"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // FuzzFolder puts changed files into the folders of a master, of a worker and of an authority, and

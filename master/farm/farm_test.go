@@ -22,7 +22,7 @@ import (
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 	"amazonsfarm/worker/agent"
 )
 

@@ -13,9 +13,9 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/fuzzing"
+	"amazonsfarm/shared/testkit/reference"
 	"amazonsfarm/worker/engine"
 )
 

@@ -24,9 +24,9 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/numbers"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/fuzzing"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // A rig is a master at work, whose services are called without a network, in the bubble of virtual

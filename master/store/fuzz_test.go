@@ -18,7 +18,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // fuzzStore returns the bytes of a store with records of each kind, an unfinished upload among them.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // play is one input at work on a tree.

@@ -11,7 +11,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/numbers"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // oracle knows who wins by exhaustive search.

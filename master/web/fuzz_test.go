@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // FuzzRequest asks the server of the status page for any address, with any query: an answer of a

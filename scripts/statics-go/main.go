@@ -15,7 +15,7 @@ import (
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/endgame"
-	"amazonsfarm/shared/selfplay"
+	"amazonsfarm/shared/testkit/selfplay"
 
 	"github.com/spf13/cobra"
 )

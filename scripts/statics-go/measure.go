@@ -14,7 +14,7 @@ import (
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/selfplay"
+	"amazonsfarm/shared/testkit/selfplay"
 
 	"golang.org/x/sync/errgroup"
 )

@@ -16,7 +16,7 @@ import (
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/selfplay"
+	"amazonsfarm/shared/testkit/selfplay"
 )
 
 // TestPaperTables holds what was copied from the paper against what must be so in any such table.

@@ -10,7 +10,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // TestMemoryCarriesASearchOn cuts a search in two at different places, the second half in another

@@ -13,7 +13,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 func newTable(t testing.TB, size int64) *Table {

@@ -20,7 +20,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 var (

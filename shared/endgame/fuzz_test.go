@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/shared/fuzzing"
+	"amazonsfarm/shared/testkit/fuzzing"
 )
 
 // FuzzHeader reads the first page of a file, as it is or with the right checksum: what is read is

@@ -7,7 +7,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // onePlayer is a territory by definition: plain recursion over the moves of its owner.

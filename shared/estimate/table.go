@@ -2,7 +2,7 @@
 
 package estimate
 
-// table is fitted to 9567 replies in searches of 4x7, 5x6, 6x4 and 6x5 (shared/fit/testdata/recording.tsv.gz, sha256 of the rows 67fc51a241f675d5...).
+// table is fitted to 9567 replies in searches of 4x7, 5x6, 6x4 and 6x5 (scripts/lab/fit/testdata/recording.tsv.gz, sha256 of the rows 67fc51a241f675d5...).
 var table = [Bands]Weights{
 	{
 		Odds: Vector{-58149, 16386, 8848, 1671, -4076, 2551, 82, 542, 2060, -18112, 15042, -3956, 12203, -13773},

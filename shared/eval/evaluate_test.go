@@ -8,7 +8,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 var positions = flag.Int("positions", 20000, "random late positions in TestEvaluateAgainstSearch; each is judged for both movers")

@@ -20,7 +20,7 @@ import (
 	"amazonsfarm/shared/cgt"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 var areas = flag.Int("areas", 2000, "single areas in TestAreaBounds")

@@ -10,7 +10,7 @@ import (
 	"amazonsfarm/shared/cgt"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // The worked examples of Müller 2001 and of Song and Müller 2014, by the numbers of their figures.

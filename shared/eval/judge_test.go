@@ -17,7 +17,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/endgame"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 var (

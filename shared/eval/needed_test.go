@@ -9,7 +9,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // TestNeeded compares the winner by the moves that are needed with that by all moves, on random

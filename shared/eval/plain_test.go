@@ -7,7 +7,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // TestPlainAgainstSearch compares the leaf rules with exhaustive search on random late positions

@@ -11,7 +11,7 @@ import (
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // build proves s with its true verdict and returns the certificate.

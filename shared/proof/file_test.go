@@ -17,7 +17,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 
 	"github.com/klauspost/compress/zstd"
 )

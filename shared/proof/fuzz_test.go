@@ -14,9 +14,9 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/fuzzing"
+	"amazonsfarm/shared/testkit/reference"
 
 	"github.com/klauspost/compress/zstd"
 )

@@ -7,7 +7,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // TestLeafRulesAgree compares the two implementations of the leaf rules, ours and the checker's, on

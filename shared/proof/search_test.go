@@ -12,7 +12,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 // exact is a dumb searcher: it searches everything below a position and remembers all of it.

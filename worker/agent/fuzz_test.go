@@ -15,8 +15,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/testkit/fuzzing"
 	"amazonsfarm/worker/engine"
 
 	"google.golang.org/grpc"

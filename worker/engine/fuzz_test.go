@@ -12,9 +12,9 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/fuzzing"
 	"amazonsfarm/shared/proof"
-	"amazonsfarm/shared/reference"
+	"amazonsfarm/shared/testkit/fuzzing"
+	"amazonsfarm/shared/testkit/reference"
 )
 
 var fuzzTruth reference.Fast

@@ -22,7 +22,7 @@ func TestTableIsReproducible(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := os.ReadFile(filepath.Join("..", "estimate", "table.go"))
+	want, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "estimate", "table.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
