@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 )
 
 // storeCheckJSON is what "store check" says to programs. Fields may be added, never renamed; so
@@ -55,7 +56,7 @@ func storeCommand() *cobra.Command {
 master; the others want a store that no master has open (exit code 11 otherwise). None of them changes a store but "compact" without a second file.
 
 A new file gets its name once it is whole, on disk and gone over; a kill at any moment leaves the store as it was or as it should be, and at most a
-hidden file ".NAME.new-*", which a later run removes once it is an hour old.
+hidden file ".NAME.*.tmp", which a later run removes once it is an hour old.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -70,7 +71,7 @@ func copyError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
 		return cli.Exit(cli.ExitVerification, err)
-	case errors.Is(err, store.ErrExists), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, disk.ErrExists), errors.Is(err, fs.ErrNotExist):
 		return cli.Usagef("%w", err)
 	}
 	return exitCode(err)
@@ -215,7 +216,7 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 		return store.Report{}, err
 	}
 	defer conn.Close()
-	d, err := store.NewDraft(to)
+	d, err := disk.New(to)
 	if err != nil {
 		return store.Report{}, err
 	}
@@ -255,7 +256,7 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 					"the %d bytes that came from %s are not the %d that the master sent; try again", done, a.address,
 					size)
 			}
-			return d.PublishStore(ctx, progress)
+			return store.PublishCopy(ctx, d, progress)
 		}
 	}
 }

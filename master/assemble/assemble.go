@@ -9,12 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -70,7 +69,7 @@ type Output struct {
 // Write makes the certificate and writes it to the named file, which appears whole or not at all.
 // Errors: a MissingError; those of reading fragments, of writing, of ctx.
 func Write(ctx context.Context, name string, in Input) (Output, error) {
-	removeDrafts(name)
+	disk.RemoveLeftovers(name, 0)
 	if whole, set, err := whole(in); err != nil {
 		return Output{}, err
 	} else if whole != nil {
@@ -107,20 +106,6 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	}
 	union.Set = pruned
 	return Output{Set: pruned}, proof.WriteFile(name, union)
-}
-
-// removeDrafts removes what a process that was killed while it wrote the named file has left. The
-// store's lock keeps a second process from writing it now.
-func removeDrafts(name string) {
-	entries, err := os.ReadDir(filepath.Dir(name))
-	if err != nil {
-		return // writing will say what is wrong
-	}
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), "."+filepath.Base(name)+".") && strings.HasSuffix(e.Name(), ".tmp") {
-			_ = os.Remove(filepath.Join(filepath.Dir(name), e.Name())) // it only takes room
-		}
-	}
 }
 
 // whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then

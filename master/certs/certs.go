@@ -30,6 +30,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/identity"
 )
 
@@ -200,7 +201,7 @@ func (a *Authority) takeLock() error {
 	} else if err != nil {
 		return fmt.Errorf("open the authority's key: %w", err)
 	}
-	if err := lockFile(f, lockPatience); err != nil {
+	if err := disk.Lock(f, true, lockPatience); err != nil {
 		return errors.Join(fmt.Errorf("lock the authority: %w", err), f.Close())
 	}
 	a.lock = f

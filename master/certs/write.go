@@ -4,35 +4,23 @@ import (
 	"crypto/ecdsa"
 	"crypto/x509"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/identity"
 )
 
 // writeFile puts data under a name, all of it or nothing: written beside it, brought to disk, renamed.
-func writeFile(name string, data []byte, mode os.FileMode) (err error) {
-	folder := filepath.Dir(name)
-	f, err := os.CreateTemp(folder, ".new-*") // only the owner can read it
+func writeFile(name string, data []byte, mode os.FileMode) error {
+	err := disk.Replace(name, mode, func(f *os.File) error {
+		_, err := f.Write(data)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write %s: %w", name, errors.Join(err, os.Remove(f.Name())))
-		}
-	}()
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), name); err != nil {
-		return err
-	}
-	return syncFolder(folder)
+	return nil
 }
 
 func certificatePEM(der []byte) []byte {

@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -108,7 +109,7 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 		return rpc.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
 	}
 	c.farm.metrics.Verified(true)
-	if err := os.Rename(draft, name); err != nil {
+	if err := disk.Rename(draft, name); err != nil {
 		return rpc.Conclusion{}, fmt.Errorf("name the verified certificate: %w", err)
 	}
 	if path, err := filepath.Abs(name); err == nil {

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sys/unix"
+
+	"amazonsfarm/shared/disk"
 )
 
 // RegisterDisk registers how much room is left for a store. The file system is asked at each
@@ -16,10 +17,10 @@ func RegisterDisk(r prometheus.Registerer, storeFile string) {
 		Namespace: "amazons", Subsystem: "master", Name: "store_filesystem_free_bytes",
 		Help: "Bytes that this process may still write to the file system of the store.",
 	}, func() float64 {
-		var s unix.Statfs_t
-		if unix.Statfs(folder, &s) != nil {
+		free, known := disk.FreeBytes(folder)
+		if !known {
 			return math.NaN()
 		}
-		return float64(s.Bavail) * float64(s.Bsize)
+		return float64(free)
 	}))
 }

@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/worker/agent"
 )
 
@@ -88,7 +89,7 @@ func TestBackupWhileRunning(t *testing.T) {
 		}
 		name := filepath.Join(folder, fmt.Sprintf("backup-%d", n%2))
 		_ = os.Remove(name)
-		d, err := store.NewDraft(name)
+		d, err := disk.New(name)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -105,7 +106,7 @@ func TestBackupWhileRunning(t *testing.T) {
 			d.Discard()
 			t.Fatal(err)
 		}
-		r, err := d.PublishStore(t.Context(), nil)
+		r, err := store.PublishCopy(t.Context(), d, nil)
 		if err != nil || r.Facts < facts {
 			t.Fatalf("backup %d: %+v after %d facts, %v", n, r, facts, err)
 		}

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"amazonsfarm/shared/disk"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -52,7 +54,7 @@ func BackupFile(ctx context.Context, from, to string, progress Progress) (Report
 		return Report{}, err
 	}
 	defer s.Close()
-	d, err := NewDraft(to)
+	d, err := disk.New(to)
 	if err != nil {
 		return Report{}, err
 	}
@@ -64,30 +66,29 @@ func BackupFile(ctx context.Context, from, to string, progress Progress) (Report
 	}); err != nil {
 		return Report{}, err
 	}
-	return d.PublishStore(ctx, progress)
+	return PublishCopy(ctx, d, progress)
 }
 
-// PublishStore goes over a draft as over a store and publishes it if nothing is found. Errors:
-// ErrCorrupt, ctx's, those of Publish.
-func (d *Draft) PublishStore(ctx context.Context, progress Progress) (Report, error) {
+// PublishCopy checks a copy of a store as CheckFile does, and gives it its name if nothing is wrong.
+// Errors: ErrCorrupt, ctx's, those of Publish.
+func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, error) {
 	r, err := CheckFile(ctx, d.Name(), progress)
 	if err == nil {
 		err = r.Err()
 	}
 	if err != nil {
-		return r, fmt.Errorf("the copy for %s: %w", d.path, err)
+		return r, fmt.Errorf("the copy for %s: %w", d.Path(), err)
 	}
 	if err := d.Publish(); err != nil {
 		return r, err
 	}
-	r.File = d.path
+	r.File = d.Path()
 	return r, nil
 }
 
 // Fits says early that a file will not fit on its disk.
 func Fits(path string, size int64) error {
-	folder, _ := split(path)
-	if free, known := freeBytes(folder); known && free < size {
+	if free, known := disk.FreeBytes(filepath.Dir(path)); known && free < size {
 		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk",
 			ErrNoSpace, path, size>>20, free>>20)
 	}
@@ -152,14 +153,14 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		if info, err = s.file.Stat(); err != nil {
 			return Compaction{}, err
 		}
-	} else if err := free(to); err != nil {
+	} else if err := disk.Free(to); err != nil {
 		return Compaction{}, err
 	}
 	if to == "" && !replace {
 		out.Kept = path + OldSuffix
 		// A compaction that was killed may have left the store under both names.
 		if old, err := os.Stat(out.Kept); err == nil && !os.SameFile(old, info) {
-			return Compaction{}, fmt.Errorf("%w: there is already a file at %s; remove it, or replace the store without keeping it", ErrExists, out.Kept)
+			return Compaction{}, fmt.Errorf("%w: there is already a file at %s; remove it, or replace the store without keeping it", disk.ErrExists, out.Kept)
 		}
 	}
 	before, err := s.Stats()
@@ -170,7 +171,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err := Fits(out.File, before.UsedBytes); err != nil {
 		return Compaction{}, err
 	}
-	d, err := newDraft(out.File)
+	d, err := disk.Beside(out.File)
 	if err != nil {
 		return Compaction{}, err
 	}
@@ -181,7 +182,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err := s.compactInto(ctx, d.Name(), before.UsedBytes, progress); err != nil {
 		return Compaction{}, fmt.Errorf("compact proof store: %w", err)
 	}
-	crashPoint("copied")
+	disk.AfterStep("copied")
 	r, err := CheckFile(ctx, d.Name(), progress)
 	if err == nil {
 		err = r.Err()
@@ -194,14 +195,14 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		return Compaction{}, fmt.Errorf("the compacted copy: %w", err)
 	}
 	out.After = r.FileBytes
-	if err := syncFile(d.Name()); err != nil {
+	if err := disk.Sync(d.Name()); err != nil {
 		return Compaction{}, err
 	}
-	crashPoint("checked")
+	disk.AfterStep("checked")
 	if to != "" {
-		return out, name(d.Name(), to)
+		return out, d.Publish()
 	}
-	if err := ownedLike(d.Name(), info); err != nil {
+	if err := disk.OwnedLike(d.Name(), info); err != nil {
 		return Compaction{}, err
 	}
 	if out.Kept != "" {
@@ -209,13 +210,8 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 			return Compaction{}, fmt.Errorf("keep the store as it was: %w; replace it without keeping it, or compact to another file", err)
 		}
 	}
-	crashPoint("kept")
-	if err := os.Rename(d.Name(), path); err != nil {
-		return Compaction{}, err
-	}
-	crashPoint("renamed")
-	folder, _ := split(path)
-	return out, syncFile(folder)
+	disk.AfterStep("kept")
+	return out, disk.Rename(d.Name(), path)
 }
 
 // compactInto writes every record to a new file, page after page full.

@@ -16,13 +16,14 @@ import (
 	"time"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/disk"
 )
 
 func init() {
 	// compact kills itself at one step of a compaction.
 	children["compact"] = func(path string) {
 		step := os.Getenv(childEnv + "_STEP")
-		crashPoint = func(at string) {
+		disk.AfterStep = func(at string) {
 			if at == step {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
@@ -93,7 +94,7 @@ func TestCompact(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 || info.Size() != c.After {
 		t.Errorf("%v, %v", info, err)
 	}
-	if _, err := Compact(t.Context(), path, "", false, nil); !errors.Is(err, ErrExists) {
+	if _, err := Compact(t.Context(), path, "", false, nil); !errors.Is(err, disk.ErrExists) {
 		t.Errorf("what was kept is in the way: %v", err)
 	}
 	if _, err := Compact(t.Context(), path, "", true, nil); err != nil {
@@ -104,7 +105,7 @@ func TestCompact(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 	records(t, to)
-	if _, err := Compact(t.Context(), path, to, false, nil); !errors.Is(err, ErrExists) {
+	if _, err := Compact(t.Context(), path, to, false, nil); !errors.Is(err, disk.ErrExists) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -185,7 +186,7 @@ func TestBackupFile(t *testing.T) {
 		t.Fatalf("%+v, %v, %v", r, err, parts)
 	}
 	records(t, to)
-	if _, err := BackupFile(t.Context(), path, to, nil); !errors.Is(err, ErrExists) {
+	if _, err := BackupFile(t.Context(), path, to, nil); !errors.Is(err, disk.ErrExists) {
 		t.Error(err)
 	}
 	// A damaged source has no backup.

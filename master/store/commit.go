@@ -12,6 +12,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 )
 
 // The simple way to commit is one transaction per caller: two fsyncs each, some hundred a second.
@@ -468,10 +469,10 @@ func (s *Store) transact(group []*request) error {
 	case errors.Is(err, bolterrors.ErrMaxSizeReached): // rolled back before the first write
 		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; raise the limit and start again", ErrNoSpace,
 			s.path, s.options.MaxStoreBytes>>20)
-	case diskFull(err) && s.isAt(id-1):
+	case disk.Full(err) && s.isAt(id-1):
 		return fmt.Errorf("%w: the disk under %s is full (%w); make room", ErrNoSpace, s.path, err)
 	}
-	if diskFull(err) {
+	if disk.Full(err) {
 		err = fmt.Errorf("%w: %w: the disk under %s is full (%w); free some and open the store again", ErrNoSpace,
 			ErrFailed, s.path, err)
 	} else {

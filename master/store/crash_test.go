@@ -19,6 +19,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 )
 
 // child starts this test binary again to run children[name].
@@ -150,7 +151,7 @@ func init() {
 	// create kills itself at one step of Create.
 	children["create"] = func(path string) {
 		step := os.Getenv(childEnv + "_STEP")
-		crashPoint = func(at string) {
+		disk.AfterStep = func(at string) {
 			if at == step {
 				syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
@@ -313,7 +314,7 @@ func TestKillCreate(t *testing.T) {
 			t.Errorf("%s: %v", step, err)
 		}
 		s, err := Create(path, testCampaign, quick) // in the way is only a whole store
-		if want != errors.Is(err, ErrExists) {
+		if want != errors.Is(err, disk.ErrExists) {
 			t.Errorf("%s: %v", step, err)
 		}
 		if want {

@@ -6,23 +6,23 @@ import (
 	"math/rand/v2"
 )
 
-// disk is a folder of files, as it may be found after a crash.
-type disk struct {
+// folder holds files, as it may be found after a crash.
+type folder struct {
 	files map[int][]byte
 	names map[string]int
 	own   map[int]bool // files whose bytes no clone shares
 }
 
-func newDisk() *disk { return &disk{map[int][]byte{}, map[string]int{}, map[int]bool{}} }
+func newFolder() *folder { return &folder{map[int][]byte{}, map[string]int{}, map[int]bool{}} }
 
 // clone shares the bytes of files until one of the two writes.
-func (d *disk) clone() *disk {
+func (d *folder) clone() *folder {
 	clear(d.own)
-	return &disk{maps.Clone(d.files), maps.Clone(d.names), map[int]bool{}}
+	return &folder{maps.Clone(d.files), maps.Clone(d.names), map[int]bool{}}
 }
 
 // resize returns a file's bytes, to be changed, with a new size.
-func (d *disk) resize(file, size int) []byte {
+func (d *folder) resize(file, size int) []byte {
 	data := d.files[file]
 	if !d.own[file] || size > cap(data) {
 		data = append(make([]byte, 0, max(size, len(data))*5/4), data...)
@@ -38,7 +38,7 @@ func (d *disk) resize(file, size int) []byte {
 	return data
 }
 
-func (d *disk) apply(o op) {
+func (d *folder) apply(o op) {
 	switch o.kind {
 	case opCreate:
 		d.names[o.name] = o.file
@@ -66,7 +66,7 @@ func (o op) ofFolder() bool {
 
 // A crash is what is left of a recording that ended in the middle.
 type crash struct {
-	*disk
+	*folder
 	at     int    // operations that had begun
 	how    string // for people
 	header bool   // a header was torn within its first sector, which disks write as a whole
@@ -80,8 +80,8 @@ const sector = 512
 // power fails, what was synced, of what was not any part (writes, sectors of writes), and of the
 // changes of names those up to any one. wanted says for which operations; durable is told, after
 // each sync, what a crash cannot take any more.
-func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func(at int, d *disk), yield func(crash)) {
-	synced, all := newDisk(), newDisk()
+func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func(at int, d *folder), yield func(crash)) {
+	synced, all := newFolder(), newFolder()
 	var pending []int // operations that are not synced
 	for at, o := range ops {
 		if o.kind == opWrite && wanted(at) {
@@ -141,7 +141,7 @@ func keep(o op, yes bool) []op {
 
 // part applies parts of what is pending. Of the changes of names those after one that is lost are
 // lost as well.
-func part(synced *disk, ops []op, pending []int, choose func(i int, o op) []op) *disk {
+func part(synced *folder, ops []op, pending []int, choose func(i int, o op) []op) *folder {
 	d := synced.clone()
 	lost := false
 	for _, i := range pending {

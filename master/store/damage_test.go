@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/disk"
 )
 
 // everyRecord fills a store with records of each kind, among them an unfinished upload.
@@ -97,7 +98,7 @@ func TestMissingAndForeign(t *testing.T) {
 	for _, name := range []string{"empty", "short", "text", "noise", "zeros", "bolt", "bolt-members", "bolt-meta",
 		"bolt-magic", "bolt-large-pages", "bolt-no-freelist"} {
 		untouched(t, at(name), ErrForeign)
-		if _, err := Create(at(name), testCampaign, quick); !errors.Is(err, ErrExists) {
+		if _, err := Create(at(name), testCampaign, quick); !errors.Is(err, disk.ErrExists) {
 			t.Errorf("%s: %v", name, err)
 		}
 		untouched(t, at(name), ErrForeign)

@@ -11,8 +11,6 @@ import (
 var (
 	// ErrMissing: there is no file at the path.
 	ErrMissing = errors.New("there is no proof store")
-	// ErrExists: Create found something at the path.
-	ErrExists = errors.New("the path is taken")
 	// ErrLocked: another process has the store open.
 	ErrLocked = errors.New("the proof store is locked")
 	// ErrForeign: the file is not a proof store of this program.

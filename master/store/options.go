@@ -3,6 +3,8 @@ package store
 import (
 	"fmt"
 	"time"
+
+	"amazonsfarm/shared/disk"
 )
 
 // DefaultMinFreeBytes is the default of Options.MinFreeBytes.
@@ -95,7 +97,7 @@ func (o Options) withDefaults() (Options, error) {
 		o.MinFreeBytes = DefaultMinFreeBytes
 	}
 	if o.FreeBytes == nil {
-		o.FreeBytes = freeBytes
+		o.FreeBytes = disk.FreeBytes
 	}
 	if o.MapAheadBytes == 0 {
 		o.MapAheadBytes = 64 << 30

@@ -146,7 +146,7 @@ func crashAll(t *testing.T, ops []op, states int) *witness {
 	wanted := func(at int) bool {
 		return w.err == nil && ((at+phase)%step == 0 || headerWrite(ops[at]) && w.random.IntN(step) < 2)
 	}
-	crashes(ops, w.random, wanted, func(int, *disk) {}, w.judge)
+	crashes(ops, w.random, wanted, func(int, *folder) {}, w.judge)
 	return w
 }
 

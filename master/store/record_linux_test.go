@@ -379,7 +379,7 @@ func (r *recorder) path(folder, at uint64) (name string, ours bool, err error) {
 // compare holds the recording against the folder that it led to.
 func (r *recorder) compare(t *testing.T) {
 	t.Helper()
-	d := newDisk()
+	d := newFolder()
 	for _, o := range r.ops {
 		d.apply(o)
 	}

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+
+	"amazonsfarm/shared/disk"
 )
 
 // Room returns nil when more bytes can be written and Options.MinFreeBytes still be left, and
@@ -24,4 +26,4 @@ func (o Options) room(path string, more int64) error {
 
 // DiskFull reports whether an error says that a disk, a quota or a limit on file sizes is
 // exhausted, or is ErrNoSpace.
-func DiskFull(err error) bool { return err != nil && (errors.Is(err, ErrNoSpace) || diskFull(err)) }
+func DiskFull(err error) bool { return err != nil && (errors.Is(err, ErrNoSpace) || disk.Full(err)) }

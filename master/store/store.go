@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strconv"
 	"sync"
@@ -18,6 +19,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 )
 
 const pageSize = 4096 // of every store, whatever the machine's pages are
@@ -43,11 +45,8 @@ type Store struct {
 	uploads atomic.Int64          // open ones
 }
 
-// crashPoint is called between the steps of Create; tests kill the process there.
-var crashPoint = func(step string) {}
-
 // Create makes a new store at path and opens it. A crash in the middle leaves nothing at path, and
-// a temporary file ".NAME.new-*" beside it that a later Create removes once it is an hour old.
+// a temporary file ".NAME.*.tmp" beside it that a later Create removes once it is an hour old.
 // Errors: ErrExists, ErrCampaign, ErrInvalid, ErrNoSpace, those of Open, and those of the file
 // system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
@@ -73,32 +72,24 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 }
 
 func create(path string, c Campaign, o Options) (err error) {
-	if err := free(path); err != nil {
-		return err
-	}
-	folder, file := split(path)
-	if err := o.room(folder, 0); err != nil {
-		return err
-	}
-	removeLeftovers(folder, draftOf(file))
-	temporary, err := os.CreateTemp(folder, draftOf(file))
+	file, err := disk.New(path)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name())
-	if err := temporary.Close(); err != nil {
+	defer file.Discard()
+	if err := o.room(filepath.Dir(path), 0); err != nil {
 		return err
 	}
-	crashPoint("temporary file")
+	disk.AfterStep("temporary file")
 
 	// The file is synced as a whole before it gets its name; until then nobody relies on it.
-	db, err := bbolt.Open(temporary.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize,
+	db, err := bbolt.Open(file.Name(), 0o600, &bbolt.Options{Timeout: o.LockTimeout, PageSize: pageSize,
 		FreelistType: bbolt.FreelistMapType,
 		NoSync:       true, NoGrowSync: true})
 	if err != nil {
 		return err
 	}
-	crashPoint("pages")
+	disk.AfterStep("pages")
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range bucketNames {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
@@ -119,13 +110,8 @@ func create(path string, c Campaign, o Options) (err error) {
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
 	}
-	crashPoint("records")
-	if err := syncFile(temporary.Name()); err != nil {
-		return err
-	}
-	crashPoint("synced")
-
-	return name(temporary.Name(), path)
+	disk.AfterStep("records")
+	return file.Publish()
 }
 
 // Open opens the store at path. Before anything may write to the file, its page structure and the
@@ -180,9 +166,9 @@ func (s *Store) open(alone bool) error {
 	s.file = f
 	locked := fmt.Errorf("%w: %s is in use by another process; stop it, or ask it instead of the file", ErrLocked,
 		s.path)
-	if err := lock(f, !s.options.ReadOnly, s.options.LockTimeout); err != nil {
+	if err := disk.Lock(f, !s.options.ReadOnly, s.options.LockTimeout); err != nil {
 		f.Close()
-		if errors.Is(err, errLockTimeout) {
+		if errors.Is(err, disk.ErrLocked) {
 			return locked
 		}
 		return err
@@ -221,7 +207,7 @@ func (s *Store) open(alone bool) error {
 		return err
 	}
 	if alone { // bbolt has just made the lock a shared one
-		if err := lock(f, true, s.options.LockTimeout); err != nil {
+		if err := disk.Lock(f, true, s.options.LockTimeout); err != nil {
 			s.db.Close()
 			return locked
 		}
@@ -248,12 +234,12 @@ func (s *Store) begin() error {
 	if s.format < Format { // on a full disk the next transaction does it
 		if err := guard(func() error { return s.db.Update(s.migrate) }); err == nil {
 			s.format = Format
-		} else if !diskFull(err) {
+		} else if !disk.Full(err) {
 			return err
 		}
 	}
 	// On a full disk they stay: that must not keep a campaign from being opened.
-	if err := s.removeUnfinished(); err != nil && !diskFull(err) {
+	if err := s.removeUnfinished(); err != nil && !disk.Full(err) {
 		return err
 	}
 	return nil

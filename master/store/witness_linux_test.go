@@ -81,7 +81,7 @@ func recordsOf(s *Store) (d digest, err error) {
 	return d, err
 }
 
-func (w *witness) write(d *disk, name string) string {
+func (w *witness) write(d *folder, name string) string {
 	w.t.Helper()
 	path := filepath.Join(w.folder, name)
 	if err := os.WriteFile(path, d.files[d.names[name]], 0o600); err != nil {
@@ -91,7 +91,7 @@ func (w *witness) write(d *disk, name string) string {
 }
 
 // durable notes a state that no crash may take back.
-func (w *witness) durable(at int, d *disk) {
+func (w *witness) durable(at int, d *folder) {
 	w.t.Helper()
 	if _, ok := d.names[storeName]; !ok {
 		return
@@ -145,7 +145,7 @@ func (w *witness) judge(c crash) {
 		return
 	}
 	w.opened[key] = true
-	path := w.write(c.disk, storeName)
+	path := w.write(c.folder, storeName)
 	state, err := w.digestOf(path, Options{ReadOnly: true})
 	if c.header && errors.Is(err, ErrCorrupt) {
 		// A clear refusal, and nothing that was acknowledged is lost when the store is opened all
@@ -184,7 +184,7 @@ func (w *witness) whole(c crash, name string, must bool) {
 		return
 	}
 	w.opened[key] = true
-	if _, err := w.digestOf(w.write(c.disk, name), Options{ReadOnly: true}); err != nil {
+	if _, err := w.digestOf(w.write(c.folder, name), Options{ReadOnly: true}); err != nil {
 		w.wrong("%s: %s: %v", c.how, name, err)
 	}
 }

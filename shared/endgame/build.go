@@ -19,6 +19,7 @@ import (
 	"unsafe"
 
 	"amazonsfarm/shared/cgt"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/memory"
 )
 
@@ -647,10 +648,23 @@ func (b *build) assemble() error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, b.path); err != nil {
-		return err
+	return disk.Rename(tmp, b.path)
+}
+
+// lock takes the lock of the named file, or fails with ErrBusy. The lock goes with the process.
+func lock(name string) (unlock func(), err error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
+	if err != nil {
+		return nil, err
 	}
-	return syncDir(filepath.Dir(b.path))
+	if err := disk.Lock(f, true, 0); err != nil {
+		f.Close()
+		if errors.Is(err, disk.ErrLocked) {
+			err = ErrBusy
+		}
+		return nil, err
+	}
+	return func() { f.Close() }, nil
 }
 
 // eachChunk calls f with all chunks of values, in order.

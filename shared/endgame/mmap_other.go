@@ -15,7 +15,3 @@ func mapFile(f *os.File, size int) ([]byte, func() error, error) {
 	}
 	return b, func() error { return nil }, nil
 }
-
-func lock(string) (unlock func(), err error) { return func() {}, nil }
-
-func syncDir(string) error { return nil }

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime"
 	"sync"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -93,47 +93,11 @@ func WriteEncoded(name string, data []byte) error {
 }
 
 // replaceFile gives the named file the content that fill writes: whole and durable, or not at all.
-func replaceFile(name string, fill func(*os.File) error) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write certificate %s: %w", name, err)
-		}
-	}()
-	f, err := os.CreateTemp(filepath.Dir(name), "."+filepath.Base(name)+".*.tmp")
-	if err != nil {
-		return err
+func replaceFile(name string, fill func(*os.File) error) error {
+	if err := disk.Replace(name, 0o644, fill); err != nil {
+		return fmt.Errorf("write certificate %s: %w", name, err)
 	}
-	defer func() {
-		if err != nil {
-			_ = f.Close() // the error that counts is the one before; a second close does no harm
-			_ = os.Remove(f.Name())
-		}
-	}()
-	if err = fill(f); err != nil {
-		return err
-	}
-	if err = f.Chmod(0o644); err != nil {
-		return err
-	}
-	if err = f.Sync(); err != nil {
-		return err
-	}
-	if err = f.Close(); err != nil {
-		return err
-	}
-	if err = os.Rename(f.Name(), name); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(name))
-}
-
-// syncDir makes the names in a folder durable.
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return nil
 }
 
 func headerLen(c *Certificate) int64 {

@@ -1,0 +1,175 @@
+// Package disk writes files that are whole or absent, whatever happens to the process or the
+// machine, and asks the file system for locks and free space.
+//
+// [Replace] gives a file new content. [New] begins a file under a temporary name, and
+// [File.Publish] gives it its own name once it is whole. Both write beside the file, bring the
+// content to disk, and only then give the name. A temporary name is ".NAME.*.tmp"; a killed process
+// leaves its temporary file behind, and [RemoveLeftovers] removes it later.
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// The kinds of error; judge with errors.Is.
+var (
+	// ErrExists means that there is a file at the path of a new one.
+	ErrExists = errors.New("the path is taken")
+	// ErrLocked means that another process holds the lock.
+	ErrLocked = errors.New("locked by another process")
+)
+
+// AfterStep is called between the steps that give a file its name. Tests replace it to kill the
+// process there; otherwise it does nothing.
+var AfterStep = func(step string) {}
+
+// Replace gives the named file the content that fill writes, with the given permissions. The file
+// has its old content or the new one at any moment, and the new one survives a power cut once
+// Replace has returned.
+func Replace(name string, mode fs.FileMode, fill func(*os.File) error) (err error) {
+	f, err := temporary(name)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = f.Close() // the error before it counts; a second close does no harm
+			_ = os.Remove(f.Name())
+		}
+	}()
+	if err = fill(f); err != nil {
+		return err
+	}
+	if err = errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return err
+	}
+	return Rename(f.Name(), name)
+}
+
+// Rename renames a file within its folder and makes the new name durable.
+func Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	AfterStep("renamed")
+	return SyncFolder(filepath.Dir(to))
+}
+
+// Sync brings the content of a closed file to disk.
+func Sync(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// A File is written under a temporary name and gets its own name once it is whole. Only its owner
+// can read it.
+type File struct {
+	*os.File
+	path string
+}
+
+// New begins a file for a path where there is none yet. The caller ends it with Publish or Discard.
+// New removes old temporary files of the same path. Errors: ErrExists, and those of the file system.
+func New(path string) (*File, error) {
+	if err := Free(path); err != nil {
+		return nil, err
+	}
+	return Beside(path)
+}
+
+// Beside is New for a path that may be taken: the caller removes the file there before Publish, or
+// renames the temporary file over it.
+func Beside(path string) (*File, error) {
+	folder, base := filepath.Dir(path), filepath.Base(path)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil, fmt.Errorf("%w: there is no folder %s for the file %s", fs.ErrNotExist, folder, base)
+	}
+	RemoveLeftovers(path, time.Hour)
+	f, err := temporary(path)
+	if err != nil {
+		return nil, err
+	}
+	return &File{f, path}, nil
+}
+
+// Path returns the name that Publish gives the file.
+func (f *File) Path() string { return f.path }
+
+// Publish makes the content durable and gives the file its name. It fails with ErrExists if the
+// name was taken meanwhile. The file may be closed before.
+func (f *File) Publish() error {
+	if err := f.Close(); err != nil && !errors.Is(err, fs.ErrClosed) {
+		return err
+	}
+	if err := Sync(f.Name()); err != nil {
+		return err
+	}
+	AfterStep("synced")
+	// A link fails where the path exists; a rename would replace the file of another process.
+	if err := os.Link(f.Name(), f.path); errors.Is(err, fs.ErrExist) {
+		return taken(f.path)
+	} else if err != nil { // a file system without links
+		if err := Free(f.path); err != nil {
+			return err
+		}
+		if err := os.Rename(f.Name(), f.path); err != nil {
+			return err
+		}
+	}
+	AfterStep("linked")
+	if err := os.Remove(f.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return SyncFolder(filepath.Dir(f.path))
+}
+
+// Discard removes the temporary file. After Publish it does nothing.
+func (f *File) Discard() {
+	f.Close()
+	os.Remove(f.Name())
+}
+
+func taken(path string) error {
+	return fmt.Errorf("%w: there is already a file at %s; open it, or choose another path", ErrExists, path)
+}
+
+// Free returns nil if there is nothing at path, and an error that wraps ErrExists otherwise.
+func Free(path string) error {
+	if _, err := os.Lstat(path); err == nil {
+		return taken(path)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func temporary(path string) (*os.File, error) {
+	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
+}
+
+// RemoveLeftovers removes the temporary files of a path that are older than age: those of killed
+// processes. Errors are passed over, because leftovers only cost space.
+func RemoveLeftovers(path string, age time.Duration) {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	prefix := "." + filepath.Base(path) + "."
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), ".tmp") {
+			continue
+		}
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= age {
+			os.Remove(filepath.Join(filepath.Dir(path), e.Name()))
+		}
+	}
+}
