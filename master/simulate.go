@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/cli"
@@ -24,7 +24,7 @@ func simulateCommand() *cobra.Command {
 		record, svg, name string
 		asJSON            bool
 		table, tables     = cli.Size(16 << 20), cli.Size(1 << 30)
-		room              = cli.Size(memories.DefaultBytes)
+		room              = cli.Size(hints.DefaultBytes)
 	)
 	cmd := &cobra.Command{
 		Use:   "simulate BOARD|POSITION",

@@ -14,7 +14,7 @@ import (
 	"log/slog"
 	"time"
 
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
@@ -332,7 +332,7 @@ func (c *Config) complete() error {
 		return fmt.Errorf("%w: OwnerUploads %d is less than 1", errConfig, c.OwnerUploads)
 	}
 	if c.MemoryBytes == 0 {
-		c.MemoryBytes = memories.DefaultBytes
+		c.MemoryBytes = hints.DefaultBytes
 	}
 	if c.MemoryBytes < 0 {
 		return fmt.Errorf("%w: MemoryBytes %d is negative", errConfig, c.MemoryBytes)

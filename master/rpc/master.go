@@ -19,7 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -56,7 +56,7 @@ type Master struct {
 
 	// What follows belongs to the goroutine of Run.
 	plan       *schedule.Scheduler
-	memories   *memories.Cache
+	memories   *hints.Cache
 	gatherings []*gathering
 	started    time.Time
 	draining   error // what Run returns once the leases are back
@@ -86,11 +86,11 @@ type session struct {
 	results uint64
 	facts   uint64
 	nodes   uint64
-	seen    memories.Seen // memories that its table has
-	table   uint32        // whose facts are those of its last lease: its table is for that board
-	held    int           // messages in Master.held
-	short   int           // weight of the results in a row that came back before their budget
-	shortOf amazons.Key   // the last of these positions
+	seen    hints.Seen  // memories that its table has
+	table   uint32      // whose facts are those of its last lease: its table is for that board
+	held    int         // messages in Master.held
+	short   int         // weight of the results in a row that came back before their budget
+	shortOf amazons.Key // the last of these positions
 
 	messages *rate.Limiter // of its streams
 
@@ -268,7 +268,7 @@ func NewMaster(cfg Config, campaigns []Campaign, s Store) (*Master, error) {
 		uploading: map[Party]int{},
 		changing:  make(chan struct{}, 1),
 		shown:     make(chan *regrown, 1),
-		memories:  memories.NewCache(cfg.MemoryBytes),
+		memories:  hints.NewCache(cfg.MemoryBytes),
 		plan:      schedule.New(cfg.Schedule),
 	}
 	var list []*campaign
@@ -1148,7 +1148,7 @@ func (m *Master) since(t time.Time) float64 { return max(0, m.cfg.Now().Sub(t).S
 // open starts a session; one of the same name that was there before ends.
 func (m *Master) open(name string, info workerInfo) (*session, error) {
 	now := m.cfg.Now()
-	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: memories.Seen{},
+	s := &session{token: rand.Text(), name: name, info: info, since: now, last: now, seen: hints.Seen{},
 		messages: rate.NewLimiter(rate.Limit(m.cfg.SessionMessages), m.cfg.SessionBurst)}
 	m.mu.Lock()
 	defer m.mu.Unlock()

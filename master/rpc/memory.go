@@ -1,7 +1,7 @@
 package rpc
 
 import (
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
@@ -24,7 +24,7 @@ func (m *Master) takeMemory(msg incoming) (Memory, bool) {
 		!c.Tree.Trusted(msg.session.name) {
 		return Memory{}, false
 	}
-	m.memories.Put(memories.Of{Campaign: c.Number, Key: msg.memory.Key}, msg.memory.Data, msg.session.seen)
+	m.memories.Put(hints.Hint{Place: hints.Place{Campaign: c.Number, Key: msg.memory.Key}, Data: msg.memory.Data}, msg.session.seen)
 	return msg.memory, true
 }
 
@@ -34,7 +34,7 @@ func (m *Master) forgetMemories() {
 	for _, c := range m.campaigns() {
 		trees[c.Number] = c.Tree
 	}
-	m.memories.Retain(func(of memories.Of) bool {
+	m.memories.Retain(func(of hints.Place) bool {
 		t := trees[of.Campaign]
 		return t != nil && t.Open(of.Key)
 	})
@@ -53,7 +53,7 @@ func (m *Master) memoriesFor(c *campaign, worker string, lease tree.Lease) [][]b
 		clear(s.seen) // it changes to another board, with an empty table
 		s.table = c.Facts
 	}
-	return m.memories.For(c.Number, c.Tree.Above(lease.Key, memories.PerLease), s.seen, func(of memories.Of) []byte {
+	return m.memories.For(c.Number, c.Tree.Above(lease.Key, hints.PerLease), s.seen, func(of hints.Place) []byte {
 		data, err := m.store.Memory(of.Campaign, of.Key)
 		if err != nil {
 			m.cfg.Log.Warn("a memory is passed over", "error", err)

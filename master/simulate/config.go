@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
@@ -109,7 +109,7 @@ func (c Config) withDefaults() (Config, error) {
 	standard(&c.LeavingTicks, 3)
 	standard(&c.TableBytes, 16<<20)
 	standard(&c.TablesBytes, 1<<30)
-	standard(&c.MemoryBytes, memories.DefaultBytes)
+	standard(&c.MemoryBytes, hints.DefaultBytes)
 	standard(&c.MinFactNodes, 1000)
 	standard(&c.MaxFacts, 256)
 	standard(&c.FactsAfter, 3*time.Second)

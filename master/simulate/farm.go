@@ -10,7 +10,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -27,7 +27,7 @@ type farm struct {
 	workers []*worker
 	byName  map[string]*worker
 
-	memories *memories.Cache // of open positions, kept by the master
+	memories *hints.Cache // of open positions, kept by the master
 
 	result Result
 	done   bool
@@ -52,7 +52,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 	}
 	f := &farm{
 		c: c, r: rand.New(rand.NewPCG(c.Seed, 1)), tree: t, judge: c.judge(), byName: map[string]*worker{},
-		memories: memories.NewCache(c.MemoryBytes), trace: sha256.New(),
+		memories: hints.NewCache(c.MemoryBytes), trace: sha256.New(),
 	}
 	if err := f.hire(); err != nil {
 		return Result{}, err
@@ -118,7 +118,7 @@ func (f *farm) breaks() bool { return f.c.LossRate > 0 && f.r.Float64() < f.c.Lo
 
 func (f *farm) tick() error {
 	f.after(f.c.Tick, f.tick)
-	f.memories.Retain(func(of memories.Of) bool { return f.tree.Open(of.Key) })
+	f.memories.Retain(func(of hints.Place) bool { return f.tree.Open(of.Key) })
 	return f.step(tree.Tick{})
 }
 
@@ -173,14 +173,14 @@ func (f *farm) step(ev tree.Event) error {
 // keep takes the memory of a position that is still open.
 func (f *farm) keep(w *worker, k amazons.Key, data []byte) {
 	if len(data) > 0 && f.tree.Open(k) && f.tree.Trusted(w.name) {
-		f.memories.Put(memories.Of{Key: k}, data, w.seen)
+		f.memories.Put(hints.Hint{Place: hints.Place{Key: k}, Data: data}, w.seen)
 	}
 }
 
 // memoriesFor returns the memories that w lacks for a position: its own and those of positions
 // above it. The store, which has some more in reality, has none.
 func (f *farm) memoriesFor(w *worker, k amazons.Key) [][]byte {
-	return f.memories.For(0, f.tree.Above(k, memories.PerLease), w.seen, func(memories.Of) []byte { return nil })
+	return f.memories.For(0, f.tree.Above(k, hints.PerLease), w.seen, func(hints.Place) []byte { return nil })
 }
 
 // conclude sums up.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"amazonsfarm/master/memories"
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/dfpn"
@@ -34,7 +34,7 @@ type worker struct {
 	table  *dfpn.Table
 	search *dfpn.Searcher
 	solved *[]solved
-	seen   memories.Seen // memories that its table has
+	seen   hints.Seen // memories that its table has
 
 	up           bool
 	link         int  // number of its present link; messages of older ones are lost
@@ -98,7 +98,7 @@ func (w *worker) start() error {
 	w.lives++
 	w.name = fmt.Sprintf("w%d.%d", w.number+1, w.lives)
 	w.byName[w.name] = w
-	w.up, w.seen = true, memories.Seen{}
+	w.up, w.seen = true, hints.Seen{}
 	w.connect()
 	if !w.heartbeating {
 		w.heartbeating = true

@@ -1,4 +1,4 @@
-package memories
+package hints
 
 import (
 	"slices"
@@ -15,11 +15,11 @@ func check(t *testing.T, c *Cache, want ...int) {
 	var got []int
 	var bytes int64
 	for e := c.order.Front(); e != nil; e = e.Next() {
-		r := e.Value.(*remembered)
-		if c.of[r.of] != e {
-			t.Errorf("%v is in order, but is not found", r.of)
+		r := e.Value.(*cached)
+		if c.at[r.Place] != e {
+			t.Errorf("%v is in order, but is not found", r.Place)
 		}
-		got, bytes = append(got, int(r.of.Key.A)), bytes+int64(len(r.data))
+		got, bytes = append(got, int(r.Key.A)), bytes+int64(len(r.Data))
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) || c.Len() != len(want) || c.Bytes() != bytes {
@@ -30,24 +30,24 @@ func check(t *testing.T, c *Cache, want ...int) {
 // TestRoom: what was put or asked for longest ago goes first, and what is closed.
 func TestRoom(t *testing.T) {
 	c := NewCache(100)
-	nowhere := func(Of) []byte { return nil }
+	nowhere := func(Place) []byte { return nil }
 	for i := range 10 {
-		c.Put(Of{Key: key(i)}, make([]byte, 10), Seen{})
+		c.Put(Hint{Place{Key: key(i)}, make([]byte, 10)}, Seen{})
 	}
 	if got := c.For(0, []amazons.Key{key(0)}, Seen{}, nowhere); len(got) != 1 {
-		t.Fatalf("%d memories, want 1", len(got))
+		t.Fatalf("%d hints, want 1", len(got))
 	}
-	c.Put(Of{Key: key(10)}, make([]byte, 15), Seen{})
+	c.Put(Hint{Place{Key: key(10)}, make([]byte, 15)}, Seen{})
 	check(t, c, 0, 3, 4, 5, 6, 7, 8, 9, 10)
-	c.Put(Of{Key: key(0)}, make([]byte, 5), Seen{})
+	c.Put(Hint{Place{Key: key(0)}, make([]byte, 5)}, Seen{})
 	check(t, c, 0, 3, 4, 5, 6, 7, 8, 9, 10)
-	c.Put(Of{Key: key(0)}, make([]byte, 101), Seen{}) // larger than the room
+	c.Put(Hint{Place{Key: key(0)}, make([]byte, 101)}, Seen{}) // larger than the room
 	check(t, c)
 
 	for i := range 10 {
-		c.Put(Of{Key: key(i)}, make([]byte, 10), Seen{})
+		c.Put(Hint{Place{Key: key(i)}, make([]byte, 10)}, Seen{})
 	}
-	c.Retain(func(of Of) bool { return of.Key.A%3 == 0 })
+	c.Retain(func(of Place) bool { return of.Key.A%3 == 0 })
 	check(t, c, 0, 3, 6, 9)
 }
 
@@ -55,10 +55,10 @@ func TestRoom(t *testing.T) {
 // positions and within the limit of bytes.
 func TestFor(t *testing.T) {
 	c := NewCache(1 << 30)
-	var asked []Of
-	find := func(of Of) []byte {
+	var asked []Place
+	find := func(of Place) []byte {
 		asked = append(asked, of)
-		if of == (Of{7, key(3)}) {
+		if of == (Place{7, key(3)}) {
 			return []byte("stored")
 		}
 		return nil
@@ -74,24 +74,24 @@ func TestFor(t *testing.T) {
 			t.Errorf("%s gets %q, want %q", who, got, want)
 		}
 	}
-	c.Put(Of{7, key(1)}, []byte("one"), a)
-	c.Put(Of{7, key(2)}, []byte("two"), b)
-	c.Put(Of{8, key(4)}, []byte("of another campaign"), b)
+	c.Put(Hint{Place{7, key(1)}, []byte("one")}, a)
+	c.Put(Hint{Place{7, key(2)}, []byte("two")}, b)
+	c.Put(Hint{Place{8, key(4)}, []byte("of another campaign")}, b)
 	all := []amazons.Key{key(2), key(1), key(3), key(4)}
 	expect("a", a, all, "two", "stored")
 	expect("a again", a, all)
 	expect("b", b, all, "one", "stored")
-	if want := []Of{{7, key(3)}, {7, key(4)}, {7, key(4)}, {7, key(4)}}; !slices.Equal(asked, want) {
+	if want := []Place{{7, key(3)}, {7, key(4)}, {7, key(4)}, {7, key(4)}}; !slices.Equal(asked, want) {
 		t.Errorf("asked the store for %v, want %v", asked, want)
 	}
-	c.Put(Of{7, key(1)}, []byte("one, later"), b)
+	c.Put(Hint{Place{7, key(1)}, []byte("one, later")}, b)
 	expect("a", a, all, "one, later")
 	expect("b", b, all)
 	clear(a) // an empty table
 	expect("a afresh", a, all, "two", "one, later", "stored")
 
 	big := make([]byte, BytesPerLease-5)
-	c.Put(Of{7, key(5)}, big, b)
+	c.Put(Hint{Place{7, key(5)}, big}, b)
 	expect("a", a, []amazons.Key{key(5)}, string(big))
 	clear(a)
 	expect("a with little room", a, []amazons.Key{key(5), key(3), key(1)}, string(big))
@@ -102,10 +102,10 @@ func TestFor(t *testing.T) {
 func TestSeenIsBounded(t *testing.T) {
 	c, seen := NewCache(1<<20), Seen{}
 	for i := range 10 * maxSeen {
-		c.Put(Of{Key: key(i)}, []byte{1}, seen)
-		if len(seen) > maxSeen || seen[Of{Key: key(i)}] == 0 {
-			t.Fatalf("%d memories are remembered after %d, the last one: %v", len(seen), i+
-				1, seen[Of{Key: key(i)}] != 0)
+		c.Put(Hint{Place{Key: key(i)}, []byte{1}}, seen)
+		if len(seen) > maxSeen || seen[Place{Key: key(i)}] == 0 {
+			t.Fatalf("%d hints are remembered after %d, the last one: %v", len(seen), i+
+				1, seen[Place{Key: key(i)}] != 0)
 		}
 	}
 }
