@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/identity"
@@ -28,11 +28,11 @@ type series map[string]map[string]map[string]bool
 func registered(t *testing.T) series {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "certs")
-	authority, err := certs.Init(folder, certs.Options{})
+	authority, err := credentials.Init(folder, credentials.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+	if _, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
 		Hosts: []string{"localhost"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/amazons"
@@ -242,12 +242,12 @@ func (b *browser) phone(address string) {
 func TestOperatorInBrowser(t *testing.T) {
 	b := openBrowser(t)
 	folder := filepath.Join(t.TempDir(), "certs")
-	authority, err := certs.Init(folder, certs.Options{})
+	authority, err := credentials.Init(folder, credentials.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer authority.Close()
-	if _, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+	if _, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
 		Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}

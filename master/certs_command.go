@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
 )
@@ -55,7 +55,7 @@ func (f *certsFlags) add(c *cobra.Command, lifetime bool) {
 	c.Flags().StringVar(&f.folder, "dir", defaultCerts, "folder of the authority")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line each certificate")
 	if lifetime {
-		c.Flags().IntVar(&f.days, "days", int(certs.DefaultLifetime/day),
+		c.Flags().IntVar(&f.days, "days", int(credentials.DefaultLifetime/day),
 			"lifetime of the certificate in days, at most as long as the authority's; short: renew more often; long: a stolen one that nobody revokes is good for long")
 	}
 }
@@ -92,7 +92,7 @@ func certsInit() *cobra.Command {
 			if err := request.Check(); err != nil {
 				return certsError(err)
 			}
-			a, err := certs.Init(flags.folder, certs.Options{Lifetime: all})
+			a, err := credentials.Init(flags.folder, credentials.Options{Lifetime: all})
 			if err != nil {
 				return certsError(err)
 			}
@@ -110,17 +110,17 @@ func certsInit() *cobra.Command {
 }
 
 func addAuthorityDays(c *cobra.Command, days *int) {
-	c.Flags().IntVar(days, "ca-days", int(certs.DefaultAuthorityLifetime/day),
+	c.Flags().IntVar(days, "ca-days", int(credentials.DefaultAuthorityLifetime/day),
 		"lifetime of the authority in days; when it ends, every certificate has to be made again")
 }
 
 // writeAuthority says in words where a new authority is.
-func writeAuthority(w io.Writer, a *certs.Authority, flags certsFlags) error {
+func writeAuthority(w io.Writer, a *credentials.Authority, flags certsFlags) error {
 	if flags.asJSON {
 		return nil
 	}
 	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s to yourself\n", flags.folder,
-		a.NotAfter().UTC().Format(time.DateOnly), certs.KeyFile)
+		a.NotAfter().UTC().Format(time.DateOnly), credentials.KeyFile)
 	return err
 }
 
@@ -128,9 +128,9 @@ func addHosts(c *cobra.Command, hosts *[]string) {
 	c.Flags().StringArrayVar(hosts, "host", nil, "name or IP address under which others reach the master; may be given several times (localhost is always in)")
 }
 
-func masterRequest(days int, hosts []string) (certs.Request, error) {
+func masterRequest(days int, hosts []string) (credentials.Request, error) {
 	d, err := lifetime("days", days)
-	return certs.Request{Identity: identity.Identity{Role: identity.Master, Name: masterName},
+	return credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: masterName},
 		Hosts: append(hosts, localHosts...), Lifetime: d, Renew: true}, err
 }
 
@@ -148,7 +148,7 @@ func certsMaster() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return withAuthority(flags.folder, func(a *certs.Authority) error {
+			return withAuthority(flags.folder, func(a *credentials.Authority) error {
 				return issue(c.OutOrStdout(), a,
 					request, flags)
 			})
@@ -175,8 +175,8 @@ func certsClient(role identity.Role) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			request := certs.Request{Identity: identity.Identity{Role: role, Name: args[0]}, Lifetime: d, Renew: renew}
-			return withAuthority(flags.folder, func(a *certs.Authority) error {
+			request := credentials.Request{Identity: identity.Identity{Role: role, Name: args[0]}, Lifetime: d, Renew: renew}
+			return withAuthority(flags.folder, func(a *credentials.Authority) error {
 				return issue(c.OutOrStdout(), a,
 					request, flags)
 			})
@@ -194,7 +194,7 @@ func certsRevoke() *cobra.Command {
 		Short: "Take back all certificates of a name, or one by its serial number",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withAuthority(flags.folder, func(a *certs.Authority) error {
+			return withAuthority(flags.folder, func(a *credentials.Authority) error {
 				list, err := a.Revoke(args[0])
 				if err != nil {
 					return err
@@ -214,7 +214,7 @@ func certsList() *cobra.Command {
 		Short: "List all certificates ever made, and whether they are good",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withAuthority(flags.folder, func(a *certs.Authority) error {
+			return withAuthority(flags.folder, func(a *credentials.Authority) error {
 				list, err := a.List()
 				if err != nil {
 					return err
@@ -228,8 +228,8 @@ func certsList() *cobra.Command {
 }
 
 // withAuthority opens the authority of a folder for as long as do runs.
-func withAuthority(folder string, do func(*certs.Authority) error) error {
-	a, err := certs.Open(folder, certs.Options{})
+func withAuthority(folder string, do func(*credentials.Authority) error) error {
+	a, err := credentials.Open(folder, credentials.Options{})
 	if err != nil {
 		return certsError(err)
 	}
@@ -238,7 +238,7 @@ func withAuthority(folder string, do func(*certs.Authority) error) error {
 
 // certsError gives errors about what was asked for the exit code of wrong input.
 func certsError(err error) error {
-	for _, kind := range []error{certs.ErrMissing, certs.ErrExists, certs.ErrRequest, certs.ErrUnknown} {
+	for _, kind := range []error{credentials.ErrMissing, credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown} {
 		if errors.Is(err, kind) {
 			return cli.Usagef("%w", err)
 		}
@@ -247,7 +247,7 @@ func certsError(err error) error {
 }
 
 // issue makes a certificate and says where it is.
-func issue(w io.Writer, a *certs.Authority, r certs.Request, flags certsFlags) error {
+func issue(w io.Writer, a *credentials.Authority, r credentials.Request, flags certsFlags) error {
 	out, err := a.Issue(r)
 	if err != nil {
 		return certsError(err)
@@ -255,7 +255,7 @@ func issue(w io.Writer, a *certs.Authority, r certs.Request, flags certsFlags) e
 	return writeIssued(w, out, flags)
 }
 
-func writeIssued(w io.Writer, out certs.Issued, flags certsFlags) error {
+func writeIssued(w io.Writer, out credentials.Issued, flags certsFlags) error {
 	if flags.asJSON {
 		return writeRecord(w, out.Record, out.Folder)
 	}
@@ -268,7 +268,7 @@ func writeIssued(w io.Writer, out certs.Issued, flags certsFlags) error {
 }
 
 // recordLine is a certificate in one line.
-func recordLine(r certs.Record) string {
+func recordLine(r credentials.Record) string {
 	s := fmt.Sprintf("%-14s %s, serial number %s, %s", r.Role, r.Name, r.Serial, r.State(time.Now()))
 	if len(r.Hosts) > 0 {
 		s += ", for " + strings.Join(r.Hosts, " ")
@@ -276,7 +276,7 @@ func recordLine(r certs.Record) string {
 	return s + "\n"
 }
 
-func writeRecords(w io.Writer, list []certs.Record, asJSON bool) error {
+func writeRecords(w io.Writer, list []credentials.Record, asJSON bool) error {
 	for _, r := range list {
 		var err error
 		if asJSON {
@@ -305,7 +305,7 @@ type recordJSON struct {
 	Folder      string     `json:"folder,omitempty"`
 }
 
-func writeRecord(w io.Writer, r certs.Record, folder string) error {
+func writeRecord(w io.Writer, r credentials.Record, folder string) error {
 	out := recordJSON{MessageType: "certificate", Role: string(r.Role), Name: r.Name, Serial: r.Serial, Hosts: r.Hosts,
 		NotBefore: r.NotBefore.UTC(), NotAfter: r.NotAfter.UTC(), Good: r.Good(time.Now()), Folder: folder}
 	if !r.Revoked.IsZero() {

@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
 )
@@ -35,7 +35,7 @@ start of a farm, as in docker-compose.yml.
 			if err != nil {
 				return err
 			}
-			requests := []certs.Request{
+			requests := []credentials.Request{
 				master,
 				{Identity: identity.Identity{Role: identity.Worker, Name: worker}, Lifetime: master.Lifetime},
 				{Identity: identity.Identity{Role: identity.Operator, Name: operator}, Lifetime: master.Lifetime},
@@ -45,9 +45,9 @@ start of a farm, as in docker-compose.yml.
 					return certsError(err)
 				}
 			}
-			a, err := certs.Open(flags.folder, certs.Options{})
-			if errors.Is(err, certs.ErrMissing) {
-				if a, err = certs.Init(flags.folder, certs.Options{Lifetime: all}); err == nil {
+			a, err := credentials.Open(flags.folder, credentials.Options{})
+			if errors.Is(err, credentials.ErrMissing) {
+				if a, err = credentials.Init(flags.folder, credentials.Options{Lifetime: all}); err == nil {
 					err = writeAuthority(c.OutOrStdout(), a, flags)
 				}
 			}

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/web"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -47,14 +47,14 @@ func connect(t *testing.T, address, folder string, role identity.Role) *grpc.Cli
 // in again, and the other one finishes the campaign.
 func TestRevokedCertificate(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
-	authority, err := certs.Init(folder, certs.Options{})
+	authority, err := credentials.Init(folder, credentials.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer authority.Close()
 	issue := func(role identity.Role, name string, hosts ...string) string {
 		t.Helper()
-		out, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: role, Name: name}, Hosts: hosts})
+		out, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Hosts: hosts})
 		if err != nil {
 			t.Fatal(err)
 		}

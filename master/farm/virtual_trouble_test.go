@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc/credentials"
+	grpccredentials "google.golang.org/grpc/credentials"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/rpc"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
@@ -290,14 +290,14 @@ func TestMasterOfAnotherVersion(t *testing.T) {
 func TestRevokedInVirtualTime(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		folder := filepath.Join(v.t.TempDir(), "certs")
-		authority, err := certs.Init(folder, certs.Options{})
+		authority, err := credentials.Init(folder, credentials.Options{})
 		if err != nil {
 			v.t.Fatal(err)
 		}
 		defer authority.Close()
 		issue := func(role identity.Role, name string, hosts ...string) string {
 			v.t.Helper()
-			out, err := authority.Issue(certs.Request{Identity: identity.Identity{Role: role, Name: name},
+			out, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: role, Name: name},
 				Hosts: hosts})
 			if err != nil {
 				v.t.Fatal(err)
@@ -310,7 +310,7 @@ func TestRevokedInVirtualTime(t *testing.T) {
 			v.t.Fatal(err)
 		}
 		refused := v.certify(files)
-		enter := func(folder string) credentials.TransportCredentials {
+		enter := func(folder string) grpccredentials.TransportCredentials {
 			v.t.Helper()
 			files, err := identity.OpenClient(folder, identity.Worker)
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
@@ -134,7 +134,7 @@ func TestExpiryWhileConnected(t *testing.T) {
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "expired certificate")
-		c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour,
+		c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour,
 			Renew: true})
 		c.enter(folder).worker("w1").lease()
 		synctest.Wait()
@@ -169,7 +169,7 @@ func TestServingNewCertificates(t *testing.T) {
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 	}
 	first := serial()
-	c.issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+	c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
 		Hosts: []string{"127.0.0.1"}, Lifetime: 10 * 24 * time.Hour, Renew: true})
 	c.guard.Reload()
 	second := serial()
@@ -200,7 +200,7 @@ func TestServingNewCertificates(t *testing.T) {
 	}
 	// Everything is of another authority now.
 	next := newAuthority(t, filepath.Join(t.TempDir(), "certs"), 0)
-	out, err := next.Issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+	out, err := next.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
 		Hosts: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestServingNewCertificates(t *testing.T) {
 	}
 	c.guard.Reload()
 	wantCode(t, ask(b), codes.Unauthenticated, "not known any more")
-	bundle, err := next.Issue(certs.Request{Identity: identity.Identity{Role: identity.Operator, Name: "me"}})
+	bundle, err := next.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Operator, Name: "me"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +272,7 @@ func TestClientReadsAgain(t *testing.T) {
 		time.Sleep(11 * time.Hour) // the authority's clock is two hours late
 		cut()
 		wantCode(t, ask(), codes.Unavailable, "expired on")
-		c.issue(certs.Request{Identity: identity.Identity{Role: identity.Operator, Name: "me"}, Renew: true})
+		c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Operator, Name: "me"}, Renew: true})
 		time.Sleep(time.Minute) // the connection is tried again
 		if err := ask(); err != nil {
 			t.Errorf("with a new certificate: %v", err)

@@ -19,12 +19,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/credentials"
+	grpccredentials "google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
@@ -34,7 +34,7 @@ import (
 type cluster struct {
 	t         testing.TB
 	folder    string
-	authority *certs.Authority
+	authority *credentials.Authority
 	guard     *Guard
 	master    *Master
 	registry  *prometheus.Registry
@@ -61,9 +61,9 @@ func (l *lines) String() string {
 }
 
 // newAuthority makes an authority, some time ago.
-func newAuthority(t testing.TB, folder string, ago time.Duration) *certs.Authority {
+func newAuthority(t testing.TB, folder string, ago time.Duration) *credentials.Authority {
 	t.Helper()
-	a, err := certs.Init(folder, certs.Options{Now: func() time.Time { return time.Now().Add(-ago) }})
+	a, err := credentials.Init(folder, credentials.Options{Now: func() time.Time { return time.Now().Add(-ago) }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func startCluster(t testing.TB, inMemory bool, limits Limits) *cluster {
 	t.Helper()
 	c := &cluster{t: t, folder: filepath.Join(t.TempDir(), "certs"), log: new(lines)}
 	c.authority = newAuthority(t, c.folder, 2*time.Hour)
-	c.issue(certs.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+	c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
 		Hosts: []string{"127.0.0.1"}})
 	files, err := identity.OpenMaster(c.folder)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *cluster) sweep() {
 	})
 }
 
-func (c *cluster) issue(r certs.Request) certs.Issued {
+func (c *cluster) issue(r credentials.Request) credentials.Issued {
 	c.t.Helper()
 	out, err := c.authority.Issue(r)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *cluster) issue(r certs.Request) certs.Issued {
 // member makes a certificate and returns its folder.
 func (c *cluster) member(role identity.Role, name string, lifetime time.Duration) string {
 	c.t.Helper()
-	return c.issue(certs.Request{Identity: identity.Identity{Role: role, Name: name}, Lifetime: lifetime}).Folder
+	return c.issue(credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Lifetime: lifetime}).Folder
 }
 
 // config returns how the owner of a folder connects. An expired certificate is presented all the same.
@@ -159,7 +159,7 @@ func (c *cluster) stranger() *tls.Config {
 }
 
 // connect returns the clients of one connection.
-func (c *cluster) connect(secured credentials.TransportCredentials) *bench {
+func (c *cluster) connect(secured grpccredentials.TransportCredentials) *bench {
 	c.t.Helper()
 	conn, err := grpc.NewClient("passthrough:///127.0.0.1", grpc.WithTransportCredentials(secured),
 		grpc.WithContextDialer(c.dialer))
@@ -175,7 +175,7 @@ func (c *cluster) connect(secured credentials.TransportCredentials) *bench {
 
 func (c *cluster) enter(folder string) *bench {
 	c.t.Helper()
-	return c.connect(credentials.NewTLS(c.config(folder)))
+	return c.connect(grpccredentials.NewTLS(c.config(folder)))
 }
 
 // metric returns the value of a metric, by the value of its label if it has one.
@@ -212,7 +212,7 @@ func (c *cluster) revoke(name string) {
 func TestRefusedAccess(t *testing.T) {
 	c := startCluster(t, false, Limits{})
 	other := newAuthority(t, filepath.Join(t.TempDir(), "certs"), 0)
-	foreign, err := other.Issue(certs.Request{Identity: identity.Identity{Role: identity.Operator, Name: "mallory"}})
+	foreign, err := other.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Operator, Name: "mallory"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,10 +243,10 @@ func TestRefusedAccess(t *testing.T) {
 		}
 		return err
 	}
-	tlsOf := credentials.NewTLS
+	tlsOf := grpccredentials.NewTLS
 	for _, x := range []struct {
 		name    string
-		secured credentials.TransportCredentials
+		secured grpccredentials.TransportCredentials
 		call    func(*bench) error
 		code    codes.Code
 		part    string // of the error
@@ -376,7 +376,7 @@ func TestOwnSession(t *testing.T) {
 		t.Errorf("the owner's result is refused: %s", a.GetRefused())
 	}
 	// The same certificate on another connection may go on with the session.
-	again := &worker{b: c.enter(filepath.Join(c.folder, certs.WorkersFolder, "w1")), session: victim.session}
+	again := &worker{b: c.enter(filepath.Join(c.folder, credentials.WorkersFolder, "w1")), session: victim.session}
 	again.connect()
 	again.lease()
 }
@@ -442,7 +442,7 @@ func TestLimits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		sibling := c.enter(filepath.Join(c.folder, certs.WorkersFolder, "w1"))
+		sibling := c.enter(filepath.Join(c.folder, credentials.WorkersFolder, "w1"))
 		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "limit of 3 open calls")
@@ -480,7 +480,7 @@ func TestAccountsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := startCluster(t, true, Limits{})
 		conn, err := grpc.NewClient("passthrough:///127.0.0.1", grpc.WithContextDialer(c.dialer),
-			grpc.WithTransportCredentials(credentials.NewTLS(c.config(c.member(identity.Operator, "me", 0)))))
+			grpc.WithTransportCredentials(grpccredentials.NewTLS(c.config(c.member(identity.Operator, "me", 0)))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -506,7 +506,7 @@ func TestAccountsAreForgotten(t *testing.T) {
 
 func TestGuardSettings(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "certs")
-	if _, err := newAuthority(t, folder, 0).Issue(certs.Request{Identity: identity.Identity{Role: identity.Master,
+	if _, err := newAuthority(t, folder, 0).Issue(credentials.Request{Identity: identity.Identity{Role: identity.Master,
 		Name: "master"}, Hosts: []string{"h"}}); err != nil {
 		t.Fatal(err)
 	}

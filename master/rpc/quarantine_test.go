@@ -8,7 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"amazonsfarm/master/certs"
+	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
@@ -82,7 +82,7 @@ func TestQuarantineOfCertificate(t *testing.T) {
 				RulesVersion: RulesVersion, Build: "this build"})
 			return err
 		}
-		renewed := c.enter(c.issue(certs.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},
+		renewed := c.enter(c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},
 			Renew: true}).Folder)
 		for _, name := range []string{"w1", "w1/x", "w1/twin"} {
 			wantCode(t, join(b, name), codes.PermissionDenied, "quarantined is the certificate w1")

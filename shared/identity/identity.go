@@ -11,7 +11,7 @@
 //	client.pem   certificate and private key of a worker or an operator
 //
 // all of them PEM. Certificate and key are in one file so that one rename replaces both. [Files]
-// reads them again when they change. Package master/certs makes them.
+// reads them again when they change. Package master/credentials makes them.
 package identity
 
 import (

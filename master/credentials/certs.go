@@ -12,7 +12,7 @@
 // Whoever has ca.key can make certificates. A master does not need it: the folder it serves from
 // may lack ca.key, issued and the others' folders. Files with keys can be read by their owner only;
 // each file is replaced by renaming, after it is on disk.
-package certs
+package credentials
 
 import (
 	"crypto/ecdsa"
