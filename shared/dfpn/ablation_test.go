@@ -83,7 +83,7 @@ func cpu(t *testing.T) time.Duration {
 }
 
 // offSquares are the numbers of squares with which parts are tried that are off by default.
-var offSquares = map[string]int64{"AreaSearch": 5, "GuardedSearch": 5, "Dominated": 8}
+var offSquares = map[string]int64{"AreaSearch": 5, "GuardedSearch": 5}
 
 // TestAblation measures what each part of the judge is worth, in nodes and in time, on several
 // boards and on twenty replies to a first move on 5x6 (after Song and Müller 2014, figure 13), and
@@ -205,4 +205,4 @@ func ablationTable(names []string, sets []ablationSet, cells [][]ablationCell) s
 }
 
 // databaseParts are the settings that do nothing without a database.
-var databaseParts = []string{"Databases", "Territories", "Solo", "HotLookahead", "Stars"}
+var databaseParts = []string{"Databases", "Territories", "HotLookahead", "Stars"}

@@ -17,13 +17,12 @@ type child struct {
 
 // thread is one searching thread: its own counters and stacks over the shared table.
 type thread struct {
-	s      *Searcher
-	b      amazons.Board
-	table  *Table
-	judge  *eval.Judge // nil: eval.Evaluate
-	sums   sums
-	stack  []child        // children of all nodes on the path, the deepest last
-	needed []amazons.Move // some moves of the node being expanded
+	s     *Searcher
+	b     amazons.Board
+	table *Table
+	judge *eval.Judge // nil: eval.Evaluate
+	sums  sums
+	stack []child // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two
@@ -154,17 +153,11 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	return numbers{1, 1}, noMove
 }
 
-// generate pushes a child for every legal move of st that the judge finds to be needed, without
-// numbers. Where st is symmetric, moves to the same canonical state are pushed once.
+// generate pushes a child for every legal move of st, without numbers. Where st is symmetric, moves to the same canonical state are pushed once.
 func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)
-	var queens amazons.Set
-	queens, t.needed = t.judge.Needed(st, t.needed[:0])
-	for _, m := range t.needed {
-		t.push(st, base, m, symmetric)
-	}
-	for ; queens != 0; queens &= queens - 1 {
+	for queens := st.Own; queens != 0; queens &= queens - 1 {
 		from := amazons.Square(bits.TrailingZeros64(queens))
 		open := st.Empty | from.Bit()
 		for targets := amazons.QueenTargets(from, st.Empty); targets != 0; targets &= targets - 1 {

@@ -2,7 +2,6 @@ package eval
 
 import (
 	"math/bits"
-	"slices"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
@@ -95,14 +94,6 @@ func (t *trace) again() {
 		first = &c
 	}
 	*a = attempt{kept: first}
-}
-
-// apart takes out the area c of the side at work: its fights follow.
-func (t *trace) apart(c *contest) {
-	if t != nil {
-		a := &t.sides[t.at]
-		a.areas = slices.DeleteFunc(a.areas, func(b AreaBounds) bool { return b.Squares == c.mine|c.theirs|c.empty })
-	}
 }
 
 func (t *trace) begins(empty amazons.Set) {
@@ -225,15 +216,11 @@ func (t *trace) contested(mine, theirs, empty amazons.Set, total tally, source s
 // safeSource names the rule behind a bound of a contested area and the queens that it takes. The
 // rules are those of Müller 2001, section 2.3, in their order there, and rules 5 and 6 of Song and
 // Müller 2014, section IV.A.5.
-func safeSource(mine, theirs, empty amazons.Set, safe, n int32) (source string, queens amazons.Set) {
+func safeSource(mine, theirs, empty amazons.Set, safe bool) (source string, queens amazons.Set) {
 	switch {
 	case mine == 0:
 		return "the number of squares", 0
-	case n != (2*safe-int32(bits.OnesCount64(empty)))*one:
-		return "safe move, and the other side's moves alone from the database", mine
-	case safe == 2:
-		return "two safe moves", mine
-	case safe == 0:
+	case !safe:
 		return "no safe move", mine
 	}
 	// One queen by itself, the one with the most adjacent empty squares.

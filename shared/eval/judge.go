@@ -14,19 +14,12 @@ type Settings struct {
 	Guarded      bool // the improved partition: territories behind blockers
 	Territories  bool // moves in territories from the database; without it the greedy walk counts them
 	Retract      bool // spare a blocker in its territory where it is worth more in a contested area
-	TwoSafe      bool // two safe moves in one area
-	Solo         bool // the other side's moves alone in a contested area, from the database
 	SafeMoves    bool // safe moves in contested areas (rules 2 to 6)
 	FirstMove    bool // the side to move begins in a contested area (rule 1)
 	HotLookahead bool // the side to move begins in a hot area
 	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
-	Fights       bool // a safe move in each part of a contested area that only queens of the side itself hold together
 	Closing      bool // a first move that closes squares off
-	OneMove      bool // one move for all areas that are worth whole numbers
-	// squares up to which moves in one area of several are left out that are no better than another
-	// there; 0: never
-	Dominated   int
-	LocalSearch int // empty squares up to which all areas not known to be whole numbers are played out; 0: never
+	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
 	// empty squares up to which a single area is played out for its bounds where the database has
 	// none; 0: never
 	AreaSearch int
@@ -47,9 +40,9 @@ func DefaultSettings() Settings {
 // one position; but single areas are not played out (AreaSearch), or the rules would have nothing
 // left to show.
 func FullSettings() Settings {
-	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, TwoSafe: true, Solo: true,
+	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true,
 		SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
-		Fights: true, Closing: true, OneMove: true, Dominated: 8, LocalSearch: 6, GuardedSearch: 6}
+		Closing: true, LocalSearch: 6, GuardedSearch: 6}
 }
 
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas'
@@ -62,15 +55,11 @@ type Judge struct {
 	values  []value // by endgame.ID
 	largest int     // squares of the largest areas in the database
 
-	open   [64]contest // contested areas of the side at work that are not in the database
-	opens  int
-	fights fights // of one of them
+	open  [64]contest // contested areas of the side at work that are not in the database
+	opens int
 
 	memory []played // of local search, made when it is first needed
 	stack  []fight  // moves of local search
-
-	areas map[amazons.State][]amazons.Move // undominated moves of areas, made when they are first needed
-	forms *endgame.Forms                   // canonical forms of these
 
 	trace *trace // nil but in Explain
 }
@@ -82,7 +71,6 @@ type contest struct {
 	mine, theirs, empty amazons.Set
 
 	counted int32 // what the tally counts
-	safe    bool  // P has a safe move
 }
 
 // NewJudge returns a judge with the database db, which may be nil.
@@ -281,24 +269,7 @@ func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach
 	u.n += int32(moves) * one
 	free := mine & near &^ used
 	j.contests(free, blockers, theirs, theirReach, &u)
-	if n = u.n; j.wins(&u, begins) {
-		return used, n, true
-	}
-	if !j.set.Fights {
-		return used, n, false
-	}
-	if j.trace != nil { // which has let go of these areas
-		j.trace.again()
-		j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
-		u = *t
-		u.n += int32(moves) * one
-		j.contests(free, blockers, theirs, theirReach, &u)
-	}
-	if !j.apart(&u, blockers, begins) {
-		j.trace.sum(&u, ruleNone, false)
-		return used, n, false
-	}
-	return used, n, j.wins(&u, begins)
+	return used, u.n, j.wins(&u, begins)
 }
 
 // hopeless reports whether not even all that P could have, and a safe move in each contested area,
@@ -315,7 +286,7 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 	if n >= 0 || n+queens*2*one < 0 {
 		return n < 0
 	}
-	if j.set.TwoSafe || len(j.values) > 0 {
+	if len(j.values) > 0 {
 		return false
 	}
 	// Most of the time there is one area only.
@@ -330,10 +301,6 @@ func (j *Judge) contests(free, blockers, theirs, theirReach amazons.Set, t *tall
 	for todo := theirReach; todo != 0; {
 		c := fill(todo&-todo, theirs|theirReach|free)
 		todo &^= c
-		if j.set.AreaSearch > 0 && bits.OnesCount64(c&theirReach) > j.set.AreaSearch {
-			j.inFights(c&free, c&free&blockers, c&theirs, c&theirReach, t)
-			continue
-		}
 		j.contested(c&free, c&free&blockers, c&theirs, c&theirReach, t)
 	}
 }
@@ -393,26 +360,16 @@ func (c *contest) keepsSafe() bool {
 // of them bound the blockers.
 func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 	size := int32(bits.OnesCount64(empty))
-	safe := int32(0)
-	if mine != 0 && j.set.SafeMoves && safeMove(mine, theirs, empty) {
-		safe = 1
-		if j.set.TwoSafe && twoSafeMoves(mine, empty) {
-			safe = 2
-		}
+	n := -size * one
+	safe := mine != 0 && j.set.SafeMoves && safeMove(mine, theirs, empty)
+	if safe {
+		n += 2 * one
 	}
-	n := (2*safe - size) * one
 	found, known := tally{}, false
 	if int(size) < j.largest && j.set.Databases {
 		// The area without its blockers may be in the database, in one or several parts.
 		if found, known = j.parts(mine&^bound, theirs, empty); known {
 			known = found.n > n || found.n == n && found.relaxed == 0 && !found.odd
-		}
-		// If P stays away, O may have fewer moves than squares. With a safe move P answers O's
-		// first, and O has one move less.
-		if safe == 1 && j.set.Solo {
-			if u, ok := j.parts(0, theirs, empty); ok {
-				n = max(n, u.n+one)
-			}
 		}
 	}
 	if int(size) <= j.set.AreaSearch {
@@ -435,11 +392,11 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 	}
 	t.n += n
 	if j.trace != nil {
-		source, queens := safeSource(mine, theirs, empty, safe, n)
+		source, queens := safeSource(mine, theirs, empty, safe)
 		j.trace.contested(mine, theirs, empty, tally{n: n}, source, queens)
 	}
 	if mine != 0 {
-		j.open[j.opens&63] = contest{mine, theirs, empty, n, safe > 0}
+		j.open[j.opens&63] = contest{mine, theirs, empty, n}
 		j.opens++
 	}
 }
@@ -457,38 +414,6 @@ func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
 		t.add(v.own)
 	}
 	return t, true
-}
-
-// twoSafeMoves reports whether P can answer two moves of O with steps of two queens. Each queen has
-// some of the squares it touches for itself; O takes two squares with each of its moves, and after
-// the first P steps with a queen that has one left. That is enough where a queen with three is
-// left, or one of three untouched queens.
-func twoSafeMoves(mine, empty amazons.Set) bool {
-	three, four := 0, 0
-	for ; mine != 0; mine &= mine - 1 {
-		s := amazons.Neighbours[bits.TrailingZeros64(mine)&63] & empty
-		n := bits.OnesCount64(s)
-		if n < 3 {
-			continue
-		}
-		three++
-		if n >= 4 {
-			four++
-		}
-		if three >= 3 || three == 2 && four > 0 {
-			return true
-		}
-		// The next queens get what this one leaves.
-		if n == 4 || n == 3 || mine&(mine-1) == 0 {
-			empty &^= s
-			continue
-		}
-		for k := 0; k < 4; k++ {
-			empty &^= s & -s
-			s &= s - 1
-		}
-	}
-	return false
 }
 
 // safeMove reports whether P has a move in an area after every move of O there. P's queens mine may

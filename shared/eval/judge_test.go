@@ -132,7 +132,7 @@ func TestJudgeAgainstSearch(t *testing.T) {
 			var areas []*eval.Judge
 			set := eval.DefaultSettings()
 			set.LocalSearch = 0
-			for _, set.AreaSearch = range []int{6, 3, 2, 1} { // above the limit areas are split into fights
+			for _, set.AreaSearch = range []int{6, 3, 2, 1} {
 				areas = append(areas, eval.NewJudge(db, set), eval.NewJudge(nil, set))
 			}
 			for {
