@@ -1,6 +1,7 @@
 package main
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io/fs"
@@ -132,6 +133,39 @@ func TestImports(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCommandsStandAlone holds that a command uses the common ground and nothing of another command.
+func TestCommandsStandAlone(t *testing.T) {
+	common := []string{"command/common.go", "command/remote.go", "command/settings.go"}
+	files, err := filepath.Glob("command/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	parsed, home := map[string]*ast.File{}, map[string]string{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed[file] = f
+		for name := range f.Scope.Objects {
+			home[name] = file
+		}
+	}
+	for file, f := range parsed {
+		for _, name := range f.Unresolved { // of another file, of the language or of an import
+			if at := home[name.Name]; at != "" && !slices.Contains(common, at) && file != common[0] {
+				t.Errorf("%s uses %s of %s", file, name.Name, at)
+			}
+		}
+	}
+	if len(home) < 50 {
+		t.Errorf("only %d names found", len(home))
 	}
 }
 

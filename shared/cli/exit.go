@@ -38,50 +38,93 @@ const ExitHelp = `Exit codes:
   64   wrong command line or input
   130  interrupted`
 
-// ExitError is an error that says with which code the process ends.
-type ExitError struct {
+// Kinds of errors that both programs know. A command returns an error of a kind, and only main
+// says which exit code the kind has; see [Execute].
+var (
+	ErrLimit        = errors.New("stopped at a limit")
+	ErrNoStore      = errors.New("store missing")
+	ErrLocked       = errors.New("store locked")
+	ErrIncompatible = errors.New("incompatible")
+	ErrVerification = errors.New("not verified")
+	ErrUsage        = errors.New("wrong command line or input")
+	ErrInterrupted  = errors.New("interrupted")
+)
+
+// Kind is a kind of error with its exit code.
+type Kind struct {
+	Err  error // judged with errors.Is
 	Code int   // one of the Exit constants
-	Err  error // what is told to the person; nil: nothing
 }
 
-// Error returns the text of the wrapped error.
-func (e *ExitError) Error() string {
-	if e.Err == nil {
-		return fmt.Sprintf("exit code %d", e.Code)
+// common are the kinds of this package.
+var common = []Kind{
+	{ErrLimit, ExitLimit}, {ErrNoStore, ExitNoStore}, {ErrLocked, ExitLocked}, {ErrIncompatible, ExitIncompatible},
+	{ErrVerification, ExitVerification}, {ErrUsage, ExitUsage}, {ErrInterrupted, ExitInterrupted},
+}
+
+// kindError is an error of a kind, with a text of its own.
+type kindError struct{ kind, err error }
+
+func (e *kindError) Error() string {
+	if e.err == nil {
+		return e.kind.Error()
 	}
-	return e.Err.Error()
+	return e.err.Error()
 }
 
-// Unwrap returns the wrapped error.
-func (e *ExitError) Unwrap() error { return e.Err }
+// Unwrap returns the error behind the text. The kind is found by [ExitCode] and by Is.
+func (e *kindError) Unwrap() error { return e.err }
 
-// Exit gives err an exit code. A nil err ends the process silently with that code.
-func Exit(code int, err error) error { return &ExitError{code, err} }
+func (e *kindError) Is(target error) bool { return target == e.kind }
 
-// Usagef returns an error about the command line or an input: exit code 64.
-func Usagef(format string, args ...any) error {
-	return &ExitError{ExitUsage, fmt.Errorf(format, args...)}
+// As gives err one of the kinds above; the text stays that of err. With a nil err the process ends
+// with the code of the kind and prints nothing.
+func As(kind, err error) error { return &kindError{kind, err} }
+
+// ExitError and Exit are the former names: the worker's commands still use them.
+type ExitError = kindError
+
+// Exit gives an error the kind of an exit code.
+func Exit(code int, err error) error {
+	for _, k := range common {
+		if k.Code == code {
+			return As(k.Err, err)
+		}
+	}
+	return err
 }
 
-// ExitCode returns the code of an error: that of the outermost [ExitError] in it,
-// otherwise ExitInterrupted for a cancelled context, ExitFailed for anything else and ExitDone for nil.
-func ExitCode(err error) int {
-	var exit *ExitError
-	switch {
-	case err == nil:
+// Usagef returns an error about the command line or an input: one of the kind ErrUsage.
+func Usagef(format string, args ...any) error { return As(ErrUsage, fmt.Errorf(format, args...)) }
+
+// ExitCode returns the code of an error: that of the outermost kind that [As] gave it, otherwise of
+// the first of kinds that matches, otherwise ExitInterrupted for a cancelled context, ExitFailed for
+// anything else and ExitDone for nil.
+func ExitCode(err error, kinds ...Kind) int {
+	if err == nil {
 		return ExitDone
-	case errors.As(err, &exit):
-		return exit.Code
-	case errors.Is(err, context.Canceled):
+	}
+	var marked *kindError
+	if errors.As(err, &marked) {
+		err = marked.kind
+	}
+	for _, k := range slices.Concat(common, kinds) {
+		if errors.Is(err, k.Err) {
+			return k.Code
+		}
+	}
+	if errors.Is(err, context.Canceled) {
 		return ExitInterrupted
 	}
 	return ExitFailed
 }
 
-// Execute runs a command tree on args (without the program's name) and returns
-// the exit code. Whatever goes wrong before a command's own code runs (unknown command, unknown flag,
-// wrong number of arguments) is a usage error. The error, if any, is one line on stderr.
-func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+// Execute runs a command tree on args (without the program's name) and returns the exit code; kinds
+// are those of the program beside those of this package, the first match decides. Whatever goes
+// wrong before a command's own code runs (unknown command, unknown flag, wrong number of arguments)
+// is a usage error. The error, if any, is one line on stderr.
+func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer,
+	kinds ...Kind) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -106,13 +149,13 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 		return ExitDone
 	}
 	if !started {
-		err = Exit(ExitUsage, fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+		err = Usagef("%w; see %s --help", err, cmd.CommandPath())
 	}
-	var exit *ExitError
-	if !errors.As(err, &exit) || exit.Err != nil {
+	var marked *kindError
+	if !errors.As(err, &marked) || marked.err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
 	}
-	return ExitCode(err)
+	return ExitCode(err, kinds...)
 }
 
 // environmentAnnotation holds the variables of ReadEnvironment in the annotations of a program's
@@ -149,10 +192,6 @@ func Environment(flags *pflag.FlagSet, getenv func(string) string, names map[str
 			return
 		}
 		if e := flags.Set(f.Name, value); e != nil {
-			var usage *ExitError
-			if errors.As(e, &usage) {
-				e = usage.Err
-			}
 			err = Usagef("%s: %w", name, e)
 		}
 	})

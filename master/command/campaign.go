@@ -1,12 +1,9 @@
-package main
+package command
 
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
@@ -154,30 +151,4 @@ func campaignList() *cobra.Command {
 	master.add(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
 	return c
-}
-
-// campaignsReport are the campaigns in a status, nothing where there is one.
-func campaignsReport(all []*farmv1.CampaignSummary) string {
-	if len(all) < 2 {
-		return ""
-	}
-	return "\n" + campaignTable(all)
-}
-
-func campaignTable(all []*farmv1.CampaignSummary) string {
-	var s strings.Builder
-	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "campaign\tboard\tpriority\tshare\tstate\tleased\tnodes\tproof number\tdisproof number\twinner")
-	for _, c := range all {
-		winner := c.GetWinner()
-		if winner == "" {
-			winner = "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", c.GetCampaign().GetName(),
-			c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(), c.GetState(),
-			c.GetLeased(), count(c.GetNodes()+c.GetRunningNodes()), numberText(c.GetRootPhi()),
-			numberText(c.GetRootDelta()), winner)
-	}
-	w.Flush()
-	return s.String()
 }

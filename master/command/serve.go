@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -144,9 +144,9 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 			o.Stay, o.Registerer, o.Log = stay, registry, log
 			f, err := farm.Open(o)
 			if errors.Is(err, store.ErrMissing) {
-				return exitCode(fmt.Errorf("%w, or give --board", err))
+				return fmt.Errorf("%w, or give --board", err)
 			} else if err != nil {
-				return exitCode(err)
+				return err
 			}
 			defer f.Close()
 			drain, abort, stop := cli.Signals(c.Context())
@@ -217,9 +217,9 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 				}
 			}
 			if errors.Is(err, rpc.ErrDrained) && signalled || abort.Err() != nil {
-				return cli.Exit(cli.ExitInterrupted, nil)
+				return cli.As(cli.ErrInterrupted, nil)
 			}
-			return exitCode(err)
+			return err
 		},
 	}
 	flags := c.Flags()

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -99,7 +99,7 @@ func exploreMaster(ctx context.Context, master *access, campaign string, moves [
 func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
 	r, err := farm.OpenReader(file, campaign)
 	if err != nil {
-		return nil, exitCode(err)
+		return nil, err
 	}
 	defer r.Close()
 	way, err := rpc.Follow(r.Root, moves)
@@ -147,13 +147,6 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 		fmt.Fprintf(&s, "and %d more (--top 0 shows all)\n", n)
 	}
 	return s.String()
-}
-
-func numberText(x uint32) string {
-	if x >= tree.Infinity {
-		return "inf"
-	}
-	return fmt.Sprint(x)
 }
 
 func effortText(k *farmv1.Known) string {

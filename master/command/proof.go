@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -74,14 +74,14 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 // proofError gives the errors of reading a certificate their exit code.
 func proofError(err error) error {
 	if errors.Is(err, proof.ErrVersion) {
-		return cli.Exit(cli.ExitIncompatible, err)
+		return cli.As(cli.ErrIncompatible, err)
 	}
 	for _, kind := range []error{proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt} {
 		if errors.Is(err, kind) {
-			return cli.Exit(cli.ExitVerification, err)
+			return cli.As(cli.ErrVerification, err)
 		}
 	}
-	return exitCode(err)
+	return err
 }
 
 // findPosition returns the position that arguments name: perhaps a position, then perhaps moves
@@ -294,7 +294,7 @@ and right, one sentence says so, and the exit code is 3.
 				return err
 			}
 			if g.Full {
-				return cli.Exit(cli.ExitLimit, fmt.Errorf(
+				return cli.As(cli.ErrLimit, fmt.Errorf(
 					"the limit of %d positions cut the proof at %d of them; --positions 0 lifts it", positions, g.Cut))
 			}
 			return nil

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -73,7 +73,7 @@ again if the file is not there.
 						out.Report = c.Checked
 					}
 				}
-				err = exitCode(certificateError(err))
+				err = certificateError(err)
 			}
 			out.Verified = err == nil && out.Report != nil
 			return errors.Join(err, writeVerification(ctx, c.OutOrStdout(), out, err, asJSON))
@@ -105,4 +105,21 @@ func writeVerification(_ context.Context, w io.Writer, v verificationJSON, failu
 		}
 	}
 	return nil
+}
+
+// certificateError gives the errors of the checker their exit code: whatever it says about the file
+// is a failed verification; that the file cannot be read is not.
+func certificateError(err error) error {
+	var fault *checker.Fault
+	if errors.As(err, &fault) {
+		return fmt.Errorf("%w: %w", farm.ErrVerification, err)
+	}
+	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
+		checker.ErrTrailing,
+		checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
+		if errors.Is(err, kind) {
+			return fmt.Errorf("%w: %w", farm.ErrVerification, err)
+		}
+	}
+	return err
 }

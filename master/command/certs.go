@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"encoding/json"
@@ -90,11 +90,11 @@ func certsInit() *cobra.Command {
 				return err
 			}
 			if err := request.Check(); err != nil {
-				return certsError(err)
+				return err
 			}
 			a, err := credentials.Init(flags.folder, credentials.Options{Lifetime: all})
 			if err != nil {
-				return certsError(err)
+				return err
 			}
 			defer func() { err = errors.Join(err, a.Close()) }()
 			if err := writeAuthority(c.OutOrStdout(), a, flags); err != nil {
@@ -231,26 +231,16 @@ func certsList() *cobra.Command {
 func withAuthority(folder string, do func(*credentials.Authority) error) error {
 	a, err := credentials.Open(folder, credentials.Options{})
 	if err != nil {
-		return certsError(err)
+		return err
 	}
-	return certsError(errors.Join(do(a), a.Close()))
-}
-
-// certsError gives errors about what was asked for the exit code of wrong input.
-func certsError(err error) error {
-	for _, kind := range []error{credentials.ErrMissing, credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown} {
-		if errors.Is(err, kind) {
-			return cli.Usagef("%w", err)
-		}
-	}
-	return err
+	return errors.Join(do(a), a.Close())
 }
 
 // issue makes a certificate and says where it is.
 func issue(w io.Writer, a *credentials.Authority, r credentials.Request, flags certsFlags) error {
 	out, err := a.Issue(r)
 	if err != nil {
-		return certsError(err)
+		return err
 	}
 	return writeIssued(w, out, flags)
 }
@@ -313,4 +303,77 @@ func writeRecord(w io.Writer, r credentials.Record, folder string) error {
 		out.Revoked = &revoked
 	}
 	return json.NewEncoder(w).Encode(out)
+}
+
+func certsProvide() *cobra.Command {
+	var (
+		flags                      certsFlags
+		hosts                      []string
+		authorityDays              int
+		worker, operator, handover string
+	)
+	c := &cobra.Command{
+		Use:   "provide",
+		Short: "Make what a farm needs and lacks, for starts without a person",
+		Long: `provide makes an authority, the certificate of its master, one that all workers share, and one of an operator. What is there stays as it
+is, unless less than a third of its lifetime is left or the hosts have changed; then a new certificate comes in its place. So it can run before each
+start of a farm, as in docker-compose.yml.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			all, err := lifetime("ca-days", authorityDays)
+			if err != nil {
+				return err
+			}
+			master, err := masterRequest(flags.days, hosts)
+			if err != nil {
+				return err
+			}
+			requests := []credentials.Request{
+				master,
+				{Identity: identity.Identity{Role: identity.Worker, Name: worker}, Lifetime: master.Lifetime},
+				{Identity: identity.Identity{Role: identity.Operator, Name: operator}, Lifetime: master.Lifetime},
+			}
+			for _, r := range requests {
+				if err := r.Check(); err != nil {
+					return err
+				}
+			}
+			a, err := credentials.Open(flags.folder, credentials.Options{})
+			if errors.Is(err, credentials.ErrMissing) {
+				if a, err = credentials.Init(flags.folder, credentials.Options{Lifetime: all}); err == nil {
+					err = writeAuthority(c.OutOrStdout(), a, flags)
+				}
+			}
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, a.Close()) }()
+			for _, r := range requests {
+				out, err := a.Provide(r)
+				if err != nil {
+					return err
+				}
+				if r.Identity.Role == identity.Worker && handover != "" {
+					if err := a.HandOver(r.Identity, handover); err != nil {
+						return err
+					}
+					out.Folder = handover
+				}
+				if err := writeIssued(c.OutOrStdout(), out, flags); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	flags.add(c, true)
+	addHosts(c, &hosts)
+	addAuthorityDays(c, &authorityDays)
+	c.Flags().StringVar(&worker, "worker", "worker", "name in the certificate of the workers")
+	c.Flags().StringVar(&operator, "operator", "operator", "name in the certificate of the operator")
+	c.Flags().StringVar(&handover, "worker-folder", "",
+		"copy what workers need to this folder, too, such as a volume of which they see nothing else")
+	return c
 }

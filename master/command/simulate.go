@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"encoding/json"
@@ -84,9 +84,9 @@ their position was closed.
 			case errors.Is(err, simulate.ErrConfig) || errors.Is(err, tree.ErrConfig):
 				return cli.Usagef("%w", err)
 			case ctx.Err() != nil:
-				return cli.Exit(cli.ExitInterrupted, nil)
+				return cli.As(cli.ErrInterrupted, nil)
 			case errors.Is(err, simulate.ErrLimit):
-				return cli.Exit(cli.ExitLimit, err)
+				return cli.As(cli.ErrLimit, err)
 			case err != nil:
 				return err
 			}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -70,11 +70,11 @@ hidden file ".NAME.*.tmp", which a later run removes once it is an hour old.
 func copyError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
-		return cli.Exit(cli.ExitVerification, err)
+		return cli.As(cli.ErrVerification, err)
 	case errors.Is(err, disk.ErrExists), errors.Is(err, fs.ErrNotExist):
 		return cli.Usagef("%w", err)
 	}
-	return exitCode(err)
+	return err
 }
 
 // watched runs f with a status line that says how far it is, until a signal ends it, and returns
@@ -104,7 +104,7 @@ func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progre
 		text.Store(&t)
 	})
 	if ctx.Err() != nil && err != nil {
-		err = cli.Exit(cli.ExitInterrupted, nil)
+		err = cli.As(cli.ErrInterrupted, nil)
 	}
 	return time.Since(began).Seconds(), err
 }
@@ -127,7 +127,7 @@ standard output, a line each; any damage ends with exit code 20. SIGUSR1 prints 
 				return err
 			})
 			if err != nil {
-				return exitCode(err)
+				return err
 			}
 			if asJSON {
 				err = json.NewEncoder(c.OutOrStdout()).Encode(storeCheckJSON{"store_check", r, seconds})
@@ -135,7 +135,7 @@ standard output, a line each; any damage ends with exit code 20. SIGUSR1 prints 
 				_, err = io.WriteString(c.OutOrStdout(), r.String())
 			}
 			if bad := r.Err(); bad != nil {
-				return cli.Exit(cli.ExitVerification, errors.Join(bad, err))
+				return cli.As(cli.ErrVerification, errors.Join(bad, err))
 			}
 			return err
 		},
@@ -153,7 +153,7 @@ func storeInfo() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			info, err := store.ReadInfo(args[0])
 			if err != nil {
-				return exitCode(err)
+				return err
 			}
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(storeInfoJSON{"store_info", info})
@@ -192,7 +192,7 @@ open. The copy is a store like any other: "serve --store" goes on from it.
 				return err
 			})
 			if len(args) == 2 && errors.Is(err, store.ErrLocked) {
-				return cli.Exit(cli.ExitLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
+				return cli.As(cli.ErrLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
 			}
 			if err != nil {
 				return copyError(err)

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -12,13 +12,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/worker/agent"
 )
 
@@ -26,8 +24,6 @@ import (
 // waits for its leases to be split, and what it proves comes in while they run; so a small board is
 // one lease, whose evidence is the certificate.
 const loneBudget = 1_000_000
-
-const minFreeHelp = "room to leave on the disk of the store; with less the campaign pauses, and goes on by itself once there is more; small: the disk may fill up while something is written; large: it pauses early"
 
 func solveCommand() *cobra.Command {
 	var (
@@ -119,7 +115,7 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 			o.Embedded, o.Alone, o.Log = true, true, log
 			f, err := farm.Open(o)
 			if err != nil {
-				return exitCode(err)
+				return err
 			}
 			defer f.Close()
 			drain, abort, stop := cli.Signals(c.Context())
@@ -137,12 +133,12 @@ A position is its ranks from the top joined by "/", then the side to move: ".B.B
 				_, err = fmt.Fprint(c.OutOrStdout(), result)
 			}
 			if errors.Is(ended, rpc.ErrDrained) || abort.Err() != nil {
-				return cli.Exit(cli.ExitInterrupted, nil)
+				return cli.As(cli.ErrInterrupted, nil)
 			}
 			if errors.Is(ended, rpc.ErrLimit) {
-				return cli.Exit(cli.ExitLimit, nil)
+				return cli.As(cli.ErrLimit, nil)
 			}
-			return errors.Join(exitCode(ended), err)
+			return errors.Join(ended, err)
 		},
 	}
 	flags := c.Flags()
@@ -173,50 +169,6 @@ func agents(workers, cores int, table int64) []agent.Config {
 		list[i] = agent.Config{Cores: max(1, share), TableBytes: table / int64(workers)}
 	}
 	return list
-}
-
-// checkTable refuses tables that do not fit this machine or are too small to share.
-func checkTable(bytes int64, workers int) error {
-	if smallest := int64(dfpn.MinTableBytes); bytes/int64(workers) < smallest {
-		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers,
-			cli.FormatSize(smallest))
-	}
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return nil
-	}
-	if memory := int64(uint64(info.Totalram) * uint64(info.Unit)); bytes > memory {
-		return cli.Usagef("--table %s: this machine has %s of memory", cli.FormatSize(bytes), cli.FormatSize(memory))
-	}
-	return nil
-}
-
-// checkFiles says before anything is done that the store or the certificate could not be written.
-func checkFiles(storeFile, proof string, willMake bool) error {
-	for _, f := range []struct{ flag, file string }{{"store", storeFile}, {"proof", proof}} {
-		folder := filepath.Dir(f.file)
-		info, err := os.Stat(folder)
-		switch {
-		case errors.Is(err, os.ErrNotExist) && willMake && folder == filepath.Dir(storeFile):
-		case errors.Is(err, os.ErrNotExist):
-			return cli.Usagef("--%s %s: there is no folder %s", f.flag, f.file, folder)
-		case err != nil:
-			return cli.Usagef("--%s %s: %w", f.flag, f.file, err)
-		case !info.IsDir():
-			return cli.Usagef("--%s %s: %s is not a folder", f.flag, f.file, folder)
-		case unix.Access(folder, unix.W_OK) != nil:
-			return cli.Usagef("--%s %s: the folder %s cannot be written to", f.flag, f.file, folder)
-		}
-		if info, err := os.Stat(f.file); err == nil && !info.Mode().IsRegular() {
-			return cli.Usagef("--%s %s: it is there and is not a regular file", f.flag, f.file)
-		}
-	}
-	if a, err := filepath.Abs(storeFile); err == nil {
-		if b, err := filepath.Abs(proof); err == nil && a == b {
-			return cli.Usagef("--store and --proof name the same file %s", storeFile)
-		}
-	}
-	return nil
 }
 
 // defaultStore returns where the store of a question lies when nobody says: in the user's state
@@ -281,17 +233,4 @@ func statusText(ctx context.Context, m *rpc.Master) string {
 		text += fmt.Sprintf(", first moves %d/%d", settled, len(t.FirstMoves))
 	}
 	return text
-}
-
-// count writes a large number with a unit.
-func count(n uint64) string {
-	switch {
-	case n >= 10_000_000_000:
-		return fmt.Sprintf("%.1f G", float64(n)/1e9)
-	case n >= 10_000_000:
-		return fmt.Sprintf("%.1f M", float64(n)/1e6)
-	case n >= 10_000:
-		return fmt.Sprintf("%.1f k", float64(n)/1e3)
-	}
-	return fmt.Sprint(n)
 }

@@ -1,0 +1,134 @@
+// Package command is the commands of the master, one file a command: flags, checks, wiring and what
+// is printed. Each stands on common.go (questions, files, numbers) and remote.go (a serving master
+// that is called) and on no other command. They return errors; main gives them exit codes.
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/dfpn"
+)
+
+// All returns the commands of the master.
+func All() []*cobra.Command {
+	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
+		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
+		certsCommand(), cli.HealthCommand(defaultHTTP))
+}
+
+const minFreeHelp = "room to leave on the disk of the store; with less the campaign pauses, and goes on by itself once there is more; small: the disk may fill up while something is written; large: it pauses early"
+
+// question is what is asked: a position and perhaps first moves.
+type question struct {
+	root       amazons.Position
+	firstMoves []amazons.Move
+}
+
+// parseQuestion reads a board or position and first moves, sorted, each once.
+func parseQuestion(text string, moves []string) (question, error) {
+	p, err := amazons.ParsePosition(text)
+	if err != nil {
+		return question{}, cli.Usagef("%w", err)
+	}
+	q := question{root: p}
+	for _, t := range moves {
+		m, err := p.ParseMove(t)
+		if err != nil {
+			return question{}, cli.Usagef("--first-move: %w", err)
+		}
+		if !slices.Contains(q.firstMoves, m) {
+			q.firstMoves = append(q.firstMoves, m)
+		}
+	}
+	slices.SortFunc(q.firstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
+	return q, nil
+}
+
+// checkCores refuses numbers of cores that make no sense.
+func checkCores(flag string, n int) error {
+	if n < 1 || n > 1<<14 {
+		return cli.Usagef("--%s %d: it must be from 1 to %d", flag, n, 1<<14)
+	}
+	return nil
+}
+
+// defaultHTTP is where the pages of a master usually are.
+const defaultHTTP = "127.0.0.1:9171"
+
+func allCores() int { return runtime.GOMAXPROCS(0) }
+
+// checkTable refuses tables that do not fit this machine or are too small to share.
+func checkTable(bytes int64, workers int) error {
+	if smallest := int64(dfpn.MinTableBytes); bytes/int64(workers) < smallest {
+		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers,
+			cli.FormatSize(smallest))
+	}
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return nil
+	}
+	if memory := int64(uint64(info.Totalram) * uint64(info.Unit)); bytes > memory {
+		return cli.Usagef("--table %s: this machine has %s of memory", cli.FormatSize(bytes), cli.FormatSize(memory))
+	}
+	return nil
+}
+
+// checkFiles says before anything is done that the store or the certificate could not be written.
+func checkFiles(storeFile, proof string, willMake bool) error {
+	for _, f := range []struct{ flag, file string }{{"store", storeFile}, {"proof", proof}} {
+		folder := filepath.Dir(f.file)
+		info, err := os.Stat(folder)
+		switch {
+		case errors.Is(err, os.ErrNotExist) && willMake && folder == filepath.Dir(storeFile):
+		case errors.Is(err, os.ErrNotExist):
+			return cli.Usagef("--%s %s: there is no folder %s", f.flag, f.file, folder)
+		case err != nil:
+			return cli.Usagef("--%s %s: %w", f.flag, f.file, err)
+		case !info.IsDir():
+			return cli.Usagef("--%s %s: %s is not a folder", f.flag, f.file, folder)
+		case unix.Access(folder, unix.W_OK) != nil:
+			return cli.Usagef("--%s %s: the folder %s cannot be written to", f.flag, f.file, folder)
+		}
+		if info, err := os.Stat(f.file); err == nil && !info.Mode().IsRegular() {
+			return cli.Usagef("--%s %s: it is there and is not a regular file", f.flag, f.file)
+		}
+	}
+	if a, err := filepath.Abs(storeFile); err == nil {
+		if b, err := filepath.Abs(proof); err == nil && a == b {
+			return cli.Usagef("--store and --proof name the same file %s", storeFile)
+		}
+	}
+	return nil
+}
+
+func numberText(x uint32) string {
+	if x >= tree.Infinity {
+		return "inf"
+	}
+	return fmt.Sprint(x)
+}
+
+// count writes a large number with a unit.
+func count(n uint64) string {
+	switch {
+	case n >= 10_000_000_000:
+		return fmt.Sprintf("%.1f G", float64(n)/1e9)
+	case n >= 10_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%.1f k", float64(n)/1e3)
+	}
+	return fmt.Sprint(n)
+}

@@ -1,0 +1,172 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/document"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/identity"
+	"amazonsfarm/worker/agent"
+)
+
+// callTimeout bounds a call to a master.
+const callTimeout = 10 * time.Second
+
+const defaultMaster = "127.0.0.1:7171"
+
+// access says how an operator reaches a master.
+type access struct {
+	address, certs string
+	plaintext      bool // from other machines, too
+}
+
+func (a *access) add(c *cobra.Command) {
+	c.Flags().StringVar(&a.address, "master", defaultMaster, "address of the master")
+	c.Flags().StringVar(&a.certs, "certs", "", "folder of an operator, made by \"certs operator\": connect with its certificate")
+	c.Flags().BoolVar(&a.plaintext, "insecure", false, "connect to a master on another machine without encryption")
+}
+
+// dial connects to a master's control service; the first call finds out whether there is one.
+func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
+	secured := insecure.NewCredentials()
+	switch {
+	case a.certs != "" && a.plaintext:
+		return nil, nil, cli.Usagef("--certs and --insecure exclude each other")
+	case a.certs != "":
+		files, err := identity.OpenClient(a.certs, identity.Operator)
+		if err != nil {
+			return nil, nil, cli.Usagef("--certs %s: %w", a.certs, err)
+		}
+		secured = agent.Credentials(files, slog.New(slog.DiscardHandler))
+	case !a.plaintext && !cli.Loopback(a.address):
+		return nil, nil, cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, or --insecure where the network is trusted", a.address)
+	}
+	conn, err := grpc.NewClient("passthrough:///"+
+		a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
+	if err != nil {
+		return nil, nil, cli.Usagef("--master %s: %w", a.address, err)
+	}
+	return farmv1.NewControlClient(conn), conn, nil
+}
+
+// ask makes one call to a's master and returns what it answers within callTimeout. The error is as
+// it came; see callError.
+func ask[R any](ctx context.Context, a *access, call func(context.Context, farmv1.ControlClient) (R, error)) (r R,
+	err error) {
+	client, conn, err := a.dial()
+	if err != nil {
+		return r, err
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	return call(ctx, client)
+}
+
+// callError turns what a call returned into a sentence.
+func callError(address string, err error) error {
+	s, ok := status.FromError(err)
+	if !ok {
+		return err
+	}
+	if agent.RefusedByCertificate(err) {
+		return fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err))
+	}
+	switch s.Code() {
+	case codes.Unavailable:
+		return fmt.Errorf("no master answers at %s: %s", address, agent.Reason(err))
+	case codes.DeadlineExceeded:
+		return fmt.Errorf("the master at %s did not answer within %v", address, callTimeout)
+	case codes.Canceled:
+		return cli.As(cli.ErrInterrupted, nil)
+	}
+	return fmt.Errorf("master at %s: %s", address, s.Message())
+}
+
+// control makes a command call a master and print the status that it answers with.
+func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []string) (*farmv1.StatusResponse,
+	error)) *cobra.Command {
+	var master access
+	var asJSON bool
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, err := ask(c.Context(), &master, func(ctx context.Context,
+			client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
+			return do(ctx, client, args)
+		})
+		if err != nil {
+			return callError(master.address, err)
+		}
+		return writeStatus(c.OutOrStdout(), r, asJSON)
+	}
+	master.add(c)
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
+	return c
+}
+
+func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
+	if asJSON {
+		return json.NewEncoder(w).Encode(document.OfStatus(r, false))
+	}
+	_, err := fmt.Fprintln(w, statusLine(r))
+	return err
+}
+
+// statusLine is a status in one line.
+func statusLine(r *farmv1.StatusResponse) string {
+	won, lost := 0, 0
+	for _, f := range r.GetFirstMoves() {
+		switch f.GetOutcome() {
+		case farmv1.Outcome_OUTCOME_WON:
+			won++
+		case farmv1.Outcome_OUTCOME_LOST:
+			lost++
+		}
+	}
+	name := r.GetCampaign().GetBoard()
+	if len(r.GetCampaigns()) > 1 {
+		name = r.GetCampaign().GetName()
+	}
+	s := fmt.Sprintf("%s %s (%s): %s nodes, proof number %d, disproof number %d, %d facts, %d workers, %d leased",
+		name, r.GetState(), r.GetWhy(), count(r.GetNodes()+r.GetRunningNodes()), r.GetRootPhi(), r.GetRootDelta(),
+		r.GetFactsWon()+r.GetFactsLost(), r.GetWorkers(), r.GetLeased())
+	if n := len(r.GetFirstMoves()); n > 0 {
+		s += fmt.Sprintf(", first moves: %d win, %d lose, %d open", won, lost, n-won-lost)
+	}
+	if r.GetWinner() != "" {
+		s += ", winner: " + r.GetWinner()
+	}
+	return s
+}
+
+// campaignTable lists campaigns, a line each.
+func campaignTable(all []*farmv1.CampaignSummary) string {
+	var s strings.Builder
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "campaign\tboard\tpriority\tshare\tstate\tleased\tnodes\tproof number\tdisproof number\twinner")
+	for _, c := range all {
+		winner := c.GetWinner()
+		if winner == "" {
+			winner = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", c.GetCampaign().GetName(),
+			c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(), c.GetState(),
+			c.GetLeased(), count(c.GetNodes()+c.GetRunningNodes()), numberText(c.GetRootPhi()),
+			numberText(c.GetRootDelta()), winner)
+	}
+	w.Flush()
+	return s.String()
+}
