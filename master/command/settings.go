@@ -109,15 +109,9 @@ func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certifi
 
 // addTrust adds what decides whose results are checked.
 func (l *limitFlags) addTrust(flags *pflag.FlagSet, to *farm.Options) {
-	x, d := &to.Limits, tree.Config{}.WithDefaults()
+	x := &to.Limits
 	flags.IntVar(&x.CheckFirst, "check-first", 2, "results of a new worker whose numbers are not taken before another worker has confirmed them, 0: none, nor any later one, which is right where all workers are your own; larger: more is searched twice")
 	within(l, "check-first", &x.CheckFirst, 0, most)
-	l.count(flags, &x.CheckEvery, "check-every", fmt.Sprintf(
-		"of the later results one in so many is checked, at random, 0: standard (%d); smaller: more is searched twice; larger: a worker that breaks misleads the others for longer", d.CheckEvery))
-	l.count(flags, &x.CheckSpread, "check-spread",
-		fmt.Sprintf("how far apart, as a factor, the numbers of two searches may be that confirm each other, 0: standard (%d); smaller: sound workers are suspected; larger: made-up numbers pass", d.CheckSpread))
-	l.count(flags, &x.CheckTicks, "check-wait", fmt.Sprintf(
-		"heartbeats for which a result waits for somebody to check it, 0: standard (%d); smaller: what nobody had time for counts; larger: its position stands still for longer", d.CheckTicks))
 }
 
 // addTree adds the limits of leases and of the tree.
@@ -139,34 +133,10 @@ func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
 	})
 	flags.Uint64Var(&to.SplitAfter, "split-after", 0,
 		fmt.Sprintf("positions expanded on a position until it is split, twice as many with each eighth of --tree-nodes that is in use, 0: standard (%d); smaller: the tree grows fast; larger: only where work is scarce something is split", d.SplitAfter))
-	flags.IntVar(&x.SplitBelow, "split-below", 0, fmt.Sprintf(
-		"percent of the most proving position's use below which the use of what is free has a returned position split at once, 0: standard (%d), -1: never; smaller: workers search what is likely not needed; larger: the tree grows fast", d.SplitBelow))
-	within(l, "split-below", &x.SplitBelow, -1, 100)
-	flags.IntVar(&x.WarmPercent, "warm-percent", 0,
-		fmt.Sprintf("what a position is worth to a worker that has searched it itself, percent of what it is worth to others, 0: standard (%d), else 100 at least; larger: workers stay with what their tables know", d.WarmPercent))
-	l.checks = append(l.checks, func() error {
-		if p := x.WarmPercent; p != 0 && (p < 100 || p > 100_000) {
-			return cli.Usagef("--warm-percent %d: it must be from 100 to 100000, or 0", p)
-		}
-		return nil
-	})
 	l.count(flags, &to.MaxTreeNodes, "tree-nodes",
 		"positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
 	l.count(flags, &x.MaxTreeFacts, "tree-facts", "facts in memory at most, of about 150 bytes each, 0: standard (4,000,000); beyond it those outside the tree are dropped")
-	l.count(flags, &x.FactsKept, "offered-facts", fmt.Sprintf(
-		"facts, those with most work, that are offered to leases, 0: standard (%d); larger: granting a lease takes longer", d.FactsKept))
-	l.count(flags, &x.FactsPerLease, "lease-facts",
-		fmt.Sprintf("facts that go with one lease at most, 0: standard (%d)", d.FactsPerLease))
-	l.checks = append(l.checks, func() error {
-		if kept := (tree.Config{FactsKept: x.FactsKept}).WithDefaults().FactsKept; x.FactsPerLease > kept {
-			return cli.Usagef("--lease-facts %d: it cannot be more than --offered-facts %d", x.FactsPerLease, kept)
-		}
-		return nil
-	})
-	l.count(flags, &x.MaxTries, "limit-tries", "times that a position may be lost or come back empty until it is set aside, 0: standard (5); smaller: good positions wait for nothing; larger: one that ends workers ends more of them")
 	l.count(flags, &x.Results, "limit-results", "results a second that the master is to take in, 0: standard (2000); with more, leases get longer until there are no more than that; smaller: with many workers more is searched that is not needed; larger: workers wait for the master")
-	l.count(flags, &x.StarveTicks, "limit-starving",
-		"heartbeats for which a worker waits until another one's lease is called back and split for it, 0: standard (2)")
 	flags.IntVar(&x.ShortPercent, "short-percent", 0,
 		"percent of its budget that an unsolved position must have used to count, 0: standard (50), -1: any; smaller: workers that do not search mislead the others; larger: what a search that found no way on has learned is lost")
 	within(l, "short-percent", &x.ShortPercent, -1, 100)

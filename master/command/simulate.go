@@ -53,7 +53,7 @@ their position was closed.
 					return err
 				}
 			}
-			c.Tree.Board, c.Tree.Root, c.Tree.FirstMoves = q.root.Board, q.root, q.firstMoves
+			c.Tree.Root, c.Tree.FirstMoves = q.root, q.firstMoves
 			c.TableBytes, c.TablesBytes, c.MemoryBytes = int64(table), int64(tables), int64(room)
 			if err := checkTable(int64(tables), 1); err != nil {
 				return err
@@ -136,24 +136,13 @@ their position was closed.
 		"percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker")
 	flags.IntVar(&c.Tree.CheckFirst, "check-first", 0,
 		"results of a new worker that another one has to confirm, 0: none are checked")
-	flags.IntVar(&c.Tree.CheckEvery, "check-every", c.Tree.CheckEvery, "of the later results one in so many is checked")
-	flags.IntVar(&c.Tree.CheckSpread, "check-spread", c.Tree.CheckSpread,
-		"how far apart, as a factor, the numbers of two searches may be that confirm each other")
 	flags.Uint64Var(&c.Tree.MaxBudget, "max-budget", c.Tree.MaxBudget, "most nodes of one lease")
 	flags.Uint64Var(&c.Tree.SplitAfter, "split-after", c.Tree.SplitAfter, "nodes spent on a position until it is split")
-	flags.IntVar(&c.Tree.SplitBelow, "split-below", c.Tree.SplitBelow,
-		"percent of the most proving position's use below which the use of what is free makes a returned position be split at once")
-	flags.IntVar(&c.Tree.WarmPercent, "warm-percent", c.Tree.WarmPercent,
-		"what a position is worth to a worker that has searched it itself, percent of what it is worth to others")
-	flags.IntVar(&c.Tree.FactsKept, "facts-kept", c.Tree.FactsKept, "facts that are offered to leases")
-	flags.IntVar(&c.Tree.FactsPerLease, "facts-per-lease", c.Tree.FactsPerLease, "most facts that go with a lease")
 	flags.IntVar(&c.MaxFacts, "facts-per-message", 256, "most facts that a worker sends at a time")
-	flags.IntVar(&c.Tree.MaxNodes, "tree-nodes", c.Tree.MaxNodes,
+	flags.IntVar(&c.Tree.MaxPositions, "tree-nodes", c.Tree.MaxPositions,
 		"positions in the tree at most (not scaled); with each eighth of them positions have to be searched for longer until they are split")
 	flags.IntVar(&c.Tree.ResultsPerTick, "results", c.Tree.ResultsPerTick,
 		"results a second beyond which leases get longer")
-	flags.IntVar(&c.Tree.StarveTicks, "starve-ticks", c.Tree.StarveTicks,
-		"seconds that a worker without work waits until a lease is called back and split")
 	flags.StringVar(&record, "record", "", "file that keeps finished runs: those in it are not repeated")
 	flags.StringVar(&svg, "svg", "", "draw the curve into this file")
 	flags.StringVar(&name, "title", "", "title of the picture (default: the question)")

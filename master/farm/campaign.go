@@ -130,9 +130,9 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 		return rpc.Campaign{}, err
 	}
 	growth := tree.Config{
-		Board: c.root.Board, Root: c.root, FirstMoves: c.firstMoves,
+		Root: c.root, FirstMoves: c.firstMoves,
 		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies,
-		MaxNodes: o.MaxTreeNodes,
+		MaxPositions: o.MaxTreeNodes,
 	}
 	o.Limits.tree(&growth, o.Heartbeat)
 	t, err := tree.New(growth, snap)

@@ -28,12 +28,11 @@ type Limits struct {
 	MaxOffences, MaxOffenders                     int
 
 	// Of tree.Config.
-	SilentTicks, StarveTicks, MaxTries, ShortPercent int
-	SplitBelow, WarmPercent, ProbePercent            int
-	CheckFirst, CheckEvery, CheckSpread, CheckTicks  int
-	CheckSeed                                        uint64 // default: nobody knows it
-	MaxTreeFacts, FactsKept, FactsPerLease           int    // the first is MaxFacts there
-	Results                                          int    // ResultsPerTick there, but for each second. Default 2,000
+	SilentTicks, ShortPercent, ProbePercent int
+	CheckFirst                              int
+	CheckSeed                               uint64 // default: nobody knows it
+	MaxTreeFacts                            int    // MaxFacts there
+	Results                                 int    // ResultsPerTick there, but for each second. Default 2,000
 }
 
 // services puts the limits into the settings of the services.
@@ -54,15 +53,11 @@ func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	if c.ResultsPerTick = l.Results; tick > 0 {
 		c.ResultsPerTick = int(max(1, math.Round(float64(c.WithDefaults().ResultsPerTick)*tick.Seconds())))
 	}
-	c.SilentTicks, c.StarveTicks, c.MaxTries, c.ShortPercent = l.SilentTicks, l.StarveTicks, l.MaxTries, l.ShortPercent
-	c.SplitBelow, c.WarmPercent, c.ProbePercent = l.SplitBelow, l.WarmPercent, l.ProbePercent
-	c.MaxFacts, c.FactsKept, c.FactsPerLease = l.MaxTreeFacts, l.FactsKept, l.FactsPerLease
-	c.CheckFirst, c.CheckEvery, c.CheckSpread, c.CheckTicks, c.CheckSeed = l.CheckFirst, l.CheckEvery, l.CheckSpread,
-		l.CheckTicks, l.CheckSeed
+	c.SilentTicks, c.ShortPercent, c.ProbePercent = l.SilentTicks, l.ShortPercent, l.ProbePercent
+	c.MaxFacts, c.CheckFirst, c.CheckSeed = l.MaxTreeFacts, l.CheckFirst, l.CheckSeed
 	if c.CheckSeed == 0 {
 		c.CheckSeed = rand.Uint64()
 	}
-	c.MaxSlots = max(0, l.Slots)
 	if l.MaxWorkers > 10_000 {
 		c.MaxWorkers = l.MaxWorkers // a session that the services let in is not refused here
 	}

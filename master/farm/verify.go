@@ -288,7 +288,7 @@ func stored(s *store.Store, about store.Campaign) (*campaign, *tree.Tree, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := tree.New(tree.Config{Board: c.root.Board, Root: c.root, FirstMoves: c.firstMoves}, snap)
+	t, err := tree.New(tree.Config{Root: c.root, FirstMoves: c.firstMoves}, snap)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w: %w", ErrVerification, err)
 	}

@@ -172,8 +172,8 @@ func (r *rig) boot() {
 }
 
 func rigTree(root amazons.Position, first []amazons.Move) tree.Config {
-	return tree.Config{Root: root, FirstMoves: first, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 2000,
-		MaxFacts: 50, FactsKept: 8, FactsPerLease: 4, MaxTries: 2}
+	return tree.Config{Root: root, FirstMoves: first, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15,
+		MaxPositions: 2000, MaxFacts: 50}
 }
 
 // describe returns a campaign with what the services need of it, but for its tree. What was found

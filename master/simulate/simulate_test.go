@@ -25,7 +25,7 @@ func question(t *testing.T, board string) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Tree: tree.Config{Board: root.Board, Root: root}, Seed: 1, Scale: 5000, Delay: 20 * time.Millisecond,
+		Tree: tree.Config{Root: root}, Seed: 1, Scale: 5000, Delay: 20 * time.Millisecond,
 		Lemma:      true,
 		TableBytes: 1 << 18, MemoryEntries: 64, MaxNodes: 2_000_000,
 	}

@@ -118,7 +118,7 @@ func (w *worker) equip() (err error) {
 	found := new([]solved)
 	w.solved = found
 	w.search, err = dfpn.New(dfpn.Options{
-		Board: w.c.Tree.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: w.c.MinFactNodes,
+		Board: w.c.Tree.Root.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: w.c.MinFactNodes,
 		OnSolved: func(s amazons.State, v eval.Verdict, nodes uint64) { *found = append(*found, solved{s, v, nodes}) },
 	})
 	return err
@@ -295,7 +295,7 @@ func (w *worker) take(l tree.Lease, memories [][]byte) error {
 
 // begin begins a lease.
 func (w *worker) begin(l tree.Lease, memories [][]byte) error {
-	s, err := l.Key.State(w.c.Tree.Board)
+	s, err := l.Key.State(w.c.Tree.Root.Board)
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (w *worker) begin(l tree.Lease, memories [][]byte) error {
 		return err
 	}
 	for _, m := range memories {
-		if _, err := w.table.Recall(w.c.Tree.Board, m); err != nil {
+		if _, err := w.table.Recall(w.c.Tree.Root.Board, m); err != nil {
 			return err
 		}
 	}
@@ -316,7 +316,7 @@ func (w *worker) begin(l tree.Lease, memories [][]byte) error {
 // learn tells the table facts of others.
 func (w *worker) learn(facts []tree.Fact) error {
 	for _, f := range facts {
-		s, err := f.Key.State(w.c.Tree.Board)
+		s, err := f.Key.State(w.c.Tree.Root.Board)
 		if err != nil {
 			return err
 		}
@@ -426,7 +426,7 @@ func (w *worker) finish() error {
 	} else {
 		var list []numbers.Child
 		for _, c := range w.search.Children(j.state) {
-			list = append(list, numbers.Child{Key: c.State.CanonicalKey(w.c.Tree.Board), Phi: c.Phi, Delta: c.Delta})
+			list = append(list, numbers.Child{Key: c.State.CanonicalKey(w.c.Tree.Root.Board), Phi: c.Phi, Delta: c.Delta})
 		}
 		result.Children = numbers.Append(nil, list)
 		p.memory = w.remember(j)
@@ -459,7 +459,7 @@ func (w *worker) facts() []tree.Fact {
 		if len(out) == w.c.MaxFacts {
 			break
 		}
-		if k := s.state.CanonicalKey(w.c.Tree.Board); !met[k] {
+		if k := s.state.CanonicalKey(w.c.Tree.Root.Board); !met[k] {
 			met[k] = true
 			out = append(out, tree.Fact{Key: k, Outcome: outcomeOf(s.verdict), Work: s.nodes, Certificate: vouched})
 		}

@@ -94,14 +94,14 @@ func (t *Tree) nextWorker() *worker {
 // mostUseful descends from the root, at each node to the child below which the most useful open
 // leaf is, to that leaf. With nothing leased that is the most proving leaf. Where w has searched a
 // child itself its table knows much of what is below, and the child is worth more to it
-// (Config.WarmPercent). The root is not locked. Among equals it takes the most proving one, then
+// (policy.warmPercent). The root is not locked. Among equals it takes the most proving one, then
 // one that w has searched before, then the first. Where only leaves are left that were set aside,
 // it takes the most proving of them. With EasyReplies it takes the child with the smallest phi
 // after a first move, where all have to be won. It returns what work at the leaf is worth, too,
 // whoever does it: 1 for the most proving one.
 func (t *Tree) mostUseful(w *worker) (n *node, use float64) {
 	n, use = t.root, 1
-	want, warmth := t.root.class, float64(t.cfg.WarmPercent)/100
+	want, warmth := t.root.class, float64(t.cfg.policy.warmPercent)/100
 	for n.expanded {
 		var best *node
 		var most, step float64

@@ -128,7 +128,7 @@ func (t *Tree) Audit() error {
 			t.frontier)
 	}
 	kept := slices.Collect(t.shelf.all)
-	if len(kept) != min(len(t.facts), t.cfg.FactsKept) || len(t.shelf.byKey) != len(kept) {
+	if len(kept) != min(len(t.facts), t.cfg.policy.factsKept) || len(t.shelf.byKey) != len(kept) {
 		return fmt.Errorf("%d facts on the shelf", len(kept))
 	}
 	if !slices.IsSortedFunc(kept, func(a, b *shelved) int { return t.shelf.compare(a, b.fact) }) {

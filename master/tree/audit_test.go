@@ -94,6 +94,16 @@ func (d *disk) snapshot(r *rand.Rand) Snapshot {
 }
 
 // position parses a position or fails the test.
+// start returns the starting position of a board.
+func start(tb testing.TB, width, height uint8) amazons.Position {
+	tb.Helper()
+	p, err := amazons.Start(amazons.Board{Width: width, Height: height})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
 func position(tb testing.TB, text string) amazons.Position {
 	tb.Helper()
 	p, err := amazons.ParsePosition(text)

@@ -6,7 +6,6 @@ import (
 	"runtime"
 	"testing"
 
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/numbers"
 )
 
@@ -14,8 +13,8 @@ import (
 // a worker with arbitrary numbers.
 func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 	b.Helper()
-	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1,
-		MaxNodes: maxNodes}, Snapshot{})
+	tree, err := New(Config{Root: start(b, 6, 6), SplitAfter: 1, InitialBudget: 1,
+		MaxPositions: maxPositions}, Snapshot{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -72,8 +71,8 @@ func BenchmarkSplit(b *testing.B) {
 		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			number := func() uint32 { return 1000 + uint32(1000*r.ExpFloat64()) }
-			tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 1,
-				MaxNodes: maxNodes}, Snapshot{})
+			tree, err := New(Config{Root: start(b, 6, 6), SplitAfter: 1, InitialBudget: 1,
+				MaxPositions: maxPositions}, Snapshot{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -92,13 +91,13 @@ func BenchmarkSplit(b *testing.B) {
 					return // it waits for one
 				}
 				l := w.leases[0]
-				state, err := l.node.key.State(tree.cfg.Board)
+				state, err := l.node.key.State(tree.cfg.Root.Board)
 				if err != nil {
 					b.Fatal(err)
 				}
 				var list []numbers.Child
 				for _, m := range state.Moves(nil) {
-					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: number(),
+					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: number(),
 						Delta: number()})
 				}
 				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.key, Nodes: 1, Phi: number(),

@@ -78,7 +78,7 @@ func (t *Tree) describe(b *strings.Builder, n *node, depth int, shown map[*node]
 
 // text returns a key as a position with the colours of the campaign.
 func (t *Tree) text(k amazons.Key) string {
-	s, err := k.State(t.cfg.Board)
+	s, err := k.State(t.board)
 	if err != nil {
 		return keyName(k)
 	}
@@ -86,7 +86,7 @@ func (t *Tree) text(k amazons.Key) string {
 	if (layerOf(k)-t.root.layer)%2 == 1 {
 		colour = colour.Other()
 	}
-	return amazons.PositionOf(t.cfg.Board, s, colour).String()
+	return amazons.PositionOf(t.board, s, colour).String()
 }
 
 func numbersText(phi, delta uint32) string {

@@ -42,12 +42,12 @@ const exploreLooks = 100_000
 // its moves: first the moves that win, then those that are open, then those that lose; among these,
 // the most effort first, and in the order of squares where that is equal.
 func (t *Tree) Explore(s amazons.State) (Position, []Move) {
-	at, looked := t.position(s.CanonicalKey(t.cfg.Board), exploreLooks/2)
+	at, looked := t.position(s.CanonicalKey(t.board), exploreLooks/2)
 	left := exploreLooks - looked
 	legal := s.Moves(nil)
 	moves := make([]Move, 0, len(legal))
 	for i, m := range legal {
-		after, looked := t.position(s.After(m).CanonicalKey(t.cfg.Board), left/(len(legal)-i))
+		after, looked := t.position(s.After(m).CanonicalKey(t.board), left/(len(legal)-i))
 		left -= looked
 		if at.Outcome == Lost && after.Outcome == Unknown {
 			// No node of its own says so, but all moves of a lost position lose.
@@ -73,7 +73,7 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 // a side that wins is the refutation of the move before.
 func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
-	outcome, _ := t.known(s.CanonicalKey(t.cfg.Board))
+	outcome, _ := t.known(s.CanonicalKey(t.board))
 	for outcome != Unknown && len(line) < most {
 		want := Lost // for the other side, after a winning move
 		if outcome == Lost {
@@ -82,7 +82,7 @@ func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 		found, best := uint64(0), amazons.Move{}
 		any := false
 		for _, m := range s.Moves(nil) {
-			if o, work := t.known(s.After(m).CanonicalKey(t.cfg.Board)); o == want && (!any || work > found) {
+			if o, work := t.known(s.After(m).CanonicalKey(t.board)); o == want && (!any || work > found) {
 				any, found, best = true, work, m
 			}
 		}

@@ -48,11 +48,11 @@ func (t *Tree) flaw(f Fact) string {
 	if f.Certificate == (ID{}) {
 		return "it names no certificate"
 	}
-	s, err := f.Key.State(t.cfg.Board)
+	s, err := f.Key.State(t.board)
 	if err != nil {
 		return "its key is not a position of the board"
 	}
-	if s.CanonicalKey(t.cfg.Board) != f.Key {
+	if s.CanonicalKey(t.board) != f.Key {
 		return "its key is not canonical"
 	}
 	if layerOf(f.Key) < t.root.layer {
@@ -299,7 +299,7 @@ func (t *Tree) inform() {
 			var facts []Fact
 			for _, l := range w.leases {
 				if !l.cancelled {
-					facts = s.choose(facts, slices.Values(s.news), w, l.node.key, t.cfg.FactsPerLease)
+					facts = s.choose(facts, slices.Values(s.news), w, l.node.key, t.cfg.policy.factsPerLease)
 				}
 			}
 			if len(facts) > 0 {

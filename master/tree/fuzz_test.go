@@ -80,10 +80,10 @@ func (p *play) event() Event {
 			Phi: p.number32(), Delta: p.number32(),
 			Nodes: p.tape.Number(), Cancelled: p.tape.Choose(3) == 0}
 		r.Facts, r.Certificates = p.facts()
-		if s, err := l.Key.State(p.cfg.Board); err == nil && p.tape.Choose(2) == 1 {
+		if s, err := l.Key.State(p.cfg.Root.Board); err == nil && p.tape.Choose(2) == 1 {
 			var list []numbers.Child
 			for i, m := range s.Moves(nil) {
-				c := numbers.Child{Key: s.After(m).CanonicalKey(p.cfg.Board)}
+				c := numbers.Child{Key: s.After(m).CanonicalKey(p.cfg.Root.Board)}
 				if i < 40 {
 					c.Phi, c.Delta = p.number32(), p.number32()
 				}
@@ -132,7 +132,7 @@ func (p *play) step() error {
 			}
 		case Grant:
 			if n := p.tree.nodes.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil ||
-				n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.FactsPerLease {
+				n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.policy.factsPerLease {
 				return fmt.Errorf("%s: %s", ev, e)
 			}
 			if p.leases = append(p.leases, e.Lease); len(p.leases) > 8 {
@@ -149,7 +149,7 @@ func (p *play) step() error {
 		return fmt.Errorf("%s: %w", ev, err)
 	}
 	s := p.tree.Status()
-	if len(s.Workers) > p.cfg.MaxWorkers || s.Nodes > p.cfg.MaxNodes || s.Leased > p.cfg.MaxWorkers*p.cfg.MaxSlots {
+	if len(s.Workers) > p.cfg.MaxWorkers || s.Nodes > p.cfg.MaxPositions || s.Leased > p.cfg.MaxWorkers*p.cfg.policy.maxSlots {
 		return fmt.Errorf("%s: %d workers, %d nodes, %d leases", ev, len(s.Workers), s.Nodes, s.Leased)
 	}
 	if s.Spent != p.disk.spent {
@@ -188,24 +188,24 @@ func FuzzEvents(f *testing.F) {
 		}
 		p := &play{tape: &fuzzing.Tape{Rest: data}, disk: newDisk()}
 		p.root = position(t, fuzzRoots[p.tape.Choose(len(fuzzRoots))])
-		p.cfg = Config{Root: p.root, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxNodes: 500, MaxFacts: 30,
-			FactsKept: 6, FactsPerLease: 4, MaxTries: 2,
-			MaxWorkers: 3, MaxSlots: 3}
+		p.cfg = Config{Root: p.root, InitialBudget: 10, MaxBudget: 100, SplitAfter: 15, MaxPositions: 500, MaxFacts: 30,
+			MaxWorkers: 3, policy: policy{factsKept: 6, factsPerLease: 4, maxTries: 2, maxSlots: 3}}
 		how := p.tape.Byte()
 		p.cfg.EasyReplies = how&1 != 0
 		if how&4 != 0 {
-			p.cfg.CheckFirst, p.cfg.CheckEvery, p.cfg.CheckSpread, p.cfg.CheckTicks = 1+int(how>>6), 3, 4, 5
+			p.cfg.CheckFirst = 1 + int(how>>6)
+			p.cfg.policy.checkEvery, p.cfg.policy.checkSpread, p.cfg.policy.checkTicks = 3, 4, 5
 		}
 		state := p.root.State()
 		if moves := state.Moves(nil); how&2 != 0 {
 			p.cfg.FirstMoves = []amazons.Move{moves[0], moves[len(moves)/2]}
 		}
 		p.cfg = p.cfg.WithDefaults()
-		p.keys = []amazons.Key{state.CanonicalKey(p.cfg.Board)}
+		p.keys = []amazons.Key{state.CanonicalKey(p.cfg.Root.Board)}
 		for layer := state; layer.CanMove() && len(p.keys) < 12; layer = layer.After(layer.Moves(nil)[0]) {
 			moves := layer.Moves(nil)
 			for _, m := range []amazons.Move{moves[0], moves[len(moves)/2], moves[len(moves)-1]} {
-				p.keys = append(p.keys, layer.After(m).CanonicalKey(p.cfg.Board))
+				p.keys = append(p.keys, layer.After(m).CanonicalKey(p.cfg.Root.Board))
 			}
 		}
 		fuzzing.Within(t, 20*time.Second, 512<<20, func() {
@@ -243,10 +243,10 @@ func FuzzSnapshot(f *testing.F) {
 		p.root = position(t, fuzzRoots[p.tape.Choose(len(fuzzRoots))])
 		p.cfg = Config{Root: p.root, MaxFacts: 50}.WithDefaults()
 		state := p.root.State()
-		p.keys = []amazons.Key{state.CanonicalKey(p.cfg.Board)}
+		p.keys = []amazons.Key{state.CanonicalKey(p.cfg.Root.Board)}
 		for i, m := range state.Moves(nil) {
 			if i%3 == 0 && len(p.keys) < 20 {
-				p.keys = append(p.keys, state.After(m).CanonicalKey(p.cfg.Board))
+				p.keys = append(p.keys, state.After(m).CanonicalKey(p.cfg.Root.Board))
 			}
 		}
 		var s Snapshot

@@ -29,8 +29,8 @@ type indexPart struct {
 	used  int
 }
 
-// maxNodes is the most that the slots have numbers for.
-const maxNodes = 1<<32 - 1
+// maxPositions is the most that the slots have numbers for.
+const maxPositions = 1<<32 - 1
 
 // slabNodes is how many nodes are made at a time. They are not moved.
 const slabNodes = 256

@@ -79,7 +79,7 @@ func (t *Tree) grant(w *worker, n *node, planned, budget uint64, c *claim) {
 	t.running = append(t.running, l)
 	t.promised = plus(t.promised, l.budget)
 	t.reclass(n)
-	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, c != nil, t.shelf.pick(w, n.key, t.cfg.FactsPerLease)}})
+	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, c != nil, t.shelf.pick(w, n.key, t.cfg.policy.factsPerLease)}})
 }
 
 // end takes a lease off the books, with the nodes it used.
@@ -125,7 +125,7 @@ func plus(a, b uint64) uint64 {
 }
 
 // plausible bounds the nodes that a worker says a lease has used: a search hardly goes beyond its
-// budget, and who says that it has is not believed. Else one lie would use up Config.MaxNodes of a
+// budget, and who says that it has is not believed. Else one lie would use up Config.MaxPositions of a
 // campaign, or have a leaf split.
 func (l *lease) plausible(nodes uint64) uint64 {
 	return min(nodes, plus(2*min(l.budget, math.MaxUint64/4), 1000))
@@ -145,7 +145,7 @@ func (t *Tree) lose(l *lease) {
 // failed counts a try at a leaf that brought nothing.
 func (t *Tree) failed(n *node) {
 	n.tries++
-	if int(n.tries) < t.cfg.MaxTries || n.aside {
+	if int(n.tries) < t.cfg.policy.maxTries || n.aside {
 		return
 	}
 	n.aside = true
@@ -306,22 +306,24 @@ func (t *Tree) returned(l *lease, e Result) {
 
 // scarce reports whether the most useful leaf that is free is worth little to workers that could
 // have it.
-func (t *Tree) scarce() bool { return len(t.roll) > 1 && t.root.use*100 < float64(t.cfg.SplitBelow) }
+func (t *Tree) scarce() bool {
+	return len(t.roll) > 1 && t.root.use*100 < float64(t.cfg.policy.splitBelow)
+}
 
 // splitAfter returns the nodes after which a leaf is split: the setting, doubled
-// with each eighth of MaxNodes that is in use, so that a long campaign fills the
+// with each eighth of MaxPositions that is in use, so that a long campaign fills the
 // tree ever more slowly instead of meeting the bound early.
 func (t *Tree) splitAfter() uint64 { return doubled(t.cfg.SplitAfter, t.eighths()) }
 
 // earlySplit returns the nodes after which a leaf is split while work is scarce: those of a first
-// lease, and from half of MaxNodes on sixteen times as many with each eighth that is in use: a
+// lease, and from half of MaxPositions on sixteen times as many with each eighth that is in use: a
 // position that many workers wait for is worth the room as long as there is some.
 func (t *Tree) earlySplit() uint64 {
 	return doubled(t.cfg.InitialBudget, 4*max(0, t.eighths()-3))
 }
 
-// eighths returns how many whole eighths of MaxNodes are in use.
-func (t *Tree) eighths() int { return t.nodes.n * 8 / t.cfg.MaxNodes }
+// eighths returns how many whole eighths of MaxPositions are in use.
+func (t *Tree) eighths() int { return t.nodes.n * 8 / t.cfg.MaxPositions }
 
 // doubled returns nodes, doubled a number of times.
 func doubled(nodes uint64, times int) uint64 {
@@ -341,7 +343,7 @@ func (t *Tree) split(n *node, children []byte) {
 			fresh++
 		}
 	}
-	if t.nodes.n+fresh > t.cfg.MaxNodes {
+	if t.nodes.n+fresh > t.cfg.MaxPositions {
 		t.full = true
 		return
 	}
@@ -374,7 +376,7 @@ func (t *Tree) relieve() {
 	if t.starving == 0 {
 		return
 	}
-	if t.starved++; t.starved < t.cfg.StarveTicks {
+	if t.starved++; t.starved < starveTicks {
 		return
 	}
 	for i := range (t.starving + starvingPerCall - 1) / starvingPerCall {
@@ -386,6 +388,10 @@ func (t *Tree) relieve() {
 		}
 	}
 }
+
+// starveTicks is the number of ticks for which a worker without any lease has waited when leases are
+// called back for it. With fewer, leases are called back for workers that wait for a moment only.
+const starveTicks = 2
 
 // starvingPerCall is the number of workers without any lease for whom one lease is called back:
 // splitting it makes dozens of leaves, but few are useful.

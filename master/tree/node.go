@@ -148,7 +148,7 @@ func (c *child) known() bool { return c.phi != 0 || c.delta != 0 }
 // once, in the order of the first move that leads there. The slice is valid
 // until the next call.
 func (t *Tree) successors(n *node) []child {
-	s, err := n.key.State(t.cfg.Board)
+	s, err := n.key.State(t.board)
 	if err != nil {
 		panic(fmt.Sprintf("tree: node %s: %v", keyName(n.key), err)) // every key was checked when it came in
 	}
@@ -161,7 +161,7 @@ func (t *Tree) successors(n *node) []child {
 	t.next = t.next[:0]
 	for _, m := range t.moves {
 		after := s.After(m)
-		k := after.CanonicalKey(t.cfg.Board)
+		k := after.CanonicalKey(t.board)
 		if _, ok := t.seen[k]; ok {
 			continue
 		}

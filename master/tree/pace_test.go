@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-
-	"amazonsfarm/shared/amazons"
 )
 
 // paced is a tree with workers that search so many nodes in a tick, each, and bring numbers that
@@ -87,8 +85,8 @@ func TestPace(t *testing.T) {
 		{80, 20, 4},    // leases of 5 ticks that become 20
 		{30, 1000, 40}, // many leases a tick
 	} {
-		tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, SplitAfter: 1, InitialBudget: 100,
-			ProbePercent: 100, ResultsPerTick: c.welcome, MaxNodes: 1 << 20}, Snapshot{})
+		tree, err := New(Config{Root: start(t, 6, 6), SplitAfter: 1, InitialBudget: 100,
+			ProbePercent: 100, ResultsPerTick: c.welcome, MaxPositions: 1 << 20}, Snapshot{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +142,7 @@ func TestPaceAndBudgets(t *testing.T) {
 // TestPaceAfterRestart: what was searched before a restart is not taken for what is searched in its
 // first tick.
 func TestPaceAfterRestart(t *testing.T) {
-	tree, err := New(Config{Board: amazons.Board{Width: 6, Height: 6}, InitialBudget: 100, ResultsPerTick: 1},
+	tree, err := New(Config{Root: start(t, 6, 6), InitialBudget: 100, ResultsPerTick: 1},
 		Snapshot{Spent: 1 << 40, Epoch: 1})
 	if err != nil {
 		t.Fatal(err)

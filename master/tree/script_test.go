@@ -154,13 +154,14 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) string {
 		Root:          position(t, root),
 		InitialBudget: number[uint64](t, d, "initial-budget", 100), MaxBudget: number[uint64](t, d, "max-budget", 1000),
 		SplitAfter: number[uint64](t, d, "split-after", 1000), SilentTicks: number(t, d, "silent-ticks", 0),
-		MaxTries:   number(t, d, "max-tries", 0),
-		SplitBelow: number(t, d, "split-below", 0), MaxNodes: number(t, d, "max-nodes", 0),
-		MaxFacts:  number(t, d, "max-facts", 0),
-		FactsKept: number(t, d, "facts-kept", 0), FactsPerLease: number(t, d, "facts-per-lease", 0),
-		MaxWorkers:  number(t, d, "max-workers", 0),
-		WarmPercent: number(t, d, "warm-percent", 100), ProbePercent: number(t, d, "probe-percent", 100),
+		MaxPositions: number(t, d, "max-positions", 0), MaxFacts: number(t, d, "max-facts", 0),
+		MaxWorkers: number(t, d, "max-workers", 0), ProbePercent: number(t, d, "probe-percent", 100),
 		ShortPercent: number(t, d, "short-percent", -1), // results of scripts use as few nodes as they like
+		policy: policy{
+			maxTries: number(t, d, "max-tries", 0), splitBelow: number(t, d, "split-below", 0),
+			warmPercent: number(t, d, "warm-percent", 100),
+			factsKept:   number(t, d, "facts-kept", 0), factsPerLease: number(t, d, "facts-per-lease", 0),
+		},
 	}
 	if arg, ok := d.Arg("first-moves"); ok {
 		for _, text := range arg.Vals {

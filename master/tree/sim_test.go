@@ -166,7 +166,7 @@ func (s *simulation) deliver(ev Event) error {
 			if n == nil || n.solved() || n.expanded || n.live == 0 || n.lease == nil || n.lease.id != e.Lease.ID {
 				return fmt.Errorf("%s of a leaf that is not free", e)
 			}
-			if len(e.Lease.Facts) > s.cfg.FactsPerLease {
+			if len(e.Lease.Facts) > s.cfg.policy.factsPerLease {
 				return fmt.Errorf("%s with %d facts", e, len(e.Lease.Facts))
 			}
 			if !s.chance(200) { // else lost on the way
@@ -196,7 +196,7 @@ func (s *simulation) work(name string) {
 	if len(jobs) == 0 {
 		return
 	}
-	j, b := jobs[0], s.cfg.Board
+	j, b := jobs[0], s.cfg.Root.Board
 	state, _ := j.lease.Key.State(b)
 	left := b.Squares() - 8 - state.Arrows(b)
 	cost := uint64(1) << (2 * max(left-3, 0)) // nodes that it takes
@@ -317,15 +317,15 @@ func TestSimulation(t *testing.T) {
 			empty = 8
 		}
 		root := latePosition(r, b, empty)
-		cfg := Config{Root: root, InitialBudget: 10, MaxBudget: 200, SplitAfter: 60, MaxTries: 2, FactsKept: 64,
-			FactsPerLease: 8}
+		cfg := Config{Root: root, InitialBudget: 10, MaxBudget: 200, SplitAfter: 60,
+			policy: policy{maxTries: 2, factsKept: 64, factsPerLease: 8}}
 		if seed%3 == 1 {
 			cfg.SplitAfter, cfg.MaxBudget = 1<<40, 2000 // split by starving only
 		}
 		want := Settled{Outcome: o.outcome(b, root.State())}
 		if seed%2 == 1 { // made-up numbers meet made-up numbers: most are contradicted
-			cfg.CheckFirst, cfg.CheckEvery, cfg.CheckSpread, cfg.CheckTicks, cfg.CheckSeed = 1+int(seed%3), 3, 1+
-				int(seed%16), 5, seed
+			cfg.CheckFirst, cfg.CheckSeed = 1+int(seed%3), seed
+			cfg.policy.checkEvery, cfg.policy.checkSpread, cfg.policy.checkTicks = 3, 1+int(seed%16), 5
 		}
 		if seed%4 == 3 { // the question is about some first moves
 			moves := root.State().Moves(nil)
@@ -372,7 +372,7 @@ func TestSimulation(t *testing.T) {
 // needs is won by an entry of WonNodes or by a fact, or lost with all replies so.
 func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 	t.Helper()
-	b := tree.cfg.Board
+	b := tree.cfg.Root.Board
 	entries := map[amazons.Key]WonNode{}
 	for e := range tree.WonNodes() {
 		s, _ := e.Key.State(b)

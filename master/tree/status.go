@@ -41,7 +41,7 @@ type Status struct {
 	Requeued  uint64 // results that are searched again because their party was caught
 
 	Paused, Draining bool
-	Full             bool           // a split was not possible because of MaxNodes
+	Full             bool           // a split was not possible because of MaxPositions
 	NoWork           NoWorkReason   // why a worker without leases would wait now
 	Contradiction    *Contradiction // not nil: the campaign is stopped
 }
@@ -93,7 +93,7 @@ func (t *Tree) listFirstMoves(s amazons.State) {
 		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Arrow, b.Arrow))
 	})
 	for _, m := range slices.Compact(moves) {
-		t.firstMoves = append(t.firstMoves, rootMove{m, s.After(m).CanonicalKey(t.cfg.Board)})
+		t.firstMoves = append(t.firstMoves, rootMove{m, s.After(m).CanonicalKey(t.board)})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 // Tree is the state machine. It is not safe for concurrent use.
 type Tree struct {
 	cfg   Config
+	board amazons.Board
 	epoch uint64
 	now   int // ticks since New
 
@@ -91,9 +92,10 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 	}
 	t := &Tree{
 		cfg:     cfg,
+		board:   cfg.Root.Board,
 		epoch:   restored.Epoch + 1,
 		facts:   map[amazons.Key]Fact{},
-		shelf:   newShelf(cfg.Board, cfg.FactsKept),
+		shelf:   newShelf(cfg.Root.Board, cfg.policy.factsKept),
 		workers: map[string]*worker{},
 		parties: map[string]*party{},
 		leases:  map[LeaseID]*lease{},
@@ -107,7 +109,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 	}
 	state := cfg.Root.State()
 	t.listFirstMoves(state)
-	t.root = t.add(state.CanonicalKey(cfg.Board), state.CanMove())
+	t.root = t.add(state.CanonicalKey(cfg.Root.Board), state.CanMove())
 	t.root.live = 1
 	if !t.root.solved() {
 		t.frontier = 1
@@ -416,9 +418,9 @@ func (t *Tree) cheaper(a, b *node) bool {
 // moveTo returns the first move that leads from n, in the orientation of its
 // key, to a child.
 func (t *Tree) moveTo(n, c *node) amazons.Move {
-	s, _ := n.key.State(t.cfg.Board)
+	s, _ := n.key.State(t.board)
 	for _, m := range s.Moves(nil) {
-		if s.After(m).CanonicalKey(t.cfg.Board) == c.key {
+		if s.After(m).CanonicalKey(t.board) == c.key {
 			return m
 		}
 	}

@@ -19,12 +19,12 @@ import (
 func TestClamped(t *testing.T) {
 	tree := small(t, Config{SplitAfter: 1})
 	grant := ask(t, tree, "w")
-	state, _ := grant.Key.State(tree.cfg.Board)
+	state, _ := grant.Key.State(tree.cfg.Root.Board)
 	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: grant.Budget,
 		Phi: Infinity - 1, Delta: Infinity - 1}
 	var list []numbers.Child
 	for i, m := range state.Moves(nil) {
-		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Board), Phi: Infinity - 1, Delta: Infinity - 1}
+		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: Infinity - 1, Delta: Infinity - 1}
 		if i == 0 {
 			c.Phi, c.Delta = 1<<32-1, 0
 		}
@@ -65,7 +65,7 @@ func TestCombine(t *testing.T) {
 // TestFalseFacts: what is not in the form of a fact is refused.
 func TestFalseFacts(t *testing.T) {
 	tree := small(t, Config{})
-	good := oracle{}.fact(tree.cfg.Board, tree.cfg.Root.State(), 3)
+	good := oracle{}.fact(tree.cfg.Root.Board, tree.cfg.Root.State(), 3)
 	for want, spoil := range map[string]func(f *Fact){
 		"names no certificate":        func(f *Fact) { f.Certificate = ID{} },
 		"not among those":             func(f *Fact) { f.Certificate[0]++ },
@@ -73,8 +73,8 @@ func TestFalseFacts(t *testing.T) {
 		"neither":                     func(f *Fact) { f.Outcome = 3 },
 		"not a position of the board": func(f *Fact) { f.Key.A |= 1 << 63 },
 		"not canonical": func(f *Fact) {
-			s, _ := f.Key.State(tree.cfg.Board)
-			f.Key = s.Apply(tree.cfg.Board, 3).Key(tree.cfg.Board)
+			s, _ := f.Key.State(tree.cfg.Root.Board)
+			f.Key = s.Apply(tree.cfg.Root.Board, 3).Key(tree.cfg.Root.Board)
 		},
 	} {
 		f := good
@@ -126,16 +126,17 @@ func TestSnapshotErrors(t *testing.T) {
 
 // TestConfigErrors: each bad setting is named.
 func TestConfigErrors(t *testing.T) {
+	root := start(t, 4, 4)
 	for want, cfg := range map[string]Config{
-		"no board":         {},
-		"root is not":      {Board: amazons.Board{Width: 3, Height: 3}},
-		"MaxBudget":        {Board: amazons.Board{Width: 4, Height: 4}, InitialBudget: 10, MaxBudget: 5},
-		"MaxTries":         {Board: amazons.Board{Width: 4, Height: 4}, MaxTries: -1},
-		"ProbePercent 101": {Board: amazons.Board{Width: 4, Height: 4}, ProbePercent: 101},
-		"ProbePercent -1":  {Board: amazons.Board{Width: 4, Height: 4}, ProbePercent: -1},
-		"FactsKept":        {Board: amazons.Board{Width: 4, Height: 4}, FactsKept: 2, FactsPerLease: 3},
-		"MaxNodes":         {Board: amazons.Board{Width: 4, Height: 4}, MaxNodes: maxNodes + 1},
-		"not legal":        {Board: amazons.Board{Width: 4, Height: 4}, FirstMoves: []amazons.Move{{}}},
+		"no root":          {},
+		"MaxBudget":        {Root: root, InitialBudget: 10, MaxBudget: 5},
+		"SilentTicks":      {Root: root, SilentTicks: -1},
+		"ShortPercent":     {Root: root, ShortPercent: 101},
+		"CheckFirst":       {Root: root, CheckFirst: -1},
+		"ProbePercent 101": {Root: root, ProbePercent: 101},
+		"ProbePercent -1":  {Root: root, ProbePercent: -1},
+		"MaxPositions":     {Root: root, MaxPositions: maxPositions + 1},
+		"not legal":        {Root: root, FirstMoves: []amazons.Move{{}}},
 	} {
 		if _, err := New(cfg, Snapshot{}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
@@ -324,7 +325,7 @@ func TestShelf(t *testing.T) {
 // the room is taken, then later and later; otherwise after twice as much with each eighth. With
 // huge settings nothing wraps around.
 func TestSplittingSlowsDown(t *testing.T) {
-	tr := small(t, Config{MaxNodes: 80, InitialBudget: 100, MaxBudget: 100, SplitAfter: 1000})
+	tr := small(t, Config{MaxPositions: 80, InitialBudget: 100, MaxBudget: 100, SplitAfter: 1000})
 	for _, c := range []struct {
 		nodes       int
 		early, late uint64

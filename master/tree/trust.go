@@ -10,7 +10,7 @@ import (
 // right whatever they are; but they say where everybody searches next. So with Config.CheckFirst
 // the numbers of a party's first results wait, as a claim, until a worker of another party has
 // searched the position with the same budget, from a table that has seen nothing of the first
-// one's. Two honest searches agree closely (Config.CheckSpread). Where they do not, a third party
+// one's. Two honest searches agree closely (policy.checkSpread). Where they do not, a third party
 // decides. A party whose results were confirmed has its numbers taken at once, and a claim made of
 // one in a few at random, so that it does not pay to become a liar later.
 //
@@ -143,7 +143,7 @@ func (t *Tree) sampled(p *party, id LeaseID) bool {
 	case p.pending >= maxClaims*p.workers:
 		return false
 	}
-	one := t.cfg.CheckEvery // in so many
+	one := t.cfg.policy.checkEvery // in so many
 	// A position that was solved with evidence speaks for its party as well as one that was
 	// searched again, and costs nothing.
 	if more := p.agreed - t.cfg.CheckFirst + p.solved; more < 30 {
@@ -223,7 +223,7 @@ func (t *Tree) accept(p *party, n *node, serial uint32) {
 // alike says whether two searches of a position with the same budget may both be honest.
 func (t *Tree) alike(a, b testimony) bool {
 	near := func(x, y uint32) bool {
-		return uint64(max(x, y)) <= uint64(min(x, y))*uint64(t.cfg.CheckSpread)
+		return uint64(max(x, y)) <= uint64(min(x, y))*uint64(t.cfg.policy.checkSpread)
 	}
 	return near(a.phi, b.phi) && near(a.delta, b.delta)
 }
@@ -346,7 +346,7 @@ func (t *Tree) review() {
 		switch {
 		case c.moot():
 			t.drop(c)
-		case c.lease == nil && (c.node.aside || t.now-c.since >= t.cfg.CheckTicks || !t.witnesses(c)):
+		case c.lease == nil && (c.node.aside || t.now-c.since >= t.cfg.policy.checkTicks || !t.witnesses(c)):
 			// A leaf that is set aside was lost again and again.
 			if t.settle(c) {
 				t.resume(c, c.said[len(c.said)-1])

@@ -19,7 +19,7 @@ type farmhands struct {
 func hire(t *testing.T, cfg Config, names ...string) *farmhands {
 	t.Helper()
 	cfg.Root = position(t, "W..B/..../W..B w")
-	cfg.SplitBelow = -1 // leaves stay leaves while there are more workers than work
+	cfg.policy.splitBelow = -1 // leaves stay leaves while there are more workers than work
 	if cfg.CheckFirst == 0 {
 		cfg.CheckFirst = 2
 	}
@@ -223,7 +223,7 @@ func TestParties(t *testing.T) {
 // TestClaimsDoNotWaitForEver: a worker that is there but does not ask for work keeps a claim for so
 // many ticks only.
 func TestClaimsDoNotWaitForEver(t *testing.T) {
-	f := hire(t, Config{CheckTicks: 5}, "a", "idle")
+	f := hire(t, Config{policy: policy{checkTicks: 5}}, "a", "idle")
 	f.ready("a")
 	f.says("a", 7, 8)
 	for range 4 {
@@ -237,7 +237,8 @@ func TestClaimsDoNotWaitForEver(t *testing.T) {
 // TestSampling: once confirmed, one in so many results is checked, not in a pattern, and the others
 // are taken at once.
 func TestSampling(t *testing.T) {
-	f := hire(t, Config{CheckEvery: 8, InitialBudget: 10, MaxBudget: 10, SplitAfter: math.MaxUint64}, "a", "b")
+	f := hire(t, Config{InitialBudget: 10, MaxBudget: 10, SplitAfter: math.MaxUint64,
+		policy: policy{checkEvery: 8}}, "a", "b")
 	checks, gaps, last := 0, map[int]bool{}, 0
 	const results = 800
 	for i := range results {
@@ -260,7 +261,7 @@ func TestSampling(t *testing.T) {
 // TestDistrusted: what a party has said since it was last confirmed is searched again when it is
 // caught.
 func TestDistrusted(t *testing.T) {
-	f := hire(t, Config{CheckEvery: 1 << 29, InitialBudget: 10}, "a", "b")
+	f := hire(t, Config{InitialBudget: 10, policy: policy{checkEvery: 1 << 29}}, "a", "b")
 	for range 2 {
 		f.ready("a")
 		f.says("a", 100, 100)
@@ -294,10 +295,10 @@ func TestBlocked(t *testing.T) {
 	f := hire(t, Config{InitialBudget: 10, SplitAfter: 10}, "lone")
 	f.ready("lone")
 	l := f.leases["lone"]
-	state, _ := l.Key.State(f.tree.cfg.Board)
+	state, _ := l.Key.State(f.tree.cfg.Root.Board)
 	var children []numbers.Child
 	for _, m := range state.Moves(nil) {
-		children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Board), Phi: 5, Delta: 5})
+		children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Root.Board), Phi: 5, Delta: 5})
 	}
 	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget,
 		Children: numbers.Append(nil, children)})
@@ -478,8 +479,8 @@ func TestStanding(t *testing.T) {
 func TestEvidenceCounts(t *testing.T) {
 	f := hire(t, Config{}, "a", "b")
 	l, _ := f.ready("a")
-	state, _ := l.Key.State(f.tree.cfg.Board)
-	below := state.After(state.Moves(nil)[0]).CanonicalKey(f.tree.cfg.Board)
+	state, _ := l.Key.State(f.tree.cfg.Root.Board)
+	below := state.After(state.Moves(nil)[0]).CanonicalKey(f.tree.cfg.Root.Board)
 	for _, k := range []struct {
 		fact Fact
 		want int

@@ -233,7 +233,7 @@ type Grant struct {
 // that worker again.
 type Inform struct {
 	Worker string
-	Facts  []Fact // at most Config.FactsPerLease
+	Facts  []Fact // at most policy.factsPerLease
 }
 
 // Cancel asks a worker to end a lease and to send its Result, with the numbers
@@ -278,7 +278,7 @@ type NoWorkReason uint8
 const (
 	NoReason      NoWorkReason = iota // work is granted
 	NoWorkLeased                      // every open leaf is leased; one will be split
-	NoWorkFull                        // every open leaf is leased and the tree is as large as MaxNodes allows
+	NoWorkFull                        // every open leaf is leased and the tree is as large as MaxPositions allows
 	NoWorkSlots                       // the worker already holds as many leases as it has slots
 	NoWorkPaused                      // granting is paused
 	NoWorkDrain                       // the master drains

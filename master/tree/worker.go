@@ -20,7 +20,7 @@ type worker struct {
 }
 
 func (t *Tree) joined(e Joined) {
-	slots := min(max(e.Slots, 1), t.cfg.MaxSlots)
+	slots := min(max(e.Slots, 1), t.cfg.policy.maxSlots)
 	w := t.workers[e.Worker]
 	if w != nil && w.party.name != e.partyName() { // somebody else with its name
 		t.left(Left{e.Worker})
