@@ -2,16 +2,10 @@
 // canonical form.
 //
 // An area is an 8-connected set of squares that holds empty squares and queens and
-// no burnt square (Song and Müller 2014, section II.B). What happens in one area of
-// the basic partition never touches another, so the whole position is
+// no burnt square (Song and Müller 2014, section II.B). What happens in one area
+// never touches another, so the whole position is
 // the sum of its areas as games. Black is Left throughout: what is good for Black
 // is positive, and exchanging the colours negates the value of an area.
-//
-// The improved partition goes further: squares which the other side cannot reach
-// as long as some queens stay where they are belong to the owner of those
-// queens, the blockers. Its areas overlap in blockers and are not
-// independent; see [Partition.Improved] for what may be concluded from them and
-// [Partition.Guarded] for the one-sided form in which exact values may be used.
 //
 // Nothing here allocates, and nothing depends on the size of the board: a square
 // outside the board is simply never in a set.

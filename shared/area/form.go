@@ -42,56 +42,6 @@ type Key struct{ A, B uint64 }
 // Key returns the exact key of the form.
 func (f Form) Key() Key { return Key{f.Black | ^f.Shape, f.White | ^f.Shape} }
 
-// Form undoes Key.
-func (k Key) Form() Form {
-	shape := ^(k.A & k.B)
-	return Form{Shape: shape, Black: k.A & shape, White: k.B & shape}
-}
-
-// MaxRanked is the largest number of squares for which a rank fits into 64 bits.
-const MaxRanked = 39
-
-// powers[i] is 3 to the power i.
-var powers = func() (p [MaxRanked + 1]int64) {
-	p[0] = 1
-	for i := 1; i < len(p); i++ {
-		p[i] = 3 * p[i-1]
-	}
-	return p
-}()
-
-// Rank numbers the placement of black and white queens on a shape of at most MaxRanked squares:
-// with the squares of the shape numbered from 0 in increasing order, the sum of 3^i over the black
-// queens minus the sum of 3^i over the white ones (balanced ternary). All placements on n squares
-// have different ranks from -(3^n-1)/2 to (3^n-1)/2, and exchanging the colours negates the rank.
-func Rank(shape, black, white Set) int64 {
-	r := int64(0)
-	for ; black != 0; black &= black - 1 {
-		r += powers[bits.OnesCount64(shape&(black&-black-1))&63]
-	}
-	for ; white != 0; white &= white - 1 {
-		r -= powers[bits.OnesCount64(shape&(white&-white-1))&63]
-	}
-	return r
-}
-
-// Unrank undoes Rank.
-func Unrank(shape Set, rank int64) (black, white Set) {
-	for ; shape != 0; shape &= shape - 1 {
-		switch rank % 3 {
-		case 1, -2:
-			black |= shape & -shape
-			rank = (rank - 1) / 3
-		case -1, 2:
-			white |= shape & -shape
-			rank = (rank + 1) / 3
-		default:
-			rank /= 3
-		}
-	}
-	return black, white
-}
-
 // Canonical returns the canonical form of the area with the given squares. The
 // three sets are disjoint and not all empty; they need not be connected.
 func Canonical(black, white, empty Set) Form {
@@ -184,9 +134,6 @@ func transpose(x Set) Set {
 	t = (x ^ x>>28) & 0x00000000f0f0f0f0
 	return x ^ t ^ t<<28
 }
-
-// Connected reports whether the squares of shape, not empty, are 8-connected.
-func Connected(shape Set) bool { return fill(shape&-shape, shape) == shape }
 
 // Component returns the 8-connected component of the lowest square of shape, which is not empty.
 func Component(shape Set) Set { return fill(shape&-shape, shape) }

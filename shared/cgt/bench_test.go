@@ -59,35 +59,6 @@ func BenchmarkCombine(b *testing.B) {
 	})
 }
 
-// BenchmarkTableCombine is the same with ids, each option listed once, as a database is
-// built.
-func BenchmarkTableCombine(b *testing.B) {
-	eachFamily(b, func(b *testing.B, families [][2][]Value) {
-		table := NewTable(0)
-		ids := make([][2][]ID, len(families))
-		for i, fam := range families {
-			for k := range 2 {
-				seen := map[ID]bool{}
-				for _, v := range fam[k] {
-					id := must[ID](b)(table.Intern(v))
-					if !seen[id] {
-						seen[id] = true
-						ids[i][k] = append(ids[i][k], id)
-					}
-				}
-			}
-		}
-		var c Combiner
-		b.ReportAllocs()
-		for i := range b.N {
-			fam := ids[i%len(ids)]
-			if _, err := table.Combine(&c, fam[0], fam[1]); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
-}
-
 // BenchmarkForm plays a whole area out to its canonical form.
 func BenchmarkForm(b *testing.B) {
 	for _, row := range benchAreas {

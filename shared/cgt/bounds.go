@@ -1,13 +1,8 @@
 package cgt
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 )
-
-// ErrBounds is wrapped by every error about the text of bounds.
-var ErrBounds = errors.New("not bounds")
 
 // Side is a player, or nobody.
 type Side uint8
@@ -75,11 +70,6 @@ func NumberBounds(n Dyadic) Bounds {
 	return Bounds{Bound{n, Exact}, Bound{n, Exact}}
 }
 
-// Range returns exact bounds from lower to upper, such as [-3, 2].
-func Range(lower, upper Dyadic) Bounds {
-	return Bounds{Bound{lower, Exact}, Bound{upper, Exact}}
-}
-
 // Add returns bounds of the sum of two games from bounds of each. It panics where a
 // number is out of range.
 func (b Bounds) Add(o Bounds) Bounds {
@@ -137,54 +127,4 @@ func (b Bound) text(e string) string {
 		return e
 	}
 	return b.N.String() + e
-}
-
-// ParseBounds reads what Bounds.String writes; a Greek epsilon is read as e, and spaces
-// do not matter. It does not ask whether the lower bound is below the upper one. Errors
-// wrap ErrBounds.
-func ParseBounds(text string) (Bounds, error) {
-	s := strings.NewReplacer(" ", "", "ε", "e", "ϵ", "e").Replace(text)
-	fail := func(why string) (Bounds, error) {
-		return Bounds{}, fmt.Errorf("%w: %q: %s", ErrBounds, text, why)
-	}
-	if len(s) < 2 {
-		return fail("too short")
-	}
-	lower, upper, ok := strings.Cut(s[1:len(s)-1], ",")
-	if !ok {
-		return fail("no comma")
-	}
-	l, err := parseBound(lower, "-e", s[0], '[', '(')
-	if err != nil {
-		return fail(err.Error())
-	}
-	u, err := parseBound(upper, "+e", s[len(s)-1], ']', ')')
-	if err != nil {
-		return fail(err.Error())
-	}
-	return Bounds{l, u}, nil
-}
-
-func parseBound(text, e string, bracket, square, round byte) (Bound, error) {
-	var b Bound
-	number, relaxed := strings.CutSuffix(text, e)
-	if !relaxed && e == "+e" && text == "e" {
-		number, relaxed = "", true
-	}
-	switch {
-	case bracket != square && bracket != round:
-		return b, fmt.Errorf("%q is no bracket", bracket)
-	case relaxed && bracket == round:
-		return b, fmt.Errorf("%q is both tightened and relaxed", text)
-	case relaxed:
-		b.Strength = Relaxed
-		if number == "" {
-			return b, nil
-		}
-	case bracket == round:
-		b.Strength = Tightened
-	}
-	n, err := ParseDyadic(number)
-	b.N = n
-	return b, err
 }

@@ -110,7 +110,7 @@ func TestBoundsHold(t *testing.T) {
 func TestParseBoundsErrors(t *testing.T) {
 	for _, text := range []string{"", "[", "[]", "[1]", "[1,2", "1,2]", "[1,2,3]", "(1-e, 2]", "[1+e, 2]", "[1, 2-e]",
 		"[1, e2]", "[1/3, 2]", "[, 2]", "[1, ]", "{1, 2}"} {
-		if b, err := ParseBounds(text); !errors.Is(err, ErrBounds) {
+		if b, err := ParseBounds(text); !errors.Is(err, errBounds) {
 			t.Errorf("%q: %v, %v", text, b, err)
 		}
 	}
@@ -129,7 +129,7 @@ func FuzzParseBounds(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		b, err := ParseBounds(text)
 		if err != nil {
-			if !errors.Is(err, ErrBounds) {
+			if !errors.Is(err, errBounds) {
 				t.Fatal(err)
 			}
 			return

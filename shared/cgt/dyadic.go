@@ -5,15 +5,11 @@ import (
 	"fmt"
 	"math/bits"
 	"strconv"
-	"strings"
 )
 
 // ErrOverflow is wrapped by every error, and every panic of arithmetic, about a
 // number or a wall that does not fit its representation. Nothing is ever rounded.
 var ErrOverflow = errors.New("number out of range")
-
-// ErrNumber is wrapped by every error about the text of a number.
-var ErrNumber = errors.New("not a dyadic number")
 
 // Limits of Dyadic: numerators lie strictly between -2^60 and 2^60, and
 // denominators go up to 2^60.
@@ -105,9 +101,6 @@ func (d Dyadic) IsInt() bool { return d.exp == 0 }
 // Floor returns the greatest integer that is at most d.
 func (d Dyadic) Floor() int64 { return d.num >> d.exp }
 
-// Ceil returns the least integer that is at least d.
-func (d Dyadic) Ceil() int64 { return -(-d.num >> d.exp) }
-
 // Sign returns -1, 0 or 1.
 func (d Dyadic) Sign() int {
 	switch {
@@ -161,78 +154,10 @@ func (d Dyadic) Sub(o Dyadic) Dyadic { return d.Add(o.Neg()) }
 // Half returns d/2, or panics (see Dyadic).
 func (d Dyadic) Half() Dyadic { return reduce(d.num, int(d.exp)+1) }
 
-// Double returns 2d, or panics (see Dyadic).
-func (d Dyadic) Double() Dyadic { return reduce(d.num, int(d.exp)-1) }
-
-// Float64 returns the nearest float64, for charts only.
-func (d Dyadic) Float64() float64 { return float64(d.num) / float64(uint64(1)<<d.exp) }
-
 // String returns the canonical text, such as "-3", "3/4" or "-11/16".
 func (d Dyadic) String() string {
 	if d.exp == 0 {
 		return strconv.FormatInt(d.num, 10)
 	}
 	return strconv.FormatInt(d.num, 10) + "/" + strconv.FormatUint(1<<d.exp, 10)
-}
-
-// ParseDyadic reads an integer or a fraction whose denominator is a power of two,
-// such as "-3", "3/4" or "6/8". Errors wrap ErrNumber, or ErrOverflow where the
-// number is well written but out of range.
-func ParseDyadic(text string) (Dyadic, error) {
-	n, rest, err := scanDyadic(text)
-	if err != nil {
-		return Dyadic{}, err
-	}
-	if rest != "" {
-		return Dyadic{}, fmt.Errorf("%w: %q", ErrNumber, text)
-	}
-	return n, nil
-}
-
-// scanDyadic reads a number at the start of text and returns what follows it.
-func scanDyadic(text string) (d Dyadic, rest string, err error) {
-	digits := func(s string) int {
-		n := 0
-		for n < len(s) && s[n] >= '0' && s[n] <= '9' {
-			n++
-		}
-		return n
-	}
-	body := strings.TrimPrefix(text, "-")
-	n := digits(body)
-	if n == 0 {
-		return Dyadic{}, "", fmt.Errorf("%w: %q", ErrNumber, text)
-	}
-	m := n
-	if n+1 < len(body) && body[n] == '/' {
-		m = n + 1 + digits(body[n+1:])
-	}
-	sign := len(text) - len(body)
-	whole, rest := text[:sign+m], text[sign+m:]
-	num, err := strconv.ParseInt(text[:sign+n], 10, 64)
-	if err != nil {
-		return Dyadic{}, "", fmt.Errorf("%w: %q", ErrOverflow, whole)
-	}
-	exp := 0
-	if m > n {
-		den, err := strconv.ParseUint(body[n+1:m], 10, 64)
-		switch {
-		case m == n+1 || err == nil && bits.OnesCount64(den) != 1:
-			return Dyadic{}, "", fmt.Errorf("%w: %q: the denominator is no power of two", ErrNumber, whole)
-		case err != nil:
-			return Dyadic{}, "", fmt.Errorf("%w: %q", ErrOverflow, whole)
-		}
-		exp = bits.TrailingZeros64(den)
-	}
-	d, err = NewDyadic(num, exp)
-	return d, rest, err
-}
-
-// MarshalText returns the text of String.
-func (d Dyadic) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText reads what ParseDyadic reads.
-func (d *Dyadic) UnmarshalText(text []byte) (err error) {
-	*d, err = ParseDyadic(string(text))
-	return err
 }

@@ -1,7 +1,6 @@
 package cgt
 
 import (
-	"encoding/json"
 	"errors"
 	"math/big"
 	"strings"
@@ -32,7 +31,6 @@ func held(r *big.Rat) (Dyadic, bool) {
 // TestDyadicAgainstBig: every operation gives the exact result, or panics exactly where
 // that cannot be held.
 func TestDyadicAgainstBig(t *testing.T) {
-	half := big.NewRat(1, 2)
 	check(t, 20, func(t *rapid.T) {
 		x, y := drawDyadic(t, "x"), drawDyadic(t, "y")
 		if rapid.Bool().Draw(t, "near") { // so that sums cancel
@@ -50,11 +48,9 @@ func TestDyadicAgainstBig(t *testing.T) {
 			{"+", func() Dyadic { return x.Add(y) }, new(big.Rat).Add(x.rat(), y.rat())},
 			{"-", func() Dyadic { return x.Sub(y) }, new(big.Rat).Sub(x.rat(), y.rat())},
 			{"neg", func() Dyadic { return x.Neg() }, new(big.Rat).Neg(x.rat())},
-			{"half", func() Dyadic { return x.Half() }, new(big.Rat).Mul(x.rat(), half)},
-			{"double", func() Dyadic { return x.Double() }, new(big.Rat).Quo(x.rat(), half)},
+			{"half", func() Dyadic { return x.Half() }, new(big.Rat).Mul(x.rat(), big.NewRat(1, 2))},
 			{"floor", func() Dyadic { return Int(x.Floor()) },
 				new(big.Rat).SetInt(new(big.Int).Div(x.rat().Num(), x.rat().Denom()))},
-			{"ceil", func() Dyadic { return Int(-x.Neg().Floor()) }, new(big.Rat).SetInt64(x.Ceil())},
 		} {
 			got, err := func() (d Dyadic, err error) {
 				defer catch(&err)
@@ -75,9 +71,6 @@ func TestDyadicAgainstBig(t *testing.T) {
 		if z, err := ParseDyadic(x.String()); err != nil || z != x {
 			t.Fatal(x, z, err)
 		}
-		if f, _ := x.rat().Float64(); f != x.Float64() {
-			t.Fatal(x, f, x.Float64())
-		}
 		if num, exp := x.Fraction(); must[Dyadic](t)(NewDyadic(num, exp)) != x {
 			t.Fatal(x)
 		}
@@ -95,22 +88,14 @@ func TestParseDyadic(t *testing.T) {
 		{"1152921504606846976/2", "576460752303423488", nil},
 		{"1152921504606846976", "", ErrOverflow}, {"1/2305843009213693952", "", ErrOverflow},
 		{"1/18446744073709551616", "", ErrOverflow}, {"-99999999999999999999/2", "", ErrOverflow},
-		{"", "", ErrNumber}, {"-", "", ErrNumber}, {"+1", "", ErrNumber}, {"1/0", "", ErrNumber},
-		{"1/3", "", ErrNumber}, {"1/", "", ErrNumber}, {"1/-2", "", ErrNumber}, {" 1", "", ErrNumber},
-		{"1.5", "", ErrNumber}, {"1/2/2", "", ErrNumber}, {"--1", "", ErrNumber},
+		{"", "", errNumber}, {"-", "", errNumber}, {"+1", "", errNumber}, {"1/0", "", errNumber},
+		{"1/3", "", errNumber}, {"1/", "", errNumber}, {"1/-2", "", errNumber}, {" 1", "", errNumber},
+		{"1.5", "", errNumber}, {"1/2/2", "", errNumber}, {"--1", "", errNumber},
 	} {
 		d, err := ParseDyadic(row.text)
 		if !errors.Is(err, row.err) || err == nil && d.String() != row.want {
 			t.Errorf("%q: %v, %v; want %s, %v", row.text, d, err, row.want, row.err)
 		}
-	}
-	b, err := json.Marshal(map[string]Dyadic{"x": reduce(-3, 2)})
-	if err != nil || string(b) != `{"x":"-3/4"}` {
-		t.Error(string(b), err)
-	}
-	var back map[string]Dyadic
-	if err := json.Unmarshal(b, &back); err != nil || back["x"] != reduce(-3, 2) {
-		t.Error(back, err)
 	}
 }
 
@@ -121,7 +106,7 @@ func FuzzParseDyadic(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		d, err := ParseDyadic(text)
 		if err != nil {
-			if !errors.Is(err, ErrNumber) && !errors.Is(err, ErrOverflow) {
+			if !errors.Is(err, errNumber) && !errors.Is(err, ErrOverflow) {
 				t.Fatal(err)
 			}
 			return

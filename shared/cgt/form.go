@@ -100,18 +100,6 @@ func NewArena(limits Limits) *Arena {
 	return a
 }
 
-// Len returns the number of forms held.
-func (a *Arena) Len() int { return len(a.nodes) }
-
-// Left returns the left options of f, which the caller does not change.
-func (a *Arena) Left(f Form) []Form { return a.nodes[f].left }
-
-// Right returns the right options of f, which the caller does not change.
-func (a *Arena) Right(f Form) []Form { return a.nodes[f].right }
-
-// Birthday returns the length of the longest sequence of moves in f, of whichever sides.
-func (a *Arena) Birthday(f Form) int { return a.nodes[f].birthday }
-
 // intern returns the form with these options, which are those of a canonical form, in order.
 func (a *Arena) intern(left, right []Form) Form {
 	k := a.keyOf(left, right)
@@ -342,43 +330,6 @@ func (a *Arena) lessEq(f, g Form) bool {
 	return is
 }
 
-// Order is how two games compare.
-type Order uint8
-
-// The orders.
-const (
-	Equal    Order = iota // each is <= the other
-	Less                  // the first is <= the second only
-	Greater               // the second is <= the first only
-	Confused              // neither: who moves first is better off
-)
-
-// String returns "=", "<", ">" or "||".
-func (o Order) String() string {
-	return [...]string{"=", "<", ">", "||"}[o]
-}
-
-// Compare returns how f compares with g.
-func (a *Arena) Compare(f, g Form) Order {
-	switch le, ge := a.lessEq(f, g), a.lessEq(g, f); {
-	case le && ge:
-		return Equal
-	case le:
-		return Less
-	case ge:
-		return Greater
-	}
-	return Confused
-}
-
-// Winner returns who wins f when mover (Left or Right) begins.
-func (a *Arena) Winner(f Form, mover Side) Side {
-	if mover == Left && !a.lessEq(f, 0) || mover == Right && a.lessEq(0, f) {
-		return Left
-	}
-	return Right
-}
-
 // Neg returns -f. Errors wrap ErrLimit.
 func (a *Arena) Neg(f Form) (g Form, err error) {
 	defer catch(&err)
@@ -461,13 +412,6 @@ func (a *Arena) Number(n Dyadic) (f Form, err error) {
 	return a.named(name{ok: true, number: n}), nil
 }
 
-// Named returns n plus a number of ups (negative: downs) plus the nimber *nimber, which is
-// not negative. Errors wrap ErrLimit or ErrOverflow.
-func (a *Arena) Named(n Dyadic, ups, nimber int) (f Form, err error) {
-	defer catch(&err)
-	return a.named(name{true, n, ups, nimber}), nil
-}
-
 // named returns the form with this name, built from its canonical options (see nameOf).
 func (a *Arena) named(n name) Form {
 	if f, ok := a.names[n]; ok {
@@ -545,9 +489,4 @@ func (a *Arena) Value(f Form) (Value, error) {
 		a.nodes[f].value, a.nodes[f].valueKnown = v, true
 	}
 	return v, err
-}
-
-// IsNumber returns the number that f is, if it is one.
-func (a *Arena) IsNumber(f Form) (n Dyadic, ok bool) {
-	return a.nodes[f].name.number, a.nodes[f].name.isNumber()
 }

@@ -184,10 +184,10 @@ func TestParseErrors(t *testing.T) {
 		text string
 		want error
 	}{
-		{"", ErrForm}, {"{", ErrForm}, {"{0", ErrForm}, {"{0|", ErrForm}, {"{0|1", ErrForm}, {"{0,|1}", ErrForm},
-		{"{0|1}}", ErrForm},
-		{"{0|1|2}", ErrForm}, {"1 2", ErrForm}, {"x", ErrForm}, {"^v", ErrForm}, {"*^", ErrForm}, {"1/3", ErrNumber},
-		{"-", ErrNumber},
+		{"", errForm}, {"{", errForm}, {"{0", errForm}, {"{0|", errForm}, {"{0|1", errForm}, {"{0,|1}", errForm},
+		{"{0|1}}", errForm},
+		{"{0|1|2}", errForm}, {"1 2", errForm}, {"x", errForm}, {"^v", errForm}, {"*^", errForm}, {"1/3", errNumber},
+		{"-", errNumber},
 		{"99999999999999999999", ErrOverflow}, {"*99999999999999999999", ErrOverflow},
 		{"21", ErrLimit}, {"-21", ErrLimit}, {"^21", ErrLimit}, {"*21", ErrLimit}, {"1/1048576", ErrLimit},
 		{fmt.Sprintf("%200s", "0"), ErrLimit}, {"{{{{{{{{{{{{{{{{{{{{{{{{{{", ErrLimit},
@@ -261,7 +261,7 @@ func FuzzParse(f *testing.F) {
 		a := NewArena(Limits{Birthday: 6, Forms: 2000, Text: 60})
 		g, err := a.Parse(text)
 		if err != nil {
-			if !errors.Is(err, ErrForm) && !errors.Is(err, ErrNumber) && !errors.Is(err, ErrOverflow) &&
+			if !errors.Is(err, errForm) && !errors.Is(err, errNumber) && !errors.Is(err, ErrOverflow) &&
 				!errors.Is(err, ErrLimit) {
 				t.Fatal(err)
 			}

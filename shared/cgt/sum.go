@@ -15,9 +15,6 @@ type Part struct {
 	Hot bool
 }
 
-// BoundsPart returns the part of a game of which nothing is known but its bounds.
-func BoundsPart(b Bounds) Part { return Part{Bounds: b} }
-
 // Part returns the part of a game with this Value.
 func (v Value) Part() Part {
 	tail := v.Tail()

@@ -26,7 +26,7 @@ func TestSumSound(t *testing.T) {
 			}
 			total = must[Form](t)(a.Add(total, f))
 			sum.Add(v.Part())
-			plain.Add(BoundsPart(v.Bounds()))
+			plain.Add(Part{Bounds: v.Bounds()})
 			bounds = bounds.Add(v.Bounds())
 		}
 		n := must[Value](t)(NumberValue(shift))

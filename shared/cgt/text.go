@@ -2,15 +2,11 @@ package cgt
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 )
-
-// ErrForm is wrapped by every error about the text of a game.
-var ErrForm = errors.New("not a game")
 
 // Text returns f in the notation that Parse reads, the same text in every Arena: numbers
 // plus ups and a nimber by name, such as "-3/4", "^2*" or "1v*3", other games
@@ -69,139 +65,4 @@ func (n name) String() string {
 	count("v", -n.ups)
 	count("*", n.nimber)
 	return sb.String()
-}
-
-// Parse reads a game and returns its canonical form. A game is a number, then ups or downs ("^", "^2",
-// "v", "v3"), then a nimber ("*", "*2"), any two of which may be absent, together
-// their sum; or options in braces, those of a side with commas between them, the
-// sides with a bar, such as "{0, ^|{1|-1/2}}". Spaces may stand between these parts. Errors wrap
-// ErrForm, ErrNumber, ErrOverflow or ErrLimit.
-func (a *Arena) Parse(text string) (f Form, err error) {
-	defer catch(&err)
-	if len(text) > a.limits.Text {
-		panic(limit(fmt.Sprintf("a text of %d bytes", len(text))))
-	}
-	p := parser{a: a, text: text}
-	if f, err = p.game(0); err != nil {
-		return 0, err
-	}
-	if p.peek() != 0 {
-		return 0, p.fail("an end")
-	}
-	return f, nil
-}
-
-type parser struct {
-	a    *Arena
-	text string
-	pos  int
-}
-
-// peek skips spaces and returns the next byte, 0 at the end.
-func (p *parser) peek() byte {
-	for p.pos < len(p.text) && strings.IndexByte(" \t\r\n", p.text[p.pos]) >= 0 {
-		p.pos++
-	}
-	if p.pos == len(p.text) {
-		return 0
-	}
-	return p.text[p.pos]
-}
-
-func (p *parser) fail(want string) error {
-	return fmt.Errorf("%w: at byte %d of %.40q: expected %s", ErrForm, p.pos, p.text, want)
-}
-
-// game reads a game inside so many braces.
-func (p *parser) game(depth int) (Form, error) {
-	if p.peek() != '{' {
-		return p.named()
-	}
-	if depth > p.a.limits.Birthday {
-		panic(limit(fmt.Sprintf("%d braces inside each other", depth)))
-	}
-	p.pos++
-	left, err := p.options(depth, '|')
-	if err != nil {
-		return 0, err
-	}
-	right, err := p.options(depth, '}')
-	if err != nil {
-		return 0, err
-	}
-	return p.a.form(left, right), nil
-}
-
-// options reads the options of a side and the mark behind them.
-func (p *parser) options(depth int, end byte) (fs []Form, err error) {
-	if p.peek() == end {
-		p.pos++
-		return nil, nil
-	}
-	for {
-		f, err := p.game(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		fs = append(fs, f)
-		switch p.peek() {
-		case end:
-			p.pos++
-			return fs, nil
-		case ',':
-			p.pos++
-		default:
-			return nil, p.fail(fmt.Sprintf("a comma or %q", end))
-		}
-	}
-}
-
-// named reads a number plus ups plus a nimber.
-func (p *parser) named() (Form, error) {
-	n := name{ok: true}
-	c := p.peek()
-	start := p.pos
-	if c == '-' || c >= '0' && c <= '9' {
-		d, rest, err := scanDyadic(p.text[p.pos:])
-		if err != nil {
-			return 0, err
-		}
-		n.number, p.pos = d, len(p.text)-len(rest)
-	}
-	var err error
-	switch p.peek() {
-	case '^':
-		n.ups, err = p.count()
-	case 'v':
-		n.ups, err = p.count()
-		n.ups = -n.ups
-	}
-	if err == nil && p.peek() == '*' {
-		n.nimber, err = p.count()
-	}
-	if err != nil {
-		return 0, err
-	}
-	if p.pos == start {
-		return 0, p.fail("a game")
-	}
-	return p.a.named(n), nil
-}
-
-// count reads a letter and the number right behind it, 1 where there is none.
-func (p *parser) count() (int, error) {
-	p.pos++
-	end := p.pos
-	for end < len(p.text) && p.text[end] >= '0' && p.text[end] <= '9' {
-		end++
-	}
-	if end == p.pos {
-		return 1, nil
-	}
-	n, err := strconv.Atoi(p.text[p.pos:end])
-	if err != nil {
-		return 0, fmt.Errorf("%w: %.40q", ErrOverflow, p.text[p.pos:end])
-	}
-	p.pos = end
-	return n, nil
 }

@@ -106,15 +106,6 @@ func IntValue(n int64) Value {
 	return v
 }
 
-// StarValue returns the Value of n plus star, or an error that wraps ErrOverflow.
-func StarValue(n Dyadic) (Value, error) {
-	v, err := NumberValue(n)
-	if err != nil {
-		return Value{}, err
-	}
-	return ValueOf([]Value{v}, []Value{v})
-}
-
 // Combiner computes Values of games from those of their options, with memory that it
 // reuses. The zero value is ready. It is not safe for concurrent use.
 type Combiner struct {
@@ -637,18 +628,6 @@ func (v Value) bytes() string {
 		return zeroCode
 	}
 	return v.code
-}
-
-// UnmarshalBinary reads what MarshalBinary writes, and nothing after it.
-func (v *Value) UnmarshalBinary(b []byte) error {
-	u, n, err := DecodeValue(b)
-	if err == nil && n < len(b) {
-		err = fmt.Errorf("%w: %d bytes too many", ErrValue, len(b)-n)
-	}
-	if err == nil {
-		*v = u
-	}
-	return err
 }
 
 // DecodeValue reads a Value at the start of b and returns how many bytes it took. Only

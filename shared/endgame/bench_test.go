@@ -39,7 +39,7 @@ func searchedAreas(t testing.TB, squares int) (out []area.Area) {
 						}
 						p.Basic(b, w, d.Empty)
 						for _, a := range p.Areas() {
-							if a.Size() <= squares {
+							if size(&a) <= squares {
 								out = append(out, a)
 							}
 						}
@@ -111,14 +111,12 @@ func BenchmarkFindParallel(b *testing.B) {
 
 func BenchmarkTerritory(b *testing.B) {
 	db := database(b)
-	var p area.Partition
 	type query struct{ normal, blockers, empty Set }
 	var q []query
 	for _, a := range searchedAreas(b, 64) {
-		p.Improved(a.Black, a.White, a.Empty)
-		for _, a := range p.Areas() {
-			if a.Kind != area.Active && a.Size() <= db.Squares() {
-				q = append(q, query{(a.Black | a.White) &^ a.Blockers, a.Blockers, a.Empty})
+		for _, a := range guardedAreas(a.Black, a.White, a.Empty) {
+			if a.White == 0 && a.size() <= db.Squares() {
+				q = append(q, query{a.Black &^ a.blockers, a.blockers, a.Empty})
 			}
 		}
 	}
@@ -148,29 +146,27 @@ func BenchmarkOpen(b *testing.B) {
 // largest, with nothing remembered, and parts with bound blockers of up to its size.
 func BenchmarkSolver(b *testing.B) {
 	db := database(b)
-	var above, bound []area.Area
-	var p area.Partition
+	var above, bound []guardedArea
 	for _, a := range searchedAreas(b, 64) {
 		if _, ok := db.Find(a.Black, a.White, a.Empty); ok || a.Kind != area.Active {
 			continue
 		}
-		if a.Size() <= db.Squares()+3 {
-			above = append(above, a)
+		if size(&a) <= db.Squares()+3 {
+			above = append(above, guardedArea{Area: a})
 		}
-		p.Guarded(a.Black, a.White, a.Empty, true)
-		for _, x := range p.Areas() {
-			if x.Kind == area.Active && x.Blockers != 0 && x.Size() <= db.Squares() {
+		for _, x := range guardedAreas(a.Black, a.White, a.Empty) {
+			if x.Kind == area.Active && x.blockers != 0 && x.size() <= db.Squares() {
 				bound = append(bound, x)
 			}
 		}
 	}
-	for name, list := range map[string][]area.Area{"above": above, "guarded": bound} {
+	for name, list := range map[string][]guardedArea{"above": above, "guarded": bound} {
 		b.Run(name, func(b *testing.B) {
 			s := Solver{DB: db}
 			for i := range b.N {
 				a := &list[i%len(list)]
 				s.Forget()
-				if _, err := s.Guarded(a.Black, a.White, a.Blockers&a.Black, a.Empty); err != nil {
+				if _, err := s.Guarded(a.Black, a.White, a.blockers&a.Black, a.Empty); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -180,7 +176,7 @@ func BenchmarkSolver(b *testing.B) {
 			s := Solver{DB: db}
 			for i := range b.N {
 				a := &list[i%len(list)]
-				if _, err := s.Guarded(a.Black, a.White, a.Blockers&a.Black, a.Empty); err != nil {
+				if _, err := s.Guarded(a.Black, a.White, a.blockers&a.Black, a.Empty); err != nil {
 					b.Fatal(err)
 				}
 			}

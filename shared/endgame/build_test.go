@@ -268,7 +268,7 @@ func TestLookingUpDoesNotAllocate(t *testing.T) {
 		id, _ := db.Find(1, 2, 0x0c00)
 		db.Entry(id)
 		db.Territory(1, 2, 0x0c00)
-		db.Using(1, 2, 0x0c00, 2)
+		using(db, 1, 2, 0x0c00, 2)
 	}); n != 0 {
 		t.Fatal(n, "allocations")
 	}

@@ -512,25 +512,6 @@ func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, ok 
 	return int(c.moves), needed, true
 }
 
-// Using returns how many moves one side has in a territory with the given blockers only, the
-// others standing still for good (as burnt squares do). The territory may fall into parts.
-func (db *DB) Using(normal, blockers, empty, use Set) (moves int, ok bool) {
-	use &= blockers
-	for rest := normal | use | empty; rest != 0; {
-		c := area.Component(rest)
-		rest &^= c
-		if c&(normal|use) == 0 || c&empty == 0 {
-			continue
-		}
-		m, _, ok := db.Territory(c&normal, c&use, c&empty)
-		if !ok {
-			return 0, false
-		}
-		moves += m
-	}
-	return moves, true
-}
-
 // DefaultDir returns the directory databases are kept in if nothing else is said: amazonsfarm in the
 // user's cache directory.
 func DefaultDir() (string, error) {

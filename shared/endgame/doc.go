@@ -21,7 +21,7 @@
 // Blockers that are not needed are those whom the owner may leave out without losing a move: for
 // the owner's count they then are burnt squares, and what they do elsewhere does not matter as long
 // as they keep the territory closed (stay, or shoot back at their origins with their first moves).
-// [DB.Using] tells what is lost where a needed blocker is wanted elsewhere. A blocker between two
+// A blocker between two
 // territories of its side belongs to both, so both together with it are one area, and one entry
 // holds the exact number for both. Where that is too large, each has its own entry, and the blocker
 // may be counted in one of them.

@@ -182,7 +182,7 @@ func askFile(t *testing.T, path string, checked uint64) {
 		if moves, needed, ok := db.Territory(x[0], x[1], x[2]); ok && (moves < 0 || needed&^x[1] != 0) {
 			t.Fatalf("%d moves with the blockers %#x of %#x", moves, needed, x[1])
 		}
-		db.Using(x[0], x[1], x[2], x[1])
+		using(db, x[0], x[1], x[2], x[1])
 	}
 	if _, err := db.Defects(); err != nil && !errors.Is(err, ErrDamaged) {
 		t.Fatal(err)

@@ -53,14 +53,13 @@ func (g *guardedForms) form(black, white, blockers, empty Set) cgt.Form {
 	return f
 }
 
-// TestGuarded values areas with blockers and holds what area.Partition.Guarded promises against
+// TestGuarded values areas with blockers and holds what guardedAreas promises against
 // canonical forms: the position is at least the sum of its territories, each blocker counted in one
 // of them or none, and of the rest with the other blockers bound to shoot back.
 func TestGuarded(t *testing.T) {
 	db := database(t)
 	solver := Solver{DB: db}
 	r := rand.New(rand.NewPCG(14, 1))
-	var p area.Partition
 	split, tight := 0, 0
 	for range 2500 {
 		x := randomArea(r, 4+r.IntN(6), [3]int{3, 2, 4})
@@ -83,13 +82,13 @@ func TestGuarded(t *testing.T) {
 				bound, err)
 		}
 
-		p.Guarded(black, white, empty, true)
+		areas := guardedAreas(black, white, empty)
 		sum, used, rest := cgt.Form(0), Set(0), Set(0)
 		whole := 0
-		for _, a := range p.Areas() {
-			if a.Owner() > 0 {
-				use := a.Blockers &^ used & r.Uint64()
-				n, ok := db.Using(a.Black&^a.Blockers, a.Blockers, a.Empty, use)
+		for _, a := range areas {
+			if a.White == 0 {
+				use := a.blockers &^ used & r.Uint64()
+				n, ok := using(db, a.Black&^a.blockers, a.blockers, a.Empty, use)
 				if !ok {
 					whole = -1000
 				}
@@ -110,8 +109,8 @@ func TestGuarded(t *testing.T) {
 		}
 		edge := black & rest // all queens of Black there that are blockers of a territory
 		blockers := Set(0)
-		for _, a := range p.Areas() {
-			blockers |= a.Blockers
+		for _, a := range areas {
+			blockers |= a.blockers
 		}
 		if sum, err = g.arena.Add(promise, g.form(black&rest, white&rest, edge&blockers, empty&rest)); err != nil {
 			t.Fatal(err)

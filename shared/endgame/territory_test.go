@@ -84,7 +84,7 @@ func TestTerritoriesAgainstPlainSearch(t *testing.T) {
 			if set == needed && m != moves {
 				t.Fatalf("%s: with %x only %d moves, want %d", area.Text(normal, blockers, empty), needed, m, moves)
 			}
-			if using, ok := db.Using(normal, blockers, empty, set); !ok || using != m {
+			if using, ok := using(db, normal, blockers, empty, set); !ok || using != m {
 				t.Fatalf("%s using %x: %d %v, want %d", area.Text(normal, blockers, empty), set, using, ok, m)
 			}
 			if set == 0 {
@@ -114,26 +114,24 @@ func TestBlockersHold(t *testing.T) {
 	db := database(t)
 	r := rand.New(rand.NewPCG(10, 1))
 	solver := Solver{DB: db}
-	var p area.Partition
 	tested := 0
 	for range 3000 {
 		x := randomArea(r, 6+r.IntN(3), [3]int{3, 2, 4})
-		p.Guarded(x[0], x[1], x[2], true)
 		sum, ok := 0, true
 		used := Set(0)
-		for _, a := range p.Areas() {
+		for _, a := range guardedAreas(x[0], x[1], x[2]) {
 			switch {
-			case a.Owner() <= 0:
+			case a.White != 0:
 				sum -= bits.OnesCount64(a.Empty)
-			case a.Kind == area.Blocker:
-				free := a.Blockers &^ used
-				n, ok2 := db.Using(a.Black&^a.Blockers, a.Blockers, a.Empty, free)
+			case a.blockers != 0:
+				free := a.blockers &^ used
+				n, ok2 := using(db, a.Black&^a.blockers, a.blockers, a.Empty, free)
 				if !ok2 {
 					ok = false
 					break
 				}
 				sum += n
-				used |= a.Blockers
+				used |= a.blockers
 				tested++
 			default:
 				n, _, ok2 := db.Territory(a.Black, 0, a.Empty)

@@ -300,7 +300,7 @@ func TestMueller2001Figure10(t *testing.T) {
 		one, two := cgt.Int(int64(n-5)), cgt.Int(int64(n-7)) // upper bounds with n-3 empty squares
 		eachArea(n, 1, 2, func(black, white, empty amazons.Set) {
 			for w := white; w != 0; w &= w - 1 {
-				if !area.Connected(black|w&-w|empty) ||
+				if area.Component(black|w&-w|empty) != black|w&-w|empty ||
 					j.Explain(alone(black, w&-w, empty, amazons.Black)).Bounds.Upper.N != one {
 					return
 				}
