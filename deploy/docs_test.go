@@ -16,6 +16,11 @@ func pages(t *testing.T) map[string]string {
 	if err != nil || len(files) < 5 {
 		t.Fatalf("%d pages: %v", len(files), err)
 	}
+	results, err := filepath.Glob("docs/results/*.md")
+	if err != nil || len(results) < 5 {
+		t.Fatalf("%d pages of results: %v", len(results), err)
+	}
+	files = append(files, results...)
 	all := map[string]string{}
 	for _, file := range append(files, "../README.md") {
 		data, err := os.ReadFile(file)

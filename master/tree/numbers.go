@@ -139,14 +139,14 @@ func (t *Tree) compute(n *node) {
 // guess it: a position is lost where a loss is cheap to prove beside a win. The root tempers
 // numbers that lie far apart long before anything is sure. Below the first plies outcomes are surer
 // than that; but with chances as they were found many workers did worse
-// (master/simulate/RESULTS.md).
+// (deploy/docs/results/simulate.md).
 //
 // For the question itself the numbers say the less the more workers there are: many of them on one
 // answer alone have nowhere to go but to what is less and less likely needed for it, while next to
 // nothing is done for the other. With thousands it is a half. (1,024 workers on 6x4 were all below
 // one first move for a sixth of the time. With a half they take 137 to 147 seconds in place of 159,
 // and 127 and 146 in place of 189 and 150 on 5x6 after B1-B4xD4. But 128 take 661 to 748 on 6x4 in
-// place of 638 to 652. master/simulate/RESULTS.md)
+// place of 638 to 652. deploy/docs/results/simulate.md)
 func (t *Tree) chance(n *node) float64 {
 	loss, win := math.Sqrt(float64(n.phi)), math.Sqrt(float64(n.delta))
 	if workers := len(t.roll); workers > fewWorkers && n == t.question() {
@@ -182,7 +182,7 @@ func (t *Tree) question() *node {
 // of their numbers. (The ratio itself sent many workers to what was not needed in the end: 64 of
 // them searched 1.91 times the nodes of one on 6x4, with the square 1.76 and with this 1.69, with
 // the eighth power 1.64 in twice as many leases; 1.78, 1.30 and 1.22 on 5x6 after B1-B4xD4.
-// master/simulate/RESULTS.md.)
+// deploy/docs/results/simulate.md.)
 func worth(n *node, delta uint32, lost float64) float64 {
 	if delta <= n.phi {
 		return 1

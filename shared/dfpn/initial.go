@@ -9,7 +9,7 @@ import (
 )
 
 // Initial says where the numbers of a position come from that was not searched yet (df-pn+, Nagai
-// 2002). shared/estimate/NUMBERS.md compares the forms.
+// 2002). deploy/docs/results/numbers.md compares the forms.
 type Initial uint8
 
 // The forms of initial numbers.

@@ -8,7 +8,7 @@ import "fmt"
 // nothing of the rest, which is done here.
 const (
 	// DefaultSumWeight is Options.SumWeight where none is given: the best of those tried
-	// (shared/estimate/NUMBERS.md).
+	// (deploy/docs/results/numbers.md).
 	DefaultSumWeight = 20
 	// DefaultSlack is Options.Slack where none is given. With no slack the search jumps between two
 	// equal children at every step.

@@ -3,7 +3,7 @@
 // says for each position how likely the side to move wins, how much work a proof takes if it wins,
 // and how much if it loses. Nothing here decides anything; a bad guess costs time.
 //
-// NUMBERS.md tells what was measured. scripts/fit makes the table.
+// deploy/docs/results/numbers.md tells what was measured. scripts/fit makes the table.
 package estimate
 
 import (
@@ -30,7 +30,7 @@ const (
 	// workShare and oddsShare are the powers, in 1/256, to which the expected work and the
 	// probability enter: phi is unit * work^workShare / probability^oddsShare. The first is so low
 	// because a sum of proof numbers already grows with the work below it, by the number of moves;
-	// both were the best of those tried (NUMBERS.md).
+	// both were the best of those tried (deploy/docs/results/numbers.md).
 	workShare = 90
 	oddsShare = 128
 

@@ -12,7 +12,7 @@ import "time"
 // Percent is how much of a lease's time the wait for the next one may take before it is asked for
 // early, unless the worker is told otherwise. With less sixteen simulated workers did not do
 // better, as none goes on at once with the position that it has searched
-// (master/simulate/RESULTS.md).
+// (deploy/docs/results/simulate.md).
 const Percent = 10
 
 // Waits is how long a worker waited for its leases, on average over the last ones. The zero value

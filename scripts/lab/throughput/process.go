@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"amazonsfarm/scripts/observe"
+	"amazonsfarm/scripts/lab/observe"
 )
 
 // process is a running master.

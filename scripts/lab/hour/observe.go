@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"amazonsfarm/scripts/observe"
+	"amazonsfarm/scripts/lab/observe"
 )
 
 // programFigures takes out what every Go program publishes.

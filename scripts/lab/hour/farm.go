@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/document"
-	"amazonsfarm/scripts/observe"
+	"amazonsfarm/scripts/lab/observe"
 )
 
 // setup is what a run is made with.

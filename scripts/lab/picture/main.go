@@ -1,4 +1,4 @@
-// Command picture-go draws the picture of a campaign that the README shows: proof and disproof
+// Command picture draws the picture of a campaign that the README shows: proof and disproof
 // number of the root over time, and the winning move. scripts/picture runs a campaign and calls it
 // with what the master's /api/status and /api/history said.
 package main

@@ -1,4 +1,4 @@
-// Command throughput-go loads a real master with synthetic workers: it starts "master serve" as a
+// Command throughput loads a real master with synthetic workers: it starts "master serve" as a
 // process of its own, connects workers to it by gRPC over TCP, has them answer leases with made-up
 // open results after some time, and tells what the master made of it. scripts/throughput builds and
 // runs it.

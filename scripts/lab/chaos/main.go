@@ -1,4 +1,4 @@
-// Command chaos-go runs campaigns of a master and three workers, each a process of its own, under
+// Command chaos runs campaigns of a master and three workers, each a process of its own, under
 // troubles that a seed decides: processes that are killed or stopped, connections that are cut or
 // stand still, messages that come late or twice, a full disk. Each campaign has to end with the
 // known answer and a certificate that the independent checker accepts, and whatever the master has

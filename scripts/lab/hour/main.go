@@ -1,4 +1,4 @@
-// Command hour-go watches a campaign while workers come and go, and says whether throughput and
+// Command hour watches a campaign while workers come and go, and says whether throughput and
 // memory stay flat, whether goroutines or files leak, and what the store's size is made of.
 // scripts/hour builds the programs and calls it.
 package main

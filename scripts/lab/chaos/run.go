@@ -14,7 +14,7 @@ import (
 
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/store"
-	"amazonsfarm/scripts/observe"
+	"amazonsfarm/scripts/lab/observe"
 )
 
 const (
