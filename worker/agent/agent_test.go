@@ -851,18 +851,18 @@ func TestManyCampaigns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &agent{campaigns: map[uint32]campaign{}}
+	m := &Machine{campaigns: map[uint32]campaign{}}
 	for n := range uint32(maxCampaigns + 1) {
 		of.number = n
-		if err := a.note(of); (err != nil) != (n == maxCampaigns) || err != nil && !errors.Is(err, ErrProtocol) {
+		if err := m.note(of); (err != nil) != (n == maxCampaigns) || err != nil && !errors.Is(err, ErrProtocol) {
 			t.Fatalf("campaign %d: %v", n, err)
 		}
 	}
 	of.number = 0
-	if err := a.note(of); err != nil || len(a.campaigns) != maxCampaigns {
-		t.Errorf("one that is known: %v, %d are", err, len(a.campaigns))
+	if err := m.note(of); err != nil || len(m.campaigns) != maxCampaigns {
+		t.Errorf("one that is known: %v, %d are", err, len(m.campaigns))
 	}
-	if err := a.meet(&farmv1.JoinResponse{Campaigns: slices.Repeat([]*farmv1.Campaign{one}, maxCampaigns+
+	if err := m.meet(&farmv1.JoinResponse{Campaigns: slices.Repeat([]*farmv1.Campaign{one}, maxCampaigns+
 		1)}); !errors.Is(err, ErrProtocol) {
 		t.Errorf("joined with too many: %v", err)
 	}

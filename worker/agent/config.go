@@ -4,14 +4,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
 
-	"amazonsfarm/shared/prefetch"
 	"amazonsfarm/worker/engine"
 
 	"google.golang.org/grpc"
@@ -51,6 +49,10 @@ type Config struct {
 	// forgets and repeats itself.
 	TableBytes int64
 
+	// FirstSlice is the number of nodes after which a lease stops for the first time to bring in what
+	// it knows. Each slice is twice as long as the one before, up to FactsEvery. Default 20,000. Too
+	// small: stops cost more than they bring; too large: a crash loses more.
+	FirstSlice uint64
 	// FactsEvery is the longest time after which a running lease stops for a moment to bring in
 	// what it has proved and what its table knows. Default 30 s. Too short: the search is
 	// interrupted, and the master's store written, for little; too long: other workers learn late,
@@ -148,8 +150,11 @@ func (c Config) withDefaults() (Config, error) {
 	if c.MaxWaiting == 0 {
 		c.MaxWaiting = 4
 	}
+	if c.FirstSlice == 0 {
+		c.FirstSlice = 20_000
+	}
 	if c.PrefetchPercent == 0 {
-		c.PrefetchPercent = prefetch.Percent
+		c.PrefetchPercent = PrefetchPercent
 	}
 	if c.MaxSends == 0 {
 		c.MaxSends = 20
@@ -188,7 +193,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.BackoffMax = max(c.BackoffMax, c.BackoffMin)
 	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		c.Log = slog.New(slog.DiscardHandler)
 	}
 	if c.Stats == nil {
 		c.Stats = new(Stats)

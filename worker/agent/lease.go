@@ -2,11 +2,9 @@ package agent
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -16,166 +14,127 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// Solver is what a lease needs of an [engine.Engine]. Its methods are called by one goroutine at a
-// time, but Learn by another one.
-type Solver interface {
-	Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error)
-	Remember() []byte
-	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (engine.Fragment, error)
-	Forget()
-	Learn(facts []engine.Fact)
-	Close() error
-}
-
-// lease is a job of the master while it is being searched. One goroutine runs it and hands parcels
-// over.
+// lease is a job of the master, and what its search has found so far.
 type lease struct {
 	of        campaign
 	id, epoch uint64
 	key       amazons.Key
-	job       engine.Job
-	cancel    context.CancelFunc // ends the search; the result comes all the same
-	begun     time.Time
+	job       Job
+	begun     time.Duration
+	cancelled bool // to end early; the result comes all the same
 
-	maxFacts int // of one message
+	searching  bool   // a slice is under way
+	sliceNodes uint64 // budget of the next slice
+	sliceBegun time.Duration
+	total      Result        // of all slices
+	solved     []engine.Fact // on the way, without evidence as yet
+	last       bool          // its search has ended
+	early      bool          // because it was cancelled
 
-	forget                       atomic.Bool   // before the next fragment: what was delivered may be gone
-	nodes, evaluations, activity atomic.Uint64 // shown in heartbeats
-	at                           atomic.Int64  // when nodes was right, in nanoseconds after begun
-}
-
-// parcel is one thing to deliver: a fragment, if there is one, and after it the message that names it.
-type parcel struct {
-	of       campaign
-	serial   uint64
-	fragment engine.Fragment // Data is dropped once it is uploaded
-	message  *farmv1.WorkRequest
-	lease    *lease // of a result: the lease it ends
-	uploaded bool
-	sentAt   time.Time // in this session; zero: not yet
-	sends    int       // in all sessions
+	nodes, evaluations, activity uint64        // for heartbeats
+	at                           time.Duration // when nodes was right
 }
 
 // evidenceFloor is evidence time that is always allowed, so that short searches also bring
 // something in.
 const evidenceFloor = 5 * time.Millisecond
 
-// firstSlice is the number of nodes after which a lease stops for the first time to bring in what
-// it knows, so that a crash loses little of it; each slice is twice as long as the one before, up
-// to Config.FactsEvery.
-const firstSlice = 20_000
+// slice searches the running lease for some more nodes. Each slice has twice the budget of the one
+// before and ends after FactsEvery at the latest. So a crash loses at most half of a lease.
+func (m *Machine) slice() {
+	l := m.running
+	if l.cancelled {
+		l.last, l.early = true, true
+		m.do(Gather{Key: l.key})
+		return
+	}
+	job := l.job
+	job.Budget = min(job.Budget-l.total.Nodes, l.sliceNodes)
+	l.sliceNodes = max(1, 2*min(l.sliceNodes, l.job.Budget/2))
+	if l.total.Nodes > 0 {
+		job.Facts, job.Memories = nil, nil // the table has them
+	}
+	l.searching, l.sliceBegun = true, m.now
+	m.do(Search{job, m.c.FactsEvery})
+}
 
-// run searches the lease to its end and hands its parcels to deliver, which blocks until there is
-// room for one and returns false when the agent ends. ctx ends with the agent, search earlier: when
-// the lease is called back.
-func (l *lease) run(ctx, search context.Context, c Config, s Solver, deliver func(*parcel) bool) error {
-	var total engine.Result
-	var solved []engine.Fact // on the way, without evidence as yet
-	sliceNodes := uint64(firstSlice)
-	for {
-		slice, end := context.WithTimeout(search, c.FactsEvery)
-		job := l.job
-		job.Budget = min(job.Budget-total.Nodes, sliceNodes)
-		sliceNodes *= 2
-		if total.Nodes > 0 {
-			job.Facts, job.Memories = nil, nil
-		}
-		began := time.Now()
-		r, err := s.Run(slice, job, func(p engine.Progress) {
-			l.reached(total.Nodes + p.Nodes)
-			l.evaluations.Store(total.Evaluations + p.Evaluations)
-			c.Stats.fill.Store(math.Float64bits(p.TableFill))
-		})
-		idle := slice.Err() == nil && r.Nodes == 0 // it will not go on
-		end()
-		if err != nil {
-			return fmt.Errorf("search: %w", err)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c.Stats.Nodes.Add(r.Nodes)
-		c.Stats.Evaluations.Add(r.Evaluations)
-		r.Nodes += total.Nodes
-		r.Evaluations += total.Evaluations
-		total = r
-		l.reached(r.Nodes)
-		l.evaluations.Store(r.Evaluations)
-
-		cancelled := search.Err() != nil && r.Verdict == eval.Open
-		last := cancelled || idle || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
-		solved = append(solved, r.Solved...)
-		var fragment engine.Fragment
-		if last || time.Since(l.begun) >= c.EvidenceAfter {
-			if fragment, err = l.evidence(ctx, c, s, r, solved, time.Since(began)); err != nil {
-				return fmt.Errorf("gather evidence: %w", err)
-			}
-			solved = nil
-		}
-		switch {
-		case last:
-			message := l.result(total, fragment, cancelled, time.Since(l.begun))
-			if r := message.GetResult(); r.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
-				r.Memory = s.Remember()
-			}
-			deliver(&parcel{of: l.of, fragment: fragment, lease: l, message: message})
-			return nil
-		default:
-			facts := &farmv1.Facts{Facts: wireFacts(fragment), Key: keyBytes(l.key), Memory: s.Remember(), Lease: l.id,
-				Epoch: l.epoch, Nodes: total.Nodes, Campaign: l.of.number}
-			if len(facts.Facts)+len(facts.Memory) == 0 {
-				continue
-			}
-			if !deliver(&parcel{of: l.of, fragment: fragment,
-				message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}) {
-				return ctx.Err()
-			}
-		}
+// progress notes how far a slice is.
+func (m *Machine) progress(e Searching) {
+	m.c.Stats.fill.Store(math.Float64bits(e.TableFill))
+	if l := m.running; l != nil && l.searching {
+		l.nodes, l.at = l.total.Nodes+e.Nodes, m.now
+		l.evaluations = l.total.Evaluations + e.Evaluations
 	}
 }
 
-// reached notes how many nodes the lease has had until now.
-func (l *lease) reached(nodes uint64) {
-	l.nodes.Store(nodes)
-	l.at.Store(int64(time.Since(l.begun)))
+// searched has the evidence gathered for what a slice proved: all of it for the lease's own
+// position; for positions on the way, as much as the time allowance admits.
+func (m *Machine) searched(e Searched) {
+	l, r := m.running, e.Result
+	if l == nil || !l.searching {
+		return
+	}
+	l.searching = false
+	m.c.Stats.Nodes.Add(r.Nodes)
+	m.c.Stats.Evaluations.Add(r.Evaluations)
+	stuck := r.Nodes == 0 && !e.Interrupted // it will not go on
+	r.Nodes += l.total.Nodes
+	r.Evaluations += l.total.Evaluations
+	l.solved = append(l.solved, r.Solved...)
+	r.Solved = nil
+	l.total, l.nodes, l.evaluations, l.at = r, r.Nodes, r.Evaluations, m.now
+	l.early = l.cancelled && r.Verdict == eval.Open
+	l.last = l.early || stuck || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
+
+	g := Gather{Key: l.key}
+	switch {
+	case r.Verdict != eval.Open: // nothing else matters
+		g.Facts = []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
+	case len(l.solved) > 0 && (l.last || m.now-l.begun >= m.c.EvidenceAfter):
+		slices.SortStableFunc(l.solved, func(a, b engine.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
+		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]
+		g.Limit = max(evidenceFloor, time.Duration(m.c.EvidenceShare*float64(m.now-l.sliceBegun)))
+		l.solved = nil
+	}
+	m.do(g)
 }
 
-// evidence returns a fragment for what r proved: all of it for the lease's own position, and for
-// positions on the way as much as the time allowance admits. Nothing else matters once the
-// campaign's root is proved.
-func (l *lease) evidence(ctx context.Context, c Config, s Solver, r engine.Result, solved []engine.Fact,
-	searched time.Duration) (engine.Fragment, error) {
-	alive := func() { l.activity.Add(1) }
-	if l.forget.Swap(false) {
-		s.Forget()
+// gathered makes a parcel of what was gathered. A slice that brought nothing is followed by the
+// next one at once.
+func (m *Machine) gathered(e Gathered) {
+	l := m.running
+	if l == nil || l.searching || m.found != nil {
+		return
 	}
-	if r.Verdict != eval.Open {
-		return s.Fragment(ctx, []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}, alive)
+	if l.last {
+		m.found = &parcel{of: l.of, fragment: e.Fragment, lease: l, message: l.result(e, m.now-l.begun)}
+		return
 	}
-	if len(solved) == 0 {
-		return engine.Fragment{}, nil
+	facts := &farmv1.Facts{Facts: wireFacts(e.Fragment), Key: keyBytes(l.key), Memory: e.Hints, Lease: l.id,
+		Epoch: l.epoch, Nodes: l.total.Nodes, Campaign: l.of.number}
+	if len(facts.Facts)+len(facts.Memory) == 0 {
+		m.slice()
+		return
 	}
-	slices.SortStableFunc(solved, func(a, b engine.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
-	solved = solved[:min(len(solved), l.maxFacts)]
-	allowance := max(evidenceFloor, time.Duration(c.EvidenceShare*float64(searched)))
-	limited, end := context.WithTimeout(ctx, allowance)
-	defer end()
-	return s.Fragment(limited, solved, alive)
+	m.found = &parcel{of: l.of, fragment: e.Fragment,
+		message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}
 }
 
-func (l *lease) result(r engine.Result, f engine.Fragment, cancelled bool, took time.Duration) *farmv1.WorkRequest {
+// result is the message that ends the lease.
+func (l *lease) result(e Gathered, took time.Duration) *farmv1.WorkRequest {
+	r := l.total
 	m := &farmv1.Result{
 		Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key),
 		Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations, Seconds: took.Seconds(),
-		Cancelled: cancelled, Facts: wireFacts(f), Campaign: l.of.number,
+		Cancelled: l.early, Facts: wireFacts(e.Fragment), Campaign: l.of.number,
 	}
-	for _, fact := range f.Facts {
+	for _, fact := range e.Fragment.Facts {
 		if fact.Key == l.key {
 			m.Outcome = wireOutcome(fact.Verdict)
 		}
 	}
 	if m.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
-		m.Children = numbers.Append(nil, r.Children)
+		m.Children, m.Memory = numbers.Append(nil, r.Children), e.Hints
 	}
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 }
@@ -193,9 +152,16 @@ func (l *lease) named(campaign uint32, id uint64) bool {
 	return l != nil && l.of.number == campaign && l.id == id
 }
 
-// handBack is the result of a lease that is not searched. It waits for no acknowledgement: if it is
-// lost, so is the stream, and with it the lease.
-func (l *lease) handBack() *farmv1.WorkRequest {
+// has reports whether a lease is running, is the next one, or waits with its result.
+func (m *Machine) has(l *lease) bool {
+	same := func(o *lease) bool { return o != nil && o.of == l.of && o.id == l.id && o.epoch == l.epoch }
+	return same(m.running) || same(m.next) ||
+		slices.ContainsFunc(m.waiting, func(p *parcel) bool { return same(p.lease) })
+}
+
+// returned is the result of a lease that is returned without a search. It waits for no
+// acknowledgement: if it is lost, so is the stream, and with it the lease.
+func (l *lease) returned() *farmv1.WorkRequest {
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch,
 		Key: keyBytes(l.key), Cancelled: true, Campaign: l.of.number}}}
 }

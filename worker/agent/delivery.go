@@ -1,0 +1,171 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// parcel is one thing to deliver: a fragment, if there is one, and after it the message that names
+// it. It waits until the master acknowledges the message.
+type parcel struct {
+	of       campaign
+	serial   uint64
+	fragment Fragment // Data is dropped once it is uploaded
+	message  *farmv1.WorkRequest
+	lease    *lease // of a result: the lease it ends
+	sent     bool   // in this session
+	sentAt   time.Duration
+	sends    int // in all sessions
+}
+
+// errUpload says that the master will never accept a fragment.
+var errUpload = errors.New("fragment refused")
+
+// ready says that the message may be sent: the master has the fragment.
+func (p *parcel) ready() bool { return len(p.fragment.Data) == 0 }
+
+// deliver queues what the running lease found when there is room, and goes on with the lease.
+func (m *Machine) deliver() {
+	p := m.found
+	if p == nil || len(m.waiting) >= m.c.MaxWaiting {
+		return
+	}
+	m.found = nil
+	if m.wanted(p) {
+		m.serial++
+		p.serial = m.serial
+		switch k := p.message.Kind.(type) {
+		case *farmv1.WorkRequest_Facts:
+			k.Facts.Serial = p.serial
+		case *farmv1.WorkRequest_Result:
+			k.Result.Serial = p.serial
+		}
+		m.waiting = append(m.waiting, p)
+	}
+	if p.lease != nil {
+		m.ended()
+	} else {
+		m.slice()
+	}
+}
+
+// upload begins to upload the oldest fragment, while none is being uploaded.
+func (m *Machine) upload() {
+	if m.stream.uploading != nil {
+		return
+	}
+	for _, p := range m.waiting {
+		if !p.ready() {
+			m.stream.uploading = p
+			m.do(Upload{p.fragment, p.of.number})
+			return
+		}
+	}
+}
+
+// uploaded notes what became of an upload. A fragment that the master will never accept takes its
+// facts with it. Later fragments may have relied on it, so all that counted as delivered is
+// forgotten.
+func (m *Machine) uploaded(err error) error {
+	p := m.stream.uploading
+	if p == nil {
+		return nil
+	}
+	m.stream.uploading = nil
+	switch {
+	case err == nil:
+		m.c.Stats.Facts.Add(uint64(len(p.fragment.Facts)))
+		m.c.Stats.FragmentBytes.Add(uint64(len(p.fragment.Data)))
+		m.c.Stats.Entries.Add(uint64(p.fragment.Entries))
+	case errors.Is(err, errUpload):
+		m.c.Log.Error("evidence lost", "error", err, "facts", len(p.fragment.Facts))
+		m.c.Stats.Refused.Add(1)
+		switch k := p.message.Kind.(type) {
+		case *farmv1.WorkRequest_Facts:
+			k.Facts.Facts = nil
+		case *farmv1.WorkRequest_Result:
+			k.Result.Facts, k.Result.Outcome = nil, farmv1.Outcome_OUTCOME_UNSPECIFIED
+		}
+		m.do(Forget{})
+	default:
+		m.hangUp(fmt.Errorf("%w: upload: %v", errLost, err))
+		return nil
+	}
+	p.fragment.Data = nil
+	return nil
+}
+
+// send sends the messages whose fragments are with the master, in order.
+func (m *Machine) send() {
+	for _, p := range m.waiting {
+		if !p.ready() {
+			return
+		}
+		if !p.sent {
+			p.sent, p.sentAt = true, m.now
+			p.sends++
+			m.do(Send{p.message})
+		}
+	}
+}
+
+func (m *Machine) allSent() bool {
+	for _, p := range m.waiting {
+		if !p.sent {
+			return false
+		}
+	}
+	return true
+}
+
+// sendAgain readies parcels for another stream. It gives up those on which the stream broke too
+// often.
+func (m *Machine) sendAgain(parcels []*parcel) []*parcel {
+	kept := parcels[:0]
+	for _, p := range parcels {
+		p.sent = false
+		if p.sends >= m.c.MaxSends {
+			m.c.Log.Error("given up: the stream broke each time this was sent", "serial", p.serial, "times", p.sends)
+			m.c.Stats.Refused.Add(1)
+			continue
+		}
+		kept = append(kept, p)
+	}
+	clear(parcels[len(kept):])
+	return kept
+}
+
+// masterFull notes that the master is there and acknowledges nothing for now.
+func (m *Machine) masterFull(reason string) {
+	if m.toldFull == 0 || m.now-m.toldFull >= sayAgain {
+		m.toldFull = m.now
+		m.c.Log.Warn("the master has no room now; what is not acknowledged waits", "reason", reason, "waiting",
+			len(m.waiting))
+	}
+	for _, p := range m.waiting {
+		p.sentAt = m.now
+	}
+}
+
+func (m *Machine) acknowledged(ack *farmv1.Ack) {
+	m.toldFull = 0
+	for i, p := range m.waiting {
+		if p.serial != ack.GetSerial() {
+			continue
+		}
+		m.waiting = append(m.waiting[:i:i], m.waiting[i+1:]...)
+		switch {
+		case ack.GetRefused() != "":
+			m.c.Stats.Refused.Add(1)
+			m.c.Log.Warn("refused by the master", slog.Uint64("serial", p.serial),
+				slog.String("reason", ack.GetRefused()))
+		case p.lease != nil:
+			m.c.Stats.Results.Add(1)
+		}
+		return
+	}
+}

@@ -1,0 +1,563 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/worker/engine"
+)
+
+// What a [Machine] and a [Solver] speak of is the engine's.
+type (
+	// Job is a position to search, with what others know of it.
+	Job = engine.Job
+	// Result is what one slice of a search found out.
+	Result = engine.Result
+	// Fragment is a certificate that proves facts.
+	Fragment = engine.Fragment
+)
+
+// Machine is the worker's side of the protocol, without a clock, goroutine, socket or file. Events
+// go in, effects come out, and the time is an argument: the time since any moment that stays the
+// same. [Run] drives a Machine with a real engine and a real connection; master/simulate drives
+// many of them in virtual time.
+//
+// The driver begins with a Tick, carries the effects of each step out in their order, tells the
+// results as events, and gives a Tick whenever the moment of [Machine.Wake] has come. After End the
+// machine does nothing more. The methods of a Machine must not be called concurrently.
+type Machine struct {
+	c       Config
+	now     time.Duration
+	effects []Effect
+	over    bool
+
+	// The connection.
+	link    link
+	retryAt time.Duration // away: when to join again
+	pause   time.Duration // away: before the try after the next one
+	away    time.Duration // since when there is no master
+	limit   time.Duration // how long that may last
+	stream  stream        // while joined
+
+	// The master that was joined last.
+	campaigns map[uint32]campaign // by number
+	first     campaign            // of them
+	maxFacts  int                 // of one message
+	engines   engine.Config       // for any board and kind of proof
+	engine    engine.Config       // the one that there is; its board is invalid before the first
+
+	running *lease    // being searched; nil: none
+	next    *lease    // to be searched after it; nil: none. It goes with its stream
+	found   *parcel   // of the running lease, without room in waiting: the search stands still
+	waiting []*parcel // not acknowledged, oldest first
+	serial  uint64    // of the last parcel
+
+	draining bool
+	deadline time.Duration // of the drain
+
+	waits waits   // for leases
+	rate  float64 // nodes a second, over the last leases; 0: unknown
+	// workless is since when there is no work, where there is none: the start of the stream or the
+	// end of the last lease.
+	workless time.Duration
+	toldFull time.Duration // when it was last logged that the master has no room; 0: not since an acknowledgement
+}
+
+type link int
+
+const (
+	away    link = iota // until retryAt
+	joining             // a Join is under way
+	joined
+	broken // a HangUp is under way
+)
+
+// stream is what the machine knows of one connection.
+type stream struct {
+	began     time.Duration
+	beat      time.Duration      // time between two heartbeats
+	beatAt    time.Duration      // when the next one is due
+	latest    map[uint32]granted // lease of each campaign: each counts its own
+	uploading *parcel            // nil: none
+	asked     bool               // a Ready is open
+	noWork    bool               // and the master has no work for it
+	askedAt   time.Duration
+	aheadAt   time.Duration // when to look whether to ask for the next lease early; never: not
+	early     bool          // it is time to ask although a lease is running
+	beats     int           // heartbeats since there is a next lease
+	leaving   bool          // Goodbye was said
+	leaveBy   time.Duration // when the master has had time enough to end the stream
+}
+
+// never is a moment that does not come.
+const never = time.Duration(1<<63 - 1)
+
+// sayAgain is the time after which something that goes on is logged again.
+const sayAgain = 10 * time.Minute
+
+var (
+	// errLost says that the stream to the master broke; it is opened anew.
+	errLost = errors.New("connection to the master lost")
+	// errEngine is wrapped by the errors of engines.
+	errEngine = errors.New("engine")
+	// errOver ends the machine in order.
+	errOver = errors.New("over")
+)
+
+// NewMachine returns the machine of one worker. Name, Cores, TableBytes, Drain and NewSolver of the
+// configuration are the driver's. Errors wrap ErrConfig.
+func NewMachine(c Config) (*Machine, error) {
+	c, err := c.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Machine{c: c, pause: c.BackoffMin, limit: c.JoinTimeout, campaigns: map[uint32]campaign{}}, nil
+}
+
+// Step handles one event and returns what is to be done, in this order. The time must not go back.
+func (m *Machine) Step(now time.Duration, ev Event) []Effect {
+	if m.over {
+		return nil
+	}
+	m.now, m.effects = now, nil
+	err := m.handle(ev)
+	if err == nil {
+		err = m.advance()
+	}
+	if err != nil {
+		m.over = true
+		if errors.Is(err, errOver) {
+			err = nil
+		}
+		m.do(End{err})
+	}
+	return m.effects
+}
+
+// Wake returns when the machine wants a Tick. It may change with each step.
+func (m *Machine) Wake() time.Duration {
+	at := never
+	if m.draining && !(m.link == joined && m.stream.leaving) {
+		at = m.deadline
+	}
+	switch m.link {
+	case away:
+		return min(at, m.retryAt)
+	case joined:
+		at = min(at, m.stream.beatAt, m.stream.aheadAt)
+		if m.stream.leaving {
+			at = min(at, m.stream.leaveBy)
+		}
+	}
+	return at
+}
+
+func (m *Machine) do(e Effect) { m.effects = append(m.effects, e) }
+
+func (m *Machine) handle(ev Event) error {
+	switch e := ev.(type) {
+	case Tick:
+		return m.tick()
+	case Joined:
+		return m.join(e)
+	case Lost:
+		return m.lost(e)
+	case Received:
+		if m.link == joined {
+			return m.receive(e.Message)
+		}
+	case Uploaded:
+		return m.uploaded(e.Err)
+	case Alive:
+		switch {
+		case e.Upload && m.stream.uploading != nil && m.stream.uploading.lease != nil:
+			m.stream.uploading.lease.activity++
+		case !e.Upload && m.running != nil:
+			m.running.activity++
+		}
+	case Searching:
+		m.progress(e)
+	case Searched:
+		m.searched(e)
+	case Gathered:
+		m.gathered(e)
+	case Drain:
+		m.drain()
+	}
+	return nil
+}
+
+// advance does what has become possible. The order matters: results go out before the next lease is
+// asked for, and a lease is returned before the goodbye.
+func (m *Machine) advance() error {
+	m.deliver()
+	expired := m.draining && m.now >= m.deadline
+	if m.link != joined {
+		if expired || m.draining && m.link == away && m.idle() {
+			return m.drainError()
+		}
+		if m.link == away && m.now >= m.retryAt {
+			m.link = joining
+			m.do(Join{})
+		}
+		return nil
+	}
+	m.upload()
+	m.send()
+	if next := m.next; next != nil {
+		switch {
+		case m.draining:
+			m.returnNext()
+		case m.running == nil:
+			m.next = nil
+			m.c.Stats.Prefetched.Add(1)
+			m.begin(next)
+		}
+	}
+	if m.draining && !m.stream.leaving {
+		switch {
+		case m.idle():
+			m.leave()
+		case expired:
+			return m.drainError()
+		}
+	}
+	m.ask()
+	return nil
+}
+
+// idle says that nothing is searched and nothing waits to be acknowledged.
+func (m *Machine) idle() bool { return m.running == nil && len(m.waiting) == 0 }
+
+func (m *Machine) tick() error {
+	if m.link != joined {
+		return nil
+	}
+	if m.stream.leaving && m.now >= m.stream.leaveBy {
+		return errOver
+	}
+	if m.now >= m.stream.aheadAt {
+		m.planAhead()
+	}
+	if m.now >= m.stream.beatAt {
+		if m.stream.beatAt += m.stream.beat; m.stream.beatAt <= m.now {
+			m.stream.beatAt = m.now + m.stream.beat
+		}
+		m.heartbeat()
+	}
+	return nil
+}
+
+// heartbeat reports on what is searched, and on what was searched and waits to be uploaded. It
+// gives up a stream on which an acknowledgement is overdue.
+func (m *Machine) heartbeat() {
+	if m.next != nil {
+		if m.stream.beats++; m.stream.beats > 1 {
+			m.returnNext() // the running lease takes longer than it seemed; at its end we ask again
+		}
+	}
+	for _, p := range m.waiting {
+		if p.sent && m.now-p.sentAt > m.c.AckTimeout {
+			m.hangUp(fmt.Errorf("%w: no acknowledgement within %v", errLost, m.c.AckTimeout))
+			return
+		}
+	}
+	for _, p := range m.waiting {
+		if p.lease != nil && !p.sent {
+			m.report(p.lease)
+		}
+	}
+	if m.running != nil {
+		m.report(m.running)
+	}
+	if m.c.IdleTimeout > 0 && !m.draining && m.idle() && m.now-m.workless >= m.c.IdleTimeout {
+		m.c.Log.Info("the master has had no work for the idle timeout", "waited", m.c.IdleTimeout)
+		m.drain()
+	}
+}
+
+func (m *Machine) report(l *lease) {
+	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
+		Lease: l.id, Epoch: l.epoch, Nodes: l.nodes, Evaluations: l.evaluations + l.activity,
+		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number,
+	}}}})
+}
+
+// join begins to work on a new stream. Everything that is not acknowledged is sent again on it.
+func (m *Machine) join(e Joined) error {
+	if m.link != joining {
+		return nil
+	}
+	r := e.Session
+	seconds := r.GetHeartbeatSeconds()
+	if r.GetSession() == "" || !(seconds >= 0.01 && seconds <= 3600) {
+		return fmt.Errorf("%w: joined without a session or with a heartbeat of %v s", ErrProtocol, seconds)
+	}
+	if err := m.meet(r); err != nil {
+		return err
+	}
+	m.engines = engine.Config{
+		TableBytes: m.c.TableBytes, Cores: m.c.Cores, MaxEntries: m.c.MaxEntries, Log: m.c.Log,
+		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()),
+		MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)),
+	}
+	m.maxFacts = m.engines.MaxFacts
+	if m.engine.Board.Valid() {
+		// The store may be another one. It must not lack what was delivered to the one before.
+		// What waits may rely on evidence that is gone; then the master refuses it.
+		m.do(Forget{})
+	} else {
+		m.equip(m.first) // it may do for the leases that come
+	}
+	m.c.Log.Info("joined", "campaign", r.GetCampaign().GetBoard(), "root", r.GetCampaign().GetRoot(), "session",
+		r.GetSession())
+	m.c.Stats.Joins.Add(1)
+	m.c.Stats.Connected.Store(true)
+	beat := time.Duration(seconds * float64(time.Second))
+	first := e.FirstBeat
+	if first == 0 {
+		first = beat
+	}
+	m.link, m.workless = joined, m.now
+	m.stream = stream{began: m.now, beat: beat, beatAt: m.now + first, latest: map[uint32]granted{}, aheadAt: never}
+	m.waiting = m.sendAgain(m.waiting)
+	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: r.GetSession()}}}})
+	m.planAhead()
+	return nil
+}
+
+// factLimit is the number of facts to gather for one message of a master that admits so many, 0:
+// any number.
+func factLimit(admitted uint32) int {
+	if admitted == 0 || admitted > engine.DefaultMaxFacts {
+		return engine.DefaultMaxFacts
+	}
+	return int(admitted)
+}
+
+// lost plans the next try to join, if there is to be one.
+func (m *Machine) lost(e Lost) error {
+	streamed := m.link == joined || m.link == broken
+	m.link, m.next = away, nil
+	m.c.Stats.Connected.Store(false)
+	switch {
+	case streamed && m.stream.leaving:
+		return errOver
+	case errors.Is(e.Err, ErrRefused):
+		return e.Err
+	case streamed:
+		m.away, m.limit = m.now, m.c.AwayTimeout
+		if m.now-m.stream.began > 10*m.c.BackoffMax {
+			m.pause = m.c.BackoffMin
+		}
+	}
+	m.stream = stream{}
+	if m.now-m.away >= m.limit {
+		return fmt.Errorf("%w after trying for %v: %v", ErrUnreachable, m.limit, e.Err)
+	}
+	m.c.Log.Warn("no connection to the master, trying again", "error", e.Err, "pause", m.pause)
+	pause := m.pause/2 + time.Duration(e.Jitter*float64(m.pause/2))
+	m.retryAt = m.now + min(pause, m.limit-(m.now-m.away))
+	m.pause = min(2*m.pause, m.c.BackoffMax)
+	return nil
+}
+
+func (m *Machine) hangUp(err error) {
+	m.link = broken
+	m.do(HangUp{err})
+}
+
+func (m *Machine) drain() {
+	if m.draining {
+		return
+	}
+	m.draining, m.deadline = true, m.now+m.c.DrainTimeout
+	if !m.idle() {
+		m.c.Log.Info("draining: returning the running lease")
+	}
+	m.cancel()
+}
+
+func (m *Machine) drainError() error {
+	if m.idle() {
+		return errOver
+	}
+	return fmt.Errorf("%w within %v of the drain", ErrUndelivered, m.c.DrainTimeout)
+}
+
+// leave says goodbye. The master ends the stream then.
+func (m *Machine) leave() {
+	m.stream.leaving = true
+	m.stream.leaveBy = m.now + min(m.c.CallTimeout, max(time.Second, m.deadline-m.now))
+	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "drained"}}}})
+}
+
+// ask asks for a lease where one is missing. What was found must be on its way before: the next
+// lease is then chosen with it.
+func (m *Machine) ask() {
+	s := &m.stream
+	wanted := m.running == nil || s.early && m.next == nil
+	if s.asked || m.draining || !wanted || len(m.waiting) >= m.c.MaxWaiting || !m.allSent() {
+		return
+	}
+	s.asked, s.noWork, s.askedAt, s.early = true, false, m.now, false
+	if m.running == nil {
+		s.askedAt = m.workless // evidence had to be delivered before
+	}
+	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}})
+}
+
+// receive handles a message of the master.
+func (m *Machine) receive(r *farmv1.WorkResponse) error {
+	switch k := r.GetKind().(type) {
+	case *farmv1.WorkResponse_Lease:
+		return m.leased(k.Lease)
+	case *farmv1.WorkResponse_News:
+		return m.hear(k.News)
+	case *farmv1.WorkResponse_Cancel:
+		if m.running.named(k.Cancel.GetCampaign(), k.Cancel.GetLease()) {
+			m.c.Log.Debug("lease cancelled", "lease", m.running.id, "reason", k.Cancel.GetReason())
+			m.cancel()
+		}
+		if m.next.named(k.Cancel.GetCampaign(), k.Cancel.GetLease()) {
+			m.returnNext()
+			m.planAhead()
+		}
+	case *farmv1.WorkResponse_Ack:
+		m.acknowledged(k.Ack)
+	case *farmv1.WorkResponse_Hold:
+		m.masterFull(k.Hold.GetReason())
+	case *farmv1.WorkResponse_NoWork:
+		m.stream.noWork = true
+		if m.running == nil {
+			m.c.Log.Info("waiting for work", "reason", k.NoWork.GetReason())
+		}
+	case *farmv1.WorkResponse_Finished:
+		m.c.Log.Info("campaign finished", "reason", k.Finished.GetReason())
+		return errOver
+	}
+	return nil
+}
+
+// leased begins a lease, keeps it as the next one, or returns it. A lease that came before is
+// passed over.
+func (m *Machine) leased(r *farmv1.Lease) (err error) {
+	of := m.first
+	if c := r.GetCampaign(); c != nil {
+		if of, err = campaignOf(c); err != nil {
+			return err
+		}
+	}
+	l, err := newLease(of, r)
+	if err != nil {
+		return err
+	}
+	s := &m.stream
+	if latest := s.latest[of.number]; !l.after(latest) || m.has(l) {
+		m.c.Log.Debug("this lease came before", "lease", l.id)
+		return nil
+	}
+	if err := m.note(of); err != nil {
+		return err
+	}
+	s.latest[of.number] = granted{l.epoch, l.id}
+	asked := s.asked
+	s.asked = false
+	if asked && !s.noWork {
+		m.waits.saw(m.now - s.askedAt)
+	}
+	switch {
+	case m.running == nil && !m.draining:
+		m.begin(l)
+	case asked && m.next == nil:
+		m.c.Log.Debug("lease in hand", "lease", l.id)
+		m.next, s.beats = l, 0
+	default: // nobody asked for it, or the question came twice
+		m.c.Log.Debug("returning a lease beside the running one", "lease", l.id)
+		m.do(Send{l.returned()})
+	}
+	return nil
+}
+
+// begin begins to search a lease.
+func (m *Machine) begin(l *lease) {
+	m.equip(l.of)
+	l.begun, l.sliceNodes = m.now, m.c.FirstSlice
+	l.at = m.now
+	m.running = l
+	m.c.Stats.Leases.Add(1)
+	m.c.Stats.Lease.Store(l.id)
+	m.c.Log.Debug("lease begun", "lease", l.id, "epoch", l.epoch, "budget", l.job.Budget, "facts", len(l.job.Facts))
+	m.slice()
+	m.planAhead()
+}
+
+// cancel ends the search of the running lease early. Its result follows all the same.
+func (m *Machine) cancel() {
+	l := m.running
+	if l == nil || l.cancelled {
+		return
+	}
+	l.cancelled = true
+	if l.searching {
+		m.do(Stop{})
+	}
+}
+
+// returnNext returns the lease that was to be searched next.
+func (m *Machine) returnNext() {
+	m.c.Log.Debug("returning the lease in hand", "lease", m.next.id)
+	m.do(Send{m.next.returned()})
+	m.next = nil
+}
+
+// ratesAveraged is the number of leases over which the rate of the search is averaged, about.
+const ratesAveraged = 4
+
+// ended ends the running lease, whose result waits.
+func (m *Machine) ended() {
+	if l := m.running; l.nodes > 0 {
+		rate := float64(l.nodes) / max(m.now-l.begun, time.Microsecond).Seconds()
+		if m.rate == 0 {
+			m.rate = rate
+		}
+		m.rate += (rate - m.rate) / ratesAveraged
+	}
+	m.running, m.workless = nil, m.now
+	m.c.Stats.Lease.Store(0)
+}
+
+// equip sees to an engine for a campaign. One for the same board and kind of proof goes on with its
+// table. Otherwise a new engine replaces the old one: an entry of a table does not say of what
+// board it is.
+func (m *Machine) equip(c campaign) {
+	if m.engine.Board == c.board && m.engine.RulesOnly == c.rules {
+		return
+	}
+	if m.engine.Board.Valid() {
+		m.c.Log.Info("changing to another board", "campaign", c.number, "root", c.root)
+	}
+	m.engine = m.engines
+	m.engine.Board, m.engine.RulesOnly = c.board, c.rules
+	m.do(Equip{m.engine})
+}
+
+// hear tells the engine of facts that others have proved. Those of another board than that of its
+// table are passed over. Errors wrap ErrProtocol.
+func (m *Machine) hear(r *farmv1.News) error {
+	of, ok := m.campaigns[r.GetCampaign()]
+	if r.GetCampaign() == 0 {
+		of, ok = m.first, true
+	}
+	if !ok || m.engine.Board != of.board || m.engine.RulesOnly != of.rules {
+		return nil
+	}
+	facts, err := readFacts(of.board, r.GetFacts())
+	if err != nil {
+		return fmt.Errorf("news: %w", err)
+	}
+	m.do(Learn{facts})
+	return nil
+}

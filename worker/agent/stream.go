@@ -1,0 +1,274 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// connection is one stay with the master: the call of Join, the stream, and the uploads beside it.
+// A nil connection is none: its channels never have anything.
+type connection struct {
+	*agent
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup // goroutines that wait for the network
+
+	events   chan Event                // Joined, Lost, Uploaded and Alive
+	in       chan *farmv1.WorkResponse // what the master sends
+	out      chan *farmv1.WorkRequest  // to the goroutine that writes
+	outgoing []*farmv1.WorkRequest     // what waits for it
+
+	session *farmv1.JoinResponse // once joined
+}
+
+// maxOutgoing bounds the messages that wait for the writer: beyond it nothing is read that may
+// cause more.
+const maxOutgoing = 256
+
+// connect begins to join the master.
+func (a *agent) connect(ctx context.Context) *connection {
+	ctx, cancel := context.WithCancel(ctx)
+	c := &connection{agent: a, ctx: ctx, cancel: cancel, events: make(chan Event),
+		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest)}
+	c.running.Go(c.talk)
+	return c
+}
+
+// hangUp ends the connection and waits for its goroutines.
+func (c *connection) hangUp() {
+	c.cancel()
+	c.running.Wait()
+}
+
+func (c *connection) told() <-chan Event {
+	if c == nil {
+		return nil
+	}
+	return c.events
+}
+
+// received returns the channel of what the master sends while there is room for what it may cause.
+func (c *connection) received() <-chan *farmv1.WorkResponse {
+	if c == nil || len(c.outgoing) >= maxOutgoing {
+		return nil
+	}
+	return c.in
+}
+
+// toWrite returns the channel of the writer while there is something to write.
+func (c *connection) toWrite() chan<- *farmv1.WorkRequest {
+	if c == nil || len(c.outgoing) == 0 {
+		return nil
+	}
+	return c.out
+}
+
+func (c *connection) next() *farmv1.WorkRequest {
+	if c == nil || len(c.outgoing) == 0 {
+		return nil
+	}
+	return c.outgoing[0]
+}
+
+// send queues a message. A report on a lease replaces an older one that still waits.
+func (c *connection) send(m *farmv1.WorkRequest) {
+	if p := m.GetProgress(); p != nil {
+		for i, old := range c.outgoing {
+			if o := old.GetProgress(); o != nil && o.GetLease() == p.GetLease() && o.GetEpoch() == p.GetEpoch() &&
+				o.GetCampaign() == p.GetCampaign() {
+				c.outgoing[i] = m
+				return
+			}
+		}
+	}
+	c.outgoing = append(c.outgoing, m)
+}
+
+// tell hands an event over. It returns false when the connection ends.
+func (c *connection) tell(ev Event) bool {
+	select {
+	case c.events <- ev:
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// talk joins the master, opens a stream, and reads from it to its end.
+func (c *connection) talk() {
+	if err := c.join(); err != nil {
+		c.tell(Lost{Err: err})
+		return
+	}
+	work, err := c.client.Work(c.ctx)
+	if err != nil {
+		c.tell(Lost{Err: streamError(err)})
+		return
+	}
+	if !c.tell(Joined{Session: c.session}) {
+		return
+	}
+	c.running.Go(func() { c.write(work) })
+	for {
+		m, err := work.Recv()
+		if err != nil {
+			c.tell(Lost{Err: streamError(err)})
+			return
+		}
+		select {
+		case c.in <- m:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// join introduces the worker. Errors wrap ErrRefused where there is no use in trying again.
+func (c *connection) join() (err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, c.CallTimeout)
+	defer cancel()
+	c.session, err = c.client.Join(ctx, &farmv1.JoinRequest{
+		Worker: c.Name, ProtocolVersion: ProtocolVersion, RulesVersion: RulesVersion, Build: Build(),
+		Cores: uint32(c.Cores), TableBytes: uint64(c.TableBytes),
+	})
+	switch code := status.Code(err); {
+	case code == codes.OK:
+		return nil
+	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented,
+		RefusedByCertificate(err):
+		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
+	default:
+		return errors.New(Reason(err))
+	}
+}
+
+// streamError is the end of a stream as the machine is told of it.
+func streamError(err error) error {
+	if RefusedByCertificate(err) {
+		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
+	}
+	return fmt.Errorf("%w: %s", errLost, Reason(err))
+}
+
+// write sends what it is given, up to a Goodbye.
+func (c *connection) write(work farmv1.Farm_WorkClient) {
+	for {
+		select {
+		case m := <-c.out:
+			if err := work.Send(m); err != nil {
+				return // the reader gets the reason
+			}
+			if m.GetGoodbye() != nil {
+				work.CloseSend()
+				return
+			}
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+// chunkBytes is the most that one message of an upload carries.
+const chunkBytes = 1 << 20
+
+// upload uploads a fragment in a goroutine of its own. What failed for reasons that pass is tried
+// again, for as long as the stream lives: a master without room may have to wait for a person.
+func (c *connection) upload(e Upload) {
+	c.running.Go(func() {
+		if err := c.uploadFragment(e); c.ctx.Err() == nil {
+			c.tell(Uploaded{err})
+		}
+	})
+}
+
+func (c *connection) uploadFragment(e Upload) error {
+	if limit := c.session.GetMaxCertificateBytes(); limit > 0 && uint64(len(e.Fragment.Data)) > limit {
+		return fmt.Errorf("%w: it has %d bytes, the master accepts %d", errUpload, len(e.Fragment.Data), limit)
+	}
+	var told time.Time
+	for pause := c.BackoffMin; ; pause = min(2*pause, c.BackoffMax) {
+		err := c.uploadOnce(e)
+		switch status.Code(err) {
+		case codes.OK:
+			return nil
+		case codes.InvalidArgument, codes.DataLoss, codes.FailedPrecondition, codes.OutOfRange:
+			return fmt.Errorf("%w: %s", errUpload, Reason(err))
+		case codes.ResourceExhausted, codes.Aborted: // too many uploads at a time, or no room
+			if time.Since(told) >= sayAgain {
+				told = time.Now()
+				c.Log.Warn("the master accepts no upload now, trying again", "reason", Reason(err))
+			}
+		default:
+			return errors.New(Reason(err))
+		}
+		select {
+		case <-c.ctx.Done():
+			return c.ctx.Err()
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (c *connection) uploadOnce(e Upload) error {
+	ctx, cancel := context.WithTimeout(c.ctx, c.UploadTimeout)
+	defer cancel() // a stream that is left early is ended
+	up, err := c.client.UploadCertificate(ctx)
+	if err != nil {
+		return err
+	}
+	m := &farmv1.UploadCertificateRequest{Session: c.session.GetSession(), Sha256: e.Fragment.SHA256[:],
+		Size: uint64(len(e.Fragment.Data)), Campaign: e.Campaign}
+	for rest := e.Fragment.Data; ; {
+		n := min(chunkBytes, len(rest))
+		m.Data, rest = rest[:n], rest[n:]
+		err := up.Send(m)
+		if errors.Is(err, io.EOF) {
+			break // the master has heard enough: CloseAndRecv says why
+		}
+		if err != nil {
+			return err
+		}
+		c.tell(Alive{Upload: true})
+		if len(rest) == 0 {
+			break
+		}
+		m = &farmv1.UploadCertificateRequest{}
+	}
+	_, err = up.CloseAndRecv()
+	return err
+}
+
+// Reason returns what a person needs of an error that may come from gRPC.
+func Reason(err error) string {
+	text := err.Error()
+	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {
+		text = s.Message()
+	}
+	// connection error: desc = "transport: Error while dialing: dial tcp ...: connect: connection
+	// refused", and so on
+	for _, before := range []string{"Error while dialing: ", "authentication handshake failed: ",
+		"error reading server preface: "} {
+		if _, cause, ok := strings.Cut(text, before); ok {
+			text = strings.TrimSuffix(cause, `"`)
+		}
+	}
+	switch text {
+	case "EOF":
+		text = "the connection was closed at once; a master that serves with --certs does so where they are missing"
+	case "tls: first record does not look like a TLS handshake":
+		text += "; a master that serves without --certs answers so"
+	case "remote error: tls: bad certificate":
+		text += "; it is revoked, or not for this"
+	}
+	return text
+}
