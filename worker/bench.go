@@ -190,7 +190,7 @@ func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error)
 		return e, err
 	}
 	begun := time.Now()
-	r := search.Search(ctx, p.State(), dfpn.Limit{})
+	r := search.Search(ctx, p.State(), 0)
 	e.Seconds = time.Since(begun).Seconds()
 	if r.Verdict == eval.Open {
 		return e, ctx.Err()

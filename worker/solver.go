@@ -163,7 +163,7 @@ func (a *answer) look(ctx context.Context, st amazons.State, nodes uint64) (eval
 				limit = left
 			}
 		}
-		r := a.search.Search(ctx, st, dfpn.Limit{Nodes: limit})
+		r := a.search.Search(ctx, st, limit)
 		a.result.Nodes += r.Nodes
 		a.result.Evaluations += r.Evaluations
 		switch {

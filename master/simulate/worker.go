@@ -332,7 +332,7 @@ func (w *worker) learn(facts []tree.Fact) error {
 // slice searches the job for one slice, and plans its end.
 func (w *worker) slice() {
 	j := w.job
-	r := w.search.Search(context.Background(), j.state, dfpn.Limit{Nodes: min(w.c.Slice, j.lease.Budget-j.nodes)})
+	r := w.search.Search(context.Background(), j.state, min(w.c.Slice, j.lease.Budget-j.nodes))
 	j.sliceBegun, j.sliceNodes = w.now, r.Nodes
 	life := w.lives
 	w.after(max(w.takes(r.Nodes), time.Nanosecond), func() error {

@@ -55,7 +55,7 @@ func TestCombine(t *testing.T) {
 			least = min(least, c.delta)
 		}
 		phi, delta := combine(n)
-		parts := 256*largest + dfpn.DefaultSumWeight*(sum-largest)
+		parts := 256*largest + dfpn.SumWeight*(sum-largest)
 		if phi != least || uint64(delta)*256 < parts || uint64(delta)*256 >= parts+256 {
 			t.Fatalf("%d/%d from sum %d, largest %d", phi, delta, sum, largest)
 		}

@@ -155,7 +155,7 @@ func TestAblation(t *testing.T) {
 					}
 					table.Clear()
 					begun := cpu(t)
-					res := s.Search(t.Context(), p.State(), Limit{Nodes: set.limit})
+					res := s.Search(t.Context(), p.State(), set.limit)
 					c.spent += cpu(t) - begun
 					c.nodes += res.Nodes
 					if res.Verdict != eval.Open {

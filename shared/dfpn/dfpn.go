@@ -51,21 +51,10 @@ type Options struct {
 	// without a database.
 	Judge func() *eval.Judge
 
-	// Initial says where the numbers of a position come from that was not searched yet. The default
-	// is the best one known; the others are there to be compared with it.
-	Initial Initial
-
-	// SumWeight is the weight in a sum of proof numbers of all children but the one with the
-	// largest, in units of 1/256, up to 256 for the plain sum. 0 means DefaultSumWeight. See sums.
-	SumWeight int
-	// Slack is by how much, in units of 1/256, the threshold that the second best child sets is
-	// raised. 0 means DefaultSlack, a negative value none. More slack means fewer nodes searched
-	// again, but longer in the wrong place.
-	Slack int
-
-	// OnInitial, if given, is called for every reply m to s that gets initial numbers while s is
-	// expanded, from any search thread: for recordings.
-	OnInitial func(s amazons.State, m amazons.Move)
+	// FirstNumbers, if given, returns the numbers of the reply m to s where the reply was never
+	// searched and no static rule decides it. f holds the features of the position after m.
+	// Every search thread calls it. Default: estimate.Numbers.
+	FirstNumbers func(s amazons.State, m amazons.Move, f eval.Features) (phi, delta uint32)
 }
 
 // Searcher runs searches, one at a time, over a table that stays warm between
@@ -80,7 +69,7 @@ type Searcher struct {
 	limit    uint64
 	nodes    atomic.Uint64 // of the search that runs or ran last
 	evals    atomic.Uint64
-	spent    atomic.Uint64  // nodes of all searches before
+	earlier  atomic.Uint64  // nodes of all searches before
 	working  []atomic.Int32 // threads at work on a node, by hash; a power of two
 	judges   sync.Pool      // of *eval.Judge, for questions beside the search
 }
@@ -95,13 +84,6 @@ func New(o Options) (*Searcher, error) {
 	case o.Threads < 0 || o.Threads > MaxThreads:
 		return nil, fmt.Errorf("%w: %d threads: 1 to %d are possible", ErrOptions, o.Threads, MaxThreads)
 	}
-	if err := o.Initial.valid(); err != nil {
-		return nil, err
-	}
-	weights, err := newSums(o.SumWeight, o.Slack)
-	if err != nil {
-		return nil, err
-	}
 	if o.Judge == nil {
 		o.Judge = eval.NewJudge(nil, eval.DefaultSettings()).Clone
 	}
@@ -111,15 +93,10 @@ func New(o Options) (*Searcher, error) {
 		s.working = make([]atomic.Int32, 1<<bits.Len(uint(o.Threads*busySlots-1)))
 	}
 	for range max(o.Threads, 1) {
-		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(), sums: weights,
+		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(),
 			stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
-}
-
-// Limit ends a search before it has an answer.
-type Limit struct {
-	Nodes uint64 // positions expanded; 0: no limit. Several threads may go beyond it by some dozens each
 }
 
 // Result is what a search found out.
@@ -136,7 +113,7 @@ type Progress struct {
 }
 
 // Nodes returns the positions expanded by all searches that have ended.
-func (s *Searcher) Nodes() uint64 { return s.spent.Load() }
+func (s *Searcher) Nodes() uint64 { return s.earlier.Load() }
 
 // Progress may be called while Search runs.
 func (s *Searcher) Progress() Progress { return Progress{s.nodes.Load(), s.evals.Load()} }
@@ -161,17 +138,18 @@ func numbersOf(v eval.Verdict) numbers {
 	return numbers{1, 1}
 }
 
-// Search searches st until it is solved, the limit is reached or ctx ends. It
-// goes on from what the table knows. Where another goroutine searches, it waits for that to end.
-func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Result {
+// Search searches st until it is solved, it has expanded nodeLimit positions (0: no limit) or ctx
+// ends. Several threads may expand some dozens more each. The search continues from what the table
+// knows. It waits while another goroutine searches.
+func (s *Searcher) Search(ctx context.Context, st amazons.State, nodeLimit uint64) Result {
 	s.one.Lock()
 	defer s.one.Unlock()
 	stop := new(atomic.Bool)
 	s.stop = stop
 	s.nodes.Store(0)
 	s.evals.Store(0)
-	s.limit = limit.Nodes
-	if limit.Nodes == 0 {
+	s.limit = nodeLimit
+	if nodeLimit == 0 {
 		s.limit = 1<<64 - 1
 	}
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
@@ -181,7 +159,7 @@ func (s *Searcher) Search(ctx context.Context, st amazons.State, limit Limit) Re
 	for {
 		n := s.stretch(st)
 		if n.solved() || ctx.Err() != nil || s.nodes.Load() >= s.limit {
-			s.spent.Add(s.nodes.Load())
+			s.earlier.Add(s.nodes.Load())
 			return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
 		}
 		s.o.Table.grow()
@@ -280,7 +258,7 @@ func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
 
 // Solve searches st until it is solved or ctx ends; the error is then that of ctx.
 func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
-	r := s.Search(ctx, st, Limit{})
+	r := s.Search(ctx, st, 0)
 	if r.Verdict == eval.Open {
 		return eval.Open, context.Cause(ctx)
 	}

@@ -45,7 +45,7 @@ func BenchmarkJudge(b *testing.B) {
 				var r Result
 				for b.Loop() {
 					table.Clear()
-					r = s.Search(b.Context(), p.State(), Limit{Nodes: c.limit})
+					r = s.Search(b.Context(), p.State(), c.limit)
 				}
 				b.ReportMetric(float64(r.Nodes), "nodes")
 				b.ReportMetric(float64(r.Evaluations), "evaluations")

@@ -17,17 +17,17 @@ import (
 // table that got the first one's memory, and compares the work with a search that was not cut.
 func TestMemoryCarriesASearchOn(t *testing.T) {
 	p := parse(t, "4x5")
-	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), Limit{})
+	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), 0)
 	for _, cut := range []uint64{whole.Nodes / 5, whole.Nodes / 2, whole.Nodes * 4 / 5} {
 		first := newSearcher(t, p.Board, newTable(t, 64<<20), 1)
-		first.Search(t.Context(), p.State(), Limit{Nodes: cut})
+		first.Search(t.Context(), p.State(), cut)
 		memory := first.Remember(p.State(), 1<<16)
 		second := newTable(t, 64<<20)
 		n, err := second.Recall(p.Board, memory)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := newSearcher(t, p.Board, second, 1).Search(t.Context(), p.State(), Limit{})
+		r := newSearcher(t, p.Board, second, 1).Search(t.Context(), p.State(), 0)
 		t.Logf("cut at %d nodes: %d entries, %d bytes; %d nodes more, %d without a cut", cut, n, len(memory), r.Nodes,
 			whole.Nodes)
 		if r.Verdict != eval.Lost {
@@ -48,7 +48,7 @@ func TestMemoryIsOfThePosition(t *testing.T) {
 	p := parse(t, "4x5")
 	table := newTable(t, 64<<20)
 	s := newSearcher(t, p.Board, table, 1)
-	s.Search(t.Context(), p.State(), Limit{Nodes: 8000})
+	s.Search(t.Context(), p.State(), 8000)
 	var other amazons.State // the reply with the least work, and the others have nearly all of it
 	least := uint64(1 << 60)
 	for _, c := range s.Children(p.State()) {
@@ -117,7 +117,7 @@ func BenchmarkRemember(b *testing.B) {
 	p := parse(b, "6x4")
 	s := newSearcher(b, p.Board, newTable(b, 256<<20), 1)
 	began := time.Now()
-	nodes := s.Search(b.Context(), p.State(), Limit{Nodes: 200_000}).Nodes
+	nodes := s.Search(b.Context(), p.State(), 200_000).Nodes
 	node := time.Since(began) / time.Duration(nodes)
 	entries := 0
 	for b.Loop() {
@@ -174,7 +174,7 @@ func FuzzMemory(f *testing.F) {
 		return s
 	}
 	s := searcher(f, newTable(f, MinTableBytes))
-	s.Search(f.Context(), start.State(), Limit{Nodes: 500})
+	s.Search(f.Context(), start.State(), 500)
 	for _, entries := range []int{1, 5, 30, 200} {
 		f.Add(s.Remember(start.State(), entries), true)
 	}
@@ -203,7 +203,7 @@ func FuzzMemory(f *testing.F) {
 			if _, err := newTable(t, MinTableBytes).Recall(b, s.Remember(start.State(), len(all))); err != nil {
 				t.Errorf("what was taken in is not remembered: %v", err)
 			}
-			if r := s.Search(t.Context(), start.State(), Limit{Nodes: 300}); r.Nodes > 10_000 ||
+			if r := s.Search(t.Context(), start.State(), 300); r.Nodes > 10_000 ||
 				(r.Verdict == eval.Won) != (r.Phi == 0) || (r.Verdict == eval.Lost) != (r.Delta == 0) {
 				t.Errorf("a search with it: %+v", r)
 			}

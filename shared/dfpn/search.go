@@ -4,6 +4,7 @@ import (
 	"math/bits"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/estimate"
 	"amazonsfarm/shared/eval"
 )
 
@@ -21,8 +22,7 @@ type thread struct {
 	b     amazons.Board
 	table *Table
 	judge *eval.Judge // nil: eval.Evaluate
-	sums  sums
-	stack []child // children of all nodes on the path, the deepest last
+	stack []child     // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
 	published          numbersSpent // what the searcher already knows of the two
@@ -131,7 +131,7 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	for i := base; i < len(t.stack); i++ {
 		c := t.stack[i]
 		if c.phi == 0 {
-			n := t.evaluate(st.After(c.move))
+			n, f := t.evaluate(st.After(c.move))
 			if n.delta == 0 {
 				return won, c.move
 			}
@@ -139,8 +139,8 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 				continue
 			}
 			c.phi, c.delta = n.phi, n.delta
-			if t.s.o.OnInitial != nil {
-				t.s.o.OnInitial(st, c.move)
+			if t.s.o.FirstNumbers != nil {
+				c.phi, c.delta = t.s.o.FirstNumbers(st, c.move, f)
 			}
 		}
 		t.stack[kept] = c
@@ -195,20 +195,22 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 		phi, delta, _ := unpack(data)
 		return numbers{phi, delta}
 	}
-	return t.evaluate(st)
+	n, _ := t.evaluate(st)
+	return n
 }
 
-// evaluate returns the numbers of a position by the static evaluation.
-func (t *thread) evaluate(st amazons.State) numbers {
+// evaluate returns the numbers of a position by the static evaluation, and its features.
+func (t *thread) evaluate(st amazons.State) (numbers, eval.Features) {
 	t.evaluations++
 	verdict, f := t.judge.Evaluate(st)
 	switch verdict {
 	case eval.Won:
-		return won
+		return won, f
 	case eval.Lost:
-		return lost
+		return lost, f
 	}
-	return t.s.o.Initial.numbers(st, &f)
+	phi, delta := estimate.Numbers(st, &f)
+	return numbers{phi, delta}, f
 }
 
 // deepen searches the most promising child again and again until the numbers reach the thresholds.
@@ -224,7 +226,7 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		if sel.best < 0 {
 			return lost, noMove
 		}
-		n := numbers{sel.least, t.sums.weigh(sel.largest, sel.sum-uint64(sel.largest))}
+		n := numbers{sel.least, weigh(sel.largest, sel.sum-uint64(sel.largest))}
 		lean = n.leaning()
 		if n.phi >= limit.phi || n.delta >= limit.delta || t.stopped() {
 			return n, noMove
@@ -232,8 +234,8 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		i := base + sel.best
 		c := t.stack[i]
 		next := numbers{
-			phi:   t.sums.childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
-			delta: min(limit.phi, t.sums.slack(sel.second)),
+			phi:   childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
+			delta: min(limit.phi, slack(sel.second)),
 		}
 		// A child may be chosen beyond its thresholds, when it is busy or when
 		// numbers have run into their limit; it must still get somewhere.

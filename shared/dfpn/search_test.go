@@ -62,7 +62,7 @@ func TestStartingPositions(t *testing.T) {
 			}
 			p := parse(t, board)
 			table.Clear()
-			r := newSearcher(t, p.Board, table, threads).Search(t.Context(), p.State(), Limit{})
+			r := newSearcher(t, p.Board, table, threads).Search(t.Context(), p.State(), 0)
 			t.Logf("%s, %d threads: %v, %d nodes, %d evaluations", board, threads, r.Verdict, r.Nodes, r.Evaluations)
 			if r.Verdict != want {
 				t.Errorf("%s with %d threads: the side to move is %v, want %v", board, threads, r.Verdict, want)
@@ -80,10 +80,10 @@ func TestOneThreadIsDeterministic(t *testing.T) {
 		table := newTable(t, size)
 		s := newSearcher(t, p.Board, table, 1)
 		if i == 2 { // a used and cleared table is as good as a new one
-			s.Search(t.Context(), p.State(), Limit{Nodes: 20000})
+			s.Search(t.Context(), p.State(), 20000)
 			table.Clear()
 		}
-		r := s.Search(t.Context(), p.State(), Limit{})
+		r := s.Search(t.Context(), p.State(), 0)
 		if i == 0 {
 			first = r
 		}
@@ -109,9 +109,9 @@ func TestAgainstExhaustiveSearch(t *testing.T) {
 		table.Clear()
 		search := newSearcher(t, b, table, 1+r.IntN(3))
 		budget := uint64(r.IntN(50)) // 0 is no limit
-		got := search.Search(t.Context(), s, Limit{Nodes: budget})
+		got := search.Search(t.Context(), s, budget)
 		for i := 0; got.Verdict == eval.Open && i < 100000; i++ {
-			got = search.Search(t.Context(), s, Limit{Nodes: budget + uint64(i)})
+			got = search.Search(t.Context(), s, budget+uint64(i))
 		}
 		if got.Verdict != want {
 			t.Fatalf("%v: search says %v, want %v", amazons.PositionOf(b, s, amazons.White), got.Verdict, want)
@@ -147,7 +147,7 @@ func TestOracleOutcomes(t *testing.T) {
 			if f[4+i] == "win" {
 				want = eval.Won
 			}
-			if got := s.Search(t.Context(), p.State(), Limit{}).Verdict; got != want {
+			if got := s.Search(t.Context(), p.State(), 0).Verdict; got != want {
 				t.Errorf("%s: %v: %v for the side to move, the oracle says %v", f[0], p, got, want)
 			}
 			n++
@@ -165,7 +165,7 @@ func TestOracleOutcomes(t *testing.T) {
 func TestLimits(t *testing.T) {
 	p := parse(t, "6x6")
 	s := newSearcher(t, p.Board, newTable(t, 8<<20), 1)
-	if r := s.Search(t.Context(), p.State(), Limit{Nodes: 777}); r.Nodes != 777 || r.Verdict != eval.Open {
+	if r := s.Search(t.Context(), p.State(), 777); r.Nodes != 777 || r.Verdict != eval.Open {
 		t.Errorf("%+v, want 777 nodes and no verdict", r)
 	}
 	for _, threads := range []int{1, 2} {
@@ -173,7 +173,7 @@ func TestLimits(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		start := time.Now()
 		time.AfterFunc(20*time.Millisecond, cancel)
-		r := s.Search(ctx, p.State(), Limit{})
+		r := s.Search(ctx, p.State(), 0)
 		if took := time.Since(start); r.Verdict != eval.Open || took > 2*time.Second {
 			t.Errorf("%d threads: cancelled after 20 ms, came back after %v with %v", threads, took, r.Verdict)
 		}
@@ -207,7 +207,7 @@ func TestInsertAndChildren(t *testing.T) {
 	if lostChildren != 2 { // the move and its mirror image
 		t.Errorf("%d children are lost, want 2", lostChildren)
 	}
-	if r := s.Search(t.Context(), p.State(), Limit{}); r.Verdict != eval.Won || r.Nodes != 1 {
+	if r := s.Search(t.Context(), p.State(), 0); r.Verdict != eval.Won || r.Nodes != 1 {
 		t.Errorf("with a lost child known: %+v, want won in one node", r)
 	}
 }
@@ -232,7 +232,7 @@ func TestOnSolved(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Search(t.Context(), p.State(), Limit{})
+		s.Search(t.Context(), p.State(), 0)
 		close(found)
 		n := 0
 		for f := range found {
@@ -251,10 +251,6 @@ func TestOnSolved(t *testing.T) {
 func TestChildLimit(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 200000 {
-		sums, err := newSums(1<<r.IntN(9), 0)
-		if err != nil {
-			t.Fatal(err)
-		}
 		rest := uint64(r.IntN(1 << uint(r.IntN(14))))
 		largest := uint32(r.IntN(1<<uint(r.IntN(14)))) + 1
 		if rest > 0 && r.IntN(2) == 0 {
@@ -263,14 +259,14 @@ func TestChildLimit(t *testing.T) {
 		limit := uint32(1 + r.IntN(1<<16))
 		sum := func(phi uint32) uint32 {
 			top := max(largest, phi)
-			return sums.weigh(top, rest+uint64(largest)+uint64(phi)-uint64(top))
+			return weigh(top, rest+uint64(largest)+uint64(phi)-uint64(top))
 		}
-		x := sums.childLimit(limit, largest, rest)
+		x := childLimit(limit, largest, rest)
 		if sum(x) < limit {
 			t.Fatalf("childLimit(%d, %d, %d) = %d reaches only %d", limit, largest, rest, x, sum(x))
 		}
 		// One grain below the weight's rounding must not reach it (nothing is below 1).
-		if low := int64(x) - 256/int64(sums.weight) - 1; low >= 1 && sum(uint32(low)) >= limit {
+		if low := int64(x) - 256/SumWeight - 1; low >= 1 && sum(uint32(low)) >= limit {
 			t.Fatalf("childLimit(%d, %d, %d) = %d, but %d reaches %d already", limit, largest, rest, x, low,
 				sum(uint32(low)))
 		}
@@ -279,14 +275,10 @@ func TestChildLimit(t *testing.T) {
 
 // Numbers that run into their limit must not stop the search or decide anything.
 func TestSaturation(t *testing.T) {
-	sums, err := newSums(0, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := sums.weigh(largestUnsolved, 1<<40); got != largestUnsolved {
+	if got := weigh(largestUnsolved, 1<<40); got != largestUnsolved {
 		t.Errorf("a sum of unsolved children is %d, want it clamped to %d", got, largestUnsolved)
 	}
-	if sums.slack(Infinity) != Infinity || sums.slack(largestUnsolved) != Infinity {
+	if slack(Infinity) != Infinity || slack(largestUnsolved) != Infinity {
 		t.Error("slack leaves the range")
 	}
 	p := parse(t, "B...B/...../W...W/x.x.x w")
@@ -295,7 +287,7 @@ func TestSaturation(t *testing.T) {
 	for _, c := range s.Children(p.State()) { // every child looks as hard as can be
 		table.put(c.State.Hash(p.Board), pack(largestUnsolved, largestUnsolved, 1))
 	}
-	if r := s.Search(t.Context(), p.State(), Limit{Nodes: 5_000_000}); r.Verdict == eval.Open {
+	if r := s.Search(t.Context(), p.State(), 5_000_000); r.Verdict == eval.Open {
 		t.Errorf("stuck: %+v", r)
 	}
 }
@@ -305,9 +297,9 @@ func BenchmarkSearch(b *testing.B) {
 	for _, name := range []string{"5x5", "4x5", "4x6", "6x6/first-20000-nodes"} {
 		b.Run(name, func(b *testing.B) {
 			board, limited, _ := strings.Cut(name, "/")
-			var limit Limit
+			limit := uint64(0)
 			if limited != "" {
-				limit.Nodes = 20000
+				limit = 20000
 			}
 			p := parse(b, board)
 			table := newTable(b, 256<<20)

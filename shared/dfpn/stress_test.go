@@ -100,7 +100,7 @@ func exhausted(t *testing.T, r *rand.Rand, table *Table, exact *reference.Fast) 
 		if err != nil {
 			t.Fatal(err)
 		}
-		if s.Search(t.Context(), p.state, Limit{Nodes: 30}).Verdict == eval.Open {
+		if s.Search(t.Context(), p.state, 30).Verdict == eval.Open {
 			break
 		}
 	}
@@ -126,7 +126,7 @@ func middleGame(t *testing.T, r *rand.Rand, table *Table) stressed {
 		}
 		table.Clear()
 		s := newSearcher(t, p.Board, table, 1)
-		found := s.Search(t.Context(), p.State(), Limit{Nodes: 5_000})
+		found := s.Search(t.Context(), p.State(), 5_000)
 		if found.Verdict == eval.Open || found.Nodes < 50 {
 			continue
 		}
@@ -235,7 +235,7 @@ func (s *stress) run(t *testing.T) error {
 		switch x := s.r.IntN(12); {
 		case s.stretches >= maxStretches:
 			ctx, cancel := context.WithTimeout(t.Context(), stressDeadline)
-			got = search.Search(ctx, s.p.state, Limit{})
+			got = search.Search(ctx, s.p.state, 0)
 			cancel()
 			if got.Verdict == eval.Open {
 				return fmt.Errorf("no answer within %v, after %d nodes", stressDeadline, got.Nodes)
@@ -251,7 +251,7 @@ func (s *stress) run(t *testing.T) error {
 		case x == 2:
 			table.Clear()
 		case x < 7:
-			got = search.Search(t.Context(), s.p.state, Limit{Nodes: 1 + uint64(s.r.IntN(1<<s.r.IntN(10)))})
+			got = search.Search(t.Context(), s.p.state, 1+uint64(s.r.IntN(1<<s.r.IntN(10))))
 		default:
 			got = s.interrupted(t.Context(), search)
 		}
@@ -322,7 +322,7 @@ func (s *stress) interrupted(ctx context.Context, search *Searcher) Result {
 		s.stopAt.Store(1 + int64(s.r.IntN(1<<s.r.IntN(8))))
 		defer s.stopAt.Store(0)
 	}
-	got := search.Search(ctx, s.p.state, Limit{})
+	got := search.Search(ctx, s.p.state, 0)
 	if got.Verdict == eval.Open {
 		s.cancelled++
 	}
@@ -334,7 +334,7 @@ func (s *stress) interrupted(ctx context.Context, search *Searcher) Result {
 func (s *stress) two(ctx context.Context, search *Searcher, table *Table) (Result, error) {
 	moves := s.p.state.Moves(nil)
 	if len(moves) == 0 {
-		return search.Search(ctx, s.p.state, Limit{}), nil
+		return search.Search(ctx, s.p.state, 0), nil
 	}
 	st := s.p.state.After(moves[s.r.IntN(len(moves))])
 	want := eval.Lost
@@ -345,10 +345,10 @@ func (s *stress) two(ctx context.Context, search *Searcher, table *Table) (Resul
 	if err != nil {
 		return Result{}, err
 	}
-	limit := Limit{Nodes: uint64(s.r.IntN(1000))}
+	limit := uint64(s.r.IntN(1000))
 	var beside Result
 	var wg sync.WaitGroup
-	wg.Go(func() { beside = other.Search(ctx, st, Limit{}) })
+	wg.Go(func() { beside = other.Search(ctx, st, 0) })
 	got := search.Search(ctx, s.p.state, limit)
 	wg.Wait()
 	if beside.Verdict != want {
@@ -388,11 +388,11 @@ func TestSmallTables(t *testing.T) {
 			continue // half a minute under the race detector
 		}
 		p := parse(t, c.board)
-		whole := newSearcher(t, p.Board, newTable(t, 256<<20), 1).Search(t.Context(), p.State(), Limit{})
+		whole := newSearcher(t, p.Board, newTable(t, 256<<20), 1).Search(t.Context(), p.State(), 0)
 		for _, size := range []int64{4 << 20, 1 << 20, 256 << 10, MinTableBytes} {
 			for _, threads := range []int{1, 2} {
 				r := newSearcher(t, p.Board, newTable(t, size), threads).Search(t.Context(), p.State(),
-					Limit{Nodes: 8 * whole.Nodes})
+					8*whole.Nodes)
 				t.Logf("%s, %d KiB, %d threads: %v, %d nodes, %.2f of those in 256 MiB", c.board, size>>10, threads,
 					r.Verdict, r.Nodes, float64(r.Nodes)/float64(whole.Nodes))
 				if r.Verdict != c.want {

@@ -95,7 +95,7 @@ func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	if v, _ := w.judge.Evaluate(st); v != eval.Won {
 		return amazons.Move{}, false
 	}
-	if r := w.fine.Search(context.Background(), st, Limit{Nodes: bestNodes}); r.Verdict != eval.Won {
+	if r := w.fine.Search(context.Background(), st, bestNodes); r.Verdict != eval.Won {
 		return amazons.Move{}, false
 	}
 	return w.fine.Best(st)
@@ -107,7 +107,7 @@ func (w *Witness) Solve(ctx context.Context, st amazons.State) (eval.Verdict, er
 	if v == eval.Open {
 		return w.Searcher.Solve(ctx, st)
 	}
-	if r := w.fine.Search(ctx, st, Limit{Nodes: solveNodes}); r.Verdict != eval.Open {
+	if r := w.fine.Search(ctx, st, solveNodes); r.Verdict != eval.Open {
 		return r.Verdict, nil
 	}
 	return v, context.Cause(ctx)

@@ -34,7 +34,7 @@ func TestProofsOfJudgedSearches(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer search.Close()
-			r := search.Search(t.Context(), p.State(), dfpn.Limit{Nodes: 300000})
+			r := search.Search(t.Context(), p.State(), 300000)
 			if r.Verdict == eval.Open {
 				t.Fatalf("%s: %s is not solved", name, text)
 			}

@@ -47,7 +47,7 @@ func tamper(t *testing.T, board string, faults int) {
 		t.Fatal(err)
 	}
 	defer search.Close()
-	result := search.Search(t.Context(), p.State(), dfpn.Limit{})
+	result := search.Search(t.Context(), p.State(), 0)
 	builder := proof.NewBuilder(p.Board, search, proof.BuilderOptions{})
 	if err := builder.Prove(t.Context(), p.State(), result.Verdict); err != nil {
 		t.Fatal(err)

@@ -135,35 +135,28 @@ func count(x amazons.Set) (n int) {
 	return n
 }
 
-// TestCompare solves small boards with all forms, and refuses what is no setting.
+// TestCompare solves small boards with all forms, and refuses what is no form.
 func TestCompare(t *testing.T) {
 	positions, err := positionsOf([]string{"4x4", "5x4"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	positions[0].verdict, positions[1].verdict = "lost", "won"
-	var settings []setting
-	for _, text := range []string{"constant", "mobility", "territory,sum=256", "fitted", "fitted,sum=16,slack=-1"} {
-		s, err := parseSetting(text)
-		if err != nil {
-			t.Fatal(err)
-		}
-		settings = append(settings, s)
-	}
+	names := []string{"constant", "mobility", "territory", "fitted"}
 	var out bytes.Buffer
-	if err := compare(t.Context(), positions, settings, 1_000_000, 16<<20, &out); err != nil {
+	if err := compare(t.Context(), positions, names, 1_000_000, 16<<20, &out); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(out.String(), "\n"); lines != 2+len(settings) {
+	if lines := strings.Count(out.String(), "\n"); lines != 2+len(names) {
 		t.Errorf("%d lines:\n%s", lines, out.String())
 	}
 	positions[0].verdict = "won"
-	if err := compare(t.Context(), positions, settings[:1], 1_000_000, 16<<20, &out); err == nil {
+	if err := compare(t.Context(), positions, names[:1], 1_000_000, 16<<20, &out); err == nil {
 		t.Error("a wrong verdict was not noticed")
 	}
-	for _, bad := range []string{"", "best", "fitted,sum", "fitted,weight=3"} {
-		if s, err := parseSetting(bad); err == nil {
-			t.Errorf("%q is taken for %+v", bad, s)
+	for _, bad := range []string{"", "best", "fitted,sum=3"} {
+		if _, err := parseForm(bad); err == nil {
+			t.Errorf("%q is taken for a form", bad)
 		}
 	}
 }

@@ -5,7 +5,7 @@
 //	fit record suite.tsv > recording.tsv.gz      replies in their searches, each solved
 //	fit table recording.tsv.gz > table.go        the table fitted to them
 //	fit report recording.tsv.gz                  what each group of features is worth, and Higashiuchi's categories
-//	fit compare NODES SUITE|POSITION,... SETTING...   work with each setting, up to NODES for a position; a SETTING is such as territory or fitted,sum=64,slack=32
+//	fit compare NODES SUITE|POSITION,... FORM...   nodes with each form of first numbers, up to NODES for a position
 //
 // The same input gives the same bytes (compare: the same nodes).
 package main
@@ -92,15 +92,12 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		var settings []setting
-		for _, text := range args[2:] {
-			s, err := parseSetting(text)
-			if err != nil {
+		for _, name := range args[2:] {
+			if _, err := parseForm(name); err != nil {
 				return fmt.Errorf("%w: %w", errUsage, err)
 			}
-			settings = append(settings, s)
 		}
-		return compare(ctx, positions, settings, most, compareTable, w)
+		return compare(ctx, positions, args[2:], most, compareTable, w)
 	}
 	return errUsage
 }

@@ -60,8 +60,8 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	for _, p := range suite {
 		board := p.position.Board
 		table.Clear()
-		search, err := dfpn.New(dfpn.Options{Board: board, Table: table, Initial: dfpn.Territory,
-			OnInitial: func(s amazons.State, m amazons.Move) {
+		search, err := dfpn.New(dfpn.Options{Board: board, Table: table,
+			FirstNumbers: func(s amazons.State, m amazons.Move, f eval.Features) (phi, delta uint32) {
 				k := stage{board, emptySquares(s)}
 				if seen[k] == 0 {
 					stages = append(stages, k)
@@ -73,11 +73,12 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 				} else if i := random.IntN(seen[k]); i < samplesEach {
 					samples[k][i] = x
 				}
+				return territory(f)
 			}})
 		if err != nil {
 			return err
 		}
-		search.Search(ctx, p.position.State(), dfpn.Limit{Nodes: searchNodes})
+		search.Search(ctx, p.position.State(), searchNodes)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -88,11 +89,12 @@ func record(ctx context.Context, suite []suitePosition, w io.Writer) error {
 	}
 	if err := inParallel(ctx, sampleTable, len(all), func(table *dfpn.Table, i int) error {
 		x := all[i]
-		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table, Initial: dfpn.Territory})
+		search, err := dfpn.New(dfpn.Options{Board: x.board, Table: table,
+			FirstNumbers: first(territory).hook()})
 		if err != nil {
 			return err
 		}
-		r := search.Search(ctx, x.parent.After(x.move), dfpn.Limit{Nodes: sampleNodes})
+		r := search.Search(ctx, x.parent.After(x.move), sampleNodes)
 		x.won, x.solved, x.evaluations = r.Verdict == eval.Won, r.Verdict != eval.Open, r.Evaluations
 		return nil
 	}); err != nil {

@@ -36,10 +36,12 @@ func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]in
 		if err != nil {
 			return err
 		}
-		search, err := dfpn.New(dfpn.Options{Board: start.Board, Table: table, Initial: dfpn.Territory})
+		search, err := dfpn.New(dfpn.Options{Board: start.Board, Table: table,
+			FirstNumbers: first(territory).hook()})
 		if err != nil {
 			return err
 		}
+		judge := eval.NewJudge(nil, eval.DefaultSettings())
 		random := rand.New(rand.NewPCG(seed, 7))
 		made := map[string]int{}
 		for made["won"]+made["lost"] < n {
@@ -47,11 +49,11 @@ func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]in
 				return err
 			}
 			table.Clear()
-			p, ok := randomGame(random, search, start, moves[0]+random.IntN(moves[1]-moves[0]+1))
+			p, ok := randomGame(random, judge, start, moves[0]+random.IntN(moves[1]-moves[0]+1))
 			if !ok {
 				continue
 			}
-			r := search.Search(ctx, p.State(), dfpn.Limit{Nodes: most})
+			r := search.Search(ctx, p.State(), most)
 			verdict := r.Verdict.String()
 			if r.Verdict == eval.Open || r.Nodes < least || made[verdict] >= (n+1)/2 {
 				continue
@@ -66,29 +68,29 @@ func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]in
 }
 
 // randomGame plays some moves from p, and is false where the game is decided by then.
-func randomGame(random *rand.Rand, search *dfpn.Searcher, p amazons.Position, moves int) (amazons.Position, bool) {
+func randomGame(random *rand.Rand, judge *eval.Judge, p amazons.Position, moves int) (amazons.Position, bool) {
 	for range moves {
-		var open []dfpn.Child
+		var open []amazons.Move
+		var weights []float64
 		sum := 0.0
-		for _, c := range search.Children(p.State()) {
-			if c.Verdict == eval.Open {
-				open = append(open, c)
-				sum += float64(c.Phi) / float64(c.Delta)
+		for _, m := range p.State().Moves(nil) {
+			v, f := judge.Evaluate(p.State().After(m))
+			if v != eval.Open {
+				continue
 			}
+			phi, delta := territory(f)
+			weights = append(weights, float64(phi)/float64(delta))
+			open, sum = append(open, m), sum+weights[len(weights)-1]
 		}
 		if len(open) == 0 {
 			return p, false
 		}
 		x := random.Float64() * sum
 		i := 0
-		for ; i < len(open)-1; i++ {
-			w := float64(open[i].Phi) / float64(open[i].Delta)
-			if x <= w {
-				break
-			}
-			x -= w
+		for ; i < len(open)-1 && x > weights[i]; i++ {
+			x -= weights[i]
 		}
-		p = p.After(open[i].Move)
+		p = p.After(open[i])
 	}
 	return p, true
 }

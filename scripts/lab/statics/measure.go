@@ -253,7 +253,7 @@ func newSeat(b amazons.Board, judge *eval.Judge, s settings) (*seat, error) {
 func (t *seat) searchFor(ctx context.Context, r *judged) error {
 	begun := time.Now()
 	t.table.Clear()
-	result := t.search.Search(ctx, r.position.State(), dfpn.Limit{Nodes: t.nodes})
+	result := t.search.Search(ctx, r.position.State(), t.nodes)
 	if result.Verdict == eval.Open && ctx.Err() != nil {
 		return ctx.Err()
 	}

@@ -11,7 +11,6 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 )
 
@@ -158,7 +157,7 @@ func (s settings) head(ctx context.Context, b amazons.Board) (recordHead, error)
 	if err != nil {
 		return recordHead{}, err
 	}
-	nodes := seat.search.Search(ctx, start.State(), dfpn.Limit{}).Nodes
+	nodes := seat.search.Search(ctx, start.State(), 0).Nodes
 	return recordHead{b.String(), s.tableBytes, s.databases[len(s.databases)-1].Config().Name(), nodes},
 		errors.Join(ctx.Err(), seat.table.Close())
 }
