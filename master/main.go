@@ -60,12 +60,7 @@ continues a campaign that was stopped in any way.
 
 ` + cli.ExitHelp,
 	}
-	cli.ReadEnvironment(root, map[string]string{
-		"store": "AMAZONS_STORE", "proof": "AMAZONS_PROOF", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
-		"workers": "AMAZONS_WORKERS", "listen": "AMAZONS_LISTEN", "http": "AMAZONS_HTTP", "master": "AMAZONS_MASTER",
-		"board": "AMAZONS_BOARD", "certs": "AMAZONS_CERTS", "log-level": "AMAZONS_LOG_LEVEL",
-		"min-free": "AMAZONS_MIN_FREE",
-	})
+	cli.ReadEnvironment(root)
 	root.AddCommand(command.All()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,

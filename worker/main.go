@@ -34,10 +34,7 @@ alone (solve).
 
 ` + cli.ExitHelp,
 	}
-	cli.ReadEnvironment(root, map[string]string{
-		"master": "AMAZONS_MASTER", "table": "AMAZONS_TABLE", "cores": "AMAZONS_CORES",
-		"http": "AMAZONS_HTTP", "certs": "AMAZONS_CERTS", "name": "AMAZONS_NAME", "log-level": "AMAZONS_LOG_LEVEL",
-	})
+	cli.ReadEnvironment(root)
 	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(),
 		evalCommand(), cli.HealthCommand(defaultHTTP))
 	cli.AddPages(root)

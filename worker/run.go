@@ -69,11 +69,11 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 			secured := insecure.NewCredentials()
 			switch {
 			case certs != "" && insecureMaster:
-				return cli.Usagef("--certs and --insecure exclude each other")
+				return cli.Usagef("--credentials and --insecure exclude each other")
 			case certs != "":
 				files, err := identity.OpenClient(certs, identity.Worker)
 				if err != nil {
-					return cli.Usagef("--certs %s: %w", certs, err)
+					return cli.Usagef("--credentials %s: %w", certs, err)
 				}
 				secured = agent.Credentials(files, log)
 				config.Name = agent.NameFor(files.Current().Identity, config.Name)
@@ -106,9 +106,9 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 	flags.add(c, allCores(), 1<<30)
 	f := c.Flags()
 	f.StringVar(&master, "master", defaultMaster, "host and port of the master")
-	f.StringVar(&config.Name, "name", "", "name of this worker, unique in the farm (default: made up); with --certs the certificate's name comes before it")
+	f.StringVar(&config.Name, "name", "", "name of this worker, unique in the farm (default: made up); with --credentials the certificate's name comes before it")
 	f.StringVar(&web, "http", "", "serve /metrics, /healthz and /readyz at this address, such as 127.0.0.1:9172")
-	f.StringVar(&certs, "certs", "", "folder of this worker, made by \"master certs worker\": connect with its certificate")
+	f.StringVar(&certs, "credentials", "", "folder of this worker, made by \"master certs worker\": connect with its certificate")
 	f.BoolVar(&insecureMaster, "insecure", false, "allow a master that is not on this machine; the connection is not encrypted")
 	f.DurationVar(&joinTimeout, "join-timeout", time.Minute,
 		"how long to try until the master is reached for the first time")
@@ -132,7 +132,7 @@ func checkAddress(address string, anywhere bool) error {
 		return cli.Usagef("--master %q: write HOST:PORT with a port from 1 to 65535", address)
 	}
 	if !anywhere && !cli.Loopback(address) {
-		return cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, a master on this machine, or --insecure where the network is trusted", address)
+		return cli.Usagef("--master %s: without --credentials connections are not encrypted; use --credentials, a master on this machine, or --insecure where the network is trusted", address)
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func quarantineCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quarantine",
 		Short: "Show whose workers may not join any more, and why",
-		Long: `quarantine lists the certificates whose workers a serving master has sent away for what no sound worker does: with --certs all workers with a
+		Long: `quarantine lists the certificates whose workers a serving master has sent away for what no sound worker does: with --credentials all workers with a
 certificate of that name, whatever they call themselves, and without certificates those of a name. It is kept in the store. "quarantine lift" lets
 them join again.
 

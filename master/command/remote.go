@@ -36,7 +36,7 @@ type access struct {
 
 func (a *access) add(c *cobra.Command) {
 	c.Flags().StringVar(&a.address, "master", defaultMaster, "address of the master")
-	c.Flags().StringVar(&a.certs, "certs", "", "folder of an operator, made by \"certs operator\": connect with its certificate")
+	c.Flags().StringVar(&a.certs, "credentials", "", "folder of an operator, made by \"certs operator\": connect with its certificate")
 	c.Flags().BoolVar(&a.plaintext, "insecure", false, "connect to a master on another machine without encryption")
 }
 
@@ -45,15 +45,15 @@ func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
 	secured := insecure.NewCredentials()
 	switch {
 	case a.certs != "" && a.plaintext:
-		return nil, nil, cli.Usagef("--certs and --insecure exclude each other")
+		return nil, nil, cli.Usagef("--credentials and --insecure exclude each other")
 	case a.certs != "":
 		files, err := identity.OpenClient(a.certs, identity.Operator)
 		if err != nil {
-			return nil, nil, cli.Usagef("--certs %s: %w", a.certs, err)
+			return nil, nil, cli.Usagef("--credentials %s: %w", a.certs, err)
 		}
 		secured = agent.Credentials(files, slog.New(slog.DiscardHandler))
 	case !a.plaintext && !cli.Loopback(a.address):
-		return nil, nil, cli.Usagef("--master %s: without --certs connections are not encrypted; use --certs, or --insecure where the network is trusted", a.address)
+		return nil, nil, cli.Usagef("--master %s: without --credentials connections are not encrypted; use --credentials, or --insecure where the network is trusted", a.address)
 	}
 	conn, err := grpc.NewClient("passthrough:///"+
 		a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)

@@ -59,7 +59,7 @@ is settled and its certificate verified, or was ended (with --stay it keeps answ
 The first SIGINT or SIGTERM calls all leases back and ends (exit code 130), the second ends at
 once; both leave the store good.
 
-With --certs, the folder that "master certs init" made, connections are encrypted and workers and operators need a certificate; the
+With --credentials, the folder that "master certs init" made, connections are encrypted and workers and operators need a certificate; the
 files in it may change while the master runs. The pages at --http are open to all who reach them and change nothing; on those at --https
 an operator's certificate lets its owner pause, resume and drain. Without it an address that is not loopback needs --insecure.
 
@@ -99,16 +99,16 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 			var guard *rpc.Guard
 			switch {
 			case certs != "" && open:
-				return cli.Usagef("--certs and --insecure exclude each other")
+				return cli.Usagef("--credentials and --insecure exclude each other")
 			case certs != "":
 				limits.UploadBytes = int64(uploads)
 				if guard, err = newGuard(certs, limits, registry, log); err != nil {
 					return err
 				}
 			case httpsAddress != "":
-				return cli.Usagef("--https %s: it needs --certs, the folder of the master's certificate", httpsAddress)
+				return cli.Usagef("--https %s: it needs --credentials, the folder of the master's certificate", httpsAddress)
 			case !open && !cli.Loopback(listen):
-				return cli.Usagef("--listen %s: without --certs connections are not encrypted; use --certs, a loopback address, or --insecure where the network is trusted", listen)
+				return cli.Usagef("--listen %s: without --credentials connections are not encrypted; use --credentials, a loopback address, or --insecure where the network is trusted", listen)
 			}
 			rpcListener, err := net.Listen("tcp", listen)
 			if err != nil {
@@ -234,7 +234,7 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 		"positions expanded that a campaign which could not use its share of the work may catch up, and by which two may be off before a worker leaves the board of one for that of the other, 0: standard (10,000,000); small: workers change boards often, each time with an empty table; large: a campaign that stood still has all of the farm for long")
 	flags.StringVar(&listen, "listen", "127.0.0.1:7171", "address for workers and operators")
 	flags.StringVar(&httpAddress, "http", "", "address for the status page, /metrics, /healthz and /readyz, open to all who reach it (default: none)")
-	flags.StringVar(&httpsAddress, "https", "", "with --certs: address for the same, encrypted; a browser that shows the certificate of an operator may pause, resume and drain there (default: none)")
+	flags.StringVar(&httpsAddress, "https", "", "with --credentials: address for the same, encrypted; a browser that shows the certificate of an operator may pause, resume and drain there (default: none)")
 	flags.DurationVar(&pageSettings.Period, "http-period", 0,
 		"how old the status page may be, 0: standard (1s); shorter: work for the master")
 	flags.IntVar(&pageSettings.MaxLive, "http-live", 0,
@@ -243,15 +243,15 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 		"points of the curve of proof numbers, 0: standard (600); fewer: a coarse curve")
 	flags.Float64Var(&pageSettings.ExploresPerSecond, "http-explores", 0,
 		"positions a second that the explorer looks up for all readers together, 0: standard (20); each takes the master some ten milliseconds")
-	flags.StringVar(&certs, "certs", "", "folder of the master's certificate and its authority: encrypt, and ask workers and operators for theirs")
+	flags.StringVar(&certs, "credentials", "", "folder of the master's certificate and its authority: encrypt, and ask workers and operators for theirs")
 	flags.BoolVar(&open, "insecure", false, "allow unencrypted connections from other machines")
 	flags.Float64Var(&limits.MessagesPerSecond, "limit-messages", 0,
-		"with --certs: messages a second from one name, 0: standard (4000); smaller: good workers are cut off; larger: one can keep the master busy")
+		"with --credentials: messages a second from one name, 0: standard (4000); smaller: good workers are cut off; larger: one can keep the master busy")
 	flags.IntVar(&limits.MessageBurst, "limit-burst", 0,
-		"with --certs: messages at once from one name, 0: standard (four seconds' worth); smaller: a worker that brings in what has waited is cut off")
+		"with --credentials: messages at once from one name, 0: standard (four seconds' worth); smaller: a worker that brings in what has waited is cut off")
 	flags.IntVar(&limits.OpenCalls, "limit-calls", 0,
-		"with --certs: calls and streams at a time from one name, 0: standard (64); a worker process needs two, and with fewer some that share a name cannot join; larger: one can hold all places for uploads")
-	flags.Var(&uploads, "limit-upload", "with --certs: bytes of uploads at a time from one name (standard 1 GiB); a larger certificate is never taken")
+		"with --credentials: calls and streams at a time from one name, 0: standard (64); a worker process needs two, and with fewer some that share a name cannot join; larger: one can hold all places for uploads")
+	flags.Var(&uploads, "limit-upload", "with --credentials: bytes of uploads at a time from one name (standard 1 GiB); a larger certificate is never taken")
 	flags.BoolVar(&stay, "stay", false, "keep answering when the campaign is settled")
 	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
 	flags.BoolVar(&any_, "allow-other-builds", false, "take workers of other builds")
@@ -274,7 +274,7 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 func newGuard(folder string, limits rpc.Limits, registry *prometheus.Registry, log *slog.Logger) (*rpc.Guard, error) {
 	files, err := identity.OpenMaster(folder)
 	if err != nil {
-		return nil, cli.Usagef("--certs %s: %w", folder, err)
+		return nil, cli.Usagef("--credentials %s: %w", folder, err)
 	}
 	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Limits: limits, Registerer: registry, Log: log})
 	if err != nil {

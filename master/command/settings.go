@@ -73,7 +73,7 @@ func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certifi
 	l.count(flags, &x.SessionUploads, "limit-worker-uploads",
 		"uploads of one worker at a time, 0: standard (2); larger: one can hold all places")
 	l.count(flags, &x.OwnerUploads, "limit-name-uploads",
-		"with --certs: uploads of all workers of one name at a time, 0: standard (three quarters of --limit-uploads); smaller: workers that share a certificate wait for each other; larger: they can hold all places")
+		"with --credentials: uploads of all workers of one name at a time, 0: standard (three quarters of --limit-uploads); smaller: workers that share a certificate wait for each other; larger: they can hold all places")
 	flags.Var(certificate, "limit-certificate", "bytes of one upload (standard 1 GiB); smaller: evidence of large leases is never taken; larger: an upload is held in memory while it comes")
 	l.period(flags, &x.CallIdle, "upload-idle", "how long a call waits for its next message, of 1 MiB at most, until it is ended, 0: standard (1m); shorter: slow lines get no large certificate through; longer: senders that are gone hold places")
 	flags.Int64Var(&x.UploadRate, "upload-rate", 0,

@@ -28,13 +28,13 @@ type browser struct {
 const browserPatience = 90 * time.Second
 
 // openBrowser starts a browser with an empty profile, which ends with the test. Where there is none
-// the test is skipped, unless AMAZONS_BROWSER=required.
+// the test is skipped, unless AMAZONS_TEST_BROWSER=required.
 func openBrowser(t *testing.T) *browser {
 	t.Helper()
 	var programs [2]string
 	for i, name := range []string{"chromium", "chromedriver"} {
 		path, err := exec.LookPath(name)
-		if err != nil && os.Getenv("AMAZONS_BROWSER") == "required" {
+		if err != nil && os.Getenv("AMAZONS_TEST_BROWSER") == "required" {
 			t.Fatalf("there is no %s on this machine (Debian: apt-get install chromium chromium-driver)", name)
 		} else if err != nil {
 			t.Skipf("NOT CHECKED: the pages in a browser; there is no %s on this machine (Debian: apt-get install chromium chromium-driver)", name)

@@ -56,15 +56,19 @@ func TestExitCode(t *testing.T) {
 		err  error
 		want int
 	}{
-		{nil, 0}, {cause, 1}, {Exit(20, cause), 20}, {fmt.Errorf("deeper: %w", Exit(11, cause)), 11},
-		{Usagef("bad %d", 1), 64}, {fmt.Errorf("wait: %w", context.Canceled), 130}, {Exit(3, nil), 3},
+		{nil, 0}, {cause, 1}, {As(ErrVerification, cause), 20}, {fmt.Errorf("deeper: %w", As(ErrLocked, cause)), 11},
+		{Usagef("bad %d", 1), 64}, {fmt.Errorf("wait: %w", context.Canceled), 130}, {As(ErrLimit, nil), 3},
 	} {
 		if got := ExitCode(c.err); got != c.want {
 			t.Errorf("ExitCode(%v) = %d; want %d", c.err, got, c.want)
 		}
 	}
-	if !errors.Is(Exit(1, cause), cause) {
-		t.Error("an exit error hides its cause")
+	if own := errors.New("of the program"); ExitCode(fmt.Errorf("deeper: %w", own), Kind{own, 12}) != 12 ||
+		ExitCode(As(ErrUsage, own), Kind{own, 12}) != 64 {
+		t.Error("a kind of the program, and one that was given")
+	}
+	if !errors.Is(As(ErrUsage, cause), cause) {
+		t.Error("a kind hides its cause")
 	}
 }
 
@@ -73,15 +77,15 @@ func TestExecute(t *testing.T) {
 		root := &cobra.Command{Use: "tool"}
 		var size TableSize
 		work := &cobra.Command{Use: "work", Args: cobra.NoArgs, RunE: func(c *cobra.Command, _ []string) error {
-			if err := Environment(c.Flags(), func(string) string { return "0" },
+			if err := environment(c.Flags(), func(string) string { return "0" },
 				map[string]string{"size": "TOOL_SIZE"}); err != nil {
 				return err
 			}
-			return Exit(ExitLimit, errors.New("the budget is spent"))
+			return As(ErrLimit, errors.New("the budget is spent"))
 		}}
 		work.Flags().Var(&size, "size", "")
 		root.AddCommand(work, &cobra.Command{Use: "quiet",
-			RunE: func(*cobra.Command, []string) error { return Exit(20, nil) }})
+			RunE: func(*cobra.Command, []string) error { return As(ErrVerification, nil) }})
 		return root
 	}
 	for _, c := range []struct {
@@ -103,6 +107,51 @@ func TestExecute(t *testing.T) {
 		if code != c.code || !strings.Contains(stderr.String(), c.says) || strings.Count(stderr.String(), "\n") > 1 ||
 			c.says == "" && stderr.Len() > 0 {
 			t.Errorf("%q: code %d, says %q; want %d, %q", c.args, code, stderr.String(), c.code, c.says)
+		}
+	}
+}
+
+func TestUnknownVariables(t *testing.T) {
+	for _, good := range []string{"AMAZONS_STORE=x", "AMAZONS_TEST_PORT=1", "AMAZONS_WORKER_CPUS=2", "HOME=/", "="} {
+		if err := checkVariables([]string{good}); err != nil {
+			t.Errorf("%s: %v", good, err)
+		}
+	}
+	for bad, right := range map[string]string{"AMAZONS_TABEL=1G": "AMAZONS_TABLE", "AMAZONS_CERTS=x": "AMAZONS_CREDENTIALS",
+		"AMAZONS_LOGLEVEL=": "AMAZONS_LOG_LEVEL", "AMAZONS_=": "AMAZONS_HTTP"} {
+		err := checkVariables([]string{"A=b", bad})
+		if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "did you mean "+right+"?") {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+}
+
+// TestGroups wants the flags of a command in their groups, in the order in which they were defined.
+func TestGroups(t *testing.T) {
+	root := &cobra.Command{Use: "tool"}
+	c := &cobra.Command{Use: "do", RunE: func(*cobra.Command, []string) error { return nil }}
+	c.Flags().Int("zeal", 1, "set the `zeal` "+strings.Repeat("with many words ", 9))
+	c.Flags().String("store", "", "keep it in `FILE`")
+	c.Flags().Bool("also", false, "do it, too")
+	Group(c.Flags(), "Work", "zeal", "also")
+	Group(c.Flags(), "Files", "store")
+	root.AddCommand(c)
+	var out bytes.Buffer
+	if code := Execute(t.Context(), root, []string{"do", "--help"}, nil, &out, io.Discard); code != 0 {
+		t.Fatal(code)
+	}
+	last := 0
+	for _, want := range []string{"Usage:", "Work:", "--zeal", "--also", "Files:", "--store", "Flags:", "--help",
+		"Environment:", "AMAZONS_STORE"} {
+		at := strings.Index(out.String(), want)
+		if at < last {
+			t.Errorf("%s at %d, after %d", want, at, last)
+		}
+		last = at
+	}
+	for line := range strings.Lines(out.String()) {
+		if len(line) > helpColumns+1 {
+			t.Errorf("%d columns: %s", len(line), line)
 		}
 	}
 }

@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // Exit codes of all commands. 2 is never used by us: a Go program that panics exits with it.
@@ -126,6 +123,7 @@ func ExitCode(err error, kinds ...Kind) int {
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	kinds ...Kind) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
+	useGroups(root)
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
@@ -156,44 +154,4 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
 	}
 	return ExitCode(err, kinds...)
-}
-
-// environmentAnnotation holds the variables of ReadEnvironment in the annotations of a program's
-// first command, as FLAG=VARIABLE, for its man pages.
-const environmentAnnotation = "environment"
-
-// ReadEnvironment makes all commands of a program do what [Environment] does, before they begin.
-func ReadEnvironment(root *cobra.Command, names map[string]string) {
-	var list []string
-	for flag, variable := range names {
-		list = append(list, flag+"="+variable)
-	}
-	slices.Sort(list)
-	root.Annotations = map[string]string{environmentAnnotation: strings.Join(list, " ")}
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
-		return Environment(c.Flags(), os.Getenv,
-			names)
-	}
-}
-
-// Environment gives flags that are not on the command line the value of an
-// environment variable, where it is set and not empty. names maps a flag's name to
-// the variable; flags that the set lacks are passed over. Errors are usage errors
-// that name the variable.
-func Environment(flags *pflag.FlagSet, getenv func(string) string, names map[string]string) error {
-	var err error
-	flags.VisitAll(func(f *pflag.Flag) {
-		name, ok := names[f.Name]
-		if !ok || f.Changed || err != nil {
-			return
-		}
-		value := getenv(name)
-		if value == "" {
-			return
-		}
-		if e := flags.Set(f.Name, value); e != nil {
-			err = Usagef("%s: %w", name, e)
-		}
-	})
-	return err
 }

@@ -52,7 +52,7 @@ func FuzzEnvironment(f *testing.F) {
 		var log string
 		LogLevelFlag(flags, &log, "info")
 		values := map[string]string{"A_CORES": cores, "A_TABLE": table, "A_LEVEL": level}
-		err := Environment(flags, func(name string) string { return values[name] },
+		err := environment(flags, func(name string) string { return values[name] },
 			map[string]string{"cores": "A_CORES", "table": "A_TABLE", "log-level": "A_LEVEL", "none": "A_NONE"})
 		if err != nil {
 			if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "A_") {

@@ -52,9 +52,9 @@ func TestRefusedByCertificate(t *testing.T) {
 func TestReason(t *testing.T) {
 	for text, want := range map[string]string{
 		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`:                    "dial tcp 127.0.0.1:1: connect: connection refused",
-		`connection error: desc = "error reading server preface: EOF"`:                                                                    "the connection was closed at once; a master that serves with --certs does so where they are missing",
+		`connection error: desc = "error reading server preface: EOF"`:                                                                    "the connection was closed at once; a master that serves with --credentials does so where they are missing",
 		`connection error: desc = "error reading server preface: remote error: tls: bad certificate"`:                                     "remote error: tls: bad certificate; it is revoked, or not for this",
-		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look like a TLS handshake"`:     "tls: first record does not look like a TLS handshake; a master that serves without --certs answers so",
+		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look like a TLS handshake"`:     "tls: first record does not look like a TLS handshake; a master that serves without --credentials answers so",
 		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
 	} {
 		if got := Reason(status.Error(codes.Unavailable, text)); got != want {

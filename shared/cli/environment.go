@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// variables maps the flags of both programs to the environment variable of each. One table serves
+// both, so that a variable of one program is no unknown word for the other.
+var variables = map[string]string{
+	"board": "AMAZONS_BOARD", "cores": "AMAZONS_CORES", "credentials": "AMAZONS_CREDENTIALS",
+	"http": "AMAZONS_HTTP", "listen": "AMAZONS_LISTEN", "log-level": "AMAZONS_LOG_LEVEL",
+	"master": "AMAZONS_MASTER", "min-free": "AMAZONS_MIN_FREE", "name": "AMAZONS_NAME", "proof": "AMAZONS_PROOF",
+	"store": "AMAZONS_STORE", "table": "AMAZONS_TABLE", "workers": "AMAZONS_WORKERS",
+}
+
+// deployment are the variables that docker-compose.yml and the scripts read; the programs know them
+// so that they are not reported.
+var deployment = []string{"AMAZONS_DATA", "AMAZONS_MASTER_MEMORY", "AMAZONS_WORKER_CPUS", "AMAZONS_WORKER_MEMORY"}
+
+// former maps names that had been known to those of today.
+var former = map[string]string{"AMAZONS_CERTS": "AMAZONS_CREDENTIALS"}
+
+// Every variable of ours begins with ourPrefix; those of tests with testPrefix.
+const ourPrefix, testPrefix = "AMAZONS_", "AMAZONS_TEST_"
+
+// ReadEnvironment makes all commands of a program read the environment before they begin: a
+// variable stands in for a flag that is not given. An unknown AMAZONS_ variable is a usage error
+// that names the nearest known one.
+func ReadEnvironment(root *cobra.Command) {
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if err := checkVariables(os.Environ()); err != nil {
+			return err
+		}
+		return environment(c.Flags(), os.Getenv, variables)
+	}
+}
+
+// checkVariables refuses a variable that looks like ours and is not.
+func checkVariables(environ []string) error {
+	known := slices.Concat(slices.Sorted(maps.Values(variables)), deployment)
+	for _, entry := range environ {
+		name, _, _ := strings.Cut(entry, "=")
+		if strings.HasPrefix(name, ourPrefix) && !strings.HasPrefix(name, testPrefix) && !slices.Contains(known, name) {
+			right := former[name]
+			if right == "" {
+				right = Nearest(name, known)
+			}
+			return Usagef("the environment variable %s is unknown; did you mean %s?", name, right)
+		}
+	}
+	return nil
+}
+
+// environmentHelp lists the variables of a command's flags, empty if it has none.
+func environmentHelp(c *cobra.Command) string {
+	var s strings.Builder
+	for _, flag := range slices.Sorted(maps.Keys(variables)) {
+		if c.LocalFlags().Lookup(flag) != nil {
+			s.WriteString("  " + variables[flag] + " stands in for --" + flag + "\n")
+		}
+	}
+	return s.String()
+}
+
+// environment gives flags that are not on the command line the value of an environment variable,
+// where it is set and not empty. names maps a flag's name to the variable. Errors are usage errors
+// that name the variable.
+func environment(flags *pflag.FlagSet, getenv func(string) string, names map[string]string) error {
+	var err error
+	flags.VisitAll(func(f *pflag.Flag) {
+		name, ok := names[f.Name]
+		if !ok || f.Changed || err != nil || getenv(name) == "" {
+			return
+		}
+		if e := flags.Set(f.Name, getenv(name)); e != nil {
+			err = Usagef("%s: %w", name, e)
+		}
+	})
+	return err
+}
+
+// Nearest returns the candidate that takes the fewest changes of a letter to become word.
+func Nearest(word string, candidates []string) string {
+	return slices.MinFunc(candidates, func(a, b string) int { return distance(word, a) - distance(word, b) })
+}
+
+// distance is the Levenshtein distance of two words.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			changed := diagonal
+			if a[i] != b[j] {
+				changed++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(changed, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpColumns is the longest line of a help text.
+const helpColumns = 90
+
+// groupAnnotation holds the title of a flag's group in the annotations of the flag.
+const groupAnnotation = "group"
+
+// Group puts flags under a title of their own in the help of their command. Groups appear in the
+// order of their first flags; flags without a group come last.
+func Group(flags *pflag.FlagSet, title string, names ...string) {
+	flags.SortFlags = false
+	for _, name := range names {
+		if err := flags.SetAnnotation(name, groupAnnotation, []string{title}); err != nil {
+			panic(err) // the flag is not defined: a mistake of ours
+		}
+	}
+}
+
+// flagUsages returns the help of a set of flags: a paragraph for each group.
+func flagUsages(flags *pflag.FlagSet) string {
+	var titles []string
+	groups := map[string]*pflag.FlagSet{}
+	flags.VisitAll(func(f *pflag.Flag) {
+		title := "Flags"
+		if t := f.Annotations[groupAnnotation]; len(t) > 0 {
+			title = t[0]
+		}
+		if groups[title] == nil {
+			groups[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
+			groups[title].SortFlags = false
+			titles = append(titles, title)
+		}
+		groups[title].AddFlag(f)
+	})
+	var s strings.Builder
+	for _, title := range titles {
+		if groups[title].HasAvailableFlags() {
+			s.WriteString("\n" + title + ":\n" + groups[title].FlagUsagesWrapped(helpColumns))
+		}
+	}
+	return s.String()
+}
+
+// useGroups makes the help of all commands of a program show flags in groups, and the environment
+// variables that stand in for them.
+func useGroups(root *cobra.Command) {
+	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	cobra.AddTemplateFunc("environmentHelp", environmentHelp)
+	text := root.UsageTemplate()
+	from := strings.Index(text, "{{if .HasAvailableLocalFlags}}")
+	to := strings.Index(text, "{{if .HasHelpSubCommands}}")
+	root.SetUsageTemplate(text[:from] + `{{if .HasAvailableLocalFlags}}
+{{flagUsages .LocalFlags | trimTrailingWhitespaces}}{{end}}{{with environmentHelp .}}
+
+Environment:
+{{. | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Global Flags:
+{{.InheritedFlags.FlagUsages | trimTrailingWhitespaces}}{{end}}` + text[to:])
+}
