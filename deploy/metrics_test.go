@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
@@ -47,7 +48,7 @@ func registered(t *testing.T) series {
 	rpc.NewMetrics(registry).Campaign("5x6")
 	farm.RegisterDisk(registry, folder)
 	farm.RegisterLedgers(registry, func() []*proof.Ledger { return nil })
-	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Registerer: registry})
+	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		t.Fatal(err)
 	}

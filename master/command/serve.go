@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
 
+	guarding "amazonsfarm/master/access"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
@@ -42,7 +43,7 @@ func serveCommand() *cobra.Command {
 		easy                        bool
 		maxProved                   int
 		certs                       string
-		limits                      rpc.Limits
+		limits                      guarding.Limits
 		uploads, certificate        cli.Size
 		settings                    farm.Options
 		bounds                      limitFlags
@@ -96,7 +97,7 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 				return cli.Usagef("%w", err)
 			}
 			registry := prometheus.NewRegistry()
-			var guard *rpc.Guard
+			var guard *guarding.Guard
 			switch {
 			case certs != "" && open:
 				return cli.Usagef("--credentials and --insecure exclude each other")
@@ -271,12 +272,12 @@ an operator's certificate lets its owner pause, resume and drain. Without it an 
 }
 
 // newGuard reads the certificates of a serving master.
-func newGuard(folder string, limits rpc.Limits, registry *prometheus.Registry, log *slog.Logger) (*rpc.Guard, error) {
+func newGuard(folder string, limits guarding.Limits, registry *prometheus.Registry, log *slog.Logger) (*guarding.Guard, error) {
 	files, err := identity.OpenMaster(folder)
 	if err != nil {
 		return nil, cli.Usagef("--credentials %s: %w", folder, err)
 	}
-	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Limits: limits, Registerer: registry, Log: log})
+	guard, err := guarding.NewGuard(guarding.GuardOptions{Files: files, Limits: limits, Registerer: registry, Log: log})
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}

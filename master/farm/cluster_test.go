@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/web"
@@ -65,7 +66,7 @@ func TestRevokedCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, ReloadEvery: 2 * time.Millisecond})
+	guard, err := access.NewGuard(access.GuardOptions{Files: files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +200,7 @@ func TestRevokedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-bad; !errors.Is(err, agent.ErrRefused) ||
-		!strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
+		!strings.Contains(err.Error(), "the credential of worker bad is revoked") {
 		t.Errorf("the revoked worker ended with %v", err)
 	}
 	if err := run(badFolder, "bad"); !errors.Is(err, agent.ErrRefused) || !strings.Contains(err.Error(), "revoked") {

@@ -24,6 +24,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -58,7 +59,7 @@ type virtual struct {
 	t        *testing.T
 	random   *rand.Rand // of the test's seed: moments and delays
 	options  Options
-	guard    *rpc.Guard // nil: no certificates
+	guard    *access.Guard // nil: no certificates
 	over     chan struct{}
 	farm     *Farm
 	registry *prometheus.Registry // of the present master
@@ -173,7 +174,7 @@ func (v *virtual) serve() {
 func (v *virtual) certify(files *identity.Files) (refused func(reason string) float64) {
 	v.t.Helper()
 	registry := prometheus.NewRegistry()
-	guard, err := rpc.NewGuard(rpc.GuardOptions{Files: files, Registerer: registry})
+	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -328,7 +328,7 @@ func TestRevokedInVirtualTime(t *testing.T) {
 		}
 		began := time.Now()
 		if err := v.wait(bad); !errors.Is(err, agent.ErrRefused) ||
-			!strings.Contains(err.Error(), "the certificate of worker bad is revoked") {
+			!strings.Contains(err.Error(), "the credential of worker bad is revoked") {
 			v.t.Errorf("the revoked worker ended with %v", err)
 		}
 		if took := time.Since(began); took > 2*time.Second {

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -49,7 +50,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
 		return nil, refuse("this campaign is solved by build %s, the worker is build %s; use the same build, or start the master with --allow-other-builds", cfg.Build, orNone(r.GetBuild()))
 	}
-	owner, err := ownName(ctx, name)
+	owner, err := access.OwnName(ctx, name)
 	if err != nil {
 		return nil, err
 	}

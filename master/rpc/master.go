@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
@@ -1177,7 +1178,7 @@ func (m *Master) session(ctx context.Context, token string) (*session, error) {
 	known := s != nil && !s.quarantined
 	m.mu.Unlock()
 	if known {
-		return s, ownSession(ctx, s)
+		return s, access.OwnSession(ctx, s.info.owner)
 	}
 	return nil, status.Error(codes.FailedPrecondition, "this session is not known (any more); join again")
 }

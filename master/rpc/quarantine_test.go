@@ -8,6 +8,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -62,7 +63,7 @@ func TestOffendersAreBounded(t *testing.T) {
 // an operator can, and everything is counted and shown.
 func TestQuarantineOfCertificate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, Limits{})
+		c := startCluster(t, true, access.Limits{})
 		folder := c.member(identity.Worker, "w1", 0)
 		b := c.enter(folder)
 		liar, twin := b.worker("w1"), c.enter(folder).worker("w1/twin")

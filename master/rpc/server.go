@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/access"
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
@@ -33,7 +34,7 @@ const handshakePatience = 20 * time.Second
 type ServerOptions struct {
 	// Guard secures the connections and decides who may do what; nil means plaintext and that
 	// everybody may do everything, which is right on loopback and in memory only.
-	Guard *Guard
+	Guard *access.Guard
 	// Registerer takes the gRPC metrics; nil means none.
 	Registerer prometheus.Registerer
 	// MaxConcurrentStreams limits the calls in flight on one connection. Unit: calls; default 256.
@@ -66,7 +67,7 @@ func NewServer(m *Master, o ServerOptions) *Server {
 		stream = append([]grpc.StreamServerInterceptor{metrics.StreamServerInterceptor()}, stream...)
 	}
 	if o.Guard != nil {
-		unary, stream = append(unary, o.Guard.unary), append(stream, o.Guard.stream)
+		unary, stream = append(unary, o.Guard.Unary), append(stream, o.Guard.Stream)
 	}
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(MaxMessageBytes),

@@ -24,6 +24,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/test/bufconn"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -35,7 +36,8 @@ type cluster struct {
 	t         testing.TB
 	folder    string
 	authority *credentials.Authority
-	guard     *Guard
+	files     *identity.Files
+	guard     *access.Guard
 	master    *Master
 	registry  *prometheus.Registry
 	log       *lines
@@ -73,7 +75,7 @@ func newAuthority(t testing.TB, folder string, ago time.Duration) *credentials.A
 
 // startCluster runs a master with certificates: on the loopback interface, or in memory, where time
 // may be virtual.
-func startCluster(t testing.TB, inMemory bool, limits Limits) *cluster {
+func startCluster(t testing.TB, inMemory bool, limits access.Limits) *cluster {
 	t.Helper()
 	c := &cluster{t: t, folder: filepath.Join(t.TempDir(), "certs"), log: new(lines)}
 	c.authority = newAuthority(t, c.folder, 2*time.Hour)
@@ -85,7 +87,8 @@ func startCluster(t testing.TB, inMemory bool, limits Limits) *cluster {
 	}
 	c.master, c.registry = newMaster(t, newMemory(), nil)
 	log := slog.New(slog.NewTextHandler(c.log, nil))
-	if c.guard, err = NewGuard(GuardOptions{Files: files, Limits: limits, Registerer: c.registry,
+	c.files = files
+	if c.guard, err = access.NewGuard(access.GuardOptions{Files: files, Limits: limits, Registerer: c.registry,
 		Log: log}); err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +158,7 @@ func (c *cluster) config(folder string) *tls.Config {
 
 // stranger returns how somebody without a certificate connects.
 func (c *cluster) stranger() *tls.Config {
-	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.guard.files.Current().Roots}
+	return &tls.Config{MinVersion: tls.VersionTLS13, RootCAs: c.files.Current().Roots}
 }
 
 // connect returns the clients of one connection.
@@ -210,7 +213,7 @@ func (c *cluster) revoke(name string) {
 // TestRefusedAccess goes through everybody who is to stay outside: each is refused, logged and
 // counted, and does nothing.
 func TestRefusedAccess(t *testing.T) {
-	c := startCluster(t, false, Limits{})
+	c := startCluster(t, false, access.Limits{})
 	other := newAuthority(t, filepath.Join(t.TempDir(), "certs"), 0)
 	foreign, err := other.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Operator, Name: "mallory"}})
 	if err != nil {
@@ -220,7 +223,7 @@ func TestRefusedAccess(t *testing.T) {
 	revoked := c.member(identity.Operator, "gone", 0)
 	c.revoke("gone")
 	asServer := c.stranger()
-	serving := c.guard.files.Current().Certificate
+	serving := c.files.Current().Certificate
 	asServer.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &serving, nil }
 	old := c.config(operator)
 	old.MinVersion, old.MaxVersion = tls.VersionTLS12, tls.VersionTLS12
@@ -253,23 +256,23 @@ func TestRefusedAccess(t *testing.T) {
 		reason  string
 		logged  string
 	}{
-		{"plaintext", insecure.NewCredentials(), drain, codes.Unavailable, "", reasonHandshake, "first record"},
-		{"TLS 1.2", tlsOf(old), drain, codes.Unavailable, "protocol version", reasonHandshake, "unsupported versions"},
-		{"no certificate", tlsOf(c.stranger()), drain, codes.Unavailable, "certificate required", reasonNoCertificate,
+		{"plaintext", insecure.NewCredentials(), drain, codes.Unavailable, "", access.ReasonHandshake, "first record"},
+		{"TLS 1.2", tlsOf(old), drain, codes.Unavailable, "protocol version", access.ReasonHandshake, "unsupported versions"},
+		{"no certificate", tlsOf(c.stranger()), drain, codes.Unavailable, "certificate required", access.ReasonNoCredential,
 			"didn't provide"},
 		{"another authority", tlsOf(c.config(foreign.Folder)), drain, codes.Unavailable,
-			"unknown certificate authority", reasonUnknownAuthority, "said to be operator mallory"},
+			"unknown certificate authority", access.ReasonUnknownAuthority, "said to be operator mallory"},
 		{"expired", tlsOf(c.config(c.member(identity.Operator, "late", time.Hour))), drain, codes.Unavailable,
-			"expired certificate", reasonExpired, "operator late"},
-		{"revoked", tlsOf(c.config(revoked)), drain, codes.Unavailable, "bad certificate", reasonRevoked,
+			"expired certificate", access.ReasonExpired, "operator late"},
+		{"revoked", tlsOf(c.config(revoked)), drain, codes.Unavailable, "bad certificate", access.ReasonRevoked,
 			"operator gone"},
-		{"the master's own", tlsOf(asServer), drain, codes.Unavailable, "bad certificate", reasonBadCertificate,
+		{"the master's own", tlsOf(asServer), drain, codes.Unavailable, "bad certificate", access.ReasonBadCredential,
 			"master master"},
-		{"a worker drains", tlsOf(c.config(worker)), drain, codes.PermissionDenied, "role operator", reasonRole,
+		{"a worker drains", tlsOf(c.config(worker)), drain, codes.PermissionDenied, "role operator", access.ReasonRole,
 			"worker w1"},
-		{"a worker watches", tlsOf(c.config(worker)), watch, codes.PermissionDenied, "role operator", reasonRole,
+		{"a worker watches", tlsOf(c.config(worker)), watch, codes.PermissionDenied, "role operator", access.ReasonRole,
 			"worker w1"},
-		{"an operator works", tlsOf(c.config(operator)), work, codes.PermissionDenied, "role worker", reasonRole,
+		{"an operator works", tlsOf(c.config(operator)), work, codes.PermissionDenied, "role worker", access.ReasonRole,
 			"operator me"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -315,7 +318,7 @@ func TestEveryMethodHasARole(t *testing.T) {
 		for _, method := range info.Methods {
 			name := "/" + service + "/" + method.Name
 			known[name] = true
-			switch role := methodRoles[name]; {
+			switch role := access.Roles[name]; {
 			case role == "":
 				t.Errorf("%s has no role", name)
 			case service == farmv1.Farm_ServiceDesc.ServiceName && role != identity.Worker,
@@ -324,7 +327,7 @@ func TestEveryMethodHasARole(t *testing.T) {
 			}
 		}
 	}
-	for name := range methodRoles {
+	for name := range access.Roles {
 		if !known[name] {
 			t.Errorf("%s has a role but is no method", name)
 		}
@@ -336,10 +339,10 @@ func TestEveryMethodHasARole(t *testing.T) {
 
 // TestUnknownMethod holds that a method that is in no table is refused, should there ever be one.
 func TestUnknownMethod(t *testing.T) {
-	c := startCluster(t, true, Limits{})
+	c := startCluster(t, true, access.Limits{})
 	b := c.enter(c.member(identity.Operator, "me", 0))
-	delete(methodRoles, farmv1.Control_Pause_FullMethodName)
-	defer func() { methodRoles[farmv1.Control_Pause_FullMethodName] = identity.Operator }()
+	delete(access.Roles, farmv1.Control_Pause_FullMethodName)
+	defer func() { access.Roles[farmv1.Control_Pause_FullMethodName] = identity.Operator }()
 	_, err := b.control.Pause(t.Context(), &farmv1.PauseRequest{})
 	wantCode(t, err, codes.PermissionDenied, "for the role nobody")
 }
@@ -347,7 +350,7 @@ func TestUnknownMethod(t *testing.T) {
 // TestOwnSession holds that a worker speaks for itself only: its name is that of its certificate,
 // and a session is of use to the one who began it.
 func TestOwnSession(t *testing.T) {
-	c := startCluster(t, true, Limits{})
+	c := startCluster(t, true, access.Limits{})
 	one, two := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 	for _, name := range []string{"w1", "w11", "w1x/a", "W2", "w2 ", "x/w2"} {
 		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
@@ -362,7 +365,7 @@ func TestOwnSession(t *testing.T) {
 	wantCode(t, err, codes.PermissionDenied, "not a session of worker w2")
 	_, err = thief.upload(certificate(Root{two.root, tree.Lost}))
 	wantCode(t, err, codes.PermissionDenied, "not a session of worker w2")
-	if n := c.refused(reasonForeign); n != 8 {
+	if n := c.refused(access.ReasonForeign); n != 8 {
 		t.Errorf("%v refusals are counted, want 8", n)
 	}
 	// In a session of its own, another one's lease is nothing.
@@ -385,7 +388,7 @@ func TestOwnSession(t *testing.T) {
 // have limits of their own, and what is given back can be used again.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, Limits{MessagesPerSecond: 10, MessageBurst: 20, OpenCalls: 3, UploadBytes: 1000})
+		c := startCluster(t, true, access.Limits{MessagesPerSecond: 10, MessageBurst: 20, OpenCalls: 3, UploadBytes: 1000})
 		b, other := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 
 		// Messages: the burst, then ten a second.
@@ -401,8 +404,8 @@ func TestLimits(t *testing.T) {
 			_, err = w.stream.Recv()
 		}
 		wantCode(t, err, codes.ResourceExhausted, "worker w1 sends more than 10 messages a second")
-		if c.refused(reasonMessages) != 1 {
-			t.Errorf("%v refusals for messages are counted, want 1", c.refused(reasonMessages))
+		if c.refused(access.ReasonMessages) != 1 {
+			t.Errorf("%v refusals for messages are counted, want 1", c.refused(access.ReasonMessages))
 		}
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
@@ -446,8 +449,8 @@ func TestLimits(t *testing.T) {
 		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "limit of 3 open calls")
-		if c.refused(reasonCalls) != 1 {
-			t.Errorf("%v refusals for calls are counted, want 1", c.refused(reasonCalls))
+		if c.refused(access.ReasonCalls) != 1 {
+			t.Errorf("%v refusals for calls are counted, want 1", c.refused(access.ReasonCalls))
 		}
 
 		// Uploads: 1000 bytes are taken; with 400 given back, 401 are too many and 400 are not.
@@ -461,8 +464,8 @@ func TestLimits(t *testing.T) {
 				wantCode(t, err, codes.ResourceExhausted, "over their limit of 1000 bytes")
 			}
 		}
-		if c.refused(reasonUploads) != 2 {
-			t.Errorf("%v refusals for uploads are counted, want 2", c.refused(reasonUploads))
+		if c.refused(access.ReasonUploads) != 2 {
+			t.Errorf("%v refusals for uploads are counted, want 2", c.refused(access.ReasonUploads))
 		}
 		enough, err := start(b, 400)
 		if err != nil {
@@ -478,7 +481,7 @@ func TestLimits(t *testing.T) {
 // TestAccountsAreForgotten holds that nothing is kept of who has left.
 func TestAccountsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, Limits{})
+		c := startCluster(t, true, access.Limits{})
 		conn, err := grpc.NewClient("passthrough:///127.0.0.1", grpc.WithContextDialer(c.dialer),
 			grpc.WithTransportCredentials(grpccredentials.NewTLS(c.config(c.member(identity.Operator, "me", 0)))))
 		if err != nil {
@@ -487,19 +490,14 @@ func TestAccountsAreForgotten(t *testing.T) {
 		if _, err := farmv1.NewControlClient(conn).Status(t.Context(), &farmv1.StatusRequest{}); err != nil {
 			t.Fatal(err)
 		}
-		size := func() (parties, accounts int) {
-			c.guard.mu.Lock()
-			defer c.guard.mu.Unlock()
-			return len(c.guard.parties), len(c.guard.accounts)
-		}
-		if p, a := size(); p != 1 || a != 1 {
-			t.Errorf("%d connections and %d accounts, want 1 and 1", p, a)
+		if p, a := c.guard.Open(); len(p) != 1 || a != 1 {
+			t.Errorf("%d connections and %d accounts, want 1 and 1", len(p), a)
 		}
 		conn.Close()
 		time.Sleep(time.Minute)
 		c.guard.Reload()
-		if p, a := size(); p != 0 || a != 0 {
-			t.Errorf("%d connections and %d accounts are left", p, a)
+		if p, a := c.guard.Open(); len(p) != 0 || a != 0 {
+			t.Errorf("%d connections and %d accounts are left", len(p), a)
 		}
 	})
 }
@@ -514,20 +512,19 @@ func TestGuardSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, o := range map[string]GuardOptions{
+	for name, o := range map[string]access.GuardOptions{
 		"no files": {},
-		"often":    {Files: files, ReloadEvery: time.Microsecond},
-		"messages": {Files: files, Limits: Limits{MessagesPerSecond: -1}},
-		"burst":    {Files: files, Limits: Limits{MessageBurst: -1}},
-		"calls":    {Files: files, Limits: Limits{OpenCalls: -1}},
-		"uploads":  {Files: files, Limits: Limits{UploadBytes: -1}},
+		"messages": {Files: files, Limits: access.Limits{MessagesPerSecond: -1}},
+		"burst":    {Files: files, Limits: access.Limits{MessageBurst: -1}},
+		"calls":    {Files: files, Limits: access.Limits{OpenCalls: -1}},
+		"uploads":  {Files: files, Limits: access.Limits{UploadBytes: -1}},
 	} {
-		if _, err := NewGuard(o); !errors.Is(err, errConfig) {
+		if _, err := access.NewGuard(o); !errors.Is(err, access.ErrSetting) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	registry := prometheus.NewRegistry()
-	if _, err := NewGuard(GuardOptions{Files: files, Registerer: registry}); err != nil {
+	if _, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry}); err != nil {
 		t.Fatal(err)
 	}
 	families, err := registry.Gather()
@@ -538,7 +535,7 @@ func TestGuardSettings(t *testing.T) {
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	if len(families) != 3 || len(families[0].GetMetric()) != len(refusalReasons) {
+	if len(families) != 3 || len(families[0].GetMetric()) != 11 {
 		t.Errorf("%d families, %d reasons from the start", len(families), len(families[0].GetMetric()))
 	}
 }

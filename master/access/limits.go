@@ -1,4 +1,4 @@
-package rpc
+package access
 
 import (
 	"fmt"
@@ -10,22 +10,22 @@ import (
 )
 
 // Limits bound what one identity may use of a master, all its connections together; what is over
-// them is refused with RESOURCE_EXHAUSTED. Processes that share a certificate share its limits.
-// Zero stands for the default. Without certificates nobody is known, and only the limits of the
+// them is refused with RESOURCE_EXHAUSTED. Processes that share a credential share its limits.
+// Zero stands for the default. Without credentials nobody is known, and only the limits of the
 // whole master hold (Config).
 type Limits struct {
 	// MessagesPerSecond is the rate of messages and calls. Unit: messages a second; default 4000. A
 	// worker sends one a second while it searches, and two for each lease. Too small: streams of
 	// good workers are ended and come back, which costs time; too large: one worker can keep the
 	// master busy. Below Config.SessionMessages a flood is refused before it counts as an offence
-	// of its worker: several that share a certificate come to it without any fault.
+	// of its worker: several that share a credential come to it without any fault.
 	MessagesPerSecond float64
 	// MessageBurst is how many may come at once. Unit: messages; default 4 seconds' worth. Too
 	// small: as above, when a worker brings in what it had while the master was away.
 	MessageBurst int
 	// OpenCalls is the number of calls and streams at one time. Unit: calls; default 64. A worker
 	// needs two and an operator one for each watch. Too small: of the workers that share a
-	// certificate some cannot join; too large: one worker can hold all upload slots.
+	// credential some cannot join; too large: one worker can hold all upload slots.
 	OpenCalls int
 	// UploadBytes is the announced size of all uploads at one time, which are held in memory while
 	// they come. Unit: bytes; default 1 GiB. A larger certificate of a worker is never taken.
@@ -46,7 +46,7 @@ func (l *Limits) complete() error {
 		l.UploadBytes = 1 << 30
 	}
 	if !(l.MessagesPerSecond > 0) || l.MessageBurst < 1 || l.OpenCalls < 1 || l.UploadBytes < 1 {
-		return fmt.Errorf("%w: the limits of an identity are %+v; each must be larger than zero", errConfig, *l)
+		return fmt.Errorf("%w: the limits of an identity are %+v; each must be larger than zero", ErrSetting, *l)
 	}
 	return nil
 }
@@ -57,7 +57,7 @@ type account struct {
 	messages *rate.Limiter
 
 	mu      sync.Mutex
-	parties int // connections
+	callers int // connections
 	calls   int
 	bytes   int64 // reserved by uploads
 }
@@ -85,7 +85,7 @@ func (a *account) end() {
 
 func (a *account) connected(n int) {
 	a.mu.Lock()
-	a.parties += n
+	a.callers += n
 	a.mu.Unlock()
 }
 
@@ -94,7 +94,7 @@ func (a *account) connected(n int) {
 func (a *account) idle() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.parties+a.calls == 0 && a.messages.Tokens() >= float64(a.limits.MessageBurst)
+	return a.callers+a.calls == 0 && a.messages.Tokens() >= float64(a.limits.MessageBurst)
 }
 
 // take reserves bytes, unless there are not so many left.
@@ -116,14 +116,14 @@ func (a *account) release(n int64) {
 
 // reserve counts the announced size of an upload until the call ends.
 func (c *guardedCall) reserve(size uint64) error {
-	p := c.party
+	p := c.caller
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return status.Error(codes.Canceled, "the call is over")
 	}
 	if !p.account.take(size) {
-		return p.refuse(reasonUploads, codes.ResourceExhausted,
+		return p.refuse(ReasonUploads, codes.ResourceExhausted,
 			"with %d bytes more, the uploads of %v are over their limit of %d bytes", size, p.identity,
 			p.account.limits.UploadBytes)
 	}

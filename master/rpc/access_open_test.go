@@ -13,6 +13,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
@@ -24,7 +25,7 @@ import (
 // them.
 func TestRevokedWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, Limits{})
+		c := startCluster(t, true, access.Limits{})
 		c.sweep()
 		badFolder, goodFolder := c.member(identity.Worker, "bad", 0), c.member(identity.Worker, "good", 0)
 		b := c.enter(badFolder)
@@ -58,15 +59,15 @@ func TestRevokedWhileConnected(t *testing.T) {
 		}
 		began := time.Now()
 		_, err = bad.stream.Recv()
-		wantCode(t, err, codes.Unauthenticated, "the certificate of worker bad is revoked")
+		wantCode(t, err, codes.Unauthenticated, "the credential of worker bad is revoked")
 		for err = nil; err == nil; _, err = watch.Recv() {
 		}
-		wantCode(t, err, codes.Unauthenticated, "the certificate of operator boss is revoked")
-		if took := time.Since(began); took > c.guard.every {
-			t.Errorf("the streams were ended after %v, want %v", took, c.guard.every)
+		wantCode(t, err, codes.Unauthenticated, "the credential of operator boss is revoked")
+		if took := time.Since(began); took > access.ReloadEvery {
+			t.Errorf("the streams were ended after %v, want %v", took, access.ReloadEvery)
 		}
 		err = upload.RecvMsg(&farmv1.UploadCertificateResponse{})
-		if took := time.Since(began); err == nil || took > c.guard.every+partings {
+		if took := time.Since(began); err == nil || took > access.ReloadEvery+access.Parting {
 			t.Errorf("a hanging upload was ended after %v: %v", took, err)
 		}
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: ProtocolVersion,
@@ -80,7 +81,7 @@ func TestRevokedWhileConnected(t *testing.T) {
 			t.Errorf("leases %v and %v", first, second)
 		}
 		synctest.Wait()
-		if n := c.refused(reasonRevoked); n < 3 {
+		if n := c.refused(access.ReasonRevoked); n < 3 {
 			t.Errorf("%v refusals are counted, want 3 at least", n)
 		}
 		for _, who := range []string{"worker bad", "operator boss"} {
@@ -94,7 +95,7 @@ func TestRevokedWhileConnected(t *testing.T) {
 // TestCallsOnOpenConnection holds that a call is judged by itself, between two looks at the files'
 // owners.
 func TestCallsOnOpenConnection(t *testing.T) {
-	c := startCluster(t, true, Limits{})
+	c := startCluster(t, true, access.Limits{})
 	b := c.enter(c.member(identity.Operator, "me", 0))
 	if _, err := b.control.Status(t.Context(), &farmv1.StatusRequest{}); err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestCallsOnOpenConnection(t *testing.T) {
 	if _, err := c.authority.Revoke("me"); err != nil {
 		t.Fatal(err)
 	}
-	if changed, err := c.guard.files.Reload(); err != nil || !changed { // and no sweep
+	if changed, err := c.files.Reload(); err != nil || !changed { // and no sweep
 		t.Fatal(changed, err)
 	}
 	for range 2 {
@@ -118,7 +119,7 @@ func TestCallsOnOpenConnection(t *testing.T) {
 // owner is refused then, and gets in with a new one.
 func TestExpiryWhileConnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, Limits{})
+		c := startCluster(t, true, access.Limits{})
 		c.sweep()
 		// The authority's clock is two hours late.
 		folder := c.member(identity.Worker, "w1", 3*time.Hour)
@@ -127,7 +128,7 @@ func TestExpiryWhileConnected(t *testing.T) {
 		began := time.Now()
 		_, err := w.stream.Recv()
 		wantCode(t, err, codes.Unavailable, "")
-		if took := time.Since(began); took < time.Hour || took > time.Hour+2*c.guard.every {
+		if took := time.Since(began); took < time.Hour || took > time.Hour+2*access.ReloadEvery {
 			t.Errorf("the stream was ended after %v, want an hour", took)
 		}
 		time.Sleep(time.Second) // until the connection is closed, too
@@ -138,8 +139,8 @@ func TestExpiryWhileConnected(t *testing.T) {
 			Renew: true})
 		c.enter(folder).worker("w1").lease()
 		synctest.Wait()
-		if c.refused(reasonExpired) < 2 {
-			t.Errorf("%v refusals are counted, want 2 at least", c.refused(reasonExpired))
+		if c.refused(access.ReasonExpired) < 2 {
+			t.Errorf("%v refusals are counted, want 2 at least", c.refused(access.ReasonExpired))
 		}
 	})
 }
@@ -147,7 +148,7 @@ func TestExpiryWhileConnected(t *testing.T) {
 // TestServingNewCertificates holds that a renewed certificate is served without a restart, that a
 // damaged file changes nothing, and that the end of an authority ends its connections.
 func TestServingNewCertificates(t *testing.T) {
-	c := startCluster(t, true, Limits{})
+	c := startCluster(t, true, access.Limits{})
 	b := c.enter(c.member(identity.Operator, "me", 0))
 	ask := func(b *bench) error {
 		_, err := b.control.Status(t.Context(), &farmv1.StatusRequest{})
@@ -176,7 +177,7 @@ func TestServingNewCertificates(t *testing.T) {
 	if first == second {
 		t.Error("the old certificate is served")
 	}
-	expiry := time.Unix(int64(c.metric("certificate_expiry_timestamp_seconds", "")), 0)
+	expiry := time.Unix(int64(c.metric("credential_expiry_timestamp_seconds", "")), 0)
 	if want := time.Now().Add(10*24*time.Hour - 2*time.Hour); expiry.Sub(want).Abs() > time.Minute {
 		t.Errorf("the metric says that it expires on %v, want %v", expiry, want)
 	}
@@ -191,7 +192,7 @@ func TestServingNewCertificates(t *testing.T) {
 	for range 3 {
 		c.guard.Reload()
 	}
-	done, failed := c.metric("certificate_reloads_total", "done"), c.metric("certificate_reloads_total", "failed")
+	done, failed := c.metric("credential_reloads_total", "done"), c.metric("credential_reloads_total", "failed")
 	if done != 1 || failed != 1 || strings.Count(c.log.String(), "are not taken") != 1 {
 		t.Errorf("%v done, %v failed, log %q", done, failed, c.log)
 	}
@@ -230,7 +231,7 @@ func TestServingNewCertificates(t *testing.T) {
 // certificate has expired says so.
 func TestClientReadsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, Limits{})
+		c := startCluster(t, true, access.Limits{})
 		folder := c.member(identity.Operator, "me", 12*time.Hour)
 		files, err := identity.OpenClient(folder, identity.Operator)
 		if err != nil {
@@ -243,14 +244,9 @@ func TestClientReadsAgain(t *testing.T) {
 			return err
 		}
 		cut := func() { // all connections
-			c.guard.mu.Lock()
-			var list []*party
-			for p := range c.guard.parties {
-				list = append(list, p)
-			}
-			c.guard.mu.Unlock()
-			for _, p := range list {
-				p.conn.Close()
+			list, _ := c.guard.Open()
+			for _, conn := range list {
+				conn.Close()
 			}
 			time.Sleep(10 * time.Second)
 		}

@@ -1,10 +1,11 @@
-package rpc
+package access
 
 import (
 	"context"
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,11 +24,11 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// anyone is the role, in the table below, of methods for all who have a certificate.
+// anyone is the role, in the table below, of methods for all who have a credential.
 const anyone identity.Role = "anyone"
 
-// methodRoles says who may call what. What is not in it is refused.
-var methodRoles = map[string]identity.Role{
+// Roles says who may call what. What is not in it is refused.
+var Roles = map[string]identity.Role{
 	farmv1.Farm_Join_FullMethodName:              identity.Worker,
 	farmv1.Farm_Work_FullMethodName:              identity.Worker,
 	farmv1.Farm_UploadCertificate_FullMethodName: identity.Worker,
@@ -56,44 +57,44 @@ var methodRoles = map[string]identity.Role{
 
 // Why something was refused: the values of a metric's label.
 const (
-	reasonHandshake        = "handshake"         // no TLS 1.3 connection came about: plaintext, a scanner, an abort
-	reasonNoCertificate    = "no_certificate"    // none was presented
-	reasonUnknownAuthority = "unknown_authority" // one of another authority
-	reasonExpired          = "expired"           // not good now
-	reasonRevoked          = "revoked"           //
-	reasonBadCertificate   = "bad_certificate"   // for another purpose, or without a role
-	reasonRole             = "role"              // the method is for another role
-	reasonForeign          = "foreign"           // the name or the session of somebody else
-	reasonMessages         = "messages"          // over Limits.MessagesPerSecond
-	reasonCalls            = "calls"             // over Limits.OpenCalls
-	reasonUploads          = "uploads"           // over Limits.UploadBytes
+	ReasonHandshake        = "handshake"         // no TLS 1.3 connection came about: plaintext, a scanner, an abort
+	ReasonNoCredential     = "no_credential"     // none was presented
+	ReasonUnknownAuthority = "unknown_authority" // one of another authority
+	ReasonExpired          = "expired"           // not good now
+	ReasonRevoked          = "revoked"           //
+	ReasonBadCredential    = "bad_credential"    // for another purpose, or without a role
+	ReasonRole             = "role"              // the method is for another role
+	ReasonForeign          = "foreign"           // the name or the session of somebody else
+	ReasonMessages         = "messages"          // over Limits.MessagesPerSecond
+	ReasonCalls            = "calls"             // over Limits.OpenCalls
+	ReasonUploads          = "uploads"           // over Limits.UploadBytes
 )
 
-var refusalReasons = []string{reasonHandshake, reasonNoCertificate, reasonUnknownAuthority, reasonExpired,
-	reasonRevoked,
-	reasonBadCertificate, reasonRole, reasonForeign, reasonMessages, reasonCalls, reasonUploads}
+var reasons = []string{ReasonHandshake, ReasonNoCredential, ReasonUnknownAuthority, ReasonExpired,
+	ReasonRevoked,
+	ReasonBadCredential, ReasonRole, ReasonForeign, ReasonMessages, ReasonCalls, ReasonUploads}
 
 // GuardOptions are the settings of a Guard.
 type GuardOptions struct {
-	// Files are the master's own certificate, the authority and what it has revoked. Required.
+	// Files are the master's own credential, the authority and what it has revoked. Required.
 	Files *identity.Files
 	// Limits of each identity; zero values stand for defaults.
-	Limits Limits
-	// ReloadEvery is how often Run looks whether Files have changed. Default 1 s. Long: what is
-	// revoked goes on for that long.
-	ReloadEvery time.Duration
-	Registerer  prometheus.Registerer // default: nobody reads the metrics
-	Log         *slog.Logger          // default: discards
+	Limits     Limits
+	Registerer prometheus.Registerer // default: nobody reads the metrics
+	Log        *slog.Logger          // default: discards
 }
 
-// Guard lets connections, calls and messages through by certificate. A certificate of the cluster's
+// ReloadEvery is how often Run looks whether the files have changed. A revoked credential goes on for
+// that long; looking costs one stat of each file.
+const ReloadEvery = time.Second
+
+// Guard lets connections, calls and messages through by credential. A credential of the cluster's
 // authority, in time and not revoked, is asked for when a connection is made; its role, when a call
 // is made; and that it is still good, with each message and each time the files are read again.
 // Whatever is refused is counted by reason, and logged with who it was.
 type Guard struct {
 	files   *identity.Files
 	limits  Limits
-	every   time.Duration
 	log     *slog.Logger
 	lines   *rate.Limiter // of the log: who is refused all the time does not fill the disk
 	refused *prometheus.CounterVec
@@ -101,12 +102,12 @@ type Guard struct {
 	expiry  prometheus.Gauge
 
 	mu       sync.Mutex
-	parties  map[*party]struct{}
+	callers  map[*caller]struct{}
 	accounts map[identity.Identity]*account
 }
 
-// party is the other end of a connection; the connection's AuthInfo.
-type party struct {
+// caller is the other end of a connection; the connection's AuthInfo.
+type caller struct {
 	tlsInfo
 	guard    *Guard
 	identity identity.Identity
@@ -114,7 +115,7 @@ type party struct {
 	chain    []*x509.Certificate
 	conn     *guardedConn
 	account  *account
-	revision atomic.Uint64 // of the files with which the certificate was found good
+	revision atomic.Uint64 // of the files with which the credential was found good
 
 	mu    sync.Mutex
 	calls map[*guardedCall]struct{}
@@ -125,11 +126,8 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	if err := o.Limits.complete(); err != nil {
 		return nil, err
 	}
-	if o.ReloadEvery == 0 {
-		o.ReloadEvery = time.Second
-	}
-	if o.Files == nil || o.ReloadEvery < time.Millisecond {
-		return nil, fmt.Errorf("%w: a guard needs files, and looks at them every millisecond at most", errConfig)
+	if o.Files == nil {
+		return nil, fmt.Errorf("%w: a guard needs files", ErrSetting)
 	}
 	if o.Registerer == nil {
 		o.Registerer = prometheus.NewRegistry()
@@ -138,19 +136,19 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Guard{
-		files: o.Files, limits: o.Limits, every: o.ReloadEvery, log: o.Log, lines: rate.NewLimiter(10, 100),
+		files: o.Files, limits: o.Limits, log: o.Log, lines: rate.NewLimiter(10, 100),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
 			Name: "access_refused_total",
-			Help: "Connections, calls and streams refused or ended because of their certificate, its role or a limit, by reason."}, []string{"reason"}),
+			Help: "Connections, calls and streams refused or ended because of their credential, its role or a limit, by reason."}, []string{"reason"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
-			Name: "certificate_reloads_total",
-			Help: "Changed certificate files that were read again, by result. After a failure the ones before stay in use."}, []string{"result"}),
+			Name: "credential_reloads_total",
+			Help: "Changed credential files that were read again, by result. After a failure the ones before stay in use."}, []string{"result"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master",
-			Name: "certificate_expiry_timestamp_seconds",
-			Help: "When the master's own certificate expires, in seconds since 1970."}),
-		parties: map[*party]struct{}{}, accounts: map[identity.Identity]*account{},
+			Name: "credential_expiry_timestamp_seconds",
+			Help: "When the master's own credential expires, in seconds since 1970."}),
+		callers: map[*caller]struct{}{}, accounts: map[identity.Identity]*account{},
 	}
-	for _, reason := range refusalReasons {
+	for _, reason := range reasons {
 		g.refused.WithLabelValues(reason)
 	}
 	for _, result := range []string{"done", "failed"} {
@@ -163,7 +161,7 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 
 // Run reads the files again when they change, and ends what is not good any more, until ctx ends.
 func (g *Guard) Run(ctx context.Context) {
-	ticker := time.NewTicker(g.every)
+	ticker := time.NewTicker(ReloadEvery)
 	defer ticker.Stop()
 	for {
 		select {
@@ -180,12 +178,12 @@ func (g *Guard) Reload() {
 	switch changed, err := g.files.Reload(); {
 	case err != nil:
 		g.reloads.WithLabelValues("failed").Inc()
-		g.log.Error("changed certificates are not taken; those before stay in use", "error", err)
+		g.log.Error("changed credentials are not taken; those before stay in use", "error", err)
 	case changed:
 		g.reloads.WithLabelValues("done").Inc()
 		leaf := g.files.Current().Certificate.Leaf
 		g.expiry.Set(float64(leaf.NotAfter.Unix()))
-		g.log.Info("certificates read again", "expires", leaf.NotAfter)
+		g.log.Info("credentials read again", "expires", leaf.NotAfter)
 	}
 	g.sweep()
 }
@@ -193,8 +191,8 @@ func (g *Guard) Reload() {
 // sweep looks at all connections.
 func (g *Guard) sweep() {
 	g.mu.Lock()
-	list := make([]*party, 0, len(g.parties))
-	for p := range g.parties {
+	list := make([]*caller, 0, len(g.callers))
+	for p := range g.callers {
 		list = append(list, p)
 	}
 	for id, a := range g.accounts {
@@ -217,14 +215,14 @@ type refusal struct {
 }
 
 // judge says why a connection is not good any more, nil if it is.
-func (p *party) judge() *refusal {
+func (p *caller) judge() *refusal {
 	refuse := func(reason string, code codes.Code, format string, args ...any) *refusal {
 		return &refusal{reason, status.Errorf(code, format, args...)}
 	}
 	if now := time.Now(); now.After(p.leaf.NotAfter) {
-		// The one who has a new certificate by now connects again with it, the other one is refused
+		// The one who has a new credential by now connects again with it, the other one is refused
 		// then.
-		return refuse(reasonExpired, codes.Unavailable, "the certificate of %v expired on %s; connect with a new one",
+		return refuse(ReasonExpired, codes.Unavailable, "the credential of %v expired on %s; connect with a new one",
 			p.identity, p.leaf.NotAfter.UTC().Format(time.DateTime))
 	}
 	m := p.guard.files.Current()
@@ -232,7 +230,7 @@ func (p *party) judge() *refusal {
 		return nil
 	}
 	if m.Revoked(p.leaf) {
-		return refuse(reasonRevoked, codes.Unauthenticated, "the certificate of %v is revoked", p.identity)
+		return refuse(ReasonRevoked, codes.Unauthenticated, "the credential of %v is revoked", p.identity)
 	}
 	options := x509.VerifyOptions{Roots: m.Roots, Intermediates: x509.NewCertPool(),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
@@ -240,19 +238,19 @@ func (p *party) judge() *refusal {
 		options.Intermediates.AddCert(c)
 	}
 	if _, err := p.leaf.Verify(options); err != nil {
-		return refuse(reasonUnknownAuthority, codes.Unauthenticated,
-			"the certificate of %v is of an authority that is not known any more", p.identity)
+		return refuse(ReasonUnknownAuthority, codes.Unauthenticated,
+			"the credential of %v is of an authority that is not known any more", p.identity)
 	}
 	p.revision.Store(m.Revision)
 	return nil
 }
 
-// partings is how long a connection lives on after its calls were ended, so that the reason reaches
+// Parting is how long a connection lives on after its calls were ended, so that the reason reaches
 // the other end.
-const partings = time.Second
+const Parting = time.Second
 
 // expel ends the calls of a connection, and then the connection.
-func (p *party) expel(r *refusal) {
+func (p *caller) expel(r *refusal) {
 	if p.conn.expelled.Swap(true) {
 		return
 	}
@@ -262,11 +260,11 @@ func (p *party) expel(r *refusal) {
 		c.end(r.err)
 	}
 	p.mu.Unlock()
-	if r.reason == reasonExpired {
+	if r.reason == ReasonExpired {
 		p.conn.Close()
 		return
 	}
-	time.AfterFunc(partings, func() { p.conn.Close() })
+	time.AfterFunc(Parting, func() { p.conn.Close() })
 }
 
 // refuse counts a refusal and logs it.
@@ -277,35 +275,35 @@ func (g *Guard) refuse(reason, who, address string, err error) {
 	g.refused.WithLabelValues(reason).Inc()
 }
 
-// partyOf returns who is calling, nil on a connection without certificates.
-func partyOf(ctx context.Context) *party {
+// callerOf returns who is calling, nil on a connection without credentials.
+func callerOf(ctx context.Context) *caller {
 	if c, ok := peer.FromContext(ctx); ok {
-		if p, ok := c.AuthInfo.(*party); ok {
+		if p, ok := c.AuthInfo.(*caller); ok {
 			return p
 		}
 	}
 	return nil
 }
 
-// admit decides about a call: the caller's certificate, role, and number of calls. Who is admitted
+// admit decides about a call: the caller's credential, role, and number of calls. Who is admitted
 // has to leave.
-func (g *Guard) admit(ctx context.Context, method string) (*party, error) {
-	p := partyOf(ctx)
+func (g *Guard) admit(ctx context.Context, method string) (*caller, error) {
+	p := callerOf(ctx)
 	if p == nil {
-		err := status.Error(codes.Unauthenticated, "this master asks for a certificate")
-		g.refuse(reasonNoCertificate, "", "", err)
+		err := status.Error(codes.Unauthenticated, "this master asks for a credential")
+		g.refuse(ReasonNoCredential, "", "", err)
 		return nil, err
 	}
 	if r := p.judge(); r != nil {
 		p.expel(r)
 		return nil, r.err
 	}
-	if want := methodRoles[method]; want != anyone && want != p.identity.Role {
-		return nil, p.refuse(reasonRole, codes.PermissionDenied, "%s is for the role %s; the certificate is of %v",
+	if want := Roles[method]; want != anyone && want != p.identity.Role {
+		return nil, p.refuse(ReasonRole, codes.PermissionDenied, "%s is for the role %s; the credential is of %v",
 			method, wanted(want), p.identity)
 	}
 	if !p.account.begin() {
-		return nil, p.refuse(reasonCalls, codes.ResourceExhausted, "%v has its limit of %d open calls", p.identity,
+		return nil, p.refuse(ReasonCalls, codes.ResourceExhausted, "%v has its limit of %d open calls", p.identity,
 			g.limits.OpenCalls)
 	}
 	return p, nil
@@ -319,48 +317,58 @@ func wanted(role identity.Role) string {
 }
 
 // refuse counts and logs a refusal on a connection that goes on, and returns its status.
-func (p *party) refuse(reason string, code codes.Code, format string, args ...any) error {
+func (p *caller) refuse(reason string, code codes.Code, format string, args ...any) error {
 	err := status.Errorf(code, format, args...)
 	p.guard.refuse(reason, p.identity.String(), p.conn.RemoteAddr().String(), err)
 	return err
 }
 
 // message decides about one message of an admitted call.
-func (p *party) message() error {
+func (p *caller) message() error {
 	if r := p.judge(); r != nil {
 		p.expel(r)
 		return r.err
 	}
 	if !p.account.messages.Allow() {
-		return p.refuse(reasonMessages, codes.ResourceExhausted, "%v sends more than %v messages a second", p.identity,
+		return p.refuse(ReasonMessages, codes.ResourceExhausted, "%v sends more than %v messages a second", p.identity,
 			p.guard.limits.MessagesPerSecond)
 	}
 	return nil
 }
 
-// ownName returns the name in the caller's certificate if a worker of the given name may join with
+// OwnName returns the name in the caller's credential if a worker of the given name may join with
 // it: under that name, or under one that goes on with a slash after it, so that several processes
-// can share a certificate. Without certificates it is empty.
-func ownName(ctx context.Context, worker string) (string, error) {
-	p := partyOf(ctx)
+// can share a credential. Without credentials it is empty.
+func OwnName(ctx context.Context, worker string) (string, error) {
+	p := callerOf(ctx)
 	if p == nil {
 		return "", nil
 	}
 	rest, ok := strings.CutPrefix(worker, p.identity.Name)
 	if !ok || rest != "" && rest[0] != '/' {
-		return "", p.refuse(reasonForeign, codes.PermissionDenied,
-			"%v cannot join as %s; its name is %s, or begins with %s/",
-			p.identity, clip(worker, 80), p.identity.Name, p.identity.Name)
+		return "", p.refuse(ReasonForeign, codes.PermissionDenied,
+			"%v cannot join as %.80s; its name is %s, or begins with %s/",
+			p.identity, worker, p.identity.Name, p.identity.Name)
 	}
 	return p.identity.Name, nil
 }
 
-// ownSession returns an error unless the caller's certificate has the name with which the session
-// began. So nobody can speak for another one's leases.
-func ownSession(ctx context.Context, s *session) error {
-	p := partyOf(ctx)
-	if p == nil || p.identity.Name == s.info.owner {
+// OwnSession returns an error unless the caller's credential has the name of the session's owner. So
+// nobody can speak for another one's leases.
+func OwnSession(ctx context.Context, owner string) error {
+	p := callerOf(ctx)
+	if p == nil || p.identity.Name == owner {
 		return nil
 	}
-	return p.refuse(reasonForeign, codes.PermissionDenied, "this is not a session of %v", p.identity)
+	return p.refuse(ReasonForeign, codes.PermissionDenied, "this is not a session of %v", p.identity)
+}
+
+// Open returns the connections that are open, and of how many identities something is known.
+func (g *Guard) Open() (connections []net.Conn, identities int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for p := range g.callers {
+		connections = append(connections, p.conn)
+	}
+	return connections, len(g.accounts)
 }

@@ -1,4 +1,4 @@
-package rpc
+package access
 
 import (
 	"context"
@@ -44,7 +44,7 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 		return nil, nil, err
 	}
 	state := info.(tlsInfo).State
-	p := &party{tlsInfo: info.(tlsInfo), guard: g, leaf: state.PeerCertificates[0], chain: state.PeerCertificates[1:],
+	p := &caller{tlsInfo: info.(tlsInfo), guard: g, leaf: state.PeerCertificates[0], chain: state.PeerCertificates[1:],
 		conn: conn, calls: map[*guardedCall]struct{}{}}
 	if p.identity, err = identity.Of(p.leaf); err != nil {
 		return nil, nil, errors.Join(err, raw.Close()) // it was looked at in the handshake
@@ -64,7 +64,7 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 // PagesTLS returns how the pages of a guarded master are served: see identity.Files.
 func (g *Guard) PagesTLS() *tls.Config { return g.files.PagesTLS() }
 
-// Operator returns the name of the operator whose certificate came with a connection to the pages,
+// Operator returns the name of the operator whose credential came with a connection to the pages,
 // empty if there is none that is good now.
 func (g *Guard) Operator(s *tls.ConnectionState) string {
 	if len(s.PeerCertificates) == 0 {
@@ -77,7 +77,7 @@ func (g *Guard) Operator(s *tls.ConnectionState) string {
 	return ""
 }
 
-func (g *Guard) enter(p *party) {
+func (g *Guard) enter(p *caller) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p.account = g.accounts[p.identity]
@@ -86,13 +86,13 @@ func (g *Guard) enter(p *party) {
 		g.accounts[p.identity] = p.account
 	}
 	p.account.connected(1)
-	g.parties[p] = struct{}{}
+	g.callers[p] = struct{}{}
 }
 
-func (g *Guard) leave(p *party) {
+func (g *Guard) leave(p *caller) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	delete(g.parties, p)
+	delete(g.callers, p)
 	p.account.connected(-1)
 }
 
@@ -114,17 +114,17 @@ func handshakeReason(err error) (reason, who string) {
 	)
 	switch {
 	case errors.Is(err, identity.ErrRevoked):
-		return reasonRevoked, who
+		return ReasonRevoked, who
 	case errors.As(err, &authority):
-		return reasonUnknownAuthority, who
+		return ReasonUnknownAuthority, who
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return reasonExpired, who
+		return ReasonExpired, who
 	case verify != nil, errors.Is(err, identity.ErrNoIdentity):
-		return reasonBadCertificate, who
+		return ReasonBadCredential, who
 	case strings.Contains(err.Error(), "didn't provide a certificate"): // crypto/tls has no value for it
-		return reasonNoCertificate, who
+		return ReasonNoCredential, who
 	}
-	return reasonHandshake, who
+	return ReasonHandshake, who
 }
 
 // ClientHandshake is not for servers.

@@ -1,4 +1,4 @@
-package rpc
+package access
 
 import (
 	"context"
@@ -10,7 +10,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-func (g *Guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any,
+// Unary is the interceptor of calls with one answer.
+func (g *Guard) Unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any,
 	error) {
 	p, err := g.admit(ctx, info.FullMethod)
 	if err != nil {
@@ -23,14 +24,15 @@ func (g *Guard) unary(ctx context.Context, req any, info *grpc.UnaryServerInfo, 
 	return handler(ctx, req)
 }
 
-func (g *Guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+// Stream is the interceptor of streams.
+func (g *Guard) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
 	p, err := g.admit(ss.Context(), info.FullMethod)
 	if err != nil {
 		return err
 	}
 	defer p.account.end()
 	ctx, cancel := context.WithCancelCause(ss.Context())
-	c := &guardedCall{ServerStream: ss, party: p, ctx: ctx, cancel: cancel}
+	c := &guardedCall{ServerStream: ss, caller: p, ctx: ctx, cancel: cancel}
 	defer c.close()
 	p.mu.Lock()
 	p.calls[c] = struct{}{}
@@ -50,7 +52,7 @@ func (g *Guard) stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 // guardedCall is a stream whose messages are judged.
 type guardedCall struct {
 	grpc.ServerStream
-	party    *party
+	caller   *caller
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	ended    atomic.Pointer[error] // what the guard ended it with
@@ -69,7 +71,7 @@ func (c *guardedCall) RecvMsg(m any) error {
 	if err := c.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	err := c.party.message()
+	err := c.caller.message()
 	if first, ok := m.(*farmv1.UploadCertificateRequest); ok && !c.received && err == nil {
 		err = c.reserve(first.GetSize())
 	}
@@ -82,8 +84,8 @@ func (c *guardedCall) RecvMsg(m any) error {
 
 // SendMsg sends a message if the other end is still who it was.
 func (c *guardedCall) SendMsg(m any) error {
-	if r := c.party.judge(); r != nil {
-		c.party.expel(r)
+	if r := c.caller.judge(); r != nil {
+		c.caller.expel(r)
 		return r.err
 	}
 	return c.ServerStream.SendMsg(m)
@@ -98,11 +100,11 @@ func (c *guardedCall) end(err error) {
 
 func (c *guardedCall) close() {
 	c.cancel(nil)
-	c.party.mu.Lock()
-	delete(c.party.calls, c)
-	c.party.mu.Unlock()
+	c.caller.mu.Lock()
+	delete(c.caller.calls, c)
+	c.caller.mu.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.party.account.release(c.reserved)
+	c.caller.account.release(c.reserved)
 	c.reserved, c.closed = 0, true
 }

@@ -1,0 +1,13 @@
+// Package access decides who may call the master and how much: by the credential of a connection, its
+// role, and limits on messages, calls and uploads of one identity.
+//
+// A Guard is asked three times. When a connection is made (transport.go) the other side has to show a
+// credential of the cluster's authority, in time and not revoked. When a call is made (guard.go) the
+// credential's role has to fit the method. With each message (calls.go) the credential has to be good
+// still and the identity within its limits (limits.go). Each refusal is counted by reason and logged.
+package access
+
+import "errors"
+
+// ErrSetting is wrapped by errors about settings that are out of their range.
+var ErrSetting = errors.New("bad access setting")
