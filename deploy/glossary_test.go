@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// sources returns the text of all hand-written Go, messages, pages, rules and dashboards by file,
+// texts returns the text of all hand-written Go, messages, pages, rules and dashboards by file,
 // the glossary left out.
-func sources(t *testing.T) map[string]string {
+func texts(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
@@ -40,7 +40,7 @@ func sources(t *testing.T) map[string]string {
 // stand there once.
 func TestGlossaryWordsAreUsed(t *testing.T) {
 	var text strings.Builder
-	for _, s := range sources(t) {
+	for _, s := range texts(t) {
 		text.WriteString(strings.ToLower(s))
 	}
 	seen := map[string]bool{}
