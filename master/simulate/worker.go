@@ -303,7 +303,7 @@ func (w *worker) begin(l tree.Lease, memories [][]byte) error {
 		return err
 	}
 	for _, m := range memories {
-		if _, err := w.table.Recall(w.c.Tree.Root.Board, m); err != nil {
+		if _, err := w.table.AddHints(w.c.Tree.Root.Board, m); err != nil {
 			return err
 		}
 	}
@@ -472,7 +472,7 @@ func (w *worker) remember(j *job) []byte {
 	if w.c.MemoryEntries == 0 || w.c.Workers == 1 && w.c.CrashRate == 0 { // a lone worker remembers by itself
 		return nil
 	}
-	return w.search.Remember(j.state, w.c.MemoryEntries)
+	return w.search.Hints(j.state, w.c.MemoryEntries)
 }
 
 // cancel calls a lease back; the worker notices at the end of its slice, and hands back at once

@@ -182,8 +182,8 @@ func (t *thread) run(st amazons.State) numbers {
 	hash := st.Hash(t.b)
 	n := t.look(st, hash)
 	for !n.solved() && !t.stopped() {
-		_, _, work := unpack(t.table.get(hash))
-		n = t.search(st, hash, numbers{Infinity, Infinity}, work)
+		_, _, nodes := unpack(t.table.get(hash))
+		n = t.search(st, hash, numbers{Infinity, Infinity}, nodes)
 	}
 	t.publish()
 	return n
@@ -212,8 +212,8 @@ func (s *Searcher) Children(st amazons.State) []Child {
 		next := st.After(m)
 		hash := next.Hash(s.o.Board)
 		n := t.look(next, hash)
-		_, _, work := unpack(s.o.Table.get(hash))
-		out = append(out, Child{m, next, n.verdict(), n.phi, n.delta, work})
+		_, _, nodes := unpack(s.o.Table.get(hash))
+		out = append(out, Child{m, next, n.verdict(), n.phi, n.delta, nodes})
 	}
 	return out
 }
@@ -221,8 +221,8 @@ func (s *Searcher) Children(st amazons.State) []Child {
 // Probe tells what is known of st without searching: the verdict of the static rules (with no work)
 // or of the table, and the nodes behind it.
 func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
-	if n, work := s.stored(st); n.solved() {
-		return n.verdict(), work
+	if n, nodes := s.stored(st); n.solved() {
+		return n.verdict(), nodes
 	}
 	judge := s.judges.Get().(*eval.Judge)
 	defer s.judges.Put(judge)
@@ -238,8 +238,8 @@ func (s *Searcher) stored(st amazons.State) (numbers, uint64) {
 	if data == 0 {
 		return numbers{1, 1}, 0
 	}
-	phi, delta, work := unpack(data)
-	return numbers{phi, delta}, work
+	phi, delta, nodes := unpack(data)
+	return numbers{phi, delta}, nodes
 }
 
 // Best returns the move that the search found to win s, false where the table has none. It is legal
@@ -274,8 +274,8 @@ func (s *Searcher) Insert(st amazons.State, v eval.Verdict, nodes uint64) {
 	}
 }
 
-func (s *Searcher) report(st amazons.State, n numbers, work uint64) {
-	if s.o.OnSolved != nil && work >= s.o.MinSolvedNodes {
-		s.o.OnSolved(st, n.verdict(), work)
+func (s *Searcher) report(st amazons.State, n numbers, nodes uint64) {
+	if s.o.OnSolved != nil && nodes >= s.o.MinSolvedNodes {
+		s.o.OnSolved(st, n.verdict(), nodes)
 	}
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // numbersSpent counts work.
-type numbersSpent struct{ nodes, evaluations uint64 }
+type counters struct{ nodes, evaluations uint64 }
 
 func (s *Searcher) busy(hash uint64) *atomic.Int32 { return &s.working[hash&uint64(len(s.working)-1)] }
 
@@ -47,7 +47,7 @@ func (s *Searcher) searchParallel(st amazons.State) numbers {
 }
 
 func (t *thread) reset(limit uint64) {
-	t.nodes, t.evaluations, t.published = 0, 0, numbersSpent{}
+	t.nodes, t.evaluations, t.published = 0, 0, counters{}
 	t.limit = limit
 	t.stack, t.path, t.cut = t.stack[:0], t.path[:0], noCut
 }
@@ -56,7 +56,7 @@ func (t *thread) reset(limit uint64) {
 func (t *thread) publish() {
 	t.s.nodes.Add(t.nodes - t.published.nodes)
 	t.s.evals.Add(t.evaluations - t.published.evaluations)
-	t.published = numbersSpent{t.nodes, t.evaluations}
+	t.published = counters{t.nodes, t.evaluations}
 }
 
 // enter puts a node on the path and, now and then, looks round.

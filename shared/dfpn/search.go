@@ -25,9 +25,9 @@ type thread struct {
 	stack []child     // children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
-	published          numbersSpent // what the searcher already knows of the two
-	fetched            uint64       // keeps the loads of fetch alive
-	limit              uint64       // of nodes of this thread, when it is alone
+	published          counters // what the searcher already knows of the two
+	fetched            uint64   // keeps the loads of fetch alive
+	limit              uint64   // of nodes of this thread, when it is alone
 
 	// Only with several threads.
 	path []uint64 // hashes of the nodes being searched, the root first
@@ -51,8 +51,8 @@ var (
 // is stopped, stores the numbers and returns them. work is what the table knows to have been spent
 // on st before. A position that the judge finds won by a closing move when it is first met here is
 // not expanded and does not count as a node.
-func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint64) numbers {
-	if work == 0 {
+func (t *thread) search(st amazons.State, hash uint64, limit numbers, nodes uint64) numbers {
+	if nodes == 0 {
 		if m, ok := t.judge.Closing(st); ok {
 			t.put(st, hash, won, m, 1)
 			return won
@@ -76,21 +76,21 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, work uint6
 		n, m = t.deepen(st, hash, base, limit)
 	}
 	t.stack = t.stack[:base]
-	t.put(st, hash, n, m, work+t.nodes-before)
+	t.put(st, hash, n, m, nodes+t.nodes-before)
 	return n
 }
 
 // put stores the numbers of st with the work behind them, and the move m with which it is won, and
 // reports what is solved.
-func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, work uint64) {
-	data := pack(n.phi, n.delta, work)
+func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, nodes uint64) {
+	data := pack(n.phi, n.delta, nodes)
 	if n == won && m != noMove {
 		_, symmetry := st.Canonical(t.b)
-		data = packWon(t.b.ApplyMove(symmetry, m), work)
+		data = packWon(t.b.ApplyMove(symmetry, m), nodes)
 	}
 	t.table.put(hash, data)
 	if n.solved() {
-		t.s.report(st, n, work)
+		t.s.report(st, n, nodes)
 	}
 }
 
@@ -240,8 +240,8 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		// A child may be chosen beyond its thresholds, when it is busy or when
 		// numbers have run into their limit; it must still get somewhere.
 		next = numbers{max(next.phi, c.phi+1), max(next.delta, c.delta+1)}
-		_, _, work := unpack(t.table.get(c.hash))
-		r := t.search(st.After(c.move), c.hash, next, work)
+		_, _, nodes := unpack(t.table.get(c.hash))
+		r := t.search(st.After(c.move), c.hash, next, nodes)
 		switch {
 		case r.delta == 0:
 			return won, c.move

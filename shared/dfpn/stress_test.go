@@ -41,7 +41,7 @@ type stressed struct {
 
 // TestStress solves random positions under the worst conditions: tables that forget nearly
 // everything, one to four threads, node budgets, cancellations at random moments, searches that go
-// on in the same table or in another one that got the first one's memory, and two searches over one
+// on in the same table or in another one that got the first one's hints, and two searches over one
 // table. No answer may be wrong: not that of the search, not that of Probe, not one told to
 // OnSolved; and a certificate extracted from such a table must stand before the checker.
 //
@@ -358,9 +358,9 @@ func (s *stress) two(ctx context.Context, search *Searcher, table *Table) (Resul
 	return got, err
 }
 
-// move goes on in another table that gets the memory of this one.
+// move goes on in another table that gets the hints of this one.
 func (s *stress) move(search *Searcher, table *Table) (*Searcher, *Table, error) {
-	memory := search.Remember(s.p.state, 1+s.r.IntN(2000))
+	hints := search.Hints(s.p.state, 1+s.r.IntN(2000))
 	next, err := NewTable(s.tableBytes())
 	if err != nil {
 		return nil, table, err
@@ -368,7 +368,7 @@ func (s *stress) move(search *Searcher, table *Table) (*Searcher, *Table, error)
 	if err := table.Close(); err != nil {
 		return nil, next, err
 	}
-	if _, err := next.Recall(s.p.board, memory); err != nil {
+	if _, err := next.AddHints(s.p.board, hints); err != nil {
 		return nil, next, err
 	}
 	search, err = s.searcher(next)

@@ -151,23 +151,23 @@ func (t *Table) lineOf(hash uint64) uint64 {
 // The data word of an entry: phi in bits 0..23, delta in 24..47, work in 48..63. It is never 0. In
 // an entry with phi 0 (won) delta can only be Infinity, and its bits hold the winning move of the
 // canonical state instead: bit 23 set, then three times six bits; all set if the move is not known.
-func pack(phi, delta uint32, work uint64) uint64 {
-	return uint64(phi) | uint64(delta)<<24 | uint64(packWork(work))<<48
+func pack(phi, delta uint32, nodes uint64) uint64 {
+	return uint64(phi) | uint64(delta)<<24 | uint64(packNodes(nodes))<<48
 }
 
-func unpack(data uint64) (phi, delta uint32, work uint64) {
-	phi, delta, work = uint32(data)&Infinity, uint32(data>>24)&Infinity, unpackWork(uint16(data>>48))
+func unpack(data uint64) (phi, delta uint32, nodes uint64) {
+	phi, delta, nodes = uint32(data)&Infinity, uint32(data>>24)&Infinity, unpackNodes(uint16(data>>48))
 	if phi == 0 {
 		delta = Infinity
 	}
-	return phi, delta, work
+	return phi, delta, nodes
 }
 
 const moveFlag = 1 << 23
 
 // packWon is pack for a won state with its winning move.
-func packWon(m amazons.Move, work uint64) uint64 {
-	return pack(0, moveFlag|uint32(m.From)<<12|uint32(m.To)<<6|uint32(m.Arrow), work)
+func packWon(m amazons.Move, nodes uint64) uint64 {
+	return pack(0, moveFlag|uint32(m.From)<<12|uint32(m.To)<<6|uint32(m.Arrow), nodes)
 }
 
 // unpackMove returns the winning move of a won entry, false when it is not known.
@@ -186,7 +186,7 @@ func solvedData(data uint64) bool { return data&Infinity == 0 || data>>24&Infini
 // Work is kept to eleven bits of precision: a floating point number with a
 // 5-bit exponent, so that comparisons of the packed form compare work. The
 // largest value is about 2^42 nodes.
-func packWork(w uint64) uint16 {
+func packNodes(w uint64) uint16 {
 	if w < 1<<11 {
 		return uint16(w)
 	}
@@ -197,7 +197,7 @@ func packWork(w uint64) uint16 {
 	return uint16(e)<<11 | uint16(w>>(e-1))&(1<<11-1)
 }
 
-func unpackWork(p uint16) uint64 {
+func unpackNodes(p uint16) uint64 {
 	e := p >> 11
 	if e == 0 {
 		return uint64(p)

@@ -23,17 +23,17 @@ func TestTableSizes(t *testing.T) {
 func TestWorkKeepsItsOrder(t *testing.T) {
 	last := uint16(0)
 	for w := uint64(0); w < 1<<40; w += 1 + w/3000 {
-		p := packWork(w)
+		p := packNodes(w)
 		if p < last {
-			t.Fatalf("packWork(%d) = %d is below its predecessor %d", w, p, last)
+			t.Fatalf("packNodes(%d) = %d is below its predecessor %d", w, p, last)
 		}
 		last = p
-		back := unpackWork(p)
+		back := unpackNodes(p)
 		if back > w || w-back > w/1024 {
 			t.Fatalf("work %d came back as %d", w, back)
 		}
 	}
-	if p := packWork(1<<64 - 1); p != 1<<16-1 {
+	if p := packNodes(1<<64 - 1); p != 1<<16-1 {
 		t.Errorf("the largest work packs to %d", p)
 	}
 }

@@ -63,11 +63,11 @@ func (w *Witness) Nodes() uint64 { return w.Searcher.Nodes() + w.fine.Nodes() }
 
 // Probe tells what the tables, the counting lemma and the judge know of st, and the nodes behind it.
 func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
-	if n, work := w.Searcher.stored(st); n.solved() {
-		return n.verdict(), work
+	if n, nodes := w.Searcher.stored(st); n.solved() {
+		return n.verdict(), nodes
 	}
-	if v, work := w.fine.Probe(st); v != eval.Open {
-		return v, work
+	if v, nodes := w.fine.Probe(st); v != eval.Open {
+		return v, nodes
 	}
 	v, _ := w.judge.Evaluate(st)
 	return v, 0

@@ -119,7 +119,7 @@ func (e *Engine) Remember() []byte {
 		return nil
 	}
 	e.remembered += entries
-	return e.search.Remember(e.last, int(entries))
+	return e.search.Hints(e.last, int(entries))
 }
 
 // Fact is a solved position.
@@ -264,7 +264,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		e.remember(f)
 	}
 	for _, m := range job.Memories {
-		if n, err := e.table.Recall(e.c.Board, m); err != nil {
+		if n, err := e.table.AddHints(e.c.Board, m); err != nil {
 			e.c.Log.Warn("the memory of another search is passed over", "error", err)
 		} else {
 			e.c.Log.Debug("took in the memory of another search", "entries", n)

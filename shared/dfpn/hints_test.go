@@ -13,22 +13,22 @@ import (
 	"amazonsfarm/shared/testkit/fuzzing"
 )
 
-// TestMemoryCarriesASearchOn cuts a search in two at different places, the second half in another
-// table that got the first one's memory, and compares the work with a search that was not cut.
-func TestMemoryCarriesASearchOn(t *testing.T) {
+// TestHintsContinueASearch cuts a search in two at different places, the second half in another
+// table that got the first one's hints, and compares the work with a search that was not cut.
+func TestHintsContinueASearch(t *testing.T) {
 	p := parse(t, "4x5")
 	whole := newSearcher(t, p.Board, newTable(t, 64<<20), 1).Search(t.Context(), p.State(), 0)
 	for _, cut := range []uint64{whole.Nodes / 5, whole.Nodes / 2, whole.Nodes * 4 / 5} {
 		first := newSearcher(t, p.Board, newTable(t, 64<<20), 1)
 		first.Search(t.Context(), p.State(), cut)
-		memory := first.Remember(p.State(), 1<<16)
+		hints := first.Hints(p.State(), 1<<16)
 		second := newTable(t, 64<<20)
-		n, err := second.Recall(p.Board, memory)
+		n, err := second.AddHints(p.Board, hints)
 		if err != nil {
 			t.Fatal(err)
 		}
 		r := newSearcher(t, p.Board, second, 1).Search(t.Context(), p.State(), 0)
-		t.Logf("cut at %d nodes: %d entries, %d bytes; %d nodes more, %d without a cut", cut, n, len(memory), r.Nodes,
+		t.Logf("cut at %d nodes: %d entries, %d bytes; %d nodes more, %d without a cut", cut, n, len(hints), r.Nodes,
 			whole.Nodes)
 		if r.Verdict != eval.Lost {
 			t.Fatalf("the second half says %v", r.Verdict)
@@ -41,10 +41,10 @@ func TestMemoryCarriesASearchOn(t *testing.T) {
 	}
 }
 
-// TestMemoryIsOfThePosition holds that a memory has a position, then below it what has most work:
+// TestHintsAreOfThePosition holds that hints have a position, then below it the most nodes:
 // whatever is left out has no more work than each entry, unless it is only reached through
 // something that is left out; and nothing of what the table knows of other positions.
-func TestMemoryIsOfThePosition(t *testing.T) {
+func TestHintsAreOfThePosition(t *testing.T) {
 	p := parse(t, "4x5")
 	table := newTable(t, 64<<20)
 	s := newSearcher(t, p.Board, table, 1)
@@ -58,11 +58,11 @@ func TestMemoryIsOfThePosition(t *testing.T) {
 	}
 	for _, of := range []amazons.State{p.State(), other} {
 		for _, most := range []int{1, 10, 300, 1 << 20} {
-			memory := s.Remember(of, most)
-			if !bytes.Equal(memory, s.Remember(of, most)) {
-				t.Fatal("the same table gives different memories of a position")
+			hints := s.Hints(of, most)
+			if !bytes.Equal(hints, s.Hints(of, most)) {
+				t.Fatal("the same table gives different hints of a position")
 			}
-			entries, err := parseMemory(p.Board, memory)
+			entries, err := parseHints(p.Board, hints)
 			if err != nil || len(entries) == 0 || len(entries) > most {
 				t.Fatalf("%d of %d entries, %v", len(entries), most, err)
 			}
@@ -85,7 +85,7 @@ func TestMemoryIsOfThePosition(t *testing.T) {
 				}
 				met[hash] = true
 				if !kept[hash] {
-					if work := table.get(hash) >> 48; work > smallest || work >= leastRemembered &&
+					if work := table.get(hash) >> 48; work > smallest || work >= leastHinted &&
 						len(entries) < most {
 						t.Fatalf("with at most %d entries one with work %d is left out, one with %d is not", most, work,
 							smallest)
@@ -106,14 +106,14 @@ func TestMemoryIsOfThePosition(t *testing.T) {
 			}
 		}
 	}
-	if n, err := table.Recall(p.Board, newSearcher(t, p.Board, newTable(t, 1<<20), 1).Remember(p.State(),
+	if n, err := table.AddHints(p.Board, newSearcher(t, p.Board, newTable(t, 1<<20), 1).Hints(p.State(),
 		100)); n != 0 || err != nil {
-		t.Errorf("the memory of an empty table: %d, %v", n, err)
+		t.Errorf("the hints of an empty table: %d, %v", n, err)
 	}
 }
 
-// BenchmarkRemember says what a memory costs beside the search that it is of.
-func BenchmarkRemember(b *testing.B) {
+// BenchmarkHints says what hints cost beside the search of their position.
+func BenchmarkHints(b *testing.B) {
 	p := parse(b, "6x4")
 	s := newSearcher(b, p.Board, newTable(b, 256<<20), 1)
 	began := time.Now()
@@ -121,7 +121,7 @@ func BenchmarkRemember(b *testing.B) {
 	node := time.Since(began) / time.Duration(nodes)
 	entries := 0
 	for b.Loop() {
-		all, err := parseMemory(p.Board, s.Remember(p.State(), 5_000))
+		all, err := parseHints(p.Board, s.Hints(p.State(), 5_000))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -132,35 +132,35 @@ func BenchmarkRemember(b *testing.B) {
 	b.ReportMetric(float64(entry)/float64(node), "nodes/entry")
 }
 
-func TestDamagedMemoryIsRefused(t *testing.T) {
+func TestDamagedHintsAreRefused(t *testing.T) {
 	b := amazons.Board{Width: 5, Height: 5}
 	table := newTable(t, 1<<20)
 	var entries []slot
 	for i := range uint64(20) {
 		entries = append(entries, slot{i * 0x9e3779b97f4a7c15, pack(3, 4, 5+i)})
 	}
-	memory := encodeMemory(b, entries)
-	for i := range memory {
-		damaged := bytes.Clone(memory)
+	hints := encodeHints(b, entries)
+	for i := range hints {
+		damaged := bytes.Clone(hints)
 		damaged[i] ^= 1
-		if _, err := table.Recall(b, damaged); !errors.Is(err, ErrMemory) {
+		if _, err := table.AddHints(b, damaged); !errors.Is(err, ErrHints) {
 			t.Fatalf("byte %d changed: %v", i, err)
 		}
-		if _, err := table.Recall(b, memory[:i]); !errors.Is(err, ErrMemory) {
+		if _, err := table.AddHints(b, hints[:i]); !errors.Is(err, ErrHints) {
 			t.Fatalf("cut to %d bytes: %v", i, err)
 		}
 	}
-	if _, err := table.Recall(amazons.Board{Width: 5, Height: 6}, memory); !errors.Is(err, ErrMemory) {
+	if _, err := table.AddHints(amazons.Board{Width: 5, Height: 6}, hints); !errors.Is(err, ErrHints) {
 		t.Errorf("of another board: %v", err)
 	}
 }
 
-// FuzzMemory takes in memories of whoever sends them, as they are or with the checksum made right:
+// FuzzHints adds hints from anybody, as they are or with the checksum made right:
 // what is damaged is refused whole; what is taken in is remembered the same way, and a search over
 // a table with it ends, whatever it says.
-func FuzzMemory(f *testing.F) {
+func FuzzHints(f *testing.F) {
 	b := amazons.Board{Width: 4, Height: 5}
-	f.Add(encodeMemory(b, []slot{{77, pack(1, 2, 9)}}), false)
+	f.Add(encodeHints(b, []slot{{77, pack(1, 2, 9)}}), false)
 	start, err := amazons.Start(b)
 	if err != nil {
 		f.Fatal(err)
@@ -176,23 +176,23 @@ func FuzzMemory(f *testing.F) {
 	s := searcher(f, newTable(f, MinTableBytes))
 	s.Search(f.Context(), start.State(), 500)
 	for _, entries := range []int{1, 5, 30, 200} {
-		f.Add(s.Remember(start.State(), entries), true)
+		f.Add(s.Hints(start.State(), entries), true)
 	}
-	f.Fuzz(func(t *testing.T, memory []byte, whole bool) {
-		if body := len(memory) - 4; whole && body >= 0 {
-			memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]),
-				crc32.Checksum(memory[:body], castagnoli))
+	f.Fuzz(func(t *testing.T, hints []byte, whole bool) {
+		if body := len(hints) - 4; whole && body >= 0 {
+			hints = binary.LittleEndian.AppendUint32(bytes.Clone(hints[:body]),
+				crc32.Checksum(hints[:body], castagnoli))
 		}
-		all, err := parseMemory(b, memory)
-		if err != nil && !errors.Is(err, ErrMemory) {
+		all, err := parseHints(b, hints)
+		if err != nil && !errors.Is(err, ErrHints) {
 			t.Errorf("an error of another kind: %v", err)
 		}
-		if err == nil && len(all)*5 > len(memory) {
-			t.Errorf("%d entries from %d bytes", len(all), len(memory))
+		if err == nil && len(all)*5 > len(hints) {
+			t.Errorf("%d entries from %d bytes", len(all), len(hints))
 		}
 		fuzzing.Within(t, 20*time.Second, 64<<20, func() {
 			table := newTable(t, MinTableBytes)
-			n, again := table.Recall(b, memory)
+			n, again := table.AddHints(b, hints)
 			if (again == nil) != (err == nil) || n != len(all) {
 				t.Fatalf("%d entries with %v, then %d with %v", len(all), err, n, again)
 			}
@@ -200,7 +200,7 @@ func FuzzMemory(f *testing.F) {
 				return
 			}
 			s := searcher(t, table)
-			if _, err := newTable(t, MinTableBytes).Recall(b, s.Remember(start.State(), len(all))); err != nil {
+			if _, err := newTable(t, MinTableBytes).AddHints(b, s.Hints(start.State(), len(all))); err != nil {
 				t.Errorf("what was taken in is not remembered: %v", err)
 			}
 			if r := s.Search(t.Context(), start.State(), 300); r.Nodes > 10_000 ||
