@@ -1,0 +1,257 @@
+package endgame
+
+import (
+	"amazonsfarm/shared/cgt"
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// chunker makes the chunks of one layer for one goroutine.
+type chunker struct {
+	*build
+	b      *builder
+	n      int    // squares
+	active bool   // the layer is of placements of both sides, else of territories
+	stage  string // for people and in the names of files
+	rows   int    // entries of a shape
+
+	ids   []uint32
+	bytes []uint8
+	local []uint32 // by id: number in the chunk's list + 1
+	used  []uint32 // the chunk's list
+	buf   bytes.Buffer
+}
+
+// make makes chunk i, of the shapes from first to before end, in the layer's memory unless the layer
+// is the last.
+func (w *chunker) make(i, first, end int, last bool) error {
+	before, from, to := w.b.positions, first*w.rows, end*w.rows
+	units := int64(to - from)
+	var err error
+	if w.active {
+		units *= activeCost
+		var dst []uint32
+		if !last {
+			dst = w.l.active[w.n][from:to]
+		}
+		err = w.makeActive(i, first, end, dst)
+	} else {
+		var dst []uint8
+		if !last {
+			dst = w.l.territory[w.n][from:to]
+		}
+		err = w.makeTerritory(i, first, end, dst)
+	}
+	if err == nil {
+		w.report(w.stage, w.n, units, w.b.positions-before)
+	}
+	return err
+}
+
+// name returns the name of the file of a chunk.
+func (w *chunker) name(i int) string {
+	return filepath.Join(w.dir, fmt.Sprintf("%s-%02d-%05d", w.stage, w.n, i))
+}
+
+// makeActive makes a chunk of values: the distinct values in the order in which they come up, how often
+// each does, and for each entry a number in that list.
+func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
+	if data, ok := w.load(i); ok {
+		if w.restore(data, (end-first)*w.rows, dst) {
+			return nil
+		}
+	}
+	if dst == nil {
+		w.ids = slices.Grow(w.ids[:0], (end-first)*w.rows)[:(end-first)*w.rows]
+		dst = w.ids
+	}
+	for k := first; k < end; k++ {
+		w.b.fillActive(w.l.shapes[w.n][k], dst[(k-first)*w.rows:(k-first+1)*w.rows])
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+	}
+	if w.b.err != nil {
+		return w.b.err
+	}
+	w.b.refresh()
+	w.local = append(w.local, make([]uint32, len(w.b.vals)-len(w.local))...)
+	w.used = w.used[:0]
+	var counts []uint32
+	entries := make([]uint32, len(dst))
+	for i, id := range dst {
+		if w.local[id] == 0 {
+			w.used = append(w.used, id)
+			counts = append(counts, 0)
+			w.local[id] = uint32(len(w.used))
+		}
+		counts[w.local[id]-1]++
+		entries[i] = w.local[id] - 1
+	}
+	out := binary.AppendUvarint(nil, uint64(len(w.used)))
+	for k, id := range w.used {
+		w.local[id] = 0
+		var err error
+		if out, err = w.b.vals[id].AppendBinary(out); err != nil {
+			return err
+		}
+		out = binary.AppendUvarint(out, uint64(counts[k]))
+	}
+	width := entryWidth(len(w.used))
+	for _, e := range entries {
+		out = append(out, byte(e))
+		if width > 1 {
+			out = append(out, byte(e>>8))
+		}
+		if width > 2 {
+			out = append(out, byte(e>>16), byte(e>>24))
+		}
+	}
+	return w.save(i, out)
+}
+
+// entryWidth returns the bytes of an entry of a chunk with that many distinct values.
+func entryWidth(values int) int {
+	switch {
+	case values <= 1<<8:
+		return 1
+	case values <= 1<<16:
+		return 2
+	}
+	return 4
+}
+
+// chunk is a chunk of values as read back.
+type chunk struct {
+	values []cgt.Value
+	counts []uint64
+	width  int
+	data   []byte
+}
+
+func parseChunk(data []byte, entries int) (c chunk, ok bool) {
+	count, k := binary.Uvarint(data)
+	if k <= 0 || count > uint64(len(data)) {
+		return c, false
+	}
+	data = data[k:]
+	for range count {
+		v, n, err := cgt.DecodeValue(data)
+		if err != nil {
+			return c, false
+		}
+		data = data[n:]
+		times, k := binary.Uvarint(data)
+		if k <= 0 {
+			return c, false
+		}
+		data = data[k:]
+		c.values = append(c.values, v)
+		c.counts = append(c.counts, times)
+	}
+	c.width, c.data = entryWidth(len(c.values)), data
+	return c, len(data) == entries*c.width
+}
+
+func (c *chunk) entry(i int) (e uint32) {
+	switch c.width {
+	case 1:
+		return uint32(c.data[i])
+	case 2:
+		return uint32(binary.LittleEndian.Uint16(c.data[2*i:]))
+	}
+	return binary.LittleEndian.Uint32(c.data[4*i:])
+}
+
+// restore takes a chunk of an earlier run.
+func (w *chunker) restore(data []byte, entries int, dst []uint32) bool {
+	c, ok := parseChunk(data, entries)
+	if !ok {
+		return false
+	}
+	ids := make([]uint32, len(c.values))
+	for i, v := range c.values {
+		ids[i] = w.b.intern(v)
+	}
+	w.b.refresh()
+	for i := range dst {
+		e := c.entry(i)
+		if int(e) >= len(ids) {
+			return false
+		}
+		dst[i] = ids[e]
+	}
+	return true
+}
+
+// makeTerritory makes a chunk of codes.
+func (w *chunker) makeTerritory(i, first, end int, dst []uint8) error {
+	entries := (end - first) * w.rows
+	if data, ok := w.load(i); ok && len(data) == entries {
+		copy(dst, data)
+		return nil
+	}
+	if dst == nil {
+		w.bytes = slices.Grow(w.bytes[:0], entries)[:entries]
+		dst = w.bytes
+	}
+	for k := first; k < end; k++ {
+		w.b.fillTerritory(w.l.shapes[w.n][k], dst[(k-first)*w.rows:(k-first+1)*w.rows])
+		if w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+	}
+	return w.save(i, dst)
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+const chunkMagic = "AMZCHUNK"
+
+// save writes a chunk so that it is there as a whole or, as its checksum tells, not: the
+// magic, the SHA-256 of the configuration, the CRC-32C of the data, and the data. It is not
+// synced: what a power cut spoils is made again.
+func (w *chunker) save(i int, data []byte) error {
+	w.buf.Reset()
+	w.buf.WriteString(chunkMagic)
+	w.buf.Write(w.sum[:])
+	binary.Write(&w.buf, binary.LittleEndian, crc32.Checksum(data, castagnoli))
+	name := w.name(i)
+	f, err := w.o.create(name + ".tmp")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(w.buf.Bytes())
+	if err == nil {
+		_, err = f.Write(data)
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(name+".tmp", name)
+	}
+	if err != nil {
+		os.Remove(name + ".tmp")
+	}
+	return err
+}
+
+// load returns the data of a chunk that an earlier run has made.
+func (w *chunker) load(i int) ([]byte, bool) { return readChunk(w.name(i), w.sum) }
+
+func readChunk(name string, sum [32]byte) ([]byte, bool) {
+	data, err := os.ReadFile(name)
+	head := len(chunkMagic) + len(sum) + 4
+	if err != nil || len(data) < head || string(data[:len(chunkMagic)]) != chunkMagic ||
+		[32]byte(data[len(chunkMagic):]) != sum ||
+		binary.LittleEndian.Uint32(data[head-4:]) != crc32.Checksum(data[head:], castagnoli) {
+		return nil, false
+	}
+	return data[head:], true
+}
