@@ -224,7 +224,7 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	}
 	for i, m := range a.firstMoves {
 		outcome := map[eval.Verdict]string{eval.Open: "unknown", eval.Won: "loses", eval.Lost: "wins"}[verdicts[i]]
-		a.result.FirstMoves = append(a.result.FirstMoves, cli.FirstMove{Move: m.String(), Outcome: outcome})
+		a.result.FirstMoves = append(a.result.FirstMoves, cli.FirstMove{Move: m.String(), Verdict: outcome})
 	}
 	switch {
 	case err != nil:

@@ -44,7 +44,7 @@ func (e *MissingError) Unwrap() error { return ErrMissing }
 
 // Fragment is a certificate of a worker.
 type Fragment struct {
-	ID   tree.ID
+	ID   proof.ID
 	Data io.ReaderAt
 	Size int64
 }
@@ -141,11 +141,7 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 // and all of them lose, the positions after these moves, each won for the side that then moves.
 func Roots(root amazons.Position, firstMoves []amazons.Move, settled tree.Settled) []proof.Root {
 	if !settled.NoGivenMoveWins {
-		claim := eval.Lost
-		if settled.Outcome == tree.Won {
-			claim = eval.Won
-		}
-		return []proof.Root{proof.RootOf(root, claim)}
+		return []proof.Root{proof.RootOf(root, settled.Verdict)}
 	}
 	roots := make([]proof.Root, len(firstMoves))
 	for i, m := range firstMoves {

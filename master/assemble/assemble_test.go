@@ -20,7 +20,7 @@ func fragment(t *testing.T, c proof.Certificate) Fragment {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Fragment{ID: tree.ID{1}, Data: bytes.NewReader(data), Size: int64(len(data))}
+	return Fragment{ID: proof.ID{1}, Data: bytes.NewReader(data), Size: int64(len(data))}
 }
 
 func TestWrite(t *testing.T) {
@@ -28,7 +28,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := Roots(root, nil, tree.Settled{Outcome: tree.Lost})
+	roots := Roots(root, nil, tree.Settled{Verdict: eval.Lost})
 	empty := proof.Certificate{Board: root.Board, Roots: roots, Set: new(proof.Set)}
 	in := Input{Board: root.Board, Roots: roots, Fragments: []Fragment{fragment(t, empty)}}
 	name := filepath.Join(t.TempDir(), "p")
@@ -80,7 +80,7 @@ func TestRoots(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Roots(root, []amazons.Move{m}, tree.Settled{Outcome: tree.Won}); len(got) != 1 ||
+	if got := Roots(root, []amazons.Move{m}, tree.Settled{Verdict: eval.Won}); len(got) != 1 ||
 		got[0] != proof.RootOf(root, eval.Won) {
 		t.Errorf("a given move wins: %v", got)
 	}

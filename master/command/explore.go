@@ -14,10 +14,10 @@ import (
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
 )
 
 func exploreCommand() *cobra.Command {
@@ -114,8 +114,8 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 	s.WriteString(p.Text())
 	k := r.GetKnown()
 	fmt.Fprintf(&s, "\nposition       %s\n", p)
-	fmt.Fprintf(&s, "value          %s", tree.Outcome(k.GetOutcome()))
-	if k.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
+	fmt.Fprintf(&s, "value          %s", eval.Verdict(k.GetVerdict()))
+	if k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
 		fmt.Fprintf(&s, " for the side to move, by %s", k.GetBasis())
 	}
 	fmt.Fprintf(&s, "\nproof number   %s, disproof number %s\n", numberText(k.GetPhi()), numberText(k.GetDelta()))
@@ -159,7 +159,7 @@ func effortText(k *farmv1.Known) string {
 // stateText says what is being done about a position.
 func stateText(k *farmv1.Known) string {
 	switch {
-	case k.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED:
+	case k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED:
 		return "by " + k.GetBasis()
 	case k.GetLeased():
 		return "leased"

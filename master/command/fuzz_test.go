@@ -22,14 +22,14 @@ func FuzzAnswers(f *testing.F) {
 			Campaign: &farmv1.Campaign{Board: "4x4", Root: "4x4", FirstMoves: []string{"A2-A3xA2"}}, State: "running",
 			Why: "one position is leased", RootPhi: 7, RootDelta: 9,
 			FirstMoves: []*farmv1.FirstMove{{Move: "A2-A3xA2", Phi: 1, Delta: 1},
-				{Move: "B1-B2xB1", Outcome: farmv1.Outcome_OUTCOME_WON}}, CertificateSha256: "00", Seconds: 3,
+				{Move: "B1-B2xB1", Verdict: farmv1.Verdict_VERDICT_WON}}, CertificateSha256: "00", Seconds: 3,
 			Winner: "first",
 		},
 		&farmv1.WorkersResponse{Workers: []*farmv1.Worker{{Name: "w", Cores: 3, Lease: 4, Position: "x",
 			LeaseSeconds: 12, Nodes: 123456789}, nil}},
 		&farmv1.ExploreResponse{Position: ".BB./B..B/W..W/.WW. w",
-			Known: &farmv1.Known{Phi: 3, Outcome: 2, Basis: "fact"}, Line: []string{"A2-A3xA2"},
-			Moves: []*farmv1.ExploredMove{{Move: "A2-A3xA2", After: &farmv1.Known{Outcome: 1}}, {}}},
+			Known: &farmv1.Known{Phi: 3, Verdict: 2, Basis: "fact"}, Line: []string{"A2-A3xA2"},
+			Moves: []*farmv1.ExploredMove{{Move: "A2-A3xA2", After: &farmv1.Known{Verdict: 1}}, {}}},
 	} {
 		data, err := proto.Marshal(m)
 		if err != nil {

@@ -129,10 +129,10 @@ func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
 func statusLine(r *farmv1.StatusResponse) string {
 	won, lost := 0, 0
 	for _, f := range r.GetFirstMoves() {
-		switch f.GetOutcome() {
-		case farmv1.Outcome_OUTCOME_WON:
+		switch f.GetVerdict() {
+		case farmv1.Verdict_VERDICT_WON:
 			won++
-		case farmv1.Outcome_OUTCOME_LOST:
+		case farmv1.Verdict_VERDICT_LOST:
 			lost++
 		}
 	}

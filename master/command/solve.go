@@ -225,7 +225,7 @@ func statusText(ctx context.Context, m *rpc.Master) string {
 	}
 	settled := 0
 	for _, f := range t.FirstMoves {
-		if f.Outcome != 0 {
+		if f.Verdict != 0 {
 			settled++
 		}
 	}

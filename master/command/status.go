@@ -116,8 +116,8 @@ func statusReport(r *farmv1.StatusResponse) string {
 	}
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
 	for _, f := range r.GetFirstMoves() {
-		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
-			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.OutcomeWord(f.GetOutcome()))
+		if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
+			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.VerdictWord(f.GetVerdict()))
 		}
 	}
 	return s.String()

@@ -1,9 +1,9 @@
 package document
 
 import (
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // Position is a position of a campaign and what is known of its moves.
@@ -27,7 +27,7 @@ type Move struct {
 
 // Known is what a tree says of a position.
 type Known struct {
-	Outcome  string `json:"value"` // won, lost or unknown, for the side to move
+	Verdict  string `json:"value"` // won, lost or unknown, for the side to move
 	Basis    string `json:"basis"`
 	Phi      uint32 `json:"proof_number"`
 	Delta    uint32 `json:"disproof_number"`
@@ -51,18 +51,18 @@ func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
 
 // MoveWord says what a move does for the side that plays it: wins, loses, or unknown.
 func MoveWord(m *farmv1.ExploredMove) string {
-	switch m.GetAfter().GetOutcome() {
-	case farmv1.Outcome_OUTCOME_WON:
-		return OutcomeWord(farmv1.Outcome_OUTCOME_LOST)
-	case farmv1.Outcome_OUTCOME_LOST:
-		return OutcomeWord(farmv1.Outcome_OUTCOME_WON)
+	switch m.GetAfter().GetVerdict() {
+	case farmv1.Verdict_VERDICT_WON:
+		return VerdictWord(farmv1.Verdict_VERDICT_LOST)
+	case farmv1.Verdict_VERDICT_LOST:
+		return VerdictWord(farmv1.Verdict_VERDICT_WON)
 	}
-	return OutcomeWord(farmv1.Outcome_OUTCOME_UNSPECIFIED)
+	return VerdictWord(farmv1.Verdict_VERDICT_UNSPECIFIED)
 }
 
 func knownOf(k *farmv1.Known) Known {
 	return Known{
-		Outcome: tree.Outcome(k.GetOutcome()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),
+		Verdict: eval.Verdict(k.GetVerdict()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),
 		Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
 		InTree:   k.GetInTree(),
 		Expanded: k.GetExpanded(), Leased: k.GetLeased(), SetAside: k.GetSetAside(),

@@ -44,7 +44,7 @@ type Status struct {
 // FirstMove is a move of the root.
 type FirstMove struct {
 	Move     string `json:"move"`
-	Outcome  string `json:"outcome"`         // wins, loses or unknown, for the side that plays it
+	Verdict  string `json:"outcome"`         // wins, loses or unknown, for the side that plays it
 	Phi      uint32 `json:"proof_number"`    // of the position after it
 	Delta    uint32 `json:"disproof_number"` // of the position after it
 	Nodes    uint64 `json:"nodes"`
@@ -69,13 +69,13 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {
-		if f.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED {
+		if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
 			out.MovesKnown++
 		} else if !every && f.GetPhi() == 1 && f.GetDelta() == 1 && f.GetNodes() == 0 &&
 			len(r.GetCampaign().GetFirstMoves()) == 0 {
 			continue
 		}
-		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), OutcomeWord(f.GetOutcome()), f.GetPhi(),
+		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), VerdictWord(f.GetVerdict()), f.GetPhi(),
 			f.GetDelta(), f.GetNodes(),
 			f.GetLeased(), f.GetExpanded()})
 	}
@@ -87,12 +87,12 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 	return out
 }
 
-// OutcomeWord says what a move does for the side that plays it: wins, loses, or unknown.
-func OutcomeWord(o farmv1.Outcome) string {
+// VerdictWord says what a move does for the side that plays it: wins, loses, or unknown.
+func VerdictWord(o farmv1.Verdict) string {
 	switch o {
-	case farmv1.Outcome_OUTCOME_WON:
+	case farmv1.Verdict_VERDICT_WON:
 		return "wins"
-	case farmv1.Outcome_OUTCOME_LOST:
+	case farmv1.Verdict_VERDICT_LOST:
 		return "loses"
 	}
 	return "unknown"

@@ -70,7 +70,7 @@ func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree
 	shares := func(o store.Campaign) bool { return o.Facts == about.Facts && o.Number != about.Number }
 	if slices.ContainsFunc(s.Campaigns(), shares) {
 		reach := tree.ReachOf(root)
-		snap.Facts = slices.DeleteFunc(snap.Facts, func(f tree.Fact) bool { return !reach.Has(f.Key) })
+		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !reach.Has(f.Key) })
 	}
 	return snap, nil
 }
@@ -152,7 +152,7 @@ func (c *campaign) describe() rpc.Campaign {
 		RulesOnly: c.about.RulesOnly, Facts: facts,
 		Settings:  settingsOf(c.about),
 		ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
-		Look: newLibrary(c.root.Board, c.about.RulesOnly, s, func() []tree.ID { return c.farm.shelf.list(facts) }).Look,
+		Look: newLibrary(c.root.Board, c.about.RulesOnly, s, func() []proof.ID { return c.farm.shelf.list(facts) }).Look,
 	}
 	if c.admission != nil {
 		out.Admit = c.admission.admit

@@ -16,7 +16,6 @@ import (
 	"amazonsfarm/master/assemble"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
@@ -40,11 +39,7 @@ func (c *campaign) readRoots(data []byte) ([]rpc.Root, error) {
 	}
 	roots := make([]rpc.Root, len(info.Roots))
 	for i, r := range info.Roots {
-		outcome := tree.Lost
-		if r.Claim == eval.Won {
-			outcome = tree.Won
-		}
-		roots[i] = rpc.Root{Key: r.State.CanonicalKey(board), Outcome: outcome}
+		roots[i] = rpc.Root{Key: r.State.CanonicalKey(board), Verdict: r.Claim}
 	}
 	return roots, nil
 }
@@ -117,7 +112,7 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 	}
 	c.file = store.CertificateFile{Path: name, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
 	c.verified = true
-	if c.settled.Outcome == tree.Won {
+	if c.settled.Verdict == eval.Won {
 		if move, ok := out.Set.WinningMove(c.root.Board, c.root.State()); ok {
 			c.winning = append(c.winning, move.String())
 		}
@@ -189,7 +184,7 @@ func (c *campaign) winningMoves() []string {
 	root := c.root
 	lost := map[amazons.Key]bool{}
 	for _, m := range c.evidence.FirstMoves {
-		if m.Outcome == tree.Lost {
+		if m.Verdict == eval.Lost {
 			lost[m.Key] = true
 		}
 	}
@@ -211,10 +206,10 @@ func (c *campaign) winningMoves() []string {
 
 // winner names the winner, "" where no given first move wins.
 func (c *campaign) winner() string {
-	if c.settled == nil || c.settled.Outcome == tree.Unknown {
+	if c.settled == nil || c.settled.Verdict == eval.Open {
 		return ""
 	}
-	return cli.WinnerName(c.root, c.settled.Outcome == tree.Won)
+	return cli.WinnerName(c.root, c.settled.Verdict == eval.Won)
 }
 
 func (c *campaign) conclusion() rpc.Conclusion {
@@ -227,17 +222,17 @@ func (c *campaign) conclusion() rpc.Conclusion {
 // result is the answer as it is stored.
 func (c *campaign) result() store.Result {
 	r := store.Result{
-		Outcome: c.settled.Outcome.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
+		Verdict: c.settled.Verdict.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
 		Verified: c.verified, Certificate: c.file, Nodes: c.evidence.Spent, Seconds: c.searched.Seconds(),
 		Finished: time.Now().UTC(), Build: c.farm.options.Build,
 	}
 	if c.known != nil {
 		r.Seconds = c.known.Seconds
 	}
-	switch c.settled.Outcome {
-	case tree.Won:
+	switch c.settled.Verdict {
+	case eval.Won:
 		r.Winner = c.root.ToMove.String()
-	case tree.Lost:
+	case eval.Lost:
 		r.Winner = c.root.ToMove.Other().String()
 	}
 	if moves := c.winningMoves(); len(moves) > 0 {
@@ -270,7 +265,7 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 		r.Nodes = stats.Campaigns[c.about.Number-1].Spent
 	}
 	for _, m := range c.firstMoves {
-		r.FirstMoves = append(r.FirstMoves, cli.FirstMove{Move: m.String(), Outcome: c.firstMove(m)})
+		r.FirstMoves = append(r.FirstMoves, cli.FirstMove{Move: m.String(), Verdict: c.firstMove(m)})
 	}
 	switch {
 	case c.verified:
@@ -302,10 +297,10 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 func (c *campaign) firstMove(m amazons.Move) string {
 	for _, known := range c.evidence.FirstMoves {
 		if known.Move == m {
-			switch known.Outcome {
-			case tree.Lost:
+			switch known.Verdict {
+			case eval.Lost:
 				return "wins"
-			case tree.Won:
+			case eval.Won:
 				return "loses"
 			}
 		}

@@ -6,7 +6,6 @@ import (
 
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -25,26 +24,26 @@ type library struct {
 	board     amazons.Board
 	rulesOnly bool
 	store     *store.Store
-	list      func() []tree.ID // of the fragments, in the order in which they came
-	turn      chan struct{}    // one look at a time: it is work for people, and must not take the cores from the farm
+	list      func() []proof.ID // of the fragments, in the order in which they came
+	turn      chan struct{}     // one look at a time: it is work for people, and must not take the cores from the farm
 }
 
-func newLibrary(board amazons.Board, rulesOnly bool, s *store.Store, list func() []tree.ID) *library {
+func newLibrary(board amazons.Board, rulesOnly bool, s *store.Store, list func() []proof.ID) *library {
 	return &library{board: board, rulesOnly: rulesOnly, store: s, list: list, turn: make(chan struct{}, 1)}
 }
 
 // look is one question to the library.
 type look struct {
 	*library
-	order  []tree.ID // fragments, the most promising first
-	opens  int       // so many more may be opened
+	order  []proof.ID // fragments, the most promising first
+	opens  int        // so many more may be opened
 	finder proof.Finder
 }
 
 // Look judges a position by the fragments, the one of the given fact first, and plays it out: the
 // winner plays the moves of the entries, the loser a reply that needs another entry. Most bounds
 // the moves of the line. It finds nothing where the evidence is too far away from the given fact.
-func (l *library) Look(near tree.ID, s amazons.State, most int) rpc.Proved {
+func (l *library) Look(near proof.ID, s amazons.State, most int) rpc.Proved {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
 	k := look{library: l, order: nearestFirst(l.list(), near), opens: maxLookFragments,
@@ -54,8 +53,8 @@ func (l *library) Look(near tree.ID, s amazons.State, most int) rpc.Proved {
 	for len(out.Line) < most && next.Best != nil {
 		m := *next.Best
 		out.Line, s = append(out.Line, m), s.After(m)
-		won := next.Outcome == tree.Lost
-		if next = k.judge(s); (next.Outcome == tree.Won) != won {
+		won := next.Verdict == eval.Lost
+		if next = k.judge(s); (next.Verdict == eval.Won) != won {
 			break
 		}
 	}
@@ -65,7 +64,7 @@ func (l *library) Look(near tree.ID, s amazons.State, most int) rpc.Proved {
 // nearestFirst puts the fragments in the order in which evidence beside one of them is likely: that
 // one, those before it, the latest first (what a fragment lacks was brought in by an earlier one),
 // then those after it.
-func nearestFirst(list []tree.ID, near tree.ID) []tree.ID {
+func nearestFirst(list []proof.ID, near proof.ID) []proof.ID {
 	at := slices.Index(list, near)
 	if at < 0 {
 		at = len(list) - 1
@@ -77,8 +76,8 @@ func nearestFirst(list []tree.ID, near tree.ID) []tree.ID {
 
 // judge says what the fragments prove of a position and of those after its moves.
 func (k *look) judge(s amazons.State) (out rpc.Proved) {
-	out.After = map[amazons.Move]tree.Outcome{}
-	if out.Outcome = k.leaf(s); out.Outcome == tree.Lost && !s.CanMove() {
+	out.After = map[amazons.Move]eval.Verdict{}
+	if out.Verdict = k.leaf(s); out.Verdict == eval.Lost && !s.CanMove() {
 		return out
 	}
 	state, symmetry := s.Canonical(k.board)
@@ -89,11 +88,11 @@ func (k *look) judge(s amazons.State) (out rpc.Proved) {
 		if !s.Legal(win) {
 			return out // no entry of ours
 		}
-		out.Outcome, out.Best = tree.Won, &win
+		out.Verdict, out.Best = eval.Won, &win
 		lost := s.After(win).CanonicalKey(k.board)
 		for _, m := range legal { // those that lead to the same position but for a symmetry win as well
 			if after := s.After(m); after.CanonicalKey(k.board) == lost {
-				out.After[m] = tree.Lost
+				out.After[m] = eval.Lost
 			}
 		}
 	}
@@ -101,10 +100,10 @@ func (k *look) judge(s amazons.State) (out rpc.Proved) {
 	byKey, keys := map[amazons.Key][]amazons.Move{}, []amazons.Key(nil)
 	for _, m := range legal {
 		after := s.After(m)
-		if o := k.leaf(after); o != tree.Unknown {
+		if o := k.leaf(after); o != eval.Open {
 			out.After[m] = o
-			if o == tree.Lost && out.Best == nil {
-				out.Outcome, out.Best = tree.Won, &m
+			if o == eval.Lost && out.Best == nil {
+				out.Verdict, out.Best = eval.Won, &m
 			}
 			continue
 		}
@@ -114,21 +113,21 @@ func (k *look) judge(s amazons.State) (out rpc.Proved) {
 		}
 		byKey[key] = append(byKey[key], m)
 	}
-	if out.Outcome == tree.Won {
+	if out.Verdict == eval.Won {
 		return out
 	}
 	slices.SortFunc(keys, amazons.Key.Compare)
 	for key := range k.find(keys) {
 		for _, m := range byKey[key] {
-			out.After[m] = tree.Won
+			out.After[m] = eval.Won
 			if out.Best == nil || before(m, *out.Best) {
 				out.Best = &m
 			}
 		}
 	}
 	if len(out.After) == len(legal) {
-		out.Outcome = tree.Lost
-	} else if out.Outcome == tree.Unknown {
+		out.Verdict = eval.Lost
+	} else if out.Verdict == eval.Open {
 		out.Best = nil
 	}
 	return out
@@ -140,21 +139,15 @@ func before(a, b amazons.Move) bool {
 }
 
 // leaf judges a position by the leaf rules of the campaign.
-func (k *look) leaf(s amazons.State) tree.Outcome {
+func (k *look) leaf(s amazons.State) eval.Verdict {
 	if !s.CanMove() {
-		return tree.Lost
+		return eval.Lost
 	}
 	if k.rulesOnly {
-		return tree.Unknown
+		return eval.Open
 	}
 	canonical, _ := s.Canonical(k.board)
-	switch eval.Plain(canonical, k.board) {
-	case eval.Won:
-		return tree.Won
-	case eval.Lost:
-		return tree.Lost
-	}
-	return tree.Unknown
+	return eval.Plain(canonical, k.board)
 }
 
 // find returns the winning moves of those of the sorted keys that are in fragments. It stops when

@@ -165,14 +165,14 @@ func TestLyingFragment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			id := tree.ID(sha256.Sum256(data))
+			id := proof.ID(sha256.Sum256(data))
 			if _, err := f.shelf.PutCertificate(1, id, data); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 {
 				continue
 			}
-			p := tree.Persist{Epoch: 1, Facts: []tree.Fact{{Key: key, Outcome: tree.Won, Work: 1, Certificate: id}}}
+			p := tree.Persist{Epoch: 1, Facts: []proof.Fact{{Key: key, Verdict: eval.Won, Nodes: 1, Certificate: id}}}
 			if err := f.shelf.Commit([]tree.Persist{p}, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -210,7 +210,7 @@ func TestUploadsAreJudged(t *testing.T) {
 		return data
 	}
 	if roots, err := f.campaigns[0].readRoots(encode("4x4", true)); err != nil || len(roots) != 1 ||
-		roots[0].Outcome != tree.Lost {
+		roots[0].Verdict != eval.Lost {
 		t.Errorf("good: %v, %v", roots, err)
 	}
 	if _, err := f.campaigns[0].readRoots(encode("4x5", true)); err == nil ||
@@ -299,7 +299,7 @@ func TestLook(t *testing.T) {
 			p := way[len(way)-1]
 			e := r.Explore(way)
 			won := truth.Wins(p.State())
-			if got := tree.Outcome(e.GetKnown().GetOutcome()); got == tree.Unknown || (got == tree.Won) != won {
+			if got := eval.Verdict(e.GetKnown().GetVerdict()); got == eval.Open || (got == eval.Won) != won {
 				t.Fatalf("%v is %v by %s; won: %t", p, got, e.GetKnown().GetBasis(), won)
 			}
 			if e.GetKnown().GetBasis() == "certificate" {
@@ -313,10 +313,10 @@ func TestLook(t *testing.T) {
 				}
 				q := p.After(move)
 				after[m.GetMove()] = q
-				if got := tree.Outcome(m.GetAfter().GetOutcome()); got != tree.Unknown &&
-					(got == tree.Won) != truth.Wins(q.State()) {
+				if got := eval.Verdict(m.GetAfter().GetVerdict()); got != eval.Open &&
+					(got == eval.Won) != truth.Wins(q.State()) {
 					t.Fatalf("%v after %s is %v by %s", p, m.GetMove(), got, m.GetAfter().GetBasis())
-				} else if got == tree.Unknown && !won {
+				} else if got == eval.Open && !won {
 					t.Fatalf("%v is lost, but its move %s is open", p, m.GetMove())
 				}
 			}
@@ -346,7 +346,7 @@ func TestLook(t *testing.T) {
 	if byCertificate == 0 {
 		t.Error("no position was found in a certificate alone")
 	}
-	if e := r.look.Look(tree.ID{1}, root.State(), 3); len(e.Line) > 3 {
+	if e := r.look.Look(proof.ID{1}, root.State(), 3); len(e.Line) > 3 {
 		t.Errorf("a line of %d moves, asked for 3", len(e.Line))
 	}
 }
@@ -367,13 +367,13 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 	for e := range whole.Set.All() {
 		sets[(e.Key.A^e.Key.B)%uint64(fragments)].Add(e)
 	}
-	var third tree.ID
+	var third proof.ID
 	for i, set := range sets {
 		data, err := proof.Encode(proof.Certificate{Board: whole.Board, Roots: whole.Roots, Set: set})
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := tree.ID(sha256.Sum256(data))
+		id := proof.ID(sha256.Sum256(data))
 		if _, err := f.shelf.PutCertificate(1, id, data); err != nil {
 			t.Fatal(err)
 		}
@@ -381,20 +381,20 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 			third = id
 		}
 	}
-	outcome := tree.Lost
+	outcome := eval.Lost
 	if whole.Roots[0].Claim == eval.Won {
-		outcome = tree.Won
+		outcome = eval.Won
 	}
-	fact := tree.Fact{Key: o.Root.State().CanonicalKey(o.Root.Board), Outcome: outcome, Work: 1, Certificate: third}
-	if err := f.shelf.Commit([]tree.Persist{{Epoch: 1, Facts: []tree.Fact{fact}}}, nil); err != nil {
+	fact := proof.Fact{Key: o.Root.State().CanonicalKey(o.Root.Board), Verdict: outcome, Nodes: 1, Certificate: third}
+	if err := f.shelf.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func TestNearestFirst(t *testing.T) {
-	var list []tree.ID
+	var list []proof.ID
 	for i := range maxLookFragments + 100 {
-		list = append(list, tree.ID{byte(i), byte(i >> 8), 1})
+		list = append(list, proof.ID{byte(i), byte(i >> 8), 1})
 	}
 	for _, c := range []struct {
 		all, near   int
@@ -407,7 +407,7 @@ func TestNearestFirst(t *testing.T) {
 		{len(list), 10, 10, maxLookFragments - 1, maxLookFragments},
 		{len(list), maxLookFragments + 50, maxLookFragments + 50, 51, maxLookFragments},
 	} {
-		near := tree.ID{}
+		near := proof.ID{}
 		if c.near >= 0 {
 			near = list[c.near]
 		}

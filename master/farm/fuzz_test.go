@@ -42,7 +42,7 @@ func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certi
 		if err != nil {
 			f.Fatal(err)
 		}
-		fragment, err := e.Fragment(f.Context(), []engine.Fact{{Key: s.CanonicalKey(root.Board), Verdict: r.Verdict,
+		fragment, err := e.Fragment(f.Context(), []proof.Fact{{Key: s.CanonicalKey(root.Board), Verdict: r.Verdict,
 			Nodes: r.Nodes}}, nil)
 		if err != nil {
 			f.Fatal(err)
@@ -232,8 +232,8 @@ func upload(t *testing.T, into *campaign, a *admission, data []byte) {
 	board := into.root.Board
 	for _, claim := range claims {
 		s, err := claim.Key.State(board)
-		if err != nil || fuzzTruth.Wins(s) != (eval.Verdict(claim.Outcome) == eval.Won) {
-			t.Fatalf("a false claim was taken: %x is %v (%v)", claim.Key.Bytes(), claim.Outcome, err)
+		if err != nil || fuzzTruth.Wins(s) != (eval.Verdict(claim.Verdict) == eval.Won) {
+			t.Fatalf("a false claim was taken: %x is %v (%v)", claim.Key.Bytes(), claim.Verdict, err)
 		}
 	}
 	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))

@@ -10,6 +10,7 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/proof"
 )
 
 // shelf is the proof store as the services need it. It remembers which certificates there are.
@@ -17,8 +18,8 @@ type shelf struct {
 	*store.Store
 
 	mu    sync.Mutex
-	have  map[tree.ID]uint32   // for whose facts
-	order map[uint32][]tree.ID // as they came
+	have  map[proof.ID]uint32   // for whose facts
+	order map[uint32][]proof.ID // as they came
 	bytes int64
 }
 
@@ -27,14 +28,14 @@ func newShelf(s *store.Store) (*shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &shelf{Store: s, have: make(map[tree.ID]uint32, len(list)), order: map[uint32][]tree.ID{}}
+	h := &shelf{Store: s, have: make(map[proof.ID]uint32, len(list)), order: map[uint32][]proof.ID{}}
 	for _, c := range list {
 		h.note(c.ID, c.Facts, c.Size)
 	}
 	return h, nil
 }
 
-func (h *shelf) note(id tree.ID, facts uint32, size int64) {
+func (h *shelf) note(id proof.ID, facts uint32, size int64) {
 	if _, ok := h.have[id]; !ok {
 		h.have[id] = facts
 		h.order[facts] = append(h.order[facts], id)
@@ -122,7 +123,7 @@ func (h *shelf) SetStandings(list []rpc.Standing) error {
 func (h *shelf) Room(more int64) error { return passing(h.Store.Room(more)) }
 
 // PutCertificate keeps a certificate of a campaign durably.
-func (h *shelf) PutCertificate(campaign uint32, id tree.ID, data []byte) (known bool, err error) {
+func (h *shelf) PutCertificate(campaign uint32, id proof.ID, data []byte) (known bool, err error) {
 	u, err := h.BeginCertificateOf(campaign, id, int64(len(data)))
 	if err != nil {
 		return false, passing(err)
@@ -144,7 +145,7 @@ func (h *shelf) PutCertificate(campaign uint32, id tree.ID, data []byte) (known 
 }
 
 // Certificate returns the bytes of a certificate for the facts of a campaign.
-func (h *shelf) Certificate(campaign uint32, id tree.ID) ([]byte, error) {
+func (h *shelf) Certificate(campaign uint32, id proof.ID) ([]byte, error) {
 	if !h.HasCertificate(campaign, id) {
 		return nil, fmt.Errorf("%w: %v", rpc.ErrNoCertificate, id)
 	}
@@ -165,7 +166,7 @@ func (h *shelf) Certificate(campaign uint32, id tree.ID) ([]byte, error) {
 }
 
 // HasCertificate reports whether a certificate for the facts of a campaign is there, whole.
-func (h *shelf) HasCertificate(campaign uint32, id tree.ID) bool {
+func (h *shelf) HasCertificate(campaign uint32, id proof.ID) bool {
 	facts := h.FactsOf(campaign)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -182,7 +183,7 @@ func (h *shelf) Certificates() (int, int64) {
 
 // list returns the certificates for some facts in the order in which they came. The slice is not to
 // be changed.
-func (h *shelf) list(facts uint32) []tree.ID {
+func (h *shelf) list(facts uint32) []proof.ID {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	order := h.order[facts]

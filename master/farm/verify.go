@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -156,10 +157,10 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 	if r.Settled = status.Settled; !r.Settled {
 		return nil
 	}
-	if status.Outcome != tree.Unknown {
-		r.Winner = cli.WinnerName(c.root, status.Outcome == tree.Won)
+	if status.Verdict != eval.Open {
+		r.Winner = cli.WinnerName(c.root, status.Verdict == eval.Won)
 	}
-	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Outcome: status.Outcome,
+	roots := assemble.Roots(c.root, c.firstMoves, tree.Settled{Verdict: status.Verdict,
 		NoGivenMoveWins: status.NoGivenMoveWins})
 	o.RulesOnly = o.RulesOnly || c.about.RulesOnly
 	name, remove, err := c.finalCertificate(ctx, t, roots)
@@ -250,7 +251,7 @@ func ReadCertificate(ctx context.Context, file, name string) (c proof.Certificat
 		return c, "", fmt.Errorf("%s: %w", file, ErrUnsettled)
 	}
 	from, remove, err := of.finalCertificate(ctx, t,
-		assemble.Roots(of.root, of.firstMoves, tree.Settled{Outcome: status.Outcome,
+		assemble.Roots(of.root, of.firstMoves, tree.Settled{Verdict: status.Verdict,
 			NoGivenMoveWins: status.NoGivenMoveWins}))
 	if err != nil {
 		return c, from, err
@@ -323,7 +324,7 @@ func OpenReader(file, name string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	look := newLibrary(c.root.Board, about.RulesOnly, s, func() []tree.ID { return h.list(about.Facts) })
+	look := newLibrary(c.root.Board, about.RulesOnly, s, func() []proof.ID { return h.list(about.Facts) })
 	return &Reader{Root: c.root, Tree: t, store: s, look: look}, nil
 }
 

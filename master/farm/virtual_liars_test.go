@@ -159,8 +159,8 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 		set.Add(proof.Entry{Key: state.Key(p.Board), Move: p.Board.ApplyMove(symmetry, p.State().Moves(nil)[0])})
 		return set
 	}
-	result := func(c *cheat, id uint64, o farmv1.Outcome, facts ...*farmv1.Fact) *farmv1.Result {
-		return &farmv1.Result{Serial: 1, Lease: id, Epoch: c.epoch, Key: c.key, Outcome: o, Nodes: 1, Facts: facts}
+	result := func(c *cheat, id uint64, o farmv1.Verdict, facts ...*farmv1.Fact) *farmv1.Result {
+		return &farmv1.Result{Serial: 1, Lease: id, Epoch: c.epoch, Key: c.key, Verdict: o, Nodes: 1, Facts: facts}
 	}
 	return []lying{
 		{"false wins", "false_certificate", uploading(func(c *cheat) ([]byte, uint64) {
@@ -184,7 +184,7 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 			if err != nil || l == nil {
 				return err
 			}
-			r := result(c, l.GetId(), farmv1.Outcome_OUTCOME_WON)
+			r := result(c, l.GetId(), farmv1.Verdict_VERDICT_WON)
 			r.Key = l.GetKey()
 			for range 3 {
 				if err := c.result(r); err != nil {

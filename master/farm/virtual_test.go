@@ -27,7 +27,6 @@ import (
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
@@ -77,7 +76,7 @@ type virtual struct {
 // taken is what the master has acknowledged, by all workers.
 type taken struct {
 	mu      sync.Mutex
-	facts   map[amazons.Key]tree.Outcome
+	facts   map[amazons.Key]eval.Verdict
 	nodes   uint64
 	results int
 }
@@ -108,7 +107,7 @@ func inVirtualTime(t *testing.T, seed uint64, o Options, play func(v *virtual)) 
 		}
 		o.CheckWorkers = 1
 		v := &virtual{t: t, random: rand.New(rand.NewPCG(seed, 0)), options: o, over: make(chan struct{}),
-			taken: taken{facts: map[amazons.Key]tree.Outcome{}}}
+			taken: taken{facts: map[amazons.Key]eval.Verdict{}}}
 		t.Logf("seed %d", seed)
 		play(v)
 		v.leave()
@@ -360,9 +359,9 @@ func (v *virtual) settle() {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	stored := map[amazons.Key]tree.Outcome{}
+	stored := map[amazons.Key]eval.Verdict{}
 	for _, f := range snapshot.Facts {
-		stored[f.Key] = f.Outcome
+		stored[f.Key] = f.Verdict
 	}
 	v.taken.mu.Lock()
 	defer v.taken.mu.Unlock()
@@ -533,6 +532,6 @@ func (t *taken) add(m *farmv1.WorkRequest) {
 		if err != nil {
 			panic(fmt.Sprint("an agent sends what is no key: ", err))
 		}
-		t.facts[key] = tree.Outcome(f.GetOutcome())
+		t.facts[key] = eval.Verdict(f.GetVerdict())
 	}
 }

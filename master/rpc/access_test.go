@@ -26,8 +26,8 @@ import (
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/identity"
 )
 
@@ -363,7 +363,7 @@ func TestOwnSession(t *testing.T) {
 	thief.connect()
 	_, err := thief.stream.Recv()
 	wantCode(t, err, codes.PermissionDenied, "not a session of worker w2")
-	_, err = thief.upload(certificate(Root{two.root, tree.Lost}))
+	_, err = thief.upload(certificate(Root{two.root, eval.Lost}))
 	wantCode(t, err, codes.PermissionDenied, "not a session of worker w2")
 	if n := c.refused(access.ReasonForeign); n != 8 {
 		t.Errorf("%v refusals are counted, want 8", n)

@@ -13,6 +13,7 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // Campaign is one of the questions that a master has the farm work on.
@@ -296,7 +297,7 @@ func newCampaign(c Campaign, metrics *Metrics) *campaign {
 // gathering collects the facts of the campaigns that share some.
 type gathering struct {
 	facts uint32
-	list  []tree.Fact
+	list  []proof.Fact
 }
 
 type gather struct { // begin to collect

@@ -18,6 +18,8 @@ import (
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // Versions that a worker must share with its master.
@@ -77,12 +79,12 @@ type Store interface {
 	Memory(campaign uint32, key amazons.Key) ([]byte, error)
 	// PutCertificate keeps a certificate of a campaign durably. known says that it was there
 	// before. The data is that of id.
-	PutCertificate(campaign uint32, id tree.ID, data []byte) (known bool, err error)
+	PutCertificate(campaign uint32, id proof.ID, data []byte) (known bool, err error)
 	// Certificate returns a certificate for the facts that a campaign shares, or an error that
 	// wraps ErrNoCertificate.
-	Certificate(campaign uint32, id tree.ID) ([]byte, error)
+	Certificate(campaign uint32, id proof.ID) ([]byte, error)
 	// HasCertificate reports whether Certificate would return one.
-	HasCertificate(campaign uint32, id tree.ID) bool
+	HasCertificate(campaign uint32, id proof.ID) bool
 	// Certificates returns how many there are, and their bytes in all.
 	Certificates() (count int, bytes int64)
 	// Quarantines returns who is quarantined; Quarantine keeps durably that a party is, and Release
@@ -120,7 +122,7 @@ var ErrFalse = errors.New("the certificate does not hold")
 // Root is a claim of a certificate: a canonical position and who wins it.
 type Root struct {
 	Key     amazons.Key
-	Outcome tree.Outcome
+	Verdict eval.Verdict
 }
 
 // Conclusion is what is known of a settled campaign after its certificate was made and checked.

@@ -15,6 +15,7 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
 )
 
 // controlService is what operators call.
@@ -209,7 +210,7 @@ func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignR
 func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 	t := v.Tree
 	out := &farmv1.StatusResponse{
-		Campaign: c.message(true), State: v.State, Why: v.Why, Outcome: farmv1.Outcome(t.Outcome),
+		Campaign: c.message(true), State: v.State, Why: v.Why, Verdict: farmv1.Verdict(t.Verdict),
 		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Seconds: v.Seconds,
 		TreeNodes: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
@@ -217,8 +218,8 @@ func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 		Workers: number32(v.Connected), StoreFile: v.StoreFile, Quarantined: number32(v.Quarantined),
 		Priority: int32(v.Priority), Share: uint32(v.Share), Campaigns: v.Campaigns,
 	}
-	if t.Outcome != tree.Unknown {
-		out.Winner = cli.WinnerName(c.Root, t.Outcome == tree.Won)
+	if t.Verdict != eval.Open {
+		out.Winner = cli.WinnerName(c.Root, t.Verdict == eval.Won)
 	}
 	if c := v.Conclusion; c != nil {
 		out.Verified, out.CertificateFile, out.CertificatePositions = c.Verified, c.File, c.Positions
@@ -226,15 +227,15 @@ func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 	}
 	for _, f := range t.FirstMoves {
 		// The position's outcome is for its side to move; the move's is for the other side.
-		outcome := farmv1.Outcome_OUTCOME_UNSPECIFIED
-		switch f.Outcome {
-		case tree.Won:
-			outcome = farmv1.Outcome_OUTCOME_LOST
-		case tree.Lost:
-			outcome = farmv1.Outcome_OUTCOME_WON
+		outcome := farmv1.Verdict_VERDICT_UNSPECIFIED
+		switch f.Verdict {
+		case eval.Won:
+			outcome = farmv1.Verdict_VERDICT_LOST
+		case eval.Lost:
+			outcome = farmv1.Verdict_VERDICT_WON
 		}
-		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Outcome: outcome, Phi: f.Phi,
-			Delta: f.Delta, Nodes: f.Work,
+		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Verdict: outcome, Phi: f.Phi,
+			Delta: f.Delta, Nodes: f.Nodes,
 			Leased: f.Leased, Expanded: f.Expanded})
 	}
 	return out
@@ -247,8 +248,8 @@ func (c *campaign) summary(v View) *farmv1.CampaignSummary {
 		Campaign: c.message(false), State: v.State, Why: v.Why, Priority: int32(v.Priority), Share: uint32(v.Share),
 		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Leased: uint64(t.Leased),
 	}
-	if t.Outcome != tree.Unknown {
-		out.Winner = cli.WinnerName(c.Root, t.Outcome == tree.Won)
+	if t.Verdict != eval.Open {
+		out.Winner = cli.WinnerName(c.Root, t.Verdict == eval.Won)
 	}
 	out.Verified = v.Conclusion != nil && v.Conclusion.Verified
 	return out

@@ -12,6 +12,8 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // lineMoves is how many moves of the play from a decided position Explore returns at most.
@@ -19,8 +21,8 @@ const lineMoves = 12
 
 // Proved is what certificates prove of one position.
 type Proved struct {
-	Outcome tree.Outcome                  // for its side to move
-	After   map[amazons.Move]tree.Outcome // of the positions after its moves, for the other side; only what is known
+	Verdict eval.Verdict                  // for its side to move
+	After   map[amazons.Move]eval.Verdict // of the positions after its moves, for the other side; only what is known
 	// for a won position a winning move, for a lost one a reply worth showing; nil: none is known
 	Best *amazons.Move
 	Line []amazons.Move // that play it out, Best first
@@ -28,7 +30,7 @@ type Proved struct {
 
 // Look judges a position by certificates, that of a fact first, and plays it out with at most so
 // many moves.
-type Look func(near tree.ID, s amazons.State, most int) Proved
+type Look func(near proof.ID, s amazons.State, most int) Proved
 
 // explored is what the tree says of a position and its moves.
 type explored struct {
@@ -39,7 +41,7 @@ type explored struct {
 	released bool          // nothing of this is known: the campaign's tree was put away
 	// near is the certificate in which evidence for the end is likely; decided says that the end,
 	// or a position before it, is.
-	near    tree.ID
+	near    proof.ID
 	decided bool
 }
 
@@ -132,7 +134,7 @@ func (e explored) answer(p amazons.Position, look Look) *farmv1.ExploreResponse 
 	if look != nil && e.decided {
 		proved := look(e.near, e.end, lineMoves-len(e.line))
 		if len(e.line) == 0 {
-			believe(here, proved.Outcome)
+			believe(here, proved.Verdict)
 			for m, o := range proved.After {
 				believe(after[m], o)
 			}
@@ -143,10 +145,10 @@ func (e explored) answer(p amazons.Position, look Look) *farmv1.ExploreResponse 
 	for _, m := range e.moves {
 		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.Move.String(), After: after[m.Move]})
 	}
-	rank := [...]int{farmv1.Outcome_OUTCOME_LOST: 0, farmv1.Outcome_OUTCOME_UNSPECIFIED: 1,
-		farmv1.Outcome_OUTCOME_WON: 2}
+	rank := [...]int{farmv1.Verdict_VERDICT_LOST: 0, farmv1.Verdict_VERDICT_UNSPECIFIED: 1,
+		farmv1.Verdict_VERDICT_WON: 2}
 	slices.SortStableFunc(out.Moves, func(a, b *farmv1.ExploredMove) int {
-		return cmp.Compare(rank[a.GetAfter().GetOutcome()], rank[b.GetAfter().GetOutcome()])
+		return cmp.Compare(rank[a.GetAfter().GetVerdict()], rank[b.GetAfter().GetVerdict()])
 	})
 	for _, m := range e.line {
 		out.Line = append(out.Line, m.String())
@@ -155,19 +157,19 @@ func (e explored) answer(p amazons.Position, look Look) *farmv1.ExploreResponse 
 }
 
 // believe gives a position that the tree does not know the outcome that a certificate proves.
-func believe(k *farmv1.Known, o tree.Outcome) {
-	if k.GetOutcome() != farmv1.Outcome_OUTCOME_UNSPECIFIED || o == tree.Unknown {
+func believe(k *farmv1.Known, o eval.Verdict) {
+	if k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED || o == eval.Open {
 		return
 	}
-	k.Outcome, k.Basis, k.Phi, k.Delta = farmv1.Outcome(o), "certificate", 0, tree.Infinity
-	if o == tree.Lost {
+	k.Verdict, k.Basis, k.Phi, k.Delta = farmv1.Verdict(o), "certificate", 0, tree.Infinity
+	if o == eval.Lost {
 		k.Phi, k.Delta = tree.Infinity, 0
 	}
 }
 
 func known(p tree.Position) *farmv1.Known {
 	return &farmv1.Known{
-		Outcome: farmv1.Outcome(p.Outcome), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes,
+		Verdict: farmv1.Verdict(p.Verdict), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes,
 		AtLeast: p.Effort.AtLeast,
 		InTree:  p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
 	}

@@ -17,7 +17,9 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // farmService is what workers call. It judges messages by themselves; whether they fit the
@@ -242,7 +244,7 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		outcome, err := outcomeOf(r.GetOutcome())
+		outcome, err := outcomeOf(r.GetVerdict())
 		if err != nil {
 			return incoming{}, err
 		}
@@ -250,8 +252,8 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		if outcome != tree.Unknown && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
-			return f.GetOutcome() == r.GetOutcome() && bytes.Equal(f.GetKey(), r.GetKey())
+		if outcome != eval.Open && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
+			return f.GetVerdict() == r.GetVerdict() && bytes.Equal(f.GetKey(), r.GetKey())
 		}) {
 			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", c.positionText(key), outcome)
 		}
@@ -259,7 +261,7 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			return incoming{}, status.Errorf(codes.InvalidArgument, "children of a result: %v", err)
 		}
 		ev := tree.Result{
-			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Outcome: outcome,
+			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Verdict: outcome,
 			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids,
 			Cancelled: r.GetCancelled(), Children: r.GetChildren(),
 		}
@@ -308,42 +310,42 @@ func count(s amazons.Set) (n int) {
 	return n
 }
 
-func outcomeOf(o farmv1.Outcome) (tree.Outcome, error) {
+func outcomeOf(o farmv1.Verdict) (eval.Verdict, error) {
 	switch o {
-	case farmv1.Outcome_OUTCOME_UNSPECIFIED:
-		return tree.Unknown, nil
-	case farmv1.Outcome_OUTCOME_WON:
-		return tree.Won, nil
-	case farmv1.Outcome_OUTCOME_LOST:
-		return tree.Lost, nil
+	case farmv1.Verdict_VERDICT_UNSPECIFIED:
+		return eval.Open, nil
+	case farmv1.Verdict_VERDICT_WON:
+		return eval.Won, nil
+	case farmv1.Verdict_VERDICT_LOST:
+		return eval.Lost, nil
 	}
-	return tree.Unknown, status.Errorf(codes.InvalidArgument, "%d is no outcome", o)
+	return eval.Open, status.Errorf(codes.InvalidArgument, "%d is no outcome", o)
 }
 
 // facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does
 // not claim it, is left out and refused says why; the latter is unfounded as well. A message that
 // is malformed is an error.
-func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []tree.Fact, ids []tree.ID, refused []string, unfounded,
+func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []proof.Fact, ids []proof.ID, refused []string, unfounded,
 	err error) {
-	fail := func(err error) ([]tree.Fact, []tree.ID, []string, error, error) { return nil, nil, nil, nil, err }
+	fail := func(err error) ([]proof.Fact, []proof.ID, []string, error, error) { return nil, nil, nil, nil, err }
 	if len(list) > m.cfg.MaxFacts {
 		return fail(status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list),
 			m.cfg.MaxFacts))
 	}
-	seen := map[tree.ID]map[amazons.Key]tree.Outcome{}
+	seen := map[proof.ID]map[amazons.Key]eval.Verdict{}
 	for _, f := range list {
 		key, err := c.key(f.GetKey())
 		if err != nil {
 			return fail(err)
 		}
-		outcome, err := outcomeOf(f.GetOutcome())
+		outcome, err := outcomeOf(f.GetVerdict())
 		if err != nil {
 			return fail(err)
 		}
-		if outcome == tree.Unknown || len(f.GetCertificateSha256()) != len(tree.ID{}) {
+		if outcome == eval.Open || len(f.GetCertificateSha256()) != len(proof.ID{}) {
 			return fail(status.Error(codes.InvalidArgument, "a fact has an outcome and the SHA-256 of its certificate"))
 		}
-		id := tree.ID(f.GetCertificateSha256())
+		id := proof.ID(f.GetCertificateSha256())
 		claims, known := seen[id]
 		if !known {
 			claims, err = m.claims(c, id)
@@ -369,13 +371,13 @@ func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []tree.Fact, ids
 			refused = append(refused, unfounded.Error())
 			continue
 		}
-		facts = append(facts, tree.Fact{Key: key, Outcome: outcome, Work: f.GetNodes(), Certificate: id})
+		facts = append(facts, proof.Fact{Key: key, Verdict: outcome, Nodes: f.GetNodes(), Certificate: id})
 	}
 	return facts, ids, refused, unfounded, nil
 }
 
 // claims returns what a stored certificate claims, for the facts of a campaign.
-func (m *Master) claims(c *campaign, id tree.ID) (map[amazons.Key]tree.Outcome, error) {
+func (m *Master) claims(c *campaign, id proof.ID) (map[amazons.Key]eval.Verdict, error) {
 	if known, ok := m.known.get(id); ok {
 		if known.facts != c.Facts {
 			return nil, ErrOther
@@ -394,17 +396,17 @@ func (m *Master) claims(c *campaign, id tree.ID) (map[amazons.Key]tree.Outcome, 
 	return claims, nil
 }
 
-func (c *campaign) readClaims(data []byte) (map[amazons.Key]tree.Outcome, error) {
+func (c *campaign) readClaims(data []byte) (map[amazons.Key]eval.Verdict, error) {
 	roots, err := c.ReadRoots(data)
 	if err != nil {
 		return nil, err
 	}
-	claims := make(map[amazons.Key]tree.Outcome, len(roots))
+	claims := make(map[amazons.Key]eval.Verdict, len(roots))
 	for _, r := range roots {
-		if known, ok := claims[r.Key]; ok && known != r.Outcome {
+		if known, ok := claims[r.Key]; ok && known != r.Verdict {
 			return nil, fmt.Errorf("it claims both outcomes of %s", c.positionText(r.Key))
 		}
-		claims[r.Key] = r.Outcome
+		claims[r.Key] = r.Verdict
 	}
 	return claims, nil
 }

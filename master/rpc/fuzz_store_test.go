@@ -8,6 +8,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // rigCampaigns is how many campaigns a rig's store takes.
@@ -61,7 +62,7 @@ func (s *rigStore) Commit(effects []tree.Persist, memories []Memory) error {
 	}
 	for _, p := range effects {
 		for _, f := range p.Facts {
-			if old, ok := s.factsOf(p.Campaign).fact(f.Key); ok && old.Outcome != f.Outcome {
+			if old, ok := s.factsOf(p.Campaign).fact(f.Key); ok && old.Verdict != f.Verdict {
 				return fmt.Errorf("%w: %+v and %+v", errContradicted, old, f)
 			}
 		}
@@ -90,28 +91,28 @@ func (s *rigStore) Commit(effects []tree.Persist, memories []Memory) error {
 // errContradicted says that a master has tried to write a fact that excludes one in the store.
 var errContradicted = errors.New("it contradicts the store")
 
-func (s *memory) fact(k amazons.Key) (tree.Fact, bool) {
-	i := slices.IndexFunc(s.facts, func(f tree.Fact) bool { return f.Key == k })
+func (s *memory) fact(k amazons.Key) (proof.Fact, bool) {
+	i := slices.IndexFunc(s.facts, func(f proof.Fact) bool { return f.Key == k })
 	if i < 0 {
-		return tree.Fact{}, false
+		return proof.Fact{}, false
 	}
 	return s.facts[i], true
 }
 
 func (s *rigStore) Memory(n uint32, k amazons.Key) ([]byte, error) { return s.factsOf(n).Memory(n, k) }
 
-func (s *rigStore) PutCertificate(n uint32, id tree.ID, data []byte) (bool, error) {
+func (s *rigStore) PutCertificate(n uint32, id proof.ID, data []byte) (bool, error) {
 	if err := s.Room(0); err != nil {
 		return false, err
 	}
 	return s.factsOf(n).PutCertificate(n, id, data)
 }
 
-func (s *rigStore) Certificate(n uint32, id tree.ID) ([]byte, error) {
+func (s *rigStore) Certificate(n uint32, id proof.ID) ([]byte, error) {
 	return s.factsOf(n).Certificate(n, id)
 }
 
-func (s *rigStore) HasCertificate(n uint32, id tree.ID) bool {
+func (s *rigStore) HasCertificate(n uint32, id proof.ID) bool {
 	return s.factsOf(n).HasCertificate(n, id)
 }
 
@@ -131,7 +132,7 @@ func (s *rigStore) snapshotOf(n uint32) tree.Snapshot {
 	snap.Facts = s.factsOf(n).snapshot().Facts
 	if s.shares(c) {
 		reach := tree.ReachOf(c.Root)
-		snap.Facts = slices.DeleteFunc(snap.Facts, func(f tree.Fact) bool { return !reach.Has(f.Key) })
+		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !reach.Has(f.Key) })
 	}
 	return snap
 }

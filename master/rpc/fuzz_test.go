@@ -24,7 +24,9 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/fuzzing"
 	"amazonsfarm/shared/testkit/reference"
 )
@@ -53,7 +55,7 @@ type rig struct {
 type matter struct {
 	*stored
 	keys   []amazons.Key
-	ids    []tree.ID      // of certificates that were made
+	ids    []proof.ID     // of certificates that were made
 	claims []*farmv1.Fact // that they make
 }
 
@@ -230,7 +232,7 @@ func (r *rig) fresh() {
 		if r.store.shares(r.store.numbered(c.Number)) {
 			return fmt.Sprint(s.Spent)
 		}
-		return fmt.Sprint(s.FactsWon, s.FactsLost, s.Spent, s.Nodes, s.Outcome, s.Settled, s.Phi, s.Delta)
+		return fmt.Sprint(s.FactsWon, s.FactsLost, s.Spent, s.Nodes, s.Verdict, s.Settled, s.Phi, s.Delta)
 	}
 	standings := func() map[Party]Standing {
 		all := map[Party]Standing{}
@@ -245,9 +247,9 @@ func (r *rig) fresh() {
 	}
 	kept := r.store.room == nil && r.store.fail == nil
 	var before []string
-	var outcomes []tree.Outcome
+	var outcomes []eval.Verdict
 	for _, c := range r.master.campaigns() {
-		before, outcomes = append(before, brief(c)), append(outcomes, c.status().Outcome)
+		before, outcomes = append(before, brief(c)), append(outcomes, c.status().Verdict)
 	}
 	r.stop()
 	was := standings()
@@ -260,7 +262,7 @@ func (r *rig) fresh() {
 		if b := brief(c); durable && before[i] != b {
 			r.t.Fatalf("the master knew %s, the store has %s", before[i], b)
 		}
-		if o := c.status().Outcome; durable && outcomes[i] != tree.Unknown && o != outcomes[i] &&
+		if o := c.status().Verdict; durable && outcomes[i] != eval.Open && o != outcomes[i] &&
 			!r.deceived(c, c.Tree) {
 			r.t.Fatalf("the master knew that campaign %d is %v, from the store it is %v", c.Number, outcomes[i], o)
 		}
@@ -363,8 +365,8 @@ func (r *rig) key(c *matter) []byte {
 	return b[:]
 }
 
-func (r *rig) outcome() farmv1.Outcome {
-	return []farmv1.Outcome{0, 1, 2, 1, 2, 1, 2, 3}[r.tape.Choose(8)]
+func (r *rig) outcome() farmv1.Verdict {
+	return []farmv1.Verdict{0, 1, 2, 1, 2, 1, 2, 3}[r.tape.Choose(8)]
 }
 
 // number32 is a proof number.
@@ -376,7 +378,7 @@ func (r *rig) facts(c *matter) (list []*farmv1.Fact) {
 			list = append(list, proto.CloneOf(c.claims[n/2%len(c.claims)]))
 			continue
 		}
-		f := &farmv1.Fact{Key: r.key(c), Outcome: r.outcome(), Nodes: r.tape.Number()}
+		f := &farmv1.Fact{Key: r.key(c), Verdict: r.outcome(), Nodes: r.tape.Number()}
 		if n := r.tape.Choose(len(c.ids) + 1); n < len(c.ids) {
 			f.CertificateSha256 = c.ids[n][:]
 		} else {
@@ -430,7 +432,7 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 		n := r.number(l)
 		c := r.matterOf(n)
 		m := &farmv1.Result{Campaign: n, Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(),
-			Outcome: r.outcome(), Phi: r.number32(), Delta: r.number32(),
+			Verdict: r.outcome(), Phi: r.number32(), Delta: r.number32(),
 			Nodes: r.tape.Number(), Evaluations: r.tape.Number(), Facts: r.facts(c), Cancelled: r.tape.Choose(2) == 1,
 			Memory: r.tape.Bytes(40)}
 		if r.tape.Choose(4) == 3 {
@@ -477,7 +479,7 @@ func (r *rig) upload(w *caller) {
 	c := r.matter()
 	for range r.tape.Choose(5) {
 		if k, err := amazons.KeyFromBytes(r.key(c)); err == nil {
-			claims = append(claims, Root{k, tree.Outcome(1 + r.tape.Choose(2))})
+			claims = append(claims, Root{k, eval.Verdict(1 + r.tape.Choose(2))})
 		}
 	}
 	data := certificateFor(c.Facts, claims...)
@@ -499,7 +501,7 @@ func (r *rig) upload(w *caller) {
 	}, data)
 	for _, claim := range claims {
 		if ok && len(c.claims) < 16 {
-			c.claims = append(c.claims, fact(claim.Key, farmv1.Outcome(claim.Outcome), id))
+			c.claims = append(c.claims, fact(claim.Key, farmv1.Verdict(claim.Verdict), id))
 		}
 	}
 }
@@ -507,8 +509,8 @@ func (r *rig) upload(w *caller) {
 // send uploads bytes for a campaign, as the bits of how say: in small pieces, with a chunk of bytes
 // after them, broken off or without an end.
 func (r *rig) send(w *caller, c *matter, how byte, spoil func(*farmv1.UploadCertificateRequest),
-	data []byte) (id tree.ID, ok bool) {
-	id = tree.ID(sha256.Sum256(data))
+	data []byte) (id proof.ID, ok bool) {
+	id = proof.ID(sha256.Sum256(data))
 	first := &farmv1.UploadCertificateRequest{Session: w.session, Sha256: id[:], Size: uint64(len(data)),
 		Campaign: c.Number}
 	if spoil != nil {
@@ -578,15 +580,15 @@ func (r *rig) work(w *caller) {
 		r.t.Fatal(err)
 	}
 	if bits.OnesCount64(s.Empty) <= 8 && r.tape.Choose(3) > 0 {
-		m.Outcome = farmv1.Outcome_OUTCOME_LOST
+		m.Verdict = farmv1.Verdict_VERDICT_LOST
 		if truth.Wins(s) {
-			m.Outcome = farmv1.Outcome_OUTCOME_WON
+			m.Verdict = farmv1.Verdict_VERDICT_WON
 		}
-		id, ok := r.send(w, c, 0, nil, certificateFor(c.Facts, Root{k, tree.Outcome(m.Outcome)}))
+		id, ok := r.send(w, c, 0, nil, certificateFor(c.Facts, Root{k, eval.Verdict(m.Verdict)}))
 		if !ok {
 			return
 		}
-		m.Facts = []*farmv1.Fact{fact(k, m.Outcome, id)}
+		m.Facts = []*farmv1.Fact{fact(k, m.Verdict, id)}
 	} else {
 		var list []numbers.Child
 		for i, move := range s.Moves(nil) {
@@ -624,14 +626,14 @@ func (r *rig) connect(w *caller, join bool) {
 }
 
 // look says of positions with few empty squares who wins them, as if a certificate did.
-func look(_ tree.ID, s amazons.State, _ int) Proved {
+func look(_ proof.ID, s amazons.State, _ int) Proved {
 	if bits.OnesCount64(s.Empty) > 8 {
 		return Proved{}
 	}
-	p := Proved{Outcome: tree.Lost, After: map[amazons.Move]tree.Outcome{}}
+	p := Proved{Verdict: eval.Lost, After: map[amazons.Move]eval.Verdict{}}
 	for m := range s.AllMoves() {
-		if p.After[m] = tree.Won; !truth.Wins(s.After(m)) {
-			p.Outcome, p.After[m], p.Best, p.Line = tree.Won, tree.Lost, &m, []amazons.Move{m}
+		if p.After[m] = eval.Won; !truth.Wins(s.After(m)) {
+			p.Verdict, p.After[m], p.Best, p.Line = eval.Won, eval.Lost, &m, []amazons.Move{m}
 		}
 	}
 	return p
@@ -902,7 +904,7 @@ func (r *rig) audit() {
 			}
 			known[f.Key] = true
 			if roots, err := readRootsFor(c.Facts, data); err != nil ||
-				!slices.Contains(roots, Root{f.Key, f.Outcome}) {
+				!slices.Contains(roots, Root{f.Key, f.Verdict}) {
 				r.t.Fatalf("the certificate of a fact in the store does not claim it: %+v, %v", f, err)
 			}
 		}
@@ -966,7 +968,7 @@ func (r *rig) auditCampaign(c *campaign) {
 	if c.settled != nil && r.store.room == nil && r.store.fail == nil {
 		if s := r.store.snapshotOf(c.Number); s.Contradiction == nil {
 			again, err := tree.New(rigTree(c.Root, c.FirstMoves), s)
-			if err != nil || again.Status().Outcome != c.settled.Outcome && !(c.Tree == nil && r.deceived(c, again)) {
+			if err != nil || again.Status().Verdict != c.settled.Verdict && !(c.Tree == nil && r.deceived(c, again)) {
 				r.t.Fatalf("workers were told that the campaign is settled, and the store does not say so: %v", err)
 			}
 		}

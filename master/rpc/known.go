@@ -3,8 +3,9 @@ package rpc
 import (
 	"sync"
 
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // knownCertificates remembers the claims of the certificates that were named last: facts usually
@@ -12,28 +13,28 @@ import (
 type knownCertificates struct {
 	mu     sync.Mutex
 	limit  int
-	claims map[tree.ID]claimed
-	order  []tree.ID // oldest first
+	claims map[proof.ID]claimed
+	order  []proof.ID // oldest first
 }
 
 // claimed is what a certificate claims, and for whose facts.
 type claimed struct {
 	facts  uint32
-	claims map[amazons.Key]tree.Outcome
+	claims map[amazons.Key]eval.Verdict
 }
 
 func newKnownCertificates(limit int) *knownCertificates {
-	return &knownCertificates{limit: limit, claims: map[tree.ID]claimed{}}
+	return &knownCertificates{limit: limit, claims: map[proof.ID]claimed{}}
 }
 
-func (k *knownCertificates) get(id tree.ID) (claimed, bool) {
+func (k *knownCertificates) get(id proof.ID) (claimed, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c, ok := k.claims[id]
 	return c, ok
 }
 
-func (k *knownCertificates) put(id tree.ID, c claimed) {
+func (k *knownCertificates) put(id proof.ID, c claimed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.claims[id]; ok {

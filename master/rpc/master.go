@@ -25,6 +25,8 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // Master owns campaigns: their trees, the sessions of workers, how far they are. Run does the work;
@@ -846,8 +848,8 @@ func (m *Master) hear(msg incoming) {
 		s.nodes += ev.Nodes
 		s.facts += uint64(len(ev.Facts))
 		outcome := "open"
-		if ev.Outcome != tree.Unknown {
-			outcome = ev.Outcome.String()
+		if ev.Verdict != eval.Open {
+			outcome = ev.Verdict.String()
 		}
 		msg.campaign.metrics.returned[outcome].Inc()
 	case tree.Proved:
@@ -1198,11 +1200,11 @@ func number32(n int) uint32 {
 	return uint32(n)
 }
 
-func factMessage(f tree.Fact) *farmv1.Fact {
+func factMessage(f proof.Fact) *farmv1.Fact {
 	key := f.Key.Bytes()
-	outcome := farmv1.Outcome_OUTCOME_WON
-	if f.Outcome == tree.Lost {
-		outcome = farmv1.Outcome_OUTCOME_LOST
+	outcome := farmv1.Verdict_VERDICT_WON
+	if f.Verdict == eval.Lost {
+		outcome = farmv1.Verdict_VERDICT_LOST
 	}
-	return &farmv1.Fact{Key: key[:], Outcome: outcome, Nodes: f.Work}
+	return &farmv1.Fact{Key: key[:], Verdict: outcome, Nodes: f.Nodes}
 }

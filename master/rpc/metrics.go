@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/eval"
 )
 
 // states are the values of a campaign's state, in the order in which it goes through them.
@@ -62,8 +62,8 @@ type campaignMetrics struct {
 }
 
 var (
-	outcomes     = []string{"won", "lost"}
-	openOutcomes = []string{"open", "won", "lost"}
+	outcomes = []string{"won", "lost"}
+	verdicts = []string{"open", "won", "lost"}
 )
 
 // Campaign makes the figures of a campaign, at zero.
@@ -88,11 +88,11 @@ func (m *Metrics) of(name string) *campaignMetrics {
 		share: m.share.WithLabelValues(name),
 		nodes: m.nodes.WithLabelValues(name), granted: m.granted.WithLabelValues(name),
 		expired: m.expired.WithLabelValues(name), cancelled: m.cancelled.WithLabelValues(name),
-		facts: gauges(m.facts, outcomes), firstMoves: gauges(m.firstMoves, openOutcomes),
+		facts: gauges(m.facts, outcomes), firstMoves: gauges(m.firstMoves, verdicts),
 		state:    gauges(m.state, states),
 		returned: map[string]prometheus.Counter{},
 	}
-	for _, outcome := range openOutcomes {
+	for _, outcome := range verdicts {
 		c.returned[outcome] = m.returned.WithLabelValues(name, outcome)
 	}
 	return c
@@ -105,15 +105,15 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	x.rootDelta.Set(float64(t.Delta))
 	x.facts["won"].Set(float64(t.FactsWon))
 	x.facts["lost"].Set(float64(t.FactsLost))
-	moves := map[tree.Outcome]int{}
+	moves := map[eval.Verdict]int{}
 	for _, f := range t.FirstMoves {
-		moves[f.Outcome]++
+		moves[f.Verdict]++
 	}
-	x.firstMoves["open"].Set(float64(moves[tree.Unknown]))
-	x.firstMoves["won"].Set(float64(moves[tree.Lost])) // of the position after it
-	x.firstMoves["lost"].Set(float64(moves[tree.Won]))
+	x.firstMoves["open"].Set(float64(moves[eval.Open]))
+	x.firstMoves["won"].Set(float64(moves[eval.Lost])) // of the position after it
+	x.firstMoves["lost"].Set(float64(moves[eval.Won]))
 	if n := len(t.FirstMoves); n > 0 {
-		x.firstMovesSettled.Set(float64(n-moves[tree.Unknown]) / float64(n))
+		x.firstMovesSettled.Set(float64(n-moves[eval.Open]) / float64(n))
 	}
 	if t.Spent > c.counted {
 		x.nodes.Add(float64(t.Spent - c.counted))

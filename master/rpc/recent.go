@@ -5,7 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // Learned is a fact that became durable since this master began.
@@ -13,14 +14,14 @@ type Learned struct {
 	Serial   uint64    // 1 for the first, with no gaps
 	At       time.Time // of its commit
 	Position string    // as text, with its colours
-	Outcome  tree.Outcome
+	Verdict  eval.Verdict
 	Nodes    uint64 // that went into it
 }
 
 type learned struct {
 	serial uint64
 	at     time.Time
-	fact   tree.Fact
+	fact   proof.Fact
 }
 
 // recent keeps the latest facts, the last one at the end. It belongs to the loop.
@@ -30,7 +31,7 @@ type recent struct {
 }
 
 // add notes facts and forgets all but the latest, as many as most says.
-func (r *recent) add(at time.Time, most int, facts []tree.Fact) {
+func (r *recent) add(at time.Time, most int, facts []proof.Fact) {
 	r.serial += uint64(len(facts))
 	if surplus := len(facts) - most; surplus > 0 {
 		facts = facts[surplus:]
@@ -59,7 +60,7 @@ func (h *Handle) Recent(ctx context.Context) ([]Learned, error) {
 	}
 	out := make([]Learned, 0, len(list))
 	for _, l := range slices.Backward(list) {
-		out = append(out, Learned{l.serial, l.at, h.c.positionText(l.fact.Key), l.fact.Outcome, l.fact.Work})
+		out = append(out, Learned{l.serial, l.at, h.c.positionText(l.fact.Key), l.fact.Verdict, l.fact.Nodes})
 	}
 	return out, nil
 }

@@ -10,6 +10,7 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // regrow is a Campaigns that reads trees again and changes nothing durable but that a campaign ends.
@@ -55,7 +56,7 @@ func TestReleased(t *testing.T) {
 		root.State().After(moves[len(moves)/2]).CanonicalKey(root.Board)
 	w := b.worker("w")
 	l := w.lease()
-	id, err := w.upload(certificate(Root{b.root, tree.Lost}, Root{first, tree.Won}))
+	id, err := w.upload(certificate(Root{b.root, eval.Lost}, Root{first, eval.Won}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,8 +68,8 @@ func TestReleased(t *testing.T) {
 		}
 		return r
 	}
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(first, farmv1.Outcome_OUTCOME_WON, id),
-		fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(first, farmv1.Verdict_VERDICT_WON, id),
+		fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 	w.ack(1)
 	for settled := false; !settled; {
 		v, err := b.master.View(ctx)
@@ -87,7 +88,7 @@ func TestReleased(t *testing.T) {
 		t.Errorf("workers: %v, %v", list, err)
 	}
 	for _, want := range []int64{1, 1} {
-		if r := explore(); r.GetKnown().GetOutcome() != farmv1.Outcome_OUTCOME_WON || len(r.GetMoves()) == 0 {
+		if r := explore(); r.GetKnown().GetVerdict() != farmv1.Verdict_VERDICT_WON || len(r.GetMoves()) == 0 {
 			t.Errorf("explored: %v", r)
 		}
 		if n := keeper.grown.Load(); n != want {
@@ -101,7 +102,7 @@ func TestReleased(t *testing.T) {
 		t.Errorf("after a while without anybody who looks, the tree was read %d times in all", keeper.grown.Load())
 	}
 	// A result that comes too late.
-	late := result(2, l, farmv1.Outcome_OUTCOME_UNSPECIFIED)
+	late := result(2, l, farmv1.Verdict_VERDICT_UNSPECIFIED)
 	w.send(late)
 	if a := w.ack(2); a.GetRefused() == "" {
 		t.Error("a late result was taken")
@@ -118,9 +119,9 @@ func TestReleased(t *testing.T) {
 	if l.GetCampaign().GetNumber() != 2 {
 		t.Fatalf("a lease of campaign %d", l.GetCampaign().GetNumber())
 	}
-	two := func(serial uint64, o farmv1.Outcome, outcome tree.Outcome) {
+	two := func(serial uint64, o farmv1.Verdict, outcome eval.Verdict) {
 		t.Helper()
-		id, err := w.upload(certificate(Root{second, outcome}, Root{amazons.Key{}, tree.Outcome(serial)}))
+		id, err := w.upload(certificate(Root{second, outcome}, Root{amazons.Key{}, eval.Verdict(serial)}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -130,8 +131,8 @@ func TestReleased(t *testing.T) {
 		w.send(m)
 		w.ack(serial)
 	}
-	two(3, farmv1.Outcome_OUTCOME_WON, tree.Won)
-	two(4, farmv1.Outcome_OUTCOME_LOST, tree.Lost)
+	two(3, farmv1.Verdict_VERDICT_WON, eval.Won)
+	two(4, farmv1.Verdict_VERDICT_LOST, eval.Lost)
 	all, err := b.master.Summaries(ctx)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
@@ -164,7 +165,7 @@ func TestEndedIsReleased(t *testing.T) {
 	}
 	for w.receive().GetCancel() == nil {
 	}
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_UNSPECIFIED))
+	w.send(result(1, l, farmv1.Verdict_VERDICT_UNSPECIFIED))
 	w.ack(1)
 	for {
 		r, err := b.control.Explore(ctx, &farmv1.ExploreRequest{})

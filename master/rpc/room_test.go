@@ -14,8 +14,8 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc/codes"
 
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
 )
 
 var errFull = NoRoom(errors.New("3 MiB left where 256 MiB are wanted"))
@@ -83,7 +83,7 @@ func TestNoRoom(t *testing.T) {
 						!strings.Contains(r.GetWhy(), "by itself") {
 						t.Errorf("without room: %s (%s)", r.GetState(), r.GetWhy())
 					}
-					_, err := w.upload(certificate(Root{b.root, tree.Won}))
+					_, err := w.upload(certificate(Root{b.root, eval.Won}))
 					wantCode(t, err, codes.ResourceExhausted, "3 MiB left")
 				}
 				commits := s.commitsDone()
@@ -213,11 +213,11 @@ func TestConclusionWithoutRoom(t *testing.T) {
 		})
 		w := b.worker("w")
 		l := w.lease()
-		id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+		id, err := w.upload(certificate(Root{b.root, eval.Lost}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 		time.Sleep(10 * time.Second)
 		if r := b.status(); r.GetState() != StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") {
 			t.Errorf("without room for the certificate: %s (%s)", r.GetState(), r.GetWhy())

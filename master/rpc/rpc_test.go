@@ -29,6 +29,8 @@ import (
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,10 +39,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 type memory struct {
 	mu           sync.Mutex
 	nodes        map[amazons.Key]tree.NodeRecord
-	facts        []tree.Fact
+	facts        []proof.Fact
 	spent, epoch uint64
 	contra       *tree.Contradiction
-	certificates map[tree.ID][]byte
+	certificates map[proof.ID][]byte
 	commits      int
 	gate         chan struct{} // not nil: each commit waits for it
 	fail         error
@@ -128,7 +130,7 @@ func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
 }
 
 func newMemory() *memory {
-	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[tree.ID][]byte{},
+	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[proof.ID][]byte{},
 		memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}, standings: map[Party]Standing{}}
 }
 
@@ -172,7 +174,7 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 	return nil
 }
 
-func (s *memory) PutCertificate(_ uint32, id tree.ID, data []byte) (bool, error) {
+func (s *memory) PutCertificate(_ uint32, id proof.ID, data []byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.room != nil {
@@ -183,7 +185,7 @@ func (s *memory) PutCertificate(_ uint32, id tree.ID, data []byte) (bool, error)
 	return known, nil
 }
 
-func (s *memory) Certificate(_ uint32, id tree.ID) ([]byte, error) {
+func (s *memory) Certificate(_ uint32, id proof.ID) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if data, ok := s.certificates[id]; ok {
@@ -192,7 +194,7 @@ func (s *memory) Certificate(_ uint32, id tree.ID) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %v", ErrNoCertificate, id)
 }
 
-func (s *memory) HasCertificate(_ uint32, id tree.ID) bool {
+func (s *memory) HasCertificate(_ uint32, id proof.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.certificates[id]
@@ -212,7 +214,7 @@ func (s *memory) Certificates() (int, int64) {
 func (s *memory) snapshot() tree.Snapshot {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	out := tree.Snapshot{Facts: append([]tree.Fact(nil), s.facts...), Spent: s.spent, Epoch: s.epoch,
+	out := tree.Snapshot{Facts: append([]proof.Fact(nil), s.facts...), Spent: s.spent, Epoch: s.epoch,
 		Contradiction: s.contra}
 	for _, n := range s.nodes {
 		out.Nodes = append(out.Nodes, n)
@@ -227,7 +229,7 @@ func certificate(claims ...Root) []byte {
 	b := []byte(word)
 	for _, c := range claims {
 		k := c.Key.Bytes()
-		b = append(append(b, k[:]...), byte(c.Outcome))
+		b = append(append(b, k[:]...), byte(c.Verdict))
 	}
 	return b
 }
@@ -243,7 +245,7 @@ func readRoots(data []byte) ([]Root, error) {
 		if err != nil {
 			return nil, err
 		}
-		roots = append(roots, Root{k, tree.Outcome(rest[16])})
+		roots = append(roots, Root{k, eval.Verdict(rest[16])})
 	}
 	return roots, nil
 }
@@ -392,12 +394,12 @@ func (w *worker) lease() *farmv1.Lease {
 	return m.GetLease()
 }
 
-func (w *worker) upload(data []byte) (tree.ID, error) {
-	id := tree.ID(sha256.Sum256(data))
+func (w *worker) upload(data []byte) (proof.ID, error) {
+	id := proof.ID(sha256.Sum256(data))
 	return id, w.uploadAs(id, uint64(len(data)), data)
 }
 
-func (w *worker) uploadAs(id tree.ID, size uint64, chunks ...[]byte) error {
+func (w *worker) uploadAs(id proof.ID, size uint64, chunks ...[]byte) error {
 	stream, err := w.b.farm.UploadCertificate(w.b.t.Context())
 	if err != nil {
 		return err
@@ -415,16 +417,16 @@ func (w *worker) uploadAs(id tree.ID, size uint64, chunks ...[]byte) error {
 	return err
 }
 
-func fact(k amazons.Key, o farmv1.Outcome, id tree.ID) *farmv1.Fact {
+func fact(k amazons.Key, o farmv1.Verdict, id proof.ID) *farmv1.Fact {
 	key := k.Bytes()
-	return &farmv1.Fact{Key: key[:], Outcome: o, Nodes: 10, CertificateSha256: id[:]}
+	return &farmv1.Fact{Key: key[:], Verdict: o, Nodes: 10, CertificateSha256: id[:]}
 }
 
-func result(serial uint64, l *farmv1.Lease, o farmv1.Outcome, facts ...*farmv1.Fact) *farmv1.WorkRequest {
+func result(serial uint64, l *farmv1.Lease, o farmv1.Verdict, facts ...*farmv1.Fact) *farmv1.WorkRequest {
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{
-		Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Outcome: o, Phi: 3, Delta: 4, Nodes: 10,
+		Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(), Verdict: o, Phi: 3, Delta: 4, Nodes: 10,
 		Facts:     facts,
-		Cancelled: o == farmv1.Outcome_OUTCOME_UNSPECIFIED,
+		Cancelled: o == farmv1.Verdict_VERDICT_UNSPECIFIED,
 	}}}
 }
 
@@ -503,8 +505,8 @@ func TestOtherBuildsWhenAllowed(t *testing.T) {
 func TestUploads(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.MaxCertificateBytes, c.MaxOffences = 4<<20, 100 })
 	w := b.worker("w")
-	data := certificate(Root{b.root, tree.Lost})
-	id := tree.ID(sha256.Sum256(data))
+	data := certificate(Root{b.root, eval.Lost})
+	id := proof.ID(sha256.Sum256(data))
 	size := uint64(len(data))
 	big := make([]byte, ChunkBytes+1)
 	for _, c := range []struct {
@@ -513,7 +515,7 @@ func TestUploads(t *testing.T) {
 		code   codes.Code
 		part   string
 	}{
-		{"hash", func() error { return w.uploadAs(tree.ID{1}, size, data) }, codes.DataLoss, "SHA-256"},
+		{"hash", func() error { return w.uploadAs(proof.ID{1}, size, data) }, codes.DataLoss, "SHA-256"},
 		{"short", func() error { return w.uploadAs(id, size+1, data) }, codes.DataLoss, "of the announced"},
 		{"long", func() error { return w.uploadAs(id, size, data, data) }, codes.DataLoss, "more than the announced"},
 		{"no size", func() error { return w.uploadAs(id, 0, data) }, codes.InvalidArgument, "size"},
@@ -524,7 +526,7 @@ func TestUploads(t *testing.T) {
 		{"no session", func() error { o := *w; o.session = "none"; _, err := o.upload(data); return err },
 			codes.FailedPrecondition, "join again"},
 		{"contradictory", func() error {
-			_, err := w.upload(certificate(Root{b.root, tree.Lost}, Root{b.root, tree.Won}))
+			_, err := w.upload(certificate(Root{b.root, eval.Lost}, Root{b.root, eval.Won}))
 			return err
 		}, codes.InvalidArgument, "both outcomes"},
 	} {
@@ -553,11 +555,11 @@ func TestSettled(t *testing.T) {
 	if want := b.root.Bytes(); !bytes.Equal(l.GetKey(), want[:]) {
 		t.Fatalf("the first lease is on %x, not on the root", l.GetKey())
 	}
-	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 	if a := w.ack(1); a.GetRefused() != "" {
 		t.Errorf("refused: %s", a.GetRefused())
 	}
@@ -578,7 +580,7 @@ func TestSettled(t *testing.T) {
 	if err := <-b.ended; err != nil {
 		t.Fatal(err)
 	}
-	if got.Settled.Outcome != tree.Lost || got.Spent != 10 {
+	if got.Settled.Verdict != eval.Lost || got.Spent != 10 {
 		t.Errorf("concluded with %+v", got)
 	}
 }
@@ -588,14 +590,14 @@ func TestCommitBeforeAcknowledging(t *testing.T) {
 	b := start(t, s, nil)
 	w := b.worker("w")
 	l := w.lease()
-	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()
 	s.fail = errors.New("the disk is full")
 	s.mu.Unlock()
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 	for {
 		m, err := w.stream.Recv()
 		if err != nil {
@@ -618,8 +620,8 @@ func TestRefused(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.MaxOffences = 100 })
 	w := b.worker("w")
 	l := w.lease()
-	won := farmv1.Outcome_OUTCOME_WON
-	lost := farmv1.Outcome_OUTCOME_LOST
+	won := farmv1.Verdict_VERDICT_WON
+	lost := farmv1.Verdict_VERDICT_LOST
 
 	w.send(result(1, &farmv1.Lease{Id: 99, Epoch: l.GetEpoch(), Key: l.GetKey()}, 0))
 	if a := w.ack(1); a.GetRefused() == "" {
@@ -630,11 +632,11 @@ func TestRefused(t *testing.T) {
 		t.Error("the result of another epoch is taken")
 	}
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 3,
-		Facts: []*farmv1.Fact{fact(b.root, won, tree.ID{7})}}}})
+		Facts: []*farmv1.Fact{fact(b.root, won, proof.ID{7})}}}})
 	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") {
 		t.Errorf("a fact without a certificate: %q", a.GetRefused())
 	}
-	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -667,7 +669,7 @@ func TestRefused(t *testing.T) {
 		"second hello": {&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{}}},
 			codes.InvalidArgument},
 		"bad outcome":   {result(7, l, 9), codes.InvalidArgument},
-		"fact, no cert": {result(7, l, lost, &farmv1.Fact{Key: l.GetKey(), Outcome: lost}), codes.InvalidArgument},
+		"fact, no cert": {result(7, l, lost, &farmv1.Fact{Key: l.GetKey(), Verdict: lost}), codes.InvalidArgument},
 		"many facts":    {result(7, l, 0, make([]*farmv1.Fact, 5000)...), codes.ResourceExhausted},
 	} {
 		o := b.worker("other")
@@ -738,12 +740,12 @@ func TestRestart(t *testing.T) {
 	wantCode(t, err, codes.FailedPrecondition, "join again")
 
 	w = b.worker("w")
-	id, err := w.upload(certificate(Root{b.root, tree.Lost}))
+	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A result of a lease from before the restart: refused, but its fact is as good as ever.
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(b.root, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 	if a := w.ack(1); a.GetRefused() == "" {
 		t.Error("a result of another epoch is taken")
 	}
@@ -774,13 +776,13 @@ func TestContradiction(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := b.master.cfg.Root.After(m).State().CanonicalKey(b.master.cfg.Root.Board)
-	for serial, o := range []tree.Outcome{tree.Won, tree.Lost} {
+	for serial, o := range []eval.Verdict{eval.Won, eval.Lost} {
 		id, err := w.upload(certificate(Root{key, o}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: uint64(serial + 1),
-			Facts: []*farmv1.Fact{fact(key, farmv1.Outcome(o), id)}}}})
+			Facts: []*farmv1.Fact{fact(key, farmv1.Verdict(o), id)}}}})
 		w.ack(uint64(serial + 1))
 	}
 	r, err := b.control.Status(t.Context(), &farmv1.StatusRequest{})
@@ -891,14 +893,14 @@ func TestWhatPagesShow(t *testing.T) {
 	first := s.Moves(nil)[0]
 	after := s.After(first)
 	reply := after.Moves(nil)[0]
-	claims := []Root{{after.After(reply).CanonicalKey(root.Board), tree.Lost},
-		{after.CanonicalKey(root.Board), tree.Won}, {b.root, tree.Lost}}
+	claims := []Root{{after.After(reply).CanonicalKey(root.Board), eval.Lost},
+		{after.CanonicalKey(root.Board), eval.Won}, {b.root, eval.Lost}}
 	id, err := w.upload(certificate(claims...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.send(result(1, l, farmv1.Outcome_OUTCOME_LOST, fact(claims[0].Key, farmv1.Outcome_OUTCOME_LOST, id),
-		fact(claims[1].Key, farmv1.Outcome_OUTCOME_WON, id), fact(claims[2].Key, farmv1.Outcome_OUTCOME_LOST, id)))
+	w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(claims[0].Key, farmv1.Verdict_VERDICT_LOST, id),
+		fact(claims[1].Key, farmv1.Verdict_VERDICT_WON, id), fact(claims[2].Key, farmv1.Verdict_VERDICT_LOST, id)))
 	if a := w.ack(1); a.GetRefused() != "" {
 		t.Fatalf("refused: %s", a.GetRefused())
 	}
@@ -908,12 +910,12 @@ func TestWhatPagesShow(t *testing.T) {
 	}
 	for _, f := range list {
 		if p, err := amazons.ParsePosition(f.Position); err != nil ||
-			!slices.Contains(claims, Root{p.State().CanonicalKey(root.Board), f.Outcome}) {
+			!slices.Contains(claims, Root{p.State().CanonicalKey(root.Board), f.Verdict}) {
 			t.Errorf("fact %+v: %v", f, err)
 		}
 	}
 	r, err := b.control.Explore(ctx, &farmv1.ExploreRequest{Moves: []string{first.String()}})
-	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetOutcome() != farmv1.Outcome_OUTCOME_WON {
+	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetVerdict() != farmv1.Verdict_VERDICT_WON {
 		t.Fatalf("after the first move: %v, %v", r, err)
 	}
 	if way, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil ||
@@ -926,18 +928,18 @@ func TestRecent(t *testing.T) {
 	var r recent
 	serial := uint64(0)
 	for n := range 30 {
-		facts := make([]tree.Fact, n%7)
+		facts := make([]proof.Fact, n%7)
 		for i := range facts {
 			serial++
-			facts[i].Work = serial
+			facts[i].Nodes = serial
 		}
 		r.add(time.Time{}, 5, facts)
 		if len(r.list) > 5 || serial >= 5 && len(r.list) < 5 {
 			t.Fatalf("%d facts kept of %d", len(r.list), serial)
 		}
 		for i, l := range r.list {
-			if want := serial - uint64(len(r.list)-1-i); l.serial != want || l.fact.Work != want {
-				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(r.list), l.serial, l.fact.Work,
+			if want := serial - uint64(len(r.list)-1-i); l.serial != want || l.fact.Nodes != want {
+				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(r.list), l.serial, l.fact.Nodes,
 					want)
 			}
 		}
@@ -1026,16 +1028,16 @@ func TestNews(t *testing.T) {
 		board := b.master.cfg.Root.Board
 		state, _ := key.State(board)
 		below := state.After(state.Moves(nil)[0]).CanonicalKey(board)
-		id, err := w.upload(certificate(Root{below, tree.Won}))
+		id, err := w.upload(certificate(Root{below, eval.Won}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1,
-			Facts: []*farmv1.Fact{fact(below, farmv1.Outcome_OUTCOME_WON, id)}}}})
+			Facts: []*farmv1.Fact{fact(below, farmv1.Verdict_VERDICT_WON, id)}}}})
 		w.ack(1)
 		bytesBelow := below.Bytes()
 		if facts := v.receive().GetNews().GetFacts(); len(facts) != 1 ||
-			!bytes.Equal(facts[0].GetKey(), bytesBelow[:]) || facts[0].GetOutcome() != farmv1.Outcome_OUTCOME_WON {
+			!bytes.Equal(facts[0].GetKey(), bytesBelow[:]) || facts[0].GetVerdict() != farmv1.Verdict_VERDICT_WON {
 			t.Errorf("news: %v", facts)
 		}
 		b.kill()

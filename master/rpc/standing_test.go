@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
 )
 
 // held returns what the store has of parties, without when they were seen.
@@ -226,12 +227,12 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 			b := start(t, s, nil)
 			w := b.worker("w")
 			l := w.lease()
-			id, err := w.upload(certificate(Root{b.root, tree.Won}))
+			id, err := w.upload(certificate(Root{b.root, eval.Won}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			won := fact(b.root, farmv1.Outcome_OUTCOME_WON, id)
-			m := result(1, l, farmv1.Outcome_OUTCOME_WON, won)
+			won := fact(b.root, farmv1.Verdict_VERDICT_WON, id)
+			m := result(1, l, farmv1.Verdict_VERDICT_WON, won)
 			if goesOn {
 				m = &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1,
 					Lease: l.GetId(), Epoch: l.GetEpoch(), Facts: []*farmv1.Fact{won}}}}

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/proof"
 )
 
 // UploadCertificate takes a certificate in chunks, judges it and stores it. Only then does the
@@ -29,14 +29,14 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
-	if len(first.GetSha256()) != len(tree.ID{}) {
+	if len(first.GetSha256()) != len(proof.ID{}) {
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the SHA-256 of the certificate")
 	}
 	c, err := m.numbered(first.GetCampaign())
 	if err != nil {
 		return err
 	}
-	id, size := tree.ID(first.GetSha256()), first.GetSize()
+	id, size := proof.ID(first.GetSha256()), first.GetSize()
 	switch {
 	case size == 0:
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")

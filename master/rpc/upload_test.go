@@ -8,8 +8,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // TestStalledUploads has uploads that stop, that trickle and that come slowly but steadily, in
@@ -20,8 +21,8 @@ func TestStalledUploads(t *testing.T) {
 		b := start(t, newMemory(), func(c *Config) { c.MaxUploads, c.UploadRate = 1, 2 })
 		defer b.kill()
 		w := b.worker("w")
-		data := certificate(Root{b.root, tree.Lost})
-		id := tree.ID(sha256.Sum256(data))
+		data := certificate(Root{b.root, eval.Lost})
+		id := proof.ID(sha256.Sum256(data))
 
 		// trickle sends a byte of the announced ones every period, and returns how long that went
 		// and how it ended.

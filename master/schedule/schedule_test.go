@@ -8,6 +8,8 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // farm plays workers against a scheduler: each searches its leases to the end of their budgets and
@@ -98,7 +100,7 @@ func (f *farm) join(workers ...string) {
 }
 
 // finish has a worker end its oldest lease and ask for the next; false if it has none.
-func (f *farm) finish(worker string, facts ...tree.Fact) bool {
+func (f *farm) finish(worker string, facts ...proof.Fact) bool {
 	f.t.Helper()
 	if len(f.held[worker]) == 0 {
 		return false
@@ -106,7 +108,7 @@ func (f *farm) finish(worker string, facts ...tree.Fact) bool {
 	g := f.held[worker][0]
 	f.held[worker] = f.held[worker][1:]
 	f.nodes[g.campaign] += g.Budget
-	var ids []tree.ID
+	var ids []proof.ID
 	for _, fact := range facts {
 		ids = append(ids, fact.Certificate)
 	}
@@ -299,7 +301,7 @@ func TestFacts(t *testing.T) {
 	if f.at("a") != 1 || f.at("b") != 2 || f.at("c") != 3 {
 		t.Fatalf("they are at %d, %d, %d", f.at("a"), f.at("b"), f.at("c"))
 	}
-	fact := tree.Fact{Key: keyAfter(t, root, "B1-B2xB1"), Outcome: tree.Lost, Work: 1, Certificate: tree.ID{1}}
+	fact := proof.Fact{Key: keyAfter(t, root, "B1-B2xB1"), Verdict: eval.Lost, Nodes: 1, Certificate: proof.ID{1}}
 	f.finish("a", fact)
 	if !f.settled[2] || f.settled[3] {
 		t.Errorf("settled is %v", f.settled)
@@ -331,10 +333,10 @@ func TestContradiction(t *testing.T) {
 	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start, "B1-B2xB1")
 	f.add(Campaign{Number: 3, Facts: 3, Share: 1}, start)
 	f.join("a")
-	fact := tree.Fact{Key: keyAfter(t, root, "B1-B2xC2"), Outcome: tree.Won, Work: 1, Certificate: tree.ID{1}}
-	f.step(1, tree.Proved{Worker: "a", Facts: []tree.Fact{fact}, Certificates: []tree.ID{{1}}})
-	fact.Outcome, fact.Certificate = tree.Lost, tree.ID{2}
-	f.step(2, tree.Proved{Worker: "a", Facts: []tree.Fact{fact}, Certificates: []tree.ID{{2}}})
+	fact := proof.Fact{Key: keyAfter(t, root, "B1-B2xC2"), Verdict: eval.Won, Nodes: 1, Certificate: proof.ID{1}}
+	f.step(1, tree.Proved{Worker: "a", Facts: []proof.Fact{fact}, Certificates: []proof.ID{{1}}})
+	fact.Verdict, fact.Certificate = eval.Lost, proof.ID{2}
+	f.step(2, tree.Proved{Worker: "a", Facts: []proof.Fact{fact}, Certificates: []proof.ID{{2}}})
 	for n, want := range map[uint32]bool{1: true, 2: true, 3: false} {
 		stopped := f.trees[n].Status().Contradiction != nil
 		kept := slices.ContainsFunc(f.stored[n], func(p tree.Persist) bool { return p.Contradiction != nil })
@@ -386,7 +388,7 @@ func TestRemove(t *testing.T) {
 	root := position(t, start)
 	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start, "B1-B2xB1")
 	f.join("a")
-	fact := tree.Fact{Key: keyAfter(t, root, "B1-B2xB1"), Outcome: tree.Lost, Work: 1, Certificate: tree.ID{1}}
+	fact := proof.Fact{Key: keyAfter(t, root, "B1-B2xB1"), Verdict: eval.Lost, Nodes: 1, Certificate: proof.ID{1}}
 	f.finish("a", fact)
 	if !f.settled[1] || f.at("a") != 0 {
 		t.Fatalf("settled is %v, the worker at %d", f.settled, f.at("a"))

@@ -15,13 +15,14 @@ import (
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/prefetch"
+	"amazonsfarm/shared/proof"
 )
 
 // slots is the number of leases a worker may hold, as in master/rpc.
 const slots = 2
 
 // vouched names the certificate of all facts: evidence is not simulated.
-var vouched = tree.ID{1}
+var vouched = proof.ID{1}
 
 // worker is one virtual worker: what worker/agent and worker/engine do, in virtual time.
 type worker struct {
@@ -314,17 +315,13 @@ func (w *worker) begin(l tree.Lease, memories [][]byte) error {
 }
 
 // learn tells the table facts of others.
-func (w *worker) learn(facts []tree.Fact) error {
+func (w *worker) learn(facts []proof.Fact) error {
 	for _, f := range facts {
 		s, err := f.Key.State(w.c.Tree.Root.Board)
 		if err != nil {
 			return err
 		}
-		v := eval.Won
-		if f.Outcome == tree.Lost {
-			v = eval.Lost
-		}
-		w.search.Insert(s, v, f.Work)
+		w.search.Insert(s, f.Verdict, f.Nodes)
 	}
 	return nil
 }
@@ -396,7 +393,7 @@ func (w *worker) tell() {
 		}
 		w.deliver(parcel{
 			event: tree.Proved{Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: facts,
-				Certificates: []tree.ID{vouched}},
+				Certificates: []proof.ID{vouched}},
 			key: j.lease.Key, memory: memory,
 		})
 	}
@@ -414,14 +411,14 @@ func (w *worker) finish() error {
 	result := tree.Result{
 		Worker: w.name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Key: j.lease.Key, Phi: j.phi, Delta: j.delta,
 		Nodes:     j.nodes,
-		Cancelled: j.cancelled && j.verdict == eval.Open, Facts: w.facts(), Certificates: []tree.ID{vouched},
+		Cancelled: j.cancelled && j.verdict == eval.Open, Facts: w.facts(), Certificates: []proof.ID{vouched},
 	}
 	if j.verdict != eval.Open {
-		result.Outcome = outcomeOf(j.verdict)
-		own := func(f tree.Fact) bool { return f.Key == j.lease.Key }
+		result.Verdict = j.verdict
+		own := func(f proof.Fact) bool { return f.Key == j.lease.Key }
 		if !slices.ContainsFunc(result.Facts, own) {
-			result.Facts = append(result.Facts, tree.Fact{Key: j.lease.Key, Outcome: result.Outcome,
-				Work: max(1, j.nodes), Certificate: vouched})
+			result.Facts = append(result.Facts, proof.Fact{Key: j.lease.Key, Verdict: result.Verdict,
+				Nodes: max(1, j.nodes), Certificate: vouched})
 		}
 	} else {
 		var list []numbers.Child
@@ -443,17 +440,10 @@ func (w *worker) finish() error {
 	return nil
 }
 
-func outcomeOf(v eval.Verdict) tree.Outcome {
-	if v == eval.Won {
-		return tree.Won
-	}
-	return tree.Lost
-}
-
 // facts returns what was solved since the last time: those with most work, each position once.
-func (w *worker) facts() []tree.Fact {
+func (w *worker) facts() []proof.Fact {
 	slices.SortStableFunc(*w.solved, func(a, b solved) int { return cmp.Compare(b.nodes, a.nodes) })
-	var out []tree.Fact
+	var out []proof.Fact
 	met := map[amazons.Key]bool{}
 	for _, s := range *w.solved {
 		if len(out) == w.c.MaxFacts {
@@ -461,7 +451,7 @@ func (w *worker) facts() []tree.Fact {
 		}
 		if k := s.state.CanonicalKey(w.c.Tree.Root.Board); !met[k] {
 			met[k] = true
-			out = append(out, tree.Fact{Key: k, Outcome: outcomeOf(s.verdict), Work: s.nodes, Certificate: vouched})
+			out = append(out, proof.Fact{Key: k, Verdict: s.verdict, Nodes: s.nodes, Certificate: vouched})
 		}
 	}
 	*w.solved = (*w.solved)[:0]

@@ -17,6 +17,7 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
 )
 
 func init() {
@@ -44,7 +45,7 @@ func filled(t *testing.T) string {
 		for j := range uint64(300) {
 			b.Nodes = append(b.Nodes, nodeOf(i*100+j))
 		}
-		b.Facts = []tree.Fact{factOf(1<<30+i, id)}
+		b.Facts = []proof.Fact{factOf(1<<30+i, id)}
 		if err := s.Commit(b); err != nil {
 			t.Fatal(err)
 		}

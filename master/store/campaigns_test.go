@@ -14,6 +14,8 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // otherCampaigns are two that TestCampaigns adds: one of testCampaign's board and one of another.
@@ -82,7 +84,7 @@ func TestCampaigns(t *testing.T) {
 	if _, err := s.BeginCertificateOf(2, id, int64(len(p))); !errors.Is(err, ErrMismatch) {
 		t.Errorf("evidence for one board is taken for another: %v", err)
 	}
-	fact := tree.Fact{Key: small(t), Outcome: tree.Lost, Work: 3, Certificate: id}
+	fact := proof.Fact{Key: small(t), Verdict: eval.Lost, Nodes: 3, Certificate: id}
 	p4, err := amazons.ParsePosition("4x4")
 	if err != nil {
 		t.Fatal(err)
@@ -90,18 +92,18 @@ func TestCampaigns(t *testing.T) {
 	open := p4.State().After(p4.State().Moves(nil)[0]).CanonicalKey(p4.Board) // a memory of what is a fact is not kept
 	stop := &tree.Contradiction{Key: fact.Key}
 	if err := s.Commit(
-		Batch{Facts: []tree.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
-		Batch{Campaign: 2, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)},
+		Batch{Facts: []proof.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
+		Batch{Campaign: 2, Facts: []proof.Fact{factOf(1, evidence), factOf(2, evidence)},
 			Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Spent: 20, Epoch: 2},
-		Batch{Campaign: 3, Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop,
+		Batch{Campaign: 3, Facts: []proof.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop,
 			Memories: []Memory{{Key: open, Data: []byte("m")}}},
 	); err != nil {
 		t.Fatal(err)
 	}
 	for what, b := range map[string]Batch{
-		"evidence of another board": {Campaign: 2, Facts: []tree.Fact{factOf(3, id)}},
+		"evidence of another board": {Campaign: 2, Facts: []proof.Fact{factOf(3, id)}},
 		"evidence for another board": {Campaign: 3,
-			Facts: []tree.Fact{{Key: fact.Key, Outcome: tree.Won, Certificate: evidence}}},
+			Facts: []proof.Fact{{Key: fact.Key, Verdict: eval.Won, Certificate: evidence}}},
 		"no such campaign": {Campaign: 9, Spent: 1},
 		"an old epoch":     {Campaign: 3, Epoch: 2},
 	} {
@@ -109,8 +111,8 @@ func TestCampaigns(t *testing.T) {
 			t.Errorf("%s is taken", what)
 		}
 	}
-	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Won, Certificate: evidence}}},
-		Batch{Campaign: 2, Facts: []tree.Fact{{Key: keyOf(9), Outcome: tree.Lost, Certificate: evidence}}}); !errors.Is(
+	if err := s.Commit(Batch{Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Won, Certificate: evidence}}},
+		Batch{Campaign: 2, Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Lost, Certificate: evidence}}}); !errors.Is(
 		err, ErrContradiction) {
 		t.Errorf("two campaigns contradict each other: %v", err)
 	}
@@ -123,18 +125,18 @@ func TestCampaigns(t *testing.T) {
 	if _, err := s.ChangeCampaign(3, Change{Share: &none}); !errors.Is(err, ErrCampaign) {
 		t.Errorf("a share of nothing: %v", err)
 	}
-	if err := s.SetResultOf(2, Result{Outcome: "won", Winner: "white"}); err != nil {
+	if err := s.SetResultOf(2, Result{Verdict: "won", Winner: "white"}); err != nil {
 		t.Fatal(err)
 	}
 
 	for range 2 {
 		check(t, s)
 		for n, want := range map[uint32]tree.Snapshot{
-			1: {Nodes: []tree.NodeRecord{nodeOf(1)}, Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)},
+			1: {Nodes: []tree.NodeRecord{nodeOf(1)}, Facts: []proof.Fact{factOf(1, evidence), factOf(2, evidence)},
 				Spent: 10, Epoch: 1},
 			2: {Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)},
-				Facts: []tree.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 20, Epoch: 2},
-			3: {Facts: []tree.Fact{fact}, Spent: 30, Epoch: 3},
+				Facts: []proof.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 20, Epoch: 2},
+			3: {Facts: []proof.Fact{fact}, Spent: 30, Epoch: 3},
 		} {
 			got, err := s.SnapshotOf(n)
 			if err != nil {
@@ -265,7 +267,7 @@ func TestBrokenCampaign(t *testing.T) {
 // campaigns, one that shares its facts, and one of another board.
 func formatTwo(t *testing.T) (snaps []tree.Snapshot) {
 	_, one, payload, _ := formatOne()
-	id := tree.ID(sha256.Sum256(payload))
+	id := proof.ID(sha256.Sum256(payload))
 	one.Contradiction = nil
 	kin := tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(9)}, Facts: append(slices.Clone(one.Facts), factOf(6, id)),
 		Spent: 42, Epoch: 3}

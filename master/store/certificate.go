@@ -12,7 +12,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/proof"
 )
 
 // An upload has a number; its chunks lie under the number, not under the certificate's id, so that
@@ -30,7 +30,7 @@ const (
 // Upload takes one certificate in. It is an io.Writer for one goroutine.
 type Upload struct {
 	s       *Store
-	id      tree.ID
+	id      proof.ID
 	size    int64
 	facts   uint32 // the campaign for whose facts it is evidence
 	known   bool   // the store has it already
@@ -63,8 +63,8 @@ func (s *Store) BeginCertificateOf(campaign uint32, id [32]byte, size int64) (*U
 	return u, nil
 }
 
-func (s *Store) beginUpload(campaign uint32, id tree.ID, size int64) (*Upload, error) {
-	if size <= 0 || id == (tree.ID{}) {
+func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, error) {
+	if size <= 0 || id == (proof.ID{}) {
 		return nil, fmt.Errorf("%w: a certificate has an id and at least one byte, not %d", ErrInvalid, size)
 	}
 	if size > s.options.MaxCertificateBytes {
@@ -107,7 +107,7 @@ func (s *Store) beginUpload(campaign uint32, id tree.ID, size int64) (*Upload, e
 }
 
 // certificate returns the record of a complete certificate.
-func (s *Store) certificate(id tree.ID) (c certRecord, ok bool, err error) {
+func (s *Store) certificate(id proof.ID) (c certRecord, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		v := tx.Bucket([]byte(bucketCertificates)).Get(id[:])
 		if ok = v != nil; !ok {
@@ -353,7 +353,7 @@ func (s *Store) Certificate(id [32]byte) (io.ReaderAt, int64, error) {
 
 type certificateReader struct {
 	s      *Store
-	id     tree.ID
+	id     proof.ID
 	record certRecord
 
 	mu    sync.Mutex
@@ -411,7 +411,7 @@ func readChunk(tx *bbolt.Tx, c certRecord, i uint64) ([]byte, error) {
 
 // CertificateInfo describes a complete certificate.
 type CertificateInfo struct {
-	ID     tree.ID
+	ID     proof.ID
 	Size   int64  // bytes
 	Number uint64 // rises in the order in which the uploads began
 	Facts  uint32 // the campaign for whose facts, and for those of all that share them, it is evidence

@@ -11,9 +11,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/proof"
 )
 
 // findings is how many findings Check names.
@@ -88,8 +88,8 @@ type checker struct {
 	campaigns []Campaign
 	counters  counters
 	counted   counters
-	complete  map[tree.ID]certRecord
-	numbers   map[uint64]tree.ID
+	complete  map[proof.ID]certRecord
+	numbers   map[uint64]proof.ID
 }
 
 // each decodes every record of a bucket; a finding does not stop it.
@@ -307,8 +307,8 @@ func (c *checker) nodes() error {
 }
 
 func (c *checker) certificates() error {
-	c.complete = map[tree.ID]certRecord{}
-	c.numbers = map[uint64]tree.ID{}
+	c.complete = map[proof.ID]certRecord{}
+	c.numbers = map[uint64]proof.ID{}
 	return c.each(bucketCertificates, func(k, v []byte) error {
 		c.counted.certificates++
 		id, record, err := decodeCertificate(k, v)
@@ -403,7 +403,7 @@ func (c *checker) contents() error {
 			done += int64(len(data))
 			c.progress.tell("contents of certificates", done, int64(c.counters.certificateBytes))
 		}
-		if hash != nil && tree.ID(hash.Sum(nil)) != id {
+		if hash != nil && proof.ID(hash.Sum(nil)) != id {
 			c.found = append(c.found, corrupt(bucketCertificates, id[:],
 				"the bytes under number %d do not have its SHA-256", number))
 		}

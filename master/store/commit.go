@@ -13,6 +13,8 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // The simple way to commit is one transaction per caller: two fsyncs each, some hundred a second.
@@ -47,7 +49,7 @@ type request struct {
 type Batch struct {
 	Campaign      uint32              // its number; 0: the first
 	Nodes         []tree.NodeRecord   // replace earlier records of the same keys; of equal keys the last one counts
-	Facts         []tree.Fact         // their certificates are complete in the store
+	Facts         []proof.Fact        // their certificates are complete in the store
 	Spent         uint64              // the counter itself; a smaller one than the stored has no effect
 	Epoch         uint64              // 0: no change; a smaller one than the stored is refused
 	Contradiction *tree.Contradiction // nil: no change
@@ -68,14 +70,14 @@ func (b *Batch) Add(p tree.Persist) {
 // ContradictionError names two facts about one position that exclude each other. It matches
 // ErrContradiction.
 type ContradictionError struct {
-	Stored  tree.Fact // or, where both are of one batch, the first
-	Claimed tree.Fact
+	Stored  proof.Fact // or, where both are of one batch, the first
+	Claimed proof.Fact
 }
 
 // Error names both facts.
 func (e *ContradictionError) Error() string {
 	return fmt.Sprintf("%v: position %x is %v by certificate %x and claimed to be %v by certificate %x; one of the two certificates is wrong, verify both",
-		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Outcome, e.Stored.Certificate[:], e.Claimed.Outcome,
+		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Verdict, e.Stored.Certificate[:], e.Claimed.Verdict,
 		e.Claimed.Certificate[:])
 }
 
@@ -98,12 +100,12 @@ func (s *Store) Commit(batches ...Batch) error {
 	}
 	r := &request{records: 1}
 	drafts := make([]draft, len(batches))
-	said := map[uint32]map[amazons.Key]tree.Fact{} // by whose facts they are
+	said := map[uint32]map[amazons.Key]proof.Fact{} // by whose facts they are
 	for i, b := range batches {
 		about, err := s.campaign(b.Campaign)
 		if err == nil {
 			if said[about.Facts] == nil {
-				said[about.Facts] = make(map[amazons.Key]tree.Fact, len(b.Facts))
+				said[about.Facts] = make(map[amazons.Key]proof.Fact, len(b.Facts))
 			}
 			drafts[i], err = s.draft(about, b, said[about.Facts])
 		}
@@ -142,13 +144,13 @@ type draft struct {
 	nodes         []tree.NodeRecord // sorted
 	contradiction []byte            // nil: no change
 	memories      []Memory
-	fresh         []tree.Fact // those that the store does not have
+	fresh         []proof.Fact // those that the store does not have
 	records       int
 	bytes         int64
 }
 
 // draft judges a batch by itself. said are the facts of the same board in the batches before it.
-func (s *Store) draft(about Campaign, b Batch, said map[amazons.Key]tree.Fact) (draft, error) {
+func (s *Store) draft(about Campaign, b Batch, said map[amazons.Key]proof.Fact) (draft, error) {
 	d := draft{Batch: b, about: about}
 	board := about.board()
 	for _, n := range b.Nodes {
@@ -160,7 +162,7 @@ func (s *Store) draft(about Campaign, b Batch, said map[amazons.Key]tree.Fact) (
 		if err := errors.Join(checkFact(f), onBoard(board, f.Key)); err != nil {
 			return d, fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
-		if first, ok := said[f.Key]; ok && first.Outcome != f.Outcome {
+		if first, ok := said[f.Key]; ok && first.Verdict != f.Verdict {
 			return d, &ContradictionError{Stored: first, Claimed: f}
 		} else if !ok {
 			said[f.Key] = f
@@ -246,11 +248,11 @@ func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 }
 
 // freshFacts returns those of a campaign's facts that the store does not have, each once.
-func freshFacts(tx *bbolt.Tx, campaign uint32, facts []tree.Fact) ([]tree.Fact, error) {
+func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact, error) {
 	bucket := of(bucketFacts, campaign)
 	stored, certificates := tx.Bucket([]byte(bucket)), tx.Bucket([]byte(bucketCertificates))
-	complete := map[tree.ID]bool{}
-	fresh := make([]tree.Fact, 0, len(facts))
+	complete := map[proof.ID]bool{}
+	fresh := make([]proof.Fact, 0, len(facts))
 	taken := make(map[amazons.Key]bool, len(facts))
 	for _, f := range facts {
 		k := f.Key.Bytes()
@@ -259,7 +261,7 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []tree.Fact) ([]tree.Fact, 
 			if err != nil {
 				return nil, err
 			}
-			if old.Outcome != f.Outcome {
+			if old.Verdict != f.Verdict {
 				return nil, &ContradictionError{Stored: old, Claimed: f}
 			}
 			continue
@@ -291,9 +293,9 @@ func (s *Store) SetResult(r Result) error { return s.SetResultOf(1, r) }
 // SetResultOf writes the final answer of a campaign. It may be written again, for instance once it
 // is verified; a different outcome is ErrContradiction. Other errors as of Commit.
 func (s *Store) SetResultOf(campaign uint32, r Result) error {
-	if r.Outcome != tree.Won.String() && r.Outcome != tree.Lost.String() &&
-		!(r.Outcome == tree.Unknown.String() && r.NoGivenMoveWins) {
-		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Outcome)
+	if r.Verdict != eval.Won.String() && r.Verdict != eval.Lost.String() &&
+		!(r.Verdict == eval.Open.String() && r.NoGivenMoveWins) {
+		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Verdict)
 	}
 	about, err := s.campaign(campaign)
 	if err != nil {
@@ -316,8 +318,8 @@ func (s *Store) SetResultOf(campaign uint32, r Result) error {
 			if err := decodeJSON(key, v, &old); err != nil {
 				return err
 			}
-			if old.Outcome != r.Outcome || old.Winner != r.Winner {
-				return fmt.Errorf("%w: the stored result is %s %s and the new one is %s %s; one of the two is wrong, verify the certificate", ErrContradiction, old.Outcome, old.Winner, r.Outcome, r.Winner)
+			if old.Verdict != r.Verdict || old.Winner != r.Winner {
+				return fmt.Errorf("%w: the stored result is %s %s and the new one is %s %s; one of the two is wrong, verify the certificate", ErrContradiction, old.Verdict, old.Winner, r.Verdict, r.Winner)
 			}
 			return nil
 		},

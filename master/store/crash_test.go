@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
 )
 
 // child starts this test binary again to run children[name].
@@ -54,7 +55,9 @@ var killCampaigns = []Campaign{
 }
 
 // killEvidence is the certificate of the batches of a campaign.
-func killEvidence(about Campaign) ([]byte, tree.ID) { return payloadOf(uint64(about.Facts-1)<<40, 100) }
+func killEvidence(about Campaign) ([]byte, proof.ID) {
+	return payloadOf(uint64(about.Facts-1)<<40, 100)
+}
 
 // Batch i of a caller in the kill test: three facts and two nodes, of which one is written again
 // and again.
@@ -68,7 +71,7 @@ func killBatch(about Campaign, caller, i uint64) Batch {
 		b.Facts = append(b.Facts, f)
 	}
 	last, node := nodeOf(caller<<40), nodeOf(at+3)
-	last.Work = i
+	last.Nodes = i
 	last.Key, node.Key = keyOn(about.board(), caller<<40), keyOn(about.board(), at+3)
 	b.Nodes = []tree.NodeRecord{last, node}
 	return b
@@ -78,9 +81,9 @@ func killBatch(about Campaign, caller, i uint64) Batch {
 func killCampaign(caller uint64) Campaign { return killCampaigns[caller%uint64(len(killCampaigns))] }
 
 // factsIn returns the facts of a campaign by position.
-func factsIn(s *Store, campaign uint32) (map[amazons.Key]tree.Fact, error) {
+func factsIn(s *Store, campaign uint32) (map[amazons.Key]proof.Fact, error) {
 	snap, err := s.SnapshotOf(campaign)
-	facts := make(map[amazons.Key]tree.Fact, len(snap.Facts))
+	facts := make(map[amazons.Key]proof.Fact, len(snap.Facts))
 	for _, f := range snap.Facts {
 		facts[f.Key] = f
 	}
@@ -88,7 +91,7 @@ func factsIn(s *Store, campaign uint32) (map[amazons.Key]tree.Fact, error) {
 }
 
 // put uploads a certificate for the facts of a campaign.
-func put(s *Store, campaign uint32, p []byte, id tree.ID) error {
+func put(s *Store, campaign uint32, p []byte, id proof.ID) error {
 	u, err := s.BeginCertificateOf(campaign, id, int64(len(p)))
 	if err != nil {
 		return err
@@ -274,9 +277,9 @@ func TestKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range snap.Nodes {
-				if a := next[caller]; n.Key == keyOn(about.board(), caller<<40) && a > start && n.Work+1 != a &&
-					n.Work != a {
-					t.Fatalf("the last record of caller %d is %d, acknowledged up to %d", caller, n.Work, a)
+				if a := next[caller]; n.Key == keyOn(about.board(), caller<<40) && a > start && n.Nodes+1 != a &&
+					n.Nodes != a {
+					t.Fatalf("the last record of caller %d is %d, acknowledged up to %d", caller, n.Nodes, a)
 				}
 			}
 		}

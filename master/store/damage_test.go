@@ -17,6 +17,8 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // everyRecord fills a store with records of each kind, among them an unfinished upload.
@@ -25,12 +27,12 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 	p, _ := payloadOf(1, 70_000)
 	id := upload(t, s, p)
 	b := Batch{Spent: 5, Epoch: 2, Contradiction: &tree.Contradiction{Key: keyOf(1),
-		Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: factOf(1, id), Worker: "w"}}}
+		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: factOf(1, id), Worker: "w"}}}
 	for i := range records {
 		b.Nodes = append(b.Nodes, nodeOf(i))
 		b.Facts = append(b.Facts, factOf(10_000+i, id))
 	}
-	if err := errors.Join(s.Commit(b), s.SetResult(Result{Outcome: "won", Winner: "white",
+	if err := errors.Join(s.Commit(b), s.SetResult(Result{Verdict: "won", Winner: "white",
 		Certificate: CertificateFile{Path: "x"}}),
 		s.Quarantine(Quarantine{Name: "liar", Offences: 3}),
 		s.SetStandings([]Standing{{Name: "w", Confirmed: 7, Offences: 2}})); err != nil {
@@ -41,7 +43,7 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 		c, err := readCounters(tx)
 		c.uploads = 2
 		return errors.Join(err,
-			tx.Bucket([]byte(bucketUploads)).Put(uploadKey(2), encodeUpload(2, tree.ID{9}, 100)),
+			tx.Bucket([]byte(bucketUploads)).Put(uploadKey(2), encodeUpload(2, proof.ID{9}, 100)),
 			tx.Bucket([]byte(bucketChunks)).Put(key, seal(bucketChunks, key, []byte("unfinished"))),
 			tx.Bucket([]byte(bucketMeta)).Put([]byte(keyCounters), encodeCounters(c)))
 	})
@@ -315,7 +317,7 @@ func TestFlippedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(bucketFacts, fact.key, fact.key, fact.value[:5]+"x"+fact.value[6:])
-	err = s.Commit(Batch{Facts: []tree.Fact{f}})
+	err = s.Commit(Batch{Facts: []proof.Fact{f}})
 	if c := (*CorruptError)(nil); !errors.As(err, &c) || c.Bucket != bucketFacts || string(c.Key) != fact.key ||
 		c.Path != s.Path() {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/proof"
 )
 
 // formatThree is what testdata/format3.store holds: an expanded node with numbers of its children,
@@ -19,7 +20,7 @@ func formatThree() (Campaign, []byte, tree.Snapshot) {
 	c.Created = time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)
 	p, id := payloadOf(11, 3000)
 	return c, p, tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(3), nodeOf(6), nodeOf(7)},
-		Facts: []tree.Fact{factOf(4, id)}, Spent: 77, Epoch: 2}
+		Facts: []proof.Fact{factOf(4, id)}, Spent: 77, Epoch: 2}
 }
 
 // TestFormat3 reads a store that the first build with format 3 has written. Later builds keep
@@ -51,7 +52,7 @@ func TestFormat3(t *testing.T) {
 	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
 		t.Error(d)
 	}
-	if _, _, err := s.Certificate(tree.ID(sha256.Sum256(payload))); err != nil {
+	if _, _, err := s.Certificate(proof.ID(sha256.Sum256(payload))); err != nil {
 		t.Error(err)
 	}
 	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(12)}}); err != nil {

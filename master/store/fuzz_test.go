@@ -18,6 +18,8 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/fuzzing"
 )
 
@@ -58,18 +60,18 @@ func fuzzCampaigns(f *testing.F, s *Store) {
 		}
 	}
 	p, _ := payloadOf(1, 70_000)
-	shared := tree.ID(sha256.Sum256(p))
+	shared := proof.ID(sha256.Sum256(p))
 	own := uploadOf(f, s, 3, []byte("evidence about 4x4"))
 	board := other.board()
 	err := errors.Join(
 		s.Commit(Batch{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)},
-			Facts: []tree.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
-			Batch{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Work: 9,
+			Facts: []proof.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
+			Batch{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Nodes: 9,
 				Expanded: true}}, Spent: 8, Epoch: 1,
-				Facts:         []tree.Fact{{Key: keyOn(board, 2), Outcome: tree.Lost, Work: 3, Certificate: own}},
+				Facts:         []proof.Fact{{Key: keyOn(board, 2), Verdict: eval.Lost, Nodes: 3, Certificate: own}},
 				Memories:      []Memory{{Key: keyOn(board, 50), Data: []byte("m")}},
 				Contradiction: &tree.Contradiction{Key: keyOn(board, 2)}}),
-		s.SetResultOf(2, Result{Outcome: "lost", Winner: "black"}))
+		s.SetResultOf(2, Result{Verdict: "lost", Winner: "black"}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -83,8 +85,8 @@ func fuzzOptions(readOnly bool) Options {
 // contents are what can be read of a store.
 type contents struct {
 	Campaigns   []campaignContents
-	Sums        map[tree.ID][32]byte
-	For         map[tree.ID]uint32 // the campaign for whose facts a certificate is
+	Sums        map[proof.ID][32]byte
+	For         map[proof.ID]uint32 // the campaign for whose facts a certificate is
 	Quarantines []Quarantine
 	Standings   []Standing
 }
@@ -136,7 +138,7 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	ok(err)
 	list, err := s.Certificates()
 	ok(err)
-	c.Sums, c.For = map[tree.ID][32]byte{}, map[tree.ID]uint32{}
+	c.Sums, c.For = map[proof.ID][32]byte{}, map[proof.ID]uint32{}
 	for _, info := range list {
 		c.For[info.ID] = info.Facts
 		r, n, err := s.Certificate(info.ID)
@@ -232,7 +234,7 @@ func goOn(s *Store) error {
 		node, fact := nodeOf(70), factOf(71, id)
 		node.Key, fact.Key = keyOn(board, 70), keyOn(board, 71)
 		batches = append(batches, Batch{Campaign: about.Number, Nodes: []tree.NodeRecord{node},
-			Facts: []tree.Fact{fact}, Spent: 1})
+			Facts: []proof.Fact{fact}, Spent: 1})
 	}
 	priority := 9
 	if _, err := s.ChangeCampaign(campaigns[len(campaigns)-1].Number, Change{Priority: &priority}); err != nil {

@@ -14,7 +14,9 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // Children of the tests are this binary run again with childEnv naming what to do.
@@ -120,7 +122,7 @@ func keyOn(board amazons.Board, i uint64) amazons.Key {
 }
 
 // payloadOf returns a certificate's bytes and id.
-func payloadOf(seed uint64, size int) ([]byte, tree.ID) {
+func payloadOf(seed uint64, size int) ([]byte, proof.ID) {
 	var key [32]byte
 	binary.LittleEndian.PutUint64(key[:], seed)
 	p := make([]byte, size)
@@ -128,15 +130,15 @@ func payloadOf(seed uint64, size int) ([]byte, tree.ID) {
 	return p, sha256.Sum256(p)
 }
 
-func upload(t testing.TB, s *Store, p []byte) tree.ID {
+func upload(t testing.TB, s *Store, p []byte) proof.ID {
 	t.Helper()
 	return uploadOf(t, s, 1, p)
 }
 
 // uploadOf is upload for another campaign than the first.
-func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) tree.ID {
+func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) proof.ID {
 	t.Helper()
-	id := tree.ID(sha256.Sum256(p))
+	id := proof.ID(sha256.Sum256(p))
 	u, err := s.BeginCertificateOf(campaign, id, int64(len(p)))
 	if err == nil {
 		if _, err = u.Write(p); err == nil {
@@ -150,7 +152,7 @@ func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) tree.ID {
 }
 
 func nodeOf(i uint64) tree.NodeRecord {
-	n := tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Work: i * 3, Budget: i << 20,
+	n := tree.NodeRecord{Key: keyOf(i), Phi: uint32(i%1000) + 1, Delta: uint32(i%77) + 1, Nodes: i * 3, Budget: i << 20,
 		Expanded: i%3 == 0}
 	if i%6 == 0 {
 		n.Expansion, n.Children = i+1, childrenOf(i)
@@ -171,8 +173,8 @@ func childrenOf(i uint64) string {
 	return string(numbers.Append(nil, list))
 }
 
-func factOf(i uint64, id tree.ID) tree.Fact {
-	return tree.Fact{Key: keyOf(i), Outcome: tree.Outcome(1 + i%2), Work: i * 5, Certificate: id}
+func factOf(i uint64, id proof.ID) proof.Fact {
+	return proof.Fact{Key: keyOf(i), Verdict: eval.Verdict(1 + i%2), Nodes: i * 5, Certificate: id}
 }
 
 func check(t testing.TB, s *Store) {

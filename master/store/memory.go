@@ -6,8 +6,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // Memory is what a worker's table knew of a position that was not solved (shared/dfpn, memory.go).
@@ -30,7 +30,7 @@ func (s *Store) keepable(board amazons.Board, all []Memory) (kept []Memory, size
 
 // putMemories writes memories, while there is room for more of them, and removes those of positions
 // that are facts now.
-func (s *Store) putMemories(tx *bbolt.Tx, campaign uint32, memories []Memory, fresh []tree.Fact) error {
+func (s *Store) putMemories(tx *bbolt.Tx, campaign uint32, memories []Memory, fresh []proof.Fact) error {
 	if len(memories) == 0 && len(fresh) == 0 {
 		return nil
 	}

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/proof"
 )
 
 func TestMemories(t *testing.T) {
@@ -42,7 +42,7 @@ func TestMemories(t *testing.T) {
 	// A position that is a fact needs no memory.
 	p, id := payloadOf(5, 10)
 	upload(t, s, p)
-	if err := s.Commit(Batch{Facts: []tree.Fact{factOf(1, id)},
+	if err := s.Commit(Batch{Facts: []proof.Fact{factOf(1, id)},
 		Memories: []Memory{{keyOf(1), []byte("late")}}}); err != nil {
 		t.Fatal(err)
 	}

@@ -15,13 +15,15 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // model is what a store should hold.
 type model struct {
 	nodes         map[amazons.Key]tree.NodeRecord
-	facts         map[amazons.Key]tree.Fact
-	certificates  map[tree.ID][]byte
+	facts         map[amazons.Key]proof.Fact
+	certificates  map[proof.ID][]byte
 	spent, epoch  uint64
 	contradiction *tree.Contradiction
 	result        *Result
@@ -29,9 +31,9 @@ type model struct {
 
 // commit says what Commit should answer, and does it.
 func (m *model) commit(b Batch) error {
-	fresh := map[amazons.Key]tree.Fact{}
+	fresh := map[amazons.Key]proof.Fact{}
 	for _, f := range b.Facts {
-		if first, ok := fresh[f.Key]; ok && first.Outcome != f.Outcome {
+		if first, ok := fresh[f.Key]; ok && first.Verdict != f.Verdict {
 			return ErrContradiction
 		} else if !ok {
 			fresh[f.Key] = f
@@ -43,7 +45,7 @@ func (m *model) commit(b Batch) error {
 	}
 	for _, f := range b.Facts {
 		if old, ok := m.facts[f.Key]; ok {
-			if old.Outcome != f.Outcome {
+			if old.Verdict != f.Verdict {
 				return ErrContradiction
 			}
 			continue
@@ -99,15 +101,15 @@ func TestModel(t *testing.T) {
 		}
 		defer func() { s.Close() }()
 		s.db.NoSync = true // nothing crashes here
-		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]tree.Fact{},
-			certificates: map[tree.ID][]byte{}}
+		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]proof.Fact{},
+			certificates: map[proof.ID][]byte{}}
 
 		keys := make([]amazons.Key, 12)
 		for i := range keys {
 			keys[i] = keyOf(uint64(i))
 		}
 		payloads := make([][]byte, 3)
-		ids := make([]tree.ID, len(payloads))
+		ids := make([]proof.ID, len(payloads))
 		for i, size := range []int{10, chunkBytes + 5, writeBytes + 1} {
 			payloads[i], ids[i] = payloadOf(uint64(i), size)
 		}
@@ -115,7 +117,7 @@ func TestModel(t *testing.T) {
 		number := rapid.Uint32Range(1, tree.Infinity-1)
 		node := rapid.Custom(func(t *rapid.T) tree.NodeRecord {
 			n := tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
-				Work: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"),
+				Nodes: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"),
 				Expanded: rapid.Bool().Draw(t, "expanded")}
 			if n.Expanded && rapid.Bool().Draw(t, "children") {
 				n.Expansion, n.Children = rapid.Uint64Min(1).Draw(t, "expansion"),
@@ -123,12 +125,12 @@ func TestModel(t *testing.T) {
 			}
 			return n
 		})
-		fact := rapid.Custom(func(t *rapid.T) tree.Fact {
-			outcome := tree.Won // mostly, so that most batches are taken
+		fact := rapid.Custom(func(t *rapid.T) proof.Fact {
+			outcome := eval.Won // mostly, so that most batches are taken
 			if rapid.IntRange(0, 9).Draw(t, "outcome") == 0 {
-				outcome = tree.Lost
+				outcome = eval.Lost
 			}
-			return tree.Fact{Key: key.Draw(t, "key"), Outcome: outcome, Work: rapid.Uint64().Draw(t, "work"),
+			return proof.Fact{Key: key.Draw(t, "key"), Verdict: outcome, Nodes: rapid.Uint64().Draw(t, "work"),
 				Certificate: rapid.SampledFrom(ids).Draw(t, "certificate")}
 		})
 		expect := func(got, want error) {
@@ -146,7 +148,7 @@ func TestModel(t *testing.T) {
 				}
 				if rapid.IntRange(0, 19).Draw(t, "contradiction") == 0 {
 					b.Contradiction = &tree.Contradiction{Key: key.Draw(t, "key"),
-						Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: fact.Draw(t, "fact"),
+						Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: fact.Draw(t, "fact"),
 							Worker: rapid.String().Draw(t, "worker")}}
 				}
 				want := m.commit(b)
@@ -173,9 +175,9 @@ func TestModel(t *testing.T) {
 				m.certificates[ids[i]] = payloads[i]
 			},
 			"result": func(t *rapid.T) {
-				r := Result{Outcome: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"),
+				r := Result{Verdict: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"),
 					Nodes: rapid.Uint64().Draw(t, "nodes")}
-				if m.result != nil && m.result.Outcome != r.Outcome {
+				if m.result != nil && m.result.Verdict != r.Verdict {
 					expect(s.SetResult(r), ErrContradiction)
 					return
 				}

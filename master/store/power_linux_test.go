@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/proof"
 )
 
 var (
@@ -64,13 +64,13 @@ func init() {
 			must(put(s, c.Number, p, id))
 			commit(s, 2)
 		}
-		broken, err := s.BeginCertificate(tree.ID{1}, 3<<20)
+		broken, err := s.BeginCertificate(proof.ID{1}, 3<<20)
 		must(err)
 		_, err = broken.Write(make([]byte, writeBytes+1))
 		must(err)
 		commit(s, 2)
 		broken.Abort()
-		left, err := s.BeginCertificate(tree.ID{2}, 3<<20)
+		left, err := s.BeginCertificate(proof.ID{2}, 3<<20)
 		must(err)
 		_, err = left.Write(make([]byte, writeBytes+1))
 		must(err)
@@ -85,7 +85,7 @@ func init() {
 		must(err)
 		commit(s, 3)
 		for _, campaign := range []uint32{1, 3} {
-			must(s.SetResultOf(campaign, Result{Outcome: "won", Winner: "white"}))
+			must(s.SetResultOf(campaign, Result{Verdict: "won", Winner: "white"}))
 			fmt.Println("result", campaign)
 		}
 		must(s.Close())

@@ -13,7 +13,9 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // The bytes of each record; SCHEMA.md is their description. A value is its
@@ -160,7 +162,7 @@ func encodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	p := make([]byte, 0, expandedPayload+len(n.Children))
 	p = binary.LittleEndian.AppendUint32(p, n.Phi)
 	p = binary.LittleEndian.AppendUint32(p, n.Delta)
-	p = binary.LittleEndian.AppendUint64(p, n.Work)
+	p = binary.LittleEndian.AppendUint64(p, n.Nodes)
 	p = binary.LittleEndian.AppendUint64(p, n.Budget)
 	if n.Expanded {
 		p = append(p, 1)
@@ -191,7 +193,7 @@ func decodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
 		Key:      k,
 		Phi:      binary.LittleEndian.Uint32(p),
 		Delta:    binary.LittleEndian.Uint32(p[4:]),
-		Work:     binary.LittleEndian.Uint64(p[8:]),
+		Nodes:    binary.LittleEndian.Uint64(p[8:]),
 		Budget:   binary.LittleEndian.Uint64(p[16:]),
 		Expanded: p[24] == 1,
 	}
@@ -244,25 +246,25 @@ func checkNumbers(phi, delta uint32) error {
 	return nil
 }
 
-func encodeFact(bucket string, f tree.Fact) (key, value []byte) {
+func encodeFact(bucket string, f proof.Fact) (key, value []byte) {
 	k := f.Key.Bytes()
 	p := make([]byte, 0, factPayload)
-	p = append(p, byte(f.Outcome))
-	p = binary.LittleEndian.AppendUint64(p, f.Work)
+	p = append(p, byte(f.Verdict))
+	p = binary.LittleEndian.AppendUint64(p, f.Nodes)
 	p = append(p, f.Certificate[:]...)
 	return k[:], seal(bucket, k[:], p)
 }
 
-func decodeFact(bucket string, key, value []byte) (tree.Fact, error) {
+func decodeFact(bucket string, key, value []byte) (proof.Fact, error) {
 	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, factPayload)
 	if err != nil {
-		return tree.Fact{}, err
+		return proof.Fact{}, err
 	}
 	k, err := amazons.KeyFromBytes(key)
 	if err != nil {
-		return tree.Fact{}, corrupt(bucket, key, "%v", err)
+		return proof.Fact{}, corrupt(bucket, key, "%v", err)
 	}
-	f := tree.Fact{Key: k, Outcome: tree.Outcome(p[0]), Work: binary.LittleEndian.Uint64(p[1:])}
+	f := proof.Fact{Key: k, Verdict: eval.Verdict(p[0]), Nodes: binary.LittleEndian.Uint64(p[1:])}
 	copy(f.Certificate[:], p[9:])
 	if err := checkFact(f); err != nil {
 		return f, corrupt(bucket, key, "%v", err)
@@ -271,9 +273,9 @@ func decodeFact(bucket string, key, value []byte) (tree.Fact, error) {
 }
 
 // checkFact verifies what a fact always satisfies, whatever the board.
-func checkFact(f tree.Fact) error {
-	if f.Outcome != tree.Won && f.Outcome != tree.Lost {
-		return fmt.Errorf("a fact says won or lost, not %v", f.Outcome)
+func checkFact(f proof.Fact) error {
+	if f.Verdict != eval.Won && f.Verdict != eval.Lost {
+		return fmt.Errorf("a fact says won or lost, not %v", f.Verdict)
 	}
 	return nil
 }
@@ -297,7 +299,7 @@ type certRecord struct {
 	facts  uint32 // it is evidence for the facts of this campaign, and of those that share them; from 1
 }
 
-func encodeCertificate(id tree.ID, c certRecord) []byte {
+func encodeCertificate(id proof.ID, c certRecord) []byte {
 	p := binary.LittleEndian.AppendUint64(nil, c.number)
 	p = binary.LittleEndian.AppendUint64(p, c.size)
 	if c.facts != 1 {
@@ -306,8 +308,8 @@ func encodeCertificate(id tree.ID, c certRecord) []byte {
 	return seal(bucketCertificates, id[:], p)
 }
 
-func decodeCertificate(key, value []byte) (tree.ID, certRecord, error) {
-	var id tree.ID
+func decodeCertificate(key, value []byte) (proof.ID, certRecord, error) {
+	var id proof.ID
 	size := certPayload
 	if len(value) == certPayloadOf+sumBytes {
 		size = certPayloadOf
@@ -341,11 +343,11 @@ func chunkKey(number, index uint64) []byte {
 	return binary.BigEndian.AppendUint32(uploadKey(number), uint32(index))
 }
 
-func encodeUpload(number uint64, id tree.ID, size uint64) []byte {
+func encodeUpload(number uint64, id proof.ID, size uint64) []byte {
 	return seal(bucketUploads, uploadKey(number), binary.LittleEndian.AppendUint64(id[:], size))
 }
 
-func decodeUpload(key, value []byte) (number uint64, id tree.ID, size uint64, err error) {
+func decodeUpload(key, value []byte) (number uint64, id proof.ID, size uint64, err error) {
 	p, err := unsealFixed(bucketUploads, key, value, uploadKeyBytes, uploadPayload)
 	if err != nil {
 		return 0, id, 0, err
@@ -462,7 +464,7 @@ func decodeJSON(key string, value []byte, v any) error {
 // Result is the final answer, so that a solved campaign answers at once.
 type Result struct {
 	// of the root for the side to move: won, lost; unknown with NoGivenMoveWins
-	Outcome string `json:"outcome"`
+	Verdict string `json:"outcome"`
 	Winner  string `json:"winner,omitempty"` // white or black
 	// first moves were given and each of them loses
 	NoGivenMoveWins bool   `json:"no_given_move_wins,omitempty"`
@@ -493,7 +495,7 @@ type contradictionJSON struct {
 }
 
 type claimJSON struct {
-	Outcome uint8     `json:"outcome"`
+	Verdict uint8     `json:"outcome"`
 	Basis   uint8     `json:"basis"`
 	Worker  string    `json:"worker,omitempty"`
 	Fact    *factJSON `json:"fact,omitempty"`
@@ -501,7 +503,7 @@ type claimJSON struct {
 
 type factJSON struct {
 	Key         string `json:"key"`
-	Outcome     uint8  `json:"outcome"`
+	Verdict     uint8  `json:"outcome"`
 	Work        uint64 `json:"work"`
 	Certificate string `json:"certificate"`
 }
@@ -509,9 +511,9 @@ type factJSON struct {
 func encodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) {
 	hexKey := func(k amazons.Key) string { b := k.Bytes(); return hex.EncodeToString(b[:]) }
 	claim := func(c tree.Claim) claimJSON {
-		j := claimJSON{Outcome: uint8(c.Outcome), Basis: uint8(c.Basis), Worker: c.Worker}
-		if f := c.Fact; f != (tree.Fact{}) {
-			j.Fact = &factJSON{Key: hexKey(f.Key), Outcome: uint8(f.Outcome), Work: f.Work,
+		j := claimJSON{Verdict: uint8(c.Verdict), Basis: uint8(c.Basis), Worker: c.Worker}
+		if f := c.Fact; f != (proof.Fact{}) {
+			j.Fact = &factJSON{Key: hexKey(f.Key), Verdict: uint8(f.Verdict), Work: f.Nodes,
 				Certificate: hex.EncodeToString(f.Certificate[:])}
 		}
 		return j
@@ -533,9 +535,9 @@ func decodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, er
 		return k
 	}
 	claim := func(j claimJSON) tree.Claim {
-		c := tree.Claim{Outcome: tree.Outcome(j.Outcome), Basis: tree.Basis(j.Basis), Worker: j.Worker}
+		c := tree.Claim{Verdict: eval.Verdict(j.Verdict), Basis: tree.Basis(j.Basis), Worker: j.Worker}
 		if f := j.Fact; f != nil {
-			c.Fact = tree.Fact{Key: key(f.Key), Outcome: tree.Outcome(f.Outcome), Work: f.Work}
+			c.Fact = proof.Fact{Key: key(f.Key), Verdict: eval.Verdict(f.Verdict), Nodes: f.Work}
 			id, err := hex.DecodeString(f.Certificate)
 			if err == nil && len(id) != len(c.Fact.Certificate) {
 				err = fmt.Errorf("a certificate id has %d bytes", len(id))

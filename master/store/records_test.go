@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 var update = flag.Bool("update", false, "write testdata anew, for a new format only")
@@ -24,17 +26,17 @@ func formatOne() (Campaign, tree.Snapshot, []byte, Result) {
 	p, id := payloadOf(11, 3000)
 	snap := tree.Snapshot{
 		Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2), nodeOf(3)},
-		Facts: []tree.Fact{factOf(4, id), factOf(5, id)},
+		Facts: []proof.Fact{factOf(4, id), factOf(5, id)},
 		Spent: 1_234_567,
 		Epoch: 7,
 	}
 	snap.Contradiction = &tree.Contradiction{
 		Key:   keyOf(4),
-		Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: snap.Facts[0], Worker: "w1"},
-		Claim: tree.Claim{Outcome: tree.Lost, Basis: tree.ByRules},
+		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: snap.Facts[0], Worker: "w1"},
+		Claim: tree.Claim{Verdict: eval.Lost, Basis: tree.ByRules},
 	}
 	r := Result{
-		Outcome: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,
+		Verdict: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,
 		Certificate: CertificateFile{Path: "x.cert", SHA256: strings.Repeat("a", 64), Bytes: 10, Positions: 3},
 		Finished:    time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Build: "test",
 	}
@@ -89,7 +91,7 @@ func TestFormat1(t *testing.T) {
 // FuzzDecode gives every decoder arbitrary bytes, with and without a fitting checksum. What decodes is
 // what its encoder writes.
 func FuzzDecode(f *testing.F) {
-	id := tree.ID{1}
+	id := proof.ID{1}
 	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
 	standing, _ := encodeJSON(kindStanding.key("w", true), Standing{Name: "w", Certificate: true, Confirmed: 3,
 		Seen: time.Unix(1700000000, 0).UTC()})

@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
 )
 
 const pageSize = 4096 // of every store, whatever the machine's pages are
@@ -509,7 +510,7 @@ func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
 		}
 		// The counters come from the file: they are a hint for the capacity, not more.
 		snap.Nodes = make([]tree.NodeRecord, 0, min(own.nodes, 1<<20))
-		snap.Facts = make([]tree.Fact, 0, min(shared.facts, 1<<20))
+		snap.Facts = make([]proof.Fact, 0, min(shared.facts, 1<<20))
 		nodes, facts := of(bucketNodes, about.Number), of(bucketFacts, about.Facts)
 		err = tx.Bucket([]byte(nodes)).ForEach(func(k, v []byte) error {
 			n, err := decodeNode(nodes, k, v)
@@ -554,7 +555,7 @@ func counted(bucket string, found, expected uint64) error {
 
 // Fact returns the fact about the position of the first campaign's board with the given canonical
 // key; false where there is none.
-func (s *Store) Fact(key amazons.Key) (f tree.Fact, ok bool, err error) {
+func (s *Store) Fact(key amazons.Key) (f proof.Fact, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		k := key.Bytes()
 		if v := tx.Bucket([]byte(bucketFacts)).Get(k[:]); v != nil {
@@ -565,7 +566,7 @@ func (s *Store) Fact(key amazons.Key) (f tree.Fact, ok bool, err error) {
 		return nil
 	})
 	if err != nil {
-		return tree.Fact{}, false, fmt.Errorf("read fact: %w", err)
+		return proof.Fact{}, false, fmt.Errorf("read fact: %w", err)
 	}
 	return f, ok, nil
 }

@@ -18,11 +18,13 @@ import (
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 var byKey = cmp.Options{
 	cmpopts.SortSlices(func(a, b tree.NodeRecord) bool { return a.Key.Compare(b.Key) < 0 }),
-	cmpopts.SortSlices(func(a, b tree.Fact) bool { return a.Key.Compare(b.Key) < 0 }),
+	cmpopts.SortSlices(func(a, b proof.Fact) bool { return a.Key.Compare(b.Key) < 0 }),
 	cmpopts.EquateEmpty(),
 }
 
@@ -31,12 +33,12 @@ func TestRoundTrip(t *testing.T) {
 	id := upload(t, s, []byte("evidence"))
 	contradiction := &tree.Contradiction{
 		Key:   keyOf(1),
-		Known: tree.Claim{Outcome: tree.Won, Basis: tree.ByFact, Fact: factOf(3, id), Worker: "w1"},
-		Claim: tree.Claim{Outcome: tree.Lost, Basis: tree.ByRules},
+		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: factOf(3, id), Worker: "w1"},
+		Claim: tree.Claim{Verdict: eval.Lost, Basis: tree.ByRules},
 	}
 	want := tree.Snapshot{
 		Nodes:         []tree.NodeRecord{nodeOf(1), nodeOf(2)},
-		Facts:         []tree.Fact{factOf(1, id), factOf(2, id), factOf(3, id)},
+		Facts:         []proof.Fact{factOf(1, id), factOf(2, id), factOf(3, id)},
 		Spent:         123,
 		Epoch:         4,
 		Contradiction: contradiction,
@@ -50,7 +52,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	result := Result{
-		Outcome: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,
+		Verdict: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,
 		Certificate: CertificateFile{Path: "x.cert", SHA256: strings.Repeat("a", 64), Bytes: 10, Positions: 3},
 		Finished:    time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Build: "test",
 	}
@@ -99,9 +101,9 @@ func TestCommitRefuses(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, MaxBatchRecords: 10})
 	id := upload(t, s, []byte("evidence"))
 	other := upload(t, s, []byte("other evidence"))
-	won := tree.Fact{Key: keyOf(1), Outcome: tree.Won, Certificate: id}
-	lost := tree.Fact{Key: keyOf(1), Outcome: tree.Lost, Certificate: other}
-	if err := s.Commit(Batch{Facts: []tree.Fact{won}, Epoch: 3}); err != nil {
+	won := proof.Fact{Key: keyOf(1), Verdict: eval.Won, Certificate: id}
+	lost := proof.Fact{Key: keyOf(1), Verdict: eval.Lost, Certificate: other}
+	if err := s.Commit(Batch{Facts: []proof.Fact{won}, Epoch: 3}); err != nil {
 		t.Fatal(err)
 	}
 	before, _ := s.Snapshot()
@@ -113,22 +115,22 @@ func TestCommitRefuses(t *testing.T) {
 		want  error
 		says  string
 	}{
-		"contradicts the store": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, id), lost}},
+		"contradicts the store": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, id), lost}},
 			ErrContradiction, fmt.Sprintf("is won by certificate %x and claimed to be lost by certificate %x", id[:],
 				other[:])},
-		"contradicts itself": {Batch{Facts: []tree.Fact{factOf(7, id),
-			{Key: keyOf(8), Outcome: tree.Won, Certificate: id}, {Key: keyOf(8), Outcome: tree.Lost, Certificate: id}}},
+		"contradicts itself": {Batch{Facts: []proof.Fact{factOf(7, id),
+			{Key: keyOf(8), Verdict: eval.Won, Certificate: id}, {Key: keyOf(8), Verdict: eval.Lost, Certificate: id}}},
 			ErrContradiction, "verify both"},
-		"no certificate": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []tree.Fact{factOf(7, tree.ID{1})}},
+		"no certificate": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, proof.ID{1})}},
 			ErrNoEvidence, "upload it first"},
-		"zero certificate": {Batch{Facts: []tree.Fact{factOf(7, tree.ID{})}}, ErrNoEvidence, "without evidence"},
-		"no outcome": {Batch{Facts: []tree.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
+		"zero certificate": {Batch{Facts: []proof.Fact{factOf(7, proof.ID{})}}, ErrNoEvidence, "without evidence"},
+		"no outcome": {Batch{Facts: []proof.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
 			"won or lost"},
 		"solved numbers": {Batch{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}},
 			ErrInvalid, "not within"},
 		"not canonical": {Batch{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}},
 			ErrInvalid, "canonical"},
-		"off the board": {Batch{Facts: []tree.Fact{{Key: amazons.Key{A: 1 << 60}, Outcome: tree.Won,
+		"off the board": {Batch{Facts: []proof.Fact{{Key: amazons.Key{A: 1 << 60}, Verdict: eval.Won,
 			Certificate: id}}}, ErrInvalid, "board"},
 		"old epoch": {Batch{Nodes: []tree.NodeRecord{node}, Epoch: 2}, ErrInvalid, "epoch 2 is over"},
 		"too large": {Batch{Nodes: make([]tree.NodeRecord, 11)}, ErrTooLarge, "split it"},
@@ -141,14 +143,14 @@ func TestCommitRefuses(t *testing.T) {
 			t.Errorf("%s: something of the batch is in the store", name)
 		}
 	}
-	err := s.Commit(Batch{Facts: []tree.Fact{lost}})
+	err := s.Commit(Batch{Facts: []proof.Fact{lost}})
 	if c := (*ContradictionError)(nil); !errors.As(err, &c) || c.Stored != won || c.Claimed != lost {
 		t.Error("the contradiction does not name both facts:", err)
 	}
 	// The same again is harmless and keeps the first certificate.
 	again := won
-	again.Certificate, again.Work = other, 99
-	if err := s.Commit(Batch{Facts: []tree.Fact{again, again}}); err != nil {
+	again.Certificate, again.Nodes = other, 99
+	if err := s.Commit(Batch{Facts: []proof.Fact{again, again}}); err != nil {
 		t.Fatal(err)
 	}
 	if f, _, _ := s.Fact(won.Key); f != won {
@@ -159,14 +161,14 @@ func TestCommitRefuses(t *testing.T) {
 
 func TestResult(t *testing.T) {
 	s := newStore(t, quick)
-	r := Result{Outcome: "won", Winner: "white"}
-	if err := s.SetResult(Result{Outcome: "maybe"}); !errors.Is(err, ErrInvalid) {
+	r := Result{Verdict: "won", Winner: "white"}
+	if err := s.SetResult(Result{Verdict: "maybe"}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
 	if err := s.SetResult(r); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetResult(Result{Outcome: "lost", Winner: "black"}); !errors.Is(err, ErrContradiction) {
+	if err := s.SetResult(Result{Verdict: "lost", Winner: "black"}); !errors.Is(err, ErrContradiction) {
 		t.Error(err)
 	}
 	r.Verified = true
@@ -176,7 +178,7 @@ func TestResult(t *testing.T) {
 	if got, ok, err := s.Result(); got != r || !ok || err != nil {
 		t.Error(got, ok, err)
 	}
-	if err := s.SetResult(Result{Outcome: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
+	if err := s.SetResult(Result{Verdict: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
 		ErrTooLarge) {
 		t.Error(err)
 	}
@@ -290,7 +292,7 @@ func TestClosed(t *testing.T) {
 	_, _, certificate := s.Certificate([32]byte{1})
 	_, begin := s.BeginCertificate([32]byte{2}, 1)
 	for i, err := range []error{s.Commit(Batch{}), snapshot, stats, backup, certificate, begin, s.Check(),
-		s.SetResult(Result{Outcome: "won"})} {
+		s.SetResult(Result{Verdict: "won"})} {
 		if !errors.Is(err, ErrClosed) {
 			t.Error(i, err)
 		}
@@ -316,7 +318,7 @@ func TestGroupCommit(t *testing.T) {
 		}
 	}})
 	id := upload(t, s, []byte("evidence"))
-	if err := s.Commit(Batch{Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Won,
+	if err := s.Commit(Batch{Facts: []proof.Fact{{Key: keyOf(1 << 30), Verdict: eval.Won,
 		Certificate: id}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -327,14 +329,14 @@ func TestGroupCommit(t *testing.T) {
 			for i := range uint64(each) {
 				// Of one caller the last record counts; a refused batch leaves none.
 				n := nodeOf(c)
-				n.Work = i
-				if err := s.Commit(Batch{Nodes: []tree.NodeRecord{n}, Facts: []tree.Fact{factOf(1000+c*each+i, id)},
+				n.Nodes = i
+				if err := s.Commit(Batch{Nodes: []tree.NodeRecord{n}, Facts: []proof.Fact{factOf(1000+c*each+i, id)},
 					Spent: c*each + i}); err != nil {
 					t.Error(err)
 				}
-				n.Work = 1 << 40
+				n.Nodes = 1 << 40
 				bad := Batch{Nodes: []tree.NodeRecord{n},
-					Facts: []tree.Fact{{Key: keyOf(1 << 30), Outcome: tree.Lost, Certificate: id}}}
+					Facts: []proof.Fact{{Key: keyOf(1 << 30), Verdict: eval.Lost, Certificate: id}}}
 				if err := s.Commit(bad); !errors.Is(err, ErrContradiction) {
 					t.Error(err)
 				}
@@ -366,7 +368,7 @@ func TestGroupCommit(t *testing.T) {
 		t.Error(len(snap.Nodes), len(snap.Facts), snap.Spent)
 	}
 	for _, n := range snap.Nodes {
-		if n.Work != each-1 {
+		if n.Nodes != each-1 {
 			t.Error("not the last record of its caller:", n)
 		}
 	}
@@ -381,7 +383,7 @@ func TestGroupCommit(t *testing.T) {
 	acknowledged := make([]bool, 64)
 	for i := range acknowledged {
 		group.Go(func() {
-			err := s.Commit(Batch{Facts: []tree.Fact{factOf(5000+uint64(i), id)}})
+			err := s.Commit(Batch{Facts: []proof.Fact{factOf(5000+uint64(i), id)}})
 			acknowledged[i] = err == nil
 			if err != nil && !errors.Is(err, ErrClosed) {
 				t.Error(err)
@@ -449,7 +451,7 @@ func TestNoSpace(t *testing.T) {
 func TestCertificates(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, MaxCertificateBytes: 4 << 20, MaxUploads: 2})
 	sizes := []int{1, chunkBytes - 1, chunkBytes, chunkBytes + 1, writeBytes, writeBytes + 1, 3*writeBytes + 17}
-	var ids []tree.ID
+	var ids []proof.ID
 	var payloads [][]byte
 	for i, size := range sizes {
 		p, id := payloadOf(uint64(i), size)
@@ -621,7 +623,7 @@ func TestRemoveLarge(t *testing.T) {
 	s := newStore(t, quick)
 	keep := upload(t, s, []byte("kept"))
 	err := s.db.Update(func(tx *bbolt.Tx) error {
-		tx.Bucket([]byte(bucketUploads)).Put(uploadKey(9), encodeUpload(9, tree.ID{}, 1))
+		tx.Bucket([]byte(bucketUploads)).Put(uploadKey(9), encodeUpload(9, proof.ID{}, 1))
 		for i := range uint64(2*removeChunks + 5) {
 			tx.Bucket([]byte(bucketChunks)).Put(chunkKey(9, i), []byte("x"))
 		}
@@ -655,7 +657,7 @@ func count(t *testing.T, s *Store, bucket string) (n int) {
 func TestBackup(t *testing.T) {
 	s := newStore(t, quick)
 	id := upload(t, s, []byte("evidence"))
-	if err := s.Commit(Batch{Facts: []tree.Fact{factOf(1, id)}}); err != nil {
+	if err := s.Commit(Batch{Facts: []proof.Fact{factOf(1, id)}}); err != nil {
 		t.Fatal(err)
 	}
 	var buffer bytes.Buffer

@@ -16,8 +16,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // digest is of all records of a store.
@@ -222,7 +222,7 @@ func (w *witness) holds(c crash, path string, lines int) {
 	defer s.Close()
 	campaigns := s.Campaigns()
 	stats, err := s.Stats()
-	facts := make([]map[amazons.Key]tree.Fact, len(campaigns))
+	facts := make([]map[amazons.Key]proof.Fact, len(campaigns))
 	for i, c := range campaigns {
 		if err == nil {
 			facts[i], err = factsIn(s, c.Number)

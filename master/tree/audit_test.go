@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // same compares what must survive a crash.
@@ -43,18 +44,18 @@ func same(a, b *Tree) error {
 // disk is a store that keeps what Persist says.
 type disk struct {
 	nodes         map[amazons.Key]NodeRecord
-	facts         map[amazons.Key]Fact
+	facts         map[amazons.Key]proof.Fact
 	spent, epoch  uint64
 	contradiction *Contradiction
 }
 
 func newDisk() *disk {
-	return &disk{nodes: map[amazons.Key]NodeRecord{}, facts: map[amazons.Key]Fact{}}
+	return &disk{nodes: map[amazons.Key]NodeRecord{}, facts: map[amazons.Key]proof.Fact{}}
 }
 
 func (d *disk) write(p Persist) error {
 	for _, n := range p.Nodes {
-		if old := d.nodes[n.Key]; old.Expanded && !n.Expanded || old.Work > n.Work {
+		if old := d.nodes[n.Key]; old.Expanded && !n.Expanded || old.Nodes > n.Nodes {
 			return fmt.Errorf("record of %s goes back: %+v, then %+v", keyName(n.Key), old, n)
 		}
 		d.nodes[n.Key] = n
@@ -85,7 +86,7 @@ func (d *disk) snapshot(r *rand.Rand) Snapshot {
 		s.Facts = append(s.Facts, f)
 	}
 	slices.SortFunc(s.Nodes, func(a, b NodeRecord) int { return a.Key.Compare(b.Key) })
-	slices.SortFunc(s.Facts, func(a, b Fact) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(s.Facts, func(a, b proof.Fact) int { return a.Key.Compare(b.Key) })
 	if r != nil {
 		r.Shuffle(len(s.Nodes), func(i, j int) { s.Nodes[i], s.Nodes[j] = s.Nodes[j], s.Nodes[i] })
 		r.Shuffle(len(s.Facts), func(i, j int) { s.Facts[i], s.Facts[j] = s.Facts[j], s.Facts[i] })

@@ -37,7 +37,7 @@ func (t *Tree) describe(b *strings.Builder, n *node, depth int, shown map[*node]
 	indent := strings.Repeat("  ", depth)
 	fmt.Fprintf(b, "%s%s %s", indent, t.text(n.key), numbersText(n.phi, n.delta))
 	if n.solved() {
-		fmt.Fprintf(b, " %s by %s", n.outcome(), n.basis)
+		fmt.Fprintf(b, " %s by %s", n.verdict(), n.basis)
 	}
 	if n.work > 0 {
 		fmt.Fprintf(b, " work=%d", n.work)

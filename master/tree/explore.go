@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // Effort is how many nodes of search lie behind a position.
@@ -16,11 +17,11 @@ type Effort struct {
 
 // Position is what the tree knows of one position.
 type Position struct {
-	Key        amazons.Key // canonical
-	InTree     bool        // false: nothing is known but perhaps a fact
-	Outcome    Outcome     // for its side to move
-	Basis      Basis       // why; NoBasis while Outcome is Unknown
-	Phi, Delta uint32      // for its side to move; 1 and 1 where nothing is known
+	Key        amazons.Key  // canonical
+	InTree     bool         // false: nothing is known but perhaps a fact
+	Verdict    eval.Verdict // for its side to move
+	Basis      Basis        // why; NoBasis while Verdict is Open
+	Phi, Delta uint32       // for its side to move; 1 and 1 where nothing is known
 	Effort     Effort
 	Expanded   bool // its successors are in the tree
 	Leased     bool // a worker has it
@@ -49,17 +50,17 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 	for i, m := range legal {
 		after, looked := t.position(s.After(m).CanonicalKey(t.board), left/(len(legal)-i))
 		left -= looked
-		if at.Outcome == Lost && after.Outcome == Unknown {
+		if at.Verdict == eval.Lost && after.Verdict == eval.Open {
 			// No node of its own says so, but all moves of a lost position lose.
-			after.Outcome, after.Basis = Won, ByParent
-			after.Phi, after.Delta = Won.numbers()
+			after.Verdict, after.Basis = eval.Won, ByParent
+			after.Phi, after.Delta = numbersOf(eval.Won)
 		}
 		moves = append(moves, Move{m, after})
 	}
-	rank := [...]int{Lost: 0, Unknown: 1, Won: 2}
+	rank := [...]int{eval.Lost: 0, eval.Open: 1, eval.Won: 2}
 	slices.SortFunc(moves, func(a, b Move) int {
 		return cmp.Or(
-			cmp.Compare(rank[a.After.Outcome], rank[b.After.Outcome]),
+			cmp.Compare(rank[a.After.Verdict], rank[b.After.Verdict]),
 			cmp.Compare(b.After.Effort.Nodes, a.After.Effort.Nodes),
 			cmp.Compare(a.Move.From, b.Move.From), cmp.Compare(a.Move.To, b.Move.To),
 			cmp.Compare(a.Move.Arrow, b.Move.Arrow))
@@ -73,11 +74,11 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 // a side that wins is the refutation of the move before.
 func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
-	outcome, _ := t.known(s.CanonicalKey(t.board))
-	for outcome != Unknown && len(line) < most {
-		want := Lost // for the other side, after a winning move
-		if outcome == Lost {
-			want = Won
+	verdict, _ := t.known(s.CanonicalKey(t.board))
+	for verdict != eval.Open && len(line) < most {
+		want := eval.Lost // for the other side, after a winning move
+		if verdict == eval.Lost {
+			want = eval.Won
 		}
 		found, best := uint64(0), amazons.Move{}
 		any := false
@@ -89,34 +90,34 @@ func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 		if !any {
 			break
 		}
-		line, s, outcome = append(line, best), s.After(best), want
+		line, s, verdict = append(line, best), s.After(best), want
 	}
 	return line
 }
 
 // known returns the outcome of a position and the work on it alone, without a look at what is below it.
-func (t *Tree) known(k amazons.Key) (Outcome, uint64) {
+func (t *Tree) known(k amazons.Key) (eval.Verdict, uint64) {
 	if f, ok := t.facts[k]; ok {
-		return f.Outcome, f.Work
+		return f.Verdict, f.Nodes
 	}
 	if n := t.nodes.get(k); n != nil {
-		return n.outcome(), n.work
+		return n.verdict(), n.work
 	}
-	return Unknown, 0
+	return eval.Open, 0
 }
 
 // position returns what is known of a position, and how many children it has looked at, at most looks.
 func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
 	p = Position{Key: k, Phi: 1, Delta: 1}
 	if n := t.nodes.get(k); n != nil {
-		p.InTree, p.Outcome, p.Basis, p.Phi, p.Delta = true, n.outcome(), n.basis, n.phi, n.delta
+		p.InTree, p.Verdict, p.Basis, p.Phi, p.Delta = true, n.verdict(), n.basis, n.phi, n.delta
 		p.Expanded, p.Leased, p.Aside = n.expanded, n.lease != nil, n.aside
 		p.Effort, looked = effort(n, looks)
 	}
 	if f, ok := t.facts[k]; ok {
-		p.Outcome, p.Basis = f.Outcome, ByFact
-		p.Phi, p.Delta = f.Outcome.numbers()
-		p.Effort.Nodes = max(p.Effort.Nodes, f.Work)
+		p.Verdict, p.Basis = f.Verdict, ByFact
+		p.Phi, p.Delta = numbersOf(f.Verdict)
+		p.Effort.Nodes = max(p.Effort.Nodes, f.Nodes)
 	}
 	return p, looked
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // TestExplore asks about positions of a small tree whose numbers are known.
@@ -14,7 +16,7 @@ func TestExplore(t *testing.T) {
 	root := position(t, ".B../..../..../..W. w")
 	tr, s := small(t, Config{Root: root}), root.State()
 	at, moves := tr.Explore(s)
-	if !at.InTree || at.Outcome != Unknown || at.Effort != (Effort{}) || len(moves) != s.CountMoves() {
+	if !at.InTree || at.Verdict != eval.Open || at.Effort != (Effort{}) || len(moves) != s.CountMoves() {
 		t.Fatalf("a new tree knows %+v and %d moves of %d", at, len(moves), s.CountMoves())
 	}
 	// Facts about two of the moves; effort counted over two layers, a shared position once.
@@ -28,12 +30,12 @@ func TestExplore(t *testing.T) {
 	a.work, b.work = 100, 7
 	tr.expand(a, tr.successors(a))
 	a.children[0].work = 11
-	tr.facts[n.children[2].key] = Fact{Key: n.children[2].key, Outcome: Lost, Work: 50}
+	tr.facts[n.children[2].key] = proof.Fact{Key: n.children[2].key, Verdict: eval.Lost, Nodes: 50}
 	at, moves = tr.Explore(s)
 	if at.Effort != (Effort{Nodes: 118}) || !at.Expanded {
 		t.Errorf("the root has %+v, want 118 nodes", at)
 	}
-	if m := moves[0].After; m.Key != n.children[2].key || m.Outcome != Lost || m.Phi != Infinity || m.Delta != 0 ||
+	if m := moves[0].After; m.Key != n.children[2].key || m.Verdict != eval.Lost || m.Phi != Infinity || m.Delta != 0 ||
 		m.Effort.Nodes != 50 || m.Basis != ByFact {
 		t.Errorf("the winning move does not come first: %+v", moves[0])
 	}
@@ -49,7 +51,7 @@ func TestExplore(t *testing.T) {
 		}
 	}
 	// All moves of a lost position lose.
-	if _, replies := tr.Explore(s.After(moves[0].Move)); len(replies) == 0 || replies[0].After.Outcome != Won ||
+	if _, replies := tr.Explore(s.After(moves[0].Move)); len(replies) == 0 || replies[0].After.Verdict != eval.Won ||
 		replies[0].After.Basis != ByParent {
 		t.Errorf("the replies to the winning move: %+v", replies)
 	}
@@ -60,7 +62,7 @@ func TestExplore(t *testing.T) {
 		if tr.nodes.get(q.CanonicalKey(root.Board)) != nil {
 			continue
 		}
-		if at, _ := tr.Explore(q); at.InTree || at.Phi != 1 || at.Outcome != Unknown || at.Effort.Nodes != 0 {
+		if at, _ := tr.Explore(q); at.InTree || at.Phi != 1 || at.Verdict != eval.Open || at.Effort.Nodes != 0 {
 			t.Errorf("a strange position has %+v", at)
 		}
 		return
@@ -75,17 +77,17 @@ func TestLine(t *testing.T) {
 	if line := tr.Line(s, 10); len(line) != 0 {
 		t.Errorf("an open position is played out by %v", line)
 	}
-	fact := func(s amazons.State, o Outcome, work uint64) {
+	fact := func(s amazons.State, o eval.Verdict, work uint64) {
 		k := s.CanonicalKey(root.Board)
-		tr.facts[k] = Fact{Key: k, Outcome: o, Work: work}
+		tr.facts[k] = proof.Fact{Key: k, Verdict: o, Nodes: work}
 	}
 	win := s.Moves(nil)[3]
 	lost := s.After(win)
 	replies := lost.Moves(nil)
-	fact(s, Won, 100)
-	fact(lost, Lost, 90)
-	fact(lost.After(replies[1]), Won, 10)
-	fact(lost.After(replies[5]), Won, 70)
+	fact(s, eval.Won, 100)
+	fact(lost, eval.Lost, 90)
+	fact(lost.After(replies[1]), eval.Won, 10)
+	fact(lost.After(replies[5]), eval.Won, 70)
 	want := []amazons.Move{win, replies[5]}
 	for most := range 4 {
 		if line := tr.Line(s, most); !slices.Equal(line, want[:min(most, 2)]) {

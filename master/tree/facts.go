@@ -6,10 +6,12 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // learn takes the facts of an event, as far as they are in order.
-func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
+func (t *Tree) learn(name string, w *worker, facts []proof.Fact, vouched []proof.ID) {
 	for _, f := range facts {
 		if t.stopped != nil {
 			t.refuse(name, 0, "facts are not taken: a contradiction stopped the campaign")
@@ -41,11 +43,11 @@ func (t *Tree) learn(name string, w *worker, facts []Fact, vouched []ID) {
 }
 
 // flaw says what is wrong with the form of a fact; "" if nothing.
-func (t *Tree) flaw(f Fact) string {
-	if f.Outcome != Won && f.Outcome != Lost {
+func (t *Tree) flaw(f proof.Fact) string {
+	if f.Verdict != eval.Won && f.Verdict != eval.Lost {
 		return "its outcome is neither won nor lost"
 	}
-	if f.Certificate == (ID{}) {
+	if f.Certificate == (proof.ID{}) {
 		return "it names no certificate"
 	}
 	s, err := f.Key.State(t.board)
@@ -63,11 +65,11 @@ func (t *Tree) flaw(f Fact) string {
 
 // take enters a fact that is in order, and reports whether it is new. It is persisted unless
 // another campaign does so.
-func (t *Tree) take(f Fact, from string, persist bool) bool {
+func (t *Tree) take(f proof.Fact, from string, persist bool) bool {
 	if old, ok := t.facts[f.Key]; ok {
-		if old.Outcome != f.Outcome {
-			t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old},
-				Claim{f.Outcome, ByFact, f, from})
+		if old.Verdict != f.Verdict {
+			t.contradict(f.Key, Claim{Verdict: old.Verdict, Basis: ByFact, Fact: old},
+				Claim{f.Verdict, ByFact, f, from})
 		}
 		return false
 	}
@@ -87,9 +89,9 @@ func (t *Tree) take(f Fact, from string, persist bool) bool {
 }
 
 // enter notes a fact that contradicts nothing.
-func (t *Tree) enter(f Fact) {
+func (t *Tree) enter(f proof.Fact) {
 	t.facts[f.Key] = f
-	if f.Outcome == Won {
+	if f.Verdict == eval.Won {
 		t.factsWon++
 	} else {
 		t.factsLost++
@@ -99,28 +101,28 @@ func (t *Tree) enter(f Fact) {
 
 // believe lets a fact solve its node. It returns false if the node is known
 // otherwise.
-func (t *Tree) believe(n *node, f Fact, from string) bool {
+func (t *Tree) believe(n *node, f proof.Fact, from string) bool {
 	if n == t.root && t.restricted() {
-		if f.Outcome == Lost && n.outcome() == Won {
-			t.contradict(n.key, t.claimOf(n), Claim{f.Outcome, ByFact, f, from})
+		if f.Verdict == eval.Lost && n.verdict() == eval.Won {
+			t.contradict(n.key, t.claimOf(n), Claim{f.Verdict, ByFact, f, from})
 			return false
 		}
 		return true
 	}
 	if n.solved() {
-		if n.outcome() != f.Outcome {
-			t.contradict(n.key, t.claimOf(n), Claim{f.Outcome, ByFact, f, from})
+		if n.verdict() != f.Verdict {
+			t.contradict(n.key, t.claimOf(n), Claim{f.Verdict, ByFact, f, from})
 			return false
 		}
 		return true
 	}
-	t.solve(n, f.Outcome, ByFact)
+	t.solve(n, f.Verdict, ByFact)
 	return true
 }
 
 // claimOf returns what is known of a solved node.
 func (t *Tree) claimOf(n *node) Claim {
-	c := Claim{Outcome: n.outcome(), Basis: n.basis}
+	c := Claim{Verdict: n.verdict(), Basis: n.basis}
 	if n.basis == ByFact {
 		c.Fact = t.facts[n.key]
 	}
@@ -154,7 +156,7 @@ type shelf struct {
 const boardLength = 256
 
 type shelved struct {
-	fact  Fact
+	fact  proof.Fact
 	burnt uint64 // packed
 	slot  int
 	gen   uint64
@@ -164,15 +166,15 @@ func newShelf(b amazons.Board, size int) *shelf {
 	return &shelf{board: b, size: size, byKey: map[amazons.Key]*shelved{}}
 }
 
-func (s *shelf) compare(a *shelved, f Fact) int {
-	if c := cmp.Compare(f.Work, a.fact.Work); c != 0 {
+func (s *shelf) compare(a *shelved, f proof.Fact) int {
+	if c := cmp.Compare(f.Nodes, a.fact.Nodes); c != 0 {
 		return c
 	}
 	return a.fact.Key.Compare(f.Key)
 }
 
 // put offers a fact that is not on the shelf.
-func (s *shelf) put(f Fact) {
+func (s *shelf) put(f proof.Fact) {
 	slot := len(s.byKey)
 	if slot == s.size {
 		last := s.last()
@@ -196,7 +198,7 @@ func (s *shelf) put(f Fact) {
 // fact does, so they lie on boards of a bounded length.
 func (s *shelf) insert(e *shelved) {
 	i, _ := slices.BinarySearchFunc(s.boards, e.fact,
-		func(b []*shelved, f Fact) int { return s.compare(b[len(b)-1], f) })
+		func(b []*shelved, f proof.Fact) int { return s.compare(b[len(b)-1], f) })
 	if i == len(s.boards) { // after all others
 		if i == 0 {
 			s.boards = append(s.boards, nil)
@@ -257,14 +259,14 @@ func (s *shelf) knows(w *worker, e *shelved) bool {
 
 // pick returns at most limit facts that w lacks and that may lie below k, those with most work, and
 // marks them.
-func (s *shelf) pick(w *worker, k amazons.Key, limit int) []Fact {
+func (s *shelf) pick(w *worker, k amazons.Key, limit int) []proof.Fact {
 	return s.choose(nil, s.all, w, k, limit)
 }
 
 // choose appends to out, up to limit, those of some facts that w lacks and that may lie below k,
 // and marks them. Squares once burnt stay burnt, so a position below k has, in some orientation,
 // all burnt squares of k and more. That is a necessary condition only, and cheap.
-func (s *shelf) choose(out []Fact, from iter.Seq[*shelved], w *worker, k amazons.Key, limit int) []Fact {
+func (s *shelf) choose(out []proof.Fact, from iter.Seq[*shelved], w *worker, k amazons.Key, limit int) []proof.Fact {
 	burnt := s.board.Unpack(k.A & k.B)
 	var images [8]uint64
 	symmetries := s.board.Symmetries()
@@ -296,7 +298,7 @@ func (t *Tree) inform() {
 	s.news = slices.DeleteFunc(s.news, func(e *shelved) bool { return s.byKey[e.fact.Key] != e })
 	if len(s.news) > 0 && t.stopped == nil && !t.root.solved() {
 		for _, w := range t.roll {
-			var facts []Fact
+			var facts []proof.Fact
 			for _, l := range w.leases {
 				if !l.cancelled {
 					facts = s.choose(facts, slices.Values(s.news), w, l.node.key, t.cfg.policy.factsPerLease)

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/fuzzing"
 )
 
@@ -46,9 +48,9 @@ func (p *play) lease() Lease {
 }
 
 // facts says something about positions, with certificates of which most are vouched for.
-func (p *play) facts() (facts []Fact, vouched []ID) {
+func (p *play) facts() (facts []proof.Fact, vouched []proof.ID) {
 	for range p.tape.Choose(5) {
-		f := Fact{Key: p.key(), Outcome: Outcome(p.tape.Choose(4)), Work: p.tape.Number()}
+		f := proof.Fact{Key: p.key(), Verdict: eval.Verdict(p.tape.Choose(4)), Nodes: p.tape.Number()}
 		id := certificate(f.Key)
 		if how := p.tape.Choose(8); how > 0 {
 			f.Certificate = id
@@ -76,7 +78,7 @@ func (p *play) event() Event {
 			Activity: p.tape.Number()}
 	case 6, 7, 8, 9:
 		l := p.lease()
-		r := Result{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Outcome: Outcome(p.tape.Choose(4)),
+		r := Result{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Verdict: eval.Verdict(p.tape.Choose(4)),
 			Phi: p.number32(), Delta: p.number32(),
 			Nodes: p.tape.Number(), Cancelled: p.tape.Choose(3) == 0}
 		r.Facts, r.Certificates = p.facts()
@@ -252,7 +254,7 @@ func FuzzSnapshot(f *testing.F) {
 		var s Snapshot
 		for range p.tape.Choose(6) {
 			s.Nodes = append(s.Nodes, NodeRecord{Key: p.key(), Phi: p.number32(), Delta: p.number32(),
-				Work: p.tape.Number(), Budget: p.tape.Number(), Expanded: p.tape.Choose(2) == 0})
+				Nodes: p.tape.Number(), Budget: p.tape.Number(), Expanded: p.tape.Choose(2) == 0})
 		}
 		s.Facts, _ = p.facts()
 		s.Spent, s.Epoch = p.tape.Number(), p.tape.Number()

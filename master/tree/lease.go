@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"amazonsfarm/shared/eval"
 	"math"
 	"slices"
 )
@@ -238,7 +239,7 @@ func (t *Tree) returned(l *lease, e Result) {
 		t.propagate() // what came before the contradiction, in this very result
 		return
 	}
-	short := !e.Cancelled && e.Outcome == Unknown && t.cfg.ShortPercent > 0 &&
+	short := !e.Cancelled && e.Verdict == eval.Open && t.cfg.ShortPercent > 0 &&
 		nodes < l.budget/100*uint64(t.cfg.ShortPercent)+l.budget%100*uint64(t.cfg.ShortPercent)/100
 	if short {
 		t.emit(Refused{Worker: e.Worker, Lease: l.id, Why: "the search ended before its budget", Short: true})
@@ -246,7 +247,7 @@ func (t *Tree) returned(l *lease, e Result) {
 	// Numbers that cannot be checked, because the search ended early or they are not numbers of an
 	// open position, are taken of proven parties only, where the lease was called back: who may
 	// hand back what it likes is never checked.
-	early := e.Cancelled || e.Outcome != Unknown
+	early := e.Cancelled || e.Verdict != eval.Open
 	unheard := early && t.cfg.CheckFirst > 0 && t.present > 1 && (t.unproven(l.worker.party) || !l.cancelled)
 	if !n.solved() && n.live > 0 {
 		switch {
@@ -269,10 +270,10 @@ func (t *Tree) returned(l *lease, e Result) {
 	if !n.solved() {
 		phi, delta := unproved(e.Phi), unproved(e.Delta)
 		empty := short
-		switch e.Outcome { // solved, but by no fact: a strong hint, and a try that failed
-		case Won:
+		switch e.Verdict { // solved, but by no fact: a strong hint, and a try that failed
+		case eval.Won:
 			phi, delta, empty = 1, hint, true
-		case Lost:
+		case eval.Lost:
 			phi, delta, empty = hint, 1, true
 		}
 		if !short && !unheard && (nodes > 0 || empty) {

@@ -1,6 +1,10 @@
 package tree
 
-import "slices"
+import (
+	"slices"
+
+	"amazonsfarm/shared/eval"
+)
 
 // Needed returns the nodes that were spent on positions of a proof, as leaves before they were
 // split, and those spent on all positions of the tree. The proof is one of the answer: of a won
@@ -14,7 +18,7 @@ func (t *Tree) Needed() (needed, all uint64) {
 	if !t.root.solved() {
 		return 0, all
 	}
-	p := proof{cost: map[*node]uint64{}, in: map[*node]bool{}}
+	p := proofTree{cost: map[*node]uint64{}, in: map[*node]bool{}}
 	p.enter(t.root)
 	for n := range p.in {
 		needed = plus(needed, n.work)
@@ -22,24 +26,24 @@ func (t *Tree) Needed() (needed, all uint64) {
 	return needed, all
 }
 
-// proof is the part of a tree that an answer stands on.
-type proof struct {
+// proofTree is the part of a tree that an answer stands on.
+type proofTree struct {
 	cost map[*node]uint64 // nodes spent on a solved position and the proof below it; what two ways lead to counts twice
 	in   map[*node]bool
 }
 
 // below returns the children of a solved position that its outcome follows from; none where it
 // follows from a fact or from the rules.
-func (p *proof) below(n *node) []*node {
-	if n.outcome() == Lost {
-		if slices.ContainsFunc(n.children, func(c *node) bool { return c.outcome() != Won }) {
+func (p *proofTree) below(n *node) []*node {
+	if n.verdict() == eval.Lost {
+		if slices.ContainsFunc(n.children, func(c *node) bool { return c.verdict() != eval.Won }) {
 			return nil
 		}
 		return n.children
 	}
 	var best *node
 	for _, c := range n.children {
-		if c.outcome() == Lost && (best == nil || p.of(c) < p.of(best)) {
+		if c.verdict() == eval.Lost && (best == nil || p.of(c) < p.of(best)) {
 			best = c
 		}
 	}
@@ -50,7 +54,7 @@ func (p *proof) below(n *node) []*node {
 }
 
 // of returns the cost of a solved position.
-func (p *proof) of(n *node) uint64 {
+func (p *proofTree) of(n *node) uint64 {
 	if cost, ok := p.cost[n]; ok {
 		return cost
 	}
@@ -63,7 +67,7 @@ func (p *proof) of(n *node) uint64 {
 }
 
 // enter takes a solved position and what it stands on into the proof.
-func (p *proof) enter(n *node) {
+func (p *proofTree) enter(n *node) {
 	if p.in[n] {
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
 )
 
@@ -78,14 +79,14 @@ const (
 func (n *node) solved() bool { return n.basis != NoBasis }
 
 // outcome returns who wins, as far as it is known.
-func (n *node) outcome() Outcome {
+func (n *node) verdict() eval.Verdict {
 	switch {
 	case n.basis == NoBasis:
-		return Unknown
+		return eval.Open
 	case n.phi == 0:
-		return Won
+		return eval.Won
 	}
-	return Lost
+	return eval.Lost
 }
 
 // budgetOf returns the nodes of the next lease of a leaf.
@@ -122,7 +123,7 @@ func (t *Tree) add(k amazons.Key, canMove bool) *node {
 	n.phi, n.delta, n.leafPhi, n.leafDelta = 1, 1, 1, 1
 	n.parents = n.first[:0]
 	if !canMove {
-		t.solve(n, Lost, ByRules)
+		t.solve(n, eval.Lost, ByRules)
 	}
 	if f, ok := t.facts[k]; ok {
 		t.believe(n, f, "")
@@ -274,7 +275,7 @@ func (t *Tree) change(n *node) {
 
 // record returns what the store keeps of n.
 func (t *Tree) record(n *node) NodeRecord {
-	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Work: n.work, Budget: n.budget,
+	return NodeRecord{Key: n.key, Phi: n.leafPhi, Delta: n.leafDelta, Nodes: n.work, Budget: n.budget,
 		Expanded: n.expanded, Expansion: uint64(n.expansion), Children: t.begins[n]}
 }
 

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
 )
 
 // hint is the number that stands for "solved, they say" where a worker reports
@@ -11,13 +12,13 @@ import (
 // over siblings stay meaningful.
 const hint uint32 = 1 << 20
 
-// numbers returns the proof and disproof numbers of a position with outcome o; 1 and 1, those of a
-// leaf that nothing is known of, for Unknown.
-func (o Outcome) numbers() (phi, delta uint32) {
+// numbersOf returns the proof and disproof numbers of a position with verdict o; 1 and 1, those of a
+// leaf that nothing is known of, for Open.
+func numbersOf(o eval.Verdict) (phi, delta uint32) {
 	switch o {
-	case Won:
+	case eval.Won:
 		return 0, Infinity
-	case Lost:
+	case eval.Lost:
 		return Infinity, 0
 	}
 	return 1, 1
@@ -49,16 +50,16 @@ func combine(n *node) (phi, delta uint32) {
 	}
 	switch phi {
 	case 0: // a lost child
-		return Won.numbers()
+		return numbersOf(eval.Won)
 	case Infinity: // all won
-		return Lost.numbers()
+		return numbersOf(eval.Lost)
 	}
 	return clamped(uint64(phi)), clamped(dfpn.Sum(largest, sum-largest))
 }
 
 // solve fixes the outcome of an unsolved node.
-func (t *Tree) solve(n *node, o Outcome, b Basis) {
-	n.phi, n.delta = o.numbers()
+func (t *Tree) solve(n *node, o eval.Verdict, b Basis) {
+	n.phi, n.delta = numbersOf(o)
 	n.basis = b
 	if n.live > 0 {
 		if n.expanded {
@@ -103,25 +104,25 @@ func (t *Tree) compute(n *node) {
 		return
 	}
 	phi, delta := combine(n)
-	derived := Unknown
+	derived := eval.Open
 	switch {
 	case phi == 0:
-		derived = Won
+		derived = eval.Won
 	case delta == 0:
-		derived = Lost
+		derived = eval.Lost
 	}
-	if n == t.root && t.restricted() && derived == Won {
-		if f, ok := t.facts[n.key]; ok && f.Outcome == Lost {
-			t.contradict(n.key, Claim{Outcome: Lost, Basis: ByFact, Fact: f}, Claim{Outcome: Won, Basis: ByChildren})
+	if n == t.root && t.restricted() && derived == eval.Won {
+		if f, ok := t.facts[n.key]; ok && f.Verdict == eval.Lost {
+			t.contradict(n.key, Claim{Verdict: eval.Lost, Basis: ByFact, Fact: f}, Claim{Verdict: eval.Won, Basis: ByChildren})
 		}
 	}
 	if n.solved() {
-		if derived != Unknown && derived != n.outcome() {
-			t.contradict(n.key, t.claimOf(n), Claim{Outcome: derived, Basis: ByChildren})
+		if derived != eval.Open && derived != n.verdict() {
+			t.contradict(n.key, t.claimOf(n), Claim{Verdict: derived, Basis: ByChildren})
 		}
 		return
 	}
-	if derived != Unknown {
+	if derived != eval.Open {
 		t.solve(n, derived, ByChildren)
 		return
 	}

@@ -9,7 +9,9 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // TestScripts runs the scripts of testdata; what follows a command's ---- is the
@@ -123,8 +125,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "first-moves":
 		var b strings.Builder
 		for _, m := range s.tree.FirstMoves() {
-			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, keyName(m.Key), m.Outcome, numbersText(m.Phi, m.Delta),
-				m.Work)
+			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, keyName(m.Key), m.Verdict, numbersText(m.Phi, m.Delta),
+				m.Nodes)
 		}
 		return b.String()
 	case "needed":
@@ -139,7 +141,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "facts":
 		var b strings.Builder
 		for _, f := range s.lease(t, d, who).Facts {
-			fmt.Fprintf(&b, "%s %s work=%d\n", s.tree.text(f.Key), f.Outcome, f.Work)
+			fmt.Fprintf(&b, "%s %s work=%d\n", s.tree.text(f.Key), f.Verdict, f.Nodes)
 		}
 		return b.String()
 	}
@@ -222,7 +224,7 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, who string) Result
 	r := Result{Worker: who, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: number[uint64](t, d, "nodes", 0),
 		Phi: number[uint32](t, d, "phi", 1), Delta: number[uint32](t, d, "delta", 1), Cancelled: d.HasArg("cancelled")}
 	if d.HasArg("outcome") {
-		r.Outcome = outcomeArg(t, d, "outcome")
+		r.Verdict = verdictArg(t, d, "outcome")
 	}
 	r.Facts, r.Certificates = s.facts(t, d, l.Key)
 	if d.HasArg("children") {
@@ -237,19 +239,19 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, who string) Result
 	return r
 }
 
-func outcomeArg(t *testing.T, d *datadriven.TestData, key string) Outcome {
+func verdictArg(t *testing.T, d *datadriven.TestData, key string) eval.Verdict {
 	var text string
 	d.ScanArgs(t, key, &text)
 	switch text {
 	case "won":
-		return Won
+		return eval.Won
 	case "lost":
-		return Lost
+		return eval.Lost
 	}
-	return Unknown
+	return eval.Open
 }
 
-func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (facts []Fact, certificates []ID) {
+func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (facts []proof.Fact, certificates []proof.ID) {
 	if !d.HasArg("fact") {
 		return nil, nil
 	}
@@ -267,25 +269,25 @@ func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (fac
 		}
 		k = p.State().CanonicalKey(p.Board)
 	}
-	f := Fact{Key: k, Outcome: outcomeArg(t, d, "fact"), Work: number[uint64](t, d, "work", 1),
+	f := proof.Fact{Key: k, Verdict: verdictArg(t, d, "fact"), Nodes: number[uint64](t, d, "work", 1),
 		Certificate: certificate(k)}
 	var cert string
 	d.MaybeScanArgs(t, "cert", &cert)
-	certificates = []ID{f.Certificate}
+	certificates = []proof.ID{f.Certificate}
 	switch cert {
 	case "none":
-		f.Certificate = ID{}
-		certificates = []ID{{}}
+		f.Certificate = proof.ID{}
+		certificates = []proof.ID{{}}
 	case "unknown":
 		certificates = nil
 	}
-	return []Fact{f}, certificates
+	return []proof.Fact{f}, certificates
 }
 
 func (s *script) status() string {
 	st := s.tree.Status()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s", st.Outcome)
+	fmt.Fprintf(&b, "%s", st.Verdict)
 	for _, f := range []struct {
 		set  bool
 		name string

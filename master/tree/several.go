@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // What a tree needs to be one of several, each of another campaign (master/schedule).
@@ -20,7 +21,7 @@ type Wanted struct{ Workers bool }
 // Shared brings facts that another campaign of the same board has learned and persisted. Those that
 // cannot come after the root are passed over. They are not persisted again, and restored as facts
 // of this campaign.
-type Shared struct{ Facts []Fact }
+type Shared struct{ Facts []proof.Fact }
 
 // Vouched says that a result of a party was confirmed in another campaign: who is believed there is
 // believed here.
@@ -59,7 +60,7 @@ func (e Forgot) String() string { return "forgot " + e.Worker }
 func (e Stopped) String() string { return "stopped: " + e.Contradiction.String() }
 
 // shared takes the facts of another campaign. That their form is in order has been seen there.
-func (t *Tree) shared(facts []Fact) {
+func (t *Tree) shared(facts []proof.Fact) {
 	for _, f := range facts {
 		if t.stopped != nil {
 			break

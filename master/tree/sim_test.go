@@ -10,7 +10,9 @@ import (
 	"testing"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/shared/testkit/reference"
 )
 
@@ -24,19 +26,19 @@ func (o oracle) wins(b amazons.Board, s amazons.State) bool {
 	return o[b].Wins(s)
 }
 
-func (o oracle) outcome(b amazons.Board, s amazons.State) Outcome {
+func (o oracle) verdict(b amazons.Board, s amazons.State) eval.Verdict {
 	if o.wins(b, s) {
-		return Won
+		return eval.Won
 	}
-	return Lost
+	return eval.Lost
 }
 
-func (o oracle) fact(b amazons.Board, s amazons.State, work uint64) Fact {
+func (o oracle) fact(b amazons.Board, s amazons.State, work uint64) proof.Fact {
 	k := s.CanonicalKey(b)
-	return Fact{Key: k, Outcome: o.outcome(b, s), Work: work, Certificate: certificate(k)}
+	return proof.Fact{Key: k, Verdict: o.verdict(b, s), Nodes: work, Certificate: certificate(k)}
 }
 
-func certificate(k amazons.Key) ID {
+func certificate(k amazons.Key) proof.ID {
 	bytes := k.Bytes()
 	return sha256.Sum256(bytes[:])
 }
@@ -212,8 +214,8 @@ func (s *simulation) work(name string) {
 				}
 			}
 			f := s.oracle.fact(b, below, s.r.Uint64N(100))
-			s.send(Proved{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: []Fact{f},
-				Certificates: []ID{f.Certificate}})
+			s.send(Proved{Worker: name, Lease: j.lease.ID, Epoch: j.lease.Epoch, Nodes: j.nodes, Facts: []proof.Fact{f},
+				Certificates: []proof.ID{f.Certificate}})
 		}
 		return
 	}
@@ -223,7 +225,7 @@ func (s *simulation) work(name string) {
 		Phi:       1 + s.r.Uint32N(30), Delta: 1 + s.r.Uint32N(30)}
 	if solved {
 		f := s.oracle.fact(b, state, j.nodes)
-		res.Outcome, res.Facts, res.Certificates = f.Outcome, []Fact{f}, []ID{f.Certificate}
+		res.Verdict, res.Facts, res.Certificates = f.Verdict, []proof.Fact{f}, []proof.ID{f.Certificate}
 	} else {
 		var list []numbers.Child
 		for _, m := range state.Moves(nil) {
@@ -322,7 +324,7 @@ func TestSimulation(t *testing.T) {
 		if seed%3 == 1 {
 			cfg.SplitAfter, cfg.MaxBudget = 1<<40, 2000 // split by starving only
 		}
-		want := Settled{Outcome: o.outcome(b, root.State())}
+		want := Settled{Verdict: o.verdict(b, root.State())}
 		if seed%2 == 1 { // made-up numbers meet made-up numbers: most are contradicted
 			cfg.CheckFirst, cfg.CheckSeed = 1+int(seed%3), seed
 			cfg.policy.checkEvery, cfg.policy.checkSpread, cfg.policy.checkTicks = 3, 1+int(seed%16), 5
@@ -334,7 +336,7 @@ func TestSimulation(t *testing.T) {
 			want = Settled{NoGivenMoveWins: true}
 			for _, m := range cfg.FirstMoves {
 				if !o.wins(b, root.State().After(m)) {
-					want = Settled{Outcome: Won}
+					want = Settled{Verdict: eval.Won}
 				}
 			}
 		}
@@ -385,13 +387,13 @@ func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 	won := func(k amazons.Key) {
 		if e, ok := entries[k]; ok {
 			lost(e.Child)
-		} else if f, ok := tree.Fact(k); !ok || f.Outcome != Won {
+		} else if f, ok := tree.Fact(k); !ok || f.Verdict != eval.Won {
 			t.Fatalf("no evidence that %s is won", tree.text(k))
 		}
 	}
 	done := map[amazons.Key]bool{}
 	lost = func(k amazons.Key) {
-		if f, ok := tree.Fact(k); done[k] || ok && f.Outcome == Lost {
+		if f, ok := tree.Fact(k); done[k] || ok && f.Verdict == eval.Lost {
 			return
 		}
 		done[k] = true
@@ -402,10 +404,10 @@ func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 	}
 	wins := false
 	for _, m := range tree.FirstMoves() {
-		if o.outcome(b, tree.cfg.Root.State().After(m.Move)) != m.Outcome && m.Outcome != Unknown {
-			t.Fatalf("first move %s: %s", m.Move, m.Outcome)
+		if o.verdict(b, tree.cfg.Root.State().After(m.Move)) != m.Verdict && m.Verdict != eval.Open {
+			t.Fatalf("first move %s: %s", m.Move, m.Verdict)
 		}
-		wins = wins || m.Outcome == Lost
+		wins = wins || m.Verdict == eval.Lost
 	}
 	a := tree.answer()
 	switch {
@@ -416,7 +418,7 @@ func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 		for _, m := range tree.FirstMoves() {
 			won(m.Key)
 		}
-	case a.Outcome == Won:
+	case a.Verdict == eval.Won:
 		won(tree.root.key)
 	default:
 		lost(tree.root.key)

@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // Status is what people and metrics see of a tree.
 type Status struct {
-	Outcome         Outcome // of the root, for the side to move; Unknown while open and when NoGivenMoveWins
-	NoGivenMoveWins bool    // first moves were given and all of them lose
-	Settled         bool    // the campaign has its answer
-	Phi, Delta      uint32  // of the root
+	Verdict         eval.Verdict // of the root, for the side to move; Open while open and when NoGivenMoveWins
+	NoGivenMoveWins bool         // first moves were given and all of them lose
+	Settled         bool         // the campaign has its answer
+	Phi, Delta      uint32       // of the root
 
 	Epoch   uint64
 	Spent   uint64 // nodes of returned and lost leases, as persisted: never falls
@@ -73,9 +74,9 @@ type LeaseStatus struct {
 type FirstMove struct {
 	Move       amazons.Move // in the root's own orientation
 	Key        amazons.Key  // of the position after it, canonical
-	Outcome    Outcome      // of that position for its side to move: Lost means that Move wins
+	Verdict    eval.Verdict // of that position for its side to move: Lost means that Move wins
 	Phi, Delta uint32       // of that position
-	Work       uint64       // nodes spent on that position itself
+	Nodes      uint64       // nodes spent on that position itself
 	Leased     bool
 	Expanded   bool
 }
@@ -104,11 +105,11 @@ func (t *Tree) FirstMoves() []FirstMove {
 	for _, m := range t.firstMoves {
 		f := FirstMove{Move: m.move, Key: m.key, Phi: 1, Delta: 1}
 		if n := t.nodes.get(m.key); n != nil {
-			f.Outcome, f.Phi, f.Delta, f.Work = n.outcome(), n.phi, n.delta, n.work
+			f.Verdict, f.Phi, f.Delta, f.Nodes = n.verdict(), n.phi, n.delta, n.work
 			f.Leased, f.Expanded = n.lease != nil, n.expanded
 		} else if fact, ok := t.facts[m.key]; ok {
-			f.Outcome = fact.Outcome
-			f.Phi, f.Delta = f.Outcome.numbers()
+			f.Verdict = fact.Verdict
+			f.Phi, f.Delta = numbersOf(f.Verdict)
 		}
 		out = append(out, f)
 	}
@@ -152,7 +153,7 @@ func (t *Tree) Status() Status {
 	}
 	if s.Settled {
 		a := t.answer()
-		s.Outcome, s.NoGivenMoveWins = a.Outcome, a.NoGivenMoveWins
+		s.Verdict, s.NoGivenMoveWins = a.Verdict, a.NoGivenMoveWins
 	}
 	if s.NoWork = t.halted(); s.NoWork == NoReason && t.root.class == locked {
 		s.NoWork = t.busy()

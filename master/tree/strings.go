@@ -19,7 +19,7 @@ func (e Progress) String() string {
 // String returns the event as a line of a trace.
 func (e Result) String() string {
 	s := fmt.Sprintf("result %s lease=%d/%d %s phi=%d delta=%d nodes=%d children=%d facts=%d",
-		e.Worker, e.Epoch, e.Lease, e.Outcome, e.Phi, e.Delta, e.Nodes, len(e.Children), len(e.Facts))
+		e.Worker, e.Epoch, e.Lease, e.Verdict, e.Phi, e.Delta, e.Nodes, len(e.Children), len(e.Facts))
 	if e.Cancelled {
 		s += " cancelled"
 	}
@@ -94,7 +94,7 @@ func (e Settled) String() string {
 	if e.NoGivenMoveWins {
 		return "settled: no given first move wins"
 	}
-	return "settled: " + e.Outcome.String()
+	return "settled: " + e.Verdict.String()
 }
 
 // String returns both sides in words.
@@ -104,7 +104,7 @@ func (e Contradiction) String() string {
 
 // String returns the claim in words.
 func (c Claim) String() string {
-	s := fmt.Sprintf("%s by %s", c.Outcome, c.Basis)
+	s := fmt.Sprintf("%s by %s", c.Verdict, c.Basis)
 	if c.Basis == ByFact {
 		s += fmt.Sprintf(" (certificate %s)", c.Fact.Certificate)
 	}

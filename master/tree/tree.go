@@ -7,7 +7,9 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // Tree is the state machine. It is not safe for concurrent use.
@@ -26,7 +28,7 @@ type Tree struct {
 	full       bool
 	aside      []*node // set aside, in order; may hold some that are not any more
 
-	facts               map[amazons.Key]Fact // looked up only
+	facts               map[amazons.Key]proof.Fact // looked up only
 	factsWon, factsLost int
 	dropped             uint64
 	shelf               *shelf
@@ -63,7 +65,7 @@ type Tree struct {
 	effects  []Effect
 	changed  []*node
 	begins   map[*node]string // of the nodes that were expanded: NodeRecord.Children
-	newFacts []Fact
+	newFacts []proof.Fact
 	newStop  *Contradiction
 	closed   []*lease // of nodes that were solved or died
 	began    bool     // the epoch was persisted
@@ -94,7 +96,7 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 		cfg:     cfg,
 		board:   cfg.Root.Board,
 		epoch:   restored.Epoch + 1,
-		facts:   map[amazons.Key]Fact{},
+		facts:   map[amazons.Key]proof.Fact{},
 		shelf:   newShelf(cfg.Root.Board, cfg.policy.factsKept),
 		workers: map[string]*worker{},
 		parties: map[string]*party{},
@@ -130,17 +132,17 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 // an expansion of the root into given first moves.
 func (t *Tree) restore(from Snapshot) error {
 	facts := slices.Clone(from.Facts)
-	slices.SortFunc(facts, func(a, b Fact) int {
-		return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Outcome, b.Outcome))
+	slices.SortFunc(facts, func(a, b proof.Fact) int {
+		return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(a.Verdict, b.Verdict))
 	})
 	for _, f := range facts {
 		if why := t.flaw(f); why != "" {
 			return fmt.Errorf("%w: fact about %s: %s", ErrSnapshot, keyName(f.Key), why)
 		}
 		if old, ok := t.facts[f.Key]; ok {
-			if old.Outcome != f.Outcome {
-				t.contradict(f.Key, Claim{Outcome: old.Outcome, Basis: ByFact, Fact: old},
-					Claim{Outcome: f.Outcome, Basis: ByFact, Fact: f})
+			if old.Verdict != f.Verdict {
+				t.contradict(f.Key, Claim{Verdict: old.Verdict, Basis: ByFact, Fact: old},
+					Claim{Verdict: f.Verdict, Basis: ByFact, Fact: f})
 			}
 			continue
 		}
@@ -201,7 +203,7 @@ func (t *Tree) restore(from Snapshot) error {
 			continue
 		}
 		met++
-		n.work, n.budget, n.recorded = r.Work, r.Budget, true
+		n.work, n.budget, n.recorded = r.Nodes, r.Budget, true
 		t.setLeaf(n, r.Phi, r.Delta)
 	}
 	if met != len(from.Nodes) {
@@ -295,10 +297,10 @@ func (t *Tree) conclude() {
 
 // answer returns the answer of a campaign whose root is solved.
 func (t *Tree) answer() Settled {
-	if t.restricted() && t.root.outcome() == Lost {
+	if t.restricted() && t.root.verdict() == eval.Lost {
 		return Settled{NoGivenMoveWins: true}
 	}
-	return Settled{Outcome: t.root.outcome()}
+	return Settled{Verdict: t.root.verdict()}
 }
 
 func (t *Tree) emit(e Effect) { t.effects = append(t.effects, e) }
@@ -326,7 +328,7 @@ func (t *Tree) flush() []Effect {
 }
 
 // Fact returns what is known by certificate about a canonical key.
-func (t *Tree) Fact(k amazons.Key) (Fact, bool) {
+func (t *Tree) Fact(k amazons.Key) (proof.Fact, bool) {
 	f, ok := t.facts[k]
 	return f, ok
 }
@@ -355,7 +357,7 @@ func (t *Tree) WonNodes() iter.Seq[WonNode] {
 					met[c] = true
 					queue = append(queue, c)
 				}
-				if c.outcome() == Lost && (best == nil || t.cheaper(c, best)) {
+				if c.verdict() == eval.Lost && (best == nil || t.cheaper(c, best)) {
 					best = c
 				}
 			}
@@ -369,7 +371,7 @@ func (t *Tree) WonNodes() iter.Seq[WonNode] {
 // Decided reports whether a position is in the tree and solved, or is a fact.
 func (t *Tree) Decided(k amazons.Key) bool {
 	o, _ := t.known(k)
-	return o != Unknown
+	return o != eval.Open
 }
 
 // Open reports whether a position is in the tree and not solved.
@@ -408,7 +410,7 @@ func (t *Tree) cheaper(a, b *node) bool {
 			return 0
 		}
 		if f, ok := t.facts[n.key]; ok {
-			return f.Work
+			return f.Nodes
 		}
 		return 1 << 63
 	}

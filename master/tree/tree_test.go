@@ -11,7 +11,9 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // TestClamped: sums that reach the number for infinity must not solve anything
@@ -66,20 +68,20 @@ func TestCombine(t *testing.T) {
 func TestFalseFacts(t *testing.T) {
 	tree := small(t, Config{})
 	good := oracle{}.fact(tree.cfg.Root.Board, tree.cfg.Root.State(), 3)
-	for want, spoil := range map[string]func(f *Fact){
-		"names no certificate":        func(f *Fact) { f.Certificate = ID{} },
-		"not among those":             func(f *Fact) { f.Certificate[0]++ },
-		"neither won nor lost":        func(f *Fact) { f.Outcome = Unknown },
-		"neither":                     func(f *Fact) { f.Outcome = 3 },
-		"not a position of the board": func(f *Fact) { f.Key.A |= 1 << 63 },
-		"not canonical": func(f *Fact) {
+	for want, spoil := range map[string]func(f *proof.Fact){
+		"names no certificate":        func(f *proof.Fact) { f.Certificate = proof.ID{} },
+		"not among those":             func(f *proof.Fact) { f.Certificate[0]++ },
+		"neither won nor lost":        func(f *proof.Fact) { f.Verdict = eval.Open },
+		"neither":                     func(f *proof.Fact) { f.Verdict = 3 },
+		"not a position of the board": func(f *proof.Fact) { f.Key.A |= 1 << 63 },
+		"not canonical": func(f *proof.Fact) {
 			s, _ := f.Key.State(tree.cfg.Root.Board)
 			f.Key = s.Apply(tree.cfg.Root.Board, 3).Key(tree.cfg.Root.Board)
 		},
 	} {
 		f := good
 		spoil(&f)
-		effects := tree.Step(Proved{Worker: "w", Facts: []Fact{f}, Certificates: []ID{good.Certificate, {}}})
+		effects := tree.Step(Proved{Worker: "w", Facts: []proof.Fact{f}, Certificates: []proof.ID{good.Certificate, {}}})
 		if i := slices.IndexFunc(effects, func(e Effect) bool {
 			r, ok := e.(Refused)
 			return ok && strings.Contains(r.Why, want)
@@ -88,8 +90,8 @@ func TestFalseFacts(t *testing.T) {
 		}
 	}
 	late := small(t, Config{Root: position(t, "WxB/...")})
-	if effects := late.Step(Proved{Worker: "w", Facts: []Fact{good},
-		Certificates: []ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
+	if effects := late.Step(Proved{Worker: "w", Facts: []proof.Fact{good},
+		Certificates: []proof.ID{good.Certificate}}); !strings.Contains(effects[1].String(), "after the root") {
 		t.Errorf("before the root: %v", effects)
 	}
 }
@@ -106,16 +108,16 @@ func TestSnapshotErrors(t *testing.T) {
 		"leaf's":      {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Children: "\x01\x01"}}},
 		"too few":     {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Expanded: true, Children: "\x01\x01"}}},
 		"malformed":   {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Expanded: true, Children: "\x01"}}},
-		"bare fact":   {Facts: []Fact{{Key: root, Outcome: Won}}},
+		"bare fact":   {Facts: []proof.Fact{{Key: root, Verdict: eval.Won}}},
 	} {
 		if _, err := New(cfg, s); !errors.Is(err, ErrSnapshot) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// Facts that exclude each other make a tree that is stopped.
-	f := Fact{Key: root, Outcome: Won, Certificate: ID{1}}
-	g := Fact{Key: root, Outcome: Lost, Certificate: ID{2}}
-	tree, err := New(cfg, Snapshot{Facts: []Fact{g, f}})
+	f := proof.Fact{Key: root, Verdict: eval.Won, Certificate: proof.ID{1}}
+	g := proof.Fact{Key: root, Verdict: eval.Lost, Certificate: proof.ID{2}}
+	tree, err := New(cfg, Snapshot{Facts: []proof.Fact{g, f}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,14 +303,14 @@ func TestShelf(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range []int{1, 10, 2 * boardLength, 5 * boardLength} {
 		s := newShelf(amazons.Board{Width: 4, Height: 4}, size)
-		var all []Fact
+		var all []proof.Fact
 		for i := range 8 * boardLength {
-			f := Fact{Key: amazons.Key{A: uint64(i), B: uint64(i)}, Work: 1 + r.Uint64N(3000)}
+			f := proof.Fact{Key: amazons.Key{A: uint64(i), B: uint64(i)}, Nodes: 1 + r.Uint64N(3000)}
 			all = append(all, f)
 			s.put(f)
 		}
-		slices.SortFunc(all, func(a, b Fact) int { return s.compare(&shelved{fact: a}, b) })
-		var kept []Fact
+		slices.SortFunc(all, func(a, b proof.Fact) int { return s.compare(&shelved{fact: a}, b) })
+		var kept []proof.Fact
 		slots := map[int]bool{}
 		for e := range s.all {
 			kept = append(kept, e.fact)

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 )
 
 // farmhands is a tree with workers that say what a test tells them to.
@@ -371,7 +373,7 @@ func TestOneWorkerDoesNotSetAside(t *testing.T) {
 func TestUncheckable(t *testing.T) {
 	for name, change := range map[string]func(*Result){
 		"handed back": func(r *Result) { r.Cancelled = true },
-		"won":         func(r *Result) { r.Outcome = Won },
+		"won":         func(r *Result) { r.Verdict = eval.Won },
 	} {
 		f := hire(t, Config{}, "liar", "other")
 		l, _ := f.ready("liar")
@@ -482,11 +484,11 @@ func TestEvidenceCounts(t *testing.T) {
 	state, _ := l.Key.State(f.tree.cfg.Root.Board)
 	below := state.After(state.Moves(nil)[0]).CanonicalKey(f.tree.cfg.Root.Board)
 	for _, k := range []struct {
-		fact Fact
+		fact proof.Fact
 		want int
-	}{{Fact{Key: below, Outcome: Won, Certificate: ID{1}}, 0}, {Fact{Key: l.Key, Outcome: Won, Certificate: ID{1}},
+	}{{proof.Fact{Key: below, Verdict: eval.Won, Certificate: proof.ID{1}}, 0}, {proof.Fact{Key: l.Key, Verdict: eval.Won, Certificate: proof.ID{1}},
 		1}} {
-		f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []Fact{k.fact}, Certificates: []ID{{1}}})
+		f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []proof.Fact{k.fact}, Certificates: []proof.ID{{1}}})
 		if p := f.tree.parties["a"]; p.solved != k.want || f.tree.Trusted("a") {
 			t.Errorf("%d positions count as solved, want %d", p.solved, k.want)
 		}
@@ -499,7 +501,7 @@ func TestSolvedWhereNothingIsChecked(t *testing.T) {
 	f.tree.cfg.CheckFirst = 0
 	l, _ := f.ready("a")
 	f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch,
-		Facts: []Fact{{Key: l.Key, Outcome: Won, Certificate: ID{1}}}, Certificates: []ID{{1}}})
+		Facts: []proof.Fact{{Key: l.Key, Verdict: eval.Won, Certificate: proof.ID{1}}}, Certificates: []proof.ID{{1}}})
 	if agreed, solved := f.tree.Standing("a"); agreed != 0 || solved != 0 {
 		t.Errorf("%d results and %d positions are counted", agreed, solved)
 	}

@@ -1,11 +1,12 @@
 package tree
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // Infinity is the proof or disproof number of what cannot be proved or
@@ -19,46 +20,8 @@ var ErrConfig = errors.New("bad tree setting")
 // ErrSnapshot is wrapped by every error about what the store gave back.
 var ErrSnapshot = errors.New("snapshot does not fit the campaign")
 
-// Outcome says who wins a position, from the view of the side to move.
-type Outcome uint8
-
-// The outcomes.
-const (
-	Unknown Outcome = iota // not proved
-	Won                    // the side to move wins
-	Lost                   // the side to move loses
-)
-
-// String returns "unknown", "won" or "lost".
-func (o Outcome) String() string {
-	switch o {
-	case Unknown:
-		return "unknown"
-	case Won:
-		return "won"
-	case Lost:
-		return "lost"
-	}
-	return fmt.Sprintf("outcome(%d)", uint8(o))
-}
-
-// ID names a certificate by the SHA-256 of its bytes. The zero ID names none.
-type ID [32]byte
-
-// String returns the first eight hexadecimal digits.
-func (id ID) String() string { return hex.EncodeToString(id[:4]) }
-
 // LeaseID numbers the leases of one epoch from 1.
 type LeaseID uint64
-
-// Fact is a proved position: its canonical key, who wins it, the nodes it took
-// and the certificate that holds the evidence.
-type Fact struct {
-	Key         amazons.Key // canonical
-	Outcome     Outcome     // Won or Lost
-	Work        uint64      // nodes that went into it; facts with more work travel first
-	Certificate ID          // never zero
-}
 
 // NodeRecord is what the store keeps of one node of the tree; a later record of the same key
 // replaces an earlier one. That of an expanded node is the last one: its numbers are those it had
@@ -70,7 +33,7 @@ type Fact struct {
 type NodeRecord struct {
 	Key        amazons.Key // canonical
 	Phi, Delta uint32      // numbers as a leaf: 1..Infinity-1
-	Work       uint64      // nodes spent on it as a leaf
+	Nodes      uint64      // nodes spent on it as a leaf
 	Budget     uint64      // nodes of its next lease; 0: the initial budget
 	Expanded   bool        // its children are in the tree
 	// number of its expansion in the campaign, from 1; 0 of a leaf, or where an earlier format of
@@ -86,7 +49,7 @@ type NodeRecord struct {
 // begins a campaign.
 type Snapshot struct {
 	Nodes         []NodeRecord
-	Facts         []Fact
+	Facts         []proof.Fact
 	Spent         uint64         // nodes searched in all returned and lost leases
 	Epoch         uint64         // of the last tree that could grant leases
 	Contradiction *Contradiction // not nil: the campaign was stopped by it
@@ -96,10 +59,10 @@ type Snapshot struct {
 type Lease struct {
 	ID     LeaseID
 	Epoch  uint64
-	Key    amazons.Key // canonical
-	Budget uint64      // nodes
-	Check  bool        // it repeats the search of another party: what that one's table knew is not to go with it
-	Facts  []Fact      // positions that may be met below Key and were not yet sent to or by this worker
+	Key    amazons.Key  // canonical
+	Budget uint64       // nodes
+	Check  bool         // it repeats the search of another party: what that one's table knew is not to go with it
+	Facts  []proof.Fact // positions that may be met below Key and were not yet sent to or by this worker
 }
 
 // Event is an input of the state machine: Joined, Left, Ready, Progress, Result, Proved, Tick,
@@ -151,16 +114,16 @@ type Result struct {
 	Worker     string
 	Lease      LeaseID
 	Epoch      uint64
-	Key        amazons.Key // that of the lease
-	Outcome    Outcome     // counts only with a fact beside it
-	Phi, Delta uint32      // of Key
-	Nodes      uint64      // searched in this lease
+	Key        amazons.Key  // that of the lease
+	Verdict    eval.Verdict // counts only with a fact beside it
+	Phi, Delta uint32       // of Key
+	Nodes      uint64       // searched in this lease
 	// numbers of the positions after Key, as numbers.Append writes them; passed over where they do
 	// not fit them
 	Children     []byte
-	Facts        []Fact
-	Certificates []ID // those that the store holds whole and that Facts name
-	Cancelled    bool // it ended because of a Cancel, not by its budget
+	Facts        []proof.Fact
+	Certificates []proof.ID // those that the store holds whole and that Facts name
+	Cancelled    bool       // it ended because of a Cancel, not by its budget
 }
 
 // Proved brings facts while a lease goes on. Certificates lists those that the
@@ -171,8 +134,8 @@ type Proved struct {
 	Lease        LeaseID
 	Epoch        uint64
 	Nodes        uint64 // as in Progress; 0: not said
-	Facts        []Fact
-	Certificates []ID
+	Facts        []proof.Fact
+	Certificates []proof.ID
 }
 
 // Tick is the passing of one unit of time (one second in production). Elsewhere is the Demand of
@@ -216,7 +179,7 @@ type Effect interface {
 type Persist struct {
 	Campaign      uint32         // whose tree it is; 0 of a tree that knows of no other
 	Nodes         []NodeRecord   // replace earlier records of the same keys
-	Facts         []Fact         // new ones, each key once in a campaign
+	Facts         []proof.Fact   // new ones, each key once in a campaign
 	Spent         uint64         // the counter itself, not a difference
 	Epoch         uint64         // of this tree
 	Contradiction *Contradiction // usually nil
@@ -233,7 +196,7 @@ type Grant struct {
 // that worker again.
 type Inform struct {
 	Worker string
-	Facts  []Fact // at most policy.factsPerLease
+	Facts  []proof.Fact // at most policy.factsPerLease
 }
 
 // Cancel asks a worker to end a lease and to send its Result, with the numbers
@@ -298,9 +261,9 @@ func (r NoWorkReason) String() string {
 // Settled gives the answer, once in the life of a Tree: at the first step at
 // which it is known, so again after a restart.
 type Settled struct {
-	// Outcome of the root for the side to move. Unknown when first moves were
+	// Verdict of the root for the side to move. Open when first moves were
 	// given and none of them wins: the others were not asked.
-	Outcome Outcome
+	Verdict eval.Verdict
 	// NoGivenMoveWins says just that.
 	NoGivenMoveWins bool
 }
@@ -324,10 +287,10 @@ func (b Basis) String() string {
 
 // Claim is one side of a contradiction.
 type Claim struct {
-	Outcome Outcome
+	Verdict eval.Verdict
 	Basis   Basis
-	Fact    Fact   // with basis ByFact
-	Worker  string // who sent it, where that is known
+	Fact    proof.Fact // with basis ByFact
+	Worker  string     // who sent it, where that is known
 }
 
 // Contradiction says that two claims about one position exclude each other. The

@@ -57,7 +57,7 @@ func largeStore(t *testing.T, file string, nodes int) (root amazons.Position, wa
 	var batch store.Batch
 	record := func(k amazons.Key, expanded bool) {
 		batch.Nodes = append(batch.Nodes, tree.NodeRecord{Key: k, Phi: 1 + random.Uint32N(1000), Delta: 1 +
-			random.Uint32N(1000), Work: 1 + random.Uint64N(2000), Expanded: expanded})
+			random.Uint32N(1000), Nodes: 1 + random.Uint64N(2000), Expanded: expanded})
 	}
 	for i := 0; len(met) < nodes; i++ {
 		at := 0

@@ -133,7 +133,7 @@ func (w *watch) ask(ctx context.Context) {
 	next.workers = document.OfWorkers(workers)
 	next.facts = make([]learnedJSON, 0, len(facts))
 	for _, f := range facts {
-		next.facts = append(next.facts, learnedJSON{f.Serial, f.At.UTC(), f.Position, f.Outcome.String(), f.Nodes})
+		next.facts = append(next.facts, learnedJSON{f.Serial, f.At.UTC(), f.Position, f.Verdict.String(), f.Nodes})
 	}
 	short := next.status
 	short.FirstMoves = nil

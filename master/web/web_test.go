@@ -23,9 +23,9 @@ import (
 
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/rpc"
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -66,7 +66,7 @@ func (c *campaign) Status(context.Context) (*farmv1.StatusResponse, error) {
 		Why: "one position is leased", RootPhi: c.phi, RootDelta: 9,
 		StoreFile: "/home/somebody/4x4.db", Nodes: 100, RunningNodes: 5,
 		FirstMoves: []*farmv1.FirstMove{{Move: "A2-A3xA2", Phi: 1, Delta: 1},
-			{Move: "B1-B2xB1", Outcome: farmv1.Outcome_OUTCOME_WON}},
+			{Move: "B1-B2xB1", Verdict: farmv1.Verdict_VERDICT_WON}},
 	}, c.fail
 }
 
@@ -76,7 +76,7 @@ func (c *campaign) Workers(context.Context) ([]*farmv1.Worker, error) {
 }
 
 func (c *campaign) Recent(context.Context) ([]rpc.Learned, error) {
-	return []rpc.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Outcome: tree.Lost, Nodes: 31}},
+	return []rpc.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Verdict: eval.Lost, Nodes: 31}},
 		nil
 }
 
@@ -89,7 +89,7 @@ func (c *campaign) Explore(_ context.Context, way []amazons.Position) (*farmv1.E
 		Line: []string{"x"}}
 	for _, m := range p.State().Moves(nil) {
 		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.String(),
-			After: &farmv1.Known{Outcome: farmv1.Outcome_OUTCOME_WON, Delta: 3}})
+			After: &farmv1.Known{Verdict: farmv1.Verdict_VERDICT_WON, Delta: 3}})
 	}
 	return out, c.fail
 }

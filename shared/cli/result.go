@@ -47,7 +47,7 @@ type SolveResult struct {
 // FirstMove is one of the moves given with --first-move.
 type FirstMove struct {
 	Move    string `json:"move"`
-	Outcome string `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	Verdict string `json:"outcome"` // wins, loses or unknown, for the side that plays it
 }
 
 // Certificate is the proof behind a SolveResult.
@@ -120,7 +120,7 @@ func (r SolveResult) String() string {
 		fmt.Fprintf(&s, "winning moves  %s\n", strings.Join(r.WinningMoves, " "))
 	}
 	for _, m := range r.FirstMoves {
-		fmt.Fprintf(&s, "first move     %s %s\n", m.Move, m.Outcome)
+		fmt.Fprintf(&s, "first move     %s %s\n", m.Move, m.Verdict)
 	}
 	fmt.Fprintf(&s, "nodes          %d\n", r.Nodes)
 	fmt.Fprintf(&s, "seconds        %.3f (search %.3f, check %.3f)\n", r.Seconds, r.SearchSeconds, r.VerifySeconds)

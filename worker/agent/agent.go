@@ -11,6 +11,7 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/worker/engine"
 
+	"amazonsfarm/shared/proof"
 	"google.golang.org/grpc"
 )
 
@@ -19,9 +20,9 @@ import (
 type Solver interface {
 	Run(ctx context.Context, job Job, progress func(engine.Progress)) (Result, error)
 	Remember() []byte
-	Fragment(ctx context.Context, facts []engine.Fact, alive func()) (Fragment, error)
+	Fragment(ctx context.Context, facts []proof.Fact, alive func()) (Fragment, error)
 	Forget()
-	Learn(facts []engine.Fact)
+	Learn(facts []proof.Fact)
 	Close() error
 }
 

@@ -21,6 +21,7 @@ import (
 	"amazonsfarm/shared/numbers"
 	"amazonsfarm/worker/engine"
 
+	"amazonsfarm/shared/proof"
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -150,7 +151,7 @@ type farm struct {
 // fakeSolver is an engine whose searches are played by the test.
 type fakeSolver struct {
 	search   func(ctx context.Context, job engine.Job) engine.Result
-	fragment func(ctx context.Context, facts []engine.Fact) engine.Fragment // nil: all facts in one small file
+	fragment func(ctx context.Context, facts []proof.Fact) engine.Fragment // nil: all facts in one small file
 	forgets  atomic.Int32
 	closed   atomic.Bool
 	jobs     []engine.Job
@@ -163,22 +164,22 @@ func (s *fakeSolver) Run(ctx context.Context, job engine.Job, progress func(engi
 	return s.search(ctx, job), nil
 }
 
-func (s *fakeSolver) Fragment(ctx context.Context, facts []engine.Fact, _ func()) (engine.Fragment, error) {
+func (s *fakeSolver) Fragment(ctx context.Context, facts []proof.Fact, _ func()) (engine.Fragment, error) {
 	if s.fragment != nil {
 		return s.fragment(ctx, facts), nil
 	}
 	return fragmentOf([]byte(fmt.Sprint(facts)), facts), nil
 }
 
-func fragmentOf(data []byte, facts []engine.Fact) engine.Fragment {
+func fragmentOf(data []byte, facts []proof.Fact) engine.Fragment {
 	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
 }
 
 func (s *fakeSolver) Remember() []byte { return []byte("memory") }
 
-func (s *fakeSolver) Forget()                   { s.forgets.Add(1) }
-func (s *fakeSolver) Learn(facts []engine.Fact) { s.learned.Add(int32(len(facts))) }
-func (s *fakeSolver) Close() error              { s.closed.Store(true); return nil }
+func (s *fakeSolver) Forget()                  { s.forgets.Add(1) }
+func (s *fakeSolver) Learn(facts []proof.Fact) { s.learned.Add(int32(len(facts))) }
+func (s *fakeSolver) Close() error             { s.closed.Store(true); return nil }
 
 func start() amazons.Position {
 	b, _ := amazons.NewBoard(4, 4)
@@ -351,23 +352,23 @@ func solvedLost(_ context.Context, job engine.Job) engine.Result {
 func endless(ctx context.Context, job engine.Job) engine.Result {
 	<-ctx.Done()
 	return engine.Result{Phi: 3, Delta: 4, Nodes: 10,
-		Solved: []engine.Fact{{Key: childKey(), Verdict: eval.Won, Nodes: 9}}}
+		Solved: []proof.Fact{{Key: childKey(), Verdict: eval.Won, Nodes: 9}}}
 }
 
 func TestLeases(t *testing.T) {
 	work(t, Config{}, spent, nil, func(f *farm) {
 		s := f.stream()
 		s.ready()
-		s.lease(1, 5, 1000, &farmv1.Fact{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 3})
+		s.lease(1, 5, 1000, &farmv1.Fact{Key: keyBytes(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 3})
 		r := s.result()
 		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 ||
 			r.Cancelled ||
-			r.Outcome != 0 || len(r.Facts) != 0 || string(r.Children) != "\x01\x02" ||
+			r.Verdict != 0 || len(r.Facts) != 0 || string(r.Children) != "\x01\x02" ||
 			string(r.Key) != string(keyBytes(rootKey())) {
 			t.Errorf("result %v", r)
 		}
 		s.ready() // before the acknowledgement
-		if want := (engine.Fact{Key: childKey(), Verdict: eval.Won, Nodes: 3}); len(f.solver.jobs) != 1 ||
+		if want := (proof.Fact{Key: childKey(), Verdict: eval.Won, Nodes: 3}); len(f.solver.jobs) != 1 ||
 			f.solver.jobs[0].Facts[0] != want {
 			t.Errorf("jobs %v", f.solver.jobs)
 		}
@@ -375,7 +376,7 @@ func TestLeases(t *testing.T) {
 		f.solver.search = solvedLost
 		s.lease(2, 5, 2000)
 		r = s.result()
-		if r.Outcome != farmv1.Outcome_OUTCOME_LOST || len(r.Facts) != 1 || r.Facts[0].Nodes != 1000 ||
+		if r.Verdict != farmv1.Verdict_VERDICT_LOST || len(r.Facts) != 1 || r.Facts[0].Nodes != 1000 ||
 			len(r.Children) != 0 {
 			t.Errorf("result %v", r)
 		}
@@ -406,7 +407,7 @@ func TestProgress(t *testing.T) {
 		}
 		// After FactsEvery what was proved comes, the search goes on.
 		facts := s.next().GetFacts()
-		if facts == nil || len(facts.Facts) != 1 || facts.Facts[0].Outcome != farmv1.Outcome_OUTCOME_WON {
+		if facts == nil || len(facts.Facts) != 1 || facts.Facts[0].Verdict != farmv1.Verdict_VERDICT_WON {
 			t.Fatalf("got %v; want Facts", facts)
 		}
 		s.ack(facts.Serial, "")
@@ -431,7 +432,7 @@ func TestCancel(t *testing.T) {
 		begun := time.Now()
 		s.cancelLease(1)
 		r := s.result()
-		if !r.Cancelled || len(r.Facts) != 1 || r.Outcome != 0 || time.Since(begun) > time.Millisecond {
+		if !r.Cancelled || len(r.Facts) != 1 || r.Verdict != 0 || time.Since(begun) > time.Millisecond {
 			t.Errorf("after %v: result %v", time.Since(begun), r)
 		}
 		s.ready()
@@ -450,7 +451,7 @@ func TestReconnect(t *testing.T) {
 		// Not acknowledged: it comes again, before a Ready, and its evidence is there already.
 		s = f.stream()
 		again := s.result()
-		if again.Serial != r.Serial || again.Outcome != r.Outcome ||
+		if again.Serial != r.Serial || again.Verdict != r.Verdict ||
 			string(again.Facts[0].CertificateSha256) != string(r.Facts[0].CertificateSha256) {
 			t.Errorf("got %v; want %v again", again, r)
 		}
@@ -692,7 +693,7 @@ func TestRefused(t *testing.T) {
 
 func TestUploadIsTriedAgain(t *testing.T) {
 	work(t, Config{}, solvedLost, nil, func(f *farm) {
-		f.solver.fragment = func(_ context.Context, facts []engine.Fact) engine.Fragment {
+		f.solver.fragment = func(_ context.Context, facts []proof.Fact) engine.Fragment {
 			return fragmentOf(make([]byte, 5<<19), facts)
 		}
 		f.master.upload = func(attempt int) error {
@@ -708,7 +709,7 @@ func TestUploadIsTriedAgain(t *testing.T) {
 		s.ready()
 		s.lease(1, 1, 1000)
 		s = f.stream() // the second try broke the session
-		if r := s.result(); r.Outcome != farmv1.Outcome_OUTCOME_LOST {
+		if r := s.result(); r.Verdict != farmv1.Verdict_VERDICT_LOST {
 			t.Errorf("result %v", r)
 		}
 		s.finish()
@@ -721,7 +722,7 @@ func TestUploadRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			work(t, Config{}, solvedLost, nil, func(f *farm) {
 				f.solver.fragment = func(_ context.Context,
-					facts []engine.Fact) engine.Fragment {
+					facts []proof.Fact) engine.Fragment {
 					return fragmentOf(fragment, facts)
 				}
 				f.master.upload = func(int) error { return status.Error(codes.DataLoss, "not a certificate") }
@@ -729,7 +730,7 @@ func TestUploadRefused(t *testing.T) {
 				s.ready()
 				s.lease(1, 1, 1000)
 				r := s.result()
-				if r.Outcome != 0 || len(r.Facts) != 0 {
+				if r.Verdict != 0 || len(r.Facts) != 0 {
 					t.Errorf("a fact without evidence: %v", r)
 				}
 				s.ready()
@@ -914,17 +915,17 @@ func TestBadLease(t *testing.T) {
 // TestNews: facts that come during a lease are told to the engine at once; what is no fact ends the
 // agent.
 func TestNews(t *testing.T) {
-	news := func(outcome farmv1.Outcome) *farmv1.WorkResponse {
+	news := func(outcome farmv1.Verdict) *farmv1.WorkResponse {
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: []*farmv1.Fact{
-			{Key: keyBytes(childKey()), Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 5},
-			{Key: keyBytes(rootKey()), Outcome: outcome},
+			{Key: keyBytes(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 5},
+			{Key: keyBytes(rootKey()), Verdict: outcome},
 		}}}}
 	}
 	work(t, Config{}, endless, nil, func(f *farm) {
 		s := f.stream()
 		s.ready()
 		s.lease(1, 1, 1000)
-		s.send(news(farmv1.Outcome_OUTCOME_LOST))
+		s.send(news(farmv1.Verdict_VERDICT_LOST))
 		time.Sleep(time.Second)
 		if n := f.solver.learned.Load(); n != 2 {
 			t.Errorf("%d facts were learned", n)
@@ -936,7 +937,7 @@ func TestNews(t *testing.T) {
 	work(t, Config{}, endless, ErrProtocol, func(f *farm) {
 		s := f.stream()
 		s.ready()
-		s.send(news(farmv1.Outcome_OUTCOME_UNSPECIFIED))
+		s.send(news(farmv1.Verdict_VERDICT_UNSPECIFIED))
 	})
 }
 

@@ -88,7 +88,7 @@ func (m *Machine) uploaded(err error) error {
 		case *farmv1.WorkRequest_Facts:
 			k.Facts.Facts = nil
 		case *farmv1.WorkRequest_Result:
-			k.Result.Facts, k.Result.Outcome = nil, farmv1.Outcome_OUTCOME_UNSPECIFIED
+			k.Result.Facts, k.Result.Verdict = nil, farmv1.Verdict_VERDICT_UNSPECIFIED
 		}
 		m.do(Forget{})
 	default:

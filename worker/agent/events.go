@@ -5,6 +5,7 @@ import (
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/engine"
 )
 
@@ -92,14 +93,14 @@ type (
 	// last, unless that is proved now. Gathered follows.
 	Gather struct {
 		Key   amazons.Key // of the position
-		Facts []engine.Fact
+		Facts []proof.Fact
 		Limit time.Duration // of the proofs; 0: none
 	}
 	// Forget asks that the engine forget what was delivered: at once, or when the Search or Gather
 	// under way has ended.
 	Forget struct{}
 	// Learn asks to tell the engine facts that others have proved, also during a Search.
-	Learn struct{ Facts []engine.Fact }
+	Learn struct{ Facts []proof.Fact }
 	// End says that the work is over: in order (nil), or with an error of [Run].
 	End struct{ Err error }
 )

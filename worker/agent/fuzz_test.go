@@ -19,6 +19,7 @@ import (
 	"amazonsfarm/shared/testkit/fuzzing"
 	"amazonsfarm/worker/engine"
 
+	"amazonsfarm/shared/proof"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
@@ -255,7 +256,7 @@ func (y *tyrant) key() []byte {
 
 func (y *tyrant) facts() (list []*farmv1.Fact) {
 	for range y.tape.Choose(4) {
-		list = append(list, &farmv1.Fact{Key: y.key(), Outcome: farmv1.Outcome(1 + y.tape.Choose(2)),
+		list = append(list, &farmv1.Fact{Key: y.key(), Verdict: farmv1.Verdict(1 + y.tape.Choose(2)),
 			Nodes: y.tape.Number(), CertificateSha256: y.tape.Bytes(4)})
 	}
 	if y.tape.Choose(16) == 15 {
@@ -421,7 +422,7 @@ func obey(t *testing.T, data []byte) {
 		case 0:
 			r.Verdict, r.Phi, r.Delta, r.Children = eval.Won, 0, math.MaxUint32, nil
 		case 1:
-			r.Solved = []engine.Fact{{Key: key, Verdict: eval.Lost, Nodes: 20}}
+			r.Solved = []proof.Fact{{Key: key, Verdict: eval.Lost, Nodes: 20}}
 		}
 		return r
 	}

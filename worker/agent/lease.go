@@ -11,6 +11,7 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/engine"
 )
 
@@ -26,10 +27,10 @@ type lease struct {
 	searching  bool   // a slice is under way
 	sliceNodes uint64 // budget of the next slice
 	sliceBegun time.Duration
-	total      Result        // of all slices
-	solved     []engine.Fact // on the way, without evidence as yet
-	last       bool          // its search has ended
-	early      bool          // because it was cancelled
+	total      Result       // of all slices
+	solved     []proof.Fact // on the way, without evidence as yet
+	last       bool         // its search has ended
+	early      bool         // because it was cancelled
 
 	nodes, evaluations, activity uint64        // for heartbeats
 	at                           time.Duration // when nodes was right
@@ -89,9 +90,9 @@ func (m *Machine) searched(e Searched) {
 	g := Gather{Key: l.key}
 	switch {
 	case r.Verdict != eval.Open: // nothing else matters
-		g.Facts = []engine.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
+		g.Facts = []proof.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
 	case len(l.solved) > 0 && (l.last || m.now-l.begun >= m.c.EvidenceAfter):
-		slices.SortStableFunc(l.solved, func(a, b engine.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
+		slices.SortStableFunc(l.solved, func(a, b proof.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
 		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]
 		g.Limit = max(evidenceFloor, time.Duration(m.c.EvidenceShare*float64(m.now-l.sliceBegun)))
 		l.solved = nil
@@ -130,10 +131,10 @@ func (l *lease) result(e Gathered, took time.Duration) *farmv1.WorkRequest {
 	}
 	for _, fact := range e.Fragment.Facts {
 		if fact.Key == l.key {
-			m.Outcome = wireOutcome(fact.Verdict)
+			m.Verdict = wireVerdict(fact.Verdict)
 		}
 	}
-	if m.Outcome == farmv1.Outcome_OUTCOME_UNSPECIFIED {
+	if m.Verdict == farmv1.Verdict_VERDICT_UNSPECIFIED {
 		m.Children, m.Memory = numbers.Append(nil, r.Children), e.Hints
 	}
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
@@ -171,20 +172,20 @@ func keyBytes(k amazons.Key) []byte {
 	return b[:]
 }
 
-func wireOutcome(v eval.Verdict) farmv1.Outcome {
+func wireVerdict(v eval.Verdict) farmv1.Verdict {
 	switch v {
 	case eval.Won:
-		return farmv1.Outcome_OUTCOME_WON
+		return farmv1.Verdict_VERDICT_WON
 	case eval.Lost:
-		return farmv1.Outcome_OUTCOME_LOST
+		return farmv1.Verdict_VERDICT_LOST
 	}
-	return farmv1.Outcome_OUTCOME_UNSPECIFIED
+	return farmv1.Verdict_VERDICT_UNSPECIFIED
 }
 
 func wireFacts(f engine.Fragment) []*farmv1.Fact {
 	facts := make([]*farmv1.Fact, len(f.Facts))
 	for i, fact := range f.Facts {
-		facts[i] = &farmv1.Fact{Key: keyBytes(fact.Key), Outcome: wireOutcome(fact.Verdict), Nodes: fact.Nodes,
+		facts[i] = &farmv1.Fact{Key: keyBytes(fact.Key), Verdict: wireVerdict(fact.Verdict), Nodes: fact.Nodes,
 			CertificateSha256: f.SHA256[:]}
 	}
 	return facts
@@ -213,24 +214,24 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 }
 
 // readFacts reads facts of the wire that the master vouches for. Errors wrap ErrProtocol.
-func readFacts(b amazons.Board, list []*farmv1.Fact) ([]engine.Fact, error) {
-	facts := make([]engine.Fact, 0, len(list))
+func readFacts(b amazons.Board, list []*farmv1.Fact) ([]proof.Fact, error) {
+	facts := make([]proof.Fact, 0, len(list))
 	for _, f := range list {
 		key, err := amazons.KeyFromBytes(f.GetKey())
 		if err != nil {
 			return nil, fmt.Errorf("%w: fact: %v", ErrProtocol, err)
 		}
 		verdict := eval.Open
-		switch f.GetOutcome() {
-		case farmv1.Outcome_OUTCOME_WON:
+		switch f.GetVerdict() {
+		case farmv1.Verdict_VERDICT_WON:
 			verdict = eval.Won
-		case farmv1.Outcome_OUTCOME_LOST:
+		case farmv1.Verdict_VERDICT_LOST:
 			verdict = eval.Lost
 		}
 		if _, err := key.State(b); err != nil || verdict == eval.Open {
 			return nil, fmt.Errorf("%w: not a fact about a position of %v", ErrProtocol, b)
 		}
-		facts = append(facts, engine.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()})
+		facts = append(facts, proof.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()})
 	}
 	return facts, nil
 }

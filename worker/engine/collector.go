@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"amazonsfarm/shared/proof"
 	"cmp"
 	"container/heap"
 	"slices"
@@ -14,12 +15,12 @@ type collector struct {
 }
 
 // byWork is a heap with the least work first.
-type byWork []Fact
+type byWork []proof.Fact
 
 func (h byWork) Len() int           { return len(h) }
 func (h byWork) Less(i, j int) bool { return h[i].Nodes < h[j].Nodes }
 func (h byWork) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byWork) Push(x any)        { *h = append(*h, x.(Fact)) }
+func (h *byWork) Push(x any)        { *h = append(*h, x.(proof.Fact)) }
 func (h *byWork) Pop() any {
 	old := *h
 	x := old[len(old)-1]
@@ -32,7 +33,7 @@ func (c *collector) wants(nodes uint64) bool {
 	return len(c.facts) < c.limit || nodes > c.facts[0].Nodes
 }
 
-func (c *collector) add(f Fact) {
+func (c *collector) add(f proof.Fact) {
 	if len(c.facts) < c.limit {
 		heap.Push(&c.facts, f)
 		return
@@ -42,13 +43,13 @@ func (c *collector) add(f Fact) {
 }
 
 // take returns the facts, each position once, those with most work first, and empties the collector.
-func (c *collector) take() []Fact {
-	facts := slices.Clone([]Fact(c.facts))
+func (c *collector) take() []proof.Fact {
+	facts := slices.Clone([]proof.Fact(c.facts))
 	c.facts = c.facts[:0]
-	slices.SortFunc(facts, func(a, b Fact) int {
+	slices.SortFunc(facts, func(a, b proof.Fact) int {
 		return cmp.Or(a.Key.Compare(b.Key), cmp.Compare(b.Nodes, a.Nodes))
 	})
-	facts = slices.CompactFunc(facts, func(a, b Fact) bool { return a.Key == b.Key })
-	slices.SortStableFunc(facts, func(a, b Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
+	facts = slices.CompactFunc(facts, func(a, b proof.Fact) bool { return a.Key == b.Key })
+	slices.SortStableFunc(facts, func(a, b proof.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
 	return facts
 }

@@ -122,18 +122,11 @@ func (e *Engine) Remember() []byte {
 	return e.search.Hints(e.last, int(entries))
 }
 
-// Fact is a solved position.
-type Fact struct {
-	Key     amazons.Key  // canonical
-	Verdict eval.Verdict // Won or Lost, for the side to move
-	Nodes   uint64       // work behind it
-}
-
 // Job is a position to search.
 type Job struct {
 	State  amazons.State
-	Budget uint64 // nodes; 0: no limit
-	Facts  []Fact // proved by others, their evidence lies with others
+	Budget uint64       // nodes; 0: no limit
+	Facts  []proof.Fact // proved by others, their evidence lies with others
 	// Memories are what other tables know about the position. Damaged ones are logged and passed over.
 	Memories [][]byte
 }
@@ -151,12 +144,12 @@ type Result struct {
 	Nodes, Evaluations uint64
 	Children           []numbers.Child // of the job's position while it is open, one for each move
 	// positions solved on the way, those with most work first; claims of the search, not yet proved
-	Solved []Fact
+	Solved []proof.Fact
 }
 
 // Fragment is a certificate file that proves facts, together with fragments that came before it.
 type Fragment struct {
-	Facts   []Fact // its roots; none: nothing could be proved, or nothing was new
+	Facts   []proof.Fact // its roots; none: nothing could be proved, or nothing was new
 	Data    []byte
 	SHA256  [sha256.Size]byte // of Data
 	Entries int
@@ -177,8 +170,8 @@ type Engine struct {
 	remembered uint64        // entries of all memories, as many as each might have had
 
 	mu     sync.Mutex
-	solved collector // filled by search threads
-	news   []Fact    // learned, and not yet among known
+	solved collector    // filled by search threads
+	news   []proof.Fact // learned, and not yet among known
 }
 
 // New returns an engine with an empty table. Errors wrap ErrConfig or dfpn's ErrTableSize.
@@ -247,7 +240,7 @@ func (e *Engine) note(s amazons.State, v eval.Verdict, nodes uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.solved.wants(nodes) {
-		e.solved.add(Fact{s.CanonicalKey(e.c.Board), v, nodes})
+		e.solved.add(proof.Fact{Key: s.CanonicalKey(e.c.Board), Verdict: v, Nodes: nodes})
 	}
 }
 
@@ -296,7 +289,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 // Learn takes in facts that others have proved, their evidence lies with others; those that are
 // none of the board are passed over. It may be called at any time by any goroutine: a search that
 // is under way meets them in the table.
-func (e *Engine) Learn(facts []Fact) {
+func (e *Engine) Learn(facts []proof.Fact) {
 	for _, f := range facts {
 		s, err := f.Key.State(e.c.Board)
 		if err != nil || f.Verdict == eval.Open {
@@ -323,7 +316,7 @@ func (e *Engine) catchUp() {
 }
 
 // remember keeps a fact whose evidence need not be delivered.
-func (e *Engine) remember(f Fact) {
+func (e *Engine) remember(f proof.Fact) {
 	if _, ok := e.known[f.Key]; ok || len(e.known) < e.c.MaxKnown {
 		e.known[f.Key] = f.Verdict
 	}
@@ -334,7 +327,7 @@ func (e *Engine) remember(f Fact) {
 // What was proved of a fact when ctx ended goes into the next fragment. alive, if given, is called
 // every ProgressPeriod in which there was progress, from another goroutine, not after Fragment has
 // returned. The only errors are those of writing.
-func (e *Engine) Fragment(ctx context.Context, facts []Fact, alive func()) (Fragment, error) {
+func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func()) (Fragment, error) {
 	if alive != nil {
 		seen := e.activity()
 		defer every(ProgressPeriod, func() {

@@ -47,8 +47,8 @@ func engineFor(t *testing.T, c Config) *Engine {
 	return e
 }
 
-func fact(p amazons.Position, v eval.Verdict) Fact {
-	return Fact{Key: p.State().CanonicalKey(p.Board), Verdict: v, Nodes: 1}
+func fact(p amazons.Position, v eval.Verdict) proof.Fact {
+	return proof.Fact{Key: p.State().CanonicalKey(p.Board), Verdict: v, Nodes: 1}
 }
 
 // check unites fragments and has the checker verify that they prove the claim about p.
@@ -97,17 +97,17 @@ func TestSolve(t *testing.T) {
 			if err != nil || r.Verdict != eval.Lost || r.Nodes == 0 || r.Evaluations == 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			f, err := e.Fragment(t.Context(), []Fact{fact(p, r.Verdict)}, nil)
+			f, err := e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
 			if err != nil || len(f.Facts) != 1 {
 				t.Fatalf("%+v, %v", f.Facts, err)
 			}
 			check(t, p, eval.Lost, rulesOnly, f)
-			again, err := e.Fragment(t.Context(), []Fact{fact(p, r.Verdict)}, nil)
+			again, err := e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
 			if err != nil || len(again.Facts) != 0 {
 				t.Errorf("delivered twice: %v, %v", again.Facts, err)
 			}
 			e.Forget()
-			again, err = e.Fragment(t.Context(), []Fact{fact(p, r.Verdict)}, nil)
+			again, err = e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
 			if err != nil || len(again.Facts) != 1 {
 				t.Errorf("%v, %v", again.Facts, err)
 			}
@@ -130,11 +130,11 @@ func TestFragmentsAddUp(t *testing.T) {
 		}
 		solved := r.Solved
 		if r.Verdict != eval.Open {
-			solved = []Fact{fact(p, r.Verdict)}
+			solved = []proof.Fact{fact(p, r.Verdict)}
 		} else if len(r.Children) == 0 || r.Phi == 0 || r.Delta == 0 {
 			t.Fatalf("%+v", r)
 		}
-		if !slices.IsSortedFunc(r.Solved, func(a, b Fact) int { return int(b.Nodes) - int(a.Nodes) }) {
+		if !slices.IsSortedFunc(r.Solved, func(a, b proof.Fact) int { return int(b.Nodes) - int(a.Nodes) }) {
 			t.Errorf("not sorted by work: %v", r.Solved)
 		}
 		f, err := e.Fragment(t.Context(), solved, nil)
@@ -162,12 +162,12 @@ func TestKnownFacts(t *testing.T) {
 	p := position(t, "4x4")
 	e := engineFor(t, Config{Board: p.Board, Cores: 1})
 	// A false fact, to see that it is taken as it is: whoever sends facts answers for them.
-	r, err := e.Run(t.Context(), Job{State: p.State(), Facts: []Fact{fact(p, eval.Won)}}, nil)
+	r, err := e.Run(t.Context(), Job{State: p.State(), Facts: []proof.Fact{fact(p, eval.Won)}}, nil)
 	if err != nil || r.Verdict != eval.Won || r.Nodes > 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := e.Run(t.Context(), Job{State: p.State(),
-		Facts: []Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}}}, nil); err == nil {
+		Facts: []proof.Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}}}, nil); err == nil {
 		t.Error("a key outside the board was taken")
 	}
 }
@@ -177,18 +177,18 @@ func TestLearn(t *testing.T) {
 	p := position(t, "6x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 1})
 	learned := fact(p, eval.Won)
-	e.Learn([]Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}, {Key: learned.Key}}) // passed over
+	e.Learn([]proof.Fact{{Key: amazons.Key{A: 1 << 63}, Verdict: eval.Won}, {Key: learned.Key}}) // passed over
 	for _, m := range p.State().Moves(nil) {
-		e.Learn([]Fact{{Key: p.State().After(m).CanonicalKey(p.Board), Verdict: eval.Won, Nodes: 1}})
+		e.Learn([]proof.Fact{{Key: p.State().After(m).CanonicalKey(p.Board), Verdict: eval.Won, Nodes: 1}})
 	}
 	if r, err := e.Run(t.Context(), Job{State: p.State()}, nil); err != nil || r.Verdict != eval.Lost {
 		t.Errorf("%+v, %v", r, err)
 	}
-	e.Learn([]Fact{learned})
-	if f, err := e.Fragment(t.Context(), []Fact{learned}, nil); err != nil || len(f.Facts) != 0 {
+	e.Learn([]proof.Fact{learned})
+	if f, err := e.Fragment(t.Context(), []proof.Fact{learned}, nil); err != nil || len(f.Facts) != 0 {
 		t.Errorf("evidence was gathered for what others have proved: %+v, %v", f.Facts, err)
 	}
-	e.Learn([]Fact{learned})
+	e.Learn([]proof.Fact{learned})
 	if e.Forget(); len(e.news) != 0 {
 		t.Error("news outlived what they rest on")
 	}
@@ -201,7 +201,7 @@ func TestLearnWhileSearching(t *testing.T) {
 	e := engineFor(t, Config{Board: p.Board, Cores: 2})
 	r, err := e.Run(t.Context(), Job{State: p.State()}, func(Progress) {
 		for _, m := range p.State().Moves(nil) {
-			e.Learn([]Fact{{Key: p.State().After(m).CanonicalKey(p.Board), Verdict: eval.Won, Nodes: 1 << 20}})
+			e.Learn([]proof.Fact{{Key: p.State().After(m).CanonicalKey(p.Board), Verdict: eval.Won, Nodes: 1 << 20}})
 		}
 	})
 	if err != nil || r.Verdict != eval.Lost {
@@ -218,7 +218,7 @@ func TestFalseClaim(t *testing.T) {
 	if err != nil || r.Verdict != eval.Won {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	f, err := e.Fragment(t.Context(), []Fact{fact(p, eval.Won)}, nil)
+	f, err := e.Fragment(t.Context(), []proof.Fact{fact(p, eval.Won)}, nil)
 	if err != nil || len(f.Facts) != 0 || len(f.Data) != 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
@@ -256,7 +256,7 @@ func TestRenew(t *testing.T) {
 	r, _ := e.Run(t.Context(), Job{State: p.State(), Budget: 20_000}, nil)
 	var fragments []Fragment
 	for _, f := range r.Solved {
-		fragment, err := e.Fragment(t.Context(), []Fact{f}, nil)
+		fragment, err := e.Fragment(t.Context(), []proof.Fact{f}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,7 +268,7 @@ func TestRenew(t *testing.T) {
 	r, _ = e.Run(t.Context(), Job{State: p.State()}, nil)
 	e.c.MaxEntries = 1 << 20
 	e.renew()
-	f, err := e.Fragment(t.Context(), []Fact{fact(p, r.Verdict)}, nil)
+	f, err := e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
 	if err != nil || len(f.Facts) != 1 {
 		t.Fatalf("%v, %v", f.Facts, err)
 	}
@@ -279,7 +279,7 @@ func TestCollector(t *testing.T) {
 	c := collector{limit: 3}
 	for i, nodes := range []uint64{5, 1, 9, 7, 3, 9} {
 		if c.wants(nodes) {
-			c.add(Fact{Key: amazons.Key{A: uint64(i % 4)}, Verdict: eval.Won, Nodes: nodes})
+			c.add(proof.Fact{Key: amazons.Key{A: uint64(i % 4)}, Verdict: eval.Won, Nodes: nodes})
 		}
 	}
 	var got []uint64
@@ -289,8 +289,8 @@ func TestCollector(t *testing.T) {
 	if !slices.Equal(got, []uint64{9, 9, 7}) || len(c.take()) != 0 {
 		t.Errorf("kept %v", got)
 	}
-	c.add(Fact{Nodes: 3})
-	c.add(Fact{Nodes: 8})
+	c.add(proof.Fact{Nodes: 3})
+	c.add(proof.Fact{Nodes: 8})
 	if facts := c.take(); len(facts) != 1 || facts[0].Nodes != 8 {
 		t.Errorf("one position twice: %v", facts)
 	}

@@ -68,7 +68,7 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		if tape.Choose(8) == 7 {
 			v, honest = eval.Won+eval.Lost-v, false
 		}
-		job.Facts = append(job.Facts, Fact{Key: s.CanonicalKey(board), Verdict: v, Nodes: tape.Number()})
+		job.Facts = append(job.Facts, proof.Fact{Key: s.CanonicalKey(board), Verdict: v, Nodes: tape.Number()})
 	}
 	e := engineFor(t, Config{Board: board, TableBytes: 1 << 17, Cores: 1, RulesOnly: how&2 != 0, MinFactNodes: 1,
 		MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxMemory: 20})
@@ -81,7 +81,7 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		t.Fatalf("%d nodes of %d: %+v", r.Nodes, job.Budget, r)
 	}
 	if e.Remember(); r.Verdict != eval.Open {
-		r.Solved = append(r.Solved, Fact{Key: state.CanonicalKey(board), Verdict: r.Verdict, Nodes: r.Nodes})
+		r.Solved = append(r.Solved, proof.Fact{Key: state.CanonicalKey(board), Verdict: r.Verdict, Nodes: r.Nodes})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

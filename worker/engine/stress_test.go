@@ -10,6 +10,7 @@ import (
 
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 var stressRounds = flag.Int("stress", 12, "rounds of the stress test")
@@ -41,8 +42,8 @@ func TestStress(t *testing.T) {
 		e := start()
 		job := Job{State: p.State()}
 		var fragments []Fragment
-		var delivered []Fact
-		deliver := func(ctx context.Context, facts []Fact) {
+		var delivered []proof.Fact
+		deliver := func(ctx context.Context, facts []proof.Fact) {
 			f, err := e.Fragment(ctx, facts, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -82,8 +83,8 @@ func TestStress(t *testing.T) {
 			}
 		}
 		root := fact(p, board.want)
-		deliver(t.Context(), []Fact{root})
-		if !slices.ContainsFunc(delivered, func(f Fact) bool { return f.Key == root.Key }) {
+		deliver(t.Context(), []proof.Fact{root})
+		if !slices.ContainsFunc(delivered, func(f proof.Fact) bool { return f.Key == root.Key }) {
 			t.Fatalf("round %d: %s was solved but not proved", round, board.name)
 		}
 		check(t, p, board.want, false, fragments...)

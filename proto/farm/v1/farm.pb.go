@@ -26,53 +26,53 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// Outcome is seen by the side to move.
-type Outcome int32
+// Verdict is seen by the side to move.
+type Verdict int32
 
 const (
-	Outcome_OUTCOME_UNSPECIFIED Outcome = 0 // not known
-	Outcome_OUTCOME_WON         Outcome = 1 // the side to move wins
-	Outcome_OUTCOME_LOST        Outcome = 2 // the side to move loses
+	Verdict_VERDICT_UNSPECIFIED Verdict = 0 // not known
+	Verdict_VERDICT_WON         Verdict = 1 // the side to move wins
+	Verdict_VERDICT_LOST        Verdict = 2 // the side to move loses
 )
 
-// Enum value maps for Outcome.
+// Enum value maps for Verdict.
 var (
-	Outcome_name = map[int32]string{
-		0: "OUTCOME_UNSPECIFIED",
-		1: "OUTCOME_WON",
-		2: "OUTCOME_LOST",
+	Verdict_name = map[int32]string{
+		0: "VERDICT_UNSPECIFIED",
+		1: "VERDICT_WON",
+		2: "VERDICT_LOST",
 	}
-	Outcome_value = map[string]int32{
-		"OUTCOME_UNSPECIFIED": 0,
-		"OUTCOME_WON":         1,
-		"OUTCOME_LOST":        2,
+	Verdict_value = map[string]int32{
+		"VERDICT_UNSPECIFIED": 0,
+		"VERDICT_WON":         1,
+		"VERDICT_LOST":        2,
 	}
 )
 
-func (x Outcome) Enum() *Outcome {
-	p := new(Outcome)
+func (x Verdict) Enum() *Verdict {
+	p := new(Verdict)
 	*p = x
 	return p
 }
 
-func (x Outcome) String() string {
+func (x Verdict) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Outcome) Descriptor() protoreflect.EnumDescriptor {
+func (Verdict) Descriptor() protoreflect.EnumDescriptor {
 	return file_proto_farm_v1_farm_proto_enumTypes[0].Descriptor()
 }
 
-func (Outcome) Type() protoreflect.EnumType {
+func (Verdict) Type() protoreflect.EnumType {
 	return &file_proto_farm_v1_farm_proto_enumTypes[0]
 }
 
-func (x Outcome) Number() protoreflect.EnumNumber {
+func (x Verdict) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Outcome.Descriptor instead.
-func (Outcome) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use Verdict.Descriptor instead.
+func (Verdict) EnumDescriptor() ([]byte, []int) {
 	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{0}
 }
 
@@ -355,7 +355,7 @@ func (x *Campaign) GetName() string {
 type Fact struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Key               []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
-	Outcome           Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"`
+	Verdict           Verdict                `protobuf:"varint,2,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"`
 	Nodes             uint64                 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`                                                 // work behind it
 	CertificateSha256 []byte                 `protobuf:"bytes,4,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"` // the certificate or fragment that holds its evidence; from the master: empty
 	unknownFields     protoimpl.UnknownFields
@@ -399,11 +399,11 @@ func (x *Fact) GetKey() []byte {
 	return nil
 }
 
-func (x *Fact) GetOutcome() Outcome {
+func (x *Fact) GetVerdict() Verdict {
 	if x != nil {
-		return x.Outcome
+		return x.Verdict
 	}
-	return Outcome_OUTCOME_UNSPECIFIED
+	return Verdict_VERDICT_UNSPECIFIED
 }
 
 func (x *Fact) GetNodes() uint64 {
@@ -840,7 +840,7 @@ type Result struct {
 	Lease       uint64                 `protobuf:"varint,2,opt,name=lease,proto3" json:"lease,omitempty"`
 	Epoch       uint64                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Key         []byte                 `protobuf:"bytes,4,opt,name=key,proto3" json:"key,omitempty"`
-	Outcome     Outcome                `protobuf:"varint,5,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // set only together with a fact for key among facts
+	Verdict     Verdict                `protobuf:"varint,5,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"` // set only together with a fact for key among facts
 	Phi         uint32                 `protobuf:"varint,6,opt,name=phi,proto3" json:"phi,omitempty"`
 	Delta       uint32                 `protobuf:"varint,7,opt,name=delta,proto3" json:"delta,omitempty"`
 	Nodes       uint64                 `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"`
@@ -916,11 +916,11 @@ func (x *Result) GetKey() []byte {
 	return nil
 }
 
-func (x *Result) GetOutcome() Outcome {
+func (x *Result) GetVerdict() Verdict {
 	if x != nil {
-		return x.Outcome
+		return x.Verdict
 	}
-	return Outcome_OUTCOME_UNSPECIFIED
+	return Verdict_VERDICT_UNSPECIFIED
 }
 
 func (x *Result) GetPhi() uint32 {
@@ -2487,7 +2487,7 @@ type StatusResponse struct {
 	Campaign             *Campaign              `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
 	State                string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`                                       // running, paused, draining, assembling, verifying, settled, stopped, ended
 	Why                  string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`                                           // of the state, one sentence
-	Outcome              Outcome                `protobuf:"varint,4,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // of the root, for its side to move
+	Verdict              Verdict                `protobuf:"varint,4,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"` // of the root, for its side to move
 	Winner               string                 `protobuf:"bytes,5,opt,name=winner,proto3" json:"winner,omitempty"`                                     // first/second from a start, white/black otherwise; empty: not known
 	RootPhi              uint32                 `protobuf:"varint,6,opt,name=root_phi,json=rootPhi,proto3" json:"root_phi,omitempty"`
 	RootDelta            uint32                 `protobuf:"varint,7,opt,name=root_delta,json=rootDelta,proto3" json:"root_delta,omitempty"`
@@ -2569,11 +2569,11 @@ func (x *StatusResponse) GetWhy() string {
 	return ""
 }
 
-func (x *StatusResponse) GetOutcome() Outcome {
+func (x *StatusResponse) GetVerdict() Verdict {
 	if x != nil {
-		return x.Outcome
+		return x.Verdict
 	}
-	return Outcome_OUTCOME_UNSPECIFIED
+	return Verdict_VERDICT_UNSPECIFIED
 }
 
 func (x *StatusResponse) GetWinner() string {
@@ -2893,7 +2893,7 @@ func (x *CampaignSummary) GetLeased() uint64 {
 type FirstMove struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Move          string                 `protobuf:"bytes,1,opt,name=move,proto3" json:"move,omitempty"`
-	Outcome       Outcome                `protobuf:"varint,2,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // for the side that plays it
+	Verdict       Verdict                `protobuf:"varint,2,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"` // for the side that plays it
 	Phi           uint32                 `protobuf:"varint,3,opt,name=phi,proto3" json:"phi,omitempty"`                                          // of the position after it, for the other side
 	Delta         uint32                 `protobuf:"varint,4,opt,name=delta,proto3" json:"delta,omitempty"`
 	Nodes         uint64                 `protobuf:"varint,5,opt,name=nodes,proto3" json:"nodes,omitempty"`
@@ -2940,11 +2940,11 @@ func (x *FirstMove) GetMove() string {
 	return ""
 }
 
-func (x *FirstMove) GetOutcome() Outcome {
+func (x *FirstMove) GetVerdict() Verdict {
 	if x != nil {
-		return x.Outcome
+		return x.Verdict
 	}
-	return Outcome_OUTCOME_UNSPECIFIED
+	return Verdict_VERDICT_UNSPECIFIED
 }
 
 func (x *FirstMove) GetPhi() uint32 {
@@ -3157,7 +3157,7 @@ func (x *ExploredMove) GetAfter() *Known {
 // Known is what is known of one position.
 type Known struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=amazonsfarm.farm.v1.Outcome" json:"outcome,omitempty"` // for its side to move
+	Verdict       Verdict                `protobuf:"varint,1,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"` // for its side to move
 	Basis         string                 `protobuf:"bytes,2,opt,name=basis,proto3" json:"basis,omitempty"`                                       // fact, rules, children or parent, certificate where only the evidence below a fact says it; none while the outcome is not known
 	Phi           uint32                 `protobuf:"varint,3,opt,name=phi,proto3" json:"phi,omitempty"`
 	Delta         uint32                 `protobuf:"varint,4,opt,name=delta,proto3" json:"delta,omitempty"`
@@ -3201,11 +3201,11 @@ func (*Known) Descriptor() ([]byte, []int) {
 	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
 }
 
-func (x *Known) GetOutcome() Outcome {
+func (x *Known) GetVerdict() Verdict {
 	if x != nil {
-		return x.Outcome
+		return x.Verdict
 	}
-	return Outcome_OUTCOME_UNSPECIFIED
+	return Verdict_VERDICT_UNSPECIFIED
 }
 
 func (x *Known) GetBasis() string {
@@ -3546,7 +3546,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04name\x18\x06 \x01(\tR\x04name\"\x95\x01\n" +
 	"\x04Fact\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x14\n" +
+	"\averdict\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.VerdictR\averdict\x12\x14\n" +
 	"\x05nodes\x18\x03 \x01(\x04R\x05nodes\x12-\n" +
 	"\x12certificate_sha256\x18\x04 \x01(\fR\x11certificateSha256\"\xdf\x02\n" +
 	"\vWorkRequest\x122\n" +
@@ -3582,7 +3582,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x10\n" +
 	"\x03key\x18\x04 \x01(\fR\x03key\x126\n" +
-	"\aoutcome\x18\x05 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x10\n" +
+	"\averdict\x18\x05 \x01(\x0e2\x1c.amazonsfarm.farm.v1.VerdictR\averdict\x12\x10\n" +
 	"\x03phi\x18\x06 \x01(\rR\x03phi\x12\x14\n" +
 	"\x05delta\x18\a \x01(\rR\x05delta\x12\x14\n" +
 	"\x05nodes\x18\b \x01(\x04R\x05nodes\x12 \n" +
@@ -3689,7 +3689,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
 	"\x03why\x18\x03 \x01(\tR\x03why\x126\n" +
-	"\aoutcome\x18\x04 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x16\n" +
+	"\averdict\x18\x04 \x01(\x0e2\x1c.amazonsfarm.farm.v1.VerdictR\averdict\x12\x16\n" +
 	"\x06winner\x18\x05 \x01(\tR\x06winner\x12\x19\n" +
 	"\broot_phi\x18\x06 \x01(\rR\arootPhi\x12\x1d\n" +
 	"\n" +
@@ -3739,7 +3739,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x06leased\x18\f \x01(\x04R\x06leased\"\xc9\x01\n" +
 	"\tFirstMove\x12\x12\n" +
 	"\x04move\x18\x01 \x01(\tR\x04move\x126\n" +
-	"\aoutcome\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x10\n" +
+	"\averdict\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.VerdictR\averdict\x12\x10\n" +
 	"\x03phi\x18\x03 \x01(\rR\x03phi\x12\x14\n" +
 	"\x05delta\x18\x04 \x01(\rR\x05delta\x12\x14\n" +
 	"\x05nodes\x18\x05 \x01(\x04R\x05nodes\x12\x16\n" +
@@ -3757,7 +3757,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04move\x18\x01 \x01(\tR\x04move\x120\n" +
 	"\x05after\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.KnownR\x05after\"\x98\x02\n" +
 	"\x05Known\x126\n" +
-	"\aoutcome\x18\x01 \x01(\x0e2\x1c.amazonsfarm.farm.v1.OutcomeR\aoutcome\x12\x14\n" +
+	"\averdict\x18\x01 \x01(\x0e2\x1c.amazonsfarm.farm.v1.VerdictR\averdict\x12\x14\n" +
 	"\x05basis\x18\x02 \x01(\tR\x05basis\x12\x10\n" +
 	"\x03phi\x18\x03 \x01(\rR\x03phi\x12\x14\n" +
 	"\x05delta\x18\x04 \x01(\rR\x05delta\x12\x14\n" +
@@ -3795,10 +3795,10 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tconfirmed\x18\x12 \x01(\x04R\tconfirmed\x12\"\n" +
 	"\fcontradicted\x18\x13 \x01(\rR\fcontradicted\x12\x1a\n" +
 	"\boffences\x18\x14 \x01(\rR\boffences*E\n" +
-	"\aOutcome\x12\x17\n" +
-	"\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x0f\n" +
-	"\vOUTCOME_WON\x10\x01\x12\x10\n" +
-	"\fOUTCOME_LOST\x10\x022\x9a\x02\n" +
+	"\aVerdict\x12\x17\n" +
+	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0f\n" +
+	"\vVERDICT_WON\x10\x01\x12\x10\n" +
+	"\fVERDICT_LOST\x10\x022\x9a\x02\n" +
 	"\x04Farm\x12K\n" +
 	"\x04Join\x12 .amazonsfarm.farm.v1.JoinRequest\x1a!.amazonsfarm.farm.v1.JoinResponse\x12O\n" +
 	"\x04Work\x12 .amazonsfarm.farm.v1.WorkRequest\x1a!.amazonsfarm.farm.v1.WorkResponse(\x010\x01\x12t\n" +
@@ -3833,7 +3833,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
 var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
-	(Outcome)(0),                      // 0: amazonsfarm.farm.v1.Outcome
+	(Verdict)(0),                      // 0: amazonsfarm.farm.v1.Verdict
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
 	(*JoinResponse)(nil),              // 2: amazonsfarm.farm.v1.JoinResponse
 	(*Campaign)(nil),                  // 3: amazonsfarm.farm.v1.Campaign
@@ -3883,7 +3883,7 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
 	3,  // 1: amazonsfarm.farm.v1.JoinResponse.campaigns:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 2: amazonsfarm.farm.v1.Fact.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	0,  // 2: amazonsfarm.farm.v1.Fact.verdict:type_name -> amazonsfarm.farm.v1.Verdict
 	6,  // 3: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
 	7,  // 4: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
 	8,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
@@ -3891,7 +3891,7 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	10, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
 	11, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
 	4,  // 9: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
-	0,  // 10: amazonsfarm.farm.v1.Result.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	0,  // 10: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
 	4,  // 11: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
 	13, // 12: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
 	14, // 13: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
@@ -3905,15 +3905,15 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	4,  // 21: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
 	32, // 22: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
 	3,  // 23: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 24: amazonsfarm.farm.v1.StatusResponse.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	0,  // 24: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
 	39, // 25: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
 	38, // 26: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
 	3,  // 27: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 28: amazonsfarm.farm.v1.FirstMove.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	0,  // 28: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
 	43, // 29: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
 	42, // 30: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
 	43, // 31: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 32: amazonsfarm.farm.v1.Known.outcome:type_name -> amazonsfarm.farm.v1.Outcome
+	0,  // 32: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
 	45, // 33: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
 	1,  // 34: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
 	5,  // 35: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest

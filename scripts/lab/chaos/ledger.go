@@ -6,16 +6,17 @@ import (
 	"sync"
 
 	"amazonsfarm/master/store"
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // ledger is the book of what the master has acknowledged, by its own words on their way to the workers.
 type ledger struct {
 	mu           sync.Mutex
-	facts        map[about]tree.Outcome
-	certificates map[tree.ID]upload
+	facts        map[about]eval.Verdict
+	certificates map[proof.ID]upload
 	nodes        map[granted]uint64 // of the result that was taken
 	acks         int                // all of them
 	wrong        error              // what must not be, once it has been
@@ -40,14 +41,14 @@ type granted struct {
 }
 
 func newLedger() *ledger {
-	return &ledger{facts: map[about]tree.Outcome{}, certificates: map[tree.ID]upload{}, nodes: map[granted]uint64{}}
+	return &ledger{facts: map[about]eval.Verdict{}, certificates: map[proof.ID]upload{}, nodes: map[granted]uint64{}}
 }
 
 func (l *ledger) certificate(first *farmv1.UploadCertificateRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.acks++
-	l.certificates[tree.ID(first.GetSha256())] = upload{max(first.GetCampaign(), 1), first.GetSize()}
+	l.certificates[proof.ID(first.GetSha256())] = upload{max(first.GetCampaign(), 1), first.GetSize()}
 }
 
 // acknowledged notes what an acknowledgement stands for. A message that is refused because of its
@@ -78,9 +79,9 @@ func (l *ledger) acknowledged(m *farmv1.WorkRequest, ack *farmv1.Ack) {
 			l.wrong = fmt.Errorf("a fact about no position was acknowledged: %w", err)
 			return
 		}
-		outcome := tree.Won
-		if f.GetOutcome() == farmv1.Outcome_OUTCOME_LOST {
-			outcome = tree.Lost
+		outcome := eval.Won
+		if f.GetVerdict() == farmv1.Verdict_VERDICT_LOST {
+			outcome = eval.Lost
 		}
 		l.facts[about{campaign, key}] = outcome
 	}
@@ -131,15 +132,15 @@ func (l *ledger) audit(file string) error {
 		return err
 	}
 	campaigns := s.Campaigns()
-	facts := make([]map[amazons.Key]tree.Outcome, len(campaigns))
+	facts := make([]map[amazons.Key]eval.Verdict, len(campaigns))
 	for i, c := range campaigns {
 		snap, err := s.SnapshotOf(c.Number)
 		if err != nil {
 			return err
 		}
-		facts[i] = make(map[amazons.Key]tree.Outcome, len(snap.Facts))
+		facts[i] = make(map[amazons.Key]eval.Verdict, len(snap.Facts))
 		for _, f := range snap.Facts {
-			facts[i][f.Key] = f.Outcome
+			facts[i][f.Key] = f.Verdict
 		}
 	}
 	for f, outcome := range l.facts {
@@ -149,13 +150,13 @@ func (l *ledger) audit(file string) error {
 		}
 		switch kept := facts[f.campaign-1][f.key]; kept {
 		case outcome:
-		case tree.Unknown:
+		case eval.Open:
 			return fmt.Errorf("a fact was acknowledged and is not in the store: %x is %v", f.key.Bytes(), outcome)
 		default:
 			return fmt.Errorf("%x was acknowledged as %v and is in the store as %v", f.key.Bytes(), outcome, kept)
 		}
 	}
-	have := map[tree.ID]upload{}
+	have := map[proof.ID]upload{}
 	list, err := s.Certificates()
 	if err != nil {
 		return err

@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"amazonsfarm/master/store"
-	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -94,7 +95,7 @@ func factsMessage(serial uint64, k amazons.Key, certificate [32]byte) *farmv1.Wo
 	key := k.Bytes()
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: serial,
 		Facts: []*farmv1.Fact{
-			{Key: key[:], Outcome: farmv1.Outcome_OUTCOME_WON, Nodes: 7, CertificateSha256: certificate[:]}}}}}
+			{Key: key[:], Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 7, CertificateSha256: certificate[:]}}}}}
 }
 
 // TestRelay sends messages through a relay that doubles all of them, over a wire that stands still
@@ -209,7 +210,7 @@ func TestLedger(t *testing.T) {
 		_, err = u.Write([]byte("x"))
 	}
 	err = errors.Join(err, u.Close(), s.Commit(store.Batch{Spent: 10, Epoch: 1,
-		Facts: []tree.Fact{{Key: keyOf(t, 0), Outcome: tree.Won, Work: 7, Certificate: id}}}), s.Close())
+		Facts: []proof.Fact{{Key: keyOf(t, 0), Verdict: eval.Won, Nodes: 7, Certificate: id}}}), s.Close())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,12 +233,12 @@ func TestLedger(t *testing.T) {
 			l.acknowledged(factsMessage(5, keyOf(t, 1), id),
 				&farmv1.Ack{Serial: 5, Refused: "lease is of another epoch"})
 		},
-		"as lost and":      func(l *ledger) { l.facts[about{1, keyOf(t, 0)}] = tree.Lost },
-		"certificate":      func(l *ledger) { l.certificates[tree.ID{1}] = upload{1, 5} },
+		"as lost and":      func(l *ledger) { l.facts[about{1, keyOf(t, 0)}] = eval.Lost },
+		"certificate":      func(l *ledger) { l.certificates[proof.ID{1}] = upload{1, 5} },
 		"the store has co": func(l *ledger) { l.acknowledged(result(3, 1), &farmv1.Ack{Serial: 6}) },
 		"of campaign 2":    func(l *ledger) { l.nodes[granted{2, 1, 1}] = 1 },
 		"for campaign 2":   func(l *ledger) { l.certificates[id] = upload{2, 1} },
-		"has 1 campaigns":  func(l *ledger) { l.facts[about{2, keyOf(t, 0)}] = tree.Won },
+		"has 1 campaigns":  func(l *ledger) { l.facts[about{2, keyOf(t, 0)}] = eval.Won },
 		"never sent":       func(l *ledger) { l.acknowledged(nil, &farmv1.Ack{Serial: 7}) },
 	} {
 		l := newLedger()

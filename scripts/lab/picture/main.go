@@ -133,7 +133,7 @@ func picture(s document.Status, h history) (string, error) {
 	shown, options := root, amazons.SVGOptions{Bare: true}
 	caption := "the root"
 	for _, f := range s.FirstMoves {
-		if f.Outcome == "wins" {
+		if f.Verdict == "wins" {
 			m, err := root.ParseMove(f.Move)
 			if err != nil {
 				return "", err

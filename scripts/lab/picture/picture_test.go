@@ -16,8 +16,8 @@ import (
 func settled() (document.Status, history) {
 	return document.Status{Board: "5x5", Root: ".B.B./B...B/...../W...W/.W.W. w", Winner: "first", Nodes: 1234567,
 			Certificate: &cli.Certificate{Positions: 13605, Bytes: 52335},
-			FirstMoves: []document.FirstMove{{Move: "B1-B2xB1", Outcome: "unknown"},
-				{Move: "B1-B3xD3", Outcome: "wins"}}},
+			FirstMoves: []document.FirstMove{{Move: "B1-B2xB1", Verdict: "unknown"},
+				{Move: "B1-B3xD3", Verdict: "wins"}}},
 		history{Seconds: []float64{9, 6, 3, 0}, Phi: []uint32{1, 40, 0, 0}, Delta: []uint32{1, 900, 1 << 30, 1 << 30},
 			Nodes: []uint64{0, 10, 20, 20}}
 }

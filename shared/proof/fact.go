@@ -1,0 +1,27 @@
+package proof
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// ID names a certificate by the SHA-256 of its bytes. The zero ID names none.
+type ID [sha256.Size]byte
+
+// IDOf returns the ID of the certificate with these bytes.
+func IDOf(data []byte) ID { return sha256.Sum256(data) }
+
+// String returns the first eight hexadecimal digits.
+func (id ID) String() string { return hex.EncodeToString(id[:4]) }
+
+// Fact says who wins a position. A worker's search makes facts without a certificate; the master
+// and its store only keep facts that name one.
+type Fact struct {
+	Key         amazons.Key  // canonical
+	Verdict     eval.Verdict // Won or Lost, for the side to move
+	Nodes       uint64       // searched for it; facts with more nodes behind them travel first
+	Certificate ID           // holds the evidence; zero: not made yet
+}
