@@ -86,7 +86,7 @@ func foreign(from, imported string) bool {
 			return true
 		}
 	}
-	if from == "master/tree" {
+	if from == "master/tree" || strings.HasPrefix(from, "master/tree/") {
 		return slices.Contains([]string{"time", "net", "os", "io", "math/rand", "math/rand/v2", "sync", "context",
 			"log/slog"}, imported)
 	}

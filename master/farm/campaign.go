@@ -9,6 +9,7 @@ import (
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
@@ -69,8 +70,8 @@ func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree
 	}
 	shares := func(o store.Campaign) bool { return o.Facts == about.Facts && o.Number != about.Number }
 	if slices.ContainsFunc(s.Campaigns(), shares) {
-		reach := tree.ReachOf(root)
-		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !reach.Has(f.Key) })
+		below := reach.Below(root.Board, root.State().CanonicalKey(root.Board))
+		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !below.Has(f.Key) })
 	}
 	return snap, nil
 }

@@ -66,7 +66,7 @@ func (v *virtual) claims() int {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	return view.Tree.Claims
+	return view.Tree.Unchecked
 }
 
 // TestStandingOutlastsACrash has two workers confirm each other's results and a third one lie

@@ -347,7 +347,7 @@ func (m *Master) adopt(a adopt) {
 	m.cfg.Log.Info("campaign added", "campaign", a.campaign.Name, "root", a.campaign.Root.String(), "priority",
 		a.campaign.Priority, "share", a.campaign.Share)
 	m.begun(a.campaign)
-	m.stepOf(nil, 0, a.campaign.Number, tree.Shared{Facts: a.from.list})
+	m.stepOf(nil, 0, a.campaign.Number, tree.PoolFacts{Facts: a.from.list})
 	if m.draining != nil {
 		m.stepOf(nil, 0, a.campaign.Number, tree.Drain{})
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
@@ -131,8 +132,8 @@ func (s *rigStore) snapshotOf(n uint32) tree.Snapshot {
 	snap := c.own.snapshot()
 	snap.Facts = s.factsOf(n).snapshot().Facts
 	if s.shares(c) {
-		reach := tree.ReachOf(c.Root)
-		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !reach.Has(f.Key) })
+		below := reach.Below(c.Root.Board, c.Root.State().CanonicalKey(c.Root.Board))
+		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !below.Has(f.Key) })
 	}
 	return snap
 }

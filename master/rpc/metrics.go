@@ -122,7 +122,7 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	x.running.Set(float64(t.Leased))
 	x.frontier.Set(float64(t.Frontier))
 	x.setAside.Set(float64(t.Aside))
-	x.claims.Set(float64(t.Claims))
+	x.claims.Set(float64(t.Unchecked))
 	x.stretch.Set(t.Stretch)
 	x.tree.Set(float64(t.Nodes))
 	x.priority.Set(float64(v.Priority))

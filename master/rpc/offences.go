@@ -128,7 +128,7 @@ const (
 // them.
 func (m *Master) checked(e tree.Checked) {
 	p := partyNamed(e.Party)
-	if e.Agreed {
+	if e.Confirmed {
 		m.cfg.Metrics.checks.WithLabelValues(checkConfirmed).Inc()
 		m.credit(p)
 		m.madeUp(p)

@@ -210,7 +210,7 @@ func TestContradictedNumbers(t *testing.T) {
 		m, _ := newMaster(t, store, nil)
 		proven := true
 		said := func(agreed bool) {
-			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: proven,
+			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Confirmed: agreed, Proven: proven,
 				Why: "it said 1 and 2"})
 		}
 		said(true)

@@ -32,7 +32,7 @@ func (m *Master) release() {
 			continue
 		}
 		c.rest = c.Tree.Status()
-		c.rest.Workers, c.rest.Claims, c.rest.Stretch = nil, 0, 1
+		c.rest.Workers, c.rest.Unchecked, c.rest.Stretch = nil, 0, 1
 		m.take(nil, 0, m.plan.Remove(c.Number))
 		c.Tree, c.evidence, c.expired = nil, Evidence{}, nil
 		m.cfg.Log.Info("the campaign is over, and its tree put away", "campaign", c.Name, "positions", c.rest.Nodes)
@@ -64,7 +64,7 @@ func (c *campaign) searched() uint64 {
 	if c.Tree == nil {
 		return c.rest.Spent
 	}
-	return c.Tree.Searched()
+	return c.Tree.AllNodes()
 }
 
 // status returns that of the tree, or its last one.

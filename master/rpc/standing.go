@@ -135,7 +135,7 @@ func (m *Master) joining(s *session) tree.Joined {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o := m.standings[s.party()]; o != nil {
-		e.Agreed, e.Solved = o.Confirmed, o.Solved
+		e.Confirmed, e.Solved = o.Confirmed, o.Solved
 	}
 	return e
 }

@@ -142,7 +142,7 @@ func TestDoubtsOutlastTheMaster(t *testing.T) {
 		t.Helper()
 		m, _ := newMaster(t, s, nil)
 		for _, agreed := range said {
-			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Agreed: agreed, Proven: true,
+			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Confirmed: agreed, Proven: true,
 				Why: "it said 1 and 2"})
 		}
 		m.saveStandings(false)
@@ -172,7 +172,7 @@ func said(t *testing.T, m *Master, p Party, agreed, solved int) {
 	}
 	m.plan = schedule.New(schedule.Config{})
 	m.plan.Add(schedule.Campaign{Number: 1, Tree: tr, Facts: 1, Share: 1})
-	m.plan.Step(0, tree.Joined{Worker: p.Name, Slots: 1, Party: p.String(), Agreed: agreed, Solved: solved})
+	m.plan.Step(0, tree.Joined{Worker: p.Name, Slots: 1, Party: p.String(), Confirmed: agreed, Solved: solved})
 	m.credit(p)
 }
 

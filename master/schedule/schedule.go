@@ -9,7 +9,7 @@
 // lease, and a lower one gets what is left over. That is what the operator of a farm expects who
 // puts one question before another; and little is lost by it, because a tree that has no leaf to
 // lease leaves its workers to the others meanwhile. It is told that they would come back
-// (tree.Wanted), so it is split as if they waited, and takes as many workers as it can use after a
+// (tree.WorkersElsewhere), so it is split as if they waited, and takes as many workers as it can use after a
 // while. Running leases are not called back for a campaign of a higher priority: they end within a
 // budget.
 //
@@ -91,11 +91,11 @@ type campaign struct {
 }
 
 // had returns the nodes that a campaign has had for each unit of its share.
-func (c *campaign) had() float64 { return (float64(c.Tree.Effort()) - c.base) / float64(c.Share) }
+func (c *campaign) had() float64 { return (float64(c.Tree.NodesGranted()) - c.base) / float64(c.Share) }
 
 // rebase makes the campaign one that has had so much.
 func (c *campaign) rebase(had float64) {
-	c.base = float64(c.Tree.Effort()) - had*float64(c.Share)
+	c.base = float64(c.Tree.NodesGranted()) - had*float64(c.Share)
 }
 
 type worker struct {
@@ -130,7 +130,7 @@ func (s *Scheduler) Add(c Campaign) []Effect {
 	}
 	for _, w := range s.roll {
 		agreed, solved := s.standing(w)
-		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots, Party: w.party, Agreed: agreed, Solved: solved})
+		s.step(n, tree.Joined{Worker: w.name, Slots: w.slots, Party: w.party, Confirmed: agreed, Solved: solved})
 	}
 	for _, w := range s.roll {
 		for ; w.asks > 0; w.asks-- {
@@ -171,7 +171,7 @@ func (s *Scheduler) Remove(number uint32) []Effect {
 	var left []*worker
 	for _, w := range s.waiting {
 		if w.place == c {
-			w.asks = c.Tree.Asks(w.name)
+			w.asks = c.Tree.Requests(w.name)
 			left = append(left, w)
 		}
 	}
@@ -286,7 +286,7 @@ func (s *Scheduler) joined(e tree.Joined) {
 		s.roll = append(s.roll, w)
 	}
 	if party := cmp.Or(e.Party, e.Worker); party != w.party {
-		w.party, w.agreed, w.solved = party, e.Agreed, e.Solved
+		w.party, w.agreed, w.solved = party, e.Confirmed, e.Solved
 	}
 	w.slots, w.asks = e.Slots, 0
 	for _, c := range s.all {
@@ -322,8 +322,8 @@ func (s *Scheduler) ready(e tree.Ready) {
 
 // ask takes a request of a worker to the campaign whose turn it is, or to where another one waits.
 func (s *Scheduler) ask(w *worker) {
-	if w.place == nil || w.place.Tree.Asks(w.name) == 0 {
-		if w.place = s.best(w, func(c *campaign) bool { return c.Tree.Takes(w.name) }); w.place == nil {
+	if w.place == nil || w.place.Tree.Requests(w.name) == 0 {
+		if w.place = s.best(w, func(c *campaign) bool { return c.Tree.Serves(w.name) }); w.place == nil {
 			w.place = s.home(w)
 		}
 	}
@@ -406,11 +406,11 @@ func (s *Scheduler) step(c *campaign, ev tree.Event) {
 			e.Campaign = c.Number
 			s.effects = append(s.effects, Effect{c.Number, e})
 			if len(e.Facts) > 0 {
-				s.share(c, tree.Shared{Facts: e.Facts})
+				s.share(c, tree.PoolFacts{Facts: e.Facts})
 			}
 			continue
 		case tree.Contradiction:
-			s.share(c, tree.Stopped{Contradiction: e})
+			s.share(c, tree.PoolContradiction{Contradiction: e})
 		case tree.Grant:
 			if w := s.workers[e.Worker]; w != nil {
 				if w.facts != c.Facts {
@@ -420,10 +420,10 @@ func (s *Scheduler) step(c *campaign, ev tree.Event) {
 			}
 			s.served(c)
 		case tree.Checked:
-			if e.Agreed {
+			if e.Confirmed {
 				for _, o := range s.all {
 					if o != c {
-						s.step(o, tree.Vouched{Party: e.Party})
+						s.step(o, tree.PartyConfirmed{Party: e.Party})
 					}
 				}
 			}
@@ -459,7 +459,7 @@ func (s *Scheduler) share(c *campaign, ev tree.Event) {
 func (s *Scheduler) forget(w *worker) {
 	for _, o := range s.all {
 		if o.Facts == w.facts {
-			s.step(o, tree.Forgot{Worker: w.name})
+			s.step(o, tree.TableCleared{Worker: w.name})
 		}
 	}
 }
@@ -470,7 +470,7 @@ func (s *Scheduler) finish() []Effect {
 		s.place()
 		s.want()
 	}
-	s.waiting = slices.DeleteFunc(s.waiting, func(w *worker) bool { return w.place.Tree.Asks(w.name) == 0 })
+	s.waiting = slices.DeleteFunc(s.waiting, func(w *worker) bool { return w.place.Tree.Requests(w.name) == 0 })
 	effects := s.effects
 	s.effects = nil
 	return effects
@@ -484,10 +484,10 @@ func (s *Scheduler) place() {
 			break
 		}
 		for _, w := range s.waiting {
-			if w.place.Tree.Asks(w.name) == 0 {
+			if w.place.Tree.Requests(w.name) == 0 {
 				continue
 			}
-			if c := s.best(w, func(c *campaign) bool { return c.Tree.Takes(w.name) }); c != nil && c != w.place {
+			if c := s.best(w, func(c *campaign) bool { return c.Tree.Serves(w.name) }); c != nil && c != w.place {
 				s.move(w, c) // it or another one that waits there is granted a lease, so this ends
 				again = true
 				break
@@ -504,7 +504,7 @@ func (s *Scheduler) place() {
 		return
 	}
 	for _, w := range s.waiting {
-		if w.place.Tree.Asks(w.name) == 0 {
+		if w.place.Tree.Requests(w.name) == 0 {
 			continue
 		}
 		if home := s.home(w); home != w.place && (!w.place.open || home.Priority > w.place.Priority) {
@@ -515,8 +515,8 @@ func (s *Scheduler) place() {
 
 // move takes the requests of a worker to another campaign.
 func (s *Scheduler) move(w *worker, to *campaign) {
-	asks := w.place.Tree.Asks(w.name)
-	s.step(w.place, tree.Withdrawn{Worker: w.name})
+	asks := w.place.Tree.Requests(w.name)
+	s.step(w.place, tree.RequestsWithdrawn{Worker: w.name})
 	w.place = to
 	for range asks {
 		s.step(to, tree.Ready{Worker: w.name})
@@ -539,7 +539,7 @@ func (s *Scheduler) want() {
 		}
 		if wanted != c.wanted {
 			c.wanted = wanted
-			s.step(c, tree.Wanted{Workers: wanted})
+			s.step(c, tree.WorkersElsewhere{Waiting: wanted})
 		}
 	}
 }

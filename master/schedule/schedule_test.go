@@ -506,14 +506,14 @@ func TestKnownFromBefore(t *testing.T) {
 			t.Errorf("the workers are %+v", list)
 		}
 	}
-	f.step(0, tree.Joined{Worker: "a", Slots: 1, Party: "one", Agreed: 5, Solved: 3})
+	f.step(0, tree.Joined{Worker: "a", Slots: 1, Party: "one", Confirmed: 5, Solved: 3})
 	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
 	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start)
 	want(5, 3)
 	// its second worker brings it nothing
-	f.step(0, tree.Joined{Worker: "b", Slots: 1, Party: "one", Agreed: 5, Solved: 3})
+	f.step(0, tree.Joined{Worker: "b", Slots: 1, Party: "one", Confirmed: 5, Solved: 3})
 	want(5, 3)
-	f.step(0, tree.Vouched{Party: "one"})
+	f.step(0, tree.PartyConfirmed{Party: "one"})
 	want(6, 3)
 	if !f.trees[1].Trusted("a") {
 		t.Error("it is not trusted")

@@ -155,7 +155,7 @@ func (f *farm) step(ev tree.Event) error {
 				w.since = -1 // without a delay of its own: all others would have different ones
 			}
 		case tree.Checked:
-			if e.Agreed {
+			if e.Confirmed {
 				f.result.Confirmed++
 			} else {
 				f.result.Contradicted++

@@ -42,12 +42,12 @@ func (t *Tree) assign() {
 			break
 		}
 		n, use := t.mostUseful(w)
-		planned := t.budgetFor(n, use)
+		planned := t.budgetOf(n, use)
 		t.grant(t.fittest(n, w), n, planned, t.stretched(planned), nil)
 		t.propagate()
 	}
 	t.starving = 0
-	if t.wanted && halted == NoReason && t.root.class == locked {
+	if t.elsewhere && halted == NoReason && t.root.class == locked {
 		t.starving++
 	}
 	for _, w := range t.waiting {
@@ -56,7 +56,7 @@ func (t *Tree) assign() {
 			if len(w.leases) >= w.slots {
 				reason = NoWorkSlots
 			} else if t.blocked(w) {
-				reason = NoWorkClaims
+				reason = NoWorkUnchecked
 			} else {
 				reason = t.busy()
 				if len(w.leases) == 0 {
@@ -162,3 +162,17 @@ func (t *Tree) fittest(n *node, w *worker) *worker {
 // easy reports whether n is the position after a first move, with replies that are settled one by
 // one (Config.EasyReplies).
 func (t *Tree) easy(n *node) bool { return t.cfg.EasyReplies && n.layer == t.root.layer+1 }
+
+// budgetOf returns the planned nodes of the next lease of a leaf, work at which is worth so much beside
+// the most proving one. While other workers can search the most proving leaf, the first lease of a
+// leaf that is likely not needed is short: its numbers show whether to go on.
+func (t *Tree) budgetOf(n *node, use float64) uint64 {
+	if n.budget > 0 {
+		return min(n.budget, t.cfg.MaxBudget)
+	}
+	if len(t.roll) < 2 {
+		return t.cfg.InitialBudget
+	}
+	part := max(use, float64(t.cfg.ProbePercent)/100)
+	return max(1, min(t.cfg.InitialBudget, uint64(float64(t.cfg.InitialBudget)*part)))
+}

@@ -12,20 +12,20 @@ import (
 
 // same compares what must survive a crash.
 func same(a, b *Tree) error {
-	if a.nodes.n != b.nodes.n || len(a.facts) != len(b.facts) || a.spent != b.spent {
-		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", a.nodes.n, b.nodes.n, len(a.facts),
-			len(b.facts), a.spent, b.spent)
+	if a.index.n != b.index.n || len(a.facts) != len(b.facts) || a.nodes != b.nodes {
+		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", a.index.n, b.index.n, len(a.facts),
+			len(b.facts), a.nodes, b.nodes)
 	}
-	for n := range a.nodes.all() {
+	for n := range a.index.all() {
 		k := n.key
-		m := b.nodes.get(k)
+		m := b.index.get(k)
 		if m == nil {
 			return fmt.Errorf("node %s is missing", keyName(k))
 		}
-		if n.phi != m.phi || n.delta != m.delta || n.expanded != m.expanded || n.work != m.work ||
-			a.budgetOf(n) != b.budgetOf(m) || n.live != m.live {
+		if n.phi != m.phi || n.delta != m.delta || n.expanded != m.expanded || n.nodes != m.nodes ||
+			a.budgetOf(n, 1) != b.budgetOf(m, 1) || n.live != m.live {
 			return fmt.Errorf("node %s: %s work=%d budget=%d, then %s work=%d budget=%d", keyName(k),
-				numbersText(n.phi, n.delta), n.work, n.budget, numbersText(m.phi, m.delta), m.work, m.budget)
+				numbersText(n.phi, n.delta), n.nodes, n.budget, numbersText(m.phi, m.delta), m.nodes, m.budget)
 		}
 		for i, c := range n.children {
 			if m.children[i].key != c.key {

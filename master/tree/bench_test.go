@@ -19,7 +19,7 @@ func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 		b.Fatal(err)
 	}
 	l := ask(b, tree, "w")
-	for tree.nodes.n < nodes {
+	for tree.index.n < nodes {
 		l = turn(b, tree, l, r)
 	}
 	tree.cfg.SplitAfter = 1 << 62
@@ -53,7 +53,7 @@ func BenchmarkTurn(b *testing.B) {
 			tree, l := grown(b, nodes, r)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(tree.nodes.n)
+			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(tree.index.n)
 			b.ReportAllocs()
 			for b.Loop() {
 				l = turn(b, tree, l, r)
@@ -109,17 +109,17 @@ func BenchmarkSplit(b *testing.B) {
 				searched++
 			}
 			b.StopTimer()
-			for tree.nodes.n < nodes {
+			for tree.index.n < nodes {
 				step()
 			}
-			before, begun := tree.nodes.n, searched
+			before, begun := tree.index.n, searched
 			b.ResetTimer()
 			b.StopTimer()
 			for range b.N {
 				step()
 			}
-			b.ReportMetric(float64(tree.nodes.n-before)/float64(searched-begun), "nodes/op")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(tree.nodes.n-before), "ns/node")
+			b.ReportMetric(float64(tree.index.n-before)/float64(searched-begun), "nodes/op")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(tree.index.n-before), "ns/node")
 		})
 	}
 }
@@ -128,7 +128,7 @@ func BenchmarkSplit(b *testing.B) {
 func BenchmarkRestore(b *testing.B) {
 	tree, _ := grown(b, 100_000, rand.New(rand.NewPCG(1, 1)))
 	var s Snapshot
-	for n := range tree.nodes.all() {
+	for n := range tree.index.all() {
 		s.Nodes = append(s.Nodes, tree.record(n))
 	}
 	b.ResetTimer()
@@ -153,7 +153,7 @@ func BenchmarkFarm(b *testing.B) {
 				names = append(names, fmt.Sprint("w", i))
 				leases = append(leases, ask(b, tree, names[i+1]))
 			}
-			before, i := tree.nodes.n, 0
+			before, i := tree.index.n, 0
 			b.ReportAllocs()
 			for b.Loop() {
 				w, l := names[i%workers], leases[i%workers]
@@ -166,7 +166,7 @@ func BenchmarkFarm(b *testing.B) {
 				leases[i%workers] = take(b, tree.Step(Ready{w}))
 				i++
 			}
-			b.ReportMetric(float64(tree.nodes.n-before)/float64(i), "nodes/op")
+			b.ReportMetric(float64(tree.index.n-before)/float64(i), "nodes/op")
 		})
 	}
 }

@@ -18,7 +18,7 @@ import (
 func (t *Tree) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d tick %d spent %d: %d nodes, %d expanded, %d frontier, %d leased, %d facts\n",
-		t.epoch, t.now, t.spent, t.nodes.n, t.expansions, t.frontier, len(t.running), len(t.facts))
+		t.epoch, t.now, t.nodes, t.index.n, t.expansions, t.frontier, len(t.running), len(t.facts))
 	for _, w := range t.roll {
 		fmt.Fprintf(&b, "%s slots=%d waiting=%d", w.name, w.slots, w.waiting)
 		for _, l := range w.leases {
@@ -39,8 +39,8 @@ func (t *Tree) describe(b *strings.Builder, n *node, depth int, shown map[*node]
 	if n.solved() {
 		fmt.Fprintf(b, " %s by %s", n.verdict(), n.basis)
 	}
-	if n.work > 0 {
-		fmt.Fprintf(b, " work=%d", n.work)
+	if n.nodes > 0 {
+		fmt.Fprintf(b, " work=%d", n.nodes)
 	}
 	if n.lease != nil {
 		fmt.Fprintf(b, " leased to %s", n.lease.worker.name)
@@ -62,7 +62,7 @@ func (t *Tree) describe(b *strings.Builder, n *node, depth int, shown map[*node]
 		switch {
 		case c.basis == ByRules:
 			byRules++
-		case !c.solved() && !c.expanded && c.lease == nil && c.work == 0 && c.tries == 0 && c.phi == 1 && c.delta == 1:
+		case !c.solved() && !c.expanded && c.lease == nil && c.nodes == 0 && c.tries == 0 && c.phi == 1 && c.delta == 1:
 			untouched++
 		default:
 			t.describe(b, c, depth+1, shown)

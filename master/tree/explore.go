@@ -6,6 +6,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // Effort is how many nodes of search lie behind a position.
@@ -20,7 +21,7 @@ type Position struct {
 	Key        amazons.Key  // canonical
 	InTree     bool         // false: nothing is known but perhaps a fact
 	Verdict    eval.Verdict // for its side to move
-	Basis      Basis        // why; NoBasis while Verdict is Open
+	Basis      Basis        // why; NoBasis while Outcome is eval.Open
 	Phi, Delta uint32       // for its side to move; 1 and 1 where nothing is known
 	Effort     Effort
 	Expanded   bool // its successors are in the tree
@@ -74,10 +75,10 @@ func (t *Tree) Explore(s amazons.State) (Position, []Move) {
 // a side that wins is the refutation of the move before.
 func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 	var line []amazons.Move
-	verdict, _ := t.known(s.CanonicalKey(t.board))
-	for verdict != eval.Open && len(line) < most {
+	outcome, _ := t.known(s.CanonicalKey(t.board))
+	for outcome != eval.Open && len(line) < most {
 		want := eval.Lost // for the other side, after a winning move
-		if verdict == eval.Lost {
+		if outcome == eval.Lost {
 			want = eval.Won
 		}
 		found, best := uint64(0), amazons.Move{}
@@ -90,7 +91,7 @@ func (t *Tree) Line(s amazons.State, most int) []amazons.Move {
 		if !any {
 			break
 		}
-		line, s, verdict = append(line, best), s.After(best), want
+		line, s, outcome = append(line, best), s.After(best), want
 	}
 	return line
 }
@@ -100,8 +101,8 @@ func (t *Tree) known(k amazons.Key) (eval.Verdict, uint64) {
 	if f, ok := t.facts[k]; ok {
 		return f.Verdict, f.Nodes
 	}
-	if n := t.nodes.get(k); n != nil {
-		return n.verdict(), n.work
+	if n := t.index.get(k); n != nil {
+		return n.verdict(), n.nodes
 	}
 	return eval.Open, 0
 }
@@ -109,7 +110,7 @@ func (t *Tree) known(k amazons.Key) (eval.Verdict, uint64) {
 // position returns what is known of a position, and how many children it has looked at, at most looks.
 func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
 	p = Position{Key: k, Phi: 1, Delta: 1}
-	if n := t.nodes.get(k); n != nil {
+	if n := t.index.get(k); n != nil {
 		p.InTree, p.Verdict, p.Basis, p.Phi, p.Delta = true, n.verdict(), n.basis, n.phi, n.delta
 		p.Expanded, p.Leased, p.Aside = n.expanded, n.lease != nil, n.aside
 		p.Effort, looked = effort(n, looks)
@@ -126,21 +127,21 @@ func (t *Tree) position(k amazons.Key, looks int) (p Position, looked int) {
 // and returns at how many it did.
 func effort(n *node, looks int) (e Effort, looked int) {
 	if len(n.children) == 0 {
-		return Effort{Nodes: n.work}, 0
+		return Effort{Nodes: n.nodes}, 0
 	}
 	seen := map[*node]struct{}{n: {}}
 	stack := []*node{n}
 	for len(stack) > 0 {
 		n := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		e.Nodes = plus(e.Nodes, n.work)
+		e.Nodes = plus(e.Nodes, n.nodes)
 		for _, c := range n.children {
 			if looked == looks {
 				e.AtLeast = true
 				return e, looked
 			}
 			looked++
-			if len(c.children) == 0 && c.work == 0 {
+			if len(c.children) == 0 && c.nodes == 0 {
 				continue
 			}
 			if _, ok := seen[c]; ok {
@@ -151,4 +152,45 @@ func effort(n *node, looks int) (e Effort, looked int) {
 		}
 	}
 	return e, looked
+}
+
+// Fact returns what is known by certificate about a canonical key.
+func (t *Tree) Fact(k amazons.Key) (proof.Fact, bool) {
+	f, ok := t.facts[k]
+	return f, ok
+}
+
+// Decided reports whether a position is in the tree and solved, or is a fact.
+func (t *Tree) Decided(k amazons.Key) bool {
+	o, _ := t.known(k)
+	return o != eval.Open
+}
+
+// Open reports whether a position is in the tree and not solved.
+func (t *Tree) Open(k amazons.Key) bool {
+	n := t.index.get(k)
+	return n != nil && n.basis == NoBasis
+}
+
+// Above returns k and positions above it in the tree, the nearest first, at most limit of them;
+// none if k is not in the tree.
+func (t *Tree) Above(k amazons.Key, limit int) []amazons.Key {
+	n := t.index.get(k)
+	if n == nil {
+		return nil
+	}
+	queue, met := []*node{n}, map[*node]bool{n: true}
+	for i := 0; i < len(queue) && len(queue) < limit; i++ {
+		for _, p := range queue[i].parents {
+			if !met[p.node] && len(queue) < limit {
+				met[p.node] = true
+				queue = append(queue, p.node)
+			}
+		}
+	}
+	keys := make([]amazons.Key, len(queue))
+	for i, n := range queue {
+		keys[i] = n.key
+	}
+	return keys
 }

@@ -27,9 +27,9 @@ func TestExplore(t *testing.T) {
 	}
 	tr.expand(n, next)
 	a, b := n.children[0], n.children[1]
-	a.work, b.work = 100, 7
+	a.nodes, b.nodes = 100, 7
 	tr.expand(a, tr.successors(a))
-	a.children[0].work = 11
+	a.children[0].nodes = 11
 	tr.facts[n.children[2].key] = proof.Fact{Key: n.children[2].key, Verdict: eval.Lost, Nodes: 50}
 	at, moves = tr.Explore(s)
 	if at.Effort != (Effort{Nodes: 118}) || !at.Expanded {
@@ -59,7 +59,7 @@ func TestExplore(t *testing.T) {
 	p := root.After(moves[0].Move)
 	for _, m := range p.State().Moves(nil) {
 		q := p.After(m).State()
-		if tr.nodes.get(q.CanonicalKey(root.Board)) != nil {
+		if tr.index.get(q.CanonicalKey(root.Board)) != nil {
 			continue
 		}
 		if at, _ := tr.Explore(q); at.InTree || at.Phi != 1 || at.Verdict != eval.Open || at.Effort.Nodes != 0 {

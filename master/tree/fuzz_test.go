@@ -111,8 +111,8 @@ func (p *play) event() Event {
 	case 12:
 		if p.cfg.CheckFirst > 0 {
 			who := p.worker()
-			return []Event{Distrusted{who}, Vouched{who}, Withdrawn{who},
-				Joined{Worker: who, Slots: 2, Party: p.worker(), Agreed: p.tape.Choose(3),
+			return []Event{Distrusted{who}, PartyConfirmed{who}, RequestsWithdrawn{who},
+				Joined{Worker: who, Slots: 2, Party: p.worker(), Confirmed: p.tape.Choose(3),
 					Solved: p.tape.Choose(3)}}[p.tape.Choose(4)]
 		}
 	}
@@ -133,7 +133,7 @@ func (p *play) step() error {
 				return fmt.Errorf("%s: %w", ev, err)
 			}
 		case Grant:
-			if n := p.tree.nodes.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil ||
+			if n := p.tree.index.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil ||
 				n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.policy.factsPerLease {
 				return fmt.Errorf("%s: %s", ev, e)
 			}

@@ -7,15 +7,19 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
+// Infinity is the proof or disproof number of a position where the proof or disproof is impossible.
+// Numbers of unsolved nodes are at least 1 and strictly below it.
+const Infinity uint32 = 1 << 30
+
 // hint is the number that stands for "solved, they say" where a worker reports
 // a solved number and no fact: far from 1, and far from Infinity, so that sums
 // over siblings stay meaningful.
 const hint uint32 = 1 << 20
 
-// numbersOf returns the proof and disproof numbers of a position with verdict o; 1 and 1, those of a
-// leaf that nothing is known of, for Open.
-func numbersOf(o eval.Verdict) (phi, delta uint32) {
-	switch o {
+// numbers returns the proof and disproof numbers of a position with outcome o; 1 and 1, those of a
+// leaf that nothing is known of, for Unknown.
+func numbersOf(v eval.Verdict) (phi, delta uint32) {
+	switch v {
 	case eval.Won:
 		return 0, Infinity
 	case eval.Lost:
@@ -55,85 +59,6 @@ func combine(n *node) (phi, delta uint32) {
 		return numbersOf(eval.Lost)
 	}
 	return clamped(uint64(phi)), clamped(dfpn.Sum(largest, sum-largest))
-}
-
-// solve fixes the outcome of an unsolved node.
-func (t *Tree) solve(n *node, o eval.Verdict, b Basis) {
-	n.phi, n.delta = numbersOf(o)
-	n.basis = b
-	if n.live > 0 {
-		if n.expanded {
-			t.deaden(n)
-		} else {
-			t.frontier--
-		}
-	}
-	if n.lease != nil {
-		t.closed = append(t.closed, n.lease)
-	}
-	t.reclass(n)
-	t.show(n)
-}
-
-// queue puts n in line to have its numbers computed.
-func (t *Tree) queue(n *node) {
-	if !n.queued {
-		n.queued = true
-		t.dirty[n.layer] = append(t.dirty[n.layer], n)
-	}
-}
-
-// propagate computes the numbers of all nodes in line and of their ancestors as
-// far as something changes. Parents have one burnt square less, so one pass
-// from the deepest layer up visits each ancestor at most once.
-func (t *Tree) propagate() {
-	for layer := len(t.dirty) - 1; layer >= 0; layer-- {
-		for _, n := range t.dirty[layer] {
-			n.queued = false
-			t.compute(n)
-		}
-		clear(t.dirty[layer])
-		t.dirty[layer] = t.dirty[layer][:0]
-	}
-}
-
-// compute brings the numbers of n in line with its children. Where n is solved
-// already they are compared.
-func (t *Tree) compute(n *node) {
-	if !n.expanded {
-		return
-	}
-	phi, delta := combine(n)
-	derived := eval.Open
-	switch {
-	case phi == 0:
-		derived = eval.Won
-	case delta == 0:
-		derived = eval.Lost
-	}
-	if n == t.root && t.restricted() && derived == eval.Won {
-		if f, ok := t.facts[n.key]; ok && f.Verdict == eval.Lost {
-			t.contradict(n.key, Claim{Verdict: eval.Lost, Basis: ByFact, Fact: f}, Claim{Verdict: eval.Won, Basis: ByChildren})
-		}
-	}
-	if n.solved() {
-		if derived != eval.Open && derived != n.verdict() {
-			t.contradict(n.key, t.claimOf(n), Claim{Verdict: derived, Basis: ByChildren})
-		}
-		return
-	}
-	if derived != eval.Open {
-		t.solve(n, derived, ByChildren)
-		return
-	}
-	changed := phi != n.phi || delta != n.delta
-	n.phi, n.delta = phi, delta
-	if use := t.usefulness(n); use != n.use {
-		n.use, changed = use, true
-	}
-	if changed {
-		t.show(n)
-	}
 }
 
 // chance returns the chance that the side to move in n, which is unsolved, loses, as the numbers
@@ -205,8 +130,3 @@ func (t *Tree) usefulness(n *node) (use float64) {
 	}
 	return use
 }
-
-// restricted says that the question is about given first moves only. Then the
-// root is "lost" in the tree when none of them wins, which says nothing about
-// the position: facts about it are kept, but do not solve the root.
-func (t *Tree) restricted() bool { return len(t.cfg.FirstMoves) > 0 }

@@ -28,7 +28,7 @@ func TestEasyReplies(t *testing.T) {
 			t.Helper()
 			lease = Lease{}
 			step(Ready{Worker: "w"})
-			n := tr.nodes.get(lease.Key)
+			n := tr.index.get(lease.Key)
 			if n == nil {
 				t.Fatal("nothing was leased")
 			}

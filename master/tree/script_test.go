@@ -116,8 +116,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error() + "\n"
 		}
 		s.tree = tree
-		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.nodes.n, len(tree.facts),
-			tree.spent)
+		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.index.n, len(tree.facts),
+			tree.nodes)
 	case "describe":
 		return s.tree.Describe()
 	case "status":
@@ -224,7 +224,7 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, who string) Result
 	r := Result{Worker: who, Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Nodes: number[uint64](t, d, "nodes", 0),
 		Phi: number[uint32](t, d, "phi", 1), Delta: number[uint32](t, d, "delta", 1), Cancelled: d.HasArg("cancelled")}
 	if d.HasArg("outcome") {
-		r.Verdict = verdictArg(t, d, "outcome")
+		r.Verdict = outcomeArg(t, d, "outcome")
 	}
 	r.Facts, r.Certificates = s.facts(t, d, l.Key)
 	if d.HasArg("children") {
@@ -239,7 +239,7 @@ func (s *script) result(t *testing.T, d *datadriven.TestData, who string) Result
 	return r
 }
 
-func verdictArg(t *testing.T, d *datadriven.TestData, key string) eval.Verdict {
+func outcomeArg(t *testing.T, d *datadriven.TestData, key string) eval.Verdict {
 	var text string
 	d.ScanArgs(t, key, &text)
 	switch text {
@@ -269,7 +269,7 @@ func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (fac
 		}
 		k = p.State().CanonicalKey(p.Board)
 	}
-	f := proof.Fact{Key: k, Verdict: verdictArg(t, d, "fact"), Nodes: number[uint64](t, d, "work", 1),
+	f := proof.Fact{Key: k, Verdict: outcomeArg(t, d, "fact"), Nodes: number[uint64](t, d, "work", 1),
 		Certificate: certificate(k)}
 	var cert string
 	d.MaybeScanArgs(t, "cert", &cert)

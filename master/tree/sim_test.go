@@ -26,7 +26,7 @@ func (o oracle) wins(b amazons.Board, s amazons.State) bool {
 	return o[b].Wins(s)
 }
 
-func (o oracle) verdict(b amazons.Board, s amazons.State) eval.Verdict {
+func (o oracle) outcome(b amazons.Board, s amazons.State) eval.Verdict {
 	if o.wins(b, s) {
 		return eval.Won
 	}
@@ -35,7 +35,7 @@ func (o oracle) verdict(b amazons.Board, s amazons.State) eval.Verdict {
 
 func (o oracle) fact(b amazons.Board, s amazons.State, work uint64) proof.Fact {
 	k := s.CanonicalKey(b)
-	return proof.Fact{Key: k, Verdict: o.verdict(b, s), Nodes: work, Certificate: certificate(k)}
+	return proof.Fact{Key: k, Verdict: o.outcome(b, s), Nodes: work, Certificate: certificate(k)}
 }
 
 func certificate(k amazons.Key) proof.ID {
@@ -116,7 +116,7 @@ func (s *simulation) deliver(ev Event) error {
 	if s.twin != nil && !reflect.DeepEqual(effects, s.twin.Step(ev)) {
 		return fmt.Errorf("the same events have other effects at %s", ev)
 	}
-	if s.steps < 50 || s.chance(5+s.tree.nodes.n/20) {
+	if s.steps < 50 || s.chance(5+s.tree.index.n/20) {
 		if err := s.tree.Audit(); err != nil {
 			return fmt.Errorf("after %s: %w", ev, err)
 		}
@@ -137,7 +137,7 @@ func (s *simulation) deliver(ev Event) error {
 			}
 		}
 	}
-	if s.steps < 20 || s.chance(5+s.tree.nodes.n/10) {
+	if s.steps < 20 || s.chance(5+s.tree.index.n/10) {
 		again, err := New(s.cfg, s.disk.snapshot(s.r))
 		if err != nil {
 			return err
@@ -146,10 +146,10 @@ func (s *simulation) deliver(ev Event) error {
 			return fmt.Errorf("recovered after %s: %w", ev, err)
 		}
 	}
-	if s.tree.spent < s.spent || s.tree.spent != s.disk.spent {
-		return fmt.Errorf("spent %d, then %d, on disk %d", s.spent, s.tree.spent, s.disk.spent)
+	if s.tree.nodes < s.spent || s.tree.nodes != s.disk.spent {
+		return fmt.Errorf("spent %d, then %d, on disk %d", s.spent, s.tree.nodes, s.disk.spent)
 	}
-	s.spent = s.tree.spent
+	s.spent = s.tree.nodes
 	if s.chance(400) { // written, but not told
 		s.seen.crashes++
 		return s.boot()
@@ -164,7 +164,7 @@ func (s *simulation) deliver(ev Event) error {
 	for _, e := range effects {
 		switch e := e.(type) {
 		case Grant:
-			n := s.tree.nodes.get(e.Lease.Key)
+			n := s.tree.index.get(e.Lease.Key)
 			if n == nil || n.solved() || n.expanded || n.live == 0 || n.lease == nil || n.lease.id != e.Lease.ID {
 				return fmt.Errorf("%s of a leaf that is not free", e)
 			}
@@ -324,7 +324,7 @@ func TestSimulation(t *testing.T) {
 		if seed%3 == 1 {
 			cfg.SplitAfter, cfg.MaxBudget = 1<<40, 2000 // split by starving only
 		}
-		want := Settled{Verdict: o.verdict(b, root.State())}
+		want := Settled{Verdict: o.outcome(b, root.State())}
 		if seed%2 == 1 { // made-up numbers meet made-up numbers: most are contradicted
 			cfg.CheckFirst, cfg.CheckSeed = 1+int(seed%3), seed
 			cfg.policy.checkEvery, cfg.policy.checkSpread, cfg.policy.checkTicks = 3, 1+int(seed%16), 5
@@ -404,7 +404,7 @@ func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 	}
 	wins := false
 	for _, m := range tree.FirstMoves() {
-		if o.verdict(b, tree.cfg.Root.State().After(m.Move)) != m.Verdict && m.Verdict != eval.Open {
+		if o.outcome(b, tree.cfg.Root.State().After(m.Move)) != m.Verdict && m.Verdict != eval.Open {
 			t.Fatalf("first move %s: %s", m.Move, m.Verdict)
 		}
 		wins = wins || m.Verdict == eval.Lost

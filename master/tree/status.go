@@ -11,7 +11,7 @@ import (
 
 // Status is what people and metrics see of a tree.
 type Status struct {
-	Verdict         eval.Verdict // of the root, for the side to move; Open while open and when NoGivenMoveWins
+	Verdict         eval.Verdict // of the root, for the side to move; eval.Open while open and when NoGivenMoveWins
 	NoGivenMoveWins bool         // first moves were given and all of them lose
 	Settled         bool         // the campaign has its answer
 	Phi, Delta      uint32       // of the root
@@ -37,7 +37,7 @@ type Status struct {
 	// results (Config.ResultsPerTick); at least 1
 	Stretch float64
 
-	Claims    int    // results whose numbers wait to be checked by another party
+	Unchecked int    // results whose numbers wait to be checked by another party
 	Unsettled uint64 // claims of which it is not known who was right, since this tree was made
 	Requeued  uint64 // results that are searched again because their party was caught
 
@@ -104,8 +104,8 @@ func (t *Tree) FirstMoves() []FirstMove {
 	out := make([]FirstMove, 0, len(t.firstMoves))
 	for _, m := range t.firstMoves {
 		f := FirstMove{Move: m.move, Key: m.key, Phi: 1, Delta: 1}
-		if n := t.nodes.get(m.key); n != nil {
-			f.Verdict, f.Phi, f.Delta, f.Nodes = n.verdict(), n.phi, n.delta, n.work
+		if n := t.index.get(m.key); n != nil {
+			f.Verdict, f.Phi, f.Delta, f.Nodes = n.verdict(), n.phi, n.delta, n.nodes
 			f.Leased, f.Expanded = n.lease != nil, n.expanded
 		} else if fact, ok := t.facts[m.key]; ok {
 			f.Verdict = fact.Verdict
@@ -127,10 +127,10 @@ func (t *Tree) LeasesOf(name string) int {
 	return 0
 }
 
-// Searched returns the nodes of all leases, those that are out as last reported: Spent and Running
+// AllNodes returns the nodes of all leases, those that are out as last reported: Spent and Running
 // of Status.
-func (t *Tree) Searched() uint64 {
-	nodes := t.spent
+func (t *Tree) AllNodes() uint64 {
+	nodes := t.nodes
 	for _, l := range t.running {
 		nodes = plus(nodes, l.nodes-l.charged)
 	}
@@ -144,11 +144,11 @@ func (t *Tree) Answered() bool { return t.root.solved() && t.stopped == nil }
 // first moves, not of nodes.
 func (t *Tree) Status() Status {
 	s := Status{
-		Settled: t.Answered(), Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.spent,
-		Nodes: t.nodes.n, Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
+		Settled: t.Answered(), Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.nodes,
+		Nodes: t.index.n, Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
 		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
-		Contradiction: t.stopped, Stretch: t.pace.stretch, Claims: len(t.claims), Unsettled: t.unsettled,
+		Contradiction: t.stopped, Stretch: t.pace.stretch, Unchecked: len(t.unchecked), Unsettled: t.unsettled,
 		Requeued: t.requeued,
 	}
 	if s.Settled {

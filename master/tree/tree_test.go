@@ -269,7 +269,7 @@ func TestChance(t *testing.T) {
 				t.Errorf("first moves %v, %d others: %v", c.moves, others, err)
 			}
 			sides := 0
-			for n := range tree.nodes.all() {
+			for n := range tree.index.all() {
 				if plies := int(n.layer) - int(tree.root.layer); n.expanded && plies >= c.asked {
 					got := tree.chance(n)
 					outside := math.Sqrt(float64(n.phi)) / (math.Sqrt(float64(n.phi)) + math.Sqrt(float64(n.delta)))
@@ -297,32 +297,6 @@ func TestChance(t *testing.T) {
 	}
 }
 
-// TestShelf compares the shelf with a sorted list: what stays depends on the facts alone, and no
-// two share a slot.
-func TestShelf(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for _, size := range []int{1, 10, 2 * boardLength, 5 * boardLength} {
-		s := newShelf(amazons.Board{Width: 4, Height: 4}, size)
-		var all []proof.Fact
-		for i := range 8 * boardLength {
-			f := proof.Fact{Key: amazons.Key{A: uint64(i), B: uint64(i)}, Nodes: 1 + r.Uint64N(3000)}
-			all = append(all, f)
-			s.put(f)
-		}
-		slices.SortFunc(all, func(a, b proof.Fact) int { return s.compare(&shelved{fact: a}, b) })
-		var kept []proof.Fact
-		slots := map[int]bool{}
-		for e := range s.all {
-			kept = append(kept, e.fact)
-			slots[e.slot] = true
-		}
-		if !slices.Equal(kept, all[:size]) || len(slots) != size || len(s.byKey) != size {
-			t.Errorf("size %d: %d facts in %d slots, which are not those with most work in their order", size,
-				len(kept), len(slots))
-		}
-	}
-}
-
 // TestSplittingSlowsDown: while work is scarce a leaf is split after a first lease until half of
 // the room is taken, then later and later; otherwise after twice as much with each eighth. With
 // huge settings nothing wraps around.
@@ -335,7 +309,7 @@ func TestSplittingSlowsDown(t *testing.T) {
 		{1, 100, 1000}, {9, 100, 1000}, {10, 100, 2000}, {39, 100, 8000}, {40, 1600, 16_000}, {49, 1600, 16_000},
 		{50, 25_600, 32_000}, {79, 6_553_600, 128_000}, {80, 104_857_600, 256_000},
 	} {
-		tr.nodes.n = c.nodes
+		tr.index.n = c.nodes
 		if early, late := tr.earlySplit(), tr.splitAfter(); early != c.early || late != c.late {
 			t.Errorf("with %d of 80 positions a leaf is split after %d nodes while work is scarce, else %d; want %d and %d", c.nodes, early, late, c.early, c.late)
 		}

@@ -1,6 +1,10 @@
 package tree
 
-import "slices"
+import (
+	"slices"
+
+	"amazonsfarm/master/tree/offers"
+)
 
 // worker is one worker that has joined.
 type worker struct {
@@ -10,8 +14,8 @@ type worker struct {
 	waiting int      // requests in t.waiting
 	leases  []*lease // in the order of their numbers
 	told    NoWorkReason
-	beat    int      // tick of the last sign of work on any lease
-	knows   []uint64 // see shelf
+	beat    int // tick of the last sign of work on any lease
+	known   offers.Known
 
 	nodes uint64
 	facts uint64
@@ -52,7 +56,7 @@ func (t *Tree) joined(e Joined) {
 // would ever end it while its worker is busy with others.
 func (t *Tree) rejoined(w *worker) {
 	t.unqueue(w)
-	w.knows = nil // facts of a grant that was lost were never seen
+	w.known = nil // facts of a grant that was lost were never seen
 	for _, l := range slices.Clone(w.leases) {
 		switch {
 		case !l.begun():

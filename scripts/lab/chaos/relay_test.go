@@ -221,7 +221,7 @@ func TestLedger(t *testing.T) {
 			Nodes: nodes}}}
 	}
 	book.acknowledged(result(1, 10), &farmv1.Ack{Serial: 2})
-	book.acknowledged(result(1, 10), &farmv1.Ack{Serial: 2, Refused: "lease is not held"})
+	book.acknowledged(result(1, 10), &farmv1.Ack{Serial: 2, Refused: "lease is not running"})
 	book.acknowledged(result(2, 1000), &farmv1.Ack{Serial: 3, Refused: "lease is of another epoch"})
 	book.acknowledged(factsMessage(4, keyOf(t, 2), id),
 		&farmv1.Ack{Serial: 4, Refused: "certificate 00 is named by a fact and was not uploaded"})

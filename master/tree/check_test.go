@@ -64,7 +64,7 @@ func (f *farmhands) says(name string, phi, delta uint32) {
 // checked returns who was confirmed and who was contradicted by the last step.
 func (f *farmhands) checked() (confirmed, contradicted []string) {
 	for _, e := range f.effects {
-		if c, ok := e.(Checked); ok && c.Agreed {
+		if c, ok := e.(Checked); ok && c.Confirmed {
 			confirmed = append(confirmed, c.Worker)
 		} else if ok {
 			contradicted = append(contradicted, c.Worker)
@@ -95,8 +95,8 @@ func TestClaims(t *testing.T) {
 	first, _ := f.ready("a")
 	f.says("a", 100, 300)
 	f.wantRoot(1, 1)
-	if s := f.tree.Status(); s.Claims != 1 || f.tree.Trusted("a") {
-		t.Errorf("%d claims wait, and the worker is trusted %v", s.Claims, f.tree.Trusted("a"))
+	if s := f.tree.Status(); s.Unchecked != 1 || f.tree.Trusted("a") {
+		t.Errorf("%d claims wait, and the worker is trusted %v", s.Unchecked, f.tree.Trusted("a"))
 	}
 	if _, ok := f.ready("a"); ok {
 		t.Error("a worker checks itself")
@@ -153,9 +153,9 @@ func TestThirdDecides(t *testing.T) {
 // TestTwoNewNames: two parties of which nothing is known that say the same do not make a liar of
 // one that has shown what it is worth.
 func TestTwoNewNames(t *testing.T) {
-	for _, known := range []int{0, minCredit} {
+	for _, known := range []int{0, provenStanding} {
 		f := hire(t, Config{}, "honest", "x", "y")
-		f.tree.parties["honest"].solved = minCredit
+		f.tree.parties["honest"].solved = provenStanding
 		f.tree.parties["y"].solved = known
 		for _, name := range []string{"x", "honest", "y"} {
 			f.ready(name)
@@ -166,8 +166,8 @@ func TestTwoNewNames(t *testing.T) {
 			caught = []string{"honest"}
 		}
 		f.wantChecked([]string{"x", "y"}, caught)
-		if s := f.tree.Status(); s.Claims != 0 || (s.Unsettled == 1) != (known == 0) {
-			t.Errorf("%d claims wait, %d are unsettled", s.Claims, s.Unsettled)
+		if s := f.tree.Status(); s.Unchecked != 0 || (s.Unsettled == 1) != (known == 0) {
+			t.Errorf("%d claims wait, %d are unsettled", s.Unchecked, s.Unsettled)
 		}
 	}
 }
@@ -175,7 +175,7 @@ func TestTwoNewNames(t *testing.T) {
 // TestNobodyDecides: with two parties only, one that has proved something is believed against one
 // that has not; else the last search counts.
 func TestNobodyDecides(t *testing.T) {
-	for _, facts := range []int{0, minCredit} {
+	for _, facts := range []int{0, provenStanding} {
 		f := hire(t, Config{}, "a", "b")
 		f.tree.parties["a"].solved = facts
 		f.ready("a")
@@ -189,8 +189,8 @@ func TestNobodyDecides(t *testing.T) {
 			f.wantChecked(nil, []string{"b"})
 			f.wantRoot(100, 50)
 		}
-		if f.tree.Status().Claims != 0 {
-			t.Error("the claim still waits")
+		if f.tree.Status().Unchecked != 0 {
+			t.Error("the result still waits")
 		}
 	}
 }
@@ -217,8 +217,8 @@ func TestParties(t *testing.T) {
 	// The other one leaves: nobody is left to check, and the numbers are taken as they are.
 	f.step(Left{"other"})
 	f.wantRoot(9, 9)
-	if _, ok := f.leases["w/2"]; !ok || f.tree.Status().Claims != 0 {
-		t.Error("the claim still waits")
+	if _, ok := f.leases["w/2"]; !ok || f.tree.Status().Unchecked != 0 {
+		t.Error("the result still waits")
 	}
 }
 
@@ -247,7 +247,7 @@ func TestSampling(t *testing.T) {
 		name, other := "a", "b"
 		f.ready(name)
 		f.says(name, 100, 100)
-		if f.tree.Status().Claims == 1 {
+		if f.tree.Status().Unchecked == 1 {
 			checks++
 			gaps[i-last], last = true, i
 			f.ready(other)
@@ -270,7 +270,7 @@ func TestDistrusted(t *testing.T) {
 		f.ready("b")
 		f.says("b", 100, 100)
 	}
-	f.tree.parties["a"].agreed = 1 << 30 // so that it is not sampled
+	f.tree.parties["a"].confirmed = 1 << 30 // so that it is not sampled
 	f.ready("a")
 	f.says("a", 1, 9999)
 	f.wantRoot(1, 9999)
@@ -291,7 +291,7 @@ func TestDistrusted(t *testing.T) {
 	}
 }
 
-// TestBlocked: a worker that nobody has confirmed gets no new work while its claims wait, so that
+// TestBlocked: a worker that nobody has confirmed gets no new work while its results are unchecked, so that
 // it cannot lock the tree.
 func TestBlocked(t *testing.T) {
 	f := hire(t, Config{InitialBudget: 10, SplitAfter: 10}, "lone")
@@ -306,19 +306,19 @@ func TestBlocked(t *testing.T) {
 		Children: numbers.Append(nil, children)})
 	f.step(Joined{Worker: "liar", Slots: 1})
 	f.step(Joined{Worker: "liar/2", Slots: 1, Party: "liar"})
-	for range maxClaims * 2 {
+	for range maxUnchecked * 2 {
 		if _, ok := f.ready("liar"); !ok {
 			t.Fatal("too few leases")
 		}
 		f.says("liar", 1, 1)
 	}
 	if _, ok := f.ready("liar"); ok {
-		t.Errorf("with %d claims waiting it gets more", f.tree.Status().Claims)
+		t.Errorf("with %d claims waiting it gets more", f.tree.Status().Unchecked)
 	}
 	if !slices.ContainsFunc(f.effects, func(e Effect) bool {
 		n, ok := e.(NoWork)
 		return ok &&
-			n.Reason == NoWorkClaims
+			n.Reason == NoWorkUnchecked
 	}) {
 		t.Errorf("it is not told why: %v", f.effects)
 	}
@@ -328,11 +328,11 @@ func TestBlocked(t *testing.T) {
 	f.says("lone", 1, 1)
 	f.wantChecked([]string{"liar", "lone"}, nil)
 	if _, ok := f.leases["liar"]; !ok {
-		t.Error("it gets nothing although one of its claims is confirmed")
+		t.Error("it gets nothing although one of its results is confirmed")
 	}
 }
 
-// TestImplausibleNodes: a worker that claims to have searched far beyond its budget uses up neither
+// TestImplausibleNodes: a worker that says it has searched far beyond its budget uses up neither
 // the campaign's nodes nor its leaf's.
 func TestImplausibleNodes(t *testing.T) {
 	f := hire(t, Config{InitialBudget: 1000}, "liar")
@@ -380,8 +380,8 @@ func TestUncheckable(t *testing.T) {
 		r := Result{Worker: "liar", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 1, Delta: 7777, Nodes: l.Budget}
 		change(&r)
 		f.step(r)
-		if f.wantRoot(1, 1); f.tree.Status().Claims != 0 {
-			t.Errorf("%s: a claim waits", name)
+		if f.wantRoot(1, 1); f.tree.Status().Unchecked != 0 {
+			t.Errorf("%s: a result waits", name)
 		}
 		f.ready("other")
 		f.says("other", 5, 5)
@@ -396,8 +396,8 @@ func TestUncheckable(t *testing.T) {
 			t.Errorf("%s: it is asked again", name)
 		}
 		f.step(Tick{}) // and nobody else is there
-		if f.wantRoot(5, 5); f.tree.Status().Claims != 0 {
-			t.Errorf("%s: the claim waits still", name)
+		if f.wantRoot(5, 5); f.tree.Status().Unchecked != 0 {
+			t.Errorf("%s: the result waits still", name)
 		}
 		if l, ok := f.leases["liar"]; !ok || l.Check {
 			t.Errorf("%s: the position is not searched on", name)
@@ -409,7 +409,7 @@ func TestUncheckable(t *testing.T) {
 // which nobody would ever check.
 func TestHandedBack(t *testing.T) {
 	f := hire(t, Config{}, "a", "b")
-	f.tree.parties["a"].agreed = 10
+	f.tree.parties["a"].confirmed = 10
 	l, _ := f.ready("a")
 	f.step(Result{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 1, Delta: 7777, Nodes: l.Budget,
 		Cancelled: true})
@@ -433,23 +433,23 @@ func TestStanding(t *testing.T) {
 		return agreed
 	}
 	p := f.tree.parties["a"]
-	p.agreed = 5
+	p.confirmed = 5
 	f.ready("a")
 	f.says("a", 100, 7)
-	for f.tree.Status().Claims > 0 { // it was sampled
+	for f.tree.Status().Unchecked > 0 { // it was sampled
 		f.ready("b")
 		f.says("b", 100, 7)
 		f.ready("a")
 		f.says("a", 100, 7)
 	}
-	agreed := p.agreed
+	agreed := p.confirmed
 	f.step(Left{"a"})
 	f.step(Joined{Worker: "a", Slots: 1})
-	if agreedOf("a") != agreed || len(f.tree.parties["a"].unchecked) != 1 {
+	if agreedOf("a") != agreed || len(f.tree.parties["a"].accepted) != 1 {
 		t.Errorf("after it was away %d results count as confirmed, %d as unchecked", agreedOf("a"),
-			len(f.tree.parties["a"].unchecked))
+			len(f.tree.parties["a"].accepted))
 	}
-	f.step(Vouched{"a"})
+	f.step(PartyConfirmed{"a"})
 	if agreedOf("a") != agreed+1 {
 		t.Error("what another campaign says does not count")
 	}
@@ -462,9 +462,9 @@ func TestStanding(t *testing.T) {
 	if f.wantRoot(1, 1); agreedOf("a") != 0 {
 		t.Error("it is still trusted")
 	}
-	f.step(Joined{Worker: "c", Slots: 1, Agreed: 3, Solved: 4})
+	f.step(Joined{Worker: "c", Slots: 1, Confirmed: 3, Solved: 4})
 	if agreed, solved := f.tree.Standing("c"); agreed != 3 || solved != 4 || !f.tree.Trusted("c") ||
-		f.tree.parties["c"].credit() != 7 {
+		f.tree.parties["c"].standing() != 7 {
 		t.Error("who was confirmed elsewhere is not trusted")
 	}
 	for _, name := range []string{"d", "e", "f", "g"} {

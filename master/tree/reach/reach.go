@@ -1,0 +1,52 @@
+// Package reach tells which positions may come after another one.
+package reach
+
+import (
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+)
+
+// Reach tells which positions may come after one position. It knows necessary conditions only: squares
+// once burnt stay burnt, and no queen is taken.
+type Reach struct {
+	key    amazons.Key
+	layer  int
+	queens [2]int    // of the side to move, and of the other
+	burnt  [8]uint64 // packed, in each orientation of the board
+	images int
+}
+
+// Below returns what may come after the position of a key.
+func Below(b amazons.Board, k amazons.Key) Reach {
+	burnt := k.A & k.B
+	r := Reach{key: k, layer: bits.OnesCount64(burnt), images: b.Symmetries(),
+		queens: [2]int{bits.OnesCount64(k.A &^ burnt), bits.OnesCount64(k.B &^ burnt)}}
+	squares := b.Unpack(burnt)
+	for i := range r.images {
+		r.burnt[i] = b.Pack(b.Apply(amazons.Symmetry(i), squares))
+	}
+	return r
+}
+
+// Has reports whether a canonical position of the board is the one of r, or may come after it.
+func (r Reach) Has(k amazons.Key) bool {
+	burnt := k.A & k.B
+	layer := bits.OnesCount64(burnt)
+	if layer <= r.layer {
+		return k == r.key
+	}
+	own, opp := r.queens[0], r.queens[1]
+	if (layer-r.layer)%2 == 1 {
+		own, opp = opp, own
+	}
+	if bits.OnesCount64(k.A&^burnt) != own || bits.OnesCount64(k.B&^burnt) != opp {
+		return false
+	}
+	for _, image := range r.burnt[:r.images] {
+		if image&^burnt == 0 {
+			return true
+		}
+	}
+	return false
+}
