@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -40,10 +41,14 @@ func serveCampaign(t *testing.T) (pages, workers string, end func()) {
 	}
 	t.Cleanup(end)
 	said, says := io.Pipe()
+	file := filepath.Join(t.TempDir(), "settings.yaml")
+	if err := os.WriteFile(file, []byte("split-after: 4000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	c := serveCommand()
 	c.SetArgs([]string{"--board", "6x4", "--store", filepath.Join(t.TempDir(), "6x4.db"), "--listen", "127.0.0.1:0",
 		"--http", "127.0.0.1:0",
-		"--initial-budget", "1000", "--split-after", "4000", "--stay", "--log-level", "error"})
+		"--initial-budget", "1000", "--config", file, "--stay", "--log-level", "error"})
 	c.SetErr(says)
 	c.SetOut(io.Discard)
 	all.Go(func() {

@@ -127,7 +127,7 @@ func campaignSet() *cobra.Command {
 }
 
 func campaignList() *cobra.Command {
-	var master access
+	var master remote
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "list",

@@ -25,10 +25,8 @@ import (
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
 		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
-		certsCommand(), cli.HealthCommand(defaultHTTP))
+		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
-
-const minFreeHelp = "room to leave on the disk of the store; with less the campaign pauses, and goes on by itself once there is more; small: the disk may fill up while something is written; large: it pauses early"
 
 // question is what is asked: a position and perhaps first moves.
 type question struct {

@@ -22,7 +22,7 @@ import (
 
 func exploreCommand() *cobra.Command {
 	var (
-		master        access
+		master        remote
 		storeFile     string
 		campaign      string
 		top           int
@@ -85,7 +85,7 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 	return c
 }
 
-func exploreMaster(ctx context.Context, master *access, campaign string, moves []string) (*farmv1.ExploreResponse,
+func exploreMaster(ctx context.Context, master *remote, campaign string, moves []string) (*farmv1.ExploreResponse,
 	error) {
 	r, err := ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
 		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves, Campaign: campaign})

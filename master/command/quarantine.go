@@ -16,7 +16,7 @@ import (
 )
 
 func quarantineCommand() *cobra.Command {
-	var master access
+	var master remote
 	var asJSON bool
 	answer := func(c *cobra.Command, do func(context.Context, farmv1.ControlClient) (*farmv1.QuarantinesResponse,
 		error), done string) error {

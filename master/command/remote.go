@@ -28,48 +28,49 @@ const callTimeout = 10 * time.Second
 
 const defaultMaster = "127.0.0.1:7171"
 
-// access says how an operator reaches a master.
-type access struct {
-	address, certs string
-	plaintext      bool // from other machines, too
+// remote says how an operator reaches a master.
+type remote struct {
+	address, credentials string
+	plaintext            bool // from other machines, too
 }
 
-func (a *access) add(c *cobra.Command) {
-	c.Flags().StringVar(&a.address, "master", defaultMaster, "address of the master")
-	c.Flags().StringVar(&a.certs, "credentials", "", "folder of an operator, made by \"certs operator\": connect with its certificate")
-	c.Flags().BoolVar(&a.plaintext, "insecure", false, "connect to a master on another machine without encryption")
+func (r *remote) add(c *cobra.Command) {
+	c.Flags().StringVar(&r.address, "master", defaultMaster, "ask the master at `ADDR`")
+	c.Flags().StringVar(&r.credentials, "credentials", "", "connect with the operator's credential in `FOLDER`")
+	c.Flags().BoolVar(&r.plaintext, "insecure", false, "connect to another machine without encryption")
 }
 
 // dial connects to a master's control service; the first call finds out whether there is one.
-func (a *access) dial() (farmv1.ControlClient, io.Closer, error) {
+func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	secured := insecure.NewCredentials()
 	switch {
-	case a.certs != "" && a.plaintext:
+	case r.credentials != "" && r.plaintext:
 		return nil, nil, cli.Usagef("--credentials and --insecure exclude each other")
-	case a.certs != "":
-		files, err := identity.OpenClient(a.certs, identity.Operator)
+	case r.credentials != "":
+		files, err := identity.OpenClient(r.credentials, identity.Operator)
 		if err != nil {
-			return nil, nil, cli.Usagef("--credentials %s: %w", a.certs, err)
+			return nil, nil, cli.Usagef("--credentials %s: %w", r.credentials, err)
 		}
 		secured = agent.Credentials(files, slog.New(slog.DiscardHandler))
-	case !a.plaintext && !cli.Loopback(a.address):
-		return nil, nil, cli.Usagef("--master %s: without --credentials connections are not encrypted; use --credentials, or --insecure where the network is trusted", a.address)
+	case !r.plaintext && !cli.Loopback(r.address):
+		return nil, nil, cli.Usagef("--master %s: without --credentials connections are not encrypted; "+
+			"use --credentials, or --insecure where the network is trusted", r.address)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+
-		a.address, append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
+	conn, err := grpc.NewClient("passthrough:///"+r.address,
+		append(agent.DialOptions(), grpc.WithTransportCredentials(secured))...)
 	if err != nil {
-		return nil, nil, cli.Usagef("--master %s: %w", a.address, err)
+		return nil, nil, cli.Usagef("--master %s: %w", r.address, err)
 	}
 	return farmv1.NewControlClient(conn), conn, nil
 }
 
-// ask makes one call to a's master and returns what it answers within callTimeout. The error is as
-// it came; see callError.
-func ask[R any](ctx context.Context, a *access, call func(context.Context, farmv1.ControlClient) (R, error)) (r R,
-	err error) {
-	client, conn, err := a.dial()
+// ask makes one call to a master and returns its answer, within callTimeout. The error is as it
+// came; see callError.
+func ask[R any](ctx context.Context, r *remote, call func(context.Context, farmv1.ControlClient) (R, error)) (R, error) {
+	var none R
+	client, conn, err := r.dial()
 	if err != nil {
-		return r, err
+		return none, err
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -100,7 +101,7 @@ func callError(address string, err error) error {
 // control makes a command call a master and print the status that it answers with.
 func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []string) (*farmv1.StatusResponse,
 	error)) *cobra.Command {
-	var master access
+	var master remote
 	var asJSON bool
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := ask(c.Context(), &master, func(ctx context.Context,

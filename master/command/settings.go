@@ -1,143 +1,249 @@
 package command
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
 
+	"amazonsfarm/master/access"
 	"amazonsfarm/master/farm"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/web"
 	"amazonsfarm/shared/cli"
 )
 
-// limitFlags are the flags for limits, with what is checked once they are read.
-type limitFlags struct {
-	checks []func() error
+// settings are what an operator may change of a master. Every setting is a key of the settings file
+// (--config), and a few are flags, too. A flag beats the environment, which beats the file.
+type settings struct {
+	farm   farm.Options
+	access access.Limits
+	pages  web.Config
+
+	minFree, certificate, uploads cli.Size
+
+	file  string
+	all   *pflag.FlagSet // one flag for each key
+	title string         // of the group that is being defined
 }
 
-// check returns what is wrong with the first value that is out of its range, as one sentence and
-// with the exit code of usage.
-func (l *limitFlags) check() error {
-	for _, check := range l.checks {
-		if err := check(); err != nil {
-			return err
-		}
+// newSettings returns the settings with their defaults.
+func newSettings() *settings {
+	s := &settings{all: pflag.NewFlagSet("settings", pflag.ContinueOnError), minFree: store.DefaultMinFreeBytes}
+	s.all.SortFlags = false
+	s.farm.Limits.CheckFirst = 2
+	s.addLeases()
+	s.addWorkers()
+	s.addRest()
+	return s
+}
+
+// addLeases defines how long leases are and how large the tree gets.
+func (s *settings) addLeases() {
+	o, x, d := &s.farm, &s.farm.Limits, tree.Config{}.WithDefaults()
+	s.title = "Leases and tree"
+	define(s, s.all.Uint64Var, "initial-budget", &o.InitialBudget, 0, math.MaxInt64,
+		"search `NODES` in a position's first lease (default %d)", d.InitialBudget)
+	define(s, s.all.IntVar, "probe-percent", &x.ProbePercent, 0, 100,
+		"give a first lease at least `N` percent of the initial budget (default %d)", d.ProbePercent)
+	define(s, s.all.Uint64Var, "max-budget", &o.MaxBudget, 0, math.MaxInt64,
+		"search at most `NODES` in a lease (default %d, or the initial budget)", d.MaxBudget)
+	define(s, s.all.Uint64Var, "split-after", &o.SplitAfter, 0, math.MaxInt64,
+		"split a position after `NODES` (default %d)", d.SplitAfter)
+	define(s, s.all.IntVar, "short-percent", &x.ShortPercent, -1, 100,
+		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
+	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, most,
+		"lose a lease after `N` heartbeats without progress (default %d)", d.SilentTicks)
+	define(s, s.all.DurationVar, "heartbeat", &o.Heartbeat, 10*time.Millisecond, 24*time.Hour,
+		"let workers report once in `TIME` (default 1s)")
+	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, most,
+		"make leases longer above `N` results a second (default %d)", d.ResultsPerTick)
+	define(s, s.all.IntVar, "tree-positions", &o.MaxTreeNodes, 0, most,
+		"keep at most `N` positions in the tree, 500 bytes each (default %d)", d.MaxPositions)
+	define(s, s.all.IntVar, "tree-facts", &x.MaxTreeFacts, 0, most,
+		"keep at most `N` facts in memory, 150 bytes each (default %d)", d.MaxFacts)
+}
+
+// addWorkers defines what workers may do and whose results are checked.
+func (s *settings) addWorkers() {
+	x := &s.farm.Limits
+	s.title = "Trust in workers"
+	define(s, s.all.IntVar, "check-first", &x.CheckFirst, 0, most,
+		"check `N` results of a new party (default 2; 0: trust all)")
+	define(s, s.all.IntVar, "max-offences", &x.MaxOffences, 0, most,
+		"quarantine a party after `N` offences (default 3)")
+	define(s, s.all.IntVar, "proved-positions", &s.farm.MaxProved, -1, math.MaxInt32,
+		"verify uploads with `N` proved positions in memory (default 268435456, -1: none)")
+	s.title = "Limits of a worker"
+	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, most, "serve at most `N` workers (default 10000)")
+	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,
+		"accept `N` messages a second from a worker (default 2000)")
+	s.all.Var(&s.certificate, "max-certificate", "accept certificates up to `SIZE` (default 1GiB)")
+	s.group("max-certificate")
+	define(s, s.all.Int64Var, "upload-rate", &x.UploadRate, -1, 1<<40,
+		"end uploads below `N` bytes a second (default 32768, -1: never)")
+	define(s, s.all.DurationVar, "upload-idle", &x.CallIdle, 10*time.Millisecond, 24*time.Hour,
+		"end a call that is silent for `TIME` (default 1m)")
+	s.all.Var((*cli.Size)(&x.MemoryBytes), "hints", "keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
+	s.group("hints")
+	s.title = "Limits of a credential"
+	define(s, s.all.Float64Var, "credential-messages", &s.access.MessagesPerSecond, 0, 1e9,
+		"accept `N` messages a second from a credential (default 4000)")
+	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 0, most,
+		"accept `N` calls at a time from a credential (default 64; a worker needs 2)")
+	s.all.Var(&s.uploads, "credential-uploads", "accept uploads of `SIZE` at a time from a credential (default 1GiB)")
+	s.group("credential-uploads")
+}
+
+// addRest defines how much the store holds and how often pages change.
+func (s *settings) addRest() {
+	s.title = "Store"
+	s.all.Var(&s.minFree, "min-free", "pause while the disk of the store has less than `SIZE` left")
+	s.group("min-free")
+	define(s, s.all.IntVar, "max-campaigns", &s.farm.MaxCampaigns, 0, most,
+		"hold at most `N` campaigns, finished ones included (default 64)")
+	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Credit, 0, math.MaxInt64,
+		"let a campaign that was idle catch up `NODES` (default 10000000)")
+	s.title = "Pages"
+	define(s, s.all.DurationVar, "page-period", &s.pages.Period, 100*time.Millisecond, time.Minute,
+		"renew the status page once in `TIME` (default 1s)")
+	define(s, s.all.IntVar, "page-history", &s.pages.HistoryPoints, 0, most,
+		"draw the curve of proof numbers with `N` points (default 600)")
+}
+
+// most is the largest count, so that nothing that is made of one overflows.
+const most = 1_000_000_000
+
+// bounded is the value of a setting with a range.
+type bounded[T int | int64 | uint64 | float64 | time.Duration] struct {
+	pflag.Value
+	at        *T
+	low, high T
+}
+
+// Set reads a value and refuses one outside the range.
+func (b bounded[T]) Set(text string) error {
+	if err := b.Value.Set(text); err != nil {
+		return err
+	}
+	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
+		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
 	}
 	return nil
 }
 
-// within adds the check of a flag's range.
-func within[T int | int64 | uint64 | float64 | time.Duration](l *limitFlags, name string, value *T, low, high T) {
-	l.checks = append(l.checks, func() error {
-		if !(*value >= low && *value <= high) {
-			return cli.Usagef("--%s %v: it must be from %v to %v", name, *value, low, high)
+// define adds a setting with a range. A zero value stands for the default that the help names.
+func define[T int | int64 | uint64 | float64 | time.Duration](s *settings, add func(*T, string, T, string), name string,
+	at *T, low, high T, help string, values ...any) {
+	add(at, name, *at, fmt.Sprintf(help, values...))
+	f := s.all.Lookup(name)
+	f.Value, f.DefValue = bounded[T]{f.Value, at, low, high}, ""
+	s.group(name)
+}
+
+func (s *settings) group(name string) { cli.Group(s.all, s.title, name) }
+
+// addTo makes some of the settings flags of a command, and adds --config for all of them.
+func (s *settings) addTo(flags *pflag.FlagSet, names ...string) {
+	for _, name := range names {
+		flags.AddFlag(s.all.Lookup(name))
+	}
+	flags.StringVar(&s.file, "config", "", "read more settings from `FILE`; see master help settings")
+}
+
+// read reads the settings file, and checks what cannot be checked of one setting alone.
+func (s *settings) read() error {
+	if s.file != "" {
+		data, err := os.ReadFile(s.file)
+		if err != nil {
+			return cli.Usagef("--config: %w", err)
 		}
-		return nil
-	})
-}
-
-// most is the largest value of a limit that is a count, so that nothing that is made of it overflows.
-const most = 1_000_000_000
-
-func (l *limitFlags) count(flags *pflag.FlagSet, field *int, name, help string) {
-	flags.IntVar(field, name, 0, help)
-	within(l, name, field, 0, most)
-}
-
-func (l *limitFlags) period(flags *pflag.FlagSet, field *time.Duration, name, help string) {
-	flags.DurationVar(field, name, 0, help)
-	l.checks = append(l.checks, func() error {
-		if d := *field; d != 0 && (d < 10*time.Millisecond || d > 24*time.Hour) {
-			return cli.Usagef("--%s %v: it must be from 10ms to 24h, or 0", name, d)
+		if err := s.parse(data); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	s.farm.MinFreeBytes, s.farm.Limits.MaxCertificateBytes = int64(s.minFree), int64(s.certificate)
+	s.access.UploadBytes = int64(s.uploads)
+	if m, i := s.farm.MaxBudget, s.farm.InitialBudget; m > 0 && m < i {
+		return cli.Usagef("max-budget %d: it must be at least initial-budget %d", m, i)
+	}
+	if err := s.pages.Check(); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	return nil
 }
 
-// addServices adds the limits of what workers may send, and when they are sent away.
-func (l *limitFlags) addServices(flags *pflag.FlagSet, to *farm.Options, certificate *cli.Size) {
-	x := &to.Limits
-	l.count(flags, &x.MaxWorkers, "limit-workers",
-		"workers that may be there at a time, 0: standard (10000); smaller: those beyond it are refused; larger: each takes memory")
-	l.count(flags, &x.Slots, "limit-leases", "leases that a worker may hold, one of them running, 0: standard (2); 1: it waits for the next one after each; larger: it keeps others from work that it has not begun")
-	flags.Float64Var(&x.SessionMessages, "limit-worker-messages", 0,
-		"messages a second from one worker, more are an offence, 0: standard (2000); smaller: good workers on tiny budgets are sent away; larger: one can keep the master busy")
-	within(l, "limit-worker-messages", &x.SessionMessages, 0, 1e9)
-	l.count(flags, &x.SessionBurst, "limit-worker-burst",
-		"messages at once from one worker, 0: standard (four seconds' worth); smaller: one that brings in what has waited is sent away")
-	l.count(flags, &x.MaxFacts, "limit-facts", "facts in one message, 0: standard (4096); smaller: more messages; larger: one message takes the master long")
-	l.count(flags, &x.MaxUploads, "limit-uploads",
-		"uploads of all workers at a time, 0: standard (8); smaller: workers wait for each other; larger: each holds its certificate in memory")
-	l.count(flags, &x.SessionUploads, "limit-worker-uploads",
-		"uploads of one worker at a time, 0: standard (2); larger: one can hold all places")
-	l.count(flags, &x.OwnerUploads, "limit-name-uploads",
-		"with --credentials: uploads of all workers of one name at a time, 0: standard (three quarters of --limit-uploads); smaller: workers that share a certificate wait for each other; larger: they can hold all places")
-	flags.Var(certificate, "limit-certificate", "bytes of one upload (standard 1 GiB); smaller: evidence of large leases is never taken; larger: an upload is held in memory while it comes")
-	l.period(flags, &x.CallIdle, "upload-idle", "how long a call waits for its next message, of 1 MiB at most, until it is ended, 0: standard (1m); shorter: slow lines get no large certificate through; longer: senders that are gone hold places")
-	flags.Int64Var(&x.UploadRate, "upload-rate", 0,
-		"bytes a second that an upload must come with on the whole, 0: standard (32768), -1: any; smaller: one that trickles holds a place for long; larger: slow lines get nothing through")
-	within(l, "upload-rate", &x.UploadRate, -1, 1<<40)
-	l.count(flags, &x.MaxOffences, "limit-offences",
-		"offences after which a worker is quarantined, 0: standard (3); 1: nothing is forgiven; larger: a liar stays for longer")
-	l.count(flags, &x.MaxOffenders, "limit-offenders",
-		"workers of which is kept, also over restarts, what they did and what others think of their results, 0: standard (10000); beyond it names without a certificate that have shown nothing are forgotten, then such names in quarantine, then those with the fewest offences, the longest away first; smaller: sound workers are checked anew after a restart; larger: memory and space in the store")
-	l.count(flags, &x.SendQueue, "limit-unread", "messages that may wait for a worker that does not read, which is cut off beyond it, 0: standard (256); smaller: slow lines are cut off; larger: memory")
-	l.count(flags, &x.MaxHeld, "limit-held", "messages of one worker that are kept while the disk is full, 0: standard (64); smaller: sound workers are cut off; larger: memory")
-	flags.IntVar(&x.MaxMemoryEntries, "limit-memory", 0,
-		"entries of its table that a worker sends along with an unsolved position, of 13 bytes each, 0: standard (4096), -1: none; smaller: whoever goes on with the position searches more of it again; larger: the store and the traffic grow")
-	within(l, "limit-memory", &x.MaxMemoryEntries, -1, 1<<18)
-	flags.Var((*cli.Size)(&x.MemoryBytes), "limit-memories",
-		"room for what workers' tables knew of unsolved positions, in the master's memory (standard 256 MiB); smaller: more is searched again when another worker goes on with a position")
-	within(l, "limit-memories", &x.MemoryBytes, 0, 1<<40)
-	l.count(flags, &x.QueueEvents, "limit-queue", "messages of all workers that wait for the master, beyond which their streams wait, 0: standard (16384); fewer than three for each worker: a master that is behind takes leases for lost")
-	l.count(flags, &x.BatchEvents, "limit-batch", "messages that share a commit, 0: standard (1024); smaller: a commit for each few; larger: late answers")
-	l.count(flags, &x.KnownCertificates, "limit-known",
-		"certificates whose claims are kept in memory, 0: standard (256); others are read again when they are named")
-	flags.Uint64Var(&x.MinFactNodes, "min-fact-nodes", 0,
-		"nodes below which a fact is not sent, 0: standard (1000); smaller: more traffic and a larger store; larger: less is shared among workers")
-	l.period(flags, &to.Heartbeat, "heartbeat", "how often workers report, 0: standard (1s); shorter: traffic; longer: lost workers are noticed late")
-	l.count(flags, &x.SilentTicks, "limit-silent",
-		"heartbeats without progress after which a lease is lost, 0: standard (3); smaller: slow or far workers lose theirs; larger: what a dead one holds waits")
-	l.count(flags, &x.LeavingTicks, "limit-away", "heartbeats for which a worker whose connection broke keeps its leases, 0: standard (3)")
-	l.count(flags, &x.SessionTicks, "limit-session",
-		"heartbeats for which a worker without connection is remembered, 0: standard (30)")
-	l.period(flags, &x.BackupPatience, "backup-patience",
-		"how long a backup waits for its reader, 0: standard (1m); shorter: slow lines get none; longer: the store grows meanwhile")
-}
-
-// addTrust adds what decides whose results are checked.
-func (l *limitFlags) addTrust(flags *pflag.FlagSet, to *farm.Options) {
-	x := &to.Limits
-	flags.IntVar(&x.CheckFirst, "check-first", 2, "results of a new worker whose numbers are not taken before another worker has confirmed them, 0: none, nor any later one, which is right where all workers are your own; larger: more is searched twice")
-	within(l, "check-first", &x.CheckFirst, 0, most)
-}
-
-// addTree adds the limits of leases and of the tree.
-func (l *limitFlags) addTree(flags *pflag.FlagSet, to *farm.Options) {
-	x, d := &to.Limits, tree.Config{}.WithDefaults()
-	flags.Uint64Var(&to.InitialBudget, "initial-budget", 0,
-		fmt.Sprintf("positions expanded in the first lease of a position, 0: standard (%d); smaller: more messages, and numbers that say little; larger: with many workers more is searched that is not needed", d.InitialBudget))
-	within(l, "initial-budget", &to.InitialBudget, 0, math.MaxInt64)
-	flags.IntVar(&x.ProbePercent, "probe-percent", 0,
-		fmt.Sprintf("percent of the initial budget that the first lease of a position has at least, where others are more likely to be needed and there is more than one worker, 0: standard (%d); smaller: more messages; larger: with many workers more is searched that is not needed", d.ProbePercent))
-	within(l, "probe-percent", &x.ProbePercent, 0, 100)
-	flags.Uint64Var(&to.MaxBudget, "max-budget", 0,
-		"positions expanded in any lease, 0: standard (5000000, or the initial budget if that is larger); smaller: more messages; larger: a lost worker loses that much")
-	l.checks = append(l.checks, func() error {
-		if m := to.MaxBudget; m > 0 && m < max(to.InitialBudget, 1) || m > math.MaxInt64 {
-			return cli.Usagef("--max-budget %d: it must be at least --initial-budget %d", m, to.InitialBudget)
+// parse sets what a settings file says and no flag has set: lines of KEY: VALUE, in YAML.
+func (s *settings) parse(data []byte) error {
+	var root yaml.Node
+	switch err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&root); {
+	case errors.Is(err, io.EOF):
+		return nil // an empty file
+	case err != nil:
+		return cli.Usagef("%s: %w", s.file, err)
+	case root.Content[0].Kind != yaml.MappingNode:
+		return cli.Usagef("%s:%d: write a line KEY: VALUE for each setting", s.file, root.Content[0].Line)
+	}
+	var given, known []string
+	s.all.VisitAll(func(f *pflag.Flag) {
+		known = append(known, f.Name)
+		if f.Changed {
+			given = append(given, f.Name)
 		}
-		return nil
 	})
-	flags.Uint64Var(&to.SplitAfter, "split-after", 0,
-		fmt.Sprintf("positions expanded on a position until it is split, twice as many with each eighth of --tree-nodes that is in use, 0: standard (%d); smaller: the tree grows fast; larger: only where work is scarce something is split", d.SplitAfter))
-	l.count(flags, &to.MaxTreeNodes, "tree-nodes",
-		"positions in the tree at most, of some 400 bytes of memory each, 0: standard (2,000,000); when it is full nothing is split any more")
-	l.count(flags, &x.MaxTreeFacts, "tree-facts", "facts in memory at most, of about 150 bytes each, 0: standard (4,000,000); beyond it those outside the tree are dropped")
-	l.count(flags, &x.Results, "limit-results", "results a second that the master is to take in, 0: standard (2000); with more, leases get longer until there are no more than that; smaller: with many workers more is searched that is not needed; larger: workers wait for the master")
-	flags.IntVar(&x.ShortPercent, "short-percent", 0,
-		"percent of its budget that an unsolved position must have used to count, 0: standard (50), -1: any; smaller: workers that do not search mislead the others; larger: what a search that found no way on has learned is lost")
-	within(l, "short-percent", &x.ShortPercent, -1, 100)
+	seen := map[string]bool{}
+	for pair := range slices.Chunk(root.Content[0].Content, 2) {
+		key, value := pair[0], pair[1]
+		switch name := key.Value; {
+		case !slices.Contains(known, name):
+			return cli.Usagef("%s:%d: there is no setting %q; did you mean %s?", s.file, key.Line, name,
+				cli.Nearest(name, known))
+		case seen[name]:
+			return cli.Usagef("%s:%d: %s is set twice", s.file, key.Line, name)
+		case value.Kind != yaml.ScalarNode:
+			return cli.Usagef("%s:%d: %s: write one value", s.file, value.Line, name)
+		case slices.Contains(given, name):
+		default:
+			if err := s.all.Lookup(name).Value.Set(value.Value); err != nil {
+				return cli.Usagef("%s:%d: %s %s: %w", s.file, value.Line, name, value.Value, err)
+			}
+		}
+		seen[key.Value] = true
+	}
+	return nil
+}
+
+// settingsTopic is the help topic about the settings file.
+func settingsTopic() *cobra.Command {
+	var text strings.Builder
+	text.WriteString(`The file of --config holds settings of a master, one a line, in YAML:
+
+  split-after: 2000000
+  worker-messages: 500
+
+A flag beats the environment, which beats the file. Unknown keys are refused.
+`)
+	title := ""
+	newSettings().all.VisitAll(func(f *pflag.Flag) {
+		if t := cli.GroupOf(f); t != title {
+			title = t
+			text.WriteString("\n" + title + ":\n")
+		}
+		_, help := pflag.UnquoteUsage(f)
+		if f.DefValue != "" && f.DefValue != "0" {
+			help += " (default " + f.DefValue + ")"
+		}
+		fmt.Fprintf(&text, "  %-20s %s\n", f.Name, help)
+	})
+	return &cobra.Command{Use: "settings", Short: "What a settings file may hold", Long: text.String()}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,7 +16,6 @@ import (
 
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
-	"amazonsfarm/master/store"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -25,137 +25,149 @@ import (
 // one lease, whose evidence is the certificate.
 const loneBudget = 1_000_000
 
+// solveFlags are what a farm in one process is told.
+type solveFlags struct {
+	moves               []string
+	store, proof        string
+	workers, cores      int
+	table               cli.TableSize
+	nodes               uint64
+	rulesOnly, oneByOne bool
+	level               string
+	settings            *settings
+	asJSON              bool
+	makeFolder          bool // for a store whose place nobody chose
+}
+
 func solveCommand() *cobra.Command {
-	var (
-		moves             []string
-		storeFile, proof  string
-		workers, cores    int
-		nodes             uint64
-		rulesOnly, asJSON bool
-		level             string
-		table             = cli.TableSize{Bytes: 256 << 20}
-		settings          farm.Options
-		bounds            limitFlags
-		easy              bool
-		minFree           = cli.Size(store.DefaultMinFreeBytes)
-	)
+	f := &solveFlags{table: cli.TableSize{Bytes: 256 << 20}, settings: newSettings()}
+	f.settings.farm.Limits.CheckFirst = 0 // all workers are our own
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
 		Short: "Solve a board or position in this process, and prove the answer",
-		Long: `solve runs a whole farm in this process: a master, its store, and workers on all cores, over the same
-protocol as on many machines. It ends with the winner, the winning first moves found, and a certificate that the
-independent checker has gone over.
+		Long: `solve runs a whole farm in this process: a master, its store, and workers on all cores, over
+the same protocol as on many machines. It ends with the winner, the winning first moves found,
+and a certificate that the independent checker has verified.
 
-Without --store a store is made in $XDG_STATE_HOME/amazonsfarm (or ~/.local/state/amazonsfarm) and named in the
-output. The same command again goes on where it was stopped, or answers at once when all is done. The first SIGINT
-or SIGTERM calls the search back and keeps what it found (exit code 130), the second ends at once; both leave the
-store good.
+Without --store the store lies in $XDG_STATE_HOME/amazonsfarm (or ~/.local/state/amazonsfarm);
+the output names it. The same command again continues where it was stopped, or answers at once
+when all is done. The first SIGINT or SIGTERM ends the search and keeps what it found (exit code
+130); the second ends at once. Both leave the store good.
 
-A position is its ranks from the top joined by "/", then the side to move: ".B.B./B...B/...../...../W...W/.W.W. w".
+A position is its ranks from the top joined by "/", then the side to move:
+".B.B./B...B/...../...../W...W/.W.W. w".
 
 ` + cli.ExitHelp,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			q, err := parseQuestion(args[0], moves)
-			if err != nil {
-				return err
-			}
-			if err := checkCores("cores", cores); err != nil {
-				return err
-			}
-			if err := checkCores("workers", workers); err != nil {
-				return err
-			}
-			if err := bounds.check(); err != nil {
-				return err
-			}
 			line := cli.NewStatusLine(c.ErrOrStderr())
-			if err := table.Resolve(line); err != nil {
-				return err
-			}
-			if err := checkTable(table.Bytes, workers); err != nil {
-				return err
-			}
-			log, err := cli.Logger(line, level)
+			log, err := cli.Logger(line, f.level)
 			if err != nil {
 				return err
 			}
-			madeFolder := false
-			if storeFile == "" {
-				if storeFile, err = defaultStore(q, rulesOnly); err != nil {
-					return err
-				}
-				madeFolder = true
-			}
-			if proof == "" {
-				proof = farm.ProofFile(storeFile)
-			}
-			if err := checkFiles(storeFile, proof, madeFolder); err != nil {
+			if err := f.validate(args[0], line); err != nil {
 				return err
 			}
-			if madeFolder {
-				if err := os.MkdirAll(filepath.Dir(storeFile), 0o755); err != nil {
-					return fmt.Errorf("make the folder for the store: %w", err)
-				}
-			}
-			o := settings
-			if o.InitialBudget == 0 && workers == 1 {
-				o.InitialBudget = loneBudget
-				if nodes > 0 {
-					o.InitialBudget = min(o.InitialBudget, nodes)
-				}
-				if o.MaxBudget > 0 {
-					o.InitialBudget = min(o.InitialBudget, o.MaxBudget)
-				}
-			}
-			o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, rulesOnly, storeFile,
-				proof
-			o.Build, o.MaxNodes, o.EasyReplies, o.MinFreeBytes, o.CheckWorkers = agent.Build(), nodes, easy,
-				int64(minFree), cores
-			o.Embedded, o.Alone, o.Log = true, true, log
-			f, err := farm.Open(o)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			drain, abort, stop := cli.Signals(c.Context())
-			defer stop()
-
-			hide := line.Show(abort, func() string { return statusText(abort, f.Master) })
-			ended := f.RunEmbedded(abort, drain.Done(), agents(workers, cores, table.Bytes))
-			hide()
-
-			result := f.Result(ended)
-			result.Cores, result.TableBytes = cores, table.Bytes
-			if asJSON {
-				err = result.WriteJSON(c.OutOrStdout())
-			} else {
-				_, err = fmt.Fprint(c.OutOrStdout(), result)
-			}
-			if errors.Is(ended, rpc.ErrDrained) || abort.Err() != nil {
-				return cli.As(cli.ErrInterrupted, nil)
-			}
-			if errors.Is(ended, rpc.ErrLimit) {
-				return cli.As(cli.ErrLimit, nil)
-			}
-			return errors.Join(ended, err)
+			return f.start(c, line, log)
 		},
 	}
 	flags := c.Flags()
-	flags.StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
-	flags.StringVar(&storeFile, "store", "", "store of the campaign; made if it is not there")
-	flags.StringVar(&proof, "proof", "", "file for the certificate (default: beside the store)")
-	flags.IntVar(&workers, "workers", 1, "workers; they share cores and table")
-	flags.IntVar(&cores, "cores", allCores(), "cores for all workers together")
-	flags.Var(&table, "table", "transposition tables of all workers together, "+cli.TableHelp)
-	flags.Uint64Var(&nodes, "nodes", 0, "stop after about so many expanded positions in all, 0: never (exit code 3)")
-	flags.BoolVar(&rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma")
-	flags.BoolVar(&asJSON, "json", false, "answer as one JSON document")
-	cli.LogLevelFlag(flags, &level, "warn")
-	bounds.addTree(flags, &settings)
-	flags.Var(&minFree, "min-free", minFreeHelp)
-	flags.BoolVar(&easy, "easy-replies", false, "settle the replies to first moves one by one, the easiest first: for lists of replies")
+	flags.StringArrayVar(&f.moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
+	flags.BoolVar(&f.rulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
+	flags.Uint64Var(&f.nodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
+	flags.BoolVar(&f.oneByOne, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
+	flags.StringVar(&f.store, "store", "", "keep the campaign in `FILE` (default: see above)")
+	flags.StringVar(&f.proof, "proof", "", "write the certificate to `FILE` (default: beside the store)")
+	flags.IntVar(&f.workers, "workers", 1, "run `N` workers, which share cores and table")
+	flags.IntVar(&f.cores, "cores", allCores(), "use `N` cores")
+	flags.Var(&f.table, "table", "use tables of `SIZE` together, "+cli.TableHelp)
+	flags.BoolVar(&f.asJSON, "json", false, "answer as one JSON document")
+	cli.LogLevelFlag(flags, &f.level, "warn")
+	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions", "min-free")
+	cli.Group(flags, "Campaign", "first-move", "rules-only", "nodes", "easy-replies")
+	cli.Group(flags, "Files", "store", "proof", "config", "min-free")
+	cli.Group(flags, "Work", "workers", "cores", "table", "initial-budget", "max-budget", "tree-positions")
 	return c
+}
+
+// validate refuses what cannot be solved, before anything is opened, and completes the settings.
+func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
+	q, err := parseQuestion(question, f.moves)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkCores("cores", f.cores), checkCores("workers", f.workers)); err != nil {
+		return err
+	}
+	if err := f.settings.read(); err != nil {
+		return err
+	}
+	if err := f.table.Resolve(line); err != nil {
+		return err
+	}
+	if err := checkTable(f.table.Bytes, f.workers); err != nil {
+		return err
+	}
+	if f.store == "" {
+		if f.store, err = defaultStore(q, f.rulesOnly); err != nil {
+			return err
+		}
+		f.makeFolder = true
+	}
+	if f.proof == "" {
+		f.proof = farm.ProofFile(f.store)
+	}
+	o := &f.settings.farm
+	if o.InitialBudget == 0 && f.workers == 1 {
+		o.InitialBudget = loneBudget
+		if f.nodes > 0 {
+			o.InitialBudget = min(o.InitialBudget, f.nodes)
+		}
+		if o.MaxBudget > 0 {
+			o.InitialBudget = min(o.InitialBudget, o.MaxBudget)
+		}
+	}
+	o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, f.rulesOnly, f.store, f.proof
+	o.Build, o.MaxNodes, o.EasyReplies, o.CheckWorkers = agent.Build(), f.nodes, f.oneByOne, f.cores
+	o.Embedded, o.Alone = true, true
+	return checkFiles(f.store, f.proof, f.makeFolder)
+}
+
+// start runs the farm until it has an answer or is stopped, and prints the answer.
+func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Logger) error {
+	if f.makeFolder {
+		if err := os.MkdirAll(filepath.Dir(f.store), 0o755); err != nil {
+			return fmt.Errorf("make the folder for the store: %w", err)
+		}
+	}
+	o := f.settings.farm
+	o.Log = log
+	campaign, err := farm.Open(o)
+	if err != nil {
+		return err
+	}
+	defer campaign.Close()
+	drain, abort, stop := cli.Signals(c.Context())
+	defer stop()
+
+	hide := line.Show(abort, func() string { return statusText(abort, campaign.Master) })
+	ended := campaign.RunEmbedded(abort, drain.Done(), agents(f.workers, f.cores, f.table.Bytes))
+	hide()
+
+	result := campaign.Result(ended)
+	result.Cores, result.TableBytes = f.cores, f.table.Bytes
+	if f.asJSON {
+		err = result.WriteJSON(c.OutOrStdout())
+	} else {
+		_, err = fmt.Fprint(c.OutOrStdout(), result)
+	}
+	switch {
+	case errors.Is(ended, rpc.ErrDrained) || abort.Err() != nil:
+		return cli.As(cli.ErrInterrupted, nil)
+	case errors.Is(ended, rpc.ErrLimit):
+		return cli.As(cli.ErrLimit, nil)
+	}
+	return errors.Join(ended, err)
 }
 
 // agents shares cores and table among workers.

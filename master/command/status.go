@@ -18,7 +18,7 @@ import (
 
 func statusCommand() *cobra.Command {
 	var (
-		master        access
+		master        remote
 		campaign      string
 		watch, asJSON bool
 		period        time.Duration

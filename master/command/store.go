@@ -168,7 +168,7 @@ func storeInfo() *cobra.Command {
 
 func storeBackup() *cobra.Command {
 	var (
-		master access
+		master remote
 		asJSON bool
 	)
 	c := &cobra.Command{
@@ -210,8 +210,8 @@ open. The copy is a store like any other: "serve --store" goes on from it.
 }
 
 // backup fetches a copy of the store of a running master.
-func (a *access) backup(ctx context.Context, to string, progress store.Progress) (store.Report, error) {
-	client, conn, err := a.dial()
+func (r *remote) backup(ctx context.Context, to string, progress store.Progress) (store.Report, error) {
+	client, conn, err := r.dial()
 	if err != nil {
 		return store.Report{}, err
 	}
@@ -225,7 +225,7 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 	defer cancel()
 	stream, err := client.Backup(ctx, &farmv1.BackupRequest{})
 	if err != nil {
-		return store.Report{}, backupError(a.address, err)
+		return store.Report{}, backupError(r.address, err)
 	}
 	sum := sha256.New()
 	var size, done int64
@@ -233,10 +233,10 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
 			return store.Report{}, fmt.Errorf("the backup from %s ended before its end, after %d bytes; try again",
-				a.address, done)
+				r.address, done)
 		}
 		if err != nil {
-			return store.Report{}, backupError(a.address, err)
+			return store.Report{}, backupError(r.address, err)
 		}
 		if m.GetSize() > 0 {
 			size = int64(m.GetSize())
@@ -253,7 +253,7 @@ func (a *access) backup(ctx context.Context, to string, progress store.Progress)
 		if len(m.GetSha256()) > 0 {
 			if done != size || !bytes.Equal(sum.Sum(nil), m.GetSha256()) {
 				return store.Report{}, fmt.Errorf(
-					"the %d bytes that came from %s are not the %d that the master sent; try again", done, a.address,
+					"the %d bytes that came from %s are not the %d that the master sent; try again", done, r.address,
 					size)
 			}
 			return store.PublishCopy(ctx, d, progress)

@@ -37,8 +37,18 @@ func ReadEnvironment(root *cobra.Command) {
 		if err := checkVariables(os.Environ()); err != nil {
 			return err
 		}
-		return environment(c.Flags(), os.Getenv, variables)
+		return environment(c.Flags(), os.Getenv, variablesOf(root))
 	}
+}
+
+// variablesOf returns the variables that a program reads, by flag. The name in AMAZONS_NAME is a
+// worker's: the master's flag --name names a campaign.
+func variablesOf(root *cobra.Command) map[string]string {
+	names := maps.Clone(variables)
+	if root.Name() == "master" {
+		delete(names, "name")
+	}
+	return names
 }
 
 // checkVariables refuses a variable that looks like ours and is not.
@@ -60,9 +70,10 @@ func checkVariables(environ []string) error {
 // environmentHelp lists the variables of a command's flags, empty if it has none.
 func environmentHelp(c *cobra.Command) string {
 	var s strings.Builder
-	for _, flag := range slices.Sorted(maps.Keys(variables)) {
+	names := variablesOf(c.Root())
+	for _, flag := range slices.Sorted(maps.Keys(names)) {
 		if c.LocalFlags().Lookup(flag) != nil {
-			s.WriteString("  " + variables[flag] + " stands in for --" + flag + "\n")
+			s.WriteString("  " + names[flag] + " stands in for --" + flag + "\n")
 		}
 	}
 	return s.String()

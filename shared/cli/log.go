@@ -10,7 +10,7 @@ import (
 // LogLevelFlag adds the flag --log-level, whose text goes to level. The default is one of the names
 // that [Logger] takes.
 func LogLevelFlag(flags *pflag.FlagSet, level *string, byDefault string) {
-	flags.StringVar(level, "log-level", byDefault, "messages to show: debug, info, warn or error")
+	flags.StringVar(level, "log-level", byDefault, "show messages of `LEVEL` debug, info, warn or error and above")
 }
 
 // Logger returns a logger that writes messages of a level (debug, info, warn or error, letter case

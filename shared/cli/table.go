@@ -46,7 +46,7 @@ func (t *TableSize) Set(text string) error {
 func (t *TableSize) Type() string { return "SIZE" }
 
 // TableHelp is what the help of a --table flag says about sizes.
-const TableHelp = "such as 512M or 4GiB, or auto: half of the memory that is free, within the limits of control groups"
+const TableHelp = "such as 4GiB, or auto for half of the free memory"
 
 // Resolve chooses the size where it is auto, half of [FreeMemory] in whole MiB, and says so in one
 // line on w; a size that was given stays. Errors are usage errors.

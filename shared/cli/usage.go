@@ -24,25 +24,35 @@ func Group(flags *pflag.FlagSet, title string, names ...string) {
 	}
 }
 
+// ungrouped is the title of the flags without a group.
+const ungrouped = "Flags"
+
+// GroupOf returns the title of a flag's group, "Flags" if it has none.
+func GroupOf(f *pflag.Flag) string {
+	if titles := f.Annotations[groupAnnotation]; len(titles) > 0 {
+		return titles[0]
+	}
+	return ungrouped
+}
+
 // flagUsages returns the help of a set of flags: a paragraph for each group.
 func flagUsages(flags *pflag.FlagSet) string {
 	var titles []string
 	groups := map[string]*pflag.FlagSet{}
 	flags.VisitAll(func(f *pflag.Flag) {
-		title := "Flags"
-		if t := f.Annotations[groupAnnotation]; len(t) > 0 {
-			title = t[0]
-		}
+		title := GroupOf(f)
 		if groups[title] == nil {
 			groups[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
 			groups[title].SortFlags = false
-			titles = append(titles, title)
+			if title != ungrouped {
+				titles = append(titles, title)
+			}
 		}
 		groups[title].AddFlag(f)
 	})
 	var s strings.Builder
-	for _, title := range titles {
-		if groups[title].HasAvailableFlags() {
+	for _, title := range append(titles, ungrouped) {
+		if g := groups[title]; g != nil && g.HasAvailableFlags() {
 			s.WriteString("\n" + title + ":\n" + groups[title].FlagUsagesWrapped(helpColumns))
 		}
 	}

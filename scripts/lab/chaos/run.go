@@ -174,9 +174,13 @@ func (c *campaign) play() error {
 			return err
 		}
 	}
+	settings := filepath.Join(c.disk, "settings.yaml")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, "split-after: %d\n", 2*c.Budget), 0o600); err != nil {
+		return err
+	}
 	c.master = c.process("master", c.programs.master, "serve", "--board", c.Board, "--store", c.store(), "--proof",
 		c.proofs()[0], "--listen", address,
-		"--initial-budget", strconv.FormatUint(c.Budget, 10), "--split-after", strconv.FormatUint(2*c.Budget, 10),
+		"--initial-budget", strconv.FormatUint(c.Budget, 10), "--config", settings,
 		"--min-free", strconv.FormatInt(c.MinFree, 10), "--log-level", "warn")
 	defer c.end()
 	if err := c.master.start(); err != nil {

@@ -128,8 +128,12 @@ func (c *campaign) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer log.Close()
+	settings := c.store() + ".settings.yaml"
+	if err := os.WriteFile(settings, fmt.Appendf(nil, "split-after: %v\n", c.Split), 0o600); err != nil {
+		return err
+	}
 	args := []string{"serve", "--board", c.Board, "--store", c.store(), "--listen", c.workers, "--http", pages,
-		"--initial-budget", fmt.Sprint(c.Budget), "--split-after", fmt.Sprint(c.Split), "--tree-nodes", "20000000"}
+		"--initial-budget", fmt.Sprint(c.Budget), "--config", settings, "--tree-positions", "20000000"}
 	if c.Easy {
 		args = append(args, "--easy-replies")
 	}

@@ -42,6 +42,7 @@ type settings struct {
 	floor       float64
 	latest      time.Duration
 	refused     float64  // percent
+	pace        int      // results a second that the master is to have, 0: its default
 	serve       []string // more of the master's command line
 }
 
@@ -74,6 +75,7 @@ nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
 	f.IntVar(&s.connections, "connections", 0, "connections that they share, 0: one for each, as in a farm; at most 200 workers on each")
 	f.DurationVar(&s.work, "work", 2*time.Second, "time a worker spends on a lease, half of it to one and a half")
 	f.Uint64Var(&s.stretch, "stretch", 1, "how many times as long the master may make leases where more results come than it is to take in; a worker then needs as much longer; beyond 1 only with --returns 1")
+	f.IntVar(&s.pace, "pace", 0, "results a second above which the master makes leases longer, 0: its default")
 	f.Uint64Var(&s.returns, "returns", 8, "results of a position until it is split; 8 is what the master's own settings come to")
 	f.IntVar(&s.children, "children", -1, "moves of the lease's position for which a result has numbers, -1: all of them, as workers send")
 	f.IntVar(&s.memory, "memory", 0, "entries of the worker's table that come with a result, of 13 bytes; at most what the master asks for")
@@ -125,14 +127,21 @@ func (s *settings) validate() error {
 // double; with --stretch the least.
 const budget = 5_000_000
 
-// serveFlags are the master's settings: leases of one size, and a split after so many of them. The
+// serveFlags writes the master's settings file and returns its command line: leases of one size, and a split after so many of them. The
 // tree has room for so much more that the master does not begin to put splits off.
-func (s *settings) serveFlags(store string) []string {
+func (s *settings) serveFlags(store string) ([]string, error) {
 	room := max(8*s.positions, 40_000_000) + 1
+	file, text := store+".yaml", fmt.Sprintf("probe-percent: 100\nsplit-after: %d\n", budget*s.returns)
+	if s.pace > 0 {
+		text += fmt.Sprintf("results-per-second: %d\n", s.pace)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
 	return append([]string{
 		"serve", "--board", s.board, "--store", store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
 		"--allow-other-builds", "--log-level", "warn",
 		"--initial-budget", fmt.Sprint(uint64(budget)), "--max-budget", fmt.Sprint(budget * s.stretch),
-		"--probe-percent", "100", "--split-after", fmt.Sprint(budget * s.returns), "--tree-nodes", fmt.Sprint(room),
-	}, s.serve...)
+		"--config", file, "--tree-positions", fmt.Sprint(room),
+	}, s.serve...), nil
 }

@@ -47,7 +47,11 @@ func (s *settings) run(ctx context.Context, out, log io.Writer) (err error) {
 	}
 	file := filepath.Join(folder, "throughput.store")
 	began := time.Now()
-	master, err := start(ctx, s.master, s.serveFlags(file), log)
+	flags, err := s.serveFlags(file)
+	if err != nil {
+		return err
+	}
+	master, err := start(ctx, s.master, flags, log)
 	if err != nil {
 		return err
 	}

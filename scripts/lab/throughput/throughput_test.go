@@ -21,7 +21,7 @@ func loaded(t *testing.T, s settings) string {
 		t.Skip("takes seconds and builds the master")
 	}
 	s.master = filepath.Join(t.TempDir(), "master")
-	if out, err := exec.Command("go", "build", "-o", s.master, "../../master").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", "../../..", "-o", s.master, "./master").CombinedOutput(); err != nil {
 		t.Fatalf("build the master: %v\n%s", err, out)
 	}
 	if err := s.validate(); err != nil {
@@ -56,7 +56,7 @@ func TestPace(t *testing.T) {
 	out := loaded(t, settings{
 		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 100, returns: 1,
 		children: -1,
-		limit:    12 * time.Second, window: 4 * time.Second, refused: 100, serve: []string{"--limit-results", "50"},
+		limit:    12 * time.Second, window: 4 * time.Second, refused: 100, pace: 50,
 	})
 	rows := regexp.MustCompile(`(?m)^\| \d+ \| \d+ \| (\d+) \|`).FindAllStringSubmatch(out, -1)
 	if len(rows) < 3 {

@@ -1,0 +1,46 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"amazonsfarm/shared/cli"
+)
+
+// TestSettings reads a settings file: it sets what no flag has set, and is refused where it is wrong.
+func TestSettings(t *testing.T) {
+	read := func(text string, args ...string) (*settings, error) {
+		s := newSettings()
+		flags := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+		s.addTo(flags, "max-budget", "min-free")
+		file := filepath.Join(t.TempDir(), "settings.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := flags.Parse(append(args, "--config", file)); err != nil {
+			t.Fatal(err)
+		}
+		return s, s.read()
+	}
+	s, err := read("split-after: 700\nmax-budget: 5\nmin-free: 3MiB # for now\nheartbeat: 20ms\n\nworker-messages: 1e3\n",
+		"--max-budget", "9")
+	if o := s.farm; err != nil || o.SplitAfter != 700 || o.MaxBudget != 9 || o.MinFreeBytes != 3<<20 ||
+		o.Heartbeat != 20*time.Millisecond || o.Limits.SessionMessages != 1000 {
+		t.Errorf("%+v, %v", o, err)
+	}
+	for _, empty := range []string{"", "# nothing\n", "{}"} {
+		if _, err := read(empty); err != nil {
+			t.Errorf("%q: %v", empty, err)
+		}
+	}
+	for _, bad := range []string{"split-after: -1", "initial-budget: 9\nmax-budget: 8", "x", "3: 4", "tree-facts:", "a: [",
+		"tree-facts: &a 3\nmax-workers: *a", "page-history: 1"} {
+		if _, err := read(bad); cli.ExitCode(err) != cli.ExitUsage {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+}
