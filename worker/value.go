@@ -190,9 +190,6 @@ func (v *valuer) value(text string) (valueResult, error) {
 				valueEmpty))
 		}
 	}
-	if v.solver.Len() > 1<<22 {
-		v.solver.Forget()
-	}
 	x, err := v.solver.Value(b, w, e)
 	if err != nil {
 		return r, err

@@ -2,6 +2,7 @@ package amazons
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -106,4 +107,29 @@ func TestCanonicalPositionsOf5x5(t *testing.T) {
 		}
 		layer = next
 	}
+}
+
+// MoveCount is a move and how many sequences of moves begin with it.
+type MoveCount struct {
+	Move  Move
+	Count uint64
+}
+
+// Divide splits the perft of the given depth by the first move: every legal move
+// in the order of its text, with the number of sequences of that many moves that
+// begin with it. Two move generators that disagree on a perft are brought
+// together by following the moves on which their divides disagree. It is
+// empty where depth is below 1.
+func (p Position) Divide(depth int) []MoveCount {
+	if depth < 1 {
+		return nil
+	}
+	s := p.State()
+	moves := s.Moves(nil)
+	out := make([]MoveCount, len(moves))
+	for i, m := range moves {
+		out[i] = MoveCount{m, s.After(m).Perft(depth - 1)}
+	}
+	slices.SortFunc(out, func(a, b MoveCount) int { return strings.Compare(a.Move.String(), b.Move.String()) })
+	return out
 }

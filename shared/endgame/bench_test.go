@@ -88,7 +88,7 @@ func BenchmarkFindAndEntry(b *testing.B) {
 	hot := 0
 	for i := range b.N {
 		a := &areas[i%len(areas)]
-		if id, ok := db.Find(a.Black, a.White, a.Empty); ok && db.Entry(id).Temperature.Sign() > 0 {
+		if id, ok := db.Find(a.Black, a.White, a.Empty); ok && db.Entry(id).Value.Temperature().Sign() > 0 {
 			hot++
 		}
 	}

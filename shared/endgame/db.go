@@ -62,13 +62,8 @@ type ID uint32
 
 // Entry is what a database says of a value, in the forms that an evaluation asks for.
 type Entry struct {
-	Value       cgt.Value
-	Part        cgt.Part   // its bounds and what else a cgt.Sum asks for
-	Left, Right cgt.Dyadic // stops
-	Mean        cgt.Dyadic
-	Temperature cgt.Dyadic
-	Kind        cgt.Kind
-	Tail        cgt.Tail
+	Value cgt.Value
+	Part  cgt.Part // its bounds and what else a cgt.Sum asks for
 }
 
 // checkAtOpen is the size of files up to which Open checks all of it. Larger ones are
@@ -439,15 +434,9 @@ func (db *DB) Entry(id ID) *Entry {
 		db.fail(err)
 		return nil
 	}
-	e := newEntry(v)
+	e := &Entry{Value: v, Part: v.Part()}
 	db.entries[id].CompareAndSwap(nil, e)
 	return db.entries[id].Load()
-}
-
-func newEntry(v cgt.Value) *Entry {
-	e := &Entry{Value: v, Part: v.Part(), Mean: v.Mean(), Temperature: v.Temperature(), Kind: v.Kind(), Tail: v.Tail()}
-	e.Left, e.Right = v.Stops()
-	return e
 }
 
 // Value returns the value of an area, as Find and Entry do.

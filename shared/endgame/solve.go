@@ -2,7 +2,6 @@ package endgame
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -17,9 +16,6 @@ import (
 // what values areas outside them. The zero value is ready. A Solver is not safe for concurrent use.
 type Solver struct {
 	DB *DB // where areas are looked up first; may be nil
-	// Limit is how many areas and sums are remembered, 0 meaning DefaultSolverLimit; at the limit
-	// all are forgotten before the next question.
-	Limit int
 
 	c       cgt.Combiner
 	areas   map[area.Key]cgt.Value
@@ -27,11 +23,9 @@ type Solver struct {
 	sums    map[string]cgt.Value
 }
 
-// DefaultSolverLimit is the Limit of a Solver that has none: up to about a gigabyte.
-const DefaultSolverLimit = 4 << 20
-
-// Len returns the number of areas and sums remembered.
-func (s *Solver) Len() int { return len(s.areas) + len(s.guarded) + len(s.sums) }
+// solverLimit is how many areas and sums a Solver remembers: up to about a gigabyte. Beyond the
+// limit it forgets all before the next question.
+const solverLimit = 4 << 20
 
 // Forget drops what is remembered.
 func (s *Solver) Forget() { s.areas, s.guarded, s.sums = nil, nil, nil }
@@ -49,7 +43,7 @@ func (s *Solver) Value(black, white, empty Set) (cgt.Value, error) {
 // cut off (area.Partition.Guarded); a blocker that is used up in a territory is to be left out, as
 // a burnt square. Errors wrap cgt.ErrOverflow.
 func (s *Solver) Guarded(black, white, blockers, empty Set) (cgt.Value, error) {
-	if s.Len() > cmp.Or(s.Limit, DefaultSolverLimit) {
+	if len(s.areas)+len(s.guarded)+len(s.sums) > solverLimit {
 		s.Forget()
 	}
 	if s.areas == nil {

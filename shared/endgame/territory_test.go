@@ -98,7 +98,7 @@ func TestTerritoriesAgainstPlainSearch(t *testing.T) {
 			spared++
 		}
 		if blockers == 0 {
-			if id, ok := db.Find(normal, 0, empty); !ok || db.Entry(id).Mean.Floor() != int64(moves) {
+			if id, ok := db.Find(normal, 0, empty); !ok || db.Entry(id).Value.Mean().Floor() != int64(moves) {
 				t.Fatalf("%s: as a game it is %v", area.Text(normal, blockers, empty), db.Entry(id).Value)
 			}
 		}

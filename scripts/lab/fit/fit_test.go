@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"amazonsfarm/shared/amazons"
 )
 
 // TestTableIsReproducible makes the table from the recording that is kept here, and compares the bytes.
@@ -83,56 +81,6 @@ func TestRegression(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestCategories compares the categories of random moves with walks along the lines of the board.
-func TestCategories(t *testing.T) {
-	r := rand.New(rand.NewPCG(33, 34))
-	p, err := amazons.ParsePosition("6x5")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 200 {
-		s := p.State()
-		for moves := s.Moves(nil); len(moves) > 0; moves = s.Moves(nil) {
-			m := moves[r.IntN(len(moves))]
-			sees := func(empty amazons.Set, x amazons.Square) (seen amazons.Set, touches bool) {
-				for df := -1; df <= 1; df++ {
-					for dr := -1; dr <= 1; dr++ {
-						file, rank := x.File()+df, x.Rank()+dr
-						for n := 1; (df != 0 || dr != 0) && file >= 0 && rank >= 0 && file < 8 && rank < 8; n++ {
-							bit := amazons.Set(1) << (8*rank + file)
-							if s.Opp&bit != 0 {
-								seen |= bit
-								touches = touches || n == 1
-							}
-							if empty&bit == 0 {
-								break
-							}
-							file, rank = file+df, rank+dr
-						}
-					}
-				}
-				return seen, touches
-			}
-			byQueen, queenTouches := sees(s.Empty, m.To)
-			byArrow, arrowTouches := sees(s.After(m).Empty, m.Arrow)
-			before, besides := sees(s.Empty, m.From)
-			want := categories{min(3, count(byQueen)), min(3, count(byArrow)), queenTouches, arrowTouches,
-				byQueen&byArrow != 0, besides, before == 0}
-			if got := categorize(s, m); got != want {
-				t.Fatalf("%v %v: %+v, want %+v", amazons.PositionOf(p.Board, s, amazons.White), m, got, want)
-			}
-			s = s.After(m)
-		}
-	}
-}
-
-func count(x amazons.Set) (n int) {
-	for ; x != 0; x &= x - 1 {
-		n++
-	}
-	return n
 }
 
 // TestCompare solves small boards with all forms, and refuses what is no form.

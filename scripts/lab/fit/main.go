@@ -4,7 +4,6 @@
 //	fit suite BOARD,... NUMBER SEED MOVES MOVES NODES NODES > suite.tsv   NUMBER positions of each board, from random games: least and most moves played and nodes to solve
 //	fit record suite.tsv > recording.tsv.gz      replies in their searches, each solved
 //	fit table recording.tsv.gz > table.go        the table fitted to them
-//	fit report recording.tsv.gz                  what each group of features is worth, and Higashiuchi's categories
 //	fit compare NODES SUITE|POSITION,... FORM...   nodes with each form of first numbers, up to NODES for a position
 //
 // The same input gives the same bytes (compare: the same nodes).
@@ -25,7 +24,7 @@ import (
 // compareTable is the size in bytes of each of the two tables of compare.
 const compareTable = 512 << 20
 
-var errUsage = errors.New("usage: fit suite|record|table|report|compare ARGUMENT... (see the comment of the package)")
+var errUsage = errors.New("usage: fit suite|record|table|compare ARGUMENT... (see the comment of the package)")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -77,12 +76,6 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		}
 		_, err = w.Write(file)
 		return err
-	case command == "report" && len(args) == 1:
-		rows, err := readRecording(args[0])
-		if err != nil {
-			return err
-		}
-		return report(rows, w)
 	case command == "compare" && len(args) >= 3:
 		most, err := strconv.ParseUint(args[0], 10, 64)
 		if err != nil || most == 0 {
