@@ -11,7 +11,6 @@ import (
 
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
-	"amazonsfarm/shared/prefetch"
 	"amazonsfarm/worker/agent"
 
 	"github.com/spf13/cobra"
@@ -115,7 +114,7 @@ what is being searched, with all that was learned, and ends with exit code 0; th
 	f.DurationVar(&awayAfter, "away-timeout", 24*time.Hour, "how long to try when the master has gone away")
 	f.DurationVar(&config.IdleTimeout, "idle-timeout", 0,
 		"end, with exit code 0, after so long without work, 0: never. For machines that are rented as long as there is some; too short: they go although work comes back")
-	f.IntVar(&early, "prefetch", prefetch.Percent,
+	f.IntVar(&early, "prefetch", agent.PrefetchPercent,
 		"percent of a lease's time that the wait for the next one may take; beyond it that is asked for before the running one ends, 0: never. Smaller: the next one is chosen with less knowledge")
 	cli.LogLevelFlag(f, &level, "info")
 	return c

@@ -13,7 +13,7 @@ import (
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/prefetch"
+	"amazonsfarm/worker/agent"
 )
 
 func simulateCommand() *cobra.Command {
@@ -127,7 +127,7 @@ their position was closed.
 	flags.IntVar(&c.MemoryEntries, "memory-entries", 2048,
 		"table entries that travel with an unsolved position (not scaled)")
 	flags.Var(&room, "memories", "the master's room for what travels with unsolved positions (not scaled); smaller: more is searched again when another worker goes on")
-	flags.IntVar(&c.PrefetchPercent, "prefetch", prefetch.Percent,
+	flags.IntVar(&c.PrefetchPercent, "prefetch", agent.PrefetchPercent,
 		"percent of a lease's time that the wait for the next one may take before a worker asks for it early, 0: never early")
 	flags.BoolVar(&c.Lemma, "lemma", false, "judge positions by the counting lemma alone: faster, with more nodes")
 	flags.Uint64Var(&c.MaxNodes, "nodes", 0, "give up a run after so many searched nodes (not scaled), 0: never (exit code 3)")

@@ -80,7 +80,7 @@ type Config struct {
 	// again.
 	MemoryBytes int64
 	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take
-	// before a worker asks for it early (shared/prefetch); 0: it never does.
+	// before a worker asks for it early (worker/agent); 0: it never does.
 	PrefetchPercent int
 	// MinFactNodes is the work from which a position solved on the way is sent as a fact. Default 1000.
 	MinFactNodes uint64

@@ -12,6 +12,7 @@ import (
 
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 )
@@ -140,19 +141,29 @@ func (f *farm) step(ev tree.Event) error {
 			if !e.Lease.Check {
 				memories = f.memoriesFor(w, e.Lease.Key)
 			}
-			w.receive(func() error { return w.take(e.Lease, memories) })
+			if err := w.receive(leaseOf(e.Lease, memories)); err != nil {
+				return err
+			}
 		case tree.Inform:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				w.receive(func() error { return w.learn(e.Facts) })
+				news := &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: wireFacts(e.Facts)}}}
+				if err := w.receive(news); err != nil {
+					return err
+				}
 			}
 		case tree.Cancel:
 			f.result.Cancels++
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				w.receive(func() error { return w.cancel(e) })
+				if err := w.receive(cancelOf(e)); err != nil {
+					return err
+				}
 			}
 		case tree.NoWork:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				w.since = -1 // without a delay of its own: all others would have different ones
+				// It arrives at once: a delay of its own would change those of all others.
+				if err := w.arrive(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{}}}); err != nil {
+					return err
+				}
 			}
 		case tree.Checked:
 			if e.Confirmed {
@@ -171,7 +182,8 @@ func (f *farm) step(ev tree.Event) error {
 }
 
 // keep takes the memory of a position that is still open.
-func (f *farm) keep(w *worker, k amazons.Key, data []byte) {
+func (f *farm) keep(w *worker, key, data []byte) {
+	k, _ := amazons.KeyFromBytes(key) // of the machine: it has the right length
 	if len(data) > 0 && f.tree.Open(k) && f.tree.Trusted(w.name) {
 		f.memories.Put(hints.Hint{Place: hints.Place{Key: k}, Data: data}, w.seen)
 	}

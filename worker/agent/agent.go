@@ -32,7 +32,7 @@ type Solver interface {
 // engine's. When ctx ends, Run returns its error at once and returns no lease. All goroutines have
 // ended then; conn stays open.
 func Run(ctx context.Context, conn grpc.ClientConnInterface, c Config) error {
-	m, err := NewMachine(c)
+	m, err := NewMachine(c, 0)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@
 // live as long as one stream.
 //
 // The next lease is asked for when one has ended, or before, where the wait for it would count
-// (shared/prefetch). That one waits in hand, and goes back to the master when it is called back,
+// (worker/agent). That one waits in hand, and goes back to the master when it is called back,
 // when the running one takes much longer than its nodes say, and with its stream.
 //
 // Nothing waits without end: each wait has a setting in [Config].

@@ -95,6 +95,7 @@ type (
 		Key   amazons.Key // of the position
 		Facts []proof.Fact
 		Limit time.Duration // of the proofs; 0: none
+		Last  bool          // the search of the position has ended
 	}
 	// Forget asks that the engine forget what was delivered: at once, or when the Search or Gather
 	// under way has ended.

@@ -46,7 +46,7 @@ func (m *Machine) slice() {
 	l := m.running
 	if l.cancelled {
 		l.last, l.early = true, true
-		m.do(Gather{Key: l.key})
+		m.do(Gather{Key: l.key, Last: true})
 		return
 	}
 	job := l.job
@@ -87,7 +87,7 @@ func (m *Machine) searched(e Searched) {
 	l.early = l.cancelled && r.Verdict == eval.Open
 	l.last = l.early || stuck || r.Verdict != eval.Open || r.Nodes >= l.job.Budget
 
-	g := Gather{Key: l.key}
+	g := Gather{Key: l.key, Last: l.last}
 	switch {
 	case r.Verdict != eval.Open: // nothing else matters
 		g.Facts = []proof.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}

@@ -108,12 +108,13 @@ var (
 
 // NewMachine returns the machine of one worker. Name, Cores, TableBytes, Drain and NewSolver of the
 // configuration are the driver's. Errors wrap ErrConfig.
-func NewMachine(c Config) (*Machine, error) {
+func NewMachine(c Config, now time.Duration) (*Machine, error) {
 	c, err := c.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	return &Machine{c: c, pause: c.BackoffMin, limit: c.JoinTimeout, campaigns: map[uint32]campaign{}}, nil
+	return &Machine{c: c, retryAt: now, away: now, pause: c.BackoffMin, limit: c.JoinTimeout,
+		campaigns: map[uint32]campaign{}}, nil
 }
 
 // Step handles one event and returns what is to be done, in this order. The time must not go back.

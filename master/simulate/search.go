@@ -1,0 +1,232 @@
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
+	"amazonsfarm/worker/agent"
+)
+
+// slice is what worker/engine does for one Search of the machine: rounds of Config.Slice nodes,
+// between which the worker notices what has come.
+type slice struct {
+	agent.Search
+	begun       time.Duration
+	nodes       uint64 // of rounds that ended
+	evaluations uint64
+	stopped     bool
+	roundBegun  time.Duration
+	roundNodes  uint64
+}
+
+// solved is a position that the search solved on the way.
+type solved struct {
+	state   amazons.State
+	verdict eval.Verdict
+	nodes   uint64
+}
+
+// vouched names the certificate of all facts: evidence is not simulated.
+var vouched = proof.ID{1}
+
+func (w *worker) equip() (err error) {
+	if first := w.workers[0]; w.c.SharedTable && first.table != nil {
+		w.table, w.search, w.solved = first.table, first.search, first.solved
+		return nil
+	}
+	if w.table, err = dfpn.NewTable(w.c.TableBytes); err != nil {
+		return fmt.Errorf("reserve table: %w", err)
+	}
+	found := new([]solved)
+	w.solved = found
+	w.search, err = dfpn.New(dfpn.Options{
+		Board: w.c.Tree.Root.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: w.c.MinFactNodes,
+		OnSolved: func(s amazons.State, v eval.Verdict, nodes uint64) { *found = append(*found, solved{s, v, nodes}) },
+	})
+	return err
+}
+
+func (w *worker) close() error {
+	if w.table == nil || w.c.SharedTable && w.number > 0 {
+		return nil
+	}
+	return w.table.Close()
+}
+
+// begin begins a slice.
+func (w *worker) begin(e agent.Search) error {
+	if err := w.learn(e.Job.Facts); err != nil {
+		return err
+	}
+	for _, m := range e.Job.Memories {
+		if _, err := w.table.AddHints(w.c.Tree.Root.Board, m); err != nil {
+			return err
+		}
+	}
+	w.slice = &slice{Search: e, begun: w.now}
+	w.round()
+	return nil
+}
+
+// learn tells the table facts of others.
+func (w *worker) learn(facts []proof.Fact) error {
+	for _, f := range facts {
+		s, err := f.Key.State(w.c.Tree.Root.Board)
+		if err != nil {
+			return err
+		}
+		w.search.Insert(s, f.Verdict, f.Nodes)
+	}
+	return nil
+}
+
+// round searches for one round, and plans its end.
+func (w *worker) round() {
+	s := w.slice
+	r := w.search.Search(context.Background(), s.Job.State, min(w.c.Slice, s.Job.Budget-s.nodes))
+	s.roundBegun, s.roundNodes = w.now, r.Nodes
+	w.after(max(w.takes(r.Nodes), time.Nanosecond), func() error {
+		if w.slice != s {
+			return nil // it crashed
+		}
+		w.account()
+		s.evaluations += r.Evaluations
+		interrupted := s.stopped || w.now-s.begun >= s.Limit
+		if r.Verdict == eval.Open && r.Nodes > 0 && s.nodes < s.Job.Budget && !interrupted {
+			w.round()
+			return nil
+		}
+		w.slice = nil
+		r.Nodes, r.Evaluations = s.nodes, s.evaluations
+		return w.tell(agent.Searched{Result: w.found(s, r), Interrupted: interrupted})
+	})
+}
+
+func (w *worker) found(s *slice, r dfpn.Result) agent.Result {
+	out := agent.Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations,
+		Solved: w.takeSolved()}
+	if r.Verdict == eval.Open {
+		for _, c := range w.search.Children(s.Job.State) {
+			out.Children = append(out.Children, numbers.Child{Key: c.State.CanonicalKey(w.c.Tree.Root.Board),
+				Phi: c.Phi, Delta: c.Delta})
+		}
+	}
+	w.position = s.Job.State
+	return out
+}
+
+// takeSolved returns what was solved since the last time: the positions with most work, each once.
+func (w *worker) takeSolved() []proof.Fact {
+	slices.SortStableFunc(*w.solved, func(a, b solved) int { return cmp.Compare(b.nodes, a.nodes) })
+	var out []proof.Fact
+	met := map[amazons.Key]bool{}
+	for _, s := range *w.solved {
+		if len(out) == w.c.MaxFacts {
+			break
+		}
+		if k := s.state.CanonicalKey(w.c.Tree.Root.Board); !met[k] {
+			met[k] = true
+			out = append(out, proof.Fact{Key: k, Verdict: s.verdict, Nodes: s.nodes})
+		}
+	}
+	*w.solved = (*w.solved)[:0]
+	return out
+}
+
+// gather proves everything at once, and asks the table for hints. Without failures nobody reads
+// hints before the result brings them anew; a lone worker has its own.
+func (w *worker) gather(e agent.Gather) agent.Event {
+	g := agent.Gathered{Fragment: agent.Fragment{Facts: e.Facts, SHA256: vouched}}
+	proved := slices.ContainsFunc(e.Facts, func(f proof.Fact) bool { return f.Key == e.Key })
+	others := w.c.Workers > 1 || w.c.CrashRate > 0
+	read := e.Last || w.c.CrashRate+w.c.LossRate > 0 && len(e.Facts) > 0
+	if !proved && others && read && w.c.MemoryEntries > 0 {
+		g.Hints = w.search.Hints(w.position, w.c.MemoryEntries)
+	}
+	if e.Last {
+		w.ended()
+	}
+	return g
+}
+
+// takes returns how long the worker searches so many nodes.
+func (w *worker) takes(nodes uint64) time.Duration {
+	return time.Duration(float64(nodes) / w.speed * float64(time.Second))
+}
+
+// inRound returns the nodes of the running round until now.
+func (s *slice) inRound(w *worker) uint64 {
+	return min(s.roundNodes, uint64(math.Round((w.now-s.roundBegun).Seconds()*w.speed)))
+}
+
+// account counts what the running round has searched so far.
+func (w *worker) account() {
+	s := w.slice
+	if s == nil {
+		return
+	}
+	n := s.inRound(w)
+	w.farm.nodes += n
+	w.busy += w.now - s.roundBegun
+	w.leased += n
+	s.nodes, s.roundNodes, s.roundBegun = s.nodes+n, 0, w.now
+}
+
+// leaseOf is a lease as the master sends it.
+func leaseOf(l tree.Lease, hints [][]byte) *farmv1.WorkResponse {
+	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: uint64(l.ID), Epoch: l.Epoch,
+		Key: keyBytes(l.Key), BudgetNodes: l.Budget, Facts: wireFacts(l.Facts), Memories: hints}}}
+}
+
+// cancelOf is a Cancel as the master sends it.
+func cancelOf(e tree.Cancel) *farmv1.WorkResponse {
+	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: uint64(e.Lease),
+		Reason: e.Reason.String()}}}
+}
+
+func keyBytes(k amazons.Key) []byte {
+	b := k.Bytes()
+	return b[:]
+}
+
+func wireFacts(list []proof.Fact) []*farmv1.Fact {
+	facts := make([]*farmv1.Fact, len(list))
+	for i, f := range list {
+		facts[i] = &farmv1.Fact{Key: keyBytes(f.Key), Verdict: farmv1.Verdict(f.Verdict), Nodes: f.Nodes}
+	}
+	return facts
+}
+
+func treeFacts(list []*farmv1.Fact) []proof.Fact {
+	facts := make([]proof.Fact, len(list))
+	for i, f := range list {
+		k, _ := amazons.KeyFromBytes(f.Key) // of the machine: it has the right length
+		facts[i] = proof.Fact{Key: k, Verdict: eval.Verdict(f.Verdict), Nodes: max(1, f.Nodes), Certificate: vouched}
+	}
+	return facts
+}
+
+// provedBy is a Facts as the tree hears of it.
+func provedBy(name string, m *farmv1.Facts) tree.Event {
+	return tree.Proved{Worker: name, Lease: tree.LeaseID(m.Lease), Epoch: m.Epoch, Nodes: m.Nodes,
+		Facts: treeFacts(m.Facts), Certificates: []proof.ID{vouched}}
+}
+
+// resultOf is a Result as the tree hears of it.
+func resultOf(name string, m *farmv1.Result) tree.Event {
+	k, _ := amazons.KeyFromBytes(m.Key)
+	return tree.Result{Worker: name, Lease: tree.LeaseID(m.Lease), Epoch: m.Epoch, Key: k,
+		Verdict: eval.Verdict(m.Verdict), Phi: m.Phi, Delta: m.Delta, Nodes: m.Nodes, Children: m.Children,
+		Facts: treeFacts(m.Facts), Certificates: []proof.ID{vouched}, Cancelled: m.Cancelled}
+}
