@@ -1,11 +1,3 @@
-// Package dfpn is the depth-first proof-number search: who wins for the side to move, and how hard
-// it looks while that is not known.
-//
-// Every position has two numbers for its side to move: phi, about how much work it would be to
-// prove a win, and delta, about how much to prove a loss (Nagai 2002). The
-// search always goes where proving is cheapest, depth first, and keeps what
-// it learned in a [Table] of fixed size. Amazons has no cycles, since every move burns a square, so
-// the numbers of a position do not depend on how it was reached.
 package dfpn
 
 import (
@@ -21,10 +13,10 @@ import (
 )
 
 const (
-	// Infinity is the number of what cannot be: phi of a lost position, delta of a won one.
+	// Infinity says that a proof is impossible: phi of a lost position, delta of a won one.
 	Infinity = 1<<24 - 1
-	// largestUnsolved is the largest number of a position that is not solved: sums are
-	// clamped to it, or arithmetic would disprove a position.
+	// largestUnsolved is the largest number of an unsolved position. Sums are clamped to it, or
+	// arithmetic would disprove a position.
 	largestUnsolved = Infinity - 1
 )
 
@@ -36,19 +28,18 @@ type Options struct {
 	Board amazons.Board
 	Table *Table // shared by all searches; required
 
-	// OnSolved, if given, is called for every position that gets solved with at least
-	// MinSolvedNodes nodes of work behind it, from any search thread, before its parent goes on. It
-	// must not call back into a Searcher.
+	// OnSolved, if given, is told every position that gets solved with at least MinSolvedNodes nodes
+	// behind it, before the search of its parent continues. Every search thread calls it. It must
+	// not call a Searcher.
 	OnSolved       func(s amazons.State, v eval.Verdict, nodes uint64)
 	MinSolvedNodes uint64
 
-	// Threads is the number of threads of a search; 0 means 1. With one thread the same search in a
-	// cleared table always takes the same nodes.
+	// Threads is the number of threads of a search, up to MaxThreads; 0 means 1. With one thread,
+	// the same search in a cleared table always takes the same number of nodes.
 	Threads int
 
-	// Judge makes the static evaluation of one thread (a Judge serves one thread only); it may
-	// return nil for the counting lemma alone. Default: a judge with the default settings and
-	// without a database.
+	// Judge returns a judge for one thread; nil means the counting lemma alone. Default: a judge with
+	// the default settings and without a database.
 	Judge func() *eval.Judge
 
 	// FirstNumbers, if given, returns the numbers of the reply m to s where the reply was never
@@ -57,13 +48,13 @@ type Options struct {
 	FirstNumbers func(s amazons.State, m amazons.Move, f eval.Features) (phi, delta uint32)
 }
 
-// Searcher runs searches, one at a time, over a table that stays warm between
-// them. Several searchers may use the same table at the same time.
+// Searcher runs searches, one at a time. Its table keeps what they learn. Several searchers may use
+// one table at the same time.
 type Searcher struct {
 	o        Options
 	one      sync.Mutex // held by the search that runs
 	parallel bool
-	stop     *atomic.Bool // the search shall end; each search has its own, as a context that ended may tell late
+	stop     *atomic.Bool // the search shall end; one for each search, since a context may tell late
 	crowded  atomic.Bool  // the stretch shall end so that the table can grow
 	threads  []*thread
 	limit    uint64
@@ -74,7 +65,7 @@ type Searcher struct {
 	judges   sync.Pool      // of *eval.Judge, for questions beside the search
 }
 
-// New returns a searcher. Errors wrap ErrOptions.
+// New returns a searcher. It keeps the table open; the caller closes it. Errors wrap ErrOptions.
 func New(o Options) (*Searcher, error) {
 	switch {
 	case !o.Board.Valid():
@@ -99,23 +90,23 @@ func New(o Options) (*Searcher, error) {
 	return s, nil
 }
 
-// Result is what a search found out.
+// Result is the outcome of one search.
 type Result struct {
 	Verdict     eval.Verdict // for the side to move; Open: stopped by the limit or the context
-	Phi, Delta  uint32
-	Nodes       uint64 // positions expanded by this search
-	Evaluations uint64 // positions evaluated by this search
+	Phi, Delta  uint32       // the numbers of the position
+	Nodes       uint64       // positions expanded by this search
+	Evaluations uint64       // positions evaluated by this search
 }
 
-// Progress is how far a running search has come.
+// Progress counts what a running search has done.
 type Progress struct {
 	Nodes, Evaluations uint64 // a little behind
 }
 
-// Nodes returns the positions expanded by all searches that have ended.
+// Nodes returns the number of positions expanded by all searches that have ended.
 func (s *Searcher) Nodes() uint64 { return s.earlier.Load() }
 
-// Progress may be called while Search runs.
+// Progress returns the counters of the search that runs or ran last. Any goroutine may call it.
 func (s *Searcher) Progress() Progress { return Progress{s.nodes.Load(), s.evals.Load()} }
 
 func (n numbers) verdict() eval.Verdict {
@@ -196,11 +187,11 @@ type Child struct {
 	Verdict eval.Verdict  // for the side to move in State
 	Phi     uint32
 	Delta   uint32
-	Nodes   uint64 // work behind the numbers; 0: from the static evaluation
+	Nodes   uint64 // nodes behind the numbers; 0: they come from the static evaluation
 }
 
-// Children returns every legal move of st with what the table and the static evaluation know of the
-// position after it.
+// Children returns every legal move of st with what the table, or else the static evaluation, knows
+// of the position after the move.
 func (s *Searcher) Children(st amazons.State) []Child {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
@@ -218,8 +209,8 @@ func (s *Searcher) Children(st amazons.State) []Child {
 	return out
 }
 
-// Probe tells what is known of st without searching: the verdict of the static rules (with no work)
-// or of the table, and the nodes behind it.
+// Probe returns what is known of st without a search: the verdict of the table with the nodes behind
+// it, or the verdict of the static rules with 0 nodes.
 func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
 	if n, nodes := s.stored(st); n.solved() {
 		return n.verdict(), nodes
@@ -242,8 +233,8 @@ func (s *Searcher) stored(st amazons.State) (numbers, uint64) {
 	return numbers{phi, delta}, nodes
 }
 
-// Best returns the move that the search found to win s, false where the table has none. It is legal
-// unless two positions have the same hash.
+// Best returns the move with which a search won st, false where the table has no such move. Best
+// checks that the move is legal, since two positions may have the same hash.
 func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
@@ -256,7 +247,7 @@ func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
 	return m, st.Legal(m)
 }
 
-// Solve searches st until it is solved or ctx ends; the error is then that of ctx.
+// Solve searches st until it is solved or ctx ends. The error is the cause of the context's end.
 func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
 	r := s.Search(ctx, st, 0)
 	if r.Verdict == eval.Open {
@@ -265,7 +256,7 @@ func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, e
 	return r.Verdict, nil
 }
 
-// Insert tells the table a verdict from outside, with the nodes behind it. An Open verdict is ignored.
+// Insert puts a verdict from outside into the table, with the nodes behind it. It ignores Open.
 func (s *Searcher) Insert(st amazons.State, v eval.Verdict, nodes uint64) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()

@@ -7,25 +7,27 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Several threads run the same search from the same root over the same table. What keeps them from
-// doing the same work: a thread counts itself in on every node of its path, and a node with other
-// threads below it looks worse than it is to those who choose (virtual numbers, after Kaneko 2010).
-// What one thread solves, the others find in the table; a thread whose path leads through a solved
-// node notices within a few dozen nodes and goes back up to it.
+// Several threads run the same search from the same root over the same table. Each thread counts
+// itself in on every position of its path. A position with other threads below it looks worse than
+// it is (virtual numbers, after Kaneko 2010), so threads take different ways. A thread finds in the
+// table what another one solved. If that position is on its path, the thread notices within a few
+// dozen nodes and returns to it.
 
 // MaxThreads is the largest number of threads of one search.
 const MaxThreads = 1024
 
 const (
-	busySlots     = 2048 // counters of busy nodes, for each thread; those of two threads fit the first-level cache
-	publishPeriod = 64   // nodes between two looks at what the other threads did
+	busySlots     = 2048 // counters of busy positions for each thread; those of two threads fit the first-level cache
+	publishPeriod = 64   // nodes between two looks at the other threads
 )
 
-// numbersSpent counts work.
+// counters count what a thread has done.
 type counters struct{ nodes, evaluations uint64 }
 
+// busy returns the counter of the threads at work on a position. Positions may share one.
 func (s *Searcher) busy(hash uint64) *atomic.Int32 { return &s.working[hash&uint64(len(s.working)-1)] }
 
+// searchParallel is run on all threads. The first one that solves st stops the others.
 func (s *Searcher) searchParallel(st amazons.State) numbers {
 	var wg sync.WaitGroup
 	results := make([]numbers, len(s.threads))
@@ -46,20 +48,21 @@ func (s *Searcher) searchParallel(st amazons.State) numbers {
 	return results[0]
 }
 
+// reset prepares the thread for a search.
 func (t *thread) reset(limit uint64) {
 	t.nodes, t.evaluations, t.published = 0, 0, counters{}
 	t.limit = limit
 	t.stack, t.path, t.cut = t.stack[:0], t.path[:0], noCut
 }
 
-// publish adds what this thread did since the last time to the searcher's counters.
+// publish adds to the searcher's counters what this thread did since the last time.
 func (t *thread) publish() {
 	t.s.nodes.Add(t.nodes - t.published.nodes)
 	t.s.evals.Add(t.evaluations - t.published.evaluations)
 	t.published = counters{t.nodes, t.evaluations}
 }
 
-// enter puts a node on the path and, now and then, looks round.
+// enter puts a position on the path and, now and then, looks for a solved position on the path.
 func (t *thread) enter(hash uint64) {
 	t.path = append(t.path, hash)
 	t.s.busy(hash).Add(1)
@@ -77,7 +80,7 @@ func (t *thread) enter(hash uint64) {
 	}
 }
 
-// leave takes a node off the path.
+// leave takes the last position off the path.
 func (t *thread) leave(hash uint64) {
 	t.s.busy(hash).Add(-1)
 	t.path = t.path[:len(t.path)-1]
@@ -86,7 +89,7 @@ func (t *thread) leave(hash uint64) {
 	}
 }
 
-// known returns the numbers the table has for hash; {1, 1} when it has none.
+// known returns the numbers that the table has for hash, {1, 1} where it has none.
 func (t *thread) known(hash uint64) numbers {
 	if data := t.table.get(hash); data != 0 {
 		phi, delta, _ := unpack(data)
@@ -95,9 +98,9 @@ func (t *thread) known(hash uint64) numbers {
 	return numbers{1, 1}
 }
 
-// refresh brings in what other threads learned: it returns the numbers of the node itself, with the
-// move if it is won, when it is solved, and otherwise reads the numbers of those children anew that
-// others were searching when this node last looked.
+// refresh reads what other threads learned. If the position itself is solved, refresh returns its
+// numbers. Otherwise it reads the numbers of the busy children again; where one of them is solved,
+// the position may be, too.
 func (t *thread) refresh(hash uint64, base int) (numbers, amazons.Move) {
 	if n := t.known(hash); n.solved() {
 		return n, noMove // the table has the move and keeps it

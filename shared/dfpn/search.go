@@ -8,7 +8,7 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// child is a reply under consideration while its parent is being searched.
+// child is a reply to a position that a thread is searching.
 type child struct {
 	hash       uint64
 	phi, delta uint32
@@ -16,7 +16,7 @@ type child struct {
 	busy       uint8 // threads that were searching it when this one last looked, 255 at most
 }
 
-// thread is one searching thread: its own counters and stacks over the shared table.
+// thread is one thread of a search, with counters and stacks of its own over the shared table.
 type thread struct {
 	s     *Searcher
 	b     amazons.Board
@@ -36,7 +36,7 @@ type thread struct {
 
 const noCut = 1 << 30
 
-// numbers are the proof and disproof number of a position for its side to move.
+// numbers are phi and delta of a position.
 type numbers struct{ phi, delta uint32 }
 
 func (n numbers) solved() bool { return n.phi == 0 || n.delta == 0 }
@@ -46,11 +46,11 @@ var (
 	lost = numbers{Infinity, 0}
 )
 
-// search is multiple iterative deepening (df-pn, Nagai 2002, in the form with phi and delta): it
-// searches below st until phi or delta reaches its threshold, the position is solved or the search
-// is stopped, stores the numbers and returns them. work is what the table knows to have been spent
-// on st before. A position that the judge finds won by a closing move when it is first met here is
-// not expanded and does not count as a node.
+// search is multiple iterative deepening (df-pn, Nagai 2002, in the form with phi and delta). It
+// searches below st until phi or delta reaches its limit, st is solved or the search is stopped.
+// Then it stores the numbers and returns them. nodes is the number of nodes that the table knows
+// behind st. If there are none, this is the first visit: the judge looks for a closing move, and if
+// it finds one, st is won without an expansion and without counting as a node.
 func (t *thread) search(st amazons.State, hash uint64, limit numbers, nodes uint64) numbers {
 	if nodes == 0 {
 		if m, ok := t.judge.Closing(st); ok {
@@ -80,8 +80,8 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, nodes uint
 	return n
 }
 
-// put stores the numbers of st with the work behind them, and the move m with which it is won, and
-// reports what is solved.
+// put stores the numbers of st with the nodes behind them and, if st is won, the winning move m. It
+// reports solved positions.
 func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, nodes uint64) {
 	data := pack(n.phi, n.delta, nodes)
 	if n == won && m != noMove {
@@ -94,22 +94,22 @@ func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, n
 	}
 }
 
-// noMove stands for a winning move that is not known. A real move leaves its square.
+// noMove stands for an unknown winning move. A real move leaves its square.
 var noMove amazons.Move
 
-// expand pushes the children of st that are not yet known to be won for the
-// opponent. It returns won and the move as soon as it meets a child that is lost, lost
-// when nothing was pushed, and otherwise numbers that are not solved.
+// expand pushes the children of st that the opponent is not yet known to win. It returns won and the
+// move when it meets a child that the opponent loses, lost when no child remains, and otherwise
+// numbers that are not solved.
 //
-// It goes over the children several times, each time doing one thing: most of the time is
-// spent waiting for memory, and lines asked for one right after the other come together.
+// It passes over the children several times and does one thing each time. Most of the time goes to
+// waiting for memory, and cache lines that are requested together arrive together.
 func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	base := len(t.stack)
 	t.generate(st)
 	t.fetched = t.table.fetch(t.stack[base:])
 
-	// What the table knows. Children that are won for the opponent are dropped
-	// at once; the unknown ones are marked by phi 0.
+	// What the table knows. Children that the opponent wins are dropped; phi 0 marks those of which
+	// the table knows nothing.
 	kept := base
 	for i := base; i < len(t.stack); i++ {
 		c := t.stack[i]
@@ -127,6 +127,7 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	}
 	t.stack = t.stack[:kept]
 
+	// The static evaluation of the others.
 	kept = base
 	for i := base; i < len(t.stack); i++ {
 		c := t.stack[i]
@@ -153,7 +154,8 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	return numbers{1, 1}, noMove
 }
 
-// generate pushes a child for every legal move of st, without numbers. Where st is symmetric, moves to the same canonical state are pushed once.
+// generate pushes a child for every legal move of st, without numbers. Where st is symmetric, moves
+// to the same canonical state are pushed once.
 func (t *thread) generate(st amazons.State) {
 	base := len(t.stack)
 	symmetric := st.Symmetric(t.b)
@@ -170,8 +172,8 @@ func (t *thread) generate(st amazons.State) {
 	}
 }
 
-// push pushes the child of st after m, unless st is symmetric and one with the same hash was pushed
-// since base.
+// push pushes the child of st after m. Where st is symmetric, it skips a child whose hash stands on
+// the stack since base.
 func (t *thread) push(st amazons.State, base int, m amazons.Move, symmetric bool) {
 	hash := st.After(m).Hash(t.b)
 	if symmetric && t.pushed(base, hash) {
@@ -180,6 +182,7 @@ func (t *thread) push(st amazons.State, base int, m amazons.Move, symmetric bool
 	t.stack = append(t.stack, child{hash: hash, move: m})
 }
 
+// pushed reports whether the stack has a child with this hash since base.
 func (t *thread) pushed(base int, hash uint64) bool {
 	for i := base; i < len(t.stack); i++ {
 		if t.stack[i].hash == hash {
@@ -213,7 +216,7 @@ func (t *thread) evaluate(st amazons.State) (numbers, eval.Features) {
 	return numbers{phi, delta}, f
 }
 
-// deepen searches the most promising child again and again until the numbers reach the thresholds.
+// deepen searches the most promising child, again and again, until the numbers of st reach limit.
 func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) (numbers, amazons.Move) {
 	lean := even
 	for {
@@ -237,8 +240,8 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 			phi:   childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
 			delta: min(limit.phi, slack(sel.second)),
 		}
-		// A child may be chosen beyond its thresholds, when it is busy or when
-		// numbers have run into their limit; it must still get somewhere.
+		// A busy child, or one whose numbers ran into their limit, may be chosen beyond its
+		// thresholds. It must still get somewhere.
 		next = numbers{max(next.phi, c.phi+1), max(next.delta, c.delta+1)}
 		_, _, nodes := unpack(t.table.get(c.hash))
 		r := t.search(st.After(c.move), c.hash, next, nodes)
@@ -253,14 +256,14 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 	}
 }
 
-// drop forgets a child that is won for the opponent.
+// drop removes a child that the opponent wins.
 func (t *thread) drop(i int) {
 	last := len(t.stack) - 1
 	t.stack[i] = t.stack[last]
 	t.stack = t.stack[:last]
 }
 
-// selection is what a node needs to know of its children.
+// selection is what a position needs to know of its children.
 type selection struct {
 	best        int    // index of the child to search, -1 if there is none
 	least       uint32 // least delta: phi of the node
@@ -270,7 +273,7 @@ type selection struct {
 	largestRest uint32 // largest phi among the children other than best
 }
 
-// leaning is what the numbers of a node tell of its outcome for the side to move.
+// leaning says which outcome the numbers of a position suggest for its side to move.
 type leaning uint8
 
 const (
@@ -279,9 +282,13 @@ const (
 	winning                // delta is at least sure times phi
 )
 
-// sure was 3 or 4 where 5x6 after B1-B4xD4 needed 3.00 million nodes with two threads (the mean of
-// 33 runs, 2.4 to 3.7), and 3.18 without winning (28 runs, 2.8 to 4.3), 6x4 2.73 and 2.73. With 1
-// or 2, 6x4 needed 2.8 to 3.1. One thread needs 2.96 and 2.65.
+// sure is the ratio of delta to phi from which a position counts as winning. Million nodes with two
+// threads, on 5x6 after B1-B4xD4 (means of some 30 runs) and on 6x4:
+//
+//	sure 3 or 4           3.00 (2.4 to 3.7)   2.73
+//	no position winning   3.18 (2.8 to 4.3)   2.73
+//	sure 1 or 2                               2.8 to 3.1
+//	one thread            2.96                2.65
 const sure = 3
 
 func (n numbers) leaning() leaning {
@@ -294,13 +301,15 @@ func (n numbers) leaning() leaning {
 	return even
 }
 
-// choose finds the child with the least delta. With several threads, a child that others are
-// searching counts as worse than it is (virtual numbers), so that they spread. They need to spread
-// where the side to move seems to lose, since all children must be won for the opponent then, and
-// each of them is work to be done. Where it seems to win, one child is enough and work on the
-// others is wasted; there only children that are about as good part the threads, and where it
-// surely seems to win, these go together. (Doubling everywhere cost two threads 58 % more nodes
-// than one on 4x7, this 3 %; of additions of 0 to 1/8, 1/128 was about the best on 6x4 and 5x6.)
+// choose finds the child with the least delta. With several threads, a child that other threads
+// search counts as worse than it is (virtual numbers, see virtual), so that threads spread.
+//
+//   - Where the side to move seems to lose, threads should spread: the proof needs every child.
+//   - Where it seems to win, one child is enough and the others are wasted: threads part only over
+//     children that are about equally good, and stay together where the win seems sure.
+//
+// On 4x7 two threads searched 58 % more nodes than one with doubled numbers everywhere, and 3 % more
+// with this rule. Of additions of 0 to 1/8, 1/128 was about the best on 6x4 and 5x6.
 func (t *thread) choose(children []child, l leaning) selection {
 	s := selection{best: -1, least: Infinity, second: Infinity}
 	leading := uint32(Infinity) + 1 // delta of best, with what busy threads add
@@ -329,8 +338,8 @@ func (t *thread) choose(children []child, l leaning) selection {
 	return s
 }
 
-// virtual returns the delta that a child counts with while other threads search it and its parent
-// leans so.
+// virtual returns the delta with which a child counts while busy other threads search it. l is how
+// its parent leans.
 func virtual(delta uint32, busy uint8, l leaning) uint32 {
 	v := uint64(delta)
 	switch l {
@@ -344,6 +353,8 @@ func virtual(delta uint32, busy uint8, l leaning) uint32 {
 	return uint32(min(v, largestUnsolved))
 }
 
+// stopped reports whether the thread shall return: at the limit, at the end of the search, for the
+// table to grow, or because another thread solved a position on the path.
 func (t *thread) stopped() bool {
 	if t.s.parallel {
 		return t.s.stop.Load() || t.s.crowded.Load() || t.cut < len(t.path)

@@ -15,17 +15,16 @@ import (
 // ErrTableSize is wrapped by errors about the size asked of a table.
 var ErrTableSize = errors.New("not a table size")
 
-// Table is the transposition table: a fixed number of 16-byte entries outside
-// the Go heap, four to a cache line, shared by any number of threads without locks.
+// Table is the transposition table: 16-byte entries outside the Go heap, four to a cache line. Any
+// number of threads share it without locks.
 //
-// An entry is two words. The second holds the numbers, the first the hash of
-// the position exclusive-or the second, so that an entry torn by two
-// writers matches no hash (Hyatt's scheme). The table forgets: a full line drops the
-// entry with the least work. It is never part of a proof; what it claims is
-// checked when a certificate is extracted.
+// An entry is two words. The second word holds the numbers. The first holds the hash of the
+// position exclusive-or the second word. So an entry torn by two writers matches no hash (Hyatt's
+// scheme). The table forgets: a full line drops the entry with the fewest nodes. The table is never
+// part of a proof; extraction of a certificate checks every entry that it uses.
 //
-// A table starts with few lines in use, so that a small search stays in the cache and touches
-// little memory, and doubles them between two stretches of a search until all are in use.
+// A table starts with few lines in use, so that a small search stays in the cache. Between two
+// stretches of a search the table doubles its lines, until all are in use.
 type Table struct {
 	memory []byte
 	base   unsafe.Pointer // of [4]slot
@@ -48,8 +47,8 @@ const (
 	MinTableBytes = 64 << 10
 )
 
-// NewTable reserves a table of at most the given number of bytes, from
-// MinTableBytes up to the machine's memory. Errors wrap ErrTableSize.
+// NewTable reserves a table of at most size bytes. size is from MinTableBytes to the machine's
+// memory. Close releases it. Errors wrap ErrTableSize.
 func NewTable(size int64) (*Table, error) {
 	if size < MinTableBytes {
 		return nil, fmt.Errorf("%w: %d bytes: the table needs at least %d (64KiB)", ErrTableSize, size, MinTableBytes)
@@ -70,11 +69,11 @@ func NewTable(size int64) (*Table, error) {
 	return &Table{memory: reserved, base: unsafe.Pointer(unsafe.SliceData(reserved)), lines: lines, most: most}, nil
 }
 
-// firstLines is about the number of lines a table starts with: 2 MiB, the size of many second-level
-// caches.
+// firstLines is about the number of lines that a table starts with: 2 MiB, the size of many
+// second-level caches.
 const firstLines = 1 << 15
 
-// Close gives the memory back. Nobody may use the table any more.
+// Close releases the memory. No one may use the table any more.
 func (t *Table) Close() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -83,7 +82,7 @@ func (t *Table) Close() error {
 	return memory.Release(reserved)
 }
 
-// Clear forgets everything. It waits until nobody is searching.
+// Clear empties the table. It waits until no search runs.
 func (t *Table) Clear() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -111,8 +110,8 @@ func (t *Table) crowded() bool {
 }
 
 // grow doubles the lines in use. The line of a hash is the integer part of hash/2^64 times the
-// number of lines, so the entries of line i go to lines 2i and 2i+1; from the last line down, those
-// are free by then.
+// number of lines, so the entries of line i move to lines 2i and 2i+1. grow starts with the last
+// line, so both are free.
 func (t *Table) grow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -139,22 +138,25 @@ func (t *Table) grow() {
 	}
 }
 
+// slot returns entry j of a line.
 func (t *Table) slot(line uint64, j uintptr) *slot {
 	return (*slot)(unsafe.Add(t.base, uintptr(line)*lineBytes+j*slotBytes))
 }
 
+// lineOf returns the line in which the entry of a hash lies.
 func (t *Table) lineOf(hash uint64) uint64 {
 	line, _ := bits.Mul64(hash, t.lines)
 	return line
 }
 
-// The data word of an entry: phi in bits 0..23, delta in 24..47, work in 48..63. It is never 0. In
-// an entry with phi 0 (won) delta can only be Infinity, and its bits hold the winning move of the
-// canonical state instead: bit 23 set, then three times six bits; all set if the move is not known.
+// pack returns the data word of an entry: phi in bits 0 to 23, delta in 24 to 47, nodes in 48 to 63.
+// The word is never 0. With phi 0 (won) delta can only be Infinity, so its bits hold the winning move
+// of the canonical state: bit 23 set, then three times six bits; all bits set if the move is unknown.
 func pack(phi, delta uint32, nodes uint64) uint64 {
 	return uint64(phi) | uint64(delta)<<24 | uint64(packNodes(nodes))<<48
 }
 
+// unpack undoes pack, but for the precision of nodes.
 func unpack(data uint64) (phi, delta uint32, nodes uint64) {
 	phi, delta, nodes = uint32(data)&Infinity, uint32(data>>24)&Infinity, unpackNodes(uint16(data>>48))
 	if phi == 0 {
@@ -170,7 +172,7 @@ func packWon(m amazons.Move, nodes uint64) uint64 {
 	return pack(0, moveFlag|uint32(m.From)<<12|uint32(m.To)<<6|uint32(m.Arrow), nodes)
 }
 
-// unpackMove returns the winning move of a won entry, false when it is not known.
+// unpackMove returns the winning move of a won entry, false where it is unknown.
 func unpackMove(data uint64) (amazons.Move, bool) {
 	x := uint32(data>>24) & Infinity
 	if data&Infinity != 0 || x&moveFlag == 0 || x == Infinity {
@@ -183,9 +185,8 @@ func unpackMove(data uint64) (amazons.Move, bool) {
 // solvedData reports whether an entry is won or lost.
 func solvedData(data uint64) bool { return data&Infinity == 0 || data>>24&Infinity == 0 }
 
-// Work is kept to eleven bits of precision: a floating point number with a
-// 5-bit exponent, so that comparisons of the packed form compare work. The
-// largest value is about 2^42 nodes.
+// packNodes keeps a number of nodes to eleven bits of precision: a floating point number with an
+// exponent of 5 bits. So comparing packed numbers compares nodes. The largest is about 2^42.
 func packNodes(w uint64) uint16 {
 	if w < 1<<11 {
 		return uint16(w)
@@ -205,8 +206,8 @@ func unpackNodes(p uint16) uint64 {
 	return (1<<11 | uint64(p&(1<<11-1))) << (e - 1)
 }
 
-// fetch loads the lines of all children, one right after the other, so that
-// the processor waits for several of them at a time. What it returns means nothing.
+// fetch loads the lines of all children, one right after the other, so that the processor waits for
+// several lines at a time. The result means nothing; it keeps the loads alive.
 func (t *Table) fetch(children []child) uint64 {
 	var x uint64
 	for i := range children {
@@ -215,7 +216,7 @@ func (t *Table) fetch(children []child) uint64 {
 	return x
 }
 
-// get returns the data word stored for hash; 0 when there is none.
+// get returns the data word of hash, 0 where there is none.
 func (t *Table) get(hash uint64) uint64 {
 	line := t.lineOf(hash)
 	for j := range uintptr(lineSlots) {
@@ -228,8 +229,8 @@ func (t *Table) get(hash uint64) uint64 {
 	return 0
 }
 
-// put stores numbers for hash: over the old ones, or in a free entry, or over
-// the entry of the line with the least work. What is solved stays solved.
+// put stores the data word of hash: in the entry of the same hash, else in a free entry, else in
+// place of the entry with the fewest nodes. A solved position stays solved.
 func (t *Table) put(hash, data uint64) {
 	line := t.lineOf(hash)
 	var victim *slot

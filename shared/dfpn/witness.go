@@ -8,22 +8,22 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// Witness is a searcher as those see it who extract a proof that may use nothing but the leaf rules
-// of a certificate. Where the search stopped by a stronger argument of its judge, the witness
-// searches on below, with the counting lemma alone and a small table of its own, and answers from
-// there. Its methods are called by one goroutine at a time; several witnesses of one search may
-// work at once.
+// Witness answers what the extraction of a proof asks of a search. A certificate ends at positions
+// that the leaf rules decide, but the search may stop earlier, by a stronger argument of its judge.
+// Below such a position the witness searches with the counting lemma alone, in a small table of its
+// own. One goroutine at a time may call its methods; several witnesses of one search may run at
+// once.
 type Witness struct {
 	*Searcher
 	judge *eval.Judge
 	fine  *Searcher
 }
 
-// WitnessTableBytes is the size of the table of a witness: the positions below one verdict of a
-// judge are few.
+// WitnessTableBytes is the size of the table of a witness. The positions below one verdict of a judge
+// are few.
 const WitnessTableBytes = 16 << 20
 
-// NewWitness returns a witness of what s finds. Errors are those of NewTable and New.
+// NewWitness returns a witness of s. Errors are those of NewTable and New.
 func NewWitness(s *Searcher) (*Witness, error) {
 	table, err := NewTable(WitnessTableBytes)
 	if err != nil {
@@ -36,7 +36,7 @@ func NewWitness(s *Searcher) (*Witness, error) {
 	return &Witness{Searcher: s, judge: s.o.Judge(), fine: fine}, nil
 }
 
-// NewWitnesses returns n witnesses of what s finds.
+// NewWitnesses returns n witnesses of s.
 func NewWitnesses(s *Searcher, n int) ([]*Witness, error) {
 	var all []*Witness
 	for range n {
@@ -52,16 +52,16 @@ func NewWitnesses(s *Searcher, n int) ([]*Witness, error) {
 	return all, nil
 }
 
-// Close gives the memory of the witness back; that of the search stays.
+// Close releases the memory of the witness, and not that of the search.
 func (w *Witness) Close() error { return w.fine.o.Table.Close() }
 
-// Forget empties the table of the witness, so that its answers do not depend on earlier questions.
+// Forget empties the table of the witness. Then its answers do not depend on earlier questions.
 func (w *Witness) Forget() { w.fine.o.Table.Clear() }
 
-// Nodes returns the positions expanded by all searches that have ended, those of the witness included.
+// Nodes returns the number of positions expanded by all ended searches, of the witness as well.
 func (w *Witness) Nodes() uint64 { return w.Searcher.Nodes() + w.fine.Nodes() }
 
-// Probe tells what the tables, the counting lemma and the judge know of st, and the nodes behind it.
+// Probe returns what the tables, the counting lemma or the judge know of st, and the nodes behind it.
 func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
 	if n, nodes := w.Searcher.stored(st); n.solved() {
 		return n.verdict(), nodes
@@ -73,15 +73,15 @@ func (w *Witness) Probe(st amazons.State) (eval.Verdict, uint64) {
 	return v, 0
 }
 
-// A position that the judge calls won or lost is searched with the counting lemma alone: for its
-// winning move up to bestNodes, for its verdict up to solveNodes. Where that is not enough, the
-// judge is believed, and it is up to those who ask to look at the replies.
+// Limits of the search with the counting lemma alone of a position that the judge decides: bestNodes
+// for its winning move, solveNodes for its verdict. Beyond solveNodes the witness believes the judge,
+// and the caller looks at the replies.
 const (
 	bestNodes  = 2_000
 	solveNodes = 20_000
 )
 
-// Best returns the move with which st was won, false where none is known.
+// Best returns a winning move of st, false where none is known.
 func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	if m, ok := w.Searcher.Best(st); ok {
 		return m, true
@@ -101,7 +101,7 @@ func (w *Witness) Best(st amazons.State) (amazons.Move, bool) {
 	return w.fine.Best(st)
 }
 
-// Solve searches st until it is solved or ctx ends; the error is then that of ctx.
+// Solve searches st until it is solved or ctx ends. The error is the cause of the context's end.
 func (w *Witness) Solve(ctx context.Context, st amazons.State) (eval.Verdict, error) {
 	v, _ := w.judge.Evaluate(st)
 	if v == eval.Open {
