@@ -54,9 +54,9 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 		Short: "Solve boards of the game of Amazons, with a proof",
 		Long: `master solves boards of the game of Amazons and proves the answer.
 
-The answer comes with a certificate, a file that an independent checker verifies: a verified
-answer does not rest on the search. The store keeps everything found, so the same command
-continues a campaign that was stopped in any way.
+The answer comes with a certificate, a file that an independent checker verifies: a
+verified answer does not rest on the search. The store keeps everything found, so the
+same command continues a campaign that was stopped in any way.
 
 ` + cli.ExitHelp,
 	}

@@ -17,14 +17,16 @@ import (
 func campaignCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "campaign",
-		Short: "Add campaigns to a serving master, list them, and say whose turn it is",
-		Long: `A store holds any number of campaigns, each with a root of its own, and its master has the workers search for all of them. These commands change them while the
-master runs; what they say is in the store, and holds after the next start.
+		Short: "Add campaigns to a serving master, list them, and divide the work among them",
+		Long: `A store holds any number of campaigns, each with a root of its own, and the workers
+search for all of them. These commands change campaigns while the master runs. The store
+keeps the changes.
 
-The priority is strict: work goes to the campaign of the highest priority that has any, and others get what it leaves over. Among campaigns of one priority the work,
-in expanded positions, is divided as their shares are. A change does not call leases back: it shows when running ones end.
+The priority is strict: work goes to the campaign of the highest priority that has any,
+and idle capacity goes to the others. Campaigns of one priority divide the work, in
+nodes, by their shares. Changes apply when current leases end.
 
-Facts are shared by all campaigns of one board (and of one kind of proof, see --rules-only): what one proves closes positions of the others.
+All campaigns of one board and kind of proof (--rules-only) use each other's facts.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -41,7 +43,7 @@ Facts are shared by all campaigns of one board (and of one kind of proof, see --
 				return do(ctx, client, args[0])
 			}))
 	}
-	change("pause", "Grant nothing of a campaign any more; running leases go on",
+	change("pause", "Grant no new leases of a campaign; running ones go on",
 		func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
 			return c.Pause(ctx, &farmv1.PauseRequest{Campaign: name})
 		})
@@ -49,7 +51,7 @@ Facts are shared by all campaigns of one board (and of one kind of proof, see --
 		name string) (*farmv1.StatusResponse, error) {
 		return c.Resume(ctx, &farmv1.ResumeRequest{Campaign: name})
 	})
-	change("end", "Give a campaign up for good and call its leases back; what is known stays in the store",
+	change("end", "End a campaign for good and cancel its leases; its facts stay in the store",
 		func(ctx context.Context, c farmv1.ControlClient, name string) (*farmv1.StatusResponse, error) {
 			return c.EndCampaign(ctx, &farmv1.EndCampaignRequest{Campaign: name})
 		})
@@ -77,7 +79,7 @@ func campaignAdd() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "add BOARD|POSITION",
-		Short: "Add a campaign to the store of a serving master and begin with it",
+		Short: "Add a campaign to a serving master",
 		Args:  cobra.ExactArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if _, err := parseQuestion(args[0], moves); err != nil {
@@ -91,17 +93,16 @@ func campaignAdd() *cobra.Command {
 			RulesOnly: rulesOnly,
 			Priority:  int32(priority), Share: uint32(share)})
 	})
-	c.Flags().StringVar(&name, "name", "", "its name: letters, digits, dots, dashes, underscores (default: its board, with a number where that is taken)")
-	c.Flags().StringArrayVar(&moves, "first-move", nil, "try only this move at the root; may be given several times")
-	c.Flags().BoolVar(&rulesOnly, "rules-only", false,
-		"prove by the rules of the game alone, without the counting lemma")
+	c.Flags().StringVar(&name, "name", "", "call it `NAME`, of letters, digits, . - _ (default: its board)")
+	c.Flags().StringArrayVar(&moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
+	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
 	weightFlags(c, &priority, &share)
 	return c
 }
 
 func weightFlags(c *cobra.Command, priority, share *int) {
-	c.Flags().IntVar(priority, "priority", 0, "the higher goes first; may be negative")
-	c.Flags().IntVar(share, "share", 0, "of the work, among campaigns of one priority, 0: standard (100)")
+	c.Flags().IntVar(priority, "priority", 0, "serve campaigns of a higher priority first; may be negative")
+	c.Flags().IntVar(share, "share", 0, "give it `N` parts of the work of its priority (default 100)")
 }
 
 func campaignSet() *cobra.Command {

@@ -18,10 +18,10 @@ import (
 // defaultCerts is where an authority is when nothing else is said.
 const defaultCerts = "certs"
 
-// masterName is the name in the certificate of a master.
+// masterName is the name in the credential of a master.
 const masterName = "master"
 
-// localHosts are in every certificate of a master, for workers and operators on its machine.
+// localHosts are in every credential of a master, for workers and operators on its machine.
 var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 // Lifetimes are given in days, up to a hundred years.
@@ -30,10 +30,14 @@ const maxDays = 36500
 func certsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "certs",
-		Short: "Make and revoke the certificates of a cluster",
-		Long: `certs keeps a certificate authority for one cluster in a folder. "init" makes it, with the master's certificate; "worker" and
-"operator" make a folder for each worker and operator, which is handed to its machine; "provide" does all of it where nobody is there to
-do it; "revoke" takes a certificate back, which a running master notes within a second. Workers join and deliver; status, explore, pause, resume, drain and store backup need an operator's certificate.
+		Short: "Make and revoke the credentials of a cluster",
+		Long: `certs keeps an authority for one cluster in a folder. "init" makes it, with the master's
+credential. "worker" and "operator" make a folder for each worker and operator: hand it
+to its machine. "provide" makes all of these for starts without a person. "revoke" ends
+a credential; a running master applies it within a second.
+
+Workers join and deliver. Operators need an operator credential for status, explore,
+pause, resume, drain, campaign, quarantine and store backup.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -52,11 +56,11 @@ type certsFlags struct {
 }
 
 func (f *certsFlags) add(c *cobra.Command, lifetime bool) {
-	c.Flags().StringVar(&f.folder, "dir", defaultCerts, "folder of the authority")
-	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line each certificate")
+	c.Flags().StringVar(&f.folder, "dir", defaultCerts, "keep the authority in `FOLDER`")
+	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line for each credential")
 	if lifetime {
 		c.Flags().IntVar(&f.days, "days", int(credentials.DefaultLifetime/day),
-			"lifetime of the certificate in days, at most as long as the authority's; short: renew more often; long: a stolen one that nobody revokes is good for long")
+			"make it good for `N` days, at most as long as the authority")
 	}
 }
 
@@ -78,7 +82,7 @@ func certsInit() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "init",
-		Short: "Make an authority and the certificate of its master",
+		Short: "Make an authority and the credential of its master",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
 			all, err := lifetime("ca-days", authorityDays)
@@ -111,7 +115,7 @@ func certsInit() *cobra.Command {
 
 func addAuthorityDays(c *cobra.Command, days *int) {
 	c.Flags().IntVar(days, "ca-days", int(credentials.DefaultAuthorityLifetime/day),
-		"lifetime of the authority in days; when it ends, every certificate has to be made again")
+		"make the authority good for `N` days")
 }
 
 // writeAuthority says in words where a new authority is.
@@ -119,13 +123,13 @@ func writeAuthority(w io.Writer, a *credentials.Authority, flags certsFlags) err
 	if flags.asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s to yourself\n", flags.folder,
+	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s secret\n", flags.folder,
 		a.NotAfter().UTC().Format(time.DateOnly), credentials.KeyFile)
 	return err
 }
 
 func addHosts(c *cobra.Command, hosts *[]string) {
-	c.Flags().StringArrayVar(hosts, "host", nil, "name or IP address under which others reach the master; may be given several times (localhost is always in)")
+	c.Flags().StringArrayVar(hosts, "host", nil, "let others reach the master as `NAME` or IP address; may be repeated")
 }
 
 func masterRequest(days int, hosts []string) (credentials.Request, error) {
@@ -141,7 +145,7 @@ func certsMaster() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "master",
-		Short: "Make a new certificate for the master, in place of the one it has",
+		Short: "Replace the master's credential",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			request, err := masterRequest(flags.days, hosts)
@@ -164,11 +168,9 @@ func certsClient(role identity.Role) *cobra.Command {
 		flags certsFlags
 		renew bool
 	)
-	what := map[identity.Role]string{identity.Worker: "joins and delivers",
-		identity.Operator: "asks for the status, explores, pauses, resumes and drains"}[role]
 	c := &cobra.Command{
 		Use:   string(role) + " NAME",
-		Short: fmt.Sprintf("Make the folder of one who %s", what),
+		Short: fmt.Sprintf("Make the folder of one %s", role),
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			d, err := lifetime("days", flags.days)
@@ -183,7 +185,7 @@ func certsClient(role identity.Role) *cobra.Command {
 		},
 	}
 	flags.add(c, true)
-	c.Flags().BoolVar(&renew, "renew", false, "there is one of this name: replace its files; the old certificate stays good until it expires or is revoked")
+	c.Flags().BoolVar(&renew, "renew", false, "replace the files; the old credential stays good until it expires or is revoked")
 	return c
 }
 
@@ -191,7 +193,7 @@ func certsRevoke() *cobra.Command {
 	var flags certsFlags
 	c := &cobra.Command{
 		Use:   "revoke NAME|SERIAL",
-		Short: "Take back all certificates of a name, or one by its serial number",
+		Short: "Revoke all credentials of a name, or one by its serial number",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return withAuthority(flags.folder, func(a *credentials.Authority) error {
@@ -211,7 +213,7 @@ func certsList() *cobra.Command {
 	var flags certsFlags
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List all certificates ever made, and whether they are good",
+		Short: "List all credentials ever made, and whether they are good",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return withAuthority(flags.folder, func(a *credentials.Authority) error {
@@ -236,7 +238,7 @@ func withAuthority(folder string, do func(*credentials.Authority) error) error {
 	return errors.Join(do(a), a.Close())
 }
 
-// issue makes a certificate and says where it is.
+// issue makes a credential and says where it is.
 func issue(w io.Writer, a *credentials.Authority, r credentials.Request, flags certsFlags) error {
 	out, err := a.Issue(r)
 	if err != nil {
@@ -249,7 +251,7 @@ func writeIssued(w io.Writer, out credentials.Issued, flags certsFlags) error {
 	if flags.asJSON {
 		return writeRecord(w, out.Record, out.Folder)
 	}
-	purpose := "what the master serves with"
+	purpose := "the master serves with it"
 	if out.Role != identity.Master {
 		purpose = fmt.Sprintf("hand it to %v and nobody else", out.Identity)
 	}
@@ -257,7 +259,7 @@ func writeIssued(w io.Writer, out credentials.Issued, flags certsFlags) error {
 	return err
 }
 
-// recordLine is a certificate in one line.
+// recordLine is a credential in one line.
 func recordLine(r credentials.Record) string {
 	s := fmt.Sprintf("%-14s %s, serial number %s, %s", r.Role, r.Name, r.Serial, r.State(time.Now()))
 	if len(r.Hosts) > 0 {
@@ -281,7 +283,7 @@ func writeRecords(w io.Writer, list []credentials.Record, asJSON bool) error {
 	return nil
 }
 
-// recordJSON is a certificate as programs read it. Fields may be added, never renamed.
+// recordJSON is a credential as programs read it. Fields may be added, never renamed.
 type recordJSON struct {
 	MessageType string     `json:"message_type"` // "certificate"
 	Role        string     `json:"role"`
@@ -314,9 +316,10 @@ func certsProvide() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "provide",
-		Short: "Make what a farm needs and lacks, for starts without a person",
-		Long: `provide makes an authority, the certificate of its master, one that all workers share, and one of an operator. What is there stays as it
-is, unless less than a third of its lifetime is left or the hosts have changed; then a new certificate comes in its place. So it can run before each
+		Short: "Make the credentials that a farm lacks, for starts without a person",
+		Long: `provide makes an authority, the master's credential, one that all workers share, and one
+for an operator. Existing ones stay, unless less than a third of the lifetime is left or
+the hosts have changed; then a new credential replaces them. It can run before each
 start of a farm, as in docker-compose.yml.
 
 ` + cli.ExitHelp,
@@ -371,9 +374,9 @@ start of a farm, as in docker-compose.yml.
 	flags.add(c, true)
 	addHosts(c, &hosts)
 	addAuthorityDays(c, &authorityDays)
-	c.Flags().StringVar(&worker, "worker", "worker", "name in the certificate of the workers")
-	c.Flags().StringVar(&operator, "operator", "operator", "name in the certificate of the operator")
+	c.Flags().StringVar(&worker, "worker", "worker", "call the workers `NAME`")
+	c.Flags().StringVar(&operator, "operator", "operator", "call the operator `NAME`")
 	c.Flags().StringVar(&handover, "worker-folder", "",
-		"copy what workers need to this folder, too, such as a volume of which they see nothing else")
+		"copy the workers' credential to `FOLDER`, such as a volume of theirs")
 	return c
 }

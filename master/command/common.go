@@ -130,3 +130,11 @@ func count(n uint64) string {
 	}
 	return fmt.Sprint(n)
 }
+
+// counted writes a number with its noun: "1 win", "2 wins".
+func counted[T uint32 | uint64 | int](n T, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -26,7 +26,7 @@ func controlCommands() []*cobra.Command {
 			c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
 			return c.Resume(ctx, &farmv1.ResumeRequest{})
 		}),
-		command("drain", "Call all leases back and end the master",
+		command("drain", "Cancel all leases and end the master",
 			func(ctx context.Context, c farmv1.ControlClient) (*farmv1.StatusResponse, error) {
 				return c.Drain(ctx, &farmv1.DrainRequest{})
 			}),

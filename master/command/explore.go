@@ -30,13 +30,16 @@ func exploreCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "explore [MOVE...]",
-		Short: "Show a position of a campaign: its value, proof numbers and effort, and those of its moves",
-		Long: `explore plays the given moves from the root of a campaign and shows the position: the board, who wins if that is known, the proof
-and disproof number and the nodes searched for it, and the same of each of its moves. It asks a serving master, or, with --store, reads the store of a
-campaign that no master has open. Winning moves come first, then open ones, then losing ones; among these the ones with most work.
+		Short: "Show a position of a campaign and its moves: values, proof numbers, nodes",
+		Long: `explore plays moves from the root of a campaign and shows the position: the board, the
+winner if it is known, the proof and disproof number, and the nodes searched. It shows
+the same for each move: winning moves come first, then open ones, then losing ones, each
+kind by nodes. It asks a serving master; with --store it reads a store that no master
+has open.
 
-A proof number says about how much work it would take to prove that the side to move wins, a disproof number that it loses. Both are of the position after
-the move, where the other side is to move. 0 and inf stand for what is proved.
+A proof number estimates the work of a proof that the side to move wins, a disproof
+number that it loses. A move's numbers are those of the position after it, where the
+other side moves. 0 and inf stand for a proved result.
 
 ` + cli.ExitHelp,
 		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
@@ -77,9 +80,9 @@ the move, where the other side is to move. 0 and inf stand for what is proved.
 		},
 	}
 	master.add(c)
-	c.Flags().StringVar(&storeFile, "store", "", "read this store instead of asking a master")
-	c.Flags().StringVar(&campaign, "campaign", "", "name of the campaign (default: the first)")
-	c.Flags().IntVar(&top, "top", 20, "show so many moves, 0: all")
+	c.Flags().StringVar(&storeFile, "store", "", "read the store in `FILE` instead of asking a master")
+	c.Flags().StringVar(&campaign, "campaign", "", "look at the campaign `NAME` (default: the first)")
+	c.Flags().IntVar(&top, "top", 20, "show `N` moves (0: all)")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
 	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board")
 	return c

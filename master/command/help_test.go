@@ -3,13 +3,44 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"amazonsfarm/shared/cli"
 )
+
+// TestHelp holds every help text to 90 columns, each command to 24 flags, and each flag of a command
+// with more than ten to a group.
+func TestHelp(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		flags := 1 // --help
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			flags++
+			if n := len(f.Name) + len(f.Usage); n > 90 {
+				t.Errorf("%s --%s: %d letters of help", c.CommandPath(), f.Name, n)
+			}
+		})
+		if flags > 24 {
+			t.Errorf("%s has %d flags", c.CommandPath(), flags)
+		}
+		for line := range strings.Lines(c.Long + "\n" + c.Short) {
+			if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 90 {
+				t.Errorf("%s: %d columns: %s", c.CommandPath(), n, line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	for _, c := range All() {
+		walk(c)
+	}
+}
 
 // TestSettings reads a settings file: it sets what no flag has set, and is refused where it is wrong.
 func TestSettings(t *testing.T) {

@@ -23,20 +23,24 @@ import (
 )
 
 // proofWhere is the part of the help that both commands share.
-const proofWhere = `The position is the certificate's first root, or the one given: rows from the top with the side to move in quotes, or the name of a board.
-Moves are played from there. With --store instead of FILE the certificate is that of a settled campaign that no master has open; it is
-made from the store where the file is gone.
+const proofWhere = `The position is the certificate's first root, or the given one: a board's name, or ranks
+from the top with the side to move, in quotes. Moves are played from there. With --store
+instead of FILE the certificate is that of a settled campaign that no master has open;
+where the file is gone, it is made again from the store.
 
-Entries are taken for true: "master verify" checks them.
+Entries are not checked: "master verify" checks them.
 `
 
 func proofCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "proof",
 		Short: "Step through a certificate, or write parts of it for other programs",
-		Long:  "proof reads certificates: show prints a position of one, export writes a part of one as JSON lines, as a graph, or as SGF.\n\n" + cli.ExitHelp,
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long: `proof reads certificates: show prints a position, export writes a part as JSON lines, as
+a graph, or as SGF.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(proofShowCommand(), proofExportCommand())
 	return c
@@ -46,8 +50,8 @@ func proofCommand() *cobra.Command {
 type proofSource struct{ store, campaign string }
 
 func (s *proofSource) add(c *cobra.Command) {
-	c.Flags().StringVar(&s.store, "store", "", "read the certificate of this store's settled campaign; all arguments are position and moves then")
-	c.Flags().StringVar(&s.campaign, "campaign", "", "with --store: name of the campaign (default: the first)")
+	c.Flags().StringVar(&s.store, "store", "", "read the certificate of a settled campaign in `FILE`")
+	c.Flags().StringVar(&s.campaign, "campaign", "", "with --store, read that of the campaign `NAME` (default: the first)")
 }
 
 // read returns the certificate, what it was read from, and the position that the arguments name,
@@ -120,14 +124,17 @@ func proofShowCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
-		Short: "Show a position of a certificate: who wins, why, by which move, and what each move meets",
-		Long: `show prints a position and what a certificate says of it: the board, who wins and why, the winning move, how it is played out, and each move with
-its outcome. A move that loses is shown with its refutation. It is "explore" for proofs, without a campaign.
+		Short: "Show a position of a certificate: the winner, the reason and every move",
+		Long: `show prints a position and what a certificate says about it: the board, the winner and
+the reason, the winning move, a line of play, and each move with its outcome. A losing
+move comes with its refutation. It is "explore" for proofs, without a campaign.
 
-The reason is "entry" (the position is in the file, with its move), "replies" (each move leads to a position that is won), "rule 1" (no move left) or "rule 2"
-(counting). What the certificate says nothing of is "unknown", whoever wins it: a proof needs one winning move, not all.
+The reason is "entry" (the file has the position with its move), "replies" (each move
+leads to a position that the other side wins), "rule 1" (no move left) or "rule 2"
+(counting). A position that the certificate does not decide is "unknown": a proof needs
+one winning move, not all.
 
-"entries" is the size of a proof: the positions of the certificate that it takes. Counting ends at --count.
+"entries" is the number of positions that a proof takes. Counting ends at --count.
 
 ` + proofWhere + "\n" + cli.ExitHelp,
 		Example: "  master proof show 5x5.proof B1-B3xD3\n  master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5",
@@ -159,10 +166,10 @@ The reason is "entry" (the position is in the file, with its move), "replies" (e
 		},
 	}
 	source.add(c)
-	c.Flags().IntVar(&top, "top", 20, "show so many moves, 0: all")
-	c.Flags().IntVar(&count, "count", 400_000, "positions of the certificate to count, half for the position and half shared among its moves; fewer: sizes are lower bounds; more: seconds and 50 MB of memory a million")
+	c.Flags().IntVar(&top, "top", 20, "show `N` moves (0: all)")
+	c.Flags().IntVar(&count, "count", 400_000, "count up to `N` entries of each proof; fewer make sizes lower bounds")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
-	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board, the last move marked")
+	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board with the last move marked")
 	return c
 }
 
@@ -247,15 +254,17 @@ func proofExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
 		Short: "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
-		Long: `export writes what proves a position: the winner's move in each position that the winner is to play, all replies of the loser, and so on down to
-positions that a leaf rule decides. Positions that are the same up to symmetry are one.
+		Long: `export writes the proof of a position: the winner's move where the winner plays, all
+replies of the loser, and so on down to positions that a leaf rule decides. Positions
+that are the same up to symmetry are one.
 
-  json  a line about the export, then a line for each position with its moves, which name other lines by their id
+  json  a line about the export, then one for each position; moves name other lines by id
   dot   a graph for Graphviz, for small proofs
-  sgf   a game with variations (FF[4], GM[18]); what was reached before is not repeated
+  sgf   a game with variations (FF[4], GM[18]), without repetitions
 
-Two limits end it: --depth, counted in plies, and --positions. A position beyond them is marked as cut. If it is --positions that cuts, what is written is whole
-and right, one sentence says so, and the exit code is 3.
+Two limits end it: --depth in plies, and --positions. A position beyond them is marked
+as cut. If --positions cuts, the output is still whole, one sentence says so, and the
+exit code is 3.
 
 ` + proofWhere + "\n" + cli.ExitHelp,
 		Example: "  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg\n  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf",
@@ -301,8 +310,8 @@ and right, one sentence says so, and the exit code is 3.
 		},
 	}
 	source.add(c)
-	c.Flags().StringVar(&format, "format", "json", "json, dot or sgf")
-	c.Flags().IntVar(&depth, "depth", 2, "plies below the position, 0: no limit; each two more are some hundred times as many positions")
-	c.Flags().IntVar(&positions, "positions", 0, "positions to write, 0: no limit, some hundred bytes of memory each and more of output (default: 100000 for json, 1000 for dot, 10000 for sgf)")
+	c.Flags().StringVar(&format, "format", "json", "write json, dot or sgf")
+	c.Flags().IntVar(&depth, "depth", 2, "go `N` plies below the position (0: no limit)")
+	c.Flags().IntVar(&positions, "positions", 0, "write `N` positions (0: no limit; default: json 100000, dot 1000, sgf 10000)")
 	return c
 }

@@ -30,22 +30,23 @@ func quarantineCommand() *cobra.Command {
 			return json.NewEncoder(c.OutOrStdout()).Encode(document.OfQuarantines(r))
 		}
 		for _, q := range r.GetQuarantines() {
-			fmt.Fprintf(c.OutOrStdout(), "%s since %s, for %d offences, the last of the kind %s by %s from %s: %s\n",
+			fmt.Fprintf(c.OutOrStdout(), "%s since %s, for %s, the last of the kind %s by %s from %s: %s\n",
 				done+document.PartyOf(q),
-				time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339), q.GetOffences(), q.GetOffence(), q.GetWorker(),
+				time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339), counted(q.GetOffences(), "offence"), q.GetOffence(), q.GetWorker(),
 				q.GetAddress(), q.GetWhy())
 		}
 		if len(r.GetQuarantines()) == 0 {
-			fmt.Fprintln(c.OutOrStdout(), "nobody is quarantined")
+			fmt.Fprintln(c.OutOrStdout(), "no party is quarantined")
 		}
 		return nil
 	}
 	c := &cobra.Command{
 		Use:   "quarantine",
-		Short: "Show whose workers may not join any more, and why",
-		Long: `quarantine lists the certificates whose workers a serving master has sent away for what no sound worker does: with --credentials all workers with a
-certificate of that name, whatever they call themselves, and without certificates those of a name. It is kept in the store. "quarantine lift" lets
-them join again.
+		Short: "Show which parties may not join any more, and why",
+		Long: `quarantine lists the parties that a serving master has sent away for offences that no
+sound worker commits. With --credentials a party is all workers with one credential
+name; without, a worker name. The store keeps the list. "quarantine lift" lets a party
+join again.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -58,7 +59,7 @@ them join again.
 	}
 	lift := &cobra.Command{
 		Use:   "lift NAME",
-		Short: "Let the workers of a name join again",
+		Short: "Let a party join again",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse,

@@ -243,7 +243,12 @@ A flag beats the environment, which beats the file. Unknown keys are refused.
 		if f.DefValue != "" && f.DefValue != "0" {
 			help += " (default " + f.DefValue + ")"
 		}
-		fmt.Fprintf(&text, "  %-20s %s\n", f.Name, help)
+		line := fmt.Sprintf("  %-20s %s", f.Name, help)
+		if len(line) > 90 {
+			at := strings.LastIndexByte(line[:90], ' ')
+			line = line[:at] + "\n" + strings.Repeat(" ", 22) + line[at:]
+		}
+		text.WriteString(line + "\n")
 	})
 	return &cobra.Command{Use: "settings", Short: "What a settings file may hold", Long: text.String()}
 }

@@ -25,7 +25,7 @@ func statusCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "Show how far a serving master is",
+		Short: "Show the progress of a serving master",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if period < 100*time.Millisecond || period > time.Hour {
@@ -77,10 +77,10 @@ func statusCommand() *cobra.Command {
 		},
 	}
 	master.add(c)
-	c.Flags().StringVar(&campaign, "campaign", "", "name of the campaign (default: the first, with a line for each)")
-	c.Flags().BoolVar(&watch, "watch", false, "show a line whenever something changed")
-	c.Flags().DurationVar(&period, "period", time.Second, "shortest time between two lines of --watch")
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON, one line a status")
+	c.Flags().StringVar(&campaign, "campaign", "", "show the campaign `NAME` (default: the first, and a line for each)")
+	c.Flags().BoolVar(&watch, "watch", false, "show a line at each change")
+	c.Flags().DurationVar(&period, "period", time.Second, "show at most one line of --watch in `TIME`")
+	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON, a line for each status")
 	return c
 }
 
@@ -112,7 +112,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 			r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
 	}
 	if n := r.GetQuarantined(); n > 0 {
-		fmt.Fprintf(&s, "quarantined    %d; master quarantine says who and why\n", n)
+		fmt.Fprintf(&s, "quarantined    %d; master quarantine names them\n", n)
 	}
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
 	for _, f := range r.GetFirstMoves() {
@@ -130,7 +130,7 @@ func standing(w *farmv1.Worker) string {
 		s += fmt.Sprintf(", %d contradicted", n)
 	}
 	if n := w.GetOffences(); n > 0 {
-		s += fmt.Sprintf(", %d offences", n)
+		s += ", " + counted(n, "offence")
 	}
 	return s
 }

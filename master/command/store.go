@@ -51,12 +51,14 @@ type storeCompactionJSON struct {
 func storeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
-		Short: "Look at, check, back up and compact the store of a campaign",
-		Long: `store looks after the file in which a campaign keeps everything. "backup" also works while a master has the store open, by asking that
-master; the others want a store that no master has open (exit code 11 otherwise). None of them changes a store but "compact" without a second file.
+		Short: "Check, back up and compact a store",
+		Long: `store looks after the file in which campaigns keep everything. "backup" works while a
+master has the store open, by asking that master; the others want a store that no master
+has open (exit code 11 otherwise). Only "compact" without a second file changes a store.
 
-A new file gets its name once it is whole, on disk and gone over; a kill at any moment leaves the store as it was or as it should be, and at most a
-hidden file ".NAME.*.tmp", which a later run removes once it is an hour old.
+A new file gets its name once it is whole, on disk and checked. A kill at any moment
+leaves a good store, and at most a hidden file ".NAME.*.tmp", which a later run removes
+once it is an hour old.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -66,7 +68,7 @@ hidden file ".NAME.*.tmp", which a later run removes once it is an hour old.
 	return c
 }
 
-// copyError gives the errors of the commands that make files their exit code.
+// copyError gives errors of the commands that make files their kind.
 func copyError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
@@ -113,10 +115,12 @@ func storeCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check STORE",
-		Short: "Verify every byte of a store: pages, records, evidence, counts",
-		Long: `check verifies that each page of the file is used once or free, that every record decodes and has the right checksum, that the certificate of every
-fact is there and has its SHA-256, and that the counts agree. It does not check what the certificates prove: "verify --store" does. Findings go to
-standard output, a line each; any damage ends with exit code 20. SIGUSR1 prints how far it is.
+		Short: "Verify every byte of a store: pages, records, certificates, counts",
+		Long: `check verifies every byte of a store: each page is used once or free, every record
+decodes and has the right checksum, every fact has its certificate with the right
+SHA-256, and the counts agree. It does not check what the certificates prove: "verify
+--store" does. It prints a line for each fault; any damage ends with exit code 20.
+SIGUSR1 prints the progress.
 
 ` + cli.ExitHelp,
 		Args: cobra.ExactArgs(1),
@@ -148,7 +152,7 @@ func storeInfo() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "info STORE",
-		Short: "Say what a store is about and how large its parts are",
+		Short: "Show the campaigns of a store and the sizes of its parts",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			info, err := store.ReadInfo(args[0])
@@ -174,9 +178,10 @@ func storeBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup [STORE] TO",
 		Short: "Copy a store, of a running master or a file that no master has open",
-		Long: `backup makes a copy of a store as of one moment and goes over it as "store check" does before it gets its name. With one file it asks the master at --master,
-which goes on meanwhile; an operator's certificate is needed where the master has certificates. With two it copies the first, which no master may have
-open. The copy is a store like any other: "serve --store" goes on from it.
+		Long: `backup copies a store as of one moment and checks the copy before it gets its name. With
+one file it asks the master at --master, which continues meanwhile; a master with
+credentials wants an operator's. With two files it copies the first, which no master may
+have open. The copy is a store: "serve --store" continues from it.
 
 ` + cli.ExitHelp,
 		Args: cobra.RangeArgs(1, 2),
@@ -272,10 +277,11 @@ func storeCompact() *cobra.Command {
 	var replace, asJSON bool
 	c := &cobra.Command{
 		Use:   "compact STORE [TO]",
-		Short: "Write a store anew without its free pages",
-		Long: `compact writes every record of a store into a new file, page after page full, goes over it, and puts it in the place of the store. The store as it was is kept as
-STORE` + store.OldSuffix + `, or not at all with --replace; with TO the new file gets that name and the store stays as it is. The disk needs room for the new file beside the old one.
-No process may have the store open.
+		Short: "Write a store again without its free pages",
+		Long: `compact writes every record of a store into a new file with full pages, checks it, and
+puts it in the place of the store. The old file becomes STORE` + store.OldSuffix + `; with --replace it
+is removed. With TO the new file gets that name and the store stays. The disk needs room
+for both files. No process may have the store open.
 
 ` + cli.ExitHelp,
 		Args: cobra.RangeArgs(1, 2),
@@ -283,10 +289,10 @@ No process may have the store open.
 			to := ""
 			if len(args) == 2 {
 				if to = args[1]; to == "" || filepath.Clean(to) == filepath.Clean(args[0]) {
-					return cli.Usagef("compact to another file than the store, or leave the second one out")
+					return cli.Usagef("compact to another file than the store, or leave out the second file")
 				}
 				if replace {
-					return cli.Usagef("--replace is for compacting a store in its place; leave it or %s out", to)
+					return cli.Usagef("--replace is for a store that is compacted in its place; leave out --replace or %s", to)
 				}
 			}
 			var done store.Compaction
@@ -309,7 +315,7 @@ No process may have the store open.
 			return err
 		},
 	}
-	c.Flags().BoolVar(&replace, "replace", false, "do not keep the store as it was")
+	c.Flags().BoolVar(&replace, "replace", false, "remove the old store")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
 	return c
 }

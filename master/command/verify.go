@@ -35,12 +35,13 @@ func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
 		Short: "Check a certificate, or a store and its certificate, with the independent checker",
-		Long: `verify goes over a certificate with the independent checker, which shares no code with the solver: every position
-of it, and every reply to every move. It prints what was checked and what is proved. A certificate that does not hold
-ends with exit code 20 and names the first position that fails and why.
+		Long: `verify checks a certificate with the independent checker, which shares no code with the
+solver: every position, and every reply to every move. It prints what was checked and
+what is proved. If the certificate does not hold, the exit code is 20, and the output
+names the first position that fails and the reason.
 
-With --store it verifies every record of a store; if the campaign is settled, also its certificate, which is assembled
-again if the file is not there.
+With --store it verifies every record of a store. If the campaign is settled, it
+verifies the certificate too, which it assembles again where the file is gone.
 
 ` + cli.ExitHelp,
 		Args: cobra.MaximumNArgs(1),
@@ -79,10 +80,10 @@ again if the file is not there.
 			return errors.Join(err, writeVerification(ctx, c.OutOrStdout(), out, err, asJSON))
 		},
 	}
-	c.Flags().StringVar(&storeFile, "store", "", "store to check")
-	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
+	c.Flags().StringVar(&storeFile, "store", "", "check the store in `FILE` and its certificate")
+	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "allow no leaf rule but rule 1: a side without a move loses")
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
-	c.Flags().IntVar(&cores, "cores", allCores(), "cores to check with")
+	c.Flags().IntVar(&cores, "cores", allCores(), "use `N` cores")
 	return c
 }
 
