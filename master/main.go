@@ -65,7 +65,6 @@ same command continues a campaign that was stopped in any way.
 	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: rpc.RulesVersion}, cli.Part{Name: "protocol", Format: rpc.ProtocolVersion},
-		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format,
-			Oldest: store.FormatOldest})
+		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)
 }

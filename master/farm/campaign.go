@@ -64,11 +64,11 @@ func question(c store.Campaign) (root amazons.Position, moves []amazons.Move, er
 // snapshot returns what the store holds for the tree of a campaign: of the facts that it shares,
 // those that can come after its root.
 func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree.Snapshot, error) {
-	snap, err := s.SnapshotOf(about.Number)
+	snap, err := s.Snapshot(about.Number)
 	if err != nil {
 		return snap, err
 	}
-	shares := func(o store.Campaign) bool { return o.Facts == about.Facts && o.Number != about.Number }
+	shares := func(o store.Campaign) bool { return o.Pool == about.Pool && o.Number != about.Number }
 	if slices.ContainsFunc(s.Campaigns(), shares) {
 		below := reach.Below(root.Board, root.State().CanonicalKey(root.Board))
 		snap.Facts = slices.DeleteFunc(snap.Facts, func(f proof.Fact) bool { return !below.Has(f.Key) })
@@ -86,7 +86,7 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 	if about.Number > 1 {
 		c.proofFile = ProofFileOf(f.options.StoreFile, about.Name)
 	}
-	if r, ok, err := f.store.ResultOf(about.Number); err != nil {
+	if r, ok, err := f.store.Result(about.Number); err != nil {
 		return nil, err
 	} else if ok {
 		c.known = &r
@@ -95,7 +95,7 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 	defer f.mu.Unlock()
 	if !f.options.Embedded {
 		for _, o := range f.campaigns {
-			if o.about.Facts == about.Facts {
+			if o.about.Pool == about.Pool {
 				c.admission = o.admission
 			}
 		}
@@ -147,13 +147,12 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 
 // describe returns the campaign as the services see it, without its tree.
 func (c *campaign) describe() rpc.Campaign {
-	s, facts := c.farm.store, c.about.Facts
 	out := rpc.Campaign{
 		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves,
-		RulesOnly: c.about.RulesOnly, Facts: facts,
+		RulesOnly: c.about.RulesOnly, Facts: c.about.Pool,
 		Settings:  settingsOf(c.about),
 		ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
-		Look: newLibrary(c.root.Board, c.about.RulesOnly, s, func() []proof.ID { return c.farm.shelf.list(facts) }).Look,
+		Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}
 	if c.admission != nil {
 		out.Admit = c.admission.admit
@@ -200,7 +199,7 @@ func (k keeper) Change(number uint32, change rpc.Change) (rpc.Settings, error) {
 	if c == nil {
 		return rpc.Settings{}, fmt.Errorf("%w: there is no campaign %d", rpc.ErrAsked, number)
 	}
-	if _, settled, err := k.farm.store.ResultOf(number); err != nil {
+	if _, settled, err := k.farm.store.Result(number); err != nil {
 		return rpc.Settings{}, err
 	} else if settled && change.End {
 		return rpc.Settings{}, fmt.Errorf("%w: campaign %s is settled", rpc.ErrAsked, c.about.Name)

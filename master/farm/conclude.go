@@ -49,7 +49,7 @@ func (c *campaign) readRoots(data []byte) ([]rpc.Root, error) {
 func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion,
 	error) {
 	conclusion, err := c.conclude(ctx, e, report)
-	if store.DiskFull(err) && !errors.Is(err, store.ErrFailed) {
+	if (errors.Is(err, store.ErrNoRoom) || disk.Full(err)) && !errors.Is(err, store.ErrFailed) {
 		err = rpc.NoRoom(err)
 	}
 	return conclusion, err
@@ -117,7 +117,7 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 			c.winning = append(c.winning, move.String())
 		}
 	}
-	if err := c.farm.store.SetResultOf(c.about.Number, c.result()); err != nil {
+	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
 		return rpc.Conclusion{}, err
 	}
 	return c.conclusion(), nil
@@ -144,20 +144,17 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 
 // fragments returns the certificates that prove the facts of the campaign.
 func (c *campaign) fragments() ([]assemble.Fragment, error) {
-	list, err := c.farm.store.Certificates()
+	list, err := c.farm.store.CertificatesOf(c.about.Number)
 	if err != nil {
 		return nil, err
 	}
 	var fragments []assemble.Fragment
-	for _, known := range list {
-		if known.Facts != c.about.Facts {
-			continue
-		}
-		r, size, err := c.farm.store.Certificate(known.ID)
+	for _, id := range list {
+		r, size, err := c.farm.store.OpenCertificate(id)
 		if err != nil {
 			return nil, err
 		}
-		fragments = append(fragments, assemble.Fragment{ID: known.ID, Data: r, Size: size})
+		fragments = append(fragments, assemble.Fragment{ID: id, Data: r, Size: size})
 	}
 	return fragments, nil
 }
@@ -262,7 +259,7 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	r.Seconds, r.Store = time.Since(c.farm.began).Seconds(), c.farm.options.StoreFile
 	r.SearchSeconds, r.VerifySeconds = r.Seconds, c.checked.Seconds()
 	if stats, err := c.farm.store.Stats(); err == nil {
-		r.Nodes = stats.Campaigns[c.about.Number-1].Spent
+		r.Nodes = stats.Campaigns[c.about.Number-1].Nodes
 	}
 	for _, m := range c.firstMoves {
 		r.FirstMoves = append(r.FirstMoves, cli.FirstMove{Move: m.String(), Verdict: c.firstMove(m)})

@@ -21,15 +21,14 @@ const (
 
 // library looks positions up in the fragments of a store. Its methods may be called at the same time.
 type library struct {
-	board     amazons.Board
-	rulesOnly bool
-	store     *store.Store
-	list      func() []proof.ID // of the fragments, in the order in which they came
-	turn      chan struct{}     // one look at a time: it is work for people, and must not take the cores from the farm
+	board    amazons.Board
+	campaign store.Campaign
+	store    *store.Store
+	turn     chan struct{} // one look at a time: it is work for people, and must not take the cores from the farm
 }
 
-func newLibrary(board amazons.Board, rulesOnly bool, s *store.Store, list func() []proof.ID) *library {
-	return &library{board: board, rulesOnly: rulesOnly, store: s, list: list, turn: make(chan struct{}, 1)}
+func newLibrary(board amazons.Board, campaign store.Campaign, s *store.Store) *library {
+	return &library{board: board, campaign: campaign, store: s, turn: make(chan struct{}, 1)}
 }
 
 // look is one question to the library.
@@ -46,7 +45,8 @@ type look struct {
 func (l *library) Look(near proof.ID, s amazons.State, most int) rpc.Proved {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
-	k := look{library: l, order: nearestFirst(l.list(), near), opens: maxLookFragments,
+	list, _ := l.store.CertificatesOf(l.campaign.Number) // of a store that cannot be read, nothing is known
+	k := look{library: l, order: nearestFirst(list, near), opens: maxLookFragments,
 		finder: proof.Finder{Board: l.board, Left: maxLookBytes}}
 	out := k.judge(s)
 	next := out
@@ -143,7 +143,7 @@ func (k *look) leaf(s amazons.State) eval.Verdict {
 	if !s.CanMove() {
 		return eval.Lost
 	}
-	if k.rulesOnly {
+	if k.campaign.RulesOnly {
 		return eval.Open
 	}
 	canonical, _ := s.Canonical(k.board)
@@ -159,7 +159,7 @@ func (k *look) find(keys []amazons.Key) map[amazons.Key]amazons.Move {
 			break
 		}
 		k.opens--
-		in, size, err := k.store.Certificate(id)
+		in, size, err := k.store.OpenCertificate(id)
 		if err != nil {
 			continue
 		}

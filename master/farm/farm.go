@@ -86,7 +86,7 @@ type Farm struct {
 
 	options Options
 	store   *store.Store
-	shelf   *shelf
+	shelf   shelf
 	metrics *rpc.Metrics
 	began   time.Time
 
@@ -152,9 +152,7 @@ func Open(o Options) (_ *Farm, err error) {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",
 			store.ErrCampaign, len(all))
 	}
-	if f.shelf, err = newShelf(s); err != nil {
-		return nil, err
-	}
+	f.shelf = shelf{s}
 	f.metrics = rpc.NewMetrics(o.Registerer)
 	RegisterDisk(o.Registerer, o.StoreFile)
 	var campaigns []rpc.Campaign

@@ -166,7 +166,7 @@ func FuzzAdmit(f *testing.F) {
 		var into []*admission // of the campaigns
 		for _, c := range campaign.campaigns {
 			a := &admission{campaign: c, workers: 1, ledger: proof.NewLedger(c.root.Board, c.about.RulesOnly, limit)}
-			if facts := c.about.Facts; facts != c.about.Number {
+			if facts := c.about.Pool; facts != c.about.Number {
 				a = into[facts-1]
 			}
 			into = append(into, a)

@@ -124,12 +124,12 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		return StoreReport{}, nil, err
 	}
 	report := StoreReport{
-		File: file, Nodes: stats.Spent, TreeRecords: stats.Nodes,
+		File: file, Nodes: stats.Nodes, TreeRecords: stats.TreeRecords,
 		Facts: stats.Facts, Certificates: stats.Certificates, CertificateBytes: stats.CertificateBytes,
 	}
 	for i, about := range s.Campaigns() {
 		r := CampaignReport{Name: about.Name, Board: about.Board, Root: about.Root, FirstMoves: about.FirstMoves,
-			Nodes: stats.Campaigns[i].Spent}
+			Nodes: stats.Campaigns[i].Nodes}
 		var c *campaign
 		var t *tree.Tree
 		if c, t, err = stored(s, about); err == nil {
@@ -189,7 +189,7 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 // names, or fragments are missing.
 func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []proof.Root) (name string, remove func(),
 	err error) {
-	if r, ok, err := c.farm.store.ResultOf(c.about.Number); err != nil {
+	if r, ok, err := c.farm.store.Result(c.about.Number); err != nil {
 		return "", nil, err
 	} else if name := r.Certificate.Path; ok && name != "" {
 		if _, err := os.Stat(name); err == nil {
@@ -317,14 +317,10 @@ func OpenReader(file, name string) (*Reader, error) {
 	if err == nil {
 		c, t, err = stored(s, about)
 	}
-	var h *shelf
-	if err == nil {
-		h, err = newShelf(s)
-	}
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	look := newLibrary(c.root.Board, about.RulesOnly, s, func() []proof.ID { return h.list(about.Facts) })
+	look := newLibrary(c.root.Board, about, s)
 	return &Reader{Root: c.root, Tree: t, store: s, look: look}, nil
 }
 

@@ -136,8 +136,8 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st.Campaigns[0].Spent > st.Campaigns[2].Spent/4 {
-			t.Errorf("the campaigns of one board took %d and %d nodes", st.Campaigns[0].Spent, st.Campaigns[2].Spent)
+		if st.Campaigns[0].Nodes > st.Campaigns[2].Nodes/4 {
+			t.Errorf("the campaigns of one board took %d and %d nodes", st.Campaigns[0].Nodes, st.Campaigns[2].Nodes)
 		}
 		for i, c := range st.Campaigns {
 			if want := uint64(2); c.Epoch < want && i > 0 {

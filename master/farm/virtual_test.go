@@ -355,7 +355,7 @@ func (v *virtual) settle() {
 		v.t.Fatal(err)
 	}
 	defer s.Close()
-	snapshot, err := s.Snapshot()
+	snapshot, err := s.Snapshot(1)
 	if err != nil {
 		v.t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 func Fits(path string, size int64) error {
 	if free, known := disk.FreeBytes(filepath.Dir(path)); known && free < size {
 		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk",
-			ErrNoSpace, path, size>>20, free>>20)
+			ErrNoRoom, path, size>>20, free>>20)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err == nil {
 		err = r.Err()
 	}
-	if err == nil && (r.Nodes != before.Nodes || r.Facts != before.Facts || r.Certificates != before.Certificates ||
+	if err == nil && (r.Nodes != before.TreeRecords || r.Facts != before.Facts || r.Certificates != before.Certificates ||
 		r.CertificateBytes != before.CertificateBytes) {
 		err = fmt.Errorf("%w: it has other numbers of records than the store", ErrCorrupt)
 	}

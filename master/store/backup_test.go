@@ -41,17 +41,17 @@ func filled(t *testing.T) string {
 	s := newStore(t, quick)
 	id := upload(t, s, []byte(strings.Repeat("evidence", 50_000)))
 	for i := range uint64(20) {
-		b := Batch{Epoch: 1, Spent: i}
+		b := tree.Persist{Epoch: 1, Spent: i}
 		for j := range uint64(300) {
 			b.Nodes = append(b.Nodes, nodeOf(i*100+j))
 		}
 		b.Facts = []proof.Fact{factOf(1<<30+i, id)}
-		if err := s.Commit(b); err != nil {
+		if err := s.commit(b); err != nil {
 			t.Fatal(err)
 		}
 	}
 	p, broken := payloadOf(7, 3<<20)
-	u, err := s.BeginCertificate(broken, int64(len(p)))
+	u, err := s.BeginCertificate(1, broken, int64(len(p)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func records(t *testing.T, path string) tree.Snapshot {
 	s := mustOpen(t, path, Options{ReadOnly: true})
 	defer s.Close()
 	check(t, s)
-	snap, err := s.Snapshot()
+	snap, err := s.Snapshot(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestCompact(t *testing.T) {
 	s.Close()
 	// A store that may go on being written to.
 	s = mustOpen(t, path, quick)
-	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(1 << 20)}}); err != nil {
+	if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(1 << 20)}}); err != nil {
 		t.Error(err)
 	}
 	check(t, s)
@@ -247,7 +247,7 @@ func TestFreeSpace(t *testing.T) {
 	var left atomic.Int64
 	left.Store(1 << 40)
 	s := newStore(t, Options{MinFreeBytes: 1 << 20, FreeBytes: func(string) (int64, bool) { return left.Load(), true }})
-	commit := func(i uint64) error { return s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(i)}}) }
+	commit := func(i uint64) error { return s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(i)}}) }
 	if err := errors.Join(commit(1), s.Room(0)); err != nil {
 		t.Fatal(err)
 	}
@@ -256,11 +256,11 @@ func TestFreeSpace(t *testing.T) {
 		t.Error(err)
 	}
 	for _, err := range []error{s.Room(101), commit(2)} {
-		if !errors.Is(err, ErrNoSpace) || errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "1 MiB left") {
+		if !errors.Is(err, ErrNoRoom) || errors.Is(err, ErrFailed) || !strings.Contains(err.Error(), "1 MiB left") {
 			t.Error(err)
 		}
 	}
-	if _, err := s.BeginCertificate([32]byte{1}, 1<<20); !errors.Is(err, ErrNoSpace) {
+	if _, err := s.BeginCertificate(1, [32]byte{1}, 1<<20); !errors.Is(err, ErrNoRoom) {
 		t.Error(err)
 	}
 	left.Store(1 << 40)
@@ -268,7 +268,7 @@ func TestFreeSpace(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, s)
-	if snap, err := s.Snapshot(); err != nil || len(snap.Nodes) != 2 {
+	if snap, err := s.Snapshot(1); err != nil || len(snap.Nodes) != 2 {
 		t.Error(len(snap.Nodes), err)
 	}
 }

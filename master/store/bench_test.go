@@ -31,7 +31,7 @@ func BenchmarkCommit(b *testing.B) {
 						if i > int64(b.N) {
 							return
 						}
-						if err := s.Commit(Batch{Nodes: nodes[i%4096 : i%4096+1], Epoch: 1}); err != nil {
+						if err := s.commit(tree.Persist{Nodes: nodes[i%4096 : i%4096+1], Epoch: 1}); err != nil {
 							b.Error(err)
 							return
 						}
@@ -52,13 +52,13 @@ func BenchmarkRecords(b *testing.B) {
 	records := 0
 	for i := range uint64(b.N) {
 		b.StopTimer()
-		var batch Batch
+		var batch tree.Persist
 		for j := range uint64(500) {
 			batch.Nodes = append(batch.Nodes, nodeOf(i*1000+j))
 			batch.Facts = append(batch.Facts, factOf(i*1000+500+j, id))
 		}
 		b.StartTimer()
-		if err := s.Commit(batch); err != nil {
+		if err := s.commit(batch); err != nil {
 			b.Fatal(err)
 		}
 		records += 1000
@@ -69,12 +69,12 @@ func BenchmarkRecords(b *testing.B) {
 func fill(b *testing.B, s *Store, records uint64) {
 	id := upload(b, s, []byte("evidence"))
 	for i := uint64(0); i < records; i += 10000 {
-		var batch Batch
+		var batch tree.Persist
 		for j := range uint64(5000) {
 			batch.Nodes = append(batch.Nodes, nodeOf(i+j))
 			batch.Facts = append(batch.Facts, factOf(i+5000+j, id))
 		}
-		if err := s.Commit(batch); err != nil {
+		if err := s.commit(batch); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -86,7 +86,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	fill(b, s, 100_000)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Snapshot(); err != nil {
+		if _, err := s.Snapshot(1); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -146,7 +146,7 @@ func BenchmarkCertificate(b *testing.B) {
 		id := upload(b, s, p)
 		b.SetBytes(size)
 		for b.Loop() {
-			r, n, err := s.Certificate(id)
+			r, n, err := s.OpenCertificate(id)
 			if err == nil {
 				_, err = io.Copy(io.Discard, io.NewSectionReader(r, 0, n))
 			}

@@ -26,9 +26,9 @@ type Campaign struct {
 	Created    time.Time `json:"created"`
 	RulesOnly  bool      `json:"rules_only,omitempty"` // proofs may not use the counting lemma
 	Build      string    `json:"build,omitempty"`      // the program that created the store
-	// Facts is the campaign whose facts, certificates and memories it shares: the first one of the
+	// Pool is the campaign whose facts, certificates and memories it shares: the first one of the
 	// same board and kind of proof, perhaps itself.
-	Facts uint32 `json:"facts,omitempty"`
+	Pool uint32 `json:"facts,omitempty"`
 
 	Priority int  `json:"priority,omitempty"` // the higher goes first
 	Share    int  `json:"share,omitempty"`    // of the work, among those of the same priority
@@ -111,8 +111,8 @@ func (c Campaign) board() amazons.Board {
 // buckets are the names of the buckets that belong to a campaign alone.
 func (c Campaign) buckets() []string {
 	own := []string{of(bucketNodes, c.Number)}
-	if c.Facts == c.Number {
-		own = append(own, of(bucketFacts, c.Number), of(bucketMemories, c.Number))
+	if c.Pool == c.Number {
+		own = append(own, of(bucketFacts, c.Number), of(bucketHints, c.Number))
 	}
 	return own
 }
@@ -144,8 +144,8 @@ func campaignsIn(records func(yield func(key string, value []byte) error) error)
 		if c.Name == "" {
 			c.Name = c.Board
 		}
-		if c.Facts == 0 {
-			c.Facts = n
+		if c.Pool == 0 {
+			c.Pool = n
 		}
 		if c.Share == 0 {
 			c.Share = DefaultShare
@@ -165,8 +165,8 @@ func campaignsIn(records func(yield func(key string, value []byte) error) error)
 		if c.Number != uint32(i+1) {
 			return nil, corrupt(bucketMeta, []byte(of(keyCampaign, uint32(i+1))), "it is missing")
 		}
-		if c.Facts > c.Number || !list[c.Facts-1].kin(c) || list[c.Facts-1].Facts != c.Facts {
-			return nil, corrupt(bucketMeta, key, "it cannot share the facts of campaign %d", c.Facts)
+		if c.Pool > c.Number || !list[c.Pool-1].kin(c) || list[c.Pool-1].Pool != c.Pool {
+			return nil, corrupt(bucketMeta, key, "it cannot share the facts of campaign %d", c.Pool)
 		}
 	}
 	return list, nil
@@ -213,13 +213,13 @@ func (s *Store) campaign(number uint32) (Campaign, error) {
 	return s.campaigns[number-1], nil
 }
 
-// FactsOf returns the campaign whose facts a campaign shares, 0 where there is no such campaign.
-func (s *Store) FactsOf(number uint32) uint32 {
+// PoolOf returns the campaign whose facts a campaign shares, 0 where there is no such campaign.
+func (s *Store) PoolOf(number uint32) uint32 {
 	c, err := s.campaign(number)
 	if err != nil {
 		return 0
 	}
-	return c.Facts
+	return c.Pool
 }
 
 // AddCampaign adds a campaign and returns it with its number. It shares the facts of those of its
@@ -251,7 +251,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 					ErrTooLarge, len(all))
 			}
 			c.Number = uint32(len(all) + 1)
-			c.Facts = c.Number
+			c.Pool = c.Number
 			taken := map[string]bool{}
 			for _, o := range all {
 				taken[o.Name] = true
@@ -259,8 +259,8 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 					return fmt.Errorf("%w: campaign %s has this root, these first moves and this kind of proof",
 						ErrTaken, o.Name)
 				}
-				if o.kin(c) && c.Facts == c.Number {
-					c.Facts = o.Facts
+				if o.kin(c) && c.Pool == c.Number {
+					c.Pool = o.Pool
 				}
 			}
 			if c.Name == "" {
@@ -280,7 +280,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 					return err
 				}
 			}
-			n.more[c.Number] = &share{}
+			n.more[c.Number] = &tally{}
 			return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyCampaign, c.Number)), value)
 		},
 		then: func() { s.setCampaigns(append(all, c)) },

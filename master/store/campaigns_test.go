@@ -12,7 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -41,10 +43,10 @@ func TestCampaigns(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, MaxCampaigns: 3})
 	kin, other := otherCampaigns()
 	var err error
-	if kin, err = s.AddCampaign(kin); err != nil || kin.Number != 2 || kin.Facts != 1 {
+	if kin, err = s.AddCampaign(kin); err != nil || kin.Number != 2 || kin.Pool != 1 {
 		t.Fatal(kin, err)
 	}
-	if other, err = s.AddCampaign(other); err != nil || other.Number != 3 || other.Facts != 3 || other.Name != "4x4" ||
+	if other, err = s.AddCampaign(other); err != nil || other.Number != 3 || other.Pool != 3 || other.Name != "4x4" ||
 		other.Share != DefaultShare {
 		t.Fatal(other, err)
 	}
@@ -71,7 +73,7 @@ func TestCampaigns(t *testing.T) {
 
 	evidence := upload(t, s, []byte("for both of 5x6"))
 	p, id := payloadOf(1, 10)
-	u, err := s.BeginCertificateOf(3, id, int64(len(p)))
+	u, err := s.BeginCertificate(3, id, int64(len(p)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +83,7 @@ func TestCampaigns(t *testing.T) {
 	if err := u.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.BeginCertificateOf(2, id, int64(len(p))); !errors.Is(err, ErrMismatch) {
+	if _, err := s.BeginCertificate(2, id, int64(len(p))); !errors.Is(err, ErrMismatch) {
 		t.Errorf("evidence for one board is taken for another: %v", err)
 	}
 	fact := proof.Fact{Key: small(t), Verdict: eval.Lost, Nodes: 3, Certificate: id}
@@ -89,30 +91,29 @@ func TestCampaigns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := p4.State().After(p4.State().Moves(nil)[0]).CanonicalKey(p4.Board) // a memory of what is a fact is not kept
+	open := p4.State().After(p4.State().Moves(nil)[0]).CanonicalKey(p4.Board) // a hint for a position with a fact is not kept
 	stop := &tree.Contradiction{Key: fact.Key}
-	if err := s.Commit(
-		Batch{Facts: []proof.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
-		Batch{Campaign: 2, Facts: []proof.Fact{factOf(1, evidence), factOf(2, evidence)},
+	if err := s.Commit([]tree.Persist{
+		{Facts: []proof.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
+		{Campaign: 2, Facts: []proof.Fact{factOf(1, evidence), factOf(2, evidence)},
 			Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(2)}, Spent: 20, Epoch: 2},
-		Batch{Campaign: 3, Facts: []proof.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop,
-			Memories: []Memory{{Key: open, Data: []byte("m")}}},
-	); err != nil {
+		{Campaign: 3, Facts: []proof.Fact{fact}, Spent: 30, Epoch: 3, Contradiction: stop},
+	}, []hints.Hint{{Place: hints.Place{Campaign: 3, Key: open}, Data: []byte("m")}}); err != nil {
 		t.Fatal(err)
 	}
-	for what, b := range map[string]Batch{
+	for what, b := range map[string]tree.Persist{
 		"evidence of another board": {Campaign: 2, Facts: []proof.Fact{factOf(3, id)}},
 		"evidence for another board": {Campaign: 3,
 			Facts: []proof.Fact{{Key: fact.Key, Verdict: eval.Won, Certificate: evidence}}},
 		"no such campaign": {Campaign: 9, Spent: 1},
 		"an old epoch":     {Campaign: 3, Epoch: 2},
 	} {
-		if err := s.Commit(Batch{Spent: 1000}, b); err == nil {
+		if err := s.commit(tree.Persist{Spent: 1000}, b); err == nil {
 			t.Errorf("%s is taken", what)
 		}
 	}
-	if err := s.Commit(Batch{Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Won, Certificate: evidence}}},
-		Batch{Campaign: 2, Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Lost, Certificate: evidence}}}); !errors.Is(
+	if err := s.commit(tree.Persist{Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Won, Certificate: evidence}}},
+		tree.Persist{Campaign: 2, Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Lost, Certificate: evidence}}}); !errors.Is(
 		err, ErrContradiction) {
 		t.Errorf("two campaigns contradict each other: %v", err)
 	}
@@ -125,7 +126,7 @@ func TestCampaigns(t *testing.T) {
 	if _, err := s.ChangeCampaign(3, Change{Share: &none}); !errors.Is(err, ErrCampaign) {
 		t.Errorf("a share of nothing: %v", err)
 	}
-	if err := s.SetResultOf(2, Result{Verdict: "won", Winner: "white"}); err != nil {
+	if err := s.SetResult(2, Result{Verdict: "won", Winner: "white"}); err != nil {
 		t.Fatal(err)
 	}
 
@@ -138,7 +139,7 @@ func TestCampaigns(t *testing.T) {
 				Facts: []proof.Fact{factOf(1, evidence), factOf(2, evidence)}, Spent: 20, Epoch: 2},
 			3: {Facts: []proof.Fact{fact}, Spent: 30, Epoch: 3},
 		} {
-			got, err := s.SnapshotOf(n)
+			got, err := s.Snapshot(n)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,17 +151,17 @@ func TestCampaigns(t *testing.T) {
 				t.Errorf("campaign %d: %+v", n, got)
 			}
 		}
-		if _, ok, err := s.Result(); ok || err != nil {
+		if _, ok, err := s.Result(1); ok || err != nil {
 			t.Error("the first has a result", err)
 		}
-		if r, ok, err := s.ResultOf(2); !ok || err != nil || r.Winner != "white" {
+		if r, ok, err := s.Result(2); !ok || err != nil || r.Winner != "white" {
 			t.Error(r, ok, err)
 		}
-		if m, err := s.Memory(3, open); err != nil || string(m) != "m" {
+		if m, err := s.Hint(3, open); err != nil || string(m) != "m" {
 			t.Error(m, err)
 		}
-		list, err := s.Certificates()
-		if err != nil || len(list) != 2 || list[0].Facts != 1 || list[1].Facts != 3 {
+		list, err := everyCertificate(s)
+		if err != nil || len(list) != 2 || list[0].Pool != 1 || list[1].Pool != 3 {
 			t.Error(list, err)
 		}
 		all := s.Campaigns()
@@ -183,49 +184,6 @@ func TestCampaigns(t *testing.T) {
 	}
 }
 
-// TestMigration: a store of an earlier format becomes one of this format when it is opened for
-// writing, and not when it is read.
-func TestMigration(t *testing.T) {
-	p, err := os.ReadFile("testdata/format1.store")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "store")
-	if err := os.WriteFile(path, p, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	format := func() uint32 {
-		t.Helper()
-		info, err := ReadInfo(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.Format
-	}
-	if f := format(); f != 1 {
-		t.Fatalf("the old store has format %d", f)
-	}
-	s := mustOpen(t, path, quick)
-	kin, other := otherCampaigns()
-	kin.RulesOnly = true // as the one of the store
-	if c, err := s.AddCampaign(other); err != nil || c.Number != 2 {
-		t.Fatal(c, err)
-	}
-	kin.FirstMoves = nil
-	if c, err := s.AddCampaign(kin); err != nil || c.Facts != 1 {
-		t.Fatal(c, err)
-	}
-	got, err := s.SnapshotOf(3)
-	if err != nil || len(got.Facts) != 2 || len(got.Nodes) != 0 {
-		t.Errorf("the facts of the old store: %+v, %v", got, err)
-	}
-	check(t, s)
-	s.Close()
-	if f := format(); f != Format {
-		t.Errorf("after the migration it has format %d", f)
-	}
-}
-
 // TestBrokenCampaign: a campaign that the file does not have whole is damage, not another campaign.
 func TestBrokenCampaign(t *testing.T) {
 	for what, change := range map[string]func(meta *bbolt.Bucket) error{
@@ -233,7 +191,7 @@ func TestBrokenCampaign(t *testing.T) {
 		"no counters": func(m *bbolt.Bucket) error { return m.Delete([]byte(of(keyCounters, 2))) },
 		"facts of a later one": func(m *bbolt.Bucket) error {
 			_, c := otherCampaigns()
-			c.Facts = 9
+			c.Pool = 9
 			v, err := encodeJSON(of(keyCampaign, 2), c)
 			if err != nil {
 				return err
@@ -252,7 +210,7 @@ func TestBrokenCampaign(t *testing.T) {
 		s.Close()
 		again, err := Open(s.Path(), quick)
 		if err == nil {
-			if _, err = again.SnapshotOf(2); err == nil {
+			if _, err = again.Snapshot(2); err == nil {
 				err = again.Check()
 			}
 			again.Close()
@@ -263,10 +221,10 @@ func TestBrokenCampaign(t *testing.T) {
 	}
 }
 
-// formatTwo is what testdata/format2.store holds: what formatOne has as the first of three
+// severalCampaigns is what testdata/format3-several.store holds: what oneCampaign has as the first of three
 // campaigns, one that shares its facts, and one of another board.
-func formatTwo(t *testing.T) (snaps []tree.Snapshot) {
-	_, one, payload, _ := formatOne()
+func severalCampaigns(t *testing.T) (snaps []tree.Snapshot) {
+	_, one, payload, _ := oneCampaign()
 	id := proof.ID(sha256.Sum256(payload))
 	one.Contradiction = nil
 	kin := tree.Snapshot{Nodes: []tree.NodeRecord{nodeOf(9)}, Facts: append(slices.Clone(one.Facts), factOf(6, id)),
@@ -277,15 +235,15 @@ func formatTwo(t *testing.T) (snaps []tree.Snapshot) {
 	return []tree.Snapshot{one, kin, {Nodes: []tree.NodeRecord{n}, Spent: 5, Epoch: 2}}
 }
 
-// TestFormat2 reads a store with several campaigns that the first build with format 2 has written.
-// Later builds keep passing it.
-func TestFormat2(t *testing.T) {
-	const golden = "testdata/format2.store"
-	first, _, payload, result := formatOne()
-	want := formatTwo(t)
+// TestFormatSeveralCampaigns reads a store of today's format with several campaigns. Later builds keep
+// passing it.
+func TestFormatSeveralCampaigns(t *testing.T) {
+	const golden = "testdata/format3-several.store"
+	first, _, payload, result := oneCampaign()
+	want := severalCampaigns(t)
 	kin, other := otherCampaigns()
 	kin.RulesOnly, kin.FirstMoves = true, nil
-	held := Quarantine{Name: "w1", Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Offences: 3, Offence: "flood",
+	held := trust.Quarantine{Party: trust.Party{Name: "w1"}, Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Offences: 3, Offence: "flood",
 		Why: "too many messages", Worker: "w1-1", Address: "127.0.0.1:1"}
 	if *update {
 		os.Remove(golden)
@@ -301,14 +259,14 @@ func TestFormat2(t *testing.T) {
 			}
 		}
 		for i, w := range want {
-			if err := s.Commit(Batch{Campaign: uint32(i + 1), Nodes: w.Nodes, Facts: w.Facts, Spent: w.Spent,
+			if err := s.commit(tree.Persist{Campaign: uint32(i + 1), Nodes: w.Nodes, Facts: w.Facts, Spent: w.Spent,
 				Epoch: w.Epoch}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		priority := 4
 		_, err = s.ChangeCampaign(2, Change{Priority: &priority, End: true})
-		if err := errors.Join(err, s.SetResultOf(1, result), s.Quarantine(held), s.Close()); err != nil {
+		if err := errors.Join(err, s.SetResult(1, result), s.Quarantine(held), s.Close()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Compact(t.Context(), s.Path(), golden, false, nil); err != nil {
@@ -317,12 +275,12 @@ func TestFormat2(t *testing.T) {
 	}
 	s := openCopy(t, golden)
 	all := s.Campaigns()
-	if len(all) != 3 || all[0].Facts != 1 || all[1].Facts != 1 || all[2].Facts != 3 || all[1].Name != "kin" ||
+	if len(all) != 3 || all[0].Pool != 1 || all[1].Pool != 1 || all[2].Pool != 3 || all[1].Name != "kin" ||
 		all[1].Priority != 4 || all[1].Share != 7 || !all[1].Ended || all[2].Ended {
 		t.Fatalf("%+v", all)
 	}
 	for i, w := range want {
-		got, err := s.SnapshotOf(uint32(i + 1))
+		got, err := s.Snapshot(uint32(i + 1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -330,13 +288,13 @@ func TestFormat2(t *testing.T) {
 			t.Errorf("campaign %d: %s", i+1, d)
 		}
 	}
-	if r, ok, err := s.ResultOf(1); r != result || !ok || err != nil {
+	if r, ok, err := s.Result(1); r != result || !ok || err != nil {
 		t.Error(r, ok, err)
 	}
 	if list, err := s.Quarantines(); err != nil || len(list) != 1 || list[0] != held {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if err := s.Commit(Batch{Campaign: 3, Spent: 6}); err != nil {
+	if err := s.commit(tree.Persist{Campaign: 3, Spent: 6}); err != nil {
 		t.Error(err)
 	}
 	check(t, s)

@@ -2,17 +2,18 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
-	"sort"
+	"slices"
 	"sync"
 
-	"go.etcd.io/bbolt"
-
 	"amazonsfarm/shared/proof"
+
+	"go.etcd.io/bbolt"
 )
 
 // An upload has a number; its chunks lie under the number, not under the certificate's id, so that
@@ -32,7 +33,7 @@ type Upload struct {
 	s       *Store
 	id      proof.ID
 	size    int64
-	facts   uint32 // the campaign for whose facts it is evidence
+	pool    uint32 // the campaign for whose facts it is evidence
 	known   bool   // the store has it already
 	number  uint64
 	begun   bool // there is a record in the bucket "uploads"
@@ -44,18 +45,28 @@ type Upload struct {
 	ended   bool
 }
 
-// BeginCertificate is BeginCertificateOf the first campaign.
-func (s *Store) BeginCertificate(id [32]byte, size int64) (*Upload, error) {
-	return s.BeginCertificateOf(1, id, size)
+// PutCertificate keeps a certificate for the facts of a campaign and its pool. known says that the
+// store had it before. Errors as of BeginCertificate and Upload.Close.
+func (s *Store) PutCertificate(campaign uint32, id [32]byte, data []byte) (known bool, err error) {
+	u, err := s.BeginCertificate(campaign, id, int64(len(data)))
+	if err != nil {
+		return false, err
+	}
+	if !u.Known() {
+		if _, err := u.Write(data); err != nil {
+			return false, err
+		}
+	}
+	return u.Known(), u.Close()
 }
 
-// BeginCertificateOf starts to take in, for a campaign and those that share its facts, the
+// BeginCertificate starts to take in, for a campaign and its pool, the
 // certificate with the given SHA-256 and size in bytes. If the store has it already, the upload is
 // Known: Write and Close then succeed at once and write nothing. The caller ends each upload with
 // Close or Abort. Errors: ErrCampaign, ErrInvalid, ErrMismatch (the store has it with another size,
 // or for another board or kind of proof), ErrTooLarge, ErrBusy, ErrNoSpace, ErrReadOnly, ErrFailed,
 // ErrClosed, ErrCorrupt.
-func (s *Store) BeginCertificateOf(campaign uint32, id [32]byte, size int64) (*Upload, error) {
+func (s *Store) BeginCertificate(campaign uint32, id [32]byte, size int64) (*Upload, error) {
 	u, err := s.beginUpload(campaign, id, size)
 	if err != nil {
 		return nil, fmt.Errorf("begin certificate %x: %w", id, err)
@@ -67,9 +78,9 @@ func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, 
 	if size <= 0 || id == (proof.ID{}) {
 		return nil, fmt.Errorf("%w: a certificate has an id and at least one byte, not %d", ErrInvalid, size)
 	}
-	if size > s.options.MaxCertificateBytes {
+	if size > s.options.certificateBytes {
 		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d; raise the limit or split the proof", ErrTooLarge,
-			size, s.options.MaxCertificateBytes)
+			size, s.options.certificateBytes)
 	}
 	if s.options.ReadOnly {
 		return nil, fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
@@ -78,7 +89,7 @@ func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, 
 	if err != nil {
 		return nil, err
 	}
-	u := &Upload{s: s, id: id, size: size, facts: about.Facts}
+	u := &Upload{s: s, id: id, size: size, pool: about.Pool}
 	record, known, err := s.certificate(id)
 	if err != nil {
 		return nil, err
@@ -88,7 +99,7 @@ func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, 
 			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size,
 				record.size)
 		}
-		if record.facts != about.Facts {
+		if record.pool != about.Pool {
 			return nil, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
 		}
 		u.known = true
@@ -97,7 +108,7 @@ func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, 
 	if err := s.Room(size + size/16); err != nil {
 		return nil, err
 	}
-	if n := s.uploads.Add(1); n > int64(s.options.MaxUploads) {
+	if n := s.uploads.Add(1); n > int64(s.options.uploads) {
 		s.uploads.Add(-1)
 		return nil, fmt.Errorf("%w: %d are open, which is the limit; try again later", ErrBusy, n-1)
 	}
@@ -250,7 +261,7 @@ func (u *Upload) Close() error {
 			return nil
 		}
 		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size),
-			facts: u.facts})); err != nil {
+			pool: u.pool})); err != nil {
 			return err
 		}
 		c.certificates++
@@ -336,11 +347,38 @@ func (s *Store) removeUnfinished() error {
 	return nil
 }
 
-// Certificate returns a complete certificate's bytes and size. The reader may be used by any number
-// of goroutines until the store is closed; each read verifies the checksums of what it touches. It
-// keeps one chunk in memory, so that small reads in a row are cheap. Errors: ErrNoCertificate,
-// ErrCorrupt, ErrClosed.
-func (s *Store) Certificate(id [32]byte) (io.ReaderAt, int64, error) {
+// HasCertificate reports whether the store has a whole certificate for the facts of a campaign.
+func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
+	about, err := s.campaign(campaign)
+	if err != nil {
+		return false
+	}
+	c, ok, err := s.certificate(id)
+	return err == nil && ok && c.pool == about.Pool
+}
+
+// Certificate returns the bytes of a certificate for the facts of a campaign. Errors:
+// ErrNoCertificate, ErrCorrupt, ErrClosed.
+func (s *Store) Certificate(campaign uint32, id [32]byte) ([]byte, error) {
+	if !s.HasCertificate(campaign, id) {
+		return nil, fmt.Errorf("%w: %x", ErrNoCertificate, id)
+	}
+	r, size, err := s.OpenCertificate(id)
+	if err != nil {
+		return nil, err
+	}
+	data := make([]byte, size)
+	if _, err := r.ReadAt(data, 0); err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+// OpenCertificate returns a reader of a complete certificate, and its size in bytes. The reader may
+// be used by any number of goroutines until the store is closed; each read verifies the checksums
+// of the bytes that it touches. The reader keeps one chunk in memory, so that small reads in a row
+// are cheap. Errors: ErrNoCertificate, ErrCorrupt, ErrClosed.
+func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 	c, ok, err := s.certificate(id)
 	if err != nil {
 		return nil, 0, fmt.Errorf("certificate %x: %w", id, err)
@@ -409,37 +447,57 @@ func readChunk(tx *bbolt.Tx, c certRecord, i uint64) ([]byte, error) {
 	return data, err
 }
 
-// CertificateInfo describes a complete certificate.
-type CertificateInfo struct {
-	ID     proof.ID
-	Size   int64  // bytes
-	Number uint64 // rises in the order in which the uploads began
-	Facts  uint32 // the campaign for whose facts, and for those of all that share them, it is evidence
+// Certificates returns how many complete certificates there are, and their bytes; zeros where the
+// store cannot be read.
+func (s *Store) Certificates() (count int, bytes int64) {
+	_ = s.view(func(tx *bbolt.Tx) error {
+		c, err := readCounters(tx)
+		count, bytes = int(c.certificates), int64(c.certificateBytes)
+		return err
+	})
+	return count, bytes
 }
 
-// Certificates returns the complete certificates, by number.
-func (s *Store) Certificates() ([]CertificateInfo, error) {
-	var list []CertificateInfo
-	err := s.view(func(tx *bbolt.Tx) error {
+// CertificatesOf returns the ids of the complete certificates for the facts of a campaign and its
+// pool, in the order in which their uploads began.
+func (s *Store) CertificatesOf(campaign uint32) ([]proof.ID, error) {
+	type numbered struct {
+		id     proof.ID
+		number uint64
+	}
+	var list []numbered
+	about, err := s.campaign(campaign)
+	if err != nil {
+		return nil, fmt.Errorf("list certificates: %w", err)
+	}
+	err = s.view(func(tx *bbolt.Tx) error {
 		c, err := readCounters(tx)
 		if err != nil {
 			return err
 		}
+		all := uint64(0)
 		err = tx.Bucket([]byte(bucketCertificates)).ForEach(func(k, v []byte) error {
+			all++
 			id, c, err := decodeCertificate(k, v)
-			list = append(list, CertificateInfo{ID: id, Size: int64(c.size), Number: c.number, Facts: c.facts})
+			if c.pool == about.Pool {
+				list = append(list, numbered{id, c.number})
+			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return counted(bucketCertificates, uint64(len(list)), c.certificates)
+		return counted(bucketCertificates, all, c.certificates)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list certificates: %w", err)
 	}
-	sort.Slice(list, func(i, j int) bool { return list[i].Number < list[j].Number })
-	return list, nil
+	slices.SortFunc(list, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
+	ids := make([]proof.ID, len(list))
+	for i, c := range list {
+		ids[i] = c.id
+	}
+	return ids, nil
 }
 
 func chunkOf(key []byte) (number, index uint64) {

@@ -122,7 +122,7 @@ func (c *checker) totalOf(bucket string) int64 {
 		switch {
 		case own == nil:
 		case bucket == of(bucketNodes, about.Number):
-			return int64(own.nodes)
+			return int64(own.positions)
 		case bucket == of(bucketFacts, about.Number):
 			return int64(own.facts)
 		}
@@ -210,9 +210,9 @@ func (c *checker) meta() error {
 	for _, about := range c.campaigns {
 		wanted[of(keyCampaign, about.Number)], wanted[of(keyCounters, about.Number)] = true, true
 	}
-	c.counters.more, c.counted.more = map[uint32]*share{}, map[uint32]*share{}
+	c.counters.more, c.counted.more = map[uint32]*tally{}, map[uint32]*tally{}
 	for _, about := range c.campaigns[1:] {
-		c.counters.more[about.Number], c.counted.more[about.Number] = &share{}, &share{}
+		c.counters.more[about.Number], c.counted.more[about.Number] = &tally{}, &tally{}
 	}
 	err := c.each(bucketMeta, func(k, v []byte) (err error) {
 		key := string(k)
@@ -231,7 +231,7 @@ func (c *checker) meta() error {
 			return err
 		}
 		if kindQuarantine.has(k) {
-			_, err = decodeParty[Quarantine](kindQuarantine, k, v)
+			_, err = decodeParty(kindQuarantine, partyOfQuarantine, k, v)
 			return err
 		}
 		if kindStanding.has(k) {
@@ -242,7 +242,7 @@ func (c *checker) meta() error {
 			case of(keyCampaign, about.Number):
 				return nil // campaigns are read
 			case of(keyCounters, about.Number):
-				*c.counters.more[about.Number], err = decodeShare(about.Number, v)
+				*c.counters.more[about.Number], err = decodeTally(about.Number, v)
 				return err
 			case of(keyContradiction, about.Number):
 				_, err = decodeContradiction(about.Number, v)
@@ -262,7 +262,7 @@ func (c *checker) meta() error {
 // own calls f for each campaign that has facts of its own.
 func (c *checker) own(f func(about Campaign) error) error {
 	for _, about := range c.campaigns {
-		if about.Facts != about.Number {
+		if about.Pool != about.Number {
 			continue
 		}
 		if err := f(about); err != nil {
@@ -274,7 +274,7 @@ func (c *checker) own(f func(about Campaign) error) error {
 
 func (c *checker) memories() error {
 	return c.own(func(about Campaign) error {
-		bucket := of(bucketMemories, about.Number)
+		bucket := of(bucketHints, about.Number)
 		return c.each(bucket, func(k, v []byte) error {
 			if len(k) != amazons.KeyBytes {
 				return corrupt(bucket, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
@@ -289,7 +289,7 @@ func (c *checker) nodes() error {
 	for _, about := range c.campaigns {
 		bucket, board, counted := of(bucketNodes, about.Number), about.board(), c.counted.of(about.Number)
 		err := c.each(bucket, func(k, v []byte) error {
-			counted.nodes++
+			counted.positions++
 			n, err := decodeNode(bucket, k, v)
 			if err != nil {
 				return err
@@ -323,9 +323,9 @@ func (c *checker) certificates() error {
 			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number,
 				c.counters.uploads)
 		}
-		if int(record.facts) > len(c.campaigns) || c.campaigns[record.facts-1].Facts != record.facts {
+		if int(record.pool) > len(c.campaigns) || c.campaigns[record.pool-1].Pool != record.pool {
 			return corrupt(bucketCertificates, k, "it is for the facts of campaign %d, which has none of its own",
-				record.facts)
+				record.pool)
 		}
 		c.complete[id], c.numbers[record.number] = record, id
 		return nil
@@ -346,7 +346,7 @@ func (c *checker) facts() error {
 			}
 			if r, ok := c.complete[f.Certificate]; !ok {
 				return corrupt(bucket, k, "its certificate %x is not complete in the store", f.Certificate[:])
-			} else if r.facts != about.Number {
+			} else if r.pool != about.Number {
 				return corrupt(bucket, k, "its certificate %x is of another board or kind of proof", f.Certificate[:])
 			}
 			return nil
@@ -415,7 +415,7 @@ func (c *checker) totals() error {
 	all := []error{counted(bucketCertificates, c.counted.certificates, c.counters.certificates)}
 	for _, about := range c.campaigns {
 		found, said := c.counted.of(about.Number), c.counters.of(about.Number)
-		all = append(all, counted(of(bucketNodes, about.Number), found.nodes, said.nodes),
+		all = append(all, counted(of(bucketNodes, about.Number), found.positions, said.positions),
 			counted(of(bucketFacts, about.Number), found.facts, said.facts))
 	}
 	for _, err := range all {
@@ -441,7 +441,7 @@ type Report struct {
 	Facts            uint64   `json:"facts"`
 	Certificates     uint64   `json:"certificates"`
 	CertificateBytes uint64   `json:"certificate_bytes"`
-	Memories         int      `json:"memories"`
+	Hints            int      `json:"memories"`
 	Campaigns        []string `json:"campaigns,omitempty"` // their names; board and root are of the first
 	Good             bool     `json:"good"`
 	Findings         []string `json:"findings,omitempty"` // the first ones
@@ -464,7 +464,7 @@ func (r *Report) String() string {
 	if r.Good {
 		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, %d certificates of %s, %d memories\n",
 			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates,
-			cli.FormatSize(int64(r.CertificateBytes)), r.Memories)
+			cli.FormatSize(int64(r.CertificateBytes)), r.Hints)
 		if len(r.Campaigns) > 1 {
 			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
 		}
@@ -522,7 +522,7 @@ func CheckFile(ctx context.Context, file string, progress Progress) (Report, err
 	for _, about := range s.Campaigns() {
 		r.Campaigns = append(r.Campaigns, about.Name)
 	}
-	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Memories = st.Nodes, st.Facts, st.Certificates,
-		st.CertificateBytes, st.Memories
+	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Hints = st.TreeRecords, st.Facts, st.Certificates,
+		st.CertificateBytes, st.Hints
 	return r, nil
 }

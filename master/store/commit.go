@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
@@ -45,28 +46,6 @@ type request struct {
 	done    chan error
 }
 
-// Batch is what one Commit writes of a campaign: some tree.Persist effects, in order.
-type Batch struct {
-	Campaign      uint32              // its number; 0: the first
-	Nodes         []tree.NodeRecord   // replace earlier records of the same keys; of equal keys the last one counts
-	Facts         []proof.Fact        // their certificates are complete in the store
-	Spent         uint64              // the counter itself; a smaller one than the stored has no effect
-	Epoch         uint64              // 0: no change; a smaller one than the stored is refused
-	Contradiction *tree.Contradiction // nil: no change
-	Memories      []Memory            // replace earlier ones of the same positions
-}
-
-// Add appends what one step of the tree wants to have written.
-func (b *Batch) Add(p tree.Persist) {
-	b.Nodes = append(b.Nodes, p.Nodes...)
-	b.Facts = append(b.Facts, p.Facts...)
-	b.Spent = max(b.Spent, p.Spent)
-	b.Epoch = max(b.Epoch, p.Epoch)
-	if b.Contradiction == nil {
-		b.Contradiction = p.Contradiction
-	}
-}
-
 // ContradictionError names two facts about one position that exclude each other. It matches
 // ErrContradiction.
 type ContradictionError struct {
@@ -84,48 +63,46 @@ func (e *ContradictionError) Error() string {
 // Is reports whether target is ErrContradiction.
 func (e *ContradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// Commit writes batches, each of another campaign, as a whole or not at all and returns when they
-// are on disk. A fact that is stored already stays as it is. Callers that come together share a
-// transaction. Errors: ErrContradiction, ErrNoEvidence, ErrInvalid, ErrTooLarge, ErrCampaign,
-// ErrNoSpace, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but ErrFailed
-// nothing of the batches is in the store.
-func (s *Store) Commit(batches ...Batch) error {
-	n := 0
-	for _, b := range batches {
-		n += len(b.Nodes) + len(b.Facts)
-	}
-	if n > s.options.MaxBatchRecords {
-		return fmt.Errorf("commit: %w: a batch of %d records, where %d are allowed; split it", ErrTooLarge, n,
-			s.options.MaxBatchRecords)
+// Commit writes effects of the trees of some campaigns, and hints, as a whole or not at all, and
+// returns when they are on disk. Effects of one campaign are in their order: of records with equal
+// keys the last one counts. A fact that is stored already stays as it is; the certificates of new
+// ones are complete in the store. Hints beyond the limits are dropped. Callers that come together
+// share a transaction. Errors: ErrContradiction, ErrNoEvidence, ErrInvalid, ErrTooLarge,
+// ErrCampaign, ErrNoRoom, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but
+// ErrFailed nothing of the effects is in the store.
+func (s *Store) Commit(effects []tree.Persist, hints []hints.Hint) error {
+	batches, err := s.batches(effects, hints)
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
 	}
 	r := &request{records: 1}
-	drafts := make([]draft, len(batches))
-	said := map[uint32]map[amazons.Key]proof.Fact{} // by whose facts they are
-	for i, b := range batches {
-		about, err := s.campaign(b.Campaign)
-		if err == nil {
-			if said[about.Facts] == nil {
-				said[about.Facts] = make(map[amazons.Key]proof.Fact, len(b.Facts))
-			}
-			drafts[i], err = s.draft(about, b, said[about.Facts])
+	n := 0
+	said := map[uint32]map[amazons.Key]proof.Fact{} // by pool
+	for _, b := range batches {
+		if said[b.about.Pool] == nil {
+			said[b.about.Pool] = make(map[amazons.Key]proof.Fact, len(b.facts))
 		}
-		if err != nil {
+		if n += len(b.nodes) + len(b.facts); n > s.options.records {
+			return fmt.Errorf("commit: %w: %d records at once, where %d are allowed; split it", ErrTooLarge, n,
+				s.options.records)
+		}
+		if err := b.prepare(said[b.about.Pool]); err != nil {
 			return fmt.Errorf("commit: %w", err)
 		}
-		r.records += drafts[i].records
-		r.bytes += drafts[i].bytes
+		r.records += len(b.nodes) + len(b.facts) + len(b.hints)
+		r.bytes += b.bytes
 	}
 	r.check = func(tx *bbolt.Tx, c *counters) error {
-		for i := range drafts {
-			if err := drafts[i].check(tx, c); err != nil {
+		for _, b := range batches {
+			if err := b.check(tx, c); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	r.apply = func(tx *bbolt.Tx, c *counters) error {
-		for i := range drafts {
-			if err := drafts[i].apply(s, tx, c); err != nil {
+		for _, b := range batches {
+			if err := b.apply(tx, c); err != nil {
 				return err
 			}
 		}
@@ -137,82 +114,124 @@ func (s *Store) Commit(batches ...Batch) error {
 	return nil
 }
 
-// draft is a batch that is well formed.
-type draft struct {
-	Batch
+// A batch is what one Commit writes of a campaign.
+type batch struct {
 	about         Campaign
-	nodes         []tree.NodeRecord // sorted
-	contradiction []byte            // nil: no change
-	memories      []Memory
-	fresh         []proof.Fact // those that the store does not have
-	records       int
+	nodes         []tree.NodeRecord // once prepared: sorted, one of each key
+	facts         []proof.Fact
+	fresh         []proof.Fact // once checked: those that the store does not have
+	hints         []hints.Hint
+	searched      uint64              // nodes; a smaller number than the stored one has no effect
+	epoch         uint64              // 0: no change; a smaller one than the stored is refused
+	stop          *tree.Contradiction // nil: no change
+	contradiction []byte              // once prepared: stop as a record
 	bytes         int64
 }
 
-// draft judges a batch by itself. said are the facts of the same board in the batches before it.
-func (s *Store) draft(about Campaign, b Batch, said map[amazons.Key]proof.Fact) (draft, error) {
-	d := draft{Batch: b, about: about}
-	board := about.board()
-	for _, n := range b.Nodes {
-		if err := errors.Join(checkNode(n), onBoard(board, n.Key)); err != nil {
-			return d, fmt.Errorf("%w: %v", ErrInvalid, err)
+// batches gathers effects and hints by campaign.
+func (s *Store) batches(effects []tree.Persist, list []hints.Hint) (all []*batch, err error) {
+	byNumber := map[uint32]*batch{}
+	of := func(number uint32) (*batch, error) {
+		about, err := s.campaign(number)
+		if err != nil {
+			return nil, err
+		}
+		b := byNumber[about.Number]
+		if b == nil {
+			b = &batch{about: about}
+			byNumber[about.Number] = b
+			all = append(all, b)
+		}
+		return b, nil
+	}
+	for _, p := range effects {
+		b, err := of(p.Campaign)
+		if err != nil {
+			return nil, err
+		}
+		b.nodes = append(b.nodes, p.Nodes...)
+		b.facts = append(b.facts, p.Facts...)
+		b.searched = max(b.searched, p.Spent)
+		b.epoch = max(b.epoch, p.Epoch)
+		if b.stop == nil {
+			b.stop = p.Contradiction
 		}
 	}
-	for _, f := range b.Facts {
+	for _, h := range list {
+		b, err := of(h.Campaign)
+		if err != nil {
+			return nil, err
+		}
+		if keepable(b.about.board(), h) {
+			b.hints = append(b.hints, h)
+		}
+	}
+	return all, nil
+}
+
+// prepare judges a batch by itself. said are the facts of its pool in the batches before it.
+func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
+	board := b.about.board()
+	for _, n := range b.nodes {
+		if err := errors.Join(checkNode(n), onBoard(board, n.Key)); err != nil {
+			return fmt.Errorf("%w: %v", ErrInvalid, err)
+		}
+	}
+	for _, f := range b.facts {
 		if err := errors.Join(checkFact(f), onBoard(board, f.Key)); err != nil {
-			return d, fmt.Errorf("%w: %v", ErrInvalid, err)
+			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
 		if first, ok := said[f.Key]; ok && first.Verdict != f.Verdict {
-			return d, &ContradictionError{Stored: first, Claimed: f}
+			return &ContradictionError{Stored: first, Claimed: f}
 		} else if !ok {
 			said[f.Key] = f
 		}
 	}
-	if b.Contradiction != nil {
+	if b.stop != nil {
 		var err error
-		if d.contradiction, err = encodeContradiction(about.Number, *b.Contradiction); err != nil {
-			return d, err
+		if b.contradiction, err = encodeContradiction(b.about.Number, *b.stop); err != nil {
+			return err
 		}
 	}
-	var memoryBytes int64
-	d.memories, memoryBytes = s.keepable(board, b.Memories)
-	d.nodes = lastOfEach(b.Nodes)
-	d.records = len(d.nodes) + len(b.Facts) + len(d.memories)
-	d.bytes = int64(len(d.nodes)+len(b.Facts)+1)*128 + int64(len(d.contradiction)) + memoryBytes
-	for _, n := range d.nodes {
-		d.bytes += int64(len(n.Children))
+	b.nodes = lastOfEach(b.nodes)
+	b.bytes = int64(len(b.nodes)+len(b.facts)+1)*128 + int64(len(b.contradiction))
+	for _, n := range b.nodes {
+		b.bytes += int64(len(n.Children))
 	}
-	return d, nil
+	for _, h := range b.hints {
+		b.bytes += 2 * int64(len(h.Data)) // pages next to it are written anew
+	}
+	return nil
 }
 
-func (d *draft) check(tx *bbolt.Tx, c *counters) (err error) {
-	own := c.of(d.about.Number)
-	if own == nil || c.of(d.about.Facts) == nil {
-		return corrupt(bucketMeta, []byte(of(keyCounters, d.about.Number)), "it is missing")
+func (b *batch) check(tx *bbolt.Tx, c *counters) (err error) {
+	own := c.of(b.about.Number)
+	if own == nil || c.of(b.about.Pool) == nil {
+		return corrupt(bucketMeta, []byte(of(keyCounters, b.about.Number)), "it is missing")
 	}
-	if d.Epoch != 0 && d.Epoch < own.epoch {
-		return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, d.Epoch, own.epoch)
+	if b.epoch != 0 && b.epoch < own.epoch {
+		return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.epoch, own.epoch)
 	}
-	d.fresh, err = freshFacts(tx, d.about.Facts, d.Facts)
+	b.fresh, err = freshFacts(tx, b.about.Pool, b.facts)
 	return err
 }
 
-func (d *draft) apply(s *Store, tx *bbolt.Tx, c *counters) error {
-	own, shared := c.of(d.about.Number), c.of(d.about.Facts)
-	bucket := of(bucketNodes, d.about.Number)
+func (b *batch) apply(tx *bbolt.Tx, c *counters) error {
+	own, shared := c.of(b.about.Number), c.of(b.about.Pool)
+	bucket := of(bucketNodes, b.about.Number)
 	nodes := tx.Bucket([]byte(bucket))
-	for _, n := range d.nodes {
+	for _, n := range b.nodes {
 		k, v := encodeNode(bucket, n)
 		if nodes.Get(k) == nil {
-			own.nodes++
+			own.positions++
 		}
 		if err := nodes.Put(k, v); err != nil {
 			return err
 		}
 	}
-	bucket = of(bucketFacts, d.about.Facts)
+	bucket = of(bucketFacts, b.about.Pool)
 	facts := tx.Bucket([]byte(bucket))
-	for _, f := range d.fresh {
+	for _, f := range b.fresh {
 		k, v := encodeFact(bucket, f)
 		if facts.Get(k) != nil {
 			continue // the batch of another campaign has it as well
@@ -222,13 +241,13 @@ func (d *draft) apply(s *Store, tx *bbolt.Tx, c *counters) error {
 		}
 		shared.facts++
 	}
-	if err := s.putMemories(tx, d.about.Facts, d.memories, d.fresh); err != nil {
+	if err := putHints(tx, b.about.Pool, b.hints, b.fresh); err != nil {
 		return err
 	}
-	own.spent = max(own.spent, d.Spent)
-	own.epoch = max(own.epoch, d.Epoch)
-	if d.contradiction != nil {
-		return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyContradiction, d.about.Number)), d.contradiction)
+	own.searched = max(own.searched, b.searched)
+	own.epoch = max(own.epoch, b.epoch)
+	if b.contradiction != nil {
+		return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyContradiction, b.about.Number)), b.contradiction)
 	}
 	return nil
 }
@@ -253,7 +272,7 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact
 	stored, certificates := tx.Bucket([]byte(bucket)), tx.Bucket([]byte(bucketCertificates))
 	complete := map[proof.ID]bool{}
 	fresh := make([]proof.Fact, 0, len(facts))
-	taken := make(map[amazons.Key]bool, len(facts))
+	seen := make(map[amazons.Key]bool, len(facts))
 	for _, f := range facts {
 		k := f.Key.Bytes()
 		if v := stored.Get(k[:]); v != nil {
@@ -273,26 +292,23 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact
 			}
 			if _, c, err := decodeCertificate(f.Certificate[:], v); err != nil {
 				return nil, err
-			} else if c.facts != campaign {
+			} else if c.pool != campaign {
 				return nil, fmt.Errorf("%w: certificate %x of position %x is of another board or kind of proof",
 					ErrNoEvidence, f.Certificate[:], k)
 			}
 			complete[f.Certificate] = true
 		}
-		if !taken[f.Key] {
-			taken[f.Key] = true
+		if !seen[f.Key] {
+			seen[f.Key] = true
 			fresh = append(fresh, f)
 		}
 	}
 	return fresh, nil
 }
 
-// SetResult is SetResultOf the first campaign.
-func (s *Store) SetResult(r Result) error { return s.SetResultOf(1, r) }
-
-// SetResultOf writes the final answer of a campaign. It may be written again, for instance once it
+// SetResult writes the final answer of a campaign. It may be written again, for instance once it
 // is verified; a different outcome is ErrContradiction. Other errors as of Commit.
-func (s *Store) SetResultOf(campaign uint32, r Result) error {
+func (s *Store) SetResult(campaign uint32, r Result) error {
 	if r.Verdict != eval.Won.String() && r.Verdict != eval.Lost.String() &&
 		!(r.Verdict == eval.Open.String() && r.NoGivenMoveWins) {
 		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Verdict)
@@ -428,7 +444,7 @@ func (s *Store) transact(group []*request) error {
 			if err != nil {
 				return err
 			}
-			was := make(map[uint32]share, len(c.more))
+			was := make(map[uint32]tally, len(c.more))
 			for n, own := range c.more {
 				was[n] = *own
 			}
@@ -448,11 +464,6 @@ func (s *Store) transact(group []*request) error {
 				return errNothing
 			}
 			c.commits++
-			if s.format < Format {
-				if err := s.migrate(tx); err != nil {
-					return err
-				}
-			}
 			return writeCounters(tx, c, was)
 		})
 	})
@@ -461,22 +472,21 @@ func (s *Store) transact(group []*request) error {
 	}
 	switch {
 	case err == nil:
-		s.format = Format
-		if s.options.OnCommit != nil {
-			s.options.OnCommit(time.Since(begin), records)
+		if s.options.onCommit != nil {
+			s.options.onCommit(time.Since(begin), records)
 		}
 		return nil
 	case errors.Is(err, errNothing):
 		return nil
 	case errors.Is(err, bolterrors.ErrMaxSizeReached): // rolled back before the first write
-		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; raise the limit and start again", ErrNoSpace,
-			s.path, s.options.MaxStoreBytes>>20)
+		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; go on in another store", ErrNoRoom,
+			s.path, s.options.storeBytes>>20)
 	case disk.Full(err) && s.isAt(id-1):
-		return fmt.Errorf("%w: the disk under %s is full (%w); make room", ErrNoSpace, s.path, err)
+		return fmt.Errorf("%w: the disk under %s is full (%w); make room", ErrNoRoom, s.path, err)
 	}
 	if disk.Full(err) {
-		err = fmt.Errorf("%w: %w: the disk under %s is full (%w); free some and open the store again", ErrNoSpace,
-			ErrFailed, s.path, err)
+		err = fmt.Errorf("%w: the disk under %s is full (%w); make room and open the store again", ErrFailed, s.path,
+			err)
 	} else {
 		err = fmt.Errorf("%w: writing %s stopped (%w); open the store again to see what is on disk", ErrFailed, s.path,
 			err)

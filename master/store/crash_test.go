@@ -50,20 +50,18 @@ func must(err error) {
 // first, the third has another board.
 var killCampaigns = []Campaign{
 	testCampaign,
-	{Number: 2, Name: "kin", Board: "5x6", Root: "5x6", FirstMoves: []string{"B1-B4xD4"}, Facts: 1},
-	{Number: 3, Name: "other", Board: "6x5", Root: "6x5", Facts: 3},
+	{Number: 2, Name: "kin", Board: "5x6", Root: "5x6", FirstMoves: []string{"B1-B4xD4"}, Pool: 1},
+	{Number: 3, Name: "other", Board: "6x5", Root: "6x5", Pool: 3},
 }
 
 // killEvidence is the certificate of the batches of a campaign.
-func killEvidence(about Campaign) ([]byte, proof.ID) {
-	return payloadOf(uint64(about.Facts-1)<<40, 100)
-}
+func killEvidence(about Campaign) ([]byte, proof.ID) { return payloadOf(uint64(about.Pool-1)<<40, 100) }
 
-// Batch i of a caller in the kill test: three facts and two nodes, of which one is written again
+// tree.Persist i of a caller in the kill test: three facts and two nodes, of which one is written again
 // and again.
-func killBatch(about Campaign, caller, i uint64) Batch {
+func killBatch(about Campaign, caller, i uint64) tree.Persist {
 	_, id := killEvidence(about)
-	b := Batch{Campaign: about.Number, Epoch: 1}
+	b := tree.Persist{Campaign: about.Number, Epoch: 1}
 	at := caller<<20 + 10*i
 	for j := range uint64(3) {
 		f := factOf(at+j, id)
@@ -82,7 +80,7 @@ func killCampaign(caller uint64) Campaign { return killCampaigns[caller%uint64(l
 
 // factsIn returns the facts of a campaign by position.
 func factsIn(s *Store, campaign uint32) (map[amazons.Key]proof.Fact, error) {
-	snap, err := s.SnapshotOf(campaign)
+	snap, err := s.Snapshot(campaign)
 	facts := make(map[amazons.Key]proof.Fact, len(snap.Facts))
 	for _, f := range snap.Facts {
 		facts[f.Key] = f
@@ -92,7 +90,7 @@ func factsIn(s *Store, campaign uint32) (map[amazons.Key]proof.Fact, error) {
 
 // put uploads a certificate for the facts of a campaign.
 func put(s *Store, campaign uint32, p []byte, id proof.ID) error {
-	u, err := s.BeginCertificateOf(campaign, id, int64(len(p)))
+	u, err := s.BeginCertificate(campaign, id, int64(len(p)))
 	if err != nil {
 		return err
 	}
@@ -125,7 +123,7 @@ func init() {
 		for c := range uint64(killCallers) {
 			go func() {
 				for i := start; ; i++ {
-					must(s.Commit(killBatch(killCampaign(c), c, i)))
+					must(s.commit(killBatch(killCampaign(c), c, i)))
 					say("%d %d\n", c, i)
 				}
 			}()
@@ -174,19 +172,19 @@ func init() {
 		must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1 << 20, Max: limit.Max}))
 		ignoreFileSizeSignal()
 		for i := uint64(0); ; i++ {
-			var b Batch
+			var b tree.Persist
 			for j := range uint64(500) {
 				b.Nodes = append(b.Nodes, nodeOf(i*500+j))
 			}
-			if err := s.Commit(b); err != nil {
+			if err := s.commit(b); err != nil {
 				for range 3 {
-					if again := s.Commit(b); !errors.Is(again, ErrNoSpace) || errors.Is(again, ErrFailed) {
+					if again := s.commit(b); !errors.Is(again, ErrNoRoom) || errors.Is(again, ErrFailed) {
 						must(fmt.Errorf("a commit without room is: %w", again))
 					}
 				}
 				must(s.Check())
 				must(syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
-				must(s.Commit(b))
+				must(s.commit(b))
 				must(s.Check())
 				fmt.Println("went on", i)
 				s.Close()
@@ -272,7 +270,7 @@ func TestKill(t *testing.T) {
 					t.Fatalf("%d facts of batch %d of caller %d, acknowledged up to %d", found, i, caller, next[caller])
 				}
 			}
-			snap, err := s.SnapshotOf(about.Number)
+			snap, err := s.Snapshot(about.Number)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -285,7 +283,7 @@ func TestKill(t *testing.T) {
 		}
 		for i := start; i < nextCertificate; i++ {
 			p, id := payloadOf(i+1, 1<<20+int(i%7)*100_000)
-			r, n, err := s.Certificate(id)
+			r, n, err := s.OpenCertificate(id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -387,7 +385,7 @@ func TestWriteFails(t *testing.T) {
 	}
 	s = mustOpen(t, path, quick)
 	check(t, s)
-	snap, err := s.Snapshot()
+	snap, err := s.Snapshot(1)
 	if err != nil || len(snap.Nodes) != 500*(batches+1) {
 		t.Error(len(snap.Nodes), batches, err)
 	}

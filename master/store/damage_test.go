@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -26,16 +27,16 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 	t.Helper()
 	p, _ := payloadOf(1, 70_000)
 	id := upload(t, s, p)
-	b := Batch{Spent: 5, Epoch: 2, Contradiction: &tree.Contradiction{Key: keyOf(1),
+	b := tree.Persist{Spent: 5, Epoch: 2, Contradiction: &tree.Contradiction{Key: keyOf(1),
 		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: factOf(1, id), Worker: "w"}}}
 	for i := range records {
 		b.Nodes = append(b.Nodes, nodeOf(i))
 		b.Facts = append(b.Facts, factOf(10_000+i, id))
 	}
-	if err := errors.Join(s.Commit(b), s.SetResult(Result{Verdict: "won", Winner: "white",
+	if err := errors.Join(s.commit(b), s.SetResult(1, Result{Verdict: "won", Winner: "white",
 		Certificate: CertificateFile{Path: "x"}}),
-		s.Quarantine(Quarantine{Name: "liar", Offences: 3}),
-		s.SetStandings([]Standing{{Name: "w", Confirmed: 7, Offences: 2}})); err != nil {
+		s.Quarantine(trust.Quarantine{Party: trust.Party{Name: "liar"}, Offences: 3}),
+		s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w"}, Confirmed: 7, Offences: 2}})); err != nil {
 		t.Fatal(err)
 	}
 	err := s.db.Update(func(tx *bbolt.Tx) error {
@@ -173,7 +174,7 @@ func TestDamagedAtOpen(t *testing.T) {
 	untouched(t, damaged(flip(boltPageHeader+20, pageSize+boltPageHeader+20)), ErrCorrupt)
 
 	// With AcceptOlder the store is as of the commit before.
-	s, err = Open(damaged(flip(newest+boltPageHeader+20)), Options{MinFreeBytes: -1, AcceptOlder: true})
+	s, err = Open(damaged(flip(newest+boltPageHeader+20)), Options{MinFreeBytes: -1, limits: limits{acceptOlder: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestDamagedAtOpen(t *testing.T) {
 		t.Error(err)
 	}
 	for i := range uint64(2) {
-		if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(i)}}); err != nil {
+		if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(i)}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -271,7 +272,7 @@ func TestFlippedRecord(t *testing.T) {
 			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), "bucket "+r.bucket) {
 				t.Fatalf("%s %x, byte %d flipped: %v", r.bucket, r.key, i, err)
 			}
-			_, snapshotErr := s.Snapshot()
+			_, snapshotErr := s.Snapshot(1)
 			if (r.bucket == bucketNodes || r.bucket == bucketFacts || r.key == keyCounters ||
 				r.key == keyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Snapshot: %v", r.bucket, r.key, i, snapshotErr)
@@ -317,12 +318,12 @@ func TestFlippedRecord(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(bucketFacts, fact.key, fact.key, fact.value[:5]+"x"+fact.value[6:])
-	err = s.Commit(Batch{Facts: []proof.Fact{f}})
+	err = s.commit(tree.Persist{Facts: []proof.Fact{f}})
 	if c := (*CorruptError)(nil); !errors.As(err, &c) || c.Bucket != bucketFacts || string(c.Key) != fact.key ||
 		c.Path != s.Path() {
 		t.Error(err)
 	}
-	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(77)}}); err != nil {
+	if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(77)}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -334,11 +335,11 @@ func TestFlippedByte(t *testing.T) {
 	everyRecord(t, s, 400)
 	s.Close()
 	s = mustOpen(t, s.Path(), quick) // without the unfinished upload
-	want, err := s.Snapshot()
+	want, err := s.Snapshot(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, _ := s.Certificates()
+	list, _ := everyCertificate(s)
 	s.Close()
 	whole, _ := os.ReadFile(s.Path())
 	path := filepath.Join(t.TempDir(), "flipped")
@@ -373,12 +374,12 @@ func TestFlippedByte(t *testing.T) {
 			continue
 		}
 		checked := s.Check()
-		got, err := s.Snapshot()
+		got, err := s.Snapshot(1)
 		if err == nil && !reflect.DeepEqual(want, got) {
 			t.Fatalf("byte %d: the snapshot differs and nobody noticed (check: %v)", at, checked)
 		}
 		for _, c := range list {
-			r, n, err := s.Certificate(c.ID)
+			r, n, err := s.OpenCertificate(c.ID)
 			if err == nil {
 				_, err = io.Copy(io.Discard, io.NewSectionReader(r, 0, n))
 			}
@@ -404,7 +405,7 @@ func TestCutWhileOpen(t *testing.T) {
 	if err := os.Truncate(s.Path(), 3*pageSize); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Snapshot(); !errors.Is(err, ErrCorrupt) {
+	if _, err := s.Snapshot(1); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
 	if err := s.Check(); !errors.Is(err, ErrCorrupt) {

@@ -38,8 +38,8 @@ var (
 	ErrTooLarge = errors.New("too large for the proof store")
 	// ErrBusy: as many uploads are open as Options.MaxUploads allows.
 	ErrBusy = errors.New("too many uploads at once")
-	// ErrNoSpace: the store or the disk has reached its limit; nothing was written.
-	ErrNoSpace = errors.New("no space for the proof store")
+	// ErrNoRoom: the store or the disk has reached its limit; nothing was written.
+	ErrNoRoom = errors.New("no space for the proof store")
 	// ErrReadOnly: a write to a store opened with Options.ReadOnly.
 	ErrReadOnly = errors.New("the proof store is open for reading only")
 	// ErrFailed: a write to disk failed earlier, so that memory and disk may differ; the store

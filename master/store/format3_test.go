@@ -1,9 +1,13 @@
 package store
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,7 +42,7 @@ func TestFormat3(t *testing.T) {
 			t.Fatal(err)
 		}
 		upload(t, s, payload)
-		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent,
+		if err := s.commit(tree.Persist{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent,
 			Epoch: want.Epoch}); err != nil {
 			t.Fatal(err)
 		}
@@ -52,33 +56,34 @@ func TestFormat3(t *testing.T) {
 	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
 		t.Error(d)
 	}
-	if _, _, err := s.Certificate(proof.ID(sha256.Sum256(payload))); err != nil {
+	if _, _, err := s.OpenCertificate(proof.ID(sha256.Sum256(payload))); err != nil {
 		t.Error(err)
 	}
-	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(12)}}); err != nil {
+	if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(12)}}); err != nil {
 		t.Error(err)
 	}
 	check(t, s)
 }
 
-// TestMigrationOfNodes: what a store of format 2 says of nodes means the same once it is one of
-// format 3, and new records lie beside the old ones.
-func TestMigrationOfNodes(t *testing.T) {
-	const golden = "testdata/format2.store"
-	if info, err := ReadInfo(golden); err != nil || info.Format != 2 {
-		t.Fatal(info.Format, err)
-	}
-	want := formatTwo(t)[0]
-	s := openCopy(t, golden)
-	fresh := nodeOf(12)
-	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{fresh}}); err != nil {
-		t.Fatal(err)
-	}
-	want.Nodes = append(want.Nodes, fresh)
-	wantSnapshot(t, s, want)
-	check(t, s)
-	s.Close()
-	if info, err := ReadInfo(s.Path()); err != nil || info.Format != Format {
-		t.Error(info.Format, err)
+// TestOldFormats: stores of earlier formats are refused with one sentence, and stay as they are.
+func TestOldFormats(t *testing.T) {
+	for version, golden := range map[int]string{1: "testdata/format1.store", 2: "testdata/format2.store"} {
+		before, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "store")
+		if err := os.WriteFile(path, before, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("has format %d, this build uses format 3; take a build that fits", version)
+		for _, o := range []Options{quick, {ReadOnly: true}} {
+			if _, err := Open(path, o); !errors.Is(err, ErrVersion) || !strings.Contains(err.Error(), want) {
+				t.Errorf("format %d: %v, want %q", version, err, want)
+			}
+		}
+		if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+			t.Errorf("the store of format %d has changed, %v", version, err)
+		}
 	}
 }

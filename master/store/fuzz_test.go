@@ -16,7 +16,9 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -31,10 +33,10 @@ func fuzzStore(f *testing.F) []byte {
 		f.Fatal(err)
 	}
 	everyRecord(f, s, 5)
-	if err := errors.Join(s.Commit(Batch{Memories: []Memory{{Key: keyOf(50), Data: []byte("a memory")}}}),
-		s.Quarantine(Quarantine{Name: "w1", Offences: 3, Why: "it was a liar"}),
-		s.SetStandings([]Standing{{Name: "w2", Confirmed: 3, Doubts: 1, Doubted: true},
-			{Name: "w1", Certificate: true, Offences: 2}})); err != nil {
+	if err := errors.Join(s.Commit(nil, []hints.Hint{hintOf(50, "a hint")}),
+		s.Quarantine(trust.Quarantine{Party: trust.Party{Name: "w1"}, Offences: 3, Why: "it was a liar"}),
+		s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w2"}, Confirmed: 3, Contradicted: 1, Forgiven: true},
+			{Party: trust.Party{Name: "w1", Credential: true}, Offences: 2}})); err != nil {
 		f.Fatal(err)
 	}
 	fuzzCampaigns(f, s)
@@ -64,14 +66,14 @@ func fuzzCampaigns(f *testing.F, s *Store) {
 	own := uploadOf(f, s, 3, []byte("evidence about 4x4"))
 	board := other.board()
 	err := errors.Join(
-		s.Commit(Batch{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)},
+		s.Commit([]tree.Persist{{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)},
 			Facts: []proof.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
-			Batch{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Nodes: 9,
+			{Campaign: 3, Nodes: []tree.NodeRecord{{Key: keyOn(board, 1), Phi: 4, Delta: 2, Nodes: 9,
 				Expanded: true}}, Spent: 8, Epoch: 1,
 				Facts:         []proof.Fact{{Key: keyOn(board, 2), Verdict: eval.Lost, Nodes: 3, Certificate: own}},
-				Memories:      []Memory{{Key: keyOn(board, 50), Data: []byte("m")}},
-				Contradiction: &tree.Contradiction{Key: keyOn(board, 2)}}),
-		s.SetResultOf(2, Result{Verdict: "lost", Winner: "black"}))
+				Contradiction: &tree.Contradiction{Key: keyOn(board, 2)}}},
+			[]hints.Hint{{Place: hints.Place{Campaign: 3, Key: keyOn(board, 50)}, Data: []byte("m")}}),
+		s.SetResult(2, Result{Verdict: "lost", Winner: "black"}))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -79,7 +81,8 @@ func fuzzCampaigns(f *testing.F, s *Store) {
 
 // fuzzOptions keep an input from reserving address space and from asking the disk how full it is.
 func fuzzOptions(readOnly bool) Options {
-	return Options{MinFreeBytes: -1, MapAheadBytes: -1, ReadOnly: readOnly, AcceptOlder: true, MaxStoreBytes: 64 << 20}
+	return Options{MinFreeBytes: -1, ReadOnly: readOnly,
+		limits: limits{mapAhead: -1, acceptOlder: true, storeBytes: 64 << 20}}
 }
 
 // contents are what can be read of a store.
@@ -87,8 +90,8 @@ type contents struct {
 	Campaigns   []campaignContents
 	Sums        map[proof.ID][32]byte
 	For         map[proof.ID]uint32 // the campaign for whose facts a certificate is
-	Quarantines []Quarantine
-	Standings   []Standing
+	Quarantines []trust.Quarantine
+	Standings   []trust.Standing
 }
 
 // campaignContents are those of one campaign.
@@ -97,7 +100,7 @@ type campaignContents struct {
 	Snapshot tree.Snapshot
 	Result   Result
 	Has      bool
-	Memory   []byte
+	Hint     []byte
 	Stopped  *tree.Contradiction
 }
 
@@ -120,11 +123,11 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	for _, about := range s.Campaigns() {
 		own := campaignContents{Campaign: about}
 		var err error
-		own.Snapshot, err = s.SnapshotOf(about.Number)
+		own.Snapshot, err = s.Snapshot(about.Number)
 		ok(err)
-		own.Result, own.Has, err = s.ResultOf(about.Number)
+		own.Result, own.Has, err = s.Result(about.Number)
 		ok(err)
-		own.Memory, err = s.Memory(about.Number, keyOn(about.board(), 50))
+		own.Hint, err = s.Hint(about.Number, keyOn(about.board(), 50))
 		ok(err)
 		own.Stopped, err = s.Contradicted(about.Number)
 		ok(err)
@@ -136,12 +139,12 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 	ok(err)
 	c.Standings, err = s.Standings()
 	ok(err)
-	list, err := s.Certificates()
+	list, err := everyCertificate(s)
 	ok(err)
 	c.Sums, c.For = map[proof.ID][32]byte{}, map[proof.ID]uint32{}
 	for _, info := range list {
-		c.For[info.ID] = info.Facts
-		r, n, err := s.Certificate(info.ID)
+		c.For[info.ID] = info.Pool
+		r, n, err := s.OpenCertificate(info.ID)
 		if !ok(err) {
 			continue
 		}
@@ -205,7 +208,7 @@ func use(t *testing.T, path string) (c contents, whole bool) {
 	if checked != nil {
 		return c, false
 	}
-	if err != nil && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrNoSpace) && !errors.Is(err, ErrTaken) {
+	if err != nil && !errors.Is(err, ErrContradiction) && !errors.Is(err, ErrNoRoom) && !errors.Is(err, ErrTaken) {
 		t.Fatalf("a store that is whole takes nothing: %v", err)
 	}
 	if _, err := readAll(t, s); err != nil {
@@ -217,10 +220,10 @@ func use(t *testing.T, path string) (c contents, whole bool) {
 // goOn writes to all campaigns of a store, changes one and adds one.
 func goOn(s *Store) error {
 	campaigns := s.Campaigns()
-	batches := make([]Batch, 0, len(campaigns))
+	batches := make([]tree.Persist, 0, len(campaigns))
 	for _, about := range campaigns {
-		p, id := payloadOf(uint64(about.Facts)+2, 100)
-		u, err := s.BeginCertificateOf(about.Number, id, 100)
+		p, id := payloadOf(uint64(about.Pool)+2, 100)
+		u, err := s.BeginCertificate(about.Number, id, 100)
 		if err != nil {
 			return err
 		}
@@ -233,7 +236,7 @@ func goOn(s *Store) error {
 		board := about.board()
 		node, fact := nodeOf(70), factOf(71, id)
 		node.Key, fact.Key = keyOn(board, 70), keyOn(board, 71)
-		batches = append(batches, Batch{Campaign: about.Number, Nodes: []tree.NodeRecord{node},
+		batches = append(batches, tree.Persist{Campaign: about.Number, Nodes: []tree.NodeRecord{node},
 			Facts: []proof.Fact{fact}, Spent: 1})
 	}
 	priority := 9
@@ -241,8 +244,8 @@ func goOn(s *Store) error {
 		return err
 	}
 	_, err := s.AddCampaign(Campaign{Name: "more", Board: "4x5", Root: "4x5"})
-	return errors.Join(err, s.Commit(batches...), s.SetStandings([]Standing{{Name: "w1", Solved: 1}, {Name: "w2"},
-		{Name: "w3", Solved: 1}}), s.Quarantine(Quarantine{Name: "w3"}))
+	return errors.Join(err, s.commit(batches...), s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w1"}, Solved: 1}, {Party: trust.Party{Name: "w2"}},
+		{Party: trust.Party{Name: "w3"}, Solved: 1}}), s.Quarantine(trust.Quarantine{Party: trust.Party{Name: "w3"}}))
 }
 
 // FuzzPages changes bytes all over a file of a store, with the checksums of its two headers made
@@ -306,7 +309,7 @@ func FuzzPages(f *testing.F) {
 
 // fuzzBuckets are those of fuzzStore.
 var fuzzBuckets = append(slices.Clone(bucketNames), of(bucketNodes, 2), of(bucketNodes, 3), of(bucketFacts, 3),
-	of(bucketMemories, 3))
+	of(bucketHints, 3))
 
 // FuzzRecords puts, changes and removes records in a store of several campaigns, and whole buckets,
 // with the right checksum where the input wants that, and then uses the store. Nothing panics, and

@@ -27,7 +27,7 @@ type Info struct {
 	Facts            uint64    `json:"facts"`
 	Certificates     uint64    `json:"certificates"`
 	CertificateBytes uint64    `json:"certificate_bytes"`
-	Memories         int       `json:"memories"`
+	Hints            int       `json:"memories"`
 	Unfinished       int       `json:"unfinished_uploads"`
 	Commits          uint64    `json:"commits"`
 	Nodes            uint64    `json:"nodes"`
@@ -84,9 +84,9 @@ func ReadInfo(file string) (Info, error) {
 	i := Info{
 		File: file, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly, Created: c.Created,
 		Build:     c.Build,
-		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.Nodes, Facts: st.Facts,
+		FileBytes: st.FileBytes, UsedBytes: st.UsedBytes, TreeRecords: st.TreeRecords, Facts: st.Facts,
 		Certificates:     st.Certificates,
-		CertificateBytes: st.CertificateBytes, Memories: st.Memories, Commits: st.Commits, Nodes: st.Spent,
+		CertificateBytes: st.CertificateBytes, Hints: st.Hints, Commits: st.Commits, Nodes: st.Nodes,
 		Epoch:   first.Epoch,
 		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
 	}
@@ -104,10 +104,10 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 	i := CampaignInfo{
 		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly,
 		Created:  c.Created,
-		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.Nodes, Facts: st.Facts, Nodes: st.Spent,
+		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.TreeRecords, Facts: st.Facts, Nodes: st.Nodes,
 		Epoch: st.Epoch,
 	}
-	r, settled, err := s.ResultOf(c.Number)
+	r, settled, err := s.Result(c.Number)
 	if err != nil {
 		return i, err
 	}
@@ -146,7 +146,7 @@ func (i *Info) String() string {
 	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes),
 		cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreeRecords, i.Facts,
-		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Memories, i.Unfinished)
+		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints, i.Unfinished)
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
 	if len(i.Campaigns) > 1 {
 		fmt.Fprintf(&s, "work           %d nodes, %d commits\n", i.Nodes, i.Commits)

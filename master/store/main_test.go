@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 var testCampaign = Campaign{
 	Number:  1,
 	Name:    "5x6",
-	Facts:   1,
+	Pool:    1,
 	Share:   DefaultShare,
 	Board:   "5x6",
 	Root:    "5x6",
@@ -71,7 +71,7 @@ func mustOpen(t testing.TB, path string, o Options) *Store {
 // wantSnapshot fails the test if the first campaign of a store has something else.
 func wantSnapshot(t testing.TB, s *Store, want tree.Snapshot) {
 	t.Helper()
-	got, err := s.Snapshot()
+	got, err := s.Snapshot(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func upload(t testing.TB, s *Store, p []byte) proof.ID {
 func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) proof.ID {
 	t.Helper()
 	id := proof.ID(sha256.Sum256(p))
-	u, err := s.BeginCertificateOf(campaign, id, int64(len(p)))
+	u, err := s.BeginCertificate(campaign, id, int64(len(p)))
 	if err == nil {
 		if _, err = u.Write(p); err == nil {
 			err = u.Close()
@@ -182,4 +182,47 @@ func check(t testing.TB, s *Store) {
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// commit writes effects without hints.
+func (s *Store) commit(effects ...tree.Persist) error { return s.Commit(effects, nil) }
+
+// Fact returns the fact about a position of the first campaign; false where there is none.
+func (s *Store) Fact(key amazons.Key) (f proof.Fact, ok bool, err error) {
+	snap, err := s.Snapshot(1)
+	for _, f := range snap.Facts {
+		if f.Key == key {
+			return f, true, err
+		}
+	}
+	return proof.Fact{}, false, err
+}
+
+// certificateInfo describes a complete certificate.
+type certificateInfo struct {
+	ID   proof.ID
+	Size int64
+	Pool uint32
+}
+
+// everyCertificate returns the complete certificates of all pools, of each in the order in which
+// their uploads began.
+func everyCertificate(s *Store) (list []certificateInfo, err error) {
+	for _, about := range s.Campaigns() {
+		if about.Pool != about.Number {
+			continue
+		}
+		ids, err := s.CertificatesOf(about.Number)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			_, size, err := s.OpenCertificate(id)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, certificateInfo{id, size, about.Pool})
+		}
+	}
+	return list, nil
 }

@@ -30,7 +30,7 @@ type model struct {
 }
 
 // commit says what Commit should answer, and does it.
-func (m *model) commit(b Batch) error {
+func (m *model) commit(b tree.Persist) error {
 	fresh := map[amazons.Key]proof.Fact{}
 	for _, f := range b.Facts {
 		if first, ok := fresh[f.Key]; ok && first.Verdict != f.Verdict {
@@ -140,7 +140,7 @@ func TestModel(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"commit": func(t *rapid.T) {
-				b := Batch{
+				b := tree.Persist{
 					Nodes: rapid.SliceOfN(node, 0, 5).Draw(t, "nodes"),
 					Facts: rapid.SliceOfN(fact, 0, 3).Draw(t, "facts"),
 					Spent: rapid.Uint64Range(0, 1000).Draw(t, "spent"),
@@ -152,11 +152,11 @@ func TestModel(t *testing.T) {
 							Worker: rapid.String().Draw(t, "worker")}}
 				}
 				want := m.commit(b)
-				expect(s.Commit(b), want)
+				expect(s.commit(b), want)
 			},
 			"certificate": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(ids)-1).Draw(t, "certificate")
-				u, err := s.BeginCertificate(ids[i], int64(len(payloads[i])))
+				u, err := s.BeginCertificate(1, ids[i], int64(len(payloads[i])))
 				expect(err, nil)
 				if u.Known() != (m.certificates[ids[i]] != nil) {
 					t.Fatal("known:", u.Known())
@@ -178,15 +178,15 @@ func TestModel(t *testing.T) {
 				r := Result{Verdict: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"),
 					Nodes: rapid.Uint64().Draw(t, "nodes")}
 				if m.result != nil && m.result.Verdict != r.Verdict {
-					expect(s.SetResult(r), ErrContradiction)
+					expect(s.SetResult(1, r), ErrContradiction)
 					return
 				}
-				expect(s.SetResult(r), nil)
+				expect(s.SetResult(1, r), nil)
 				m.result = &r
 			},
 			"reopen": func(t *rapid.T) {
 				if rapid.Bool().Draw(t, "with an upload") {
-					if u, err := s.BeginCertificate(sha256.Sum256([]byte{1}), 2<<20); err == nil {
+					if u, err := s.BeginCertificate(1, sha256.Sum256([]byte{1}), 2<<20); err == nil {
 						u.Write(make([]byte, 3<<19))
 					}
 				}
@@ -196,18 +196,18 @@ func TestModel(t *testing.T) {
 				s.db.NoSync = true
 			},
 			"": func(t *rapid.T) {
-				got, err := s.Snapshot()
+				got, err := s.Snapshot(1)
 				expect(err, nil)
 				if d := cmp.Diff(m.snapshot(), got, byKey); d != "" {
 					t.Fatal(d)
 				}
-				r, ok, err := s.Result()
+				r, ok, err := s.Result(1)
 				expect(err, nil)
 				if ok != (m.result != nil) || ok && r != *m.result {
 					t.Fatal(r, m.result)
 				}
 				for i, id := range ids {
-					reader, n, err := s.Certificate(id)
+					reader, n, err := s.OpenCertificate(id)
 					if m.certificates[id] == nil {
 						expect(err, ErrNoCertificate)
 						continue

@@ -2,8 +2,11 @@ package store
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"amazonsfarm/master/hints"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -11,12 +14,12 @@ import (
 // not, and records of the sizes that SCHEMA.md gives.
 func TestLayout(t *testing.T) {
 	s := newStore(t, quick)
-	first, memories, children := uint64(1), 0, 0
+	first, kept, children := uint64(1), 0, 0
 	for _, records := range []uint64{0, 3, 3000} {
 		if records > 0 {
 			big, id := payloadOf(records, 3*chunkBytes+17)
 			upload(t, s, big)
-			b := Batch{Spent: records}
+			b := tree.Persist{Spent: records}
 			for i := first; i < first+records; i++ {
 				b.Nodes = append(b.Nodes, nodeOf(i))
 				if nodeOf(i).Expansion > 0 {
@@ -25,12 +28,12 @@ func TestLayout(t *testing.T) {
 				b.Facts = append(b.Facts, factOf(i, id))
 			}
 			first += records
-			memory := Memory{Key: keyOf(first), Data: make([]byte, 100_000)}
+			hint := hintOf(first, strings.Repeat("x", 100_000))
 			first++
-			if b.Memories = append(b.Memories, memory); s.Commit(b) != nil {
-				t.Fatal("no commit")
+			if err := s.Commit([]tree.Persist{b}, []hints.Hint{hint}); err != nil {
+				t.Fatal(err)
 			}
-			memories++
+			kept++
 		}
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
@@ -58,8 +61,8 @@ func TestLayout(t *testing.T) {
 			bucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 16 + 4)},
 			bucketChunks: {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) +
 				4*int64(certificates)*(12+4)},
-			bucketMemories: {Records: memories, Bytes: int64(memories) * (16 + 100_000 + 4)},
-			bucketUploads:  {},
+			bucketHints:   {Records: kept, Bytes: int64(kept) * (16 + 100_000 + 4)},
+			bucketUploads: {},
 		} {
 			if p := got[kind]; p.Records != want.Records || p.Bytes != want.Bytes {
 				t.Errorf("%d records: %s: %d of %d bytes, want %d of %d", records, kind, p.Records, p.Bytes,
@@ -124,11 +127,11 @@ func TestLayoutOfCampaigns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b := Batch{Campaign: 2}
+	b := tree.Persist{Campaign: 2}
 	for i := range uint64(1000) {
 		b.Nodes = append(b.Nodes, nodeOf(i+1))
 	}
-	if err := s.Commit(b); err != nil {
+	if err := s.commit(b); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"amazonsfarm/master/hints"
+	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/proof"
 )
 
@@ -35,17 +37,19 @@ func init() {
 		// commit commits batches, each to all campaigns that there are.
 		commit := func(s *Store, times int) {
 			for range times {
-				var batches []Batch
+				var batches []tree.Persist
+				var list []hints.Hint
 				for _, about := range killCampaigns[:len(s.Campaigns())] {
 					b := killBatch(about, uint64(about.Number-1), next)
 					b.Spent = next
 					if next%3 == 0 {
-						b.Memories = append(b.Memories, Memory{Key: keyOn(about.board(), next<<30+5),
-							Data: bytes.Repeat([]byte{byte(next)}, 3000)})
+						list = append(list, hints.Hint{
+							Place: hints.Place{Campaign: about.Number, Key: keyOn(about.board(), next<<30+5)},
+							Data:  bytes.Repeat([]byte{byte(next)}, 3000)})
 					}
 					batches = append(batches, b)
 				}
-				must(s.Commit(batches...))
+				must(s.Commit(batches, list))
 				fmt.Println("batch", next, len(batches))
 				next++
 			}
@@ -64,13 +68,13 @@ func init() {
 			must(put(s, c.Number, p, id))
 			commit(s, 2)
 		}
-		broken, err := s.BeginCertificate(proof.ID{1}, 3<<20)
+		broken, err := s.BeginCertificate(1, proof.ID{1}, 3<<20)
 		must(err)
 		_, err = broken.Write(make([]byte, writeBytes+1))
 		must(err)
 		commit(s, 2)
 		broken.Abort()
-		left, err := s.BeginCertificate(proof.ID{2}, 3<<20)
+		left, err := s.BeginCertificate(1, proof.ID{2}, 3<<20)
 		must(err)
 		_, err = left.Write(make([]byte, writeBytes+1))
 		must(err)
@@ -85,7 +89,7 @@ func init() {
 		must(err)
 		commit(s, 3)
 		for _, campaign := range []uint32{1, 3} {
-			must(s.SetResultOf(campaign, Result{Verdict: "won", Winner: "white"}))
+			must(s.SetResult(campaign, Result{Verdict: "won", Winner: "white"}))
 			fmt.Println("result", campaign)
 		}
 		must(s.Close())

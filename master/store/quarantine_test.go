@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/trust"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -16,21 +18,21 @@ func TestQuarantines(t *testing.T) {
 	s := newStore(t, Options{})
 	file := s.Path()
 	since := time.Unix(1700000000, 0).UTC()
-	all := []Quarantine{
-		{Name: "w1", Certificate: true, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x",
+	all := []trust.Quarantine{
+		{Party: trust.Party{Name: "w1", Credential: true}, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x",
 			Address: "192.0.2.1:1"},
-		{Name: "w1", Since: since, Offences: 4, Offence: "short", Why: "nothing in it", Worker: "w1"},
-		{Name: "w2 and a slash/", Since: since, Offences: 1, Offence: "flood", Why: "too many", Worker: "w2"},
+		{Party: trust.Party{Name: "w1"}, Since: since, Offences: 4, Offence: "short", Why: "nothing in it", Worker: "w1"},
+		{Party: trust.Party{Name: "w2 and a slash/"}, Since: since, Offences: 1, Offence: "flood", Why: "too many", Worker: "w2"},
 	}
 	old := all[0]
 	old.Offences = 2
-	for _, q := range append([]Quarantine{old}, all...) {
+	for _, q := range append([]trust.Quarantine{old}, all...) {
 		if err := s.Quarantine(q); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for _, name := range []string{"", strings.Repeat("x", 257)} {
-		if err := s.Quarantine(Quarantine{Name: name}); !errors.Is(err, ErrInvalid) {
+		if err := s.Quarantine(trust.Quarantine{Party: trust.Party{Name: name}}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("a name of %d bytes: %v", len(name), err)
 		}
 	}
@@ -45,7 +47,7 @@ func TestQuarantines(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 { // the second time it is not there
-		if err := s.Release("w1", true); err != nil {
+		if err := s.Release(trust.Party{Name: "w1", Credential: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -61,12 +63,12 @@ func TestQuarantines(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		key := kindQuarantine.key("x", false)
-		value, err := encodeJSON(key, all[1])
+		key := kindQuarantine.key(trust.Party{Name: "x", Credential: false})
+		value, err := encodeJSON(string(key), all[1])
 		if err != nil {
 			return err
 		}
-		return tx.Bucket([]byte(bucketMeta)).Put([]byte(key), value)
+		return tx.Bucket([]byte(bucketMeta)).Put(key, value)
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

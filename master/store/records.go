@@ -23,11 +23,8 @@ import (
 
 const formatMagic = "amazons proof store\n"
 
-// Versions of the file, see SCHEMA.md.
-const (
-	Format       = 3 // that this build writes
-	FormatOldest = 1 // the oldest that it reads
-)
+// Format is the version of the file that this build writes and reads, see SCHEMA.md.
+const Format = 3
 
 const (
 	bucketMeta         = "meta"
@@ -36,12 +33,12 @@ const (
 	bucketCertificates = "certificates"
 	bucketUploads      = "uploads"
 	bucketChunks       = "chunks"
-	bucketMemories     = "memories"
+	bucketHints        = "memories"
 )
 
 // bucketNames are the buckets of a store with one campaign. Others have their own, see of.
 var bucketNames = []string{bucketMeta, bucketNodes, bucketFacts, bucketCertificates, bucketUploads, bucketChunks,
-	bucketMemories}
+	bucketHints}
 
 // Keys in the meta bucket; the last four are of the first campaign, and those of others see of.
 const (
@@ -85,7 +82,7 @@ const (
 	certPayloadOf   = certPayload + 4
 	uploadPayload   = 32 + 8
 	countersPayload = 8 * 8
-	shareBytes      = 4 * 8 // of the counters of another campaign than the first
+	tallyBytes      = 4 * 8 // of the counters of another campaign than the first
 	uploadKeyBytes  = 8
 	chunkKeyBytes   = 8 + 4
 	maxJSONBytes    = 1 << 20
@@ -296,14 +293,14 @@ func onBoard(b amazons.Board, k amazons.Key) error {
 type certRecord struct {
 	number uint64 // under which its chunks lie
 	size   uint64 // bytes
-	facts  uint32 // it is evidence for the facts of this campaign, and of those that share them; from 1
+	pool   uint32 // it is evidence for the facts of this campaign, and of those that share them; from 1
 }
 
 func encodeCertificate(id proof.ID, c certRecord) []byte {
 	p := binary.LittleEndian.AppendUint64(nil, c.number)
 	p = binary.LittleEndian.AppendUint64(p, c.size)
-	if c.facts != 1 {
-		p = binary.LittleEndian.AppendUint32(p, c.facts)
+	if c.pool != 1 {
+		p = binary.LittleEndian.AppendUint32(p, c.pool)
 	}
 	return seal(bucketCertificates, id[:], p)
 }
@@ -319,10 +316,10 @@ func decodeCertificate(key, value []byte) (proof.ID, certRecord, error) {
 		return id, certRecord{}, err
 	}
 	copy(id[:], key)
-	c := certRecord{number: binary.LittleEndian.Uint64(p), size: binary.LittleEndian.Uint64(p[8:]), facts: 1}
+	c := certRecord{number: binary.LittleEndian.Uint64(p), size: binary.LittleEndian.Uint64(p[8:]), pool: 1}
 	if size == certPayloadOf {
-		if c.facts = binary.LittleEndian.Uint32(p[certPayload:]); c.facts < 2 {
-			return id, c, corrupt(bucketCertificates, key, "campaign %d has no evidence of this kind", c.facts)
+		if c.pool = binary.LittleEndian.Uint32(p[certPayload:]); c.pool < 2 {
+			return id, c, corrupt(bucketCertificates, key, "campaign %d has no evidence of this kind", c.pool)
 		}
 	}
 	if c.size > chunkBytes<<32 {
@@ -358,45 +355,45 @@ func decodeUpload(key, value []byte) (number uint64, id proof.ID, size uint64, e
 
 // counters are kept in one record that every transaction writes.
 type counters struct {
-	share                   // of the first campaign
+	tally                   // of the first campaign
 	certificates     uint64 // records in this bucket
 	certificateBytes uint64
 	uploads          uint64 // number of the last upload begun
 	commits          uint64 // transactions of this program
 
-	more map[uint32]*share // of the other campaigns, each in a record of its own that is written when it changes
+	more map[uint32]*tally // of the other campaigns, each in a record of its own that is written when it changes
 }
 
-// share are the counters of one campaign.
-type share struct {
-	nodes, facts uint64 // records in the buckets that it has for itself
-	spent, epoch uint64 // tree.Persist
+// tally are the counters of one campaign.
+type tally struct {
+	positions, facts uint64 // records in the buckets that it has for itself
+	searched, epoch  uint64 // nodes of its searches, and epoch of its tree
 }
 
 // of returns the counters of a campaign.
-func (c *counters) of(campaign uint32) *share {
+func (c *counters) of(campaign uint32) *tally {
 	if campaign == 1 {
-		return &c.share
+		return &c.tally
 	}
 	return c.more[campaign]
 }
 
-func encodeShare(campaign uint32, s share) []byte {
-	p := make([]byte, 0, shareBytes)
-	for _, v := range []uint64{s.nodes, s.facts, s.spent, s.epoch} {
+func encodeTally(campaign uint32, s tally) []byte {
+	p := make([]byte, 0, tallyBytes)
+	for _, v := range []uint64{s.positions, s.facts, s.searched, s.epoch} {
 		p = binary.LittleEndian.AppendUint64(p, v)
 	}
 	return seal(bucketMeta, []byte(of(keyCounters, campaign)), p)
 }
 
-func decodeShare(campaign uint32, value []byte) (share, error) {
+func decodeTally(campaign uint32, value []byte) (tally, error) {
 	key := of(keyCounters, campaign)
-	p, err := unsealFixed(bucketMeta, []byte(key), value, len(key), shareBytes)
+	p, err := unsealFixed(bucketMeta, []byte(key), value, len(key), tallyBytes)
 	if err != nil {
-		return share{}, err
+		return tally{}, err
 	}
-	var s share
-	for i, v := range []*uint64{&s.nodes, &s.facts, &s.spent, &s.epoch} {
+	var s tally
+	for i, v := range []*uint64{&s.positions, &s.facts, &s.searched, &s.epoch} {
 		*v = binary.LittleEndian.Uint64(p[8*i:])
 	}
 	return s, nil
@@ -404,7 +401,7 @@ func decodeShare(campaign uint32, value []byte) (share, error) {
 
 func encodeCounters(c counters) []byte {
 	p := make([]byte, 0, countersPayload)
-	for _, v := range []uint64{c.nodes, c.facts, c.certificates, c.certificateBytes, c.uploads, c.commits, c.spent,
+	for _, v := range []uint64{c.positions, c.facts, c.certificates, c.certificateBytes, c.uploads, c.commits, c.searched,
 		c.epoch} {
 		p = binary.LittleEndian.AppendUint64(p, v)
 	}
@@ -417,8 +414,8 @@ func decodeCounters(value []byte) (counters, error) {
 		return counters{}, err
 	}
 	var c counters
-	for i, v := range []*uint64{&c.nodes, &c.facts, &c.certificates, &c.certificateBytes, &c.uploads, &c.commits,
-		&c.spent, &c.epoch} {
+	for i, v := range []*uint64{&c.positions, &c.facts, &c.certificates, &c.certificateBytes, &c.uploads, &c.commits,
+		&c.searched, &c.epoch} {
 		*v = binary.LittleEndian.Uint64(p[8*i:])
 	}
 	return c, nil

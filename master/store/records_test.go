@@ -5,6 +5,7 @@ import (
 	"flag"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,14 +13,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
 var update = flag.Bool("update", false, "write testdata anew, for a new format only")
 
-// formatOne is what testdata/format1.store holds.
-func formatOne() (Campaign, tree.Snapshot, []byte, Result) {
+// oneCampaign is what testdata/format3-one.store holds.
+func oneCampaign() (Campaign, tree.Snapshot, []byte, Result) {
 	c := testCampaign
 	c.FirstMoves = []string{"B1-B4xD4"}
 	c.RulesOnly = true
@@ -43,46 +45,50 @@ func formatOne() (Campaign, tree.Snapshot, []byte, Result) {
 	return c, snap, p, r
 }
 
-// TestFormat1 reads a store that the first release has written. Later builds keep passing it.
-func TestFormat1(t *testing.T) {
-	const golden = "testdata/format1.store"
-	campaign, want, payload, result := formatOne()
+// TestFormatOneCampaign reads a store of today's format with every kind of record. Later builds keep
+// passing it.
+func TestFormatOneCampaign(t *testing.T) {
+	const golden = "testdata/format3-one.store"
+	campaign, want, payload, result := oneCampaign()
 	if *update {
 		os.Remove(golden)
-		s, err := Create(golden, campaign, quick)
+		s, err := Create(filepath.Join(t.TempDir(), "large"), campaign, quick)
 		if err != nil {
 			t.Fatal(err)
 		}
 		upload(t, s, payload)
-		if err := s.Commit(Batch{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent, Epoch: want.Epoch,
+		if err := s.commit(tree.Persist{Nodes: want.Nodes, Facts: want.Facts, Spent: want.Spent, Epoch: want.Epoch,
 			Contradiction: want.Contradiction}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.SetResult(result); err != nil {
+		if err := s.SetResult(1, result); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
+		if _, err := Compact(t.Context(), s.Path(), golden, false, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s := openCopy(t, golden)
 	wantSnapshot(t, s, want)
 	if d := cmp.Diff(campaign, s.Campaign()); d != "" {
 		t.Error(d)
 	}
-	if r, ok, err := s.Result(); r != result || !ok || err != nil {
+	if r, ok, err := s.Result(1); r != result || !ok || err != nil {
 		t.Error(r, ok, err)
 	}
-	list, err := s.Certificates()
+	list, err := s.CertificatesOf(1)
 	if err != nil || len(list) != 1 {
 		t.Fatal(list, err)
 	}
-	r, n, err := s.Certificate(list[0].ID)
+	r, n, err := s.OpenCertificate(list[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	if p, err := io.ReadAll(io.NewSectionReader(r, 0, n)); err != nil || !bytes.Equal(p, payload) {
 		t.Error("certificate differs", err)
 	}
-	if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(50)}}); err != nil {
+	if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(50)}}); err != nil {
 		t.Error(err)
 	}
 	check(t, s)
@@ -93,15 +99,15 @@ func TestFormat1(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	id := proof.ID{1}
 	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
-	standing, _ := encodeJSON(kindStanding.key("w", true), Standing{Name: "w", Certificate: true, Confirmed: 3,
+	standing, _ := encodeJSON(string(kindStanding.key(trust.Party{Name: "w", Credential: true})), trust.Standing{Party: trust.Party{Name: "w", Credential: true}, Confirmed: 3,
 		Seen: time.Unix(1700000000, 0).UTC()})
 	for _, kv := range [][2][]byte{
 		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeNode(bucketNodes, nodeOf(6))),
 		pair(encodeFact(bucketFacts, factOf(1, id))),
 		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})},
 		{uploadKey(3), encodeUpload(3, id, 4)},
-		{[]byte(keyCounters), encodeCounters(counters{share: share{nodes: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
-		{[]byte(keyContradiction), contradiction}, {[]byte(kindStanding.key("w", true)), standing},
+		{[]byte(keyCounters), encodeCounters(counters{tally: tally{positions: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
+		{[]byte(keyContradiction), contradiction}, {kindStanding.key(trust.Party{Name: "w", Credential: true}), standing},
 	} {
 		f.Add(kv[0], kv[1][:len(kv[1])-sumBytes], true)
 		f.Add(kv[0], kv[1], false)
@@ -154,24 +160,24 @@ func FuzzDecode(f *testing.F) {
 				t.Error(c, d, err)
 			}
 		}
-		if q, err := decodeParty[Quarantine](kindQuarantine, []byte(kindQuarantine.key("w", false)),
-			meta(kindQuarantine.key("w", false))); err == nil && (q.Name != "w" || q.Certificate) {
+		if q, err := decodeParty(kindQuarantine, partyOfQuarantine, kindQuarantine.key(trust.Party{Name: "w", Credential: false}),
+			meta(string(kindQuarantine.key(trust.Party{Name: "w", Credential: false})))); err == nil && (q.Name != "w" || q.Credential) {
 			t.Error(q)
 		}
-		if st, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)),
-			meta(kindStanding.key("w", true))); err == nil {
-			again, err := encodeJSON(kindStanding.key("w", true), st)
+		if st, err := decodeParty(kindStanding, partyOfStanding, kindStanding.key(trust.Party{Name: "w", Credential: true}),
+			meta(string(kindStanding.key(trust.Party{Name: "w", Credential: true})))); err == nil {
+			again, err := encodeJSON(string(kindStanding.key(trust.Party{Name: "w", Credential: true})), st)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := decodeParty[Standing](kindStanding, []byte(kindStanding.key("w", true)), again); err != nil ||
-				d.Name != "w" || !d.Certificate || !cmp.Equal(d, st) {
+			if d, err := decodeParty(kindStanding, partyOfStanding, kindStanding.key(trust.Party{Name: "w", Credential: true}), again); err != nil ||
+				d.Name != "w" || !d.Credential || !cmp.Equal(d, st) {
 				t.Error(d, st, err)
 			}
 		}
-		if p, err := unseal(bucketMemories, key, value(bucketMemories)); err == nil &&
-			!bytes.Equal(seal(bucketMemories, key, p), value(bucketMemories)) {
-			t.Error("memory")
+		if p, err := unseal(bucketHints, key, value(bucketHints)); err == nil &&
+			!bytes.Equal(seal(bucketHints, key, p), value(bucketHints)) {
+			t.Error("hint")
 		}
 		decodeJSON(keyCampaign, meta(keyCampaign), &Campaign{})
 		decodeJSON(keyResult, meta(keyResult), &Result{})

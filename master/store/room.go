@@ -1,10 +1,7 @@
 package store
 
 import (
-	"errors"
 	"fmt"
-
-	"amazonsfarm/shared/disk"
 )
 
 // Room returns nil when more bytes can be written and Options.MinFreeBytes still be left, and
@@ -18,12 +15,8 @@ func (o Options) room(path string, more int64) error {
 	}
 	wanted := o.MinFreeBytes + more
 	if free, known := o.FreeBytes(path); known && free < wanted {
-		return fmt.Errorf("%w: the disk under %s has %d MiB left where %d MiB are wanted; make room", ErrNoSpace, path,
+		return fmt.Errorf("%w: the disk under %s has %d MiB left where %d MiB are wanted; make room", ErrNoRoom, path,
 			free>>20, (wanted+1<<20-1)>>20)
 	}
 	return nil
 }
-
-// DiskFull reports whether an error says that a disk, a quota or a limit on file sizes is
-// exhausted, or is ErrNoSpace.
-func DiskFull(err error) bool { return err != nil && (errors.Is(err, ErrNoSpace) || disk.Full(err)) }

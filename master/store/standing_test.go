@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/trust"
+
 	"go.etcd.io/bbolt"
 )
 
 // wantStandings fails the test if the store has others.
-func wantStandings(t *testing.T, s *Store, when string, want ...Standing) {
+func wantStandings(t *testing.T, s *Store, when string, want ...trust.Standing) {
 	t.Helper()
 	if list, err := s.Standings(); err != nil || !slices.Equal(list, want) {
 		t.Errorf("%s the store has %+v, %v; want %+v", when, list, err, want)
@@ -28,12 +30,12 @@ func TestStandings(t *testing.T) {
 	s := newStore(t, Options{})
 	file := s.Path()
 	seen := time.Unix(1700000000, 5).UTC()
-	all := []Standing{
-		{Name: "w1", Certificate: true, Confirmed: 12, Solved: 1<<32 - 1, Seen: seen},
-		{Name: "w1", Doubts: 3, Doubted: true, Offences: 2, Seen: seen.Add(time.Hour)},
-		{Name: "w2 and a slash/", Solved: 1, Seen: seen},
+	all := []trust.Standing{
+		{Party: trust.Party{Name: "w1", Credential: true}, Confirmed: 12, Solved: 1<<32 - 1, Seen: seen},
+		{Party: trust.Party{Name: "w1"}, Contradicted: 3, Forgiven: true, Offences: 2, Seen: seen.Add(time.Hour)},
+		{Party: trust.Party{Name: "w2 and a slash/"}, Solved: 1, Seen: seen},
 	}
-	put := func(list ...Standing) {
+	put := func(list ...trust.Standing) {
 		t.Helper()
 		before, err := s.Stats()
 		if err != nil {
@@ -48,11 +50,11 @@ func TestStandings(t *testing.T) {
 	}
 	old := all[0]
 	old.Confirmed = 2
-	put(old, Standing{Name: "w9", Solved: 4}, all[1])
-	put(all[2], all[0], Standing{Name: "w9", Seen: seen}, Standing{Name: "never there"})
+	put(old, trust.Standing{Party: trust.Party{Name: "w9"}, Solved: 4}, all[1])
+	put(all[2], all[0], trust.Standing{Party: trust.Party{Name: "w9"}, Seen: seen}, trust.Standing{Party: trust.Party{Name: "never there"}})
 	put()
 	for _, name := range []string{"", strings.Repeat("x", 257)} {
-		if err := s.SetStandings([]Standing{{Name: "w5", Solved: 1}, {Name: name, Solved: 1}}); !errors.Is(err,
+		if err := s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w5"}, Solved: 1}, {Party: trust.Party{Name: name}, Solved: 1}}); !errors.Is(err,
 			ErrInvalid) {
 			t.Errorf("a name of %d bytes: %v", len(name), err)
 		}
@@ -78,14 +80,14 @@ func TestStandings(t *testing.T) {
 
 	// Who is quarantined has none, and gets none before it is released; the one of the same name
 	// without a certificate keeps its own.
-	if err := s.Quarantine(Quarantine{Name: "w1", Certificate: true}); err != nil {
+	if err := s.Quarantine(trust.Quarantine{Party: trust.Party{Name: "w1", Credential: true}}); err != nil {
 		t.Fatal(err)
 	}
 	wantStandings(t, s, "after a quarantine", all[1:]...)
 	put(all[0], all[2])
 	wantStandings(t, s, "in quarantine", all[1:]...)
 	for _, certificate := range []bool{true, false} { // the second one has a standing alone
-		if err := s.Release("w1", certificate); err != nil {
+		if err := s.Release(trust.Party{Name: "w1", Credential: certificate}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -96,16 +98,16 @@ func TestStandings(t *testing.T) {
 	// Damage: under another name, beside a quarantine, a count that is none.
 	for what, write := range map[string]func(*bbolt.Bucket) error{
 		"another name": func(b *bbolt.Bucket) error {
-			value, err := encodeJSON(kindStanding.key("x", false), all[2])
-			return errors.Join(err, b.Put([]byte(kindStanding.key("x", false)), value))
+			value, err := encodeJSON(string(kindStanding.key(trust.Party{Name: "x", Credential: false})), all[2])
+			return errors.Join(err, b.Put(kindStanding.key(trust.Party{Name: "x"}), value))
 		},
 		"beside a quarantine": func(b *bbolt.Bucket) error {
-			key := kindQuarantine.key("w1", true)
-			value, err := encodeJSON(key, Quarantine{Name: "w1", Certificate: true})
-			return errors.Join(err, b.Put([]byte(key), value))
+			key := kindQuarantine.key(trust.Party{Name: "w1", Credential: true})
+			value, err := encodeJSON(string(key), trust.Quarantine{Party: trust.Party{Name: "w1", Credential: true}})
+			return errors.Join(err, b.Put(key, value))
 		},
 		"a negative count": func(b *bbolt.Bucket) error {
-			key := []byte(kindStanding.key("y", false))
+			key := kindStanding.key(trust.Party{Name: "y", Credential: false})
 			return b.Put(key, seal(bucketMeta, key, []byte(`{"name":"y","offences":-1}`)))
 		},
 	} {
@@ -144,20 +146,20 @@ func TestManyStandings(t *testing.T) {
 	o.MinFreeBytes, o.FreeBytes = 1<<20, func(string) (int64, bool) { return free, true }
 	s := newStore(t, o)
 	defer s.Close()
-	list := make([]Standing, 10_000)
+	list := make([]trust.Standing, 10_000)
 	for i := range list {
-		list[i] = Standing{Name: fmt.Sprintf("w%05d", i), Confirmed: uint32(i) + 1}
+		list[i] = trust.Standing{Party: trust.Party{Name: fmt.Sprintf("w%05d", i)}, Confirmed: i + 1}
 	}
 	if err := s.SetStandings(list); err != nil {
 		t.Fatal(err)
 	}
 	wantStandings(t, s, "in one go", list...)
 	free = 1 << 19
-	gone := make([]Standing, len(list)-1)
+	gone := make([]trust.Standing, len(list)-1)
 	for i := range gone {
 		gone[i].Name = list[i].Name
 	}
-	if err := s.SetStandings(gone); !errors.Is(err, ErrNoSpace) {
+	if err := s.SetStandings(gone); !errors.Is(err, ErrNoRoom) {
 		t.Errorf("on a full disk: %v", err)
 	}
 	wantStandings(t, s, "on a full disk", list...)

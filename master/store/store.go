@@ -18,7 +18,6 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"amazonsfarm/master/tree"
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 )
@@ -31,7 +30,6 @@ type Store struct {
 	options Options
 	db      *bbolt.DB
 	file    *os.File // the one db works on
-	format  uint32   // of the file; of the goroutine of Open, then of the writer
 
 	mu        sync.Mutex
 	campaigns []Campaign // by number, from 1; the slice is replaced, never changed
@@ -62,7 +60,7 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 		c.Created = time.Now()
 	}
 	c.Created = c.Created.UTC().Truncate(time.Second)
-	c.Number, c.Facts = 1, 1
+	c.Number, c.Pool = 1, 1
 	if _, err := c.check(); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
@@ -184,7 +182,7 @@ func (s *Store) open(alone bool) error {
 		return err
 	}
 	ahead := 0
-	if size, reserve := info.Size(), s.options.MapAheadBytes; !s.options.ReadOnly && reserve > 0 &&
+	if size, reserve := info.Size(), s.options.mapAhead; !s.options.ReadOnly && reserve > 0 &&
 		strconv.IntSize == 64 {
 		ahead = int(size + reserve)
 	}
@@ -194,7 +192,7 @@ func (s *Store) open(alone bool) error {
 			FreelistType:    bbolt.FreelistMapType,
 			ReadOnly:        s.options.ReadOnly,
 			PreLoadFreelist: true,
-			MaxSize:         int(s.options.MaxStoreBytes),
+			MaxSize:         int(s.options.storeBytes),
 			InitialMmapSize: ahead,
 			OpenFile:        func(string, int, os.FileMode) (*os.File, error) { return f, nil },
 		})
@@ -232,24 +230,11 @@ func (s *Store) begin() error {
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
-	if s.format < Format { // on a full disk the next transaction does it
-		if err := guard(func() error { return s.db.Update(s.migrate) }); err == nil {
-			s.format = Format
-		} else if !disk.Full(err) {
-			return err
-		}
-	}
 	// On a full disk they stay: that must not keep a campaign from being opened.
 	if err := s.removeUnfinished(); err != nil && !disk.Full(err) {
 		return err
 	}
 	return nil
-}
-
-// migrate brings a store of an earlier format to this one. What they have in common lies in the
-// same places.
-func (s *Store) migrate(tx *bbolt.Tx) error {
-	return tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeFormat(Format))
 }
 
 // same reports whether an open file is the one that was found at a path.
@@ -335,14 +320,13 @@ func (s *Store) verify(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if format < FormatOldest || format > Format {
-		return fmt.Errorf("%w: %s has format %d, this build uses formats %d to %d; %s", ErrVersion, s.path, format,
-			FormatOldest, Format, buildThatFits(values[keyCampaign]))
+	if format != Format {
+		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", ErrVersion, s.path, format, Format,
+			buildThatFits(values[keyCampaign]))
 	}
-	if len(headers) < 2 && !s.options.AcceptOlder {
-		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit; Options.AcceptOlder opens it as of the last whole header"}
+	if len(headers) < 2 && !s.options.acceptOlder {
+		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
 	}
-	s.format = format
 	campaigns, err := campaignsIn(func(yield func(string, []byte) error) error {
 		for key, value := range values {
 			if err := yield(key, value); err != nil {
@@ -433,7 +417,7 @@ func readCounters(tx *bbolt.Tx) (counters, error) {
 	if err != nil {
 		return counters{}, err
 	}
-	c.more = map[uint32]*share{}
+	c.more = map[uint32]*tally{}
 	cursor := tx.Bucket([]byte(bucketMeta)).Cursor()
 	prefix := []byte(keyCounters + "/")
 	for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
@@ -441,7 +425,7 @@ func readCounters(tx *bbolt.Tx) (counters, error) {
 		if n == 0 {
 			return counters{}, corrupt(bucketMeta, k, "no such record belongs to a store")
 		}
-		own, err := decodeShare(n, v)
+		own, err := decodeTally(n, v)
 		if err != nil {
 			return counters{}, err
 		}
@@ -451,7 +435,7 @@ func readCounters(tx *bbolt.Tx) (counters, error) {
 }
 
 // writeCounters writes what differs from the counters as they were read.
-func writeCounters(tx *bbolt.Tx, c counters, was map[uint32]share) error {
+func writeCounters(tx *bbolt.Tx, c counters, was map[uint32]tally) error {
 	meta := tx.Bucket([]byte(bucketMeta))
 	if err := meta.Put([]byte(keyCounters), encodeCounters(c)); err != nil {
 		return err
@@ -460,7 +444,7 @@ func writeCounters(tx *bbolt.Tx, c counters, was map[uint32]share) error {
 		if old, ok := was[n]; ok && old == *own {
 			continue
 		}
-		if err := meta.Put([]byte(of(keyCounters, n)), encodeShare(n, *own)); err != nil {
+		if err := meta.Put([]byte(of(keyCounters, n)), encodeTally(n, *own)); err != nil {
 			return err
 		}
 	}
@@ -481,13 +465,10 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Snapshot returns SnapshotOf the first campaign.
-func (s *Store) Snapshot() (tree.Snapshot, error) { return s.SnapshotOf(1) }
-
-// SnapshotOf returns every record for the tree of a campaign to start from, as of one moment, with
+// Snapshot returns every record for the tree of a campaign to start from, as of one moment, with
 // all facts that it shares. It holds about 80 bytes of memory a record. Damage is a *CorruptError,
 // and then nothing is returned.
-func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
+func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 	var snap tree.Snapshot
 	about, err := s.campaign(campaign)
 	if err != nil {
@@ -498,20 +479,20 @@ func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
 		if err != nil {
 			return err
 		}
-		own, shared := c.of(about.Number), c.of(about.Facts)
+		own, shared := c.of(about.Number), c.of(about.Pool)
 		if own == nil || shared == nil {
 			return corrupt(bucketMeta, []byte(of(keyCounters, about.Number)), "it is missing")
 		}
-		snap.Spent, snap.Epoch = own.spent, own.epoch
+		snap.Spent, snap.Epoch = own.searched, own.epoch
 		if value := tx.Bucket([]byte(bucketMeta)).Get([]byte(of(keyContradiction, about.Number))); value != nil {
 			if snap.Contradiction, err = decodeContradiction(about.Number, value); err != nil {
 				return err
 			}
 		}
 		// The counters come from the file: they are a hint for the capacity, not more.
-		snap.Nodes = make([]tree.NodeRecord, 0, min(own.nodes, 1<<20))
+		snap.Nodes = make([]tree.NodeRecord, 0, min(own.positions, 1<<20))
 		snap.Facts = make([]proof.Fact, 0, min(shared.facts, 1<<20))
-		nodes, facts := of(bucketNodes, about.Number), of(bucketFacts, about.Facts)
+		nodes, facts := of(bucketNodes, about.Number), of(bucketFacts, about.Pool)
 		err = tx.Bucket([]byte(nodes)).ForEach(func(k, v []byte) error {
 			n, err := decodeNode(nodes, k, v)
 			snap.Nodes = append(snap.Nodes, n)
@@ -528,19 +509,13 @@ func (s *Store) SnapshotOf(campaign uint32) (tree.Snapshot, error) {
 		if err != nil {
 			return err
 		}
-		if err := counted(nodes, uint64(len(snap.Nodes)), own.nodes); err != nil {
+		if err := counted(nodes, uint64(len(snap.Nodes)), own.positions); err != nil {
 			return err
 		}
 		return counted(facts, uint64(len(snap.Facts)), shared.facts)
 	})
 	if err != nil {
 		return tree.Snapshot{}, fmt.Errorf("read proof store: %w", err)
-	}
-	if len(snap.Nodes) == 0 {
-		snap.Nodes = nil
-	}
-	if len(snap.Facts) == 0 {
-		snap.Facts = nil
 	}
 	return snap, nil
 }
@@ -553,29 +528,8 @@ func counted(bucket string, found, expected uint64) error {
 	return nil
 }
 
-// Fact returns the fact about the position of the first campaign's board with the given canonical
-// key; false where there is none.
-func (s *Store) Fact(key amazons.Key) (f proof.Fact, ok bool, err error) {
-	err = s.view(func(tx *bbolt.Tx) error {
-		k := key.Bytes()
-		if v := tx.Bucket([]byte(bucketFacts)).Get(k[:]); v != nil {
-			ok = true
-			f, err = decodeFact(bucketFacts, k[:], v)
-			return err
-		}
-		return nil
-	})
-	if err != nil {
-		return proof.Fact{}, false, fmt.Errorf("read fact: %w", err)
-	}
-	return f, ok, nil
-}
-
-// Result returns ResultOf the first campaign.
-func (s *Store) Result() (Result, bool, error) { return s.ResultOf(1) }
-
-// ResultOf returns the final answer of a campaign; false where there is none yet.
-func (s *Store) ResultOf(campaign uint32) (r Result, ok bool, err error) {
+// Result returns the final answer of a campaign; false where there is none yet.
+func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		key := of(keyResult, max(campaign, 1))
 		v := tx.Bucket([]byte(bucketMeta)).Get([]byte(key))
@@ -593,22 +547,22 @@ func (s *Store) ResultOf(campaign uint32) (r Result, ok bool, err error) {
 
 // Stats are figures about a store as of one moment.
 type Stats struct {
-	FileBytes        int64           // size of the file
-	UsedBytes        int64           // of that, pages that are in use
-	Nodes, Facts     uint64          // records, of all campaigns
-	Certificates     uint64          // complete ones
-	CertificateBytes uint64          // of those
-	Memories         int             // records
-	Uploads          int64           // open ones
-	Commits          uint64          // transactions in the life of the store
-	Spent            uint64          // as last committed, by all campaigns
-	Campaigns        []CampaignStats // by number
+	FileBytes          int64           // size of the file
+	UsedBytes          int64           // of that, pages that are in use
+	TreeRecords, Facts uint64          // records, of all campaigns
+	Certificates       uint64          // complete ones
+	CertificateBytes   uint64          // of those
+	Hints              int             // records
+	Uploads            int64           // open ones
+	Commits            uint64          // transactions in the life of the store
+	Nodes              uint64          // as last committed, by all campaigns
+	Campaigns          []CampaignStats // by number
 }
 
 // CampaignStats are figures about one campaign.
 type CampaignStats struct {
-	Nodes, Facts uint64 // records; those of facts that it shares
-	Spent, Epoch uint64 // as last committed
+	TreeRecords, Facts uint64 // records; those of facts that it shares
+	Nodes, Epoch       uint64 // as last committed
 }
 
 // Stats returns figures; it costs microseconds.
@@ -637,17 +591,17 @@ func (s *Store) Stats() (Stats, error) {
 			return err
 		}
 		for _, about := range campaigns {
-			own, shared := c.of(about.Number), c.of(about.Facts)
+			own, shared := c.of(about.Number), c.of(about.Pool)
 			if own == nil || shared == nil {
 				return corrupt(bucketMeta, []byte(of(keyCounters, about.Number)), "it is missing")
 			}
-			st.Nodes += own.nodes
+			st.TreeRecords += own.positions
 			st.Facts += own.facts
-			st.Spent += own.spent
-			if about.Facts == about.Number {
-				st.Memories += tx.Bucket([]byte(of(bucketMemories, about.Number))).Stats().KeyN
+			st.Nodes += own.searched
+			if about.Pool == about.Number {
+				st.Hints += tx.Bucket([]byte(of(bucketHints, about.Number))).Stats().KeyN
 			}
-			st.Campaigns = append(st.Campaigns, CampaignStats{Nodes: own.nodes, Facts: shared.facts, Spent: own.spent,
+			st.Campaigns = append(st.Campaigns, CampaignStats{TreeRecords: own.positions, Facts: shared.facts, Nodes: own.searched,
 				Epoch: own.epoch})
 		}
 		return nil

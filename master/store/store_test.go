@@ -43,12 +43,11 @@ func TestRoundTrip(t *testing.T) {
 		Epoch:         4,
 		Contradiction: contradiction,
 	}
-	var b Batch
-	b.Add(tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(1), Phi: 1, Delta: 1}, nodeOf(2)}, Facts: want.Facts[:2],
-		Spent: 100, Epoch: 4})
-	b.Add(tree.Persist{Nodes: want.Nodes[:1], Facts: want.Facts[2:], Spent: 123, Epoch: 4,
-		Contradiction: contradiction})
-	if err := s.Commit(b); err != nil {
+	err := s.commit(
+		tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(1), Phi: 1, Delta: 1}, nodeOf(2)}, Facts: want.Facts[:2],
+			Spent: 100, Epoch: 4},
+		tree.Persist{Nodes: want.Nodes[:1], Facts: want.Facts[2:], Spent: 123, Epoch: 4, Contradiction: contradiction})
+	if err != nil {
 		t.Fatal(err)
 	}
 	result := Result{
@@ -56,21 +55,21 @@ func TestRoundTrip(t *testing.T) {
 		Certificate: CertificateFile{Path: "x.cert", SHA256: strings.Repeat("a", 64), Bytes: 10, Positions: 3},
 		Finished:    time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Build: "test",
 	}
-	if _, ok, err := s.Result(); ok || err != nil {
+	if _, ok, err := s.Result(1); ok || err != nil {
 		t.Fatal("a new store has a result", err)
 	}
-	if err := s.SetResult(result); err != nil {
+	if err := s.SetResult(1, result); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {
-		got, err := s.Snapshot()
+		got, err := s.Snapshot(1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(want, got, byKey); d != "" {
 			t.Fatal(d)
 		}
-		if r, ok, err := s.Result(); err != nil || !ok || r != result {
+		if r, ok, err := s.Result(1); err != nil || !ok || r != result {
 			t.Fatal(r, ok, err)
 		}
 		if d := cmp.Diff(testCampaign, s.Campaign()); d != "" {
@@ -83,8 +82,8 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatal("a fact that is not there", err)
 		}
 		st, err := s.Stats()
-		if err != nil || st.Nodes != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 ||
-			st.Spent != 123 || st.Campaigns[0].Epoch != 4 ||
+		if err != nil || st.TreeRecords != 2 || st.Facts != 3 || st.Certificates != 1 || st.CertificateBytes != 8 ||
+			st.Nodes != 123 || st.Campaigns[0].Epoch != 4 ||
 			st.Commits != 3 || st.UsedBytes <= 0 || st.UsedBytes > st.FileBytes {
 			t.Fatalf("%+v %v", st, err)
 		}
@@ -98,59 +97,59 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func TestCommitRefuses(t *testing.T) {
-	s := newStore(t, Options{MinFreeBytes: -1, MaxBatchRecords: 10})
+	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{records: 10}})
 	id := upload(t, s, []byte("evidence"))
 	other := upload(t, s, []byte("other evidence"))
 	won := proof.Fact{Key: keyOf(1), Verdict: eval.Won, Certificate: id}
 	lost := proof.Fact{Key: keyOf(1), Verdict: eval.Lost, Certificate: other}
-	if err := s.Commit(Batch{Facts: []proof.Fact{won}, Epoch: 3}); err != nil {
+	if err := s.commit(tree.Persist{Facts: []proof.Fact{won}, Epoch: 3}); err != nil {
 		t.Fatal(err)
 	}
-	before, _ := s.Snapshot()
+	before, _ := s.Snapshot(1)
 	node := nodeOf(5)
 	mirrored, _ := node.Key.State(testBoard)
 	mirrored = mirrored.Apply(testBoard, 1)
 	for name, c := range map[string]struct {
-		batch Batch
+		batch tree.Persist
 		want  error
 		says  string
 	}{
-		"contradicts the store": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, id), lost}},
+		"contradicts the store": {tree.Persist{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, id), lost}},
 			ErrContradiction, fmt.Sprintf("is won by certificate %x and claimed to be lost by certificate %x", id[:],
 				other[:])},
-		"contradicts itself": {Batch{Facts: []proof.Fact{factOf(7, id),
+		"contradicts itself": {tree.Persist{Facts: []proof.Fact{factOf(7, id),
 			{Key: keyOf(8), Verdict: eval.Won, Certificate: id}, {Key: keyOf(8), Verdict: eval.Lost, Certificate: id}}},
 			ErrContradiction, "verify both"},
-		"no certificate": {Batch{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, proof.ID{1})}},
+		"no certificate": {tree.Persist{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, proof.ID{1})}},
 			ErrNoEvidence, "upload it first"},
-		"zero certificate": {Batch{Facts: []proof.Fact{factOf(7, proof.ID{})}}, ErrNoEvidence, "without evidence"},
-		"no outcome": {Batch{Facts: []proof.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
+		"zero certificate": {tree.Persist{Facts: []proof.Fact{factOf(7, proof.ID{})}}, ErrNoEvidence, "without evidence"},
+		"no outcome": {tree.Persist{Facts: []proof.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
 			"won or lost"},
-		"solved numbers": {Batch{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}},
+		"solved numbers": {tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}},
 			ErrInvalid, "not within"},
-		"not canonical": {Batch{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}},
+		"not canonical": {tree.Persist{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}},
 			ErrInvalid, "canonical"},
-		"off the board": {Batch{Facts: []proof.Fact{{Key: amazons.Key{A: 1 << 60}, Verdict: eval.Won,
+		"off the board": {tree.Persist{Facts: []proof.Fact{{Key: amazons.Key{A: 1 << 60}, Verdict: eval.Won,
 			Certificate: id}}}, ErrInvalid, "board"},
-		"old epoch": {Batch{Nodes: []tree.NodeRecord{node}, Epoch: 2}, ErrInvalid, "epoch 2 is over"},
-		"too large": {Batch{Nodes: make([]tree.NodeRecord, 11)}, ErrTooLarge, "split it"},
+		"old epoch": {tree.Persist{Nodes: []tree.NodeRecord{node}, Epoch: 2}, ErrInvalid, "epoch 2 is over"},
+		"too large": {tree.Persist{Nodes: make([]tree.NodeRecord, 11)}, ErrTooLarge, "split it"},
 	} {
-		err := s.Commit(c.batch)
+		err := s.commit(c.batch)
 		if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if after, _ := s.Snapshot(); !cmp.Equal(before, after, byKey) {
+		if after, _ := s.Snapshot(1); !cmp.Equal(before, after, byKey) {
 			t.Errorf("%s: something of the batch is in the store", name)
 		}
 	}
-	err := s.Commit(Batch{Facts: []proof.Fact{lost}})
+	err := s.commit(tree.Persist{Facts: []proof.Fact{lost}})
 	if c := (*ContradictionError)(nil); !errors.As(err, &c) || c.Stored != won || c.Claimed != lost {
 		t.Error("the contradiction does not name both facts:", err)
 	}
 	// The same again is harmless and keeps the first certificate.
 	again := won
 	again.Certificate, again.Nodes = other, 99
-	if err := s.Commit(Batch{Facts: []proof.Fact{again, again}}); err != nil {
+	if err := s.commit(tree.Persist{Facts: []proof.Fact{again, again}}); err != nil {
 		t.Fatal(err)
 	}
 	if f, _, _ := s.Fact(won.Key); f != won {
@@ -162,23 +161,23 @@ func TestCommitRefuses(t *testing.T) {
 func TestResult(t *testing.T) {
 	s := newStore(t, quick)
 	r := Result{Verdict: "won", Winner: "white"}
-	if err := s.SetResult(Result{Verdict: "maybe"}); !errors.Is(err, ErrInvalid) {
+	if err := s.SetResult(1, Result{Verdict: "maybe"}); !errors.Is(err, ErrInvalid) {
 		t.Error(err)
 	}
-	if err := s.SetResult(r); err != nil {
+	if err := s.SetResult(1, r); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SetResult(Result{Verdict: "lost", Winner: "black"}); !errors.Is(err, ErrContradiction) {
+	if err := s.SetResult(1, Result{Verdict: "lost", Winner: "black"}); !errors.Is(err, ErrContradiction) {
 		t.Error(err)
 	}
 	r.Verified = true
-	if err := s.SetResult(r); err != nil {
+	if err := s.SetResult(1, r); err != nil {
 		t.Error(err)
 	}
-	if got, ok, err := s.Result(); got != r || !ok || err != nil {
+	if got, ok, err := s.Result(1); got != r || !ok || err != nil {
 		t.Error(got, ok, err)
 	}
-	if err := s.SetResult(Result{Verdict: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
+	if err := s.SetResult(1, Result{Verdict: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
 		ErrTooLarge) {
 		t.Error(err)
 	}
@@ -226,7 +225,7 @@ func TestCampaignIsChecked(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	if _, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, Options{MaxUploads: -1}); !errors.Is(err,
+	if _, err := Create(filepath.Join(t.TempDir(), "store"), testCampaign, Options{MaxCampaigns: -1}); !errors.Is(err,
 		ErrInvalid) {
 		t.Error(err)
 	}
@@ -238,7 +237,7 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	s := newStore(t, quick)
 	id := upload(t, s, []byte("evidence"))
-	u, err := s.BeginCertificate([32]byte{1}, 8<<20)
+	u, err := s.BeginCertificate(1, [32]byte{1}, 8<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,13 +247,13 @@ func TestReadOnly(t *testing.T) {
 	a := mustOpen(t, s.Path(), Options{ReadOnly: true})
 	b := mustOpen(t, s.Path(), Options{ReadOnly: true})
 	for _, s := range []*Store{a, b} {
-		if err := s.Commit(Batch{Nodes: []tree.NodeRecord{nodeOf(1)}}); !errors.Is(err, ErrReadOnly) {
+		if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(1)}}); !errors.Is(err, ErrReadOnly) {
 			t.Error(err)
 		}
-		if _, err := s.BeginCertificate([32]byte{2}, 1); !errors.Is(err, ErrReadOnly) {
+		if _, err := s.BeginCertificate(1, [32]byte{2}, 1); !errors.Is(err, ErrReadOnly) {
 			t.Error(err)
 		}
-		if _, _, err := s.Certificate(id); err != nil {
+		if _, _, err := s.OpenCertificate(id); err != nil {
 			t.Error(err)
 		}
 		check(t, s)
@@ -278,7 +277,7 @@ func TestReadOnly(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	s := newStore(t, quick)
-	u, err := s.BeginCertificate([32]byte{1}, 1)
+	u, err := s.BeginCertificate(1, [32]byte{1}, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,13 +285,13 @@ func TestClosed(t *testing.T) {
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	_, snapshot := s.Snapshot()
+	_, snapshot := s.Snapshot(1)
 	_, stats := s.Stats()
 	_, backup := s.Backup(io.Discard, nil)
-	_, _, certificate := s.Certificate([32]byte{1})
-	_, begin := s.BeginCertificate([32]byte{2}, 1)
-	for i, err := range []error{s.Commit(Batch{}), snapshot, stats, backup, certificate, begin, s.Check(),
-		s.SetResult(Result{Verdict: "won"})} {
+	_, _, certificate := s.OpenCertificate([32]byte{1})
+	_, begin := s.BeginCertificate(1, [32]byte{2}, 1)
+	for i, err := range []error{s.commit(tree.Persist{}), snapshot, stats, backup, certificate, begin, s.Check(),
+		s.SetResult(1, Result{Verdict: "won"})} {
 		if !errors.Is(err, ErrClosed) {
 			t.Error(i, err)
 		}
@@ -306,7 +305,7 @@ func TestClosed(t *testing.T) {
 func TestGroupCommit(t *testing.T) {
 	var mu sync.Mutex
 	transactions, records := 0, 0
-	s := newStore(t, Options{MinFreeBytes: -1, OnCommit: func(d time.Duration, n int) {
+	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{onCommit: func(d time.Duration, n int) {
 		// as a slow disk takes: the others come meanwhile, also where there is one processor
 		time.Sleep(time.Millisecond)
 		mu.Lock()
@@ -316,9 +315,9 @@ func TestGroupCommit(t *testing.T) {
 		if d <= 0 {
 			t.Error("a commit took no time")
 		}
-	}})
+	}}})
 	id := upload(t, s, []byte("evidence"))
-	if err := s.Commit(Batch{Facts: []proof.Fact{{Key: keyOf(1 << 30), Verdict: eval.Won,
+	if err := s.commit(tree.Persist{Facts: []proof.Fact{{Key: keyOf(1 << 30), Verdict: eval.Won,
 		Certificate: id}}}); err != nil {
 		t.Fatal(err)
 	}
@@ -330,14 +329,14 @@ func TestGroupCommit(t *testing.T) {
 				// Of one caller the last record counts; a refused batch leaves none.
 				n := nodeOf(c)
 				n.Nodes = i
-				if err := s.Commit(Batch{Nodes: []tree.NodeRecord{n}, Facts: []proof.Fact{factOf(1000+c*each+i, id)},
+				if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{n}, Facts: []proof.Fact{factOf(1000+c*each+i, id)},
 					Spent: c*each + i}); err != nil {
 					t.Error(err)
 				}
 				n.Nodes = 1 << 40
-				bad := Batch{Nodes: []tree.NodeRecord{n},
+				bad := tree.Persist{Nodes: []tree.NodeRecord{n},
 					Facts: []proof.Fact{{Key: keyOf(1 << 30), Verdict: eval.Lost, Certificate: id}}}
-				if err := s.Commit(bad); !errors.Is(err, ErrContradiction) {
+				if err := s.commit(bad); !errors.Is(err, ErrContradiction) {
 					t.Error(err)
 				}
 			}
@@ -345,7 +344,7 @@ func TestGroupCommit(t *testing.T) {
 	}
 	group.Go(func() {
 		for range 5 {
-			if _, err := s.Snapshot(); err != nil {
+			if _, err := s.Snapshot(1); err != nil {
 				t.Error(err)
 			}
 			if err := s.Check(); err != nil {
@@ -360,7 +359,7 @@ func TestGroupCommit(t *testing.T) {
 		}
 	})
 	group.Wait()
-	snap, err := s.Snapshot()
+	snap, err := s.Snapshot(1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +382,7 @@ func TestGroupCommit(t *testing.T) {
 	acknowledged := make([]bool, 64)
 	for i := range acknowledged {
 		group.Go(func() {
-			err := s.Commit(Batch{Facts: []proof.Fact{factOf(5000+uint64(i), id)}})
+			err := s.commit(tree.Persist{Facts: []proof.Fact{factOf(5000+uint64(i), id)}})
 			acknowledged[i] = err == nil
 			if err != nil && !errors.Is(err, ErrClosed) {
 				t.Error(err)
@@ -402,30 +401,30 @@ func TestGroupCommit(t *testing.T) {
 
 func TestNoSpace(t *testing.T) {
 	// A limit on the file: refused as a whole, and smaller commits go on.
-	s := newStore(t, Options{MinFreeBytes: -1, MaxStoreBytes: 1 << 20})
-	var big Batch
+	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{storeBytes: 1 << 20}})
+	var big tree.Persist
 	for i := range uint64(20_000) {
 		big.Nodes = append(big.Nodes, nodeOf(i))
 	}
 	for range 2 {
-		err := s.Commit(big)
-		if !errors.Is(err, ErrNoSpace) || !strings.Contains(err.Error(), "limit of 1 MiB") {
+		err := s.commit(big)
+		if !errors.Is(err, ErrNoRoom) || !strings.Contains(err.Error(), "limit of 1 MiB") {
 			t.Fatal(err)
 		}
-		if err := s.Commit(Batch{Nodes: big.Nodes[:1]}); err != nil {
+		if err := s.commit(tree.Persist{Nodes: big.Nodes[:1]}); err != nil {
 			t.Fatal(err)
 		}
 		check(t, s)
 	}
 	p, id := payloadOf(1, 4<<20)
-	u, err := s.BeginCertificate(id, int64(len(p)))
+	u, err := s.BeginCertificate(1, id, int64(len(p)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Write(p); !errors.Is(err, ErrNoSpace) {
+	if _, err := u.Write(p); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
-	if err := u.Close(); !errors.Is(err, ErrNoSpace) {
+	if err := u.Close(); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
 	check(t, s)
@@ -435,27 +434,27 @@ func TestNoSpace(t *testing.T) {
 
 	// A disk with less than is to be left.
 	path := filepath.Join(t.TempDir(), "store")
-	if _, err := Create(path, testCampaign, Options{MinFreeBytes: 1 << 60}); !errors.Is(err, ErrNoSpace) {
+	if _, err := Create(path, testCampaign, Options{MinFreeBytes: 1 << 60}); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
 	s.Close()
 	s = mustOpen(t, s.Path(), Options{MinFreeBytes: 1 << 60})
-	if err := s.Commit(Batch{Nodes: big.Nodes[1:2]}); !errors.Is(err, ErrNoSpace) {
+	if err := s.commit(tree.Persist{Nodes: big.Nodes[1:2]}); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
-	if _, err := s.BeginCertificate(id, 1); !errors.Is(err, ErrNoSpace) {
+	if _, err := s.BeginCertificate(1, id, 1); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
 }
 
 func TestCertificates(t *testing.T) {
-	s := newStore(t, Options{MinFreeBytes: -1, MaxCertificateBytes: 4 << 20, MaxUploads: 2})
+	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{certificateBytes: 4 << 20, uploads: 2}})
 	sizes := []int{1, chunkBytes - 1, chunkBytes, chunkBytes + 1, writeBytes, writeBytes + 1, 3*writeBytes + 17}
 	var ids []proof.ID
 	var payloads [][]byte
 	for i, size := range sizes {
 		p, id := payloadOf(uint64(i), size)
-		u, err := s.BeginCertificate(id, int64(size))
+		u, err := s.BeginCertificate(1, id, int64(size))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -466,7 +465,7 @@ func TestCertificates(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		if _, _, err := s.Certificate(id); !errors.Is(err, ErrNoCertificate) {
+		if _, _, err := s.OpenCertificate(id); !errors.Is(err, ErrNoCertificate) {
 			t.Error("an unfinished certificate is there:", err)
 		}
 		if u.Known() {
@@ -482,7 +481,7 @@ func TestCertificates(t *testing.T) {
 	verify := func(s *Store) {
 		t.Helper()
 		for i, id := range ids {
-			r, n, err := s.Certificate(id)
+			r, n, err := s.OpenCertificate(id)
 			if err != nil || n != int64(sizes[i]) {
 				t.Fatal(n, err)
 			}
@@ -501,7 +500,7 @@ func TestCertificates(t *testing.T) {
 				t.Error("a negative offset")
 			}
 		}
-		list, err := s.Certificates()
+		list, err := everyCertificate(s)
 		if err != nil || len(list) != len(ids) {
 			t.Fatal(list, err)
 		}
@@ -515,7 +514,7 @@ func TestCertificates(t *testing.T) {
 
 	// Duplicates write nothing.
 	st, _ := s.Stats()
-	u, err := s.BeginCertificate(ids[6], int64(sizes[6]))
+	u, err := s.BeginCertificate(1, ids[6], int64(sizes[6]))
 	if err != nil || !u.Known() {
 		t.Fatal(err)
 	}
@@ -528,7 +527,7 @@ func TestCertificates(t *testing.T) {
 	if now, _ := s.Stats(); now.Commits != st.Commits {
 		t.Error("a duplicate was written")
 	}
-	if _, err := s.BeginCertificate(ids[6], 5); !errors.Is(err, ErrMismatch) {
+	if _, err := s.BeginCertificate(1, ids[6], 5); !errors.Is(err, ErrMismatch) {
 		t.Error(err)
 	}
 
@@ -545,7 +544,7 @@ func TestCertificates(t *testing.T) {
 		"huge":      {5 << 20, p, ErrTooLarge},
 		"empty":     {0, nil, ErrInvalid},
 	} {
-		u, err := s.BeginCertificate(id, c.size)
+		u, err := s.BeginCertificate(1, id, c.size)
 		if err == nil {
 			if _, err = u.Write(c.data[:min(len(c.data), 1<<20)]); err == nil {
 				_, err = u.Write(c.data[1<<20:])
@@ -560,7 +559,7 @@ func TestCertificates(t *testing.T) {
 			t.Error(name, err)
 		}
 	}
-	if u, err = s.BeginCertificate(id, 2<<20); err != nil {
+	if u, err = s.BeginCertificate(1, id, 2<<20); err != nil {
 		t.Fatal(err)
 	}
 	u.Write(p[:3<<19])
@@ -577,12 +576,12 @@ func TestCertificates(t *testing.T) {
 	check(t, s)
 
 	// Two at once of the same: both succeed, one is kept. A third has to wait.
-	a, err := s.BeginCertificate(id, 2<<20)
-	b, err2 := s.BeginCertificate(id, 2<<20)
+	a, err := s.BeginCertificate(1, id, 2<<20)
+	b, err2 := s.BeginCertificate(1, id, 2<<20)
 	if err != nil || err2 != nil {
 		t.Fatal(err, err2)
 	}
-	if _, err := s.BeginCertificate(id, 2<<20); !errors.Is(err, ErrBusy) {
+	if _, err := s.BeginCertificate(1, id, 2<<20); !errors.Is(err, ErrBusy) {
 		t.Error(err)
 	}
 	for _, part := range [][]byte{p[:1<<20], p[1<<20:]} {
@@ -600,7 +599,7 @@ func TestCertificates(t *testing.T) {
 
 	// Unfinished ones are gone after Open.
 	p, id = payloadOf(100, 4<<20)
-	if u, err = s.BeginCertificate(id, 4<<20); err != nil {
+	if u, err = s.BeginCertificate(1, id, 4<<20); err != nil {
 		t.Fatal(err)
 	}
 	u.Write(p[:3<<20])
@@ -637,7 +636,7 @@ func TestRemoveLarge(t *testing.T) {
 	if u, c := count(t, s, bucketUploads), count(t, s, bucketChunks); u != 0 || c != 1 {
 		t.Error(u, c)
 	}
-	if _, _, err := s.Certificate(keep); err != nil {
+	if _, _, err := s.OpenCertificate(keep); err != nil {
 		t.Error(err)
 	}
 	check(t, s)
@@ -657,7 +656,7 @@ func count(t *testing.T, s *Store, bucket string) (n int) {
 func TestBackup(t *testing.T) {
 	s := newStore(t, quick)
 	id := upload(t, s, []byte("evidence"))
-	if err := s.Commit(Batch{Facts: []proof.Fact{factOf(1, id)}}); err != nil {
+	if err := s.commit(tree.Persist{Facts: []proof.Fact{factOf(1, id)}}); err != nil {
 		t.Fatal(err)
 	}
 	var buffer bytes.Buffer
@@ -671,8 +670,8 @@ func TestBackup(t *testing.T) {
 	}
 	c := mustOpen(t, path, quick)
 	check(t, c)
-	want, _ := s.Snapshot()
-	if got, err := c.Snapshot(); err != nil || !cmp.Equal(want, got, byKey) {
+	want, _ := s.Snapshot(1)
+	if got, err := c.Snapshot(1); err != nil || !cmp.Equal(want, got, byKey) {
 		t.Error(got, err)
 	}
 }

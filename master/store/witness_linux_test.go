@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
@@ -55,7 +56,7 @@ func (w *witness) digestOf(path string, o Options) (d digest, err error) {
 		return d, err
 	}
 	defer s.Close()
-	if err := s.Check(); err != nil && !o.AcceptOlder {
+	if err := s.Check(); err != nil && !o.acceptOlder {
 		return d, err
 	}
 	return recordsOf(s)
@@ -151,7 +152,7 @@ func (w *witness) judge(c crash) {
 		// A clear refusal, and nothing that was acknowledged is lost when the store is opened all
 		// the same.
 		w.refused++
-		state, err = w.digestOf(path, Options{ReadOnly: true, AcceptOlder: true})
+		state, err = w.digestOf(path, Options{ReadOnly: true, limits: limits{acceptOlder: true}})
 	}
 	if err != nil {
 		w.wrong("%s: %w", c.how, err)
@@ -200,11 +201,11 @@ func (w *witness) goesOn(c crash, path string) {
 	defer s.Close()
 	stats, err := s.Stats()
 	if err == nil {
-		var batches []Batch
+		var batches []tree.Persist
 		for i, c := range stats.Campaigns {
-			batches = append(batches, Batch{Campaign: uint32(i + 1), Spent: c.Spent + 1, Epoch: c.Epoch + 1})
+			batches = append(batches, tree.Persist{Campaign: uint32(i + 1), Spent: c.Nodes + 1, Epoch: c.Epoch + 1})
 		}
-		err = s.Commit(batches...)
+		err = s.commit(batches...)
 	}
 	if err := errors.Join(err, s.Check()); err != nil {
 		w.wrong("%s: it does not go on: %v", c.how, err)
@@ -214,7 +215,7 @@ func (w *witness) goesOn(c crash, path string) {
 // holds looks for what was said.
 func (w *witness) holds(c crash, path string, lines int) {
 	w.t.Helper()
-	s, err := Open(path, Options{ReadOnly: true, AcceptOlder: c.header})
+	s, err := Open(path, Options{ReadOnly: true, limits: limits{acceptOlder: c.header}})
 	if err != nil {
 		w.wrong("%s: %w", c.how, err)
 		return
@@ -241,7 +242,7 @@ func (w *witness) holds(c crash, path string, lines int) {
 		case scan(line, "batch %d %d", &i, &size):
 			for n, about := range killCampaigns[:size] {
 				for _, f := range killBatch(about, uint64(n), i).Facts {
-					ok = ok && n < len(facts) && facts[n][f.Key] == f && stats.Campaigns[n].Spent >= i
+					ok = ok && n < len(facts) && facts[n][f.Key] == f && stats.Campaigns[n].Nodes >= i
 				}
 			}
 		case scan(line, "campaign %d %s", &i, &name):
@@ -250,13 +251,13 @@ func (w *witness) holds(c crash, path string, lines int) {
 			ok = campaigns[1].Priority == size
 		case scan(line, "certificate %d %d", &i, &size):
 			p, id := payloadOf(i, size)
-			r, n, err := s.Certificate(id)
+			r, n, err := s.OpenCertificate(id)
 			if ok = err == nil; ok {
 				got, err := io.ReadAll(io.NewSectionReader(r, 0, n))
 				ok = err == nil && bytes.Equal(got, p)
 			}
 		case scan(line, "result %d", &i):
-			_, ok, err = s.ResultOf(uint32(i))
+			_, ok, err = s.Result(uint32(i))
 			ok = ok && err == nil
 		}
 		if !ok {

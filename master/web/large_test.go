@@ -54,7 +54,7 @@ func largeStore(t *testing.T, file string, nodes int) (root amazons.Position, wa
 	random := rand.New(rand.NewPCG(7, 7))
 	keys := []amazons.Key{root.State().CanonicalKey(root.Board)} // of the leaves
 	met := map[amazons.Key]struct{}{keys[0]: {}}
-	var batch store.Batch
+	var batch tree.Persist
 	record := func(k amazons.Key, expanded bool) {
 		batch.Nodes = append(batch.Nodes, tree.NodeRecord{Key: k, Phi: 1 + random.Uint32N(1000), Delta: 1 +
 			random.Uint32N(1000), Nodes: 1 + random.Uint64N(2000), Expanded: expanded})
@@ -92,12 +92,12 @@ func largeStore(t *testing.T, file string, nodes int) (root amazons.Position, wa
 	}
 	batch.Epoch, batch.Spent = 1, 1<<20
 	for len(batch.Nodes) > 20_000 {
-		if err := s.Commit(store.Batch{Nodes: batch.Nodes[:20_000]}); err != nil {
+		if err := s.Commit([]tree.Persist{{Nodes: batch.Nodes[:20_000]}}, nil); err != nil {
 			t.Fatal(err)
 		}
 		batch.Nodes = batch.Nodes[20_000:]
 	}
-	if err := s.Commit(batch); err != nil {
+	if err := s.Commit([]tree.Persist{batch}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for p := root; len(way) < 4; {

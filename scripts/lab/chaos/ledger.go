@@ -134,7 +134,7 @@ func (l *ledger) audit(file string) error {
 	campaigns := s.Campaigns()
 	facts := make([]map[amazons.Key]eval.Verdict, len(campaigns))
 	for i, c := range campaigns {
-		snap, err := s.SnapshotOf(c.Number)
+		snap, err := s.Snapshot(c.Number)
 		if err != nil {
 			return err
 		}
@@ -157,12 +157,18 @@ func (l *ledger) audit(file string) error {
 		}
 	}
 	have := map[proof.ID]upload{}
-	list, err := s.Certificates()
-	if err != nil {
-		return err
-	}
-	for _, c := range list {
-		have[c.ID] = upload{c.Facts, uint64(c.Size)}
+	for _, c := range campaigns {
+		ids, err := s.CertificatesOf(c.Number)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			_, size, err := s.OpenCertificate(id)
+			if err != nil {
+				return err
+			}
+			have[id] = upload{c.Pool, uint64(size)}
+		}
 	}
 	for id, u := range l.certificates {
 		if have[id] != u {
@@ -180,7 +186,7 @@ func (l *ledger) audit(file string) error {
 	for i, n := range nodes {
 		spent := uint64(0)
 		if i < len(campaigns) {
-			spent = stats.Campaigns[i].Spent
+			spent = stats.Campaigns[i].Nodes
 		}
 		if spent < n {
 			return fmt.Errorf("results with %d nodes of campaign %d were acknowledged, and the store has counted %d", n,

@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 
-	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/proof"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // echo is a master that acknowledges whatever comes, and counts.
@@ -205,12 +207,9 @@ func TestLedger(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := sha256.Sum256([]byte("x"))
-	u, err := s.BeginCertificate(id, 1)
-	if err == nil {
-		_, err = u.Write([]byte("x"))
-	}
-	err = errors.Join(err, u.Close(), s.Commit(store.Batch{Spent: 10, Epoch: 1,
-		Facts: []proof.Fact{{Key: keyOf(t, 0), Verdict: eval.Won, Nodes: 7, Certificate: id}}}), s.Close())
+	_, err = s.PutCertificate(1, id, []byte("x"))
+	err = errors.Join(err, s.Commit([]tree.Persist{{Spent: 10, Epoch: 1,
+		Facts: []proof.Fact{{Key: keyOf(t, 0), Verdict: eval.Won, Nodes: 7, Certificate: id}}}}, nil), s.Close())
 	if err != nil {
 		t.Fatal(err)
 	}

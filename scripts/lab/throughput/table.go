@@ -104,13 +104,13 @@ func (s *settings) write(out io.Writer, m measured) {
 	}
 	fmt.Fprintf(out, "the master served after %.1f s\n", m.start.Seconds())
 	fmt.Fprintf(out, "%d results acknowledged, %d refused; killed then, the store holds %d of their %d nodes\n",
-		m.results, m.refused, min(m.kept.Spent, m.nodes), m.nodes)
+		m.results, m.refused, min(m.kept.Nodes, m.nodes), m.nodes)
 }
 
 // judge says what a run did not reach.
 func (s *settings) judge(m measured) error {
-	if m.kept.Spent < m.nodes {
-		return fmt.Errorf("acknowledged nodes are lost: the store holds %d of %d", m.kept.Spent, m.nodes)
+	if m.kept.Nodes < m.nodes {
+		return fmt.Errorf("acknowledged nodes are lost: the store holds %d of %d", m.kept.Nodes, m.nodes)
 	}
 	if 100*float64(m.refused) > s.refused*float64(m.results) {
 		return fmt.Errorf("%d results were refused beside %d taken, the first because: %s", m.refused, m.results,

@@ -152,7 +152,7 @@ func TestJudge(t *testing.T) {
 	began := time.Now()
 	run := func() measured {
 		m := measured{results: 1000, nodes: 5000}
-		m.kept.Spent = 5000
+		m.kept.Nodes = 5000
 		for i := range 3 {
 			from := gauges{at: began.Add(time.Duration(i) * time.Second), positions: float64(100 * i)}
 			to := gauges{at: from.at.Add(time.Second), positions: from.positions + 100}
@@ -173,7 +173,7 @@ func TestJudge(t *testing.T) {
 		t.Errorf("in all %d results, %v a second", w.results, w.rate())
 	}
 	for part, change := range map[string]func(*measured){
-		"lost":               func(m *measured) { m.kept.Spent = 4999 },
+		"lost":               func(m *measured) { m.kept.Nodes = 4999 },
 		"refused":            func(m *measured) { m.refused, m.refusal = 11, "why" },
 		"ended before":       func(m *measured) { m.windows = m.windows[:1] },
 		"results a second":   func(m *measured) { m.windows[2].results = 399 },
