@@ -172,7 +172,8 @@ func (l *ledger) audit(file string) error {
 	}
 	for id, u := range l.certificates {
 		if have[id] != u {
-			return fmt.Errorf("certificate %v of %d bytes for campaign %d was acknowledged; the store has %d bytes of it for campaign %d", id, u.size, u.campaign, have[id].size, have[id].campaign)
+			return fmt.Errorf("certificate %v of %d bytes for campaign %d was acknowledged; the store has %d bytes "+
+				"of it for campaign %d", id, u.size, u.campaign, have[id].size, have[id].campaign)
 		}
 	}
 	stats, err := s.Stats()

@@ -55,7 +55,8 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 	flags.Uint64Var(&s.seed, "seed", 1, "of the first run; each has the next one")
 	flags.IntVar(&s.runs, "runs", 100, "campaigns")
 	flags.IntVar(&s.jobs, "jobs", 3, "campaigns at a time; they mostly wait")
-	flags.IntVar(&s.disk, "disk", 0, "MiB of a disk of its own for each campaign, which fills up, 0: none; mounts need a namespace of our own")
+	flags.IntVar(&s.disk, "disk", 0, "MiB of a disk of its own for each campaign, which fills up, 0: none; mounts "+
+		"need a namespace of our own")
 	flags.DurationVar(&s.limit, "limit", 2*time.Minute,
 		"without an acknowledgement or an end after which a campaign counts as hanging")
 	flags.BoolVar(&s.verbose, "v", false, "say what happens and when")
@@ -155,12 +156,14 @@ func (s settings) all(out io.Writer) (bool, error) {
 			two++
 		}
 	}
-	fmt.Fprintf(out, "%d runs, %d of them of two campaigns: %d right and verified, %d stopped with a reason, %d wrong; %.0f s\n", good+stopped+wrong, two, good, stopped, wrong, time.Since(began).Seconds())
+	fmt.Fprintf(out, "%d runs, %d of them of two campaigns: %d right and verified, %d stopped with a reason, %d "+
+		"wrong; %.0f s\n", good+stopped+wrong, two, good, stopped, wrong, time.Since(began).Seconds())
 	fmt.Fprintf(out, "troubles:")
 	for k := range kinds {
 		fmt.Fprintf(out, " %d %v,", done[k], k)
 	}
-	fmt.Fprintf(out, " %d left out; the master was killed %d times and paused %d times for want of room; of %d messages %d came once more, %d were old ones, %d late\n", skipped, masters, pauses, messages, twice, old, late)
+	fmt.Fprintf(out, " %d left out; the master was killed %d times and paused %d times for want of room; of %d "+
+		"messages %d came once more, %d were old ones, %d late\n", skipped, masters, pauses, messages, twice, old, late)
 	fmt.Fprintf(out, "acknowledged and found: %d facts, %d certificates\n", facts, certificates)
 	select {
 	case err := <-failed:

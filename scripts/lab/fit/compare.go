@@ -25,7 +25,8 @@ func parseForm(name string) (first, error) {
 // prints a table. Ratios are geometric means over the positions, against the first form.
 func compare(ctx context.Context, positions []suitePosition, names []string, most uint64, tableBytes int64,
 	w io.Writer) error {
-	fmt.Fprintf(w, "| numbers | nodes | evaluations | seconds of search | nodes, ratio | evaluations, ratio | unsolved |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	fmt.Fprintf(w, "| numbers | nodes | evaluations | seconds of search | nodes, ratio | evaluations, ratio | "+
+		"unsolved |\n| --- | --- | --- | --- | --- | --- | --- |\n")
 	var base []dfpn.Result
 	for _, name := range names {
 		form, err := parseForm(name)

@@ -163,15 +163,19 @@ func (a *analysis) ending(r run) {
 			wrong = append(wrong, fmt.Sprintf("%s by %s with %d", e.Name, e.What, e.Code))
 		}
 	}
-	a.check(len(wrong) == 0, fmt.Sprintf("a worker ends with 0 after one signal, or with 1 when it cannot deliver within %d s what it has (it gets too little of the processor), and with 130 after two (0 where it was done before)", drainPatience),
-		"%d by one signal, %d of them too late, %d by two, %d by SIGKILL; the slowest took %.1f s; %d more were stopped by somebody else (SIGSTOP) when they were to end; wrong: %s",
+	a.check(len(wrong) == 0, fmt.Sprintf("a worker ends with 0 after one signal, or with 1 when it cannot deliver "+
+		"within %d s what it has (it gets too little of the processor), and with 130 after two (0 where it was "+
+		"done before)", drainPatience),
+		"%d by one signal, %d of them too late, %d by two, %d by SIGKILL; the slowest took %.1f s; %d more were "+
+			"stopped by somebody else (SIGSTOP) when they were to end; wrong: %s",
 		ends["term"], late, ends["interrupt"], ends["kill"], slow, stopped, nothing(wrong))
 	last := r.Samples[len(r.Samples)-1]
 	a.check(last.Offences == 0, "the master holds nothing against any worker",
 		"%.0f offences; others contradicted %.0f of %.0f results", last.Offences, last.Doubts, last.Compared)
 	most := 2 * float64(ends["kill"]+ends["interrupt"])
 	a.check(last.Expired <= most+0.1*last.Granted,
-		"leases expire for workers that were killed, two each, and at most one in ten beside (a worker without a processor is silent, too)",
+		"leases expire for workers that were killed, two each, and at most one in ten beside (a worker without a "+
+			"processor is silent, too)",
 		"%.0f of %.0f leases expired; %.0f results and facts came too late or twice", last.Expired, last.Granted,
 		last.Refused)
 	if r.Final == nil {
@@ -236,7 +240,8 @@ func (a *analysis) leaks() {
 		}
 		drift := b[2] * a.length / 3600
 		a.check(b[1] <= f.each && drift <= f.forLoad,
-			fmt.Sprintf("%s of the master: at most %.0f for a connected worker, and no more than %.0f more at the end of the run", f.name, f.each, f.forLoad),
+			fmt.Sprintf("%s of the master: at most %.0f for a connected worker, and no more than %.0f more at the "+
+				"end of the run", f.name, f.each, f.forLoad),
 			"%.1f + %.2f a worker %+.2f an hour, at most %.1f off", b[0], b[1], b[2], most)
 		if len(a.after) > 0 {
 			before, after := median(column(a.before, f.of)), least(column(a.after, f.of))
@@ -251,7 +256,8 @@ func (a *analysis) leaks() {
 			off++
 		}
 	}
-	a.check(off <= len(a.run)/50+1, "open work streams are those of connected workers, but for one that comes or goes in a sample", "%d of %d samples differ by more", off, len(a.run))
+	a.check(off <= len(a.run)/50+1, "open work streams are those of connected workers, but for one that comes or "+
+		"goes in a sample", "%d of %d samples differ by more", off, len(a.run))
 	if len(a.after) > 0 {
 		last := a.after[len(a.after)-1]
 		a.check(last.Streams == 0 && last.Connected == 0 &&
@@ -282,7 +288,8 @@ func (a *analysis) memory() {
 		allowance *= 8 // collections are rare, and the last one may have met a certificate that was being verified
 	}
 	a.check(growth <= known+allowance, fmt.Sprintf(
-		"the master's heap grows by no more than what it has to know takes (%d bytes a tree node, %d a fact, %d a certificate), +%d MiB",
+		"the master's heap grows by no more than what it has to know takes (%d bytes a tree node, %d a fact, %d a "+
+			"certificate), +%d MiB",
 		bytesPerTreeNode, bytesPerFact, bytesPerCertificate, int(allowance)/mib), "by %.1f MiB; explained are %.1f MiB",
 		growth/mib, known/mib)
 	a.resident()
@@ -304,7 +311,8 @@ func (a *analysis) memory() {
 		a.check(false, "the unexplained part of the heap over time", "%v", err)
 	} else {
 		a.check(b[1] <= driftAllowance, fmt.Sprintf(
-			"the unexplained part of the heap grows by no more than %d MiB in the run (its smallest in each twentieth of the time)", driftAllowance/mib),
+			"the unexplained part of the heap grows by no more than %d MiB in the run (its smallest in each "+
+				"twentieth of the time)", driftAllowance/mib),
 			"%+.1f MiB in the run, at most %.1f MiB off the line", b[1]/mib, most/mib)
 	}
 }
@@ -317,7 +325,8 @@ func (a *analysis) resident() {
 	resident := greatest(column(a.span(0.5, 1), anon))
 	table := bytesPerProved * greatest(column(a.run, func(s sample) float64 { return s.Proved }))
 	a.check(resident <= 2*peak+table+residentAllowance,
-		fmt.Sprintf("resident memory, without maps of files, at most twice the largest live heap (garbage collection), %d bytes a proved position, +%d MiB", bytesPerProved, residentAllowance/mib),
+		fmt.Sprintf("resident memory, without maps of files, at most twice the largest live heap (garbage "+
+			"collection), %d bytes a proved position, +%d MiB", bytesPerProved, residentAllowance/mib),
 		"%.1f MiB; the largest live heap %.1f MiB, the table %.1f MiB", resident/mib, peak/mib, table/mib)
 	over := 0.0
 	for _, s := range a.run {
@@ -334,7 +343,8 @@ func (a *analysis) throughput() {
 		floor = 0.4
 	}
 	second, last := rate(a.span(0.25, 0.5), done), rate(a.span(0.75, 1), done)
-	a.check(last >= floor*second, fmt.Sprintf("nodes for each processor second of workers: the last quarter at least %.0f %% of the second", 100*floor), "%.0f, the second %.0f: %.0f %%", last, second, 100*last/second)
+	a.check(last >= floor*second, fmt.Sprintf("nodes for each processor second of workers: the last quarter at "+
+		"least %.0f %% of the second", 100*floor), "%.0f, the second %.0f: %.0f %%", last, second, 100*last/second)
 	// The master's own work for a result, which must not grow with its tree.
 	cost := func(span []sample) float64 {
 		first, last := span[0], span[len(span)-1]
@@ -344,7 +354,8 @@ func (a *analysis) throughput() {
 		return // too few results
 	}
 	early, late := cost(a.span(0.25, 0.5)), cost(a.span(0.75, 1))
-	a.check(late <= 2*early+5, "processor time of the master for each result or certificate: the last quarter at most twice the second +5 ms", "%.1f ms, the second %.1f ms", late, early)
+	a.check(late <= 2*early+5, "processor time of the master for each result or certificate: the last quarter at "+
+		"most twice the second +5 ms", "%.1f ms, the second %.1f ms", late, early)
 }
 
 // steady looks at the worker that stayed.
@@ -373,12 +384,14 @@ func (a *analysis) steady(r run) {
 	known := min(bytesPerEntry*last[len(last)-1].Entries, bytesRemembered)
 	early, late = of(func(w worker) float64 { return w.Live })
 	a.check(least(late) <= known+heapAllowance, fmt.Sprintf(
-		"its heap is no more than what it remembers to have proved takes (%d bytes an entry, won and lost; %d MiB at most), +%d MiB", bytesPerEntry, bytesRemembered/mib, heapAllowance/mib),
+		"its heap is no more than what it remembers to have proved takes (%d bytes an entry, won and lost; %d MiB "+
+			"at most), +%d MiB", bytesPerEntry, bytesRemembered/mib, heapAllowance/mib),
 		"%.1f MiB, the second quarter %.1f MiB; explained are %.1f MiB", least(late)/mib, least(early)/mib, known/mib)
 	peak := greatest(col(append(second, last...), func(w worker) float64 { return w.Live }))
 	_, late = of(func(w worker) float64 { return w.Anon })
 	bound := float64(r.Setup.TableBytes) + 2*peak + residentAllowance
-	a.check(greatest(late) <= bound, fmt.Sprintf("its resident memory: its table and twice its largest live heap +%d MiB", residentAllowance/mib), "%.1f MiB of %.1f MiB", greatest(late)/mib, bound/mib)
+	a.check(greatest(late) <= bound, fmt.Sprintf("its resident memory: its table and twice its largest live "+
+		"heap +%d MiB", residentAllowance/mib), "%.1f MiB of %.1f MiB", greatest(late)/mib, bound/mib)
 	a.check(last[len(last)-1].Joins == 1, "it has joined once: it was never cut off", "%.0f times",
 		last[len(last)-1].Joins)
 }
@@ -398,7 +411,8 @@ func (a *analysis) store(r run) {
 		}
 		sum := parts + in.Layout.HeaderBytes + in.Layout.ListBytes + in.Layout.FreeBytes + in.Layout.BeyondBytes
 		if bad := a.records(in.Layout, int64(in.CertificateBytes)); sum != in.FileBytes || len(bad) > 0 {
-			a.check(false, "each look into the store: its parts add up to its size, and records are as large as SCHEMA.md says", "look %d: %d of %d bytes; %s", i+1, sum, in.FileBytes, nothing(bad))
+			a.check(false, "each look into the store: its parts add up to its size, and records are as large as "+
+				"SCHEMA.md says", "look %d: %d of %d bytes; %s", i+1, sum, in.FileBytes, nothing(bad))
 			return
 		}
 	}
@@ -414,12 +428,14 @@ func (a *analysis) store(r run) {
 			wide = append(wide, fmt.Sprintf("%s %.2f", p.Kind, over))
 		}
 	}
-	a.check(len(wide) == 0, "pages take at most 2.2 times their records (a B+ tree's pages are half full at least, and those above them some percent)", "more: %s", nothing(wide))
+	a.check(len(wide) == 0, "pages take at most 2.2 times their records (a B+ tree's pages are half full at least, "+
+		"and those above them some percent)", "more: %s", nothing(wide))
 	// What is free was memories and pages on the way to others; it must not grow with the campaign.
 	free := last.Layout.FreeBytes + last.Layout.BeyondBytes
 	bound := int64(3*memories*256<<10 + 32*mib)
 	a.check(free <= max(bound, last.FileBytes/3), fmt.Sprintf(
-		"free and not yet used: at most a third of the file or %d MiB (memories are replaced all the time, and the file grows by up to 16 MiB at once)", bound/mib),
+		"free and not yet used: at most a third of the file or %d MiB (memories are replaced all the time, and the "+
+			"file grows by up to 16 MiB at once)", bound/mib),
 		"%.1f of %.1f MiB", float64(free)/mib, float64(last.FileBytes)/mib)
 }
 

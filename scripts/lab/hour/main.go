@@ -55,20 +55,25 @@ func parse(args []string, help io.Writer) (options, error) {
 	f := flag.NewFlagSet("hour", flag.ContinueOnError)
 	f.SetOutput(help)
 	f.Usage = func() {
-		fmt.Fprintln(help, "scripts/hour [FLAGS] [BOARD [MOVE...]]\nThe default is 6x5 B1-B4xB3, which nobody has solved.")
+		fmt.Fprintln(help, "scripts/hour [FLAGS] [BOARD [MOVE...]]\nThe default is 6x5 B1-B4xB3, which nobody "+
+			"has solved.")
 		f.PrintDefaults()
 	}
 	f.Float64Var(&o.Minutes, "minutes", 60, "how long workers come and go")
-	f.DurationVar(&o.Period, "period", 0, "in each period one worker goes and one comes; 0: a minute, or a twelfth of a shorter run")
+	f.DurationVar(&o.Period, "period", 0, "in each period one worker goes and one comes; 0: a minute, or a twelfth "+
+		"of a shorter run")
 	f.DurationVar(&o.Every, "every", 0, "time from sample to sample; 0: a sixth of the period")
 	f.DurationVar(&o.Stores, "stores", 0, "time from one look into the store, by a backup, to the next; 0: ten periods")
 	f.DurationVar(&o.Rest, "rest", 150*time.Second,
-		"how long to wait without workers before the last samples; shorter than 35s: a session that nobody came back to may still be there; than two minutes: the heap may not have been collected")
+		"how long to wait without workers before the last samples; shorter than 35s: a session that nobody came "+
+			"back to may still be there; than two minutes: the heap may not have been collected")
 	f.IntVar(&o.Passing, "passing", 2, "workers that come and go, beside one that stays; each has one core")
 	f.StringVar(&o.Table, "table", "256MiB", "table of each worker")
 	f.Uint64Var(&o.Budget, "budget", 4000, "nodes of a position's first lease: small, so that there are many results")
-	f.Uint64Var(&o.Split, "split-after", 32000, "nodes spent on a position until it is split: small, so that the tree grows")
-	f.BoolVar(&o.Easy, "easy-replies", true, "have the master settle the easiest replies first, so that there are many facts")
+	f.Uint64Var(&o.Split, "split-after", 32000, "nodes spent on a position until it is split: small, so that "+
+		"the tree grows")
+	f.BoolVar(&o.Easy, "easy-replies", true, "have the master settle the easiest replies first, so that there "+
+		"are many facts")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the times and ways in which workers come and go")
 	f.IntVar(&o.nice, "nice", 15, "niceness of all processes, 0 to 19")
 	f.StringVar(&o.bin, "bin", "", "folder of the programs master and worker")
@@ -99,7 +104,9 @@ func parse(args []string, help io.Writer) (options, error) {
 		o.Stores = 10 * o.Period
 	}
 	if o.Period < time.Second || o.Every < 100*time.Millisecond || o.Stores < o.Every || o.Rest < 0 {
-		return bad("--period %v, --every %v, --stores %v, --rest %v: workers can come once a second, samples ten times; a store is looked at no more often than that, and rests are not negative", o.Period, o.Every, o.Stores, o.Rest)
+		return bad("--period %v, --every %v, --stores %v, --rest %v: workers can come once a second, samples ten "+
+			"times; a store is looked at no more often than that, and rests are not negative", o.Period, o.Every,
+			o.Stores, o.Rest)
 	}
 	if o.Passing < 1 || o.Passing > 100 || o.nice < 0 || o.nice > 19 {
 		return bad("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19", o.Passing, o.nice)
@@ -249,7 +256,8 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 			continue
 		}
 		if n%6 == 0 {
-			fmt.Fprintf(progress, "%5.0f s: %.0f nodes, %.0f results, tree %.0f, %.0f facts, %.0f workers, %.0f goroutines, live heap %.1f MiB, resident %.1f MiB, store %.1f MiB\n",
+			fmt.Fprintf(progress, "%5.0f s: %.0f nodes, %.0f results, tree %.0f, %.0f facts, %.0f workers, %.0f "+
+				"goroutines, live heap %.1f MiB, resident %.1f MiB, store %.1f MiB\n",
 				s.Seconds, s.Nodes, s.Results, s.Tree, s.Facts, s.Connected, s.Goroutines, s.Live/mib, s.Anon/mib,
 				s.Store/mib)
 		}

@@ -34,7 +34,8 @@ func (a *analysis) report(r run) string {
 	last := a.run[len(a.run)-1]
 	line("# A campaign with workers coming and going: %s", question)
 	line("")
-	line("`scripts/hour --minutes %g --seed %d`, %s, %d cores that other work shared: %g minutes in which workers got %.0f s of processor time. One worker stayed;", r.Setup.Minutes, r.Setup.Seed,
+	line("`scripts/hour --minutes %g --seed %d`, %s, %d cores that other work shared: %g minutes in which workers "+
+		"got %.0f s of processor time. One worker stayed;", r.Setup.Minutes, r.Setup.Seed,
 		r.Setup.Began.Format(time.DateOnly), r.Setup.Cores, r.Setup.Minutes, last.WorkersCPU)
 	joins := 0
 	for _, e := range r.Events {
@@ -42,15 +43,18 @@ func (a *analysis) report(r run) string {
 			joins++
 		}
 	}
-	line("%d others came, %d at a time, each with one core and a table of %s, one going and one coming every %v, by SIGTERM, SIGKILL or two signals. First leases of %d nodes, and positions", joins-1,
+	line("%d others came, %d at a time, each with one core and a table of %s, one going and one coming every %v, "+
+		"by SIGTERM, SIGKILL or two signals. First leases of %d nodes, and positions", joins-1,
 		r.Setup.Passing, r.Setup.Table, r.Setup.Period, r.Setup.Budget)
 	line("split after %d, make many results and a tree that grows. Build: %s.", r.Setup.Split, r.Setup.Build)
 	if r.Final != nil && r.Final.Stood > 0 {
 		line("For %.0f s more the machine had all its processes stopped; that time is not counted.", r.Final.Stood)
 	}
 	line("")
-	line("| minute | workers' s | nodes/s | results/s | results | expired | tree | facts | proved | goroutines | files | streams | live heap | explained | resident | store | steady: goroutines | live heap |")
-	line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+	line("| minute | workers' s | nodes/s | results/s | results | expired | tree | facts | proved | goroutines | " +
+		"files | streams | live heap | explained | resident | store | steady: goroutines | live heap |")
+	line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | " +
+		"--- | --- |")
 	for _, part := range a.rows() {
 		first, end := part[0], part[len(part)-1]
 		most := func(f func(sample) float64) float64 { return greatest(column(part, f)) }
@@ -61,7 +65,8 @@ func (a *analysis) report(r run) string {
 			routines, live = append(routines, w.Goroutines), append(live, w.Live/mib)
 		}
 		files := func(s sample) float64 { return float64(s.FDs) }
-		line("| %.1f | %.1f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f-%.0f | %.0f-%.0f | %.0f-%.0f | %.1f | %.1f | %.1f | %.1f | %.0f-%.0f | %.1f |", end.Seconds/60, end.WorkersCPU-first.WorkersCPU,
+		line("| %.1f | %.1f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f-%.0f | %.0f-%.0f | %.0f-%.0f | "+
+			"%.1f | %.1f | %.1f | %.1f | %.0f-%.0f | %.1f |", end.Seconds/60, end.WorkersCPU-first.WorkersCPU,
 			rate(part, done), rate(part, func(s sample) float64 { return s.Results }), end.Results-first.Results,
 			end.Expired-first.Expired, end.Tree, end.Facts, end.Proved,
 			few(func(s sample) float64 { return s.Goroutines }), most(func(s sample) float64 { return s.Goroutines }),
@@ -72,8 +77,10 @@ func (a *analysis) report(r run) string {
 			least(live))
 	}
 	line("")
-	line("Each line is about the time since the line before. Nodes and results are for each processor second that the workers got. Sizes are in MiB: the smallest live heap that a collection found, what of it the tree,")
-	line("facts and certificates take by the documentation, and the most resident memory without maps of files: proved positions are in that, with %d bytes each at most.", bytesPerProved)
+	line("Each line is about the time since the line before. Nodes and results are for each processor second that " +
+		"the workers got. Sizes are in MiB: the smallest live heap that a collection found, what of it the tree,")
+	line("facts and certificates take by the documentation, and the most resident memory without maps of files: "+
+		"proved positions are in that, with %d bytes each at most.", bytesPerProved)
 	line("")
 	if len(a.after) > 0 {
 		before, after := a.before[len(a.before)-1], a.after[len(a.after)-1]
@@ -91,8 +98,11 @@ func (a *analysis) report(r run) string {
 	if len(r.Layouts) > 0 {
 		line("## What the store is made of")
 		line("")
-		line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 52 bytes, a tree position that has been searched or split 45, and what its children began with; chunks hold the bytes of the certificates, with 16 more each; memories are what")
-		line("workers' tables knew of unsolved positions, %d at most. Each record takes 16 bytes more in its page, and pages are partly empty.", memories)
+		line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 52 " +
+			"bytes, a tree position that has been searched or split 45, and what its children began with; chunks " +
+			"hold the bytes of the certificates, with 16 more each; memories are what")
+		line("workers' tables knew of unsolved positions, %d at most. Each record takes 16 bytes more in its page, "+
+			"and pages are partly empty.", memories)
 		line("")
 		head, rule := "| minute | file | in pages |", "| --- | --- | --- |"
 		for _, p := range r.Layouts[0].Info.Layout.Parts {

@@ -159,7 +159,8 @@ func uncommented(d ast.Decl) (bare []*ast.Ident) {
 				}
 			case *ast.ValueSpec:
 				if d.Doc == nil && s.Doc == nil && s.Comment == nil {
-					bare = append(bare, slices.DeleteFunc(s.Names, func(id *ast.Ident) bool { return !id.IsExported() })...)
+					bare = append(bare, slices.DeleteFunc(s.Names,
+						func(id *ast.Ident) bool { return !id.IsExported() })...)
 				}
 			}
 		}
@@ -243,7 +244,8 @@ func (h *house) help() {
 			if strings.HasPrefix(strings.TrimSpace(line), "-") {
 				flags[name]++
 			}
-			if words := strings.Fields(line); listing && len(words) > 1 && words[0] != "help" && words[0] != "completion" {
+			if words := strings.Fields(line); listing && len(words) > 1 && words[0] != "help" &&
+				words[0] != "completion" {
 				visit(append(slices.Clone(command), words[0]))
 			}
 			listing = strings.HasSuffix(line, "Commands:") || listing && line != ""

@@ -67,15 +67,22 @@ it prints the tables with what was found so far.
 	f.IntVar(&r.play.Margin, "margin", r.play.Margin,
 		fmt.Sprintf("points that a move may be worse than the best and still be played; a square of territory is %d",
 			selfplay.Square))
-	f.IntVar(&r.lowest, "moves", -1, "moves played before the first position that counts (default: the move before the paper's last row)")
-	f.StringArrayVar(&r.folders, "db", nil, "folder of a database, for each a column (default: amazonsfarm in the user's cache folder; built if it is not there)")
-	f.IntVar(&r.local, "local", 10, "empty squares up to which the static evaluation plays out an area, or all that is left; the search uses its own 5 and 0. The paper plays out areas of less than 9 squares, queens counted")
+	f.IntVar(&r.lowest, "moves", -1, "moves played before the first position that counts (default: the move before "+
+		"the paper's last row)")
+	f.StringArrayVar(&r.folders, "db", nil, "folder of a database, for each a column (default: amazonsfarm in the "+
+		"user's cache folder; built if it is not there)")
+	f.IntVar(&r.local, "local", 10, "empty squares up to which the static evaluation plays out an area, or all "+
+		"that is left; the search uses its own 5 and 0. The paper plays out areas of less than 9 squares, "+
+		"queens counted")
 	f.Uint64Var(&r.nodes, "nodes", 20_000, "nodes of each search; 0: no search")
 	f.Var(&r.table, "table", "memory of each thread's search; the paper's 2^22 entries are 64MiB")
 	f.IntVar(&r.cores, "cores", runtime.GOMAXPROCS(0), "threads; each judges its own positions")
-	f.StringVar(&r.record, "record", "", "file that keeps what was searched, for one board; a measurement that was interrupted, or one with more nodes, goes on from it")
-	f.BoolVar(&r.enough, "like-paper", false, "search no further in a row that has the paper's share; what it says is then the least the share can be")
-	f.StringVar(&r.open, "open", "", "file for the positions that no static rule decides: game, moves, what search says, its nodes, position")
+	f.StringVar(&r.record, "record", "", "file that keeps what was searched, for one board; a measurement that was "+
+		"interrupted, or one with more nodes, goes on from it")
+	f.BoolVar(&r.enough, "like-paper", false, "search no further in a row that has the paper's share; what it says "+
+		"is then the least the share can be")
+	f.StringVar(&r.open, "open", "", "file for the positions that no static rule decides: game, moves, what search "+
+		"says, its nodes, position")
 	return c
 }
 

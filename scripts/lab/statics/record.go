@@ -87,7 +87,8 @@ func (r *record) read(path string, head recordHead) error {
 		}
 		if v, ok := verdicts[s.Verdict]; !ok || s.Position == "" || v == eval.Open && s.Nodes == 0 {
 			return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
-				"%s, line %d: a search has a position, one of the verdicts open, won and lost, and nodes where it is open", path, i+2))
+				"%s, line %d: a search has a position, one of the verdicts open, won and lost, and nodes "+
+					"where it is open", path, i+2))
 		}
 		r.found[s.Position] = s
 	}

@@ -123,7 +123,8 @@ func writeTable(w io.Writer, board string, all []judged, databases []string, sea
 	}
 	if len(paperTables[board]) > 0 {
 		fmt.Fprintf(w, "\nRows below the paper's: %s.\n", behind(board, counted, columns, 0))
-		fmt.Fprintf(w, "If the paper's row n means the position in which move n is to be played, which has an arrow less: %s.\n", behind(board, counted, columns, 1))
+		fmt.Fprintf(w, "If the paper's row n means the position in which move n is to be played, which has an "+
+			"arrow less: %s.\n", behind(board, counted, columns, 1))
 	}
 }
 

@@ -72,13 +72,18 @@ nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
 	f.StringVar(&s.master, "master", "", "the master's program")
 	f.StringVar(&s.board, "board", "6x6", "board of the campaign")
 	f.IntVar(&s.workers, "workers", 5000, "workers")
-	f.IntVar(&s.connections, "connections", 0, "connections that they share, 0: one for each, as in a farm; at most 200 workers on each")
+	f.IntVar(&s.connections, "connections", 0, "connections that they share, 0: one for each, as in a farm; at "+
+		"most 200 workers on each")
 	f.DurationVar(&s.work, "work", 2*time.Second, "time a worker spends on a lease, half of it to one and a half")
-	f.Uint64Var(&s.stretch, "stretch", 1, "how many times as long the master may make leases where more results come than it is to take in; a worker then needs as much longer; beyond 1 only with --returns 1")
+	f.Uint64Var(&s.stretch, "stretch", 1, "how many times as long the master may make leases where more results "+
+		"come than it is to take in; a worker then needs as much longer; beyond 1 only with --returns 1")
 	f.IntVar(&s.pace, "pace", 0, "results a second above which the master makes leases longer, 0: its default")
-	f.Uint64Var(&s.returns, "returns", 8, "results of a position until it is split; 8 is what the master's own settings come to")
-	f.IntVar(&s.children, "children", -1, "moves of the lease's position for which a result has numbers, -1: all of them, as workers send")
-	f.IntVar(&s.memory, "memory", 0, "entries of the worker's table that come with a result, of 13 bytes; at most what the master asks for")
+	f.Uint64Var(&s.returns, "returns", 8, "results of a position until it is split; 8 is what the master's own "+
+		"settings come to")
+	f.IntVar(&s.children, "children", -1, "moves of the lease's position for which a result has numbers, -1: all "+
+		"of them, as workers send")
+	f.IntVar(&s.memory, "memory", 0, "entries of the worker's table that come with a result, of 13 bytes; at most "+
+		"what the master asks for")
 	f.Uint64Var(&s.results, "results", 100_000, "end after so many results, 0: never")
 	f.IntVar(&s.positions, "positions", 0, "end when the tree has so many positions, 0: never")
 	f.DurationVar(&s.limit, "seconds", 30*time.Minute, "end after so long")
@@ -86,7 +91,8 @@ nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
 	f.StringVar(&s.store, "store", "", "folder for the store (default: a temporary one)")
 	f.Float64Var(&s.floor, "floor", 0, "fail below so many results a second, 0: never")
 	f.DurationVar(&s.latest, "latest", 0, "fail where 1 of 100 leases takes longer to come, 0: never")
-	f.Float64Var(&s.refused, "refused", 1, "fail where more of 100 results are refused; a few leases may be lost when all workers begin at once")
+	f.Float64Var(&s.refused, "refused", 1, "fail where more of 100 results are refused; a few leases may be lost "+
+		"when all workers begin at once")
 	return c
 }
 
@@ -116,7 +122,8 @@ func (s *settings) validate() error {
 	case s.returns < 1 || s.returns > 1<<20:
 		return cli.Usagef("--returns %d: 1 to 1048576 are possible", s.returns)
 	case s.stretch < 1 || s.stretch > 1<<20 || s.stretch > 1 && s.returns > 1:
-		return cli.Usagef("--stretch %d with --returns %d: 1 to 1048576 is possible, beyond 1 with --returns 1, as leases double with each return", s.stretch, s.returns)
+		return cli.Usagef("--stretch %d with --returns %d: 1 to 1048576 is possible, beyond 1 with --returns 1, as "+
+			"leases double with each return", s.stretch, s.returns)
 	case s.children < -1 || s.memory < 0 || s.positions < 0:
 		return cli.Usagef("--children, --memory and --positions are not negative")
 	}

@@ -71,7 +71,8 @@ func (s *settings) employed(w window) float64 {
 func (s *settings) row(out io.Writer, name string, w window) {
 	from, to := w.from, w.to
 	commits := max(1, to.commits-from.commits)
-	fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %.0f | %.1f | %.0f | %.0f | %.0f |\n",
+	fmt.Fprintf(out, "| %s | %d | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.2f | %.2f | %.1f | %.1f | %.0f | "+
+		"%.1f | %.0f | %.0f | %.0f |\n",
 		name, w.results, w.rate(), 100*s.employed(w), to.positions, milliseconds(quantile(w.leases, 0.5)),
 		milliseconds(quantile(w.leases, 0.99)), milliseconds(quantile(w.acks, 0.99)),
 		1000*w.perResult(to.cpu-from.cpu), 1000*w.perResult(w.workers), commits/to.at.Sub(from.at).Seconds(),
@@ -83,8 +84,11 @@ func (s *settings) row(out io.Writer, name string, w window) {
 
 // write prints the table.
 func (s *settings) write(out io.Writer, m measured) {
-	fmt.Fprintf(out, "%d workers on %d connections, %v for a lease, up to %d times as much if the master says so, split after %d results\n\n", s.workers, s.connections, s.work, s.stretch, s.returns)
-	fmt.Fprintln(out, "| s | results | a second | workers with a lease, % | positions | lease ms, half | 99 of 100 | acknowledged ms, 99 of 100 | master CPU ms a result | workers' | commits a second | ms a commit | events a batch | KiB allocated a result | objects | resident MiB | store MiB |")
+	fmt.Fprintf(out, "%d workers on %d connections, %v for a lease, up to %d times as much if the master says so, "+
+		"split after %d results\n\n", s.workers, s.connections, s.work, s.stretch, s.returns)
+	fmt.Fprintln(out, "| s | results | a second | workers with a lease, % | positions | lease ms, half | 99 of 100 "+
+		"| acknowledged ms, 99 of 100 | master CPU ms a result | workers' | commits a second | ms a commit | "+
+		"events a batch | KiB allocated a result | objects | resident MiB | store MiB |")
 	fmt.Fprintln(out, "|"+strings.Repeat(" --- |", 17))
 	for _, w := range m.windows {
 		s.row(out, fmt.Sprintf("%.0f", w.seconds), w)

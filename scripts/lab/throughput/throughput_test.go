@@ -21,7 +21,8 @@ func loaded(t *testing.T, s settings) string {
 		t.Skip("takes seconds and builds the master")
 	}
 	s.master = filepath.Join(t.TempDir(), "master")
-	if out, err := exec.Command("go", "build", "-C", "../../..", "-o", s.master, "./master").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", "../../..", "-o", s.master,
+		"./master").CombinedOutput(); err != nil {
 		t.Fatalf("build the master: %v\n%s", err, out)
 	}
 	if err := s.validate(); err != nil {
