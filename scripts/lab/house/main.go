@@ -226,6 +226,9 @@ func (h *house) report() {
 	h.help()
 }
 
+// flag matches the line of help that begins the text of a flag.
+var flag = regexp.MustCompile(`^ {2,6}-`)
+
 // help looks at what the two programs, built in the folder that is the argument, say of themselves.
 func (h *house) help() {
 	var wide []place
@@ -241,7 +244,7 @@ func (h *house) help() {
 			if n := utf8.RuneCountInString(line); n > maxHelp {
 				wide = append(wide, place{n, name + ": " + fmt.Sprintf("%.40s", strings.TrimSpace(line))})
 			}
-			if strings.HasPrefix(strings.TrimSpace(line), "-") {
+			if flag.MatchString(line) {
 				flags[name]++
 			}
 			if words := strings.Fields(line); listing && len(words) > 1 && words[0] != "help" &&
