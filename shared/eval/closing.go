@@ -6,16 +6,15 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Closing looks for a first move that closes squares off, so that the side to move, P, wins with
-// the other side, O, to begin, by what P's territories and contested areas are sure of ([Judge],
+// Closing looks for a first move of the side to move, P, that closes squares off. After it P wins
+// with the other side, O, to begin, by the sum of P's territories and contested areas ([Judge],
 // without the values of areas as they stand). It is rule 1 of Müller 2001 (section 2.3) for whole
-// regions, the kind of move by which small boards are won. It looks at every square that a queen of
-// P can go to, but only at arrows that may cut O off from something, and one more where the queen
-// does so alone.
+// regions; small boards are mostly won by such moves. Closing tries every square that a queen of P
+// can reach, but only arrows that may cut O off, and one arrow where the queen alone does.
 //
-// The move is legal. It costs as much as several evaluations: [Judge.Evaluate] asks for it where
-// the lead is large, and a search when it is about to expand a position for the first time. A judge
-// that is nil or without the setting finds nothing.
+// The move is legal. Closing costs as much as several evaluations. [Judge.Evaluate] calls it where
+// the lead is large, a search before it expands a position for the first time. A judge that is nil
+// or without the setting finds nothing.
 func (j *Judge) Closing(s amazons.State) (amazons.Move, bool) {
 	if j == nil || !j.set.Closing {
 		return amazons.Move{}, false
@@ -44,7 +43,7 @@ func (j *Judge) Closing(s amazons.State) (amazons.Move, bool) {
 			if narrow&to == 0 || left == reach&^to {
 				continue
 			}
-			// The queen closes it off alone. Any arrow will do that takes a square from O.
+			// The queen closes squares off alone. Any arrow will do that takes a square from O.
 			arrows &= left
 			if x := arrows &^ amazons.Grow(mine); x != 0 {
 				arrows = x
@@ -57,7 +56,7 @@ func (j *Judge) Closing(s amazons.State) (amazons.Move, bool) {
 	return amazons.Move{}, false
 }
 
-// closed reports whether P wins if O begins, who reaches the squares reach of empty, which are so many.
+// closed reports whether P wins if O begins. O reaches the squares reach; there are so many empties.
 func (j *Judge) closed(mine, theirs, empty, reach amazons.Set, empties int) bool {
 	if 2*bits.OnesCount64(reach) > empties+2*bits.OnesCount64(mine&amazons.Grow(reach)) {
 		return false
@@ -65,16 +64,16 @@ func (j *Judge) closed(mine, theirs, empty, reach amazons.Set, empties int) bool
 	return j.side(mine, theirs, empty&(reach|amazons.Flood(mine, empty)), reach, tally{}, false)
 }
 
-// cuts returns the squares of x without which the squares of x that touch them fall apart, as far
-// as the eight squares round each tell: those whose ring has more than one 8-connected part in x.
+// cuts returns the squares of x that may hold x together: those whose ring of eight squares has more
+// than one 8-connected part in x.
 func cuts(x amazons.Set) amazons.Set {
 	const fileA, fileH = 0x0101010101010101, 0x8080808080808080
 	west, east := x&^fileA>>1, x&^fileH<<1
-	// Squares have in x the neighbour to the east if x shifted west has them, and so on.
+	// A square has its neighbour to the east in x if x shifted west holds the square, and so on.
 	e, w, n, s := west, east, x>>8, x<<8
 	ne, nw, se, sw := west>>8, east>>8, west<<8, east<<8
-	// One term for each side that is not in x while the corner after it or the next side is: their
-	// number is that of the parts (Yokoi's number for eight neighbours).
+	// One term for each side that is not in x while the corner after it or the next side is. The
+	// number of terms is the number of parts (Yokoi's number for eight neighbours).
 	a, b := ^e&(ne|n), ^n&(nw|w)
 	c, d := ^w&(sw|s), ^s&(se|e)
 	return x & (a&b | c&d | (a|b)&(c|d))

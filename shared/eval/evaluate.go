@@ -6,8 +6,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Features are what a leaf of the search is judged by when no rule decides it,
-// seen by the side to move. Squares are counted once each.
+// Features describe a position that no rule decides, seen by the side to move. A search takes the
+// first numbers of a leaf from them. All are numbers of squares.
 type Features struct {
 	Territory int // empty squares nearer (in queen moves) to the side to move, minus those nearer to the other side
 	Shared    int // empty squares equally near to both
@@ -17,23 +17,23 @@ type Features struct {
 	OppOnly   int // empty squares that the other side can ever reach and the side to move cannot
 }
 
-// Evaluate judges s for the search. It returns Won or Lost where a static rule decides, and
-// otherwise Open with the features of the position. b is not needed: the rules look at empty
-// squares only. The rules are those of [Plain], applied to s as it stands and not to its canonical
-// image (so ties in a walk may break otherwise), and one more that the checker does not know:
+// Evaluate returns Won or Lost where a static rule decides s, and otherwise Open with the features of
+// s. The rules look at empty squares only, so the board is not needed. They are the rules of [Plain],
+// applied to s and not to its canonical image (so ties in a walk may break otherwise), and one more
+// that the checker does not know:
 //
-// Safe move (Müller 2001, section 2.3.2): the side that is not to move, P, has a queen q with three
-// or more neighbours that the mover O can reach. One move of O takes away two of them at the most,
-// one by its queen and one by its arrow, so q can answer with a step into a third and shoot back: O
-// has then used one move and lost one square besides. P wins if it has N-2 plods with its other
-// queens, where N bounds O's moves.
+// Safe move (Müller 2001, section 2.3.2): the side not to move, P, has a queen q with three or more
+// neighbours that the mover O can reach. A move of O takes away at most two of these squares, one by
+// its queen and one by its arrow. So q can answer with a step into a third and shoot back. O has
+// then used one move and lost one square more. P wins if its other queens have N-2 plods, where N
+// bounds O's moves.
 func Evaluate(s amazons.State) (Verdict, Features) {
 	v, f, _, _ := evaluate(s)
 	return v, f
 }
 
 // evaluate is Evaluate. Where the verdict is Open, it also returns the squares that each side can
-// ever use.
+// ever use: own and opp.
 func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 	empty := s.Empty
 	own = amazons.QueenReach(s.Own, empty)

@@ -6,12 +6,12 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Guarded search: what one side, P, is sure of in the squares that the other side, O, can use is
-// played out where there are few of them. P's territories are so many free moves. P keeps its
-// promise ([Judge.side]): blockers used in territories stand still, and the others shoot back at
-// their origins with their first moves. So P can do no better than on the board, and O no worse.
-// Areas of active queens with the blocker constraint are what the 2014 paper leaves to future work
-// (section VI). What was found is kept by exact squares, whatever the rest of the board looks like.
+// Guarded search plays out the squares that the other side, O, can use, where there are few. P's
+// territories are so many free moves. P keeps its promise ([Judge.side]): blockers used in
+// territories stand still, and the others shoot back at their origins with their first moves. So P
+// does no better than on the board, and O no worse. The 2014 paper leaves areas of active queens
+// with the blocker constraint to future work (section VI). Results are kept by exact squares,
+// whatever the rest of the board looks like.
 
 // guarded reports whether P wins by guarded search. The arguments are those of side.
 func (j *Judge) guarded(mine, theirs, empty, theirReach amazons.Set, t tally, begins bool) bool {
@@ -25,7 +25,7 @@ func (j *Judge) guarded(mine, theirs, empty, theirReach amazons.Set, t tally, be
 	moves, used := j.territories(mine, near, blockers, inside)
 	free := mine & near &^ used
 	n := moves + int(t.n/one)
-	// Where P would lose if both sides took turns to use up all squares, it seldom does better.
+	// Where P loses if both sides just take turns to use up all squares, P seldom does better.
 	odd := bits.OnesCount64(theirReach) & 1
 	if begins {
 		return n >= 1-odd && j.local(fight{amazons.State{Own: free, Opp: theirs, Empty: theirReach}, free & blockers},

@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/endgame"
 )
 
-// Settings say which parts of the evaluation a Judge uses, so that what each is worth can be
-// measured. The zero Settings leave what [Evaluate] does.
+// Settings say which rules a Judge uses beside those of [Evaluate], so that the worth of each can be
+// measured (deploy/docs/results/ablation.md). The zero Settings use none.
 type Settings struct {
 	Databases    bool // values of areas from the database
 	Guarded      bool // the improved partition: territories behind blockers
@@ -19,26 +19,27 @@ type Settings struct {
 	HotLookahead bool // the side to move begins in a hot area
 	Stars        bool // the side to move begins in a star or another fuzzy infinitesimal
 	Closing      bool // a first move that closes squares off
-	LocalSearch  int  // empty squares up to which all areas not known to be whole numbers are played out; 0: never
-	// empty squares up to which a single area is played out for its bounds where the database has
-	// none; 0: never
-	AreaSearch int
 
+	// LocalSearch is the number of empty squares, in all areas together that are not known to be
+	// whole numbers, up to which these areas are played out. 0: never.
+	LocalSearch int
+	// AreaSearch is the number of empty squares up to which a single area is played out for its
+	// bounds, where the database has none. 0: never.
+	AreaSearch int
 	// GuardedSearch is the number of squares that the other side can use up to which the contested
-	// areas of a side with territories are played out; 0: never.
+	// areas of a side with territories are played out. 0: never.
 	GuardedSearch int
 }
 
-// DefaultSettings returns the settings with every part on that pays in a search. Single areas are
-// not played out: that decides many more positions, but the search decides these in less time.
+// DefaultSettings returns the settings with every rule that pays in a search. Playing out single
+// areas decides many more positions, but the search decides these positions in less time.
 func DefaultSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true,
 		HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5}
 }
 
-// FullSettings returns the settings with every part on, whatever it costs, for people who look at
-// one position; but single areas are not played out (AreaSearch), or the rules would have nothing
-// left to show.
+// FullSettings returns the settings for people who look at one position: every rule, whatever it
+// costs. Single areas are not played out (AreaSearch), or the rules would have nothing left to show.
 func FullSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true,
 		SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
@@ -46,9 +47,9 @@ func FullSettings() Settings {
 }
 
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas'
-// values or bounds, for each side what it is sure of (Song and Müller 2014, section IV). It has no
-// state that lasts from one position to the next, but memory that it reuses: each thread needs its
-// own. The side to move is Left.
+// values or bounds, as far as each side is sure of them (Song and Müller 2014, section IV). The side
+// to move is Left. A judge keeps nothing from one position to the next but buffers, so each thread
+// needs a judge of its own ([Judge.Clone]).
 type Judge struct {
 	set     Settings
 	db      *endgame.DB
@@ -64,8 +65,8 @@ type Judge struct {
 	trace *trace // nil but in Explain
 }
 
-// contest is an area in which side P is sure of no more than a few moves of its own: the other side
-// makes all others.
+// contest is an area in which side P is sure of few moves of its own, and the other side O makes all
+// other moves.
 type contest struct {
 	// P's queens that may move here, none of which is used elsewhere; O's queens; O's squares
 	mine, theirs, empty amazons.Set
@@ -73,7 +74,7 @@ type contest struct {
 	counted int32 // what the tally counts
 }
 
-// NewJudge returns a judge with the database db, which may be nil.
+// NewJudge returns a judge with the database db, which may be nil. The caller closes db afterwards.
 func NewJudge(db *endgame.DB, s Settings) *Judge {
 	j := &Judge{set: s}
 	if db == nil || !s.Databases && !s.Territories {
@@ -95,13 +96,13 @@ func NewJudge(db *endgame.DB, s Settings) *Judge {
 	return j
 }
 
-// Clone returns a judge for another thread, which shares what is known of the database.
+// Clone returns a judge for another thread. Both share what they know of the database.
 func (j *Judge) Clone() *Judge {
 	return &Judge{set: j.set, db: j.db, values: j.values, largest: j.largest}
 }
 
-// Evaluate judges s as the function [Evaluate] does, with the same features, and decides more
-// positions. A nil Judge is that function.
+// Evaluate decides more positions than the function [Evaluate] and returns the same features. A nil
+// Judge is that function.
 func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
 	v, f, own, opp := evaluate(s)
 	if v != Open || j == nil {
@@ -116,7 +117,7 @@ func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
 }
 
 // closingLead is the lead in territory, in twelfths of the empty squares, from which Evaluate looks
-// for a closing move. With it, three of four times there is one. A smaller one saves nodes and
+// for a closing move. At this lead three of four positions have one. A smaller lead saves nodes and
 // takes longer.
 const closingLead = 5
 
@@ -147,7 +148,7 @@ func (j *Judge) find(left, right, empty amazons.Set) (*value, bool) {
 // sum judges s by the sum of its areas. ownReach and oppReach are the empty squares that each side
 // can ever use.
 func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
-	// Both sides' bounds of areas that are in the database as they stand; the others are left.
+	// First the areas that the database holds as they stand. The others are left in rest.
 	var own, opp tally
 	all := s.Own | s.Opp | s.Empty
 	used := ownReach | oppReach
@@ -212,22 +213,22 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	return verdict
 }
 
-// thorough reports whether no short cut is taken where little hope is.
+// thorough reports whether hopeless attempts are made, too.
 func (j *Judge) thorough() bool { return j.set.AreaSearch > 0 || j.trace != nil }
 
-// farOff reports whether P's squares and a safe move for each of its queens are far fewer than the
-// squares of the other side.
+// farOff reports whether P has far fewer squares than the other side, even with a safe move for each
+// of its queens.
 func farOff(mine, reach, theirReach amazons.Set, slack int) bool {
 	return bits.OnesCount64(reach&^theirReach)+2*bits.OnesCount64(mine)+slack < bits.OnesCount64(theirReach)
 }
 
-// side reports whether P wins, whose queens are mine. t holds what P is sure of in other areas;
-// theirReach are the squares of empty that the other side, O, can ever use while P's queens stand
+// side reports whether P, with the queens mine, wins. t holds what P is sure of in other areas.
+// theirReach holds the squares of empty that the other side, O, can ever use while P's queens stand
 // still.
 //
-// P promises that each of its blockers shoots back at its origin with its first move; then O never
-// enters P's territories. A blocker moves in one area only, its territory or a contested one;
-// elsewhere it is a burnt square.
+// P promises that each of its blockers shoots back at its origin with its first move. Then O never
+// enters P's territories. A blocker moves in one area only, its territory or a contested one.
+// Elsewhere it is a burnt square.
 func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begins bool) bool {
 	if !j.set.Guarded {
 		theirReach = empty // P promises nothing
@@ -258,9 +259,9 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 	return false
 }
 
-// promise reports whether P wins where of its blockers those that are spared move in no territory,
-// which blockers do, and the sum of what P is sure of but for a first move. The other arguments are
-// those of side and what it finds.
+// promise reports whether P wins when the spared blockers move in no territory. It also returns the
+// blockers used in territories, and the sum that P is sure of without a first move. The other
+// arguments are those of side and what side finds.
 func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach amazons.Set, t *tally,
 	begins bool) (used amazons.Set, n int32, wins bool) {
 	moves, used := j.territories(mine&^spared, near, blockers&^spared, inside)
@@ -272,8 +273,8 @@ func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach
 	return used, u.n, j.wins(&u, begins)
 }
 
-// hopeless reports whether not even all that P could have, and a safe move in each contested area,
-// would win. free are P's queens that may move there.
+// hopeless reports whether P loses even with all squares inside and a safe move in each contested
+// area. free holds P's queens that may move there.
 func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally, begins bool) bool {
 	n := t.n + int32(bits.OnesCount64(inside)-bits.OnesCount64(theirReach))*one
 	if begins {
@@ -294,8 +295,8 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 	return c&theirReach == theirReach && n+min(queens, 1)*2*one < 0
 }
 
-// contests adds what P is sure of in the squares theirReach of the other side. free are P's queens
-// that may move there.
+// contests adds to t what P is sure of in the squares theirReach of the other side. free holds P's
+// queens that may move there.
 func (j *Judge) contests(free, blockers, theirs, theirReach amazons.Set, t *tally) {
 	j.opens = 0
 	for todo := theirReach; todo != 0; {
@@ -319,8 +320,8 @@ func (j *Judge) wins(t *tally, begins bool) bool {
 	return why != ruleNone
 }
 
-// begin reports whether P, to move, wins by a first move in a contested area: whatever it gains
-// there, the rest must be won with the other side to begin.
+// begin reports whether P, to move, wins by a first move in a contested area. After the move P must
+// win the sum with the other side to begin.
 func (j *Judge) begin(t *tally) bool {
 	if !j.set.FirstMove {
 		return false
@@ -342,7 +343,7 @@ func (j *Judge) begin(t *tally) bool {
 	return false
 }
 
-// keepsSafe reports whether some plod of P leaves it with a safe move.
+// keepsSafe reports whether P has a plod after which it still has a safe move.
 func (c *contest) keepsSafe() bool {
 	for q := c.mine; q != 0; q &= q - 1 {
 		from := q & -q
@@ -356,8 +357,8 @@ func (c *contest) keepsSafe() bool {
 	return false
 }
 
-// contested adds what P is sure of in an area of O's squares empty, where P's queens mine may move,
-// of them bound the blockers.
+// contested adds to t what P is sure of in one area. empty holds its squares, all of which O can use,
+// mine P's queens that may move there, and bound the blockers among them.
 func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 	size := int32(bits.OnesCount64(empty))
 	n := -size * one
@@ -416,11 +417,10 @@ func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
 	return t, true
 }
 
-// safeMove reports whether P has a move in an area after every move of O there. P's queens mine may
-// each step to a touching square and shoot back; O moves freely. This is what rules 2 to 6 are
-// about (Müller 2001, section 2.3.2; Song and Müller 2014, section IV.A.5), without their special
-// cases: O takes two squares with a move, where its queen and its arrow end, and leaves one, if the
-// queen did not shoot back.
+// safeMove reports whether P has a move in an area after every move of O there. Each of P's queens
+// mine may step to a touching square and shoot back; O moves freely. Rules 2 to 6 are special cases
+// (Müller 2001, section 2.3.2; Song and Müller 2014, section IV.A.5). A move of O takes two squares,
+// where its queen and its arrow end. It frees one, unless the queen shot back.
 func safeMove(mine, theirs, empty amazons.Set) bool {
 	near := amazons.Grow(mine)
 	steps := near & empty
@@ -460,7 +460,7 @@ func safeMove(mine, theirs, empty amazons.Set) bool {
 }
 
 // territories returns how many moves P is sure of on the squares inside, which only P can use, and
-// the blockers it needs for that. near holds what touches squares of the other side.
+// the blockers that P needs for them. near holds what touches squares of the other side.
 func (j *Judge) territories(mine, near, blockers, inside amazons.Set) (moves int, used amazons.Set) {
 	normal := mine &^ near
 	for todo := inside; todo != 0; {
@@ -472,7 +472,7 @@ func (j *Judge) territories(mine, near, blockers, inside amazons.Set) (moves int
 	return moves, used
 }
 
-// eachTerritory tells what territories adds up.
+// eachTerritory calls tell with each term of the sum of territories.
 func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set,
 	tell func(squares amazons.Set, moves int, used amazons.Set, source string)) {
 	used := amazons.Set(0)
@@ -488,15 +488,15 @@ func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set,
 	}
 }
 
-// territory returns the squares of the territory with the lowest square of todo, how many moves P
-// is sure of there without the blockers used before, which blockers they need, and whether the
-// database knows that.
+// territory returns the territory with the lowest square of todo: its squares, how many moves P is
+// sure of there without the blockers used before, which blockers these moves need, and whether the
+// database says so.
 func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c amazons.Set, moves int,
 	used amazons.Set, known bool) {
 	if j.db != nil && j.set.Territories {
-		// Territories that share a blocker go together, where the database holds them. None of
-		// these blockers was used before: a territory taken alone was too large, and so is any that
-		// shares a blocker with it.
+		// Territories that share a blocker are one area of the database, if it is small enough.
+		// None of these blockers was used before: a territory that was counted alone was too large,
+		// and so is every union with it.
 		c = fill(todo&-todo, inside|normal|blockers)
 		if c&before == 0 {
 			if n, needed, ok := j.db.Territory(c&normal, c&blockers, c&inside); ok {
@@ -516,8 +516,8 @@ func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c
 	return c | edge, moves, used, false
 }
 
-// walk returns how many plods the queens make in t by a greedy walk, first the normal ones, then
-// the blockers, and which of the blockers moved.
+// walk returns how many plods the queens make in t by a greedy walk, and which blockers moved. The
+// normal queens walk first.
 func walk(normal, blockers, t amazons.Set) (moves int, used amazons.Set) {
 	for _, group := range [2]amazons.Set{normal, blockers} {
 		for ; group != 0 && t != 0; group &= group - 1 {

@@ -6,18 +6,17 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Local search: what is left of a position when all areas that are worth a whole number are taken
-// away is played out, together with that number of free moves, where few empty squares are left.
-// What was found is kept in a small memory by exact position, so that the same fight is played out
-// once, whatever stands elsewhere on the board.
+// Local search takes away all areas that are worth whole numbers. It plays out the rest, with the
+// sum of these numbers as free moves, where few empty squares are left. A small memory keeps the
+// results by exact position. So the same fight is played out once, whatever stands elsewhere.
+//
+// Area search plays out one area that no database holds, against numbers of free moves. It finds the
+// whole numbers that each side is sure of. (Song and Müller 2014, section IV.A.6, find stops instead,
+// by a search with passes.)
 
-// Areas that no database holds are played out one at a time, each against a number of free moves,
-// for the whole numbers that each side is sure of (Song and Müller 2014, section IV.A.6, has stops
-// instead, found by a search with passes).
-
-// sure returns the largest whole number that an area with P's queens mine is worth to P at least,
-// and how much more the area is worth at least after a first move of P. With its first move each
-// queen of bound shoots back at its origin; this binds P alone.
+// sure returns the largest whole number that is a lower bound of an area's value for P, and how much
+// larger the bound is after a first move of P. P's queens are mine. Each queen of bound shoots back
+// at its origin with its first move; this rule binds P alone.
 func (j *Judge) sure(mine, bound, theirs, empty amazons.Set) (l lower) {
 	waits := fight{amazons.State{Own: theirs, Opp: mine, Empty: empty}, bound}
 	begins := fight{amazons.State{Own: mine, Opp: theirs, Empty: empty}, bound}
@@ -33,10 +32,9 @@ func (j *Judge) sure(mine, bound, theirs, empty amazons.Set) (l lower) {
 	return lower{n: int32(n) * one, gain: int32(first-n) * one}
 }
 
-// The number of positions that a judge's local search remembers. In a search one position in ten is
-// met again, with little memory hardly fewer than with much, and 200 KB stay in the cache of a
-// core: searches of 6x4 take a twentieth less time than with four times as much. Large areas are
-// another matter.
+// The number of positions that local search remembers. A search meets one position in ten again,
+// hardly fewer with a small memory, and 200 KB stay in the cache of a core. With four times as much,
+// searches of 6x4 took a twentieth longer. Large areas need more.
 const (
 	localSlots   = 1 << 12
 	largeSlots   = 1 << 14
@@ -82,7 +80,7 @@ func lemma(s amazons.State, n int) Verdict {
 	return Open
 }
 
-// remember plays out f unless its memory has it.
+// remember plays out f, unless it remembers the result.
 func (j *Judge) remember(f fight, n int) Verdict {
 	if j.memory == nil {
 		j.memory = make([]played, localSlots)
@@ -104,7 +102,7 @@ func (j *Judge) remember(f fight, n int) Verdict {
 	return v
 }
 
-// play tries all moves: first which of them win at once, then the others.
+// play tries all moves, first those that the lemma decides.
 func (j *Judge) play(f fight, n int) Verdict {
 	base := len(j.stack)
 	for queens := f.Own; queens != 0; queens &= queens - 1 {

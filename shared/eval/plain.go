@@ -7,13 +7,12 @@ import (
 )
 
 // Plain applies the leaf rules of a certificate to s: rule 1, and rule 2 in its cases 2a, 2b and 2c
-// (proof/FORMAT.md, "The two leaf rules"; Müller 2001, sections 2.1 to 2.3). What it calls Won or
-// Lost is so on any board and with any number of queens; most positions are Open.
+// (proof/FORMAT.md, "The two leaf rules"; Müller 2001, sections 2.1 to 2.3). Won and Lost hold on any
+// board and with any number of queens. Most positions are Open.
 //
-// s must be canonical ([amazons.State.Canonical]) where the answer is to stand in a proof: the
-// walks break ties by square number, so two images of a position may get different answers (Open
-// and something else, never Won and Lost), and the checker looks at the canonical one. The board
-// gives no further information; it says whose squares these are.
+// For an answer in a proof, s must be canonical ([amazons.State.Canonical]), since the checker looks
+// at the canonical image. Walks break ties by square number, so one image of a position may be Open
+// where another is decided. Two images are never Won and Lost.
 func Plain(s amazons.State, _ amazons.Board) Verdict {
 	empty := s.Empty
 	if amazons.Grow(s.Own)&empty == 0 {

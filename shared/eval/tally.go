@@ -5,8 +5,8 @@ import "amazonsfarm/shared/cgt"
 // one is the number 1 in the fixed point of a tally.
 const one = 1 << 16
 
-// lower is a lower bound of a game for one side, the other side being the
-// negative one, as a [cgt.Part] has it: a number in units of 1/one and what else counts in a sum.
+// lower is a lower bound of a game for one side: a number in units of 1/one, and what else of a
+// [cgt.Part] counts in a sum. For the other side the game is negated.
 type lower struct {
 	n     int32
 	width int32 // 0, or of a hot game how much more a first move secures, relaxed
@@ -25,8 +25,8 @@ const (
 // value is a game as both sides see it: own is Left.
 type value struct{ own, opp lower }
 
-// valueOf takes the bounds of a part. A number that is no multiple of a unit is rounded
-// down, which makes the bound a tightened one.
+// valueOf converts the bounds of a part. A number that is no multiple of a unit is rounded down; the
+// bound is then tightened.
 func valueOf(p cgt.Part) value {
 	own, exactOwn := lowerOf(p.Lower, p.LowerStar, p.Fuzzy)
 	opp, exactOpp := lowerOf(cgt.Bound{N: p.Upper.N.Neg(), Strength: p.Upper.Strength}, p.UpperStar, p.Fuzzy)
@@ -37,6 +37,7 @@ func valueOf(p cgt.Part) value {
 	return value{own, opp}
 }
 
+// lowerOf converts one bound, and reports whether its number is exact.
 func lowerOf(b cgt.Bound, isStar, isFuzzy bool) (l lower, exact bool) {
 	num, exp := b.N.Fraction()
 	if exp > 16 || b.N.Floor() >= 1<<13 || b.N.Floor() <= -1<<13 {
@@ -59,7 +60,8 @@ func lowerOf(b cgt.Bound, isStar, isFuzzy bool) (l lower, exact bool) {
 	return l, true
 }
 
-// tally adds up lower bounds for one side. Its rules are those of [cgt.Sum], seen from one side.
+// tally adds up lower bounds for one side, by the rules of [cgt.Sum]. It works in integers, because
+// the search makes a tally for most of its positions.
 type tally struct {
 	n         int32
 	width     int32 // the largest
@@ -71,6 +73,7 @@ type tally struct {
 	fuzzy     bool // one of the relaxed bounds is of a fuzzy game
 }
 
+// add adds a lower bound.
 func (t *tally) add(l lower) {
 	t.n += l.n
 	t.width = max(t.width, l.width)
@@ -121,7 +124,7 @@ const (
 	ruleSearched       // a first move that local search found in an area
 )
 
-// first returns why the side wins if it begins.
+// first returns why the side wins if it begins, ruleNone if it is not known to win.
 func (t *tally) first(s *Settings) rule {
 	if t.n > 0 {
 		return ruleBounds
