@@ -17,6 +17,7 @@ import (
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
@@ -64,7 +65,7 @@ same command continues a campaign that was stopped in any way.
 	root.AddCommand(command.All()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,
-		cli.Part{Name: "rules", Format: rpc.RulesVersion}, cli.Part{Name: "protocol", Format: rpc.ProtocolVersion},
+		cli.Part{Name: "rules", Format: farmv1.RulesVersion}, cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)
 }

@@ -17,6 +17,7 @@ import (
 	"amazonsfarm/worker/agent"
 	"amazonsfarm/worker/engine"
 
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"github.com/spf13/cobra"
 )
 
@@ -39,7 +40,7 @@ alone (solve).
 		evalCommand(), cli.HealthCommand(defaultHTTP))
 	cli.AddPages(root)
 	cli.AddVersion(root,
-		cli.Part{Name: "rules", Format: agent.RulesVersion}, cli.Part{Name: "protocol", Format: agent.ProtocolVersion},
+		cli.Part{Name: "rules", Format: farmv1.RulesVersion}, cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "databases", Format: endgame.Version})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
 }

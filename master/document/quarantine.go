@@ -14,21 +14,21 @@ type Quarantines struct {
 
 // Quarantine says who may not join, and why.
 type Quarantine struct {
-	Name        string    `json:"name"`
-	Certificate bool      `json:"certificate"` // the name is that of a certificate
-	Since       time.Time `json:"since"`
-	Offences    uint32    `json:"offences"`
-	Offence     string    `json:"offence"`
-	Why         string    `json:"why"`
-	Worker      string    `json:"worker"`
-	Address     string    `json:"address"`
+	Name       string    `json:"name"`
+	Credential bool      `json:"credential"` // the name is that of a credential
+	Since      time.Time `json:"since"`
+	Offences   uint32    `json:"offences"`
+	Offence    string    `json:"offence"`
+	Why        string    `json:"why"`
+	Worker     string    `json:"worker"`
+	Address    string    `json:"address"`
 }
 
 // OfQuarantines makes the document of a master's answer.
 func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
 	out := Quarantines{MessageType: "quarantines", List: []Quarantine{}}
 	for _, q := range r.GetQuarantines() {
-		out.List = append(out.List, Quarantine{q.GetName(), q.GetCertificate(), time.Unix(q.GetSince(), 0).UTC(),
+		out.List = append(out.List, Quarantine{q.GetName(), q.GetCredential(), time.Unix(q.GetSince(), 0).UTC(),
 			q.GetOffences(), q.GetOffence(),
 			q.GetWhy(), q.GetWorker(), q.GetAddress()})
 	}
@@ -37,8 +37,8 @@ func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
 
 // PartyOf says whose quarantine it is.
 func PartyOf(q *farmv1.Quarantine) string {
-	if q.GetCertificate() {
-		return "certificate " + q.GetName()
+	if q.GetCredential() {
+		return "credential " + q.GetName()
 	}
 	return "name " + q.GetName()
 }

@@ -60,7 +60,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
 		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(),
 		RunningNodes: r.GetRunningNodes(),
-		Seconds:      r.GetSeconds(), TreeNodes: r.GetTreeNodes(), Frontier: r.GetFrontier(), Leased: r.GetLeased(),
+		Seconds:      r.GetSeconds(), TreeNodes: r.GetTreePositions(), Frontier: r.GetFrontier(), Leased: r.GetLeased(),
 		SetAside: r.GetSetAside(),
 		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(),
 		FragmentSize: r.GetCertificateBytes(),

@@ -34,8 +34,8 @@ type liar struct {
 }
 
 func (l *liar) join(ctx context.Context, name string) error {
-	r, err := l.client.Join(ctx, &farmv1.JoinRequest{Worker: name, ProtocolVersion: rpc.ProtocolVersion,
-		RulesVersion: rpc.RulesVersion, Build: agent.Build()})
+	r, err := l.client.Join(ctx, &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
+		RulesVersion: farmv1.RulesVersion, Build: agent.Build()})
 	l.session = r.GetSession()
 	return err
 }

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"amazonsfarm/master/rpc"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -35,8 +34,8 @@ type cheat struct {
 
 // enter joins and opens a stream.
 func (c *cheat) enter() error {
-	r, err := c.client.Join(c.ctx, &farmv1.JoinRequest{Worker: c.name, ProtocolVersion: rpc.ProtocolVersion,
-		RulesVersion: rpc.RulesVersion, Build: agent.Build()})
+	r, err := c.client.Join(c.ctx, &farmv1.JoinRequest{Worker: c.name, ProtocolVersion: farmv1.ProtocolVersion,
+		RulesVersion: farmv1.RulesVersion, Build: agent.Build()})
 	if err != nil {
 		return err
 	}
@@ -222,12 +221,12 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 		})},
 		{"giant messages", "oversize", sending(func(c *cheat) error {
 			r := result(c, 1, 0)
-			r.Memory = make([]byte, rpc.MaxMessageBytes+1)
+			r.Hints = make([]byte, farmv1.MaxMessageBytes+1)
 			return c.result(r)
 		})},
 		{"giant chunks", "oversize", uploading(func(*cheat) ([]byte,
 			uint64) {
-			return whole(bytes.Repeat([]byte("x"), rpc.ChunkBytes+1))
+			return whole(bytes.Repeat([]byte("x"), farmv1.ChunkBytes+1))
 		})},
 		{"giant certificates", "oversize", uploading(func(*cheat) ([]byte, uint64) { return []byte("x"), 1 << 40 })},
 		{"nonsense", "malformed", sending(func(c *cheat) error { return c.work.Send(&farmv1.WorkRequest{}) })},

@@ -14,7 +14,6 @@ import (
 	grpccredentials "google.golang.org/grpc/credentials"
 
 	"amazonsfarm/master/credentials"
-	"amazonsfarm/master/rpc"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/worker/agent"
@@ -265,9 +264,9 @@ func TestMasterOfAnotherVersion(t *testing.T) {
 		}
 		stranger := v.connect("stranger", nil)
 		for _, r := range []*farmv1.JoinRequest{
-			{Worker: "w", ProtocolVersion: rpc.ProtocolVersion + 1, RulesVersion: rpc.RulesVersion,
+			{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion + 1, RulesVersion: farmv1.RulesVersion,
 				Build: "another build"},
-			{Worker: "w", ProtocolVersion: rpc.ProtocolVersion, RulesVersion: rpc.RulesVersion +
+			{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion +
 				1, Build: "another build"},
 		} {
 			if _, err := farmv1.NewFarmClient(stranger.conn).Join(v.t.Context(), r); err == nil ||

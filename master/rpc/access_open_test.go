@@ -70,7 +70,7 @@ func TestRevokedWhileConnected(t *testing.T) {
 		if took := time.Since(began); err == nil || took > access.ReloadEvery+access.Parting {
 			t.Errorf("a hanging upload was ended after %v: %v", took, err)
 		}
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: ProtocolVersion,
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "bad certificate")
 		var second *farmv1.Lease
@@ -132,7 +132,7 @@ func TestExpiryWhileConnected(t *testing.T) {
 			t.Errorf("the stream was ended after %v, want an hour", took)
 		}
 		time.Sleep(time.Second) // until the connection is closed, too
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "expired certificate")
 		c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour,

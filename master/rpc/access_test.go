@@ -353,7 +353,7 @@ func TestOwnSession(t *testing.T) {
 	c := startCluster(t, true, access.Limits{})
 	one, two := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 	for _, name := range []string{"w1", "w11", "w1x/a", "W2", "w2 ", "x/w2"} {
-		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
+		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.PermissionDenied, "worker w2 cannot join as")
 	}
@@ -407,7 +407,7 @@ func TestLimits(t *testing.T) {
 		if c.refused(access.ReasonMessages) != 1 {
 			t.Errorf("%v refusals for messages are counted, want 1", c.refused(access.ReasonMessages))
 		}
-		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
+		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "messages a second")
 		neighbour.ready()
@@ -446,7 +446,7 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		sibling := c.enter(filepath.Join(c.folder, credentials.WorkersFolder, "w1"))
-		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: ProtocolVersion,
+		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "limit of 3 open calls")
 		if c.refused(access.ReasonCalls) != 1 {

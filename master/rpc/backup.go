@@ -74,12 +74,12 @@ func (c *chunks) Write(p []byte) (int, error) {
 	c.sum.Write(p)
 	for rest := p; len(rest) > 0; {
 		if c.data == nil {
-			c.data = make([]byte, 0, ChunkBytes)
+			c.data = make([]byte, 0, farmv1.ChunkBytes)
 		}
-		n := min(ChunkBytes-len(c.data), len(rest))
+		n := min(farmv1.ChunkBytes-len(c.data), len(rest))
 		c.data = append(c.data, rest[:n]...)
 		rest = rest[n:]
-		if len(c.data) == ChunkBytes {
+		if len(c.data) == farmv1.ChunkBytes {
 			if err := c.flush(); err != nil {
 				return 0, err
 			}

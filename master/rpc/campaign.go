@@ -113,10 +113,8 @@ func (c *campaign) over() bool {
 func (c *campaign) message(moves bool) *farmv1.Campaign {
 	out := &farmv1.Campaign{Board: c.Root.Board.String(), Root: c.Root.String(), RulesOnly: c.RulesOnly,
 		Number: c.Number, Name: c.Name}
-	for _, move := range c.FirstMoves {
-		if moves {
-			out.FirstMoves = append(out.FirstMoves, move.String())
-		}
+	if moves {
+		out.FirstMoves = farmv1.WriteMoves(c.FirstMoves)
 	}
 	return out
 }

@@ -22,12 +22,6 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// Versions that a worker must share with its master.
-const (
-	ProtocolVersion = 3 // of proto/farm/v1
-	RulesVersion    = 1 // of the game's rules and the two leaf rules of certificates
-)
-
 // The states of a campaign.
 const (
 	StateRunning    = "running"    // leases are granted
@@ -161,9 +155,6 @@ type Config struct {
 	// Empty: every build is taken.
 	Build            string
 	AllowOtherBuilds bool
-	// DatabaseSHA256 is the hash of the endgame databases of the campaign; a worker with others is
-	// refused. Empty: none.
-	DatabaseSHA256 string
 
 	// Heartbeat is how often a worker reports; the tree's tick. Default 1 s. Too short: traffic;
 	// too long: lost workers are noticed late, after three of them.

@@ -157,9 +157,9 @@ func (c *controlService) Release(_ context.Context, r *farmv1.ReleaseRequest) (*
 func quarantinesMessage(list []Quarantine) *farmv1.QuarantinesResponse {
 	out := new(farmv1.QuarantinesResponse)
 	for _, q := range list {
-		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Certificate: q.Certificate,
+		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Credential: q.Certificate,
 			Since:    q.Since.Unix(),
-			Offences: number32(q.Offences), Offence: q.Offence, Why: q.Why, Worker: q.Worker, Address: q.Address})
+			Offences: farmv1.WriteCount(q.Offences), Offence: q.Offence, Why: q.Why, Worker: q.Worker, Address: q.Address})
 	}
 	return out
 }
@@ -210,12 +210,12 @@ func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignR
 func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 	t := v.Tree
 	out := &farmv1.StatusResponse{
-		Campaign: c.message(true), State: v.State, Why: v.Why, Verdict: farmv1.Verdict(t.Verdict),
+		Campaign: c.message(true), State: v.State, Why: v.Why, Verdict: farmv1.WriteVerdict(t.Verdict),
 		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Seconds: v.Seconds,
-		TreeNodes: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
+		TreePositions: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
-		Workers: number32(v.Connected), StoreFile: v.StoreFile, Quarantined: number32(v.Quarantined),
+		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
 		Priority: int32(v.Priority), Share: uint32(v.Share), Campaigns: v.Campaigns,
 	}
 	if t.Verdict != eval.Open {
@@ -226,16 +226,9 @@ func (c *campaign) statusMessage(v View) *farmv1.StatusResponse {
 		out.CertificateFileBytes, out.CertificateSha256 = c.Bytes, c.SHA256
 	}
 	for _, f := range t.FirstMoves {
-		// The position's outcome is for its side to move; the move's is for the other side.
-		outcome := farmv1.Verdict_VERDICT_UNSPECIFIED
-		switch f.Verdict {
-		case eval.Won:
-			outcome = farmv1.Verdict_VERDICT_LOST
-		case eval.Lost:
-			outcome = farmv1.Verdict_VERDICT_WON
-		}
-		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(), Verdict: outcome, Phi: f.Phi,
-			Delta: f.Delta, Nodes: f.Nodes,
+		// The position's verdict is for its side to move; the move's is for the other side.
+		out.FirstMoves = append(out.FirstMoves, &farmv1.FirstMove{Move: f.Move.String(),
+			Verdict: farmv1.WriteVerdict(f.Verdict.Other()), Phi: f.Phi, Delta: f.Delta, Nodes: f.Nodes,
 			Leased: f.Leased, Expanded: f.Expanded})
 	}
 	return out

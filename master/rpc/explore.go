@@ -156,12 +156,12 @@ func (e explored) answer(p amazons.Position, look Look) *farmv1.ExploreResponse 
 	return out
 }
 
-// believe gives a position that the tree does not know the outcome that a certificate proves.
+// believe gives a position that the tree does not know the verdict that a certificate proves.
 func believe(k *farmv1.Known, o eval.Verdict) {
 	if k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED || o == eval.Open {
 		return
 	}
-	k.Verdict, k.Basis, k.Phi, k.Delta = farmv1.Verdict(o), "certificate", 0, tree.Infinity
+	k.Verdict, k.Basis, k.Phi, k.Delta = farmv1.WriteVerdict(o), "certificate", 0, tree.Infinity
 	if o == eval.Lost {
 		k.Phi, k.Delta = tree.Infinity, 0
 	}
@@ -169,7 +169,7 @@ func believe(k *farmv1.Known, o eval.Verdict) {
 
 func known(p tree.Position) *farmv1.Known {
 	return &farmv1.Known{
-		Verdict: farmv1.Verdict(p.Verdict), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes,
+		Verdict: farmv1.WriteVerdict(p.Verdict), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes,
 		AtLeast: p.Effort.AtLeast,
 		InTree:  p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
 	}

@@ -29,7 +29,7 @@ type farmService struct {
 	master *Master
 }
 
-// Join is the gate: who does not fit is told which version, rules, database or build is asked for.
+// Join is the gate: who does not fit is told which version, rules or build is asked for.
 func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.JoinResponse, error) {
 	cfg := &f.master.cfg
 	refuse := func(format string, args ...any) error {
@@ -42,13 +42,10 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		return nil, status.Error(codes.InvalidArgument, "a worker's name has 1 to 128 printable characters")
 	case len(r.GetBuild()) > 256:
 		return nil, status.Error(codes.InvalidArgument, "a build's name has at most 256 bytes")
-	case r.GetProtocolVersion() != ProtocolVersion:
-		return nil, refuse("this master speaks protocol version %d, the worker version %d; use worker and master of one release", ProtocolVersion, r.GetProtocolVersion())
-	case r.GetRulesVersion() != RulesVersion:
-		return nil, refuse("this campaign is solved with rules version %d, the worker has version %d; use worker and master of one release", RulesVersion, r.GetRulesVersion())
-	case r.GetDatabaseSha256() != cfg.DatabaseSHA256:
-		return nil, refuse("this campaign is solved with endgame databases %s, the worker has %s",
-			orNone(cfg.DatabaseSHA256), orNone(r.GetDatabaseSha256()))
+	case r.GetProtocolVersion() != farmv1.ProtocolVersion:
+		return nil, refuse("this master speaks protocol version %d, the worker version %d; use worker and master of one release", farmv1.ProtocolVersion, r.GetProtocolVersion())
+	case r.GetRulesVersion() != farmv1.RulesVersion:
+		return nil, refuse("this campaign is solved with rules version %d, the worker has version %d; use worker and master of one release", farmv1.RulesVersion, r.GetRulesVersion())
 	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
 		return nil, refuse("this campaign is solved by build %s, the worker is build %s; use the same build, or start the master with --allow-other-builds", cfg.Build, orNone(r.GetBuild()))
 	}
@@ -77,7 +74,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		MaxCertificateBytes: uint64(cfg.MaxCertificateBytes),
 		MaxFactsPerMessage:  uint32(cfg.MaxFacts),
 		MinFactNodes:        cfg.MinFactNodes,
-		MaxMemoryEntries:    uint32(cfg.MaxMemoryEntries),
+		MaxHintEntries:      uint32(cfg.MaxMemoryEntries),
 	}, nil
 }
 
@@ -227,11 +224,11 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 			Worker: worker, Lease: tree.LeaseID(k.Facts.GetLease()), Epoch: k.Facts.GetEpoch(),
 			Nodes: k.Facts.GetNodes(),
 			Facts: facts, Certificates: ids}, serial: k.Facts.GetSerial(), refused: refused, unfounded: unfounded}
-		if len(k.Facts.GetMemory()) > 0 {
+		if len(k.Facts.GetHints()) > 0 {
 			if in.memory.Key, err = c.key(k.Facts.GetKey()); err != nil {
 				return incoming{}, err
 			}
-			in.memory.Campaign, in.memory.Data = c.Number, k.Facts.GetMemory()
+			in.memory.Campaign, in.memory.Data = c.Number, k.Facts.GetHints()
 		}
 		return in, nil
 	case *farmv1.WorkRequest_Result:
@@ -244,53 +241,55 @@ func (m *Master) incoming(worker string, msg *farmv1.WorkRequest) (incoming, err
 		if err != nil {
 			return incoming{}, err
 		}
-		outcome, err := outcomeOf(r.GetVerdict())
+		verdict, err := farmv1.ReadVerdict(r.GetVerdict())
 		if err != nil {
-			return incoming{}, err
+			return incoming{}, status.Error(codes.InvalidArgument, err.Error())
 		}
 		facts, ids, refused, unfounded, err := m.facts(c, r.GetFacts())
 		if err != nil {
 			return incoming{}, err
 		}
-		if outcome != eval.Open && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
+		if verdict != eval.Open && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
 			return f.GetVerdict() == r.GetVerdict() && bytes.Equal(f.GetKey(), r.GetKey())
 		}) {
-			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", c.positionText(key), outcome)
+			unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", c.positionText(key), verdict)
 		}
 		if _, err := numbers.Count(r.GetChildren()); err != nil {
 			return incoming{}, status.Errorf(codes.InvalidArgument, "children of a result: %v", err)
 		}
 		ev := tree.Result{
-			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Verdict: outcome,
+			Worker: worker, Lease: tree.LeaseID(r.GetLease()), Epoch: r.GetEpoch(), Key: key, Verdict: verdict,
 			Phi: r.GetPhi(), Delta: r.GetDelta(), Nodes: r.GetNodes(), Facts: facts, Certificates: ids,
 			Cancelled: r.GetCancelled(), Children: r.GetChildren(),
 		}
 		return incoming{campaign: c, event: ev, serial: r.GetSerial(), refused: refused, unfounded: unfounded,
 			heard:  heard{evaluations: r.GetEvaluations()},
-			memory: Memory{c.Number, key, r.GetMemory()}}, nil
+			memory: Memory{c.Number, key, r.GetHints()}}, nil
 	case *farmv1.WorkRequest_Hello:
 		return incoming{}, status.Error(codes.InvalidArgument, "hello comes once, first")
 	}
 	return incoming{}, status.Error(codes.InvalidArgument, "a message of no known kind")
 }
 
-// key reads a position: canonical, of this board, with the campaign's queens, and not earlier than
-// its root.
+// key reads a position that the campaign can reach.
 func (c *campaign) key(p []byte) (amazons.Key, error) {
-	root := c.Root
-	bad := func(format string, args ...any) (amazons.Key, error) {
-		return amazons.Key{}, status.Errorf(codes.InvalidArgument, "bad position: "+format, args...)
+	k, _, err := farmv1.ReadKey(c.Root.Board, p)
+	if err == nil {
+		err = c.reachable(k)
 	}
-	k, err := amazons.KeyFromBytes(p)
 	if err != nil {
-		return bad("%v", err)
+		return amazons.Key{}, status.Error(codes.InvalidArgument, err.Error())
 	}
+	return k, nil
+}
+
+// reachable returns an error for a position of the board with other queens than the campaign's, or
+// with fewer arrows than its root.
+func (c *campaign) reachable(k amazons.Key) error {
+	root := c.Root
 	s, err := k.State(root.Board)
 	if err != nil {
-		return bad("%v", err)
-	}
-	if s.CanonicalKey(root.Board) != k {
-		return bad("%x is not canonical", p)
+		return err
 	}
 	arrows := s.Arrows(root.Board) - root.Arrows()
 	own, opp := root.State().Own, root.State().Opp
@@ -298,9 +297,9 @@ func (c *campaign) key(p []byte) (amazons.Key, error) {
 		own, opp = opp, own
 	}
 	if arrows < 0 || count(s.Own) != count(own) || count(s.Opp) != count(opp) {
-		return bad("%x does not come from the campaign's root", p)
+		return fmt.Errorf("bad position: %s does not come from the campaign's root", c.positionText(k))
 	}
-	return k, nil
+	return nil
 }
 
 func count(s amazons.Set) (n int) {
@@ -308,18 +307,6 @@ func count(s amazons.Set) (n int) {
 		n++
 	}
 	return n
-}
-
-func outcomeOf(o farmv1.Verdict) (eval.Verdict, error) {
-	switch o {
-	case farmv1.Verdict_VERDICT_UNSPECIFIED:
-		return eval.Open, nil
-	case farmv1.Verdict_VERDICT_WON:
-		return eval.Won, nil
-	case farmv1.Verdict_VERDICT_LOST:
-		return eval.Lost, nil
-	}
-	return eval.Open, status.Errorf(codes.InvalidArgument, "%d is no outcome", o)
 }
 
 // facts reads facts and looks up their evidence. A fact whose certificate is not stored, or does
@@ -334,18 +321,17 @@ func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []proof.Fact, id
 	}
 	seen := map[proof.ID]map[amazons.Key]eval.Verdict{}
 	for _, f := range list {
-		key, err := c.key(f.GetKey())
+		fact, err := farmv1.ReadFact(c.Root.Board, f)
+		if err == nil {
+			err = c.reachable(fact.Key)
+		}
+		if err == nil && fact.Certificate == (proof.ID{}) {
+			err = errors.New("a fact needs the SHA-256 of its certificate")
+		}
 		if err != nil {
-			return fail(err)
+			return fail(status.Error(codes.InvalidArgument, err.Error()))
 		}
-		outcome, err := outcomeOf(f.GetVerdict())
-		if err != nil {
-			return fail(err)
-		}
-		if outcome == eval.Open || len(f.GetCertificateSha256()) != len(proof.ID{}) {
-			return fail(status.Error(codes.InvalidArgument, "a fact has an outcome and the SHA-256 of its certificate"))
-		}
-		id := proof.ID(f.GetCertificateSha256())
+		id := fact.Certificate
 		claims, known := seen[id]
 		if !known {
 			claims, err = m.claims(c, id)
@@ -365,13 +351,13 @@ func (m *Master) facts(c *campaign, list []*farmv1.Fact) (facts []proof.Fact, id
 		if claims == nil {
 			continue
 		}
-		if claims[key] != outcome {
+		if claims[fact.Key] != fact.Verdict {
 			unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id,
-				c.positionText(key), outcome)
+				c.positionText(fact.Key), fact.Verdict)
 			refused = append(refused, unfounded.Error())
 			continue
 		}
-		facts = append(facts, proof.Fact{Key: key, Verdict: outcome, Nodes: f.GetNodes(), Certificate: id})
+		facts = append(facts, fact)
 	}
 	return facts, ids, refused, unfounded, nil
 }
@@ -404,7 +390,7 @@ func (c *campaign) readClaims(data []byte) (map[amazons.Key]eval.Verdict, error)
 	claims := make(map[amazons.Key]eval.Verdict, len(roots))
 	for _, r := range roots {
 		if known, ok := claims[r.Key]; ok && known != r.Verdict {
-			return nil, fmt.Errorf("it claims both outcomes of %s", c.positionText(r.Key))
+			return nil, fmt.Errorf("it claims both verdicts of %s", c.positionText(r.Key))
 		}
 		claims[r.Key] = r.Verdict
 	}

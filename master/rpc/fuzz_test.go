@@ -318,7 +318,7 @@ func call[Req, Resp any](r *rig, handler func(context.Context, Req) (Resp, error
 
 // fits fails the test if a message could not be sent.
 func (r *rig) fits(m proto.Message) {
-	if data, err := proto.Marshal(m); err != nil || len(data) > MaxMessageBytes {
+	if data, err := proto.Marshal(m); err != nil || len(data) > farmv1.MaxMessageBytes {
 		r.t.Fatalf("%d bytes, %v: %v", len(data), err, m)
 	}
 }
@@ -425,7 +425,7 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 		n := r.number(l)
 		c := r.matterOf(n)
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Campaign: n,
-			Serial: serial, Facts: r.facts(c), Key: r.key(c), Memory: r.tape.Bytes(40), Lease: l.GetId(),
+			Serial: serial, Facts: r.facts(c), Key: r.key(c), Hints: r.tape.Bytes(40), Lease: l.GetId(),
 			Epoch: l.GetEpoch(), Nodes: r.tape.Number()}}}
 	case 3, 4:
 		l := r.lease(w)
@@ -434,7 +434,7 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 		m := &farmv1.Result{Campaign: n, Serial: serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(),
 			Verdict: r.outcome(), Phi: r.number32(), Delta: r.number32(),
 			Nodes: r.tape.Number(), Evaluations: r.tape.Number(), Facts: r.facts(c), Cancelled: r.tape.Choose(2) == 1,
-			Memory: r.tape.Bytes(40)}
+			Hints: r.tape.Bytes(40)}
 		if r.tape.Choose(4) == 3 {
 			m.Key = r.key(c)
 		}
@@ -570,7 +570,7 @@ func (r *rig) work(w *caller) {
 	r.serial++
 	c := r.matterOf(l.GetCampaign().GetNumber())
 	m := &farmv1.Result{Campaign: c.Number, Serial: r.serial, Lease: l.GetId(), Epoch: l.GetEpoch(), Key: l.GetKey(),
-		Phi: 2, Delta: 3, Nodes: l.GetBudgetNodes(), Memory: []byte("memory")}
+		Phi: 2, Delta: 3, Nodes: l.GetBudgetNodes(), Hints: []byte("memory")}
 	k, err := amazons.KeyFromBytes(l.GetKey())
 	if err != nil {
 		r.t.Fatal(err)
@@ -611,7 +611,7 @@ func (r *rig) connect(w *caller, join bool) {
 	farm := &farmService{master: r.master}
 	if join {
 		w.name = fmt.Sprint("w", r.tape.Choose(8))
-		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: ProtocolVersion,
+		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "b"}); ok {
 			w.session = a.GetSession()
 		}

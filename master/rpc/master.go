@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -877,19 +876,12 @@ func (m *Master) act(c *campaign, effect tree.Effect) {
 	switch e := effect.(type) {
 	case tree.Grant:
 		c.metrics.granted.Inc()
-		key := e.Lease.Key.Bytes()
-		lease := &farmv1.Lease{Id: uint64(e.Lease.ID), Epoch: e.Lease.Epoch, Key: key[:], BudgetNodes: e.Lease.Budget,
-			Campaign: c.message(false), Memories: m.memoriesFor(c, e.Worker, e.Lease)}
-		for _, f := range e.Lease.Facts {
-			lease.Facts = append(lease.Facts, factMessage(f))
-		}
+		lease := &farmv1.Lease{Id: uint64(e.Lease.ID), Epoch: e.Lease.Epoch, Key: farmv1.WriteKey(e.Lease.Key),
+			BudgetNodes: e.Lease.Budget, Facts: writeFacts(e.Lease.Facts), Campaign: c.message(false),
+			Hints: m.memoriesFor(c, e.Worker, e.Lease)}
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: lease}})
 	case tree.Inform:
-		news := &farmv1.News{Campaign: c.Number}
-		for _, f := range e.Facts {
-			news.Facts = append(news.Facts, factMessage(f))
-		}
-		m.sendNews(e.Worker, news)
+		m.sendNews(e.Worker, &farmv1.News{Campaign: c.Number, Facts: writeFacts(e.Facts)})
 	case tree.Cancel:
 		c.metrics.cancelled.Inc()
 		m.sendTo(e.Worker, &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
@@ -1192,19 +1184,11 @@ func clip(s string, most int) string {
 	return strings.ToValidUTF8(s[:most-3], "") + "..."
 }
 
-// number32 bounds a count to what a message holds.
-func number32(n int) uint32 {
-	if n < 0 || n > math.MaxUint32 {
-		return math.MaxUint32
+// writeFacts writes facts for a worker, which has no use for the names of certificates.
+func writeFacts(list []proof.Fact) []*farmv1.Fact {
+	out := farmv1.WriteFacts(list)
+	for _, f := range out {
+		f.CertificateSha256 = nil
 	}
-	return uint32(n)
-}
-
-func factMessage(f proof.Fact) *farmv1.Fact {
-	key := f.Key.Bytes()
-	outcome := farmv1.Verdict_VERDICT_WON
-	if f.Verdict == eval.Lost {
-		outcome = farmv1.Verdict_VERDICT_LOST
-	}
-	return &farmv1.Fact{Key: key[:], Verdict: outcome, Nodes: f.Nodes}
+	return out
 }

@@ -8,7 +8,7 @@ import (
 
 // memoriesOf returns what came with a lease, as text.
 func memoriesOf(l *farmv1.Lease) (out []string) {
-	for _, m := range l.GetMemories() {
+	for _, m := range l.GetHints() {
 		out = append(out, string(m))
 	}
 	return out
@@ -39,14 +39,14 @@ func TestMemories(t *testing.T) {
 	// In the middle of a lease.
 	key := l.GetKey()
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Key: key,
-		Memory: []byte("half way")}}})
+		Hints: []byte("half way")}}})
 	w.ack(1)
 	if got := string(s.memories[b.root]); got != "half way" {
 		t.Fatalf("acknowledged, but on disk is %q", got)
 	}
 	// With a result.
 	r := result(2, l, 0)
-	r.GetResult().Memory = []byte("unsolved")
+	r.GetResult().Hints = []byte("unsolved")
 	w.send(r)
 	w.ack(2)
 	l = w.lease()
@@ -67,7 +67,7 @@ func TestMemoriesInTheMastersMemory(t *testing.T) {
 	b := start(t, s, nil)
 	w := b.worker("w")
 	r := result(1, w.lease(), 0)
-	r.GetResult().Memory = []byte("unsolved")
+	r.GetResult().Hints = []byte("unsolved")
 	w.send(r)
 	w.ack(1)
 	if len(s.memories) != 0 {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"amazonsfarm/master/tree"
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -175,7 +176,7 @@ func (m *Master) against(p Party) (contradicted, offences uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if o := m.standings[p]; o != nil {
-		return number32(o.Doubts), number32(o.Offences)
+		return farmv1.WriteCount(o.Doubts), farmv1.WriteCount(o.Offences)
 	}
 	return 0, 0
 }

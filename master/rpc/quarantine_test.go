@@ -79,8 +79,8 @@ func TestQuarantineOfCertificate(t *testing.T) {
 			wantCode(t, err, codes.PermissionDenied, "certificate w1")
 		}
 		join := func(b *bench, name string) error {
-			_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
-				RulesVersion: RulesVersion, Build: "this build"})
+			_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
+				RulesVersion: farmv1.RulesVersion, Build: "this build"})
 			return err
 		}
 		renewed := c.enter(c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},
@@ -106,7 +106,7 @@ func TestQuarantineOfCertificate(t *testing.T) {
 		if err != nil || len(list.GetQuarantines()) != 1 {
 			t.Fatalf("%v, %v", list, err)
 		}
-		if q := list.GetQuarantines()[0]; q.GetName() != "w1" || !q.GetCertificate() || q.GetOffences() != 3 ||
+		if q := list.GetQuarantines()[0]; q.GetName() != "w1" || !q.GetCredential() || q.GetOffences() != 3 ||
 			q.GetOffence() != offenceCertificate ||
 			q.GetWorker() != "w1" || q.GetWhy() == "" || q.GetSince() != time.Now().Add(-2*time.Second).Unix() {
 			t.Errorf("listed is %v", q)

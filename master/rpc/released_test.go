@@ -80,7 +80,7 @@ func TestReleased(t *testing.T) {
 	}
 	tick()
 	before, err := b.master.Status(ctx)
-	if err != nil || before.GetFactsWon()+before.GetFactsLost() != 2 || before.GetTreeNodes() == 0 ||
+	if err != nil || before.GetFactsWon()+before.GetFactsLost() != 2 || before.GetTreePositions() == 0 ||
 		before.GetWinner() != "second" {
 		t.Fatalf("%v, %v", before, err)
 	}

@@ -241,7 +241,7 @@ func TestBackup(t *testing.T) {
 		for err == nil {
 			var m *farmv1.BackupResponse
 			if m, err = stream.Recv(); err == nil {
-				if len(m.GetData()) > ChunkBytes || all.Len() == 0 && last.GetSize() == 0 && m.GetSize() != 12345 {
+				if len(m.GetData()) > farmv1.ChunkBytes || all.Len() == 0 && last.GetSize() == 0 && m.GetSize() != 12345 {
 					t.Fatalf("a message of %d bytes, size %d", len(m.GetData()), m.GetSize())
 				}
 				all.Write(m.GetData())

@@ -329,7 +329,7 @@ func start(t testing.TB, s *memory, change func(*Config)) *bench {
 
 func (b *bench) join(name string) string {
 	b.t.Helper()
-	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: ProtocolVersion,
+	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
 		RulesVersion: 1, Build: "this build", Cores: 1})
 	if err != nil {
 		b.t.Fatal(err)
@@ -450,10 +450,10 @@ func wantCode(t testing.TB, err error, want codes.Code, part string) {
 }
 
 func TestJoinGate(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.DatabaseSHA256 = "abc"; c.MaxWorkers = 1 })
+	b := start(t, newMemory(), func(c *Config) { c.MaxWorkers = 1 })
 	good := func() *farmv1.JoinRequest {
-		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion, RulesVersion: 1, Build: "this build",
-			DatabaseSha256: "abc"}
+		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: 1,
+			Build: "this build"}
 	}
 	for _, c := range []struct {
 		name   string
@@ -462,9 +462,10 @@ func TestJoinGate(t *testing.T) {
 		part   string
 	}{
 		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
-			"protocol version 3"},
+			"protocol version 4"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
-		{"database", func(r *farmv1.JoinRequest) { r.DatabaseSha256 = "" }, codes.FailedPrecondition, "databases abc"},
+		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 }, codes.FailedPrecondition,
+			"use worker and master of one release"},
 		{"build", func(r *farmv1.JoinRequest) { r.Build = "another" }, codes.FailedPrecondition, "build this build"},
 		{"no name", func(r *farmv1.JoinRequest) { r.Worker = "" }, codes.InvalidArgument, "name"},
 		{"long name", func(r *farmv1.JoinRequest) { r.Worker = strings.Repeat("x", 129) }, codes.InvalidArgument,
@@ -495,7 +496,7 @@ func TestJoinGate(t *testing.T) {
 
 func TestOtherBuildsWhenAllowed(t *testing.T) {
 	b := start(t, newMemory(), func(c *Config) { c.AllowOtherBuilds = true })
-	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: ProtocolVersion,
+	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion,
 		RulesVersion: 1, Build: "another"})
 	if err != nil {
 		t.Error(err)
@@ -508,7 +509,7 @@ func TestUploads(t *testing.T) {
 	data := certificate(Root{b.root, eval.Lost})
 	id := proof.ID(sha256.Sum256(data))
 	size := uint64(len(data))
-	big := make([]byte, ChunkBytes+1)
+	big := make([]byte, farmv1.ChunkBytes+1)
 	for _, c := range []struct {
 		name   string
 		upload func() error
@@ -528,7 +529,7 @@ func TestUploads(t *testing.T) {
 		{"contradictory", func() error {
 			_, err := w.upload(certificate(Root{b.root, eval.Lost}, Root{b.root, eval.Won}))
 			return err
-		}, codes.InvalidArgument, "both outcomes"},
+		}, codes.InvalidArgument, "both verdicts"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantCode(t, c.upload(), c.code, c.part) })
 	}

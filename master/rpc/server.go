@@ -19,13 +19,6 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// MaxMessageBytes is the largest message either side takes: 16 MiB. Certificates travel in chunks
-// of at most ChunkBytes.
-const MaxMessageBytes = 16 << 20
-
-// ChunkBytes is the most data one message of UploadCertificate may carry: 1 MiB.
-const ChunkBytes = 1 << 20
-
 // handshakePatience is how long a connection may take to come about: 20 s.
 const handshakePatience = 20 * time.Second
 
@@ -70,8 +63,8 @@ func NewServer(m *Master, o ServerOptions) *Server {
 		unary, stream = append(unary, o.Guard.Unary), append(stream, o.Guard.Stream)
 	}
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(MaxMessageBytes),
-		grpc.MaxSendMsgSize(MaxMessageBytes),
+		grpc.MaxRecvMsgSize(farmv1.MaxMessageBytes),
+		grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(o.MaxConcurrentStreams),
 		grpc.ConnectionTimeout(handshakePatience),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second,

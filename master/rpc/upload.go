@@ -67,9 +67,9 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	began := time.Now()
 	for msg := first; ; {
 		chunk := msg.GetData()
-		if len(chunk) > ChunkBytes {
+		if len(chunk) > farmv1.ChunkBytes {
 			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk),
-				ChunkBytes)
+				farmv1.ChunkBytes)
 			m.caught(s, offenceSize, err)
 			return err
 		}

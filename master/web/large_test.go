@@ -182,16 +182,16 @@ func TestLargeTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after.GetTreeNodes() <= before.GetTreeNodes() || after.GetNodes() <= before.GetNodes() ||
-		int(before.GetTreeNodes()) < *largeNodes/2 {
+	if after.GetTreePositions() <= before.GetTreePositions() || after.GetNodes() <= before.GetNodes() ||
+		int(before.GetTreePositions()) < *largeNodes/2 {
 		t.Errorf("the tree of %d positions after %d nodes was asked for; it went from %d after %d to %d", *largeNodes,
-			after.GetNodes(), before.GetTreeNodes(), before.GetNodes(), after.GetTreeNodes())
+			after.GetNodes(), before.GetTreePositions(), before.GetNodes(), after.GetTreePositions())
 	}
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	var text strings.Builder
 	fmt.Fprintf(&text, "%d positions, %d at the end; opened in %.1f s; %d MiB of memory from the system\n",
-		before.GetTreeNodes(), after.GetTreeNodes(), opened.Seconds(), memory.Sys>>20)
+		before.GetTreePositions(), after.GetTreePositions(), opened.Seconds(), memory.Sys>>20)
 	fmt.Fprintf(&text, "%-42s %7s %9s %9s %9s\n", "page", "answers", "median ms", "99% ms", "most ms")
 	for _, page := range pages {
 		list := took[page]

@@ -299,7 +299,7 @@ func (s *fakeStream) result() *farmv1.Result {
 func (s *fakeStream) handedBack(id, epoch uint64) {
 	s.t.Helper()
 	if r := s.result(); r.Lease != id || r.Epoch != epoch || !r.Cancelled || r.Nodes != 0 || r.Serial != 0 ||
-		string(r.Key) != string(keyBytes(rootKey())) {
+		string(r.Key) != string(farmv1.WriteKey(rootKey())) {
 		s.t.Errorf("handed back %v", r)
 	}
 }
@@ -314,7 +314,7 @@ func (s *fakeStream) send(m *farmv1.WorkResponse) {
 func (s *fakeStream) lease(id, epoch, budget uint64, facts ...*farmv1.Fact) {
 	s.t.Helper()
 	s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch,
-		Key: keyBytes(rootKey()), BudgetNodes: budget, Facts: facts}}})
+		Key: farmv1.WriteKey(rootKey()), BudgetNodes: budget, Facts: facts}}})
 }
 
 func (s *fakeStream) ack(serial uint64, refused string) {
@@ -359,12 +359,12 @@ func TestLeases(t *testing.T) {
 	work(t, Config{}, spent, nil, func(f *farm) {
 		s := f.stream()
 		s.ready()
-		s.lease(1, 5, 1000, &farmv1.Fact{Key: keyBytes(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 3})
+		s.lease(1, 5, 1000, &farmv1.Fact{Key: farmv1.WriteKey(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 3})
 		r := s.result()
 		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 ||
 			r.Cancelled ||
 			r.Verdict != 0 || len(r.Facts) != 0 || string(r.Children) != "\x01\x02" ||
-			string(r.Key) != string(keyBytes(rootKey())) {
+			string(r.Key) != string(farmv1.WriteKey(rootKey())) {
 			t.Errorf("result %v", r)
 		}
 		s.ready() // before the acknowledgement
@@ -682,7 +682,7 @@ func TestUnreachable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	work(t, Config{}, spent, ErrRefused, func(f *farm) {
 		f.master.join = func(r *farmv1.JoinRequest) error {
-			if r.ProtocolVersion != ProtocolVersion || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 ||
+			if r.ProtocolVersion != farmv1.ProtocolVersion || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 ||
 				r.TableBytes == 0 || r.Build == "" {
 				t.Errorf("join %v", r)
 			}
@@ -807,7 +807,7 @@ func TestLeasesOfCampaigns(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		send := func(s *fakeStream, campaign uint32, id, epoch uint64) {
 			s.send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: id, Epoch: epoch,
-				Key: keyBytes(rootKey()), BudgetNodes: 1000,
+				Key: farmv1.WriteKey(rootKey()), BudgetNodes: 1000,
 				Campaign: &farmv1.Campaign{Number: campaign, Board: "4x4", Root: start().String()}}}})
 		}
 		cancel := func(s *fakeStream, campaign uint32, id uint64) {
@@ -899,8 +899,8 @@ func TestBadLease(t *testing.T) {
 		"key": {Id: 1, Key: []byte("short"), BudgetNodes: 1},
 		"board": {Id: 1, Key: []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
 			BudgetNodes: 1},
-		"budget": {Id: 1, Key: keyBytes(rootKey())},
-		"fact":   {Id: 1, Key: keyBytes(rootKey()), BudgetNodes: 1, Facts: []*farmv1.Fact{{Key: keyBytes(rootKey())}}},
+		"budget": {Id: 1, Key: farmv1.WriteKey(rootKey())},
+		"fact":   {Id: 1, Key: farmv1.WriteKey(rootKey()), BudgetNodes: 1, Facts: []*farmv1.Fact{{Key: farmv1.WriteKey(rootKey())}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			work(t, Config{}, spent, ErrProtocol, func(f *farm) {
@@ -917,8 +917,8 @@ func TestBadLease(t *testing.T) {
 func TestNews(t *testing.T) {
 	news := func(outcome farmv1.Verdict) *farmv1.WorkResponse {
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: []*farmv1.Fact{
-			{Key: keyBytes(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 5},
-			{Key: keyBytes(rootKey()), Verdict: outcome},
+			{Key: farmv1.WriteKey(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 5},
+			{Key: farmv1.WriteKey(rootKey()), Verdict: outcome},
 		}}}}
 	}
 	work(t, Config{}, endless, nil, func(f *farm) {

@@ -18,9 +18,9 @@ type campaign struct {
 
 // campaignOf reads a campaign of the wire. Errors wrap ErrProtocol.
 func campaignOf(m *farmv1.Campaign) (campaign, error) {
-	root, err := amazons.ParsePosition(m.GetRoot())
+	root, err := farmv1.ReadRoot(m)
 	if err != nil {
-		return campaign{}, fmt.Errorf("%w: root of campaign %d: %v", ErrProtocol, m.GetNumber(), err)
+		return campaign{}, fmt.Errorf("%w: %v", ErrProtocol, err)
 	}
 	return campaign{m.GetNumber(), root.String(), root.Board, m.GetRulesOnly()}, nil
 }

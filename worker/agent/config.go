@@ -12,15 +12,10 @@ import (
 
 	"amazonsfarm/worker/engine"
 
+	farmv1 "amazonsfarm/proto/farm/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
-)
-
-// What a worker of this build speaks; see JoinRequest.
-const (
-	ProtocolVersion = 3
-	RulesVersion    = 1
 )
 
 // Kinds of errors that end [Run].
@@ -204,9 +199,6 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// MaxMessageBytes is the largest message either side sends: 16 MiB.
-const MaxMessageBytes = 16 << 20
-
 // DialOptions are the options of a connection to a master, all but the credentials: keepalive,
 // message limits, and how fast a lost master is tried again. The name server is asked for the
 // master's address and for nothing else: whoever has the address from a hosts file or from a
@@ -217,7 +209,7 @@ func DialOptions() []grpc.DialOption {
 		grpc.WithDisableServiceConfig(),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 20 * time.Second, Timeout: 10 * time.Second,
 			PermitWithoutStream: true}),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(MaxMessageBytes), grpc.MaxCallSendMsgSize(MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(farmv1.MaxMessageBytes), grpc.MaxCallSendMsgSize(farmv1.MaxMessageBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2,
 				MaxDelay: 5 * time.Second},

@@ -84,7 +84,7 @@ func (y *tyrant) Invoke(ctx context.Context, method string, in, out any, _ ...gr
 	case 5:
 		answer.Session = ""
 	case 6:
-		answer.MaxCertificateBytes, answer.MaxFactsPerMessage, answer.MinFactNodes, answer.MaxMemoryEntries = 1, 1,
+		answer.MaxCertificateBytes, answer.MaxFactsPerMessage, answer.MinFactNodes, answer.MaxHintEntries = 1, 1,
 			math.MaxUint64, math.MaxUint32
 	case 7:
 		answer.MaxCertificateBytes, answer.MaxFactsPerMessage, answer.MinFactNodes = math.MaxUint64, math.MaxUint32, 0
@@ -169,7 +169,7 @@ func (s *tyrantStream) SendMsg(m any) error {
 		return io.EOF
 	}
 	data, err := proto.Marshal(m.(proto.Message))
-	if err != nil || len(data) > MaxMessageBytes {
+	if err != nil || len(data) > farmv1.MaxMessageBytes {
 		s.y.t.Errorf("%d bytes, %v: %v", len(data), err, m)
 	}
 	s.sent++
@@ -303,7 +303,7 @@ func (y *tyrant) step() {
 		l := &farmv1.Lease{Id: y.tape.Number(), Epoch: y.tape.Number(), Key: y.key(), BudgetNodes: y.tape.Number(),
 			Facts: y.facts()}
 		for range y.tape.Choose(3) {
-			l.Memories = append(l.Memories, y.tape.Bytes(20))
+			l.Hints = append(l.Hints, y.tape.Bytes(20))
 		}
 		if y.many {
 			y.name(l)

@@ -111,9 +111,9 @@ func (m *Machine) gathered(e Gathered) {
 		m.found = &parcel{of: l.of, fragment: e.Fragment, lease: l, message: l.result(e, m.now-l.begun)}
 		return
 	}
-	facts := &farmv1.Facts{Facts: wireFacts(e.Fragment), Key: keyBytes(l.key), Memory: e.Hints, Lease: l.id,
+	facts := &farmv1.Facts{Facts: wireFacts(e.Fragment), Key: farmv1.WriteKey(l.key), Hints: e.Hints, Lease: l.id,
 		Epoch: l.epoch, Nodes: l.total.Nodes, Campaign: l.of.number}
-	if len(facts.Facts)+len(facts.Memory) == 0 {
+	if len(facts.Facts)+len(facts.Hints) == 0 {
 		m.slice()
 		return
 	}
@@ -125,17 +125,17 @@ func (m *Machine) gathered(e Gathered) {
 func (l *lease) result(e Gathered, took time.Duration) *farmv1.WorkRequest {
 	r := l.total
 	m := &farmv1.Result{
-		Lease: l.id, Epoch: l.epoch, Key: keyBytes(l.key),
+		Lease: l.id, Epoch: l.epoch, Key: farmv1.WriteKey(l.key),
 		Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations, Seconds: took.Seconds(),
 		Cancelled: l.early, Facts: wireFacts(e.Fragment), Campaign: l.of.number,
 	}
 	for _, fact := range e.Fragment.Facts {
 		if fact.Key == l.key {
-			m.Verdict = wireVerdict(fact.Verdict)
+			m.Verdict = farmv1.WriteVerdict(fact.Verdict)
 		}
 	}
 	if m.Verdict == farmv1.Verdict_VERDICT_UNSPECIFIED {
-		m.Children, m.Memory = numbers.Append(nil, r.Children), e.Hints
+		m.Children, m.Hints = numbers.Append(nil, r.Children), e.Hints
 	}
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 }
@@ -164,41 +164,21 @@ func (m *Machine) has(l *lease) bool {
 // acknowledgement: if it is lost, so is the stream, and with it the lease.
 func (l *lease) returned() *farmv1.WorkRequest {
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: &farmv1.Result{Lease: l.id, Epoch: l.epoch,
-		Key: keyBytes(l.key), Cancelled: true, Campaign: l.of.number}}}
+		Key: farmv1.WriteKey(l.key), Cancelled: true, Campaign: l.of.number}}}
 }
 
-func keyBytes(k amazons.Key) []byte {
-	b := k.Bytes()
-	return b[:]
-}
-
-func wireVerdict(v eval.Verdict) farmv1.Verdict {
-	switch v {
-	case eval.Won:
-		return farmv1.Verdict_VERDICT_WON
-	case eval.Lost:
-		return farmv1.Verdict_VERDICT_LOST
-	}
-	return farmv1.Verdict_VERDICT_UNSPECIFIED
-}
-
+// wireFacts writes the facts of a fragment, which is their certificate.
 func wireFacts(f engine.Fragment) []*farmv1.Fact {
-	facts := make([]*farmv1.Fact, len(f.Facts))
-	for i, fact := range f.Facts {
-		facts[i] = &farmv1.Fact{Key: keyBytes(fact.Key), Verdict: wireVerdict(fact.Verdict), Nodes: fact.Nodes,
-			CertificateSha256: f.SHA256[:]}
+	facts := farmv1.WriteFacts(f.Facts)
+	for _, fact := range facts {
+		fact.CertificateSha256 = f.SHA256[:]
 	}
 	return facts
 }
 
 // newLease reads a lease of the wire. Errors wrap ErrProtocol.
 func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
-	b := of.board
-	key, err := amazons.KeyFromBytes(m.GetKey())
-	if err != nil {
-		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
-	}
-	state, err := key.State(b)
+	key, state, err := farmv1.ReadKey(of.board, m.GetKey())
 	if err != nil {
 		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
 	}
@@ -206,32 +186,9 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
 	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key,
-		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetMemories()}}
-	if l.job.Facts, err = readFacts(b, m.GetFacts()); err != nil {
-		return nil, fmt.Errorf("lease %d: %w", m.GetId(), err)
+		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetHints()}}
+	if l.job.Facts, err = farmv1.ReadFacts(of.board, m.GetFacts()); err != nil {
+		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
 	}
 	return l, nil
-}
-
-// readFacts reads facts of the wire that the master vouches for. Errors wrap ErrProtocol.
-func readFacts(b amazons.Board, list []*farmv1.Fact) ([]proof.Fact, error) {
-	facts := make([]proof.Fact, 0, len(list))
-	for _, f := range list {
-		key, err := amazons.KeyFromBytes(f.GetKey())
-		if err != nil {
-			return nil, fmt.Errorf("%w: fact: %v", ErrProtocol, err)
-		}
-		verdict := eval.Open
-		switch f.GetVerdict() {
-		case farmv1.Verdict_VERDICT_WON:
-			verdict = eval.Won
-		case farmv1.Verdict_VERDICT_LOST:
-			verdict = eval.Lost
-		}
-		if _, err := key.State(b); err != nil || verdict == eval.Open {
-			return nil, fmt.Errorf("%w: not a fact about a position of %v", ErrProtocol, b)
-		}
-		facts = append(facts, proof.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()})
-	}
-	return facts, nil
 }

@@ -302,7 +302,7 @@ func (m *Machine) join(e Joined) error {
 	m.engines = engine.Config{
 		TableBytes: m.c.TableBytes, Cores: m.c.Cores, MaxEntries: m.c.MaxEntries, Log: m.c.Log,
 		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()),
-		MaxMemory: int(min(r.GetMaxMemoryEntries(), 1<<18)),
+		MaxMemory: int(min(r.GetMaxHintEntries(), 1<<18)),
 	}
 	m.maxFacts = m.engines.MaxFacts
 	if m.engine.Board.Valid() {
@@ -555,9 +555,9 @@ func (m *Machine) hear(r *farmv1.News) error {
 	if !ok || m.engine.Board != of.board || m.engine.RulesOnly != of.rules {
 		return nil
 	}
-	facts, err := readFacts(of.board, r.GetFacts())
+	facts, err := farmv1.ReadFacts(of.board, r.GetFacts())
 	if err != nil {
-		return fmt.Errorf("news: %w", err)
+		return fmt.Errorf("%w: news: %v", ErrProtocol, err)
 	}
 	m.do(Learn{facts})
 	return nil

@@ -138,7 +138,7 @@ func (c *connection) join() (err error) {
 	ctx, cancel := context.WithTimeout(c.ctx, c.CallTimeout)
 	defer cancel()
 	c.session, err = c.client.Join(ctx, &farmv1.JoinRequest{
-		Worker: c.Name, ProtocolVersion: ProtocolVersion, RulesVersion: RulesVersion, Build: Build(),
+		Worker: c.Name, ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion, Build: Build(),
 		Cores: uint32(c.Cores), TableBytes: uint64(c.TableBytes),
 	})
 	switch code := status.Code(err); {
@@ -177,9 +177,6 @@ func (c *connection) write(work farmv1.Farm_WorkClient) {
 		}
 	}
 }
-
-// chunkBytes is the most that one message of an upload carries.
-const chunkBytes = 1 << 20
 
 // upload uploads a fragment in a goroutine of its own. What failed for reasons that pass is tried
 // again, for as long as the stream lives: a master without room may have to wait for a person.
@@ -229,7 +226,7 @@ func (c *connection) uploadOnce(e Upload) error {
 	m := &farmv1.UploadCertificateRequest{Session: c.session.GetSession(), Sha256: e.Fragment.SHA256[:],
 		Size: uint64(len(e.Fragment.Data)), Campaign: e.Campaign}
 	for rest := e.Fragment.Data; ; {
-		n := min(chunkBytes, len(rest))
+		n := min(farmv1.ChunkBytes, len(rest))
 		m.Data, rest = rest[:n], rest[n:]
 		err := up.Send(m)
 		if errors.Is(err, io.EOF) {

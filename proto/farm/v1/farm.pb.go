@@ -79,9 +79,8 @@ func (Verdict) EnumDescriptor() ([]byte, []int) {
 type JoinRequest struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Worker          string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`                                           // name chosen by the worker, unique in the farm, 1..128 bytes
-	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: 3
+	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: ProtocolVersion in versions.go
 	RulesVersion    uint32                 `protobuf:"varint,3,opt,name=rules_version,json=rulesVersion,proto3" json:"rules_version,omitempty"`          // of the game's rules and the two leaf rules: 1
-	DatabaseSha256  string                 `protobuf:"bytes,4,opt,name=database_sha256,json=databaseSha256,proto3" json:"database_sha256,omitempty"`     // of the endgame databases in use; empty: none
 	Build           string                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`                                             // of the solver: version and revision
 	Cores           uint32                 `protobuf:"varint,6,opt,name=cores,proto3" json:"cores,omitempty"`                                            // threads the worker searches with
 	TableBytes      uint64                 `protobuf:"varint,7,opt,name=table_bytes,json=tableBytes,proto3" json:"table_bytes,omitempty"`                // size of its transposition table
@@ -140,13 +139,6 @@ func (x *JoinRequest) GetRulesVersion() uint32 {
 	return 0
 }
 
-func (x *JoinRequest) GetDatabaseSha256() string {
-	if x != nil {
-		return x.DatabaseSha256
-	}
-	return ""
-}
-
 func (x *JoinRequest) GetBuild() string {
 	if x != nil {
 		return x.Build
@@ -175,9 +167,9 @@ type JoinResponse struct {
 	HeartbeatSeconds    float64                `protobuf:"fixed64,3,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"`           // how often progress is due; silent for three of these: the lease is freed
 	MaxCertificateBytes uint64                 `protobuf:"varint,4,opt,name=max_certificate_bytes,json=maxCertificateBytes,proto3" json:"max_certificate_bytes,omitempty"` // a larger upload is refused with RESOURCE_EXHAUSTED
 	MaxFactsPerMessage  uint32                 `protobuf:"varint,5,opt,name=max_facts_per_message,json=maxFactsPerMessage,proto3" json:"max_facts_per_message,omitempty"`
-	MinFactNodes        uint64                 `protobuf:"varint,6,opt,name=min_fact_nodes,json=minFactNodes,proto3" json:"min_fact_nodes,omitempty"`             // facts with less work behind them are not worth sending
-	MaxMemoryEntries    uint32                 `protobuf:"varint,7,opt,name=max_memory_entries,json=maxMemoryEntries,proto3" json:"max_memory_entries,omitempty"` // of the table, in the memory of a result; 0: the master keeps none
-	Campaigns           []*Campaign            `protobuf:"bytes,8,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                                          // all of the store, without their first moves; more may be added
+	MinFactNodes        uint64                 `protobuf:"varint,6,opt,name=min_fact_nodes,json=minFactNodes,proto3" json:"min_fact_nodes,omitempty"`       // facts with fewer nodes behind them are not worth sending
+	MaxHintEntries      uint32                 `protobuf:"varint,7,opt,name=max_hint_entries,json=maxHintEntries,proto3" json:"max_hint_entries,omitempty"` // of the table, in the hints of a result; 0: the master keeps none
+	Campaigns           []*Campaign            `protobuf:"bytes,8,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                                    // all of the store, without their first moves; more may be added
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -254,9 +246,9 @@ func (x *JoinResponse) GetMinFactNodes() uint64 {
 	return 0
 }
 
-func (x *JoinResponse) GetMaxMemoryEntries() uint32 {
+func (x *JoinResponse) GetMaxHintEntries() uint32 {
 	if x != nil {
-		return x.MaxMemoryEntries
+		return x.MaxHintEntries
 	}
 	return 0
 }
@@ -356,7 +348,7 @@ type Fact struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Key               []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Verdict           Verdict                `protobuf:"varint,2,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"`
-	Nodes             uint64                 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`                                                 // work behind it
+	Nodes             uint64                 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`                                                 // searched for it
 	CertificateSha256 []byte                 `protobuf:"bytes,4,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"` // the certificate or fragment that holds its evidence; from the master: empty
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
@@ -737,9 +729,9 @@ type Facts struct {
 	Serial uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"` // acknowledged by the same number
 	Facts  []*Fact                `protobuf:"bytes,2,rep,name=facts,proto3" json:"facts,omitempty"`
 	// Of the lease that is running, so that little is lost if it is: what the table knows of its position, as
-	// Result.memory (empty: no news), and the nodes it has used.
+	// Result.hints (empty: no news), and the nodes it has used.
 	Key           []byte `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
-	Memory        []byte `protobuf:"bytes,4,opt,name=memory,proto3" json:"memory,omitempty"`
+	Hints         []byte `protobuf:"bytes,4,opt,name=hints,proto3" json:"hints,omitempty"`
 	Lease         uint64 `protobuf:"varint,5,opt,name=lease,proto3" json:"lease,omitempty"`
 	Epoch         uint64 `protobuf:"varint,6,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Nodes         uint64 `protobuf:"varint,7,opt,name=nodes,proto3" json:"nodes,omitempty"`
@@ -799,9 +791,9 @@ func (x *Facts) GetKey() []byte {
 	return nil
 }
 
-func (x *Facts) GetMemory() []byte {
+func (x *Facts) GetHints() []byte {
 	if x != nil {
-		return x.Memory
+		return x.Hints
 	}
 	return nil
 }
@@ -847,10 +839,10 @@ type Result struct {
 	Evaluations uint64                 `protobuf:"varint,9,opt,name=evaluations,proto3" json:"evaluations,omitempty"`
 	Seconds     float64                `protobuf:"fixed64,10,opt,name=seconds,proto3" json:"seconds,omitempty"`
 	Facts       []*Fact                `protobuf:"bytes,12,rep,name=facts,proto3" json:"facts,omitempty"`
-	Cancelled   bool                   `protobuf:"varint,13,opt,name=cancelled,proto3" json:"cancelled,omitempty"` // came back early because it was asked to, or because the worker leaves
-	// What the worker's table knows, of an unsolved position (shared/dfpn, memory.go). It is no evidence: it
+	Cancelled   bool                   `protobuf:"varint,13,opt,name=cancelled,proto3" json:"cancelled,omitempty"` // returned early: the master cancelled it, or the worker leaves
+	// What the worker's table knows, of an unsolved position (shared/dfpn, hints.go). It is no evidence: it
 	// lets this or another worker go on after a restart without doing the work again.
-	Memory   []byte `protobuf:"bytes,14,opt,name=memory,proto3" json:"memory,omitempty"`
+	Hints    []byte `protobuf:"bytes,14,opt,name=hints,proto3" json:"hints,omitempty"`
 	Campaign uint32 `protobuf:"varint,15,opt,name=campaign,proto3" json:"campaign,omitempty"` // of the lease; 0: the first
 	// When key is not solved: the numbers of the positions after it, in the order of their keys (shared/numbers).
 	Children      []byte `protobuf:"bytes,16,opt,name=children,proto3" json:"children,omitempty"`
@@ -972,9 +964,9 @@ func (x *Result) GetCancelled() bool {
 	return false
 }
 
-func (x *Result) GetMemory() []byte {
+func (x *Result) GetHints() []byte {
 	if x != nil {
-		return x.Memory
+		return x.Hints
 	}
 	return nil
 }
@@ -1208,7 +1200,7 @@ type Lease struct {
 	BudgetNodes   uint64                 `protobuf:"varint,4,opt,name=budget_nodes,json=budgetNodes,proto3" json:"budget_nodes,omitempty"`
 	Facts         []*Fact                `protobuf:"bytes,5,rep,name=facts,proto3" json:"facts,omitempty"`       // what the worker may lack
 	Campaign      *Campaign              `protobuf:"bytes,7,opt,name=campaign,proto3" json:"campaign,omitempty"` // without its first moves; the numbers of leases and epochs are its own
-	Memories      [][]byte               `protobuf:"bytes,6,rep,name=memories,proto3" json:"memories,omitempty"` // of results of others for this position or those above it, that this worker has not made or seen
+	Hints         [][]byte               `protobuf:"bytes,6,rep,name=hints,proto3" json:"hints,omitempty"`       // of results of others for this position or those above it, that this worker has not made or seen
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1285,9 +1277,9 @@ func (x *Lease) GetCampaign() *Campaign {
 	return nil
 }
 
-func (x *Lease) GetMemories() [][]byte {
+func (x *Lease) GetHints() [][]byte {
 	if x != nil {
-		return x.Memories
+		return x.Hints
 	}
 	return nil
 }
@@ -1356,7 +1348,7 @@ func (x *Cancel) GetCampaign() uint32 {
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Serial        uint64                 `protobuf:"varint,1,opt,name=serial,proto3" json:"serial,omitempty"`
-	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // empty: taken; otherwise why not (it need not be sent again)
+	Refused       string                 `protobuf:"bytes,2,opt,name=refused,proto3" json:"refused,omitempty"` // empty: accepted; otherwise why not (it need not be sent again)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2131,12 +2123,12 @@ func (x *QuarantinesResponse) GetQuarantines() []*Quarantine {
 	return nil
 }
 
-// Quarantine says that the workers of a certificate, or of a name without one, may not join.
+// Quarantine says that a party may not join: the workers of one credential name, or of one worker name without a credential.
 type Quarantine struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Certificate   bool                   `protobuf:"varint,2,opt,name=certificate,proto3" json:"certificate,omitempty"` // the name is that of a certificate
-	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`             // seconds since 1970
+	Credential    bool                   `protobuf:"varint,2,opt,name=credential,proto3" json:"credential,omitempty"` // the name is that of a credential
+	Since         int64                  `protobuf:"varint,3,opt,name=since,proto3" json:"since,omitempty"`           // seconds since 1970
 	Offences      uint32                 `protobuf:"varint,4,opt,name=offences,proto3" json:"offences,omitempty"`
 	Offence       string                 `protobuf:"bytes,5,opt,name=offence,proto3" json:"offence,omitempty"` // kind of the last one, as in the metric
 	Why           string                 `protobuf:"bytes,6,opt,name=why,proto3" json:"why,omitempty"`         // the last one in words
@@ -2183,9 +2175,9 @@ func (x *Quarantine) GetName() string {
 	return ""
 }
 
-func (x *Quarantine) GetCertificate() bool {
+func (x *Quarantine) GetCredential() bool {
 	if x != nil {
-		return x.Certificate
+		return x.Credential
 	}
 	return false
 }
@@ -2491,10 +2483,10 @@ type StatusResponse struct {
 	Winner               string                 `protobuf:"bytes,5,opt,name=winner,proto3" json:"winner,omitempty"`                                     // first/second from a start, white/black otherwise; empty: not known
 	RootPhi              uint32                 `protobuf:"varint,6,opt,name=root_phi,json=rootPhi,proto3" json:"root_phi,omitempty"`
 	RootDelta            uint32                 `protobuf:"varint,7,opt,name=root_delta,json=rootDelta,proto3" json:"root_delta,omitempty"`
-	Nodes                uint64                 `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"`                                   // spent by committed results
+	Nodes                uint64                 `protobuf:"varint,8,opt,name=nodes,proto3" json:"nodes,omitempty"`                                   // of committed results
 	RunningNodes         uint64                 `protobuf:"varint,9,opt,name=running_nodes,json=runningNodes,proto3" json:"running_nodes,omitempty"` // of running leases, as last reported
 	Seconds              float64                `protobuf:"fixed64,10,opt,name=seconds,proto3" json:"seconds,omitempty"`                             // this process has worked on it
-	TreeNodes            uint64                 `protobuf:"varint,11,opt,name=tree_nodes,json=treeNodes,proto3" json:"tree_nodes,omitempty"`
+	TreePositions        uint64                 `protobuf:"varint,11,opt,name=tree_positions,json=treePositions,proto3" json:"tree_positions,omitempty"`
 	Frontier             uint64                 `protobuf:"varint,12,opt,name=frontier,proto3" json:"frontier,omitempty"` // leaves that could be leased now
 	Leased               uint64                 `protobuf:"varint,13,opt,name=leased,proto3" json:"leased,omitempty"`
 	SetAside             uint64                 `protobuf:"varint,14,opt,name=set_aside,json=setAside,proto3" json:"set_aside,omitempty"`
@@ -2510,7 +2502,7 @@ type StatusResponse struct {
 	CertificateFileBytes uint64                 `protobuf:"varint,24,opt,name=certificate_file_bytes,json=certificateFileBytes,proto3" json:"certificate_file_bytes,omitempty"`
 	CertificateSha256    string                 `protobuf:"bytes,25,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"`
 	StoreFile            string                 `protobuf:"bytes,26,opt,name=store_file,json=storeFile,proto3" json:"store_file,omitempty"`
-	Quarantined          uint32                 `protobuf:"varint,27,opt,name=quarantined,proto3" json:"quarantined,omitempty"` // certificates, and names without one, whose workers may not join
+	Quarantined          uint32                 `protobuf:"varint,27,opt,name=quarantined,proto3" json:"quarantined,omitempty"` // parties that may not join
 	Priority             int32                  `protobuf:"zigzag32,28,opt,name=priority,proto3" json:"priority,omitempty"`
 	Share                uint32                 `protobuf:"varint,29,opt,name=share,proto3" json:"share,omitempty"`
 	Campaigns            []*CampaignSummary     `protobuf:"bytes,30,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // all of the store
@@ -2618,9 +2610,9 @@ func (x *StatusResponse) GetSeconds() float64 {
 	return 0
 }
 
-func (x *StatusResponse) GetTreeNodes() uint64 {
+func (x *StatusResponse) GetTreePositions() uint64 {
 	if x != nil {
-		return x.TreeNodes
+		return x.TreePositions
 	}
 	return 0
 }
@@ -3038,7 +3030,7 @@ type ExploreResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Position      string                 `protobuf:"bytes,1,opt,name=position,proto3" json:"position,omitempty"` // as text
 	Known         *Known                 `protobuf:"bytes,2,opt,name=known,proto3" json:"known,omitempty"`       // of the position
-	Moves         []*ExploredMove        `protobuf:"bytes,3,rep,name=moves,proto3" json:"moves,omitempty"`       // the winning ones first, then the open ones, then the losing ones; among them the most effort first
+	Moves         []*ExploredMove        `protobuf:"bytes,3,rep,name=moves,proto3" json:"moves,omitempty"`       // the winning ones first, then the open ones, then the losing ones; among them the most nodes first
 	Line          []string               `protobuf:"bytes,4,rep,name=line,proto3" json:"line,omitempty"`         // how a decided position is played out: winning moves, and the replies with most work; as far as the tree and its certificates know
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3334,7 +3326,7 @@ type Worker struct {
 	TableFill        float64                `protobuf:"fixed64,15,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"`
 	LeaseSeconds     float64                `protobuf:"fixed64,16,opt,name=lease_seconds,json=leaseSeconds,proto3" json:"lease_seconds,omitempty"` // since the lease was granted, to a heartbeat
 	Campaign         string                 `protobuf:"bytes,17,opt,name=campaign,proto3" json:"campaign,omitempty"`                               // of the lease
-	// What the master thinks of those it is one with: all workers of one certificate, or of one name where there is none.
+	// Its party's standing.
 	Confirmed     uint64 `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"`       // results that another party's search confirmed
 	Contradicted  uint32 `protobuf:"varint,19,opt,name=contradicted,proto3" json:"contradicted,omitempty"` // results that others contradict, for which no confirmed one has made up
 	Offences      uint32 `protobuf:"varint,20,opt,name=offences,proto3" json:"offences,omitempty"`         // counted until it is quarantined
@@ -3516,24 +3508,23 @@ var File_proto_farm_v1_farm_proto protoreflect.FileDescriptor
 
 const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\n" +
-	"\x18proto/farm/v1/farm.proto\x12\x13amazonsfarm.farm.v1\"\xeb\x01\n" +
+	"\x18proto/farm/v1/farm.proto\x12\x13amazonsfarm.farm.v1\"\xc8\x01\n" +
 	"\vJoinRequest\x12\x16\n" +
 	"\x06worker\x18\x01 \x01(\tR\x06worker\x12)\n" +
 	"\x10protocol_version\x18\x02 \x01(\rR\x0fprotocolVersion\x12#\n" +
-	"\rrules_version\x18\x03 \x01(\rR\frulesVersion\x12'\n" +
-	"\x0fdatabase_sha256\x18\x04 \x01(\tR\x0edatabaseSha256\x12\x14\n" +
+	"\rrules_version\x18\x03 \x01(\rR\frulesVersion\x12\x14\n" +
 	"\x05build\x18\x05 \x01(\tR\x05build\x12\x14\n" +
 	"\x05cores\x18\x06 \x01(\rR\x05cores\x12\x1f\n" +
 	"\vtable_bytes\x18\a \x01(\x04R\n" +
-	"tableBytes\"\x88\x03\n" +
+	"tableBytesJ\x04\b\x04\x10\x05\"\x84\x03\n" +
 	"\fJoinResponse\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\x129\n" +
 	"\bcampaign\x18\x02 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12+\n" +
 	"\x11heartbeat_seconds\x18\x03 \x01(\x01R\x10heartbeatSeconds\x122\n" +
 	"\x15max_certificate_bytes\x18\x04 \x01(\x04R\x13maxCertificateBytes\x121\n" +
 	"\x15max_facts_per_message\x18\x05 \x01(\rR\x12maxFactsPerMessage\x12$\n" +
-	"\x0emin_fact_nodes\x18\x06 \x01(\x04R\fminFactNodes\x12,\n" +
-	"\x12max_memory_entries\x18\a \x01(\rR\x10maxMemoryEntries\x12;\n" +
+	"\x0emin_fact_nodes\x18\x06 \x01(\x04R\fminFactNodes\x12(\n" +
+	"\x10max_hint_entries\x18\a \x01(\rR\x0emaxHintEntries\x12;\n" +
 	"\tcampaigns\x18\b \x03(\v2\x1d.amazonsfarm.farm.v1.CampaignR\tcampaigns\"\xa0\x01\n" +
 	"\bCampaign\x12\x14\n" +
 	"\x05board\x18\x01 \x01(\tR\x05board\x12\x12\n" +
@@ -3567,16 +3558,16 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\vevaluations\x18\x04 \x01(\x04R\vevaluations\x12\x1d\n" +
 	"\n" +
 	"table_fill\x18\x05 \x01(\x01R\ttableFill\x12\x1a\n" +
-	"\bcampaign\x18\x06 \x01(\rR\bcampaign\"\xd8\x01\n" +
+	"\bcampaign\x18\x06 \x01(\rR\bcampaign\"\xd6\x01\n" +
 	"\x05Facts\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12/\n" +
 	"\x05facts\x18\x02 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x10\n" +
-	"\x03key\x18\x03 \x01(\fR\x03key\x12\x16\n" +
-	"\x06memory\x18\x04 \x01(\fR\x06memory\x12\x14\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12\x14\n" +
+	"\x05hints\x18\x04 \x01(\fR\x05hints\x12\x14\n" +
 	"\x05lease\x18\x05 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x06 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05nodes\x18\a \x01(\x04R\x05nodes\x12\x1a\n" +
-	"\bcampaign\x18\b \x01(\rR\bcampaign\"\xb5\x03\n" +
+	"\bcampaign\x18\b \x01(\rR\bcampaign\"\xb3\x03\n" +
 	"\x06Result\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x14\n" +
 	"\x05lease\x18\x02 \x01(\x04R\x05lease\x12\x14\n" +
@@ -3590,8 +3581,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aseconds\x18\n" +
 	" \x01(\x01R\aseconds\x12/\n" +
 	"\x05facts\x18\f \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x1c\n" +
-	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x16\n" +
-	"\x06memory\x18\x0e \x01(\fR\x06memory\x12\x1a\n" +
+	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x14\n" +
+	"\x05hints\x18\x0e \x01(\fR\x05hints\x12\x1a\n" +
 	"\bcampaign\x18\x0f \x01(\rR\bcampaign\x12\x1a\n" +
 	"\bchildren\x18\x10 \x01(\fR\bchildrenJ\x04\b\v\x10\f\"!\n" +
 	"\aGoodbye\x12\x16\n" +
@@ -3604,15 +3595,15 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\bfinished\x18\x05 \x01(\v2\x1d.amazonsfarm.farm.v1.FinishedH\x00R\bfinished\x12/\n" +
 	"\x04hold\x18\x06 \x01(\v2\x19.amazonsfarm.farm.v1.HoldH\x00R\x04hold\x12/\n" +
 	"\x04news\x18\a \x01(\v2\x19.amazonsfarm.farm.v1.NewsH\x00R\x04newsB\x06\n" +
-	"\x04kind\"\xea\x01\n" +
+	"\x04kind\"\xe4\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12!\n" +
 	"\fbudget_nodes\x18\x04 \x01(\x04R\vbudgetNodes\x12/\n" +
 	"\x05facts\x18\x05 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x129\n" +
-	"\bcampaign\x18\a \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x1a\n" +
-	"\bmemories\x18\x06 \x03(\fR\bmemories\"R\n" +
+	"\bcampaign\x18\a \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
+	"\x05hints\x18\x06 \x03(\fR\x05hints\"R\n" +
 	"\x06Cancel\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
@@ -3653,11 +3644,13 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x0eReleaseRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"X\n" +
 	"\x13QuarantinesResponse\x12A\n" +
-	"\vquarantines\x18\x01 \x03(\v2\x1f.amazonsfarm.farm.v1.QuarantineR\vquarantines\"\xd2\x01\n" +
+	"\vquarantines\x18\x01 \x03(\v2\x1f.amazonsfarm.farm.v1.QuarantineR\vquarantines\"\xd0\x01\n" +
 	"\n" +
 	"Quarantine\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\x12 \n" +
-	"\vcertificate\x18\x02 \x01(\bR\vcertificate\x12\x14\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x1e\n" +
+	"\n" +
+	"credential\x18\x02 \x01(\bR\n" +
+	"credential\x12\x14\n" +
 	"\x05since\x18\x03 \x01(\x03R\x05since\x12\x1a\n" +
 	"\boffences\x18\x04 \x01(\rR\boffences\x12\x18\n" +
 	"\aoffence\x18\x05 \x01(\tR\aoffence\x12\x10\n" +
@@ -3684,7 +3677,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xc2\b\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xca\b\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -3697,9 +3690,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x05nodes\x18\b \x01(\x04R\x05nodes\x12#\n" +
 	"\rrunning_nodes\x18\t \x01(\x04R\frunningNodes\x12\x18\n" +
 	"\aseconds\x18\n" +
-	" \x01(\x01R\aseconds\x12\x1d\n" +
-	"\n" +
-	"tree_nodes\x18\v \x01(\x04R\ttreeNodes\x12\x1a\n" +
+	" \x01(\x01R\aseconds\x12%\n" +
+	"\x0etree_positions\x18\v \x01(\x04R\rtreePositions\x12\x1a\n" +
 	"\bfrontier\x18\f \x01(\x04R\bfrontier\x12\x16\n" +
 	"\x06leased\x18\r \x01(\x04R\x06leased\x12\x1b\n" +
 	"\tset_aside\x18\x0e \x01(\x04R\bsetAside\x12\x1b\n" +

@@ -35,7 +35,7 @@ const (
 //
 // Farm is what workers call.
 type FarmClient interface {
-	// Join introduces a worker. FAILED_PRECONDITION says which version, rules, database or build does not fit.
+	// Join introduces a worker. FAILED_PRECONDITION says which version, rules or build does not fit.
 	Join(ctx context.Context, in *JoinRequest, opts ...grpc.CallOption) (*JoinResponse, error)
 	// Work carries leases down and progress, facts and results up, for as long as the worker stays. One stream a worker;
 	// a second one of the same session replaces the first.
@@ -95,7 +95,7 @@ type Farm_UploadCertificateClient = grpc.ClientStreamingClient[UploadCertificate
 //
 // Farm is what workers call.
 type FarmServer interface {
-	// Join introduces a worker. FAILED_PRECONDITION says which version, rules, database or build does not fit.
+	// Join introduces a worker. FAILED_PRECONDITION says which version, rules or build does not fit.
 	Join(context.Context, *JoinRequest) (*JoinResponse, error)
 	// Work carries leases down and progress, facts and results up, for as long as the worker stays. One stream a worker;
 	// a second one of the same session replaces the first.
@@ -234,12 +234,12 @@ type ControlClient interface {
 	// Pause grants no new leases; running ones go on. With a campaign it is for that one, and lasts beyond the end of the master.
 	Pause(ctx context.Context, in *PauseRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	Resume(ctx context.Context, in *ResumeRequest, opts ...grpc.CallOption) (*StatusResponse, error)
-	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
+	// Drain grants no new leases, cancels all running ones, and ends the campaign's process when they are in.
 	Drain(ctx context.Context, in *DrainRequest, opts ...grpc.CallOption) (*StatusResponse, error)
-	// Quarantines tells whose workers may not join because of what they did.
+	// Quarantines lists the parties that may not join because of their offences.
 	Quarantines(ctx context.Context, in *QuarantinesRequest, opts ...grpc.CallOption) (*QuarantinesResponse, error)
-	// Release lets the workers of a certificate's name, and those that had that name without one, join again. NOT_FOUND: none of them was quarantined. The answer has
-	// what was released.
+	// Release lets the parties of a name join again, with and without a credential. NOT_FOUND: none of them was quarantined.
+	// The answer has what was released.
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*QuarantinesResponse, error)
 	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
 	// does not read for a minute is cut off with ABORTED.
@@ -249,7 +249,7 @@ type ControlClient interface {
 	AddCampaign(ctx context.Context, in *AddCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	// SetCampaign changes whose turn it is: a running lease ends first.
 	SetCampaign(ctx context.Context, in *SetCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error)
-	// EndCampaign gives a campaign up for good and calls its leases back; what is known stays.
+	// EndCampaign ends a campaign for good and cancels its leases; its facts stay.
 	EndCampaign(ctx context.Context, in *EndCampaignRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 }
 
@@ -424,12 +424,12 @@ type ControlServer interface {
 	// Pause grants no new leases; running ones go on. With a campaign it is for that one, and lasts beyond the end of the master.
 	Pause(context.Context, *PauseRequest) (*StatusResponse, error)
 	Resume(context.Context, *ResumeRequest) (*StatusResponse, error)
-	// Drain grants no new leases, asks for all running ones back, and ends the campaign's process when they are in.
+	// Drain grants no new leases, cancels all running ones, and ends the campaign's process when they are in.
 	Drain(context.Context, *DrainRequest) (*StatusResponse, error)
-	// Quarantines tells whose workers may not join because of what they did.
+	// Quarantines lists the parties that may not join because of their offences.
 	Quarantines(context.Context, *QuarantinesRequest) (*QuarantinesResponse, error)
-	// Release lets the workers of a certificate's name, and those that had that name without one, join again. NOT_FOUND: none of them was quarantined. The answer has
-	// what was released.
+	// Release lets the parties of a name join again, with and without a credential. NOT_FOUND: none of them was quarantined.
+	// The answer has what was released.
 	Release(context.Context, *ReleaseRequest) (*QuarantinesResponse, error)
 	// Backup sends a consistent copy of the store while it is in use: a file that is a store of its own. One at a time: RESOURCE_EXHAUSTED. A caller that
 	// does not read for a minute is cut off with ABORTED.
@@ -439,7 +439,7 @@ type ControlServer interface {
 	AddCampaign(context.Context, *AddCampaignRequest) (*StatusResponse, error)
 	// SetCampaign changes whose turn it is: a running lease ends first.
 	SetCampaign(context.Context, *SetCampaignRequest) (*StatusResponse, error)
-	// EndCampaign gives a campaign up for good and calls its leases back; what is known stays.
+	// EndCampaign ends a campaign for good and cancels its leases; its facts stay.
 	EndCampaign(context.Context, *EndCampaignRequest) (*StatusResponse, error)
 	mustEmbedUnimplementedControlServer()
 }

@@ -26,9 +26,6 @@ import (
 // remembered is how many of a worker's latest messages may come again.
 const remembered = 8
 
-// maxMessage is the largest message of the protocol, in bytes.
-const maxMessage = 16 << 20
-
 // relay is that of one worker.
 type relay struct {
 	farmv1.UnimplementedFarmServer
@@ -63,7 +60,7 @@ func newLife() *life { return &life{serials: map[uint64]*farmv1.WorkRequest{}} }
 func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, heard func()) (*relay, error) {
 	conn, err := grpc.NewClient(master, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(farmv1.MaxMessageBytes), grpc.MaxCallSendMsgSize(farmv1.MaxMessageBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond,
 			Multiplier: 1.5, MaxDelay: 300 * time.Millisecond}, MinConnectTimeout: time.Second}))
 	if err != nil {
@@ -76,7 +73,7 @@ func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, 
 	r := &relay{client: farmv1.NewFarmClient(conn), conn: conn, address: listener.Addr().String(), ledger: l, counts: c,
 		heard: heard,
 		up:    newDice(p.Seed, number, 0, p.Noise), down: newDice(p.Seed, number, 1, p.Noise), life: newLife()}
-	r.server = grpc.NewServer(grpc.MaxRecvMsgSize(maxMessage), grpc.MaxSendMsgSize(maxMessage),
+	r.server = grpc.NewServer(grpc.MaxRecvMsgSize(farmv1.MaxMessageBytes), grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second,
 			PermitWithoutStream: true}))
 	farmv1.RegisterFarmServer(r.server, r)

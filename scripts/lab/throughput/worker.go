@@ -53,13 +53,13 @@ type delivered struct {
 func (w *synthetic) join(ctx context.Context, conn *grpc.ClientConn) error {
 	client := farmv1.NewFarmClient(conn)
 	joined, err := client.Join(ctx, &farmv1.JoinRequest{
-		Worker: w.name, ProtocolVersion: agent.ProtocolVersion, RulesVersion: agent.RulesVersion, Build: "synthetic",
+		Worker: w.name, ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion, Build: "synthetic",
 		Cores: 1, TableBytes: 1 << 30,
 	}, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}
-	w.most = int(joined.GetMaxMemoryEntries())
+	w.most = int(joined.GetMaxHintEntries())
 	if w.stream, err = client.Work(ctx); err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (w *synthetic) deliver(cancelled bool) error {
 				w.entries[i] = byte(w.random.Uint32())
 			}
 		}
-		r.Memory = w.entries
+		r.Hints = w.entries
 	}
 	w.sent[w.serial] = delivered{now, r.Nodes}
 	return w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})

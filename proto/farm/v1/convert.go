@@ -1,0 +1,141 @@
+package farmv1
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// ErrMalformed is wrapped by all errors about a message whose parts cannot be read. The sender has
+// to be mended; sending the message again is of no use.
+var ErrMalformed = errors.New("malformed message")
+
+// WriteVerdict writes a verdict.
+func WriteVerdict(v eval.Verdict) Verdict {
+	switch v {
+	case eval.Won:
+		return Verdict_VERDICT_WON
+	case eval.Lost:
+		return Verdict_VERDICT_LOST
+	}
+	return Verdict_VERDICT_UNSPECIFIED
+}
+
+// ReadVerdict reads a verdict; unspecified is Open. The error wraps ErrMalformed.
+func ReadVerdict(v Verdict) (eval.Verdict, error) {
+	switch v {
+	case Verdict_VERDICT_UNSPECIFIED:
+		return eval.Open, nil
+	case Verdict_VERDICT_WON:
+		return eval.Won, nil
+	case Verdict_VERDICT_LOST:
+		return eval.Lost, nil
+	}
+	return eval.Open, fmt.Errorf("%w: %d is no verdict", ErrMalformed, v)
+}
+
+// WriteKey writes the key of a position.
+func WriteKey(k amazons.Key) []byte {
+	p := k.Bytes()
+	return p[:]
+}
+
+// ReadKey reads the key of a canonical position of a board, and that position. The error wraps
+// ErrMalformed.
+func ReadKey(b amazons.Board, p []byte) (amazons.Key, amazons.State, error) {
+	k, err := amazons.KeyFromBytes(p)
+	if err != nil {
+		return k, amazons.State{}, fmt.Errorf("%w: bad position: %v", ErrMalformed, err)
+	}
+	s, err := k.State(b)
+	if err != nil {
+		return k, s, fmt.Errorf("%w: bad position: %v", ErrMalformed, err)
+	}
+	if s.CanonicalKey(b) != k {
+		return k, s, fmt.Errorf("%w: bad position: %x is not canonical", ErrMalformed, p)
+	}
+	return k, s, nil
+}
+
+// WriteFact writes a fact. Without a certificate its receiver has to trust the sender.
+func WriteFact(f proof.Fact) *Fact {
+	out := &Fact{Key: WriteKey(f.Key), Verdict: WriteVerdict(f.Verdict), Nodes: f.Nodes}
+	if f.Certificate != (proof.ID{}) {
+		out.CertificateSha256 = f.Certificate[:]
+	}
+	return out
+}
+
+// WriteFacts writes facts.
+func WriteFacts(list []proof.Fact) []*Fact {
+	out := make([]*Fact, len(list))
+	for i, f := range list {
+		out[i] = WriteFact(f)
+	}
+	return out
+}
+
+// ReadFact reads a fact about a position of a board. It may lack a certificate; a receiver that
+// needs one has to look. The error wraps ErrMalformed.
+func ReadFact(b amazons.Board, f *Fact) (proof.Fact, error) {
+	key, _, err := ReadKey(b, f.GetKey())
+	if err != nil {
+		return proof.Fact{}, err
+	}
+	verdict, err := ReadVerdict(f.GetVerdict())
+	if err != nil {
+		return proof.Fact{}, err
+	}
+	out := proof.Fact{Key: key, Verdict: verdict, Nodes: f.GetNodes()}
+	switch sum := f.GetCertificateSha256(); {
+	case verdict == eval.Open:
+		return proof.Fact{}, fmt.Errorf("%w: a fact has no verdict", ErrMalformed)
+	case len(sum) == len(out.Certificate):
+		out.Certificate = proof.ID(sum)
+	case len(sum) > 0:
+		return proof.Fact{}, fmt.Errorf("%w: a certificate's SHA-256 has %d bytes", ErrMalformed, len(sum))
+	}
+	return out, nil
+}
+
+// ReadFacts reads facts about positions of a board. The error is that of the first bad one.
+func ReadFacts(b amazons.Board, list []*Fact) ([]proof.Fact, error) {
+	out := make([]proof.Fact, len(list))
+	for i, f := range list {
+		var err error
+		if out[i], err = ReadFact(b, f); err != nil {
+			return nil, fmt.Errorf("fact %d: %w", i+1, err)
+		}
+	}
+	return out, nil
+}
+
+// ReadRoot reads the root of a campaign. The error wraps ErrMalformed.
+func ReadRoot(c *Campaign) (amazons.Position, error) {
+	root, err := amazons.ParsePosition(c.GetRoot())
+	if err != nil {
+		return root, fmt.Errorf("%w: root of campaign %d: %v", ErrMalformed, c.GetNumber(), err)
+	}
+	return root, nil
+}
+
+// WriteMoves writes moves as text.
+func WriteMoves(moves []amazons.Move) []string {
+	var out []string
+	for _, m := range moves {
+		out = append(out, m.String())
+	}
+	return out
+}
+
+// WriteCount writes a count: one that is too large for a message, or negative, becomes the largest.
+func WriteCount(n int) uint32 {
+	if n < 0 || n > math.MaxUint32 {
+		return math.MaxUint32
+	}
+	return uint32(n)
+}

@@ -1,0 +1,23 @@
+package farmv1
+
+// Versions that a worker and its master must share. A worker of another version is refused when it
+// joins.
+const (
+	// ProtocolVersion is that of farm.proto.
+	//
+	//	4  hints were called memories, and verdicts outcomes; workers told no hash of their databases
+	//	3  several campaigns on one stream
+	ProtocolVersion = 4
+	// RulesVersion is that of the game's rules and of the two leaf rules of certificates.
+	RulesVersion = 1
+)
+
+// Limits of messages. Both sides keep them: a larger message ends its stream.
+const (
+	// MaxMessageBytes bounds every message. The largest ones carry hints or facts; certificates
+	// travel in chunks.
+	MaxMessageBytes = 16 << 20
+	// ChunkBytes bounds the part of a file that one message carries: of a certificate that is
+	// uploaded, and of a store that is backed up.
+	ChunkBytes = 1 << 20
+)
