@@ -186,7 +186,7 @@ func (w *worker) account() {
 // leaseOf is a lease as the master sends it.
 func leaseOf(l tree.Lease, hints [][]byte) *farmv1.WorkResponse {
 	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: uint64(l.ID), Epoch: l.Epoch,
-		Key: keyBytes(l.Key), BudgetNodes: l.Budget, Facts: wireFacts(l.Facts), Memories: hints}}}
+		Key: keyBytes(l.Key), BudgetNodes: l.Budget, Facts: wireFacts(l.Facts), Hints: hints}}}
 }
 
 // cancelOf is a Cancel as the master sends it.

@@ -220,13 +220,13 @@ func (w *worker) send(m *farmv1.WorkRequest) {
 	case *farmv1.WorkRequest_Facts:
 		ev := provedBy(name, k.Facts)
 		w.at(w.sent, func() error {
-			w.keep(w, k.Facts.Key, k.Facts.Memory)
+			w.keep(w, k.Facts.Key, k.Facts.Hints)
 			return do(ev, k.Facts.Serial)
 		})
 	case *farmv1.WorkRequest_Result:
 		ev := resultOf(name, k.Result)
 		w.at(w.sent, func() error {
-			w.keep(w, k.Result.Key, k.Result.Memory) // the leases that the result brings about have it
+			w.keep(w, k.Result.Key, k.Result.Hints) // the leases that the result brings about have it
 			return do(ev, k.Result.Serial)
 		})
 	}
