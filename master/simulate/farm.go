@@ -146,7 +146,7 @@ func (f *farm) step(ev tree.Event) error {
 			}
 		case tree.Inform:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				news := &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: wireFacts(e.Facts)}}}
+				news := &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: farmv1.WriteFacts(e.Facts)}}}
 				if err := w.receive(news); err != nil {
 					return err
 				}

@@ -186,26 +186,13 @@ func (w *worker) account() {
 // leaseOf is a lease as the master sends it.
 func leaseOf(l tree.Lease, hints [][]byte) *farmv1.WorkResponse {
 	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: uint64(l.ID), Epoch: l.Epoch,
-		Key: keyBytes(l.Key), BudgetNodes: l.Budget, Facts: wireFacts(l.Facts), Hints: hints}}}
+		Key: farmv1.WriteKey(l.Key), BudgetNodes: l.Budget, Facts: farmv1.WriteFacts(l.Facts), Hints: hints}}}
 }
 
 // cancelOf is a Cancel as the master sends it.
 func cancelOf(e tree.Cancel) *farmv1.WorkResponse {
 	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{Lease: uint64(e.Lease),
 		Reason: e.Reason.String()}}}
-}
-
-func keyBytes(k amazons.Key) []byte {
-	b := k.Bytes()
-	return b[:]
-}
-
-func wireFacts(list []proof.Fact) []*farmv1.Fact {
-	facts := make([]*farmv1.Fact, len(list))
-	for i, f := range list {
-		facts[i] = &farmv1.Fact{Key: keyBytes(f.Key), Verdict: farmv1.Verdict(f.Verdict), Nodes: f.Nodes}
-	}
-	return facts
 }
 
 func treeFacts(list []*farmv1.Fact) []proof.Fact {
