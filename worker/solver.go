@@ -352,12 +352,12 @@ func lostBy(c proof.Certificate, s amazons.State) bool {
 	if !s.CanMove() {
 		return true
 	}
-	if canonical, _ := s.Canonical(c.Board); !c.RulesOnly && eval.Plain(canonical, c.Board) != eval.Open {
-		return eval.Plain(canonical, c.Board) == eval.Lost
+	if canonical, _ := s.Canonical(c.Board); !c.RulesOnly && eval.Plain(canonical) != eval.Open {
+		return eval.Plain(canonical) == eval.Lost
 	}
 	for _, m := range s.Moves(nil) {
 		reply, _ := s.After(m).Canonical(c.Board)
-		if !c.Set.Has(reply.Key(c.Board)) && (c.RulesOnly || eval.Plain(reply, c.Board) != eval.Won) {
+		if !c.Set.Has(reply.Key(c.Board)) && (c.RulesOnly || eval.Plain(reply) != eval.Won) {
 			return false
 		}
 	}

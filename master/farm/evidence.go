@@ -147,7 +147,7 @@ func (k *look) leaf(s amazons.State) eval.Verdict {
 		return eval.Open
 	}
 	canonical, _ := s.Canonical(k.board)
-	return eval.Plain(canonical, k.board)
+	return eval.Plain(canonical)
 }
 
 // find returns the winning moves of those of the sorted keys that are in fragments. It stops when

@@ -251,23 +251,23 @@ func QueenReach(from, empty Set) Set {
 	return t &^ from
 }
 
-// mirrorFiles mirrors a set left-right on the 8x8 grid.
-func mirrorFiles(x Set) Set {
+// MirrorFiles returns the mirror image of a set, left-right, on the 8x8 grid.
+func MirrorFiles(x Set) Set {
 	x = x>>1&0x5555555555555555 | x&0x5555555555555555<<1
 	x = x>>2&0x3333333333333333 | x&0x3333333333333333<<2
 	return x>>4&0x0f0f0f0f0f0f0f0f | x&0x0f0f0f0f0f0f0f0f<<4
 }
 
 // flipFiles mirrors a set left-right on a board of the given width.
-func flipFiles(x Set, width uint8) Set { return mirrorFiles(x) >> ((8 - width) & 63) }
+func flipFiles(x Set, width uint8) Set { return MirrorFiles(x) >> ((8 - width) & 63) }
 
 // flipRanks mirrors a set top-bottom on a board of the given height.
 func flipRanks(x Set, height uint8) Set {
 	return bits.ReverseBytes64(x) >> ((8 * (8 - height)) & 63)
 }
 
-// transpose exchanges files and ranks.
-func transpose(x Set) Set {
+// Transpose returns the image of a set on the 8x8 grid with files and ranks exchanged.
+func Transpose(x Set) Set {
 	t := (x ^ x>>7) & 0x00aa00aa00aa00aa
 	x ^= t ^ t<<7
 	t = (x ^ x>>14) & 0x0000cccc0000cccc
@@ -297,7 +297,7 @@ func (b Board) Apply(s Symmetry, x Set) Set {
 		x = flipRanks(x, b.Height)
 	}
 	if s&4 != 0 {
-		x = transpose(x)
+		x = Transpose(x)
 	}
 	return x
 }

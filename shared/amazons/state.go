@@ -102,15 +102,8 @@ func (s State) Perft(depth int) uint64 {
 		return uint64(s.CountMoves())
 	}
 	var n uint64
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := Square(bits.TrailingZeros64(queens))
-		open := s.Empty | from.Bit()
-		for targets := QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
-			to := Square(bits.TrailingZeros64(targets))
-			for arrows := QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				n += s.After(Move{from, to, Square(bits.TrailingZeros64(arrows))}).Perft(depth - 1)
-			}
-		}
+	for m := range s.AllMoves() {
+		n += s.After(m).Perft(depth - 1)
 	}
 	return n
 }
@@ -134,11 +127,11 @@ func (s State) canonicalPlanes(b Board) (Set, Set, Symmetry) {
 	a0, c0 := s.planes(b)
 	a, c, sym := a0, c0, Symmetry(0)
 	files, ranks := (8-b.Width)&63, 8*(8-b.Height)&63
-	a1 := mirrorFiles(a0) >> files
+	a1 := MirrorFiles(a0) >> files
 	a2 := bits.ReverseBytes64(a0) >> ranks
 	a3 := bits.ReverseBytes64(a1) >> ranks
 	if a1 <= a {
-		if y := mirrorFiles(c0) >> files; a1 < a || y < c {
+		if y := MirrorFiles(c0) >> files; a1 < a || y < c {
 			a, c, sym = a1, y, 1
 		}
 	}
@@ -148,7 +141,7 @@ func (s State) canonicalPlanes(b Board) (Set, Set, Symmetry) {
 		}
 	}
 	if a3 <= a {
-		if y := bits.ReverseBytes64(mirrorFiles(c0)>>files) >> ranks; a3 < a || y < c {
+		if y := bits.ReverseBytes64(MirrorFiles(c0)>>files) >> ranks; a3 < a || y < c {
 			a, c, sym = a3, y, 3
 		}
 	}
@@ -157,27 +150,27 @@ func (s State) canonicalPlanes(b Board) (Set, Set, Symmetry) {
 	}
 	// Exchanging files and ranks turns a left-right mirror before it into a
 	// top-bottom mirror after it: one transposition serves all four.
-	a4 := transpose(a0)
+	a4 := Transpose(a0)
 	a5 := bits.ReverseBytes64(a4) >> ranks
-	a6 := mirrorFiles(a4) >> files
+	a6 := MirrorFiles(a4) >> files
 	a7 := bits.ReverseBytes64(a6) >> ranks
 	if a4 <= a {
-		if y := transpose(c0); a4 < a || y < c {
+		if y := Transpose(c0); a4 < a || y < c {
 			a, c, sym = a4, y, 4
 		}
 	}
 	if a5 <= a {
-		if y := bits.ReverseBytes64(transpose(c0)) >> ranks; a5 < a || y < c {
+		if y := bits.ReverseBytes64(Transpose(c0)) >> ranks; a5 < a || y < c {
 			a, c, sym = a5, y, 5
 		}
 	}
 	if a6 <= a {
-		if y := mirrorFiles(transpose(c0)) >> files; a6 < a || y < c {
+		if y := MirrorFiles(Transpose(c0)) >> files; a6 < a || y < c {
 			a, c, sym = a6, y, 6
 		}
 	}
 	if a7 <= a {
-		if y := bits.ReverseBytes64(mirrorFiles(transpose(c0))>>files) >> ranks; a7 < a || y < c {
+		if y := bits.ReverseBytes64(MirrorFiles(Transpose(c0))>>files) >> ranks; a7 < a || y < c {
 			a, c, sym = a7, y, 7
 		}
 	}

@@ -1,6 +1,10 @@
 package area
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"amazonsfarm/shared/amazons"
+)
 
 // Form is an area as it stands in the canonical place: all areas that arise from one another by
 // shifts, by the 8 symmetries of the square and by exchanging the colours have the same Shape,
@@ -27,10 +31,10 @@ func (f *Form) Squares(x Set) Set {
 		x = bits.ReverseBytes64(x << f.down)
 	}
 	if f.motion&1 != 0 {
-		x = mirror(x << f.left)
+		x = amazons.MirrorFiles(x << f.left)
 	}
 	if f.motion&4 != 0 {
-		x = transpose(x)
+		x = amazons.Transpose(x)
 	}
 	return x << f.shift
 }
@@ -56,7 +60,7 @@ func Canonical(black, white, empty Set) Form {
 	shape, black, white = shape>>shift, black>>shift, white>>shift
 	turned := uint8(0)
 	if h > w {
-		shape, black, white = transpose(shape), transpose(black), transpose(white)
+		shape, black, white = amazons.Transpose(shape), amazons.Transpose(black), amazons.Transpose(white)
 		w, h = h, w
 		turned = 4
 	}
@@ -66,9 +70,9 @@ func Canonical(black, white, empty Set) Form {
 	if black < white {
 		f.Black, f.White, f.Negated = white, black, true
 	}
-	x1 := mirror(shape) >> left
+	x1 := amazons.MirrorFiles(shape) >> left
 	if x1 <= f.Shape {
-		f.improve(x1, mirror(black)>>left, mirror(white)>>left, turned|1)
+		f.improve(x1, amazons.MirrorFiles(black)>>left, amazons.MirrorFiles(white)>>left, turned|1)
 	}
 	x2 := bits.ReverseBytes64(shape) >> down
 	if x2 <= f.Shape {
@@ -76,28 +80,31 @@ func Canonical(black, white, empty Set) Form {
 	}
 	x3 := bits.ReverseBytes64(x1) >> down
 	if x3 <= f.Shape {
-		f.improve(x3, bits.ReverseBytes64(mirror(black)>>left)>>down, bits.ReverseBytes64(mirror(white)>>left)>>down,
+		f.improve(x3, bits.ReverseBytes64(amazons.MirrorFiles(black)>>left)>>down,
+			bits.ReverseBytes64(amazons.MirrorFiles(white)>>left)>>down,
 			turned|3)
 	}
 	if w != h {
 		return f
 	}
-	shape = transpose(shape)
+	shape = amazons.Transpose(shape)
 	if shape <= f.Shape {
-		f.improve(shape, transpose(black), transpose(white), 4)
+		f.improve(shape, amazons.Transpose(black), amazons.Transpose(white), 4)
 	}
-	x1 = mirror(shape) >> left
+	x1 = amazons.MirrorFiles(shape) >> left
 	if x1 <= f.Shape {
-		f.improve(x1, mirror(transpose(black))>>left, mirror(transpose(white))>>left, 5)
+		f.improve(x1, amazons.MirrorFiles(amazons.Transpose(black))>>left,
+			amazons.MirrorFiles(amazons.Transpose(white))>>left, 5)
 	}
 	x2 = bits.ReverseBytes64(shape) >> down
 	if x2 <= f.Shape {
-		f.improve(x2, bits.ReverseBytes64(transpose(black))>>down, bits.ReverseBytes64(transpose(white))>>down, 6)
+		f.improve(x2, bits.ReverseBytes64(amazons.Transpose(black))>>down,
+			bits.ReverseBytes64(amazons.Transpose(white))>>down, 6)
 	}
 	x3 = bits.ReverseBytes64(x1) >> down
 	if x3 <= f.Shape {
-		f.improve(x3, bits.ReverseBytes64(mirror(transpose(black))>>left)>>down,
-			bits.ReverseBytes64(mirror(transpose(white))>>left)>>down, 7)
+		f.improve(x3, bits.ReverseBytes64(amazons.MirrorFiles(amazons.Transpose(black))>>left)>>down,
+			bits.ReverseBytes64(amazons.MirrorFiles(amazons.Transpose(white))>>left)>>down, 7)
 	}
 	return f
 }
@@ -117,23 +124,6 @@ func (f *Form) improve(shape, black, white Set, motion uint8) {
 // CanonicalShape returns the canonical form of a set of squares, not empty: the Shape that
 // [Canonical] gives every area on them.
 func CanonicalShape(shape Set) Set { return Canonical(0, 0, shape).Shape }
-
-// mirror mirrors a set left-right on the 8x8 grid.
-func mirror(x Set) Set {
-	x = x>>1&0x5555555555555555 | x&0x5555555555555555<<1
-	x = x>>2&0x3333333333333333 | x&0x3333333333333333<<2
-	return x>>4&0x0f0f0f0f0f0f0f0f | x&0x0f0f0f0f0f0f0f0f<<4
-}
-
-// transpose exchanges files and ranks.
-func transpose(x Set) Set {
-	t := (x ^ x>>7) & 0x00aa00aa00aa00aa
-	x ^= t ^ t<<7
-	t = (x ^ x>>14) & 0x0000cccc0000cccc
-	x ^= t ^ t<<14
-	t = (x ^ x>>28) & 0x00000000f0f0f0f0
-	return x ^ t ^ t<<28
-}
 
 // Component returns the 8-connected component of the lowest square of shape, which is not empty.
 func Component(shape Set) Set { return fill(shape&-shape, shape) }

@@ -13,7 +13,7 @@ import (
 // For an answer in a proof, s must be canonical ([amazons.State.Canonical]), since the checker looks
 // at the canonical image. Walks break ties by square number, so one image of a position may be Open
 // where another is decided. Two images are never Won and Lost.
-func Plain(s amazons.State, _ amazons.Board) Verdict {
+func Plain(s amazons.State) Verdict {
 	empty := s.Empty
 	if amazons.Grow(s.Own)&empty == 0 {
 		return Lost // rule 1

@@ -22,7 +22,7 @@ func TestLeafRulesAgree(t *testing.T) {
 		opp = min(n-own, r.IntN(6))
 		s, _ := reference.Scattered(r, b, own, opp, min(n-own-opp, r.IntN(n+1))).Canonical(b)
 		k := s.Key(b)
-		got, want := eval.Plain(s, b), checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, false)
+		got, want := eval.Plain(s), checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, false)
 		if got.String() != want.String() {
 			t.Fatalf("%v: eval says %v, the checker %v", amazons.PositionOf(b, s, amazons.White), got, want)
 		}

@@ -120,7 +120,7 @@ func checkEntry(b amazons.Board, e Entry, arrows int) string {
 // leaf returns what the leaf rules say about a canonical state: rule 1 alone where rulesOnly.
 func leaf(b amazons.Board, s amazons.State, rulesOnly bool) eval.Verdict {
 	if !rulesOnly {
-		return eval.Plain(s, b)
+		return eval.Plain(s)
 	}
 	if !s.CanMove() {
 		return eval.Lost

@@ -170,7 +170,7 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
 			return p.addWon(k, m)
 		}
 		c, _ = c.Canonical(p.board)
-		switch v := eval.Plain(c, p.board); {
+		switch v := eval.Plain(c); {
 		case v == eval.Won:
 			continue
 		case v == eval.Lost && !p.o.RulesOnly:
@@ -264,7 +264,7 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
 	}
 	c, _ := s.After(m).Canonical(p.board)
 	key := c.Key(p.board)
-	v, failed := p.decided(key, eval.Plain(c, p.board))
+	v, failed := p.decided(key, eval.Plain(c))
 	if v == eval.Lost {
 		return p.addWon(k, m)
 	}
@@ -293,7 +293,7 @@ func (p *prover) plausible(s amazons.State, depth int) bool {
 	f.moves = s.Moves(f.moves[:0])
 	for _, m := range f.moves {
 		c, _ := s.After(m).Canonical(p.board)
-		v := eval.Plain(c, p.board)
+		v := eval.Plain(c)
 		if v == eval.Open {
 			v, _ = p.decided(c.Key(p.board), v)
 		}
@@ -313,7 +313,7 @@ func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
 	for i := range f.open {
 		switch c := &f.open[i]; {
 		case c.tried:
-		case eval.Plain(c.state, p.board) == eval.Lost: // and leaf rule 1 alone may be used
+		case eval.Plain(c.state) == eval.Lost: // and leaf rule 1 alone may be used
 			c.said, c.work = eval.Lost, uint64(c.state.CountMoves())
 		default:
 			c.said, c.work = p.search.Probe(c.state)
@@ -363,7 +363,7 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 			return p.refute(s, k, failedLost, "a move ends the game")
 		}
 		c, _ = c.Canonical(p.board)
-		v := eval.Plain(c, p.board)
+		v := eval.Plain(c)
 		if v == eval.Won && p.o.RulesOnly {
 			v = eval.Open
 		}

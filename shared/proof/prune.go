@@ -111,7 +111,7 @@ func (p *pruner) lost(s amazons.State) bool {
 	}
 	if !p.rulesOnly {
 		canonical, _ := s.Canonical(p.board)
-		switch eval.Plain(canonical, p.board) {
+		switch eval.Plain(canonical) {
 		case eval.Lost:
 			return true
 		case eval.Won:

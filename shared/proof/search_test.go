@@ -27,7 +27,7 @@ func newExact(b amazons.Board, leaves bool) *exact {
 		return &exact{b, reference.New(b)}
 	}
 	return &exact{b, reference.NewWithLeaves(b, func(s amazons.State) (won, decided bool) {
-		v := eval.Plain(s, b)
+		v := eval.Plain(s)
 		return v == eval.Won, v != eval.Open
 	})}
 }
@@ -129,14 +129,14 @@ func position(t testing.TB, text string) amazons.Position {
 func dumbCheck(c proof.Certificate) error {
 	won := func(s amazons.State) bool {
 		s, _ = s.Canonical(c.Board)
-		if !c.RulesOnly && eval.Plain(s, c.Board) == eval.Won {
+		if !c.RulesOnly && eval.Plain(s) == eval.Won {
 			return true
 		}
 		return c.Set.Has(s.Key(c.Board))
 	}
 	lost := func(s amazons.State) error {
 		canonical, _ := s.Canonical(c.Board)
-		if !c.RulesOnly && eval.Plain(canonical, c.Board) == eval.Lost {
+		if !c.RulesOnly && eval.Plain(canonical) == eval.Lost {
 			return nil
 		}
 		for _, m := range s.Moves(nil) {
