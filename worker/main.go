@@ -1,20 +1,28 @@
+// Command worker searches for a master, or on its own.
+//
+//	worker run --master ADDR              work for a master until its campaign is over
+//	worker solve POSITION|BOARD|-         who wins one position, or one a line, with a verified certificate
+//	worker eval POSITION                  judge a position without search and say why
+//	worker value AREA|-                   what an area is worth
+//	worker perft BOARD|POSITION DEPTH     count sequences of moves
+//	worker bench                          fixed searches; the node count is the signature of the build
+//	worker db build|check|info            databases of small areas
+//
+// `worker --help` lists the exit codes, and the help of each command the environment variables that
+// stand in for its flags.
 package main
 
 import (
 	"context"
-	"errors"
 	"io"
 	"os"
-	"runtime"
-	"strings"
 
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/endgame"
-	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
+	"amazonsfarm/worker/command"
 	"amazonsfarm/worker/engine"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -25,97 +33,36 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
+// kinds gives the errors of the worker's packages the exit codes that the help documents.
+var kinds = []cli.Kind{
+	{Err: agent.ErrRefused, Code: cli.ExitIncompatible},
+	{Err: agent.ErrConfig, Code: cli.ExitUsage},
+	{Err: engine.ErrConfig, Code: cli.ExitUsage},
+	{Err: dfpn.ErrTableSize, Code: cli.ExitUsage},
+	{Err: dfpn.ErrOptions, Code: cli.ExitUsage},
+	{Err: endgame.ErrSize, Code: cli.ExitUsage},
+	{Err: endgame.ErrBusy, Code: cli.ExitLocked},
+	{Err: endgame.ErrNone, Code: cli.ExitNoStore},
+	{Err: endgame.ErrVersion, Code: cli.ExitIncompatible},
+	{Err: endgame.ErrFormat, Code: cli.ExitIncompatible},
+	{Err: endgame.ErrDamaged, Code: cli.ExitVerification},
+}
+
 // run is main with its surroundings given.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:   "worker",
 		Short: "Search positions of the game of Amazons, for a master or alone",
-		Long: `worker searches positions of the game of Amazons: for a master that solves a board with many workers (run), or
-alone (solve).
+		Long: `worker searches positions of the game of Amazons: for a master that solves a board with many
+workers (run), or alone (solve).
 
 ` + cli.ExitHelp,
 	}
 	cli.ReadEnvironment(root)
-	root.AddCommand(runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(), valueCommand(),
-		evalCommand(), cli.HealthCommand(defaultHTTP))
+	root.AddCommand(command.All()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: farmv1.RulesVersion}, cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "databases", Format: endgame.Version})
-	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr)
+	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)
 }
-
-// exitCode gives the errors of searches and of the agent the exit code that the help documents.
-func exitCode(err error) error {
-	var exit *cli.ExitError
-	if err == nil || errors.As(err, &exit) {
-		return err
-	}
-	if errors.Is(err, context.Canceled) {
-		return cli.Exit(cli.ExitInterrupted, errors.New("interrupted"))
-	}
-	for _, kind := range []struct {
-		err  error
-		code int
-	}{
-		{errVerification, cli.ExitVerification},
-		{agent.ErrRefused, cli.ExitIncompatible},
-		{agent.ErrConfig, cli.ExitUsage},
-		{engine.ErrConfig, cli.ExitUsage},
-		{dfpn.ErrTableSize, cli.ExitUsage},
-		{dfpn.ErrOptions, cli.ExitUsage},
-	} {
-		if errors.Is(err, kind.err) {
-			return cli.Exit(kind.code, err)
-		}
-	}
-	return err
-}
-
-// searchFlags are the flags of all commands that search.
-type searchFlags struct {
-	cores int
-	table cli.TableSize
-	judge func() *eval.Judge // nil: the search's own
-}
-
-func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
-	f.table.Bytes = table
-	c.Flags().IntVar(&f.cores, "cores", cores, "threads of the search")
-	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
-}
-
-// check refuses what cannot be had before anything else is done, and says on w how large the table
-// is where that was left open.
-func (f *searchFlags) check(w io.Writer) error {
-	if f.cores < 1 || f.cores > dfpn.MaxThreads {
-		return cli.Usagef("--cores %d: it must be from 1 to %d", f.cores, dfpn.MaxThreads)
-	}
-	return checkTable(&f.table, w)
-}
-
-// checkTable chooses the size of a table where that was left open, and refuses one that cannot be had.
-func checkTable(size *cli.TableSize, w io.Writer) error {
-	if err := size.Resolve(w); err != nil {
-		return err
-	}
-	t, err := dfpn.NewTable(size.Bytes)
-	if err != nil {
-		return cli.Usagef("--table %v: %w", size, err)
-	}
-	return t.Close()
-}
-
-// parsePosition reads a position given as one argument or as several.
-func parsePosition(args []string) (amazons.Position, error) {
-	p, err := amazons.ParsePosition(strings.Join(args, " "))
-	if err != nil {
-		return p, cli.Usagef("%w", err)
-	}
-	return p, nil
-}
-
-// defaultHTTP is where the pages of a worker usually are.
-const defaultHTTP = "127.0.0.1:9172"
-
-func allCores() int { return runtime.GOMAXPROCS(0) }

@@ -78,19 +78,6 @@ func (e *kindError) Is(target error) bool { return target == e.kind }
 // with the code of the kind and prints nothing.
 func As(kind, err error) error { return &kindError{kind, err} }
 
-// ExitError and Exit are the former names: the worker's commands still use them.
-type ExitError = kindError
-
-// Exit gives an error the kind of an exit code.
-func Exit(code int, err error) error {
-	for _, k := range common {
-		if k.Code == code {
-			return As(k.Err, err)
-		}
-	}
-	return err
-}
-
 // Usagef returns an error about the command line or an input: one of the kind ErrUsage.
 func Usagef(format string, args ...any) error { return As(ErrUsage, fmt.Errorf(format, args...)) }
 

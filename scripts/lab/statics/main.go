@@ -126,7 +126,7 @@ func (r *request) openDatabases(ctx context.Context) error {
 		for _, dir := range r.folders {
 			db, _, err := endgame.OpenDir(dir)
 			if errors.Is(err, endgame.ErrNone) {
-				return cli.Exit(cli.ExitNoStore, err)
+				return cli.As(cli.ErrNoStore, err)
 			}
 			if err != nil {
 				return err

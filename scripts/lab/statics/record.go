@@ -73,20 +73,20 @@ func (r *record) read(path string, head recordHead) error {
 	lines := bytes.Split(bytes.TrimSuffix(whole, []byte("\n")), []byte("\n"))
 	var theirs recordHead
 	if err := json.Unmarshal(lines[0], &theirs); err != nil || theirs.Board == "" {
-		return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
+		return cli.As(cli.ErrIncompatible, fmt.Errorf(
 			"%s is no record of searches: its first line should say what they depend on; name another file", path))
 	}
 	if theirs != head {
-		return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
+		return cli.As(cli.ErrIncompatible, fmt.Errorf(
 			"%s was made by other searches (%+v) than these (%+v); name another file", path, theirs, head))
 	}
 	for i, line := range lines[1:] {
 		var s searched
 		if err := json.Unmarshal(line, &s); err != nil {
-			return cli.Exit(cli.ExitIncompatible, fmt.Errorf("%s, line %d: %w", path, i+2, err))
+			return cli.As(cli.ErrIncompatible, fmt.Errorf("%s, line %d: %w", path, i+2, err))
 		}
 		if v, ok := verdicts[s.Verdict]; !ok || s.Position == "" || v == eval.Open && s.Nodes == 0 {
-			return cli.Exit(cli.ExitIncompatible, fmt.Errorf(
+			return cli.As(cli.ErrIncompatible, fmt.Errorf(
 				"%s, line %d: a search has a position, one of the verdicts open, won and lost, and nodes "+
 					"where it is open", path, i+2))
 		}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -75,7 +75,7 @@ not all.
 				if len(moves) > 0 || q.proofFile != "" {
 					return cli.Usagef("--first-move and --proof go with one position, not with -")
 				}
-				return exitCode(solveLines(ctx, c.InOrStdin(), c.OutOrStdout(), flags, q))
+				return interrupted(solveLines(ctx, c.InOrStdin(), c.OutOrStdout(), flags, q))
 			}
 			var err error
 			if q.position, err = parsePosition(args); err != nil {
@@ -84,7 +84,7 @@ not all.
 			if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
 				return err
 			}
-			return exitCode(solveOne(ctx, c, flags, q, asJSON))
+			return interrupted(solveOne(ctx, c, flags, q, asJSON))
 		},
 	}
 	flags.add(c, allCores(), 256<<20)
@@ -135,14 +135,14 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	})
 	r, err := s.solve(ctx, q)
 	hide()
-	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, errVerification)
+	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, cli.ErrVerification)
 	if known {
 		if werr := write(c.OutOrStdout(), r, asJSON); werr != nil {
 			return errors.Join(werr, err)
 		}
 	}
 	if errors.Is(err, errBudget) {
-		return cli.Exit(cli.ExitLimit, err)
+		return cli.As(cli.ErrLimit, err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"errors"
@@ -78,10 +78,10 @@ func TestBenchRefusesAWrongWinner(t *testing.T) {
 	suite := smallBench(t)
 	suite[1].winner = "white"
 	_, err := bench(t.Context(), benchJob{suite, benchTable, []int{1}, 1}, func(string) {})
-	if !errors.Is(err, errVerification) || !strings.Contains(err.Error(), suite[1].position) {
-		t.Errorf("%v, want errVerification with the position", err)
+	if !errors.Is(err, cli.ErrVerification) || !strings.Contains(err.Error(), suite[1].position) {
+		t.Errorf("%v, want cli.ErrVerification with the position", err)
 	}
-	if code := cli.ExitCode(exitCode(err)); code != cli.ExitVerification {
+	if code := cli.ExitCode(err); code != cli.ExitVerification {
 		t.Errorf("exit code %d", code)
 	}
 }

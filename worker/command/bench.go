@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -94,7 +94,7 @@ ratios of times and nodes to those of one thread are told. Times and, with sever
 			defer stop()
 			r, err := benchShown(ctx, c.ErrOrStderr(), benchJob{benchPositions, table.Bytes, threadCounts(cores), runs})
 			if err != nil {
-				return exitCode(err)
+				return interrupted(err)
 			}
 			if asJSON {
 				return json.NewEncoder(c.OutOrStdout()).Encode(r)
@@ -137,7 +137,7 @@ func benchShown(ctx context.Context, w io.Writer, job benchJob) (benchResult, er
 }
 
 // bench runs a job, the numbers of threads in turn in every run, and calls note before each search.
-// Errors wrap errVerification where a winner is wrong, errSignature where one thread did not repeat
+// Errors wrap cli.ErrVerification where a winner is wrong, errSignature where one thread did not repeat
 // itself.
 func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, error) {
 	measured := make([][][]benchEntry, len(job.threads)) // by number of threads, position, run
@@ -198,8 +198,9 @@ func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error)
 	e.Nodes, e.Evaluations, e.NodesPerSecond = r.Nodes, r.Evaluations, float64(r.Nodes)/e.Seconds
 	e.Winner = cli.WinnerName(p, r.Verdict == eval.Won)
 	if e.Winner != b.winner {
-		return e, fmt.Errorf("%w: %s, %s: the search says that %s wins, but %s does", errVerification, b.name,
-			b.position, e.Winner, b.winner)
+		return e, cli.As(cli.ErrVerification, fmt.Errorf(
+			"verification failed: %s, %s: the search says that %s wins, but %s does", b.name, b.position, e.Winner,
+			b.winner))
 	}
 	return e, nil
 }

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bytes"
@@ -16,9 +16,6 @@ import (
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
-
-// errVerification says that the checker did not accept a certificate.
-var errVerification = errors.New("verification failed")
 
 // errBudget says that the node budget was spent before the winner was known.
 var errBudget = errors.New("the node budget is spent")
@@ -99,7 +96,7 @@ type answer struct {
 	builds []amazons.Move // first moves whose win the certificate shall show, if possible
 }
 
-// solve answers a question. With errBudget, errVerification and interruption
+// solve answers a question. With errBudget, cli.ErrVerification and interruption
 // the result tells what is known so far.
 func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error) {
 	begun := time.Now()
@@ -326,7 +323,7 @@ func (a *answer) certify(ctx context.Context) error {
 		if ctx.Err() != nil || !a.verify {
 			return err
 		}
-		return fmt.Errorf("%w: %w", errVerification, err)
+		return cli.As(cli.ErrVerification, fmt.Errorf("verification failed: %w", err))
 	}
 	if report != nil {
 		file.Bytes, file.SHA256 = report.Bytes, report.SHA256

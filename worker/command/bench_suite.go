@@ -1,4 +1,4 @@
-package main
+package command
 
 // benchTable is the size of the table of bench. It is part of what the signature depends on.
 const benchTable = 64 << 20

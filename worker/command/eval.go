@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"encoding/json"
@@ -43,7 +43,7 @@ what is in no database: squares behind its blockers are its territory, everythin
 				if dir != "" {
 					db, _, err = endgame.OpenDir(dir)
 					if err != nil && (given || !errors.Is(err, endgame.ErrNone)) {
-						return dbExit(err)
+						return err
 					}
 				}
 				if db != nil {

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -30,41 +30,6 @@ worth with which blockers. The small one is built by itself on first use.`,
 	}
 	c.AddCommand(dbBuildCommand(), dbCheckCommand(), dbInfoCommand())
 	return c
-}
-
-// dbFlags say where databases are.
-type dbFlags struct{ dir string }
-
-func (f *dbFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "dir", "", "folder of the databases (default: amazonsfarm in the user's cache folder)")
-}
-
-func (f *dbFlags) folder() (string, error) {
-	if f.dir != "" {
-		return f.dir, nil
-	}
-	return endgame.DefaultDir()
-}
-
-// dbExit gives errors about databases their exit codes.
-func dbExit(err error) error {
-	for _, kind := range []struct {
-		err  error
-		code int
-	}{
-		{endgame.ErrSize, cli.ExitUsage},
-		{endgame.ErrBusy, cli.ExitLocked},
-		{endgame.ErrNone, cli.ExitNoStore},
-		{os.ErrNotExist, cli.ExitNoStore},
-		{endgame.ErrVersion, cli.ExitIncompatible},
-		{endgame.ErrFormat, cli.ExitIncompatible},
-		{endgame.ErrDamaged, cli.ExitVerification},
-	} {
-		if errors.Is(err, kind.err) {
-			return cli.Exit(kind.code, err)
-		}
-	}
-	return exitCode(err)
 }
 
 // dbBuildResult is the answer of db build as JSON.
@@ -120,12 +85,12 @@ What is finished is kept in FILE.part until all is done: the same command goes o
 			begun := time.Now()
 			r.Positions, err = buildDatabase(ctx, r.File, config, cores, c.ErrOrStderr())
 			if err != nil {
-				return dbExit(err)
+				return interrupted(err)
 			}
 			r.Seconds = time.Since(begun).Seconds()
 			db, err := endgame.Open(r.File)
 			if err != nil {
-				return dbExit(err)
+				return interrupted(err)
 			}
 			defer db.Close()
 			r.Bytes, r.Values = db.Bytes(), db.Values()
@@ -176,7 +141,11 @@ func progressText(config endgame.Config, p *endgame.Progress) string {
 // openDatabase opens the file given as an argument, or the best database of the folder.
 func openDatabase(args []string, flags *dbFlags, w io.Writer) (*endgame.DB, error) {
 	if len(args) > 0 {
-		return endgame.Open(args[0])
+		db, err := endgame.Open(args[0])
+		if errors.Is(err, os.ErrNotExist) {
+			err = cli.As(cli.ErrNoStore, err)
+		}
+		return db, err
 	}
 	dir, err := flags.folder()
 	if err != nil {
@@ -213,11 +182,11 @@ func dbCheckCommand() *cobra.Command {
 			begun := time.Now()
 			db, err := openDatabase(args, &flags, c.ErrOrStderr())
 			if err != nil {
-				return dbExit(err)
+				return interrupted(err)
 			}
 			defer db.Close()
 			if err := db.Check(nil); err != nil {
-				return dbExit(err)
+				return interrupted(err)
 			}
 			sum := db.Sum()
 			r := dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
@@ -259,7 +228,7 @@ func dbInfoCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			db, err := openDatabase(args, &flags, c.ErrOrStderr())
 			if err != nil {
-				return dbExit(err)
+				return interrupted(err)
 			}
 			defer db.Close()
 			sum := db.Sum()
@@ -270,7 +239,7 @@ func dbInfoCommand() *cobra.Command {
 				Layers: db.Layers(),
 			}
 			if r.Defects, err = db.Defects(); err != nil {
-				return dbExit(err)
+				return interrupted(err)
 			}
 			out := c.OutOrStdout()
 			if asJSON {

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bufio"
@@ -79,7 +79,7 @@ sum. With -, standard input has one area a line, each answered with one line (of
 				}
 				db, err := readyDatabase(ctx, dir, c.ErrOrStderr())
 				if err != nil {
-					return dbExit(err)
+					return interrupted(err)
 				}
 				if db != nil {
 					defer db.Close()
@@ -105,24 +105,6 @@ sum. With -, standard input has one area a line, each answered with one line (of
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	c.Flags().BoolVar(&noDB, "no-db", false, "search everything, without a database")
 	return c
-}
-
-// readyDatabase opens the best database of a folder, building the small one where there is none.
-// Where that cannot be, it says why on w and returns none: everything works without one, only more
-// slowly.
-func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
-	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
-	for _, e := range skipped {
-		fmt.Fprintf(w, "worker: passed over: %v\n", e)
-	}
-	switch {
-	case err == nil:
-		return db, nil
-	case ctx.Err() != nil:
-		return nil, err
-	}
-	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
-	return nil, nil
 }
 
 // valuer values areas.
@@ -158,7 +140,7 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 		return cli.Usagef("read standard input: %w", err)
 	}
 	if ctx.Err() != nil {
-		return exitCode(ctx.Err())
+		return interrupted(ctx.Err())
 	}
 	if bad > 0 {
 		return fmt.Errorf("%d of the areas could not be valued", bad)
@@ -186,7 +168,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 		}
 		r.Source = "search"
 		if n := bits.OnesCount64(a.Empty); n > valueEmpty {
-			return r, cli.Exit(cli.ExitLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n,
+			return r, cli.As(cli.ErrLimit, fmt.Errorf("%w: %d empty squares; at most %d", errTooLarge, n,
 				valueEmpty))
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"bufio"
@@ -99,7 +99,7 @@ func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFl
 			case a.err != nil:
 				a.result.MessageType, a.result.Error = "error", a.err.Error()
 				bad++
-				if errors.Is(a.err, errVerification) {
+				if errors.Is(a.err, cli.ErrVerification) {
 					wrong++
 				}
 			}
@@ -119,11 +119,11 @@ func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFl
 	}
 	switch {
 	case wrong > 0:
-		return cli.Exit(cli.ExitVerification, fmt.Errorf("%d answers failed verification", wrong))
+		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", wrong))
 	case bad > 0:
-		return cli.Exit(cli.ExitFailed, fmt.Errorf("%d lines were not answered", bad))
+		return fmt.Errorf("%d lines were not answered", bad)
 	case stopped > 0:
-		return cli.Exit(cli.ExitLimit, fmt.Errorf("%d positions: %w", stopped, errBudget))
+		return cli.As(cli.ErrLimit, fmt.Errorf("%d positions: %w", stopped, errBudget))
 	}
 	return nil
 }

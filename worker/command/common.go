@@ -1,0 +1,116 @@
+// Package command is the commands of the worker, one file a command: flags, checks, wiring and what
+// is printed. Each stands on common.go and, where it solves positions, on solver.go; it stands on no
+// other command. Commands return errors; main gives them exit codes.
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/endgame"
+	"amazonsfarm/shared/eval"
+
+	"github.com/spf13/cobra"
+)
+
+// All returns the commands of the worker.
+func All() []*cobra.Command {
+	return []*cobra.Command{runCommand(), solveCommand(), perftCommand(), benchCommand(), dbCommand(),
+		valueCommand(), evalCommand(), cli.HealthCommand(defaultHTTP)}
+}
+
+// defaultHTTP is where the pages of a worker usually are.
+const defaultHTTP = "127.0.0.1:9172"
+
+// searchFlags are the flags of all commands that search.
+type searchFlags struct {
+	cores int
+	table cli.TableSize
+	judge func() *eval.Judge // nil: the search's own
+}
+
+func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
+	f.table.Bytes = table
+	c.Flags().IntVar(&f.cores, "cores", cores, "threads of the search")
+	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
+}
+
+// check refuses impossible settings before anything else is done. It says on w how large the table
+// is when its size was left open.
+func (f *searchFlags) check(w io.Writer) error {
+	if f.cores < 1 || f.cores > dfpn.MaxThreads {
+		return cli.Usagef("--cores %d: it must be from 1 to %d", f.cores, dfpn.MaxThreads)
+	}
+	return checkTable(&f.table, w)
+}
+
+// checkTable chooses the size of a table that was left open, and refuses a table that the machine
+// cannot have.
+func checkTable(size *cli.TableSize, w io.Writer) error {
+	if err := size.Resolve(w); err != nil {
+		return err
+	}
+	t, err := dfpn.NewTable(size.Bytes)
+	if err != nil {
+		return cli.Usagef("--table %v: %w", size, err)
+	}
+	return t.Close()
+}
+
+// parsePosition reads a position given as one argument or as several.
+func parsePosition(args []string) (amazons.Position, error) {
+	p, err := amazons.ParsePosition(strings.Join(args, " "))
+	if err != nil {
+		return p, cli.Usagef("%w", err)
+	}
+	return p, nil
+}
+
+func allCores() int { return runtime.GOMAXPROCS(0) }
+
+// interrupted gives the error of a cancelled context the words for a person.
+func interrupted(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return cli.ErrInterrupted
+	}
+	return err
+}
+
+// readyDatabase opens the best database of a folder, or builds the small one where the folder has
+// none. When neither works, it says why on w and returns nil: everything works without a database,
+// only more slowly.
+func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
+	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
+	for _, e := range skipped {
+		fmt.Fprintf(w, "worker: passed over: %v\n", e)
+	}
+	switch {
+	case err == nil:
+		return db, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
+	return nil, nil
+}
+
+// dbFlags say where databases are.
+type dbFlags struct{ dir string }
+
+func (f *dbFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.dir, "dir", "", "folder of the databases (default: amazonsfarm in the user's cache folder)")
+}
+
+func (f *dbFlags) folder() (string, error) {
+	if f.dir != "" {
+		return f.dir, nil
+	}
+	return endgame.DefaultDir()
+}

@@ -1,0 +1,171 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/identity"
+	"amazonsfarm/worker/agent"
+
+	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+)
+
+// defaultMaster is where a master listens when nothing else is said.
+const defaultMaster = "127.0.0.1:7171"
+
+// runFlags are the flags of run.
+type runFlags struct {
+	search                      searchFlags
+	master, credentials, listen string
+	insecure                    bool
+	level                       string
+	agent                       agent.Config
+}
+
+func runCommand() *cobra.Command {
+	var o runFlags
+	c := &cobra.Command{
+		Use:   "run",
+		Short: "Work for a master until its campaign is over",
+		Long: `run joins a master and searches what the master leases to it, until the campaign is over.
+
+The first SIGINT or SIGTERM returns the running lease, with everything that was found, and ends
+with exit code 0. The second one aborts.
+
+` + cli.ExitHelp,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.check(c.ErrOrStderr()); err != nil {
+				return err
+			}
+			return o.run(c)
+		},
+	}
+	o.add(c)
+	return c
+}
+
+func (o *runFlags) add(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.master, "master", defaultMaster, "host and port of the master")
+	f.StringVar(&o.credentials, "credentials", "", "folder with this worker's credential, of \"master certs worker\"")
+	f.BoolVar(&o.insecure, "insecure", false, "allow a master on another machine without encryption")
+	f.StringVar(&o.agent.Name, "name", "", "name of this worker, unique in the farm (default: made up)")
+	cli.Group(f, "Master", "master", "credentials", "insecure", "name")
+	o.search.add(c, allCores(), 1<<30)
+	cli.Group(f, "Search", "cores", "table")
+	f.DurationVar(&o.agent.JoinTimeout, "join-timeout", time.Minute, "time to reach the master for the first time")
+	f.DurationVar(&o.agent.AwayTimeout, "away-timeout", 24*time.Hour, "time to reach the master again")
+	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after so long without work; 0: never")
+	cli.Group(f, "Waiting", "join-timeout", "away-timeout", "idle-timeout")
+	f.StringVar(&o.listen, "http", "", "address for /metrics, /healthz and /readyz, such as "+defaultHTTP)
+	cli.LogLevelFlag(f, &o.level, "info")
+	cli.Group(f, "Watching", "http", "log-level")
+}
+
+// check refuses flags that are wrong or contradict each other.
+func (o *runFlags) check(stderr io.Writer) error {
+	if err := o.search.check(stderr); err != nil {
+		return err
+	}
+	if o.credentials != "" && o.insecure {
+		return cli.Usagef("--credentials and --insecure exclude each other")
+	}
+	if err := checkAddress(o.master, o.insecure || o.credentials != ""); err != nil {
+		return err
+	}
+	if o.agent.JoinTimeout <= 0 || o.agent.AwayTimeout <= 0 {
+		return cli.Usagef("--join-timeout and --away-timeout must be longer than zero")
+	}
+	if o.agent.IdleTimeout < 0 {
+		return cli.Usagef("--idle-timeout %v must be positive, or 0 for never", o.agent.IdleTimeout)
+	}
+	return nil
+}
+
+// run works until the campaign is over.
+func (o *runFlags) run(c *cobra.Command) error {
+	log, err := cli.Logger(c.ErrOrStderr(), o.level)
+	if err != nil {
+		return err
+	}
+	transport := insecure.NewCredentials()
+	if o.credentials != "" {
+		files, err := identity.OpenClient(o.credentials, identity.Worker)
+		if err != nil {
+			return cli.Usagef("--credentials %s: %w", o.credentials, err)
+		}
+		transport = agent.Credentials(files, log)
+		o.agent.Name = agent.NameFor(files.Current().Identity, o.agent.Name)
+	}
+	drain, abort, stop := cli.Signals(c.Context())
+	defer stop()
+	o.agent.Cores, o.agent.TableBytes = o.search.cores, o.search.table.Bytes
+	o.agent.Drain, o.agent.Log, o.agent.Stats = drain.Done(), log, new(agent.Stats)
+	if o.listen != "" {
+		end, err := serveHTTP(o.listen, o.agent.Stats)
+		if err != nil {
+			return cli.Usagef("--http %s: %w", o.listen, err)
+		}
+		defer end()
+	}
+	conn, err := grpc.NewClient("dns:///"+o.master,
+		append(agent.DialOptions(), grpc.WithTransportCredentials(transport))...)
+	if err != nil {
+		return cli.Usagef("--master %s: %w", o.master, err)
+	}
+	defer conn.Close()
+	err = agent.Run(abort, conn, o.agent)
+	if errors.Is(err, agent.ErrUnreachable) {
+		return fmt.Errorf("%s: %w", o.master, err)
+	}
+	return interrupted(err)
+}
+
+// checkAddress refuses what is not a host and a port, and hosts beyond this machine unless that was
+// allowed.
+func checkAddress(address string, anywhere bool) error {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return cli.Usagef("--master %q: write HOST:PORT, for example %s", address, defaultMaster)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || host == "" {
+		return cli.Usagef("--master %q: write HOST:PORT with a port from 1 to 65535", address)
+	}
+	if !anywhere && !cli.Loopback(address) {
+		return cli.Usagef("--master %s: without --credentials connections are not encrypted; use --credentials, "+
+			"a master on this machine, or --insecure where the network is trusted", address)
+	}
+	return nil
+}
+
+// serveHTTP serves metrics and health until the function it returns is called.
+func serveHTTP(address string, stats *agent.Stats) (end func(), err error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{Handler: newHandler(stats), ReadHeaderTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(listener) // ends with Shutdown
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		if server.Shutdown(ctx) != nil {
+			server.Close()
+		}
+		<-done
+	}, nil
+}
