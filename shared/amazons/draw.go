@@ -2,10 +2,10 @@ package amazons
 
 import (
 	"bufio"
+	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 )
 
 // Text returns a picture of the position for a terminal: the ranks from the top
@@ -112,125 +112,142 @@ func (p Position) SVG(opts SVGOptions) string {
 
 // WriteSVG writes the picture that [Position.SVG] returns. Errors are those of w.
 func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
-	out := bufio.NewWriter(w) // keeps the first error until Flush
-	b := p.Board
-	boardWidth, boardHeight := svgSquare*int(b.Width), svgSquare*int(b.Height)
-	left, right, top, bottom := svgMargin, svgFrame, svgFrame, svgMargin+svgCaption
+	d := drawing{Writer: bufio.NewWriter(w), Position: p, left: svgMargin, top: svgFrame,
+		width: svgSquare * int(p.Board.Width), height: svgSquare * int(p.Board.Height)}
+	bottom := svgMargin + svgCaption
 	if opts.Bare {
-		left, bottom = svgFrame, svgFrame
+		d.left, bottom = svgFrame, svgFrame
 	}
-	width, height := left+boardWidth+right, top+boardHeight+bottom
+	width, height := d.left+d.width+svgFrame, d.top+d.height+bottom
 	pixels := svgDefaultPixels
 	if opts.Square != 0 {
 		pixels = min(max(opts.Square, 8), 512)
 	}
 	title := opts.Title
 	if title == "" {
-		title = fmt.Sprintf("Amazons, %v board, %v to move", b, p.ToMove)
+		title = fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove)
 	}
-	// Centres of squares, and their top left corners.
-	cx := func(s Square) int { return left + svgSquare*s.File() + svgSquare/2 }
-	cy := func(s Square) int { return top + boardHeight - svgSquare*s.Rank() - svgSquare/2 }
-
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n",
+	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n",
 		(width*pixels+svgSquare/2)/svgSquare, (height*pixels+svgSquare/2)/svgSquare, width, height, xmlText(title))
-	fmt.Fprintf(out, "<title>%s</title>\n<desc>%s</desc>\n", xmlText(title), xmlText(p.describe(opts.Last)))
-	fmt.Fprintf(out, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	d.printf("<title>%s</title>\n<desc>%s</desc>\n", xmlText(title), xmlText(p.describe(opts.Last)))
+	d.printf(`<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	last := opts.Last
+	if last != nil && !(p.Board.Contains(last.From) && p.Board.Contains(last.To) && p.Board.Contains(last.Arrow)) {
+		last = nil
+	}
+	d.squares(last)
+	if last != nil {
+		d.move(*last)
+	}
+	d.queens()
+	if !opts.Bare {
+		d.margin()
+	}
+	d.printf("</svg>\n")
+	return d.Flush()
+}
 
-	// The squares: one light field, the dark squares as one path, then the burnt ones.
-	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", left, top, boardWidth, boardHeight,
-		svgLight)
+// drawing is a picture while it is written. The writer keeps the first error until Flush.
+type drawing struct {
+	*bufio.Writer
+	Position
+	left, top, width, height int // of the board
+}
+
+func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(d, format, args...) }
+
+// x and y return the centre of a square.
+func (d *drawing) x(s Square) int { return d.left + svgSquare*s.File() + svgSquare/2 }
+func (d *drawing) y(s Square) int { return d.top + d.height - svgSquare*s.Rank() - svgSquare/2 }
+
+// fill appends to a path the squares of a set, made smaller by an inset on each side.
+func (d *drawing) fill(set Set, inset int) {
+	side := svgSquare - 2*inset
+	for _, s := range squaresOf(set) {
+		d.printf("M%d %dh%dv%dh-%dz", d.x(s)-svgSquare/2+inset, d.y(s)-svgSquare/2+inset, side, side, side)
+	}
+	d.printf(`"/>` + "\n")
+}
+
+// squares draws the board: one light field, the dark squares as one path, the squares of the last
+// move, the burnt squares, and the edge.
+func (d *drawing) squares(last *Move) {
+	mask := d.Board.Mask()
+	d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", d.left, d.top, d.width, d.height, svgLight)
 	const darkSquares Set = 0xaa55aa55aa55aa55 // A1 is dark
-	if dark := b.Mask() & darkSquares; dark != 0 {
-		fmt.Fprintf(out, `<path fill="%s" d="`, svgDark)
-		for _, s := range squaresOf(dark) {
-			fmt.Fprintf(out, "M%d %dh%dv%dh-%dz", cx(s)-svgSquare/2, cy(s)-svgSquare/2, svgSquare, svgSquare, svgSquare)
-		}
-		fmt.Fprintf(out, `"/>`+"\n")
+	if dark := mask & darkSquares; dark != 0 {
+		d.printf(`<path fill="%s" d="`, svgDark)
+		d.fill(dark, 0)
 	}
-	var last Move
-	marked := opts.Last != nil
-	if marked {
-		last = *opts.Last
-		marked = b.Contains(last.From) && b.Contains(last.To) && b.Contains(last.Arrow)
+	if last != nil {
+		d.printf(`<path fill="%s" fill-opacity="0.55" d="`, svgMark)
+		d.fill((last.From.Bit()|last.To.Bit())&^d.Burnt, 0)
 	}
-	if marked {
-		fmt.Fprintf(out, `<path fill="%s" fill-opacity="0.55" d="`, svgMark)
-		for _, s := range squaresOf((last.From.Bit() | last.To.Bit()) &^ p.Burnt) {
-			fmt.Fprintf(out, "M%d %dh%dv%dh-%dz", cx(s)-svgSquare/2, cy(s)-svgSquare/2, svgSquare, svgSquare, svgSquare)
-		}
-		fmt.Fprintf(out, `"/>`+"\n")
-	}
-	if burnt := p.Burnt & b.Mask(); burnt != 0 {
-		fmt.Fprintf(out, `<path fill="%s" d="`, svgBurnt)
+	if burnt := d.Burnt & mask; burnt != 0 {
+		d.printf(`<path fill="%s" d="`, svgBurnt)
+		d.fill(burnt, 1)
+		d.printf(`<path fill="none" stroke="%s" stroke-width="3" stroke-linecap="round" d="`, svgEmber)
 		for _, s := range squaresOf(burnt) {
-			fmt.Fprintf(out, "M%d %dh%dv%dh-%dz", cx(s)-svgSquare/2+1, cy(s)-svgSquare/2+1, svgSquare-2, svgSquare-2,
-				svgSquare-2)
+			d.printf("M%d %dl18 18m0 -18l-18 18", d.x(s)-9, d.y(s)-9)
 		}
-		fmt.Fprintf(out, `"/>`+"\n"+`<path fill="none" stroke="%s" stroke-width="3" stroke-linecap="round" d="`,
-			svgEmber)
-		for _, s := range squaresOf(burnt) {
-			fmt.Fprintf(out, "M%d %dl18 18m0 -18l-18 18", cx(s)-9, cy(s)-9)
-		}
-		fmt.Fprintf(out, `"/>`+"\n")
+		d.printf(`"/>` + "\n")
 	}
-	fmt.Fprintf(out, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-		left-1, top-1, boardWidth+2, boardHeight+2, svgEdge)
+	d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
+		d.left-1, d.top-1, d.width+2, d.height+2, svgEdge)
+}
 
-	if marked {
-		// Both lines lie below the queens. The second is a little thinner, so that
-		// an arrow shot back along the queen's way shows on top of it.
-		fmt.Fprintf(out, `<g fill="none" stroke-linecap="round"><path stroke="%s" stroke-width="6" stroke-opacity="0.75" d="M%d %dL%d %d"/>`,
-			svgWay, cx(last.From), cy(last.From), cx(last.To), cy(last.To))
-		fmt.Fprintf(out, `<path stroke="%s" stroke-width="3.5" stroke-dasharray="1 8" d="M%d %dL%d %d"/>`,
-			svgShot, cx(last.To), cy(last.To), cx(last.Arrow), cy(last.Arrow))
-		fmt.Fprintf(out, `<rect x="%d" y="%d" width="%d" height="%d" stroke="%s" stroke-width="3"/></g>`+"\n",
-			cx(last.Arrow)-svgSquare/2+3, cy(last.Arrow)-svgSquare/2+3, svgSquare-6, svgSquare-6, svgShot)
-	}
+// move draws the way of the queen and of the arrow, below the queens. The second line is thinner, so
+// that an arrow shot back along the queen's way shows on top of it.
+func (d *drawing) move(m Move) {
+	d.printf(`<g fill="none" stroke-linecap="round"><path stroke="%s" stroke-width="6" stroke-opacity="0.75" d="M%d %dL%d %d"/>`,
+		svgWay, d.x(m.From), d.y(m.From), d.x(m.To), d.y(m.To))
+	d.printf(`<path stroke="%s" stroke-width="3.5" stroke-dasharray="1 8" d="M%d %dL%d %d"/>`,
+		svgShot, d.x(m.To), d.y(m.To), d.x(m.Arrow), d.y(m.Arrow))
+	d.printf(`<rect x="%d" y="%d" width="%d" height="%d" stroke="%s" stroke-width="3"/></g>`+"\n",
+		d.x(m.Arrow)-svgSquare/2+3, d.y(m.Arrow)-svgSquare/2+3, svgSquare-6, svgSquare-6, svgShot)
+}
 
+// queens draws the queens of both sides.
+func (d *drawing) queens() {
 	for _, side := range []struct {
-		queens       Set
-		fill, stroke string
-	}{{p.White, svgIvory, svgEbony}, {p.Black, svgEbony, svgEbony}} {
-		if side.queens&b.Mask() == 0 {
+		queens Set
+		fill   string
+	}{{d.White, svgIvory}, {d.Black, svgEbony}} {
+		queens := squaresOf(side.queens & d.Board.Mask())
+		if len(queens) == 0 {
 			continue
 		}
-		fmt.Fprintf(out, `<g fill="%s" stroke="%s" stroke-width="1.8" stroke-linejoin="round">`+
-			"\n", side.fill, side.stroke)
-		for _, s := range squaresOf(side.queens & b.Mask()) {
-			fmt.Fprintf(out, `<path transform="translate(%d %d)" d="%s%s%s"/>`+"\n", cx(s), cy(s), svgCrown, svgBase,
-				svgBalls)
+		d.printf(`<g fill="%s" stroke="%s" stroke-width="1.8" stroke-linejoin="round">`+"\n", side.fill, svgEbony)
+		for _, s := range queens {
+			d.printf(`<path transform="translate(%d %d)" d="%s%s%s"/>`+"\n", d.x(s), d.y(s), svgCrown, svgBase, svgBalls)
 		}
-		fmt.Fprintf(out, "</g>\n")
+		d.printf("</g>\n")
 	}
+}
 
-	if !opts.Bare {
-		fmt.Fprintf(out, `<g %s font-size="14" fill="%s" text-anchor="middle">`+"\n", svgFontSet, svgInk)
-		for r := range int(b.Height) {
-			fmt.Fprintf(out, `<text x="%d" y="%d">%d</text>`, left/2, cy(b.Square(0, r))+5, r+1)
-		}
-		fmt.Fprintln(out)
-		for f := range int(b.Width) {
-			fmt.Fprintf(out, `<text x="%d" y="%d">%c</text>`, cx(b.Square(f, 0)), top+boardHeight+18, 'A'+f)
-		}
-		fmt.Fprintf(out, "\n</g>\n")
-		// A disc in the colour of the side to move, then its name.
-		fill := svgIvory
-		if p.ToMove == Black {
-			fill = svgEbony
-		}
-		y := top + boardHeight + svgMargin + 8
-		caption := p.ToMove.title()
-		if b.Width >= 3 { // narrower boards have no room for it
-			caption += " to move"
-		}
-		fmt.Fprintf(out, `<circle cx="%d" cy="%d" r="5" fill="%s" stroke="%s" stroke-width="1.5"/>`, left+
-			7, y, fill, svgEbony)
-		fmt.Fprintf(out, `<text x="%d" y="%d" %s font-size="13" fill="%s">%s</text>`+"\n", left+18, y+
-			5, svgFontSet, svgInk, caption)
+// margin draws the coordinates, and a disc in the colour of the side to move with its name.
+func (d *drawing) margin() {
+	d.printf(`<g %s font-size="14" fill="%s" text-anchor="middle">`+"\n", svgFontSet, svgInk)
+	for r := range int(d.Board.Height) {
+		d.printf(`<text x="%d" y="%d">%d</text>`, d.left/2, d.y(d.Board.Square(0, r))+5, r+1)
 	}
-	fmt.Fprintf(out, "</svg>\n")
-	return out.Flush()
+	d.printf("\n")
+	for f := range int(d.Board.Width) {
+		d.printf(`<text x="%d" y="%d">%c</text>`, d.x(d.Board.Square(f, 0)), d.top+d.height+18, 'A'+f)
+	}
+	d.printf("\n</g>\n")
+	fill := svgIvory
+	if d.ToMove == Black {
+		fill = svgEbony
+	}
+	y := d.top + d.height + svgMargin + 8
+	caption := d.ToMove.title()
+	if d.Board.Width >= 3 { // narrower boards have no room for it
+		caption += " to move"
+	}
+	d.printf(`<circle cx="%d" cy="%d" r="5" fill="%s" stroke="%s" stroke-width="1.5"/>`, d.left+7, y, fill, svgEbony)
+	d.printf(`<text x="%d" y="%d" %s font-size="13" fill="%s">%s</text>`+"\n", d.left+18, y+5, svgFontSet, svgInk,
+		caption)
 }
 
 // describe says in words what the picture shows.
@@ -271,25 +288,10 @@ func squaresOf(x Set) []Square {
 	return out
 }
 
-// xmlText escapes s for text and attribute values. What XML 1.0 cannot hold
-// (control characters, bytes that are not UTF-8) becomes U+FFFD.
+// xmlText escapes s for text and attribute values. What XML 1.0 cannot hold (control characters,
+// bytes that are not UTF-8) becomes U+FFFD.
 func xmlText(s string) string {
 	var sb strings.Builder
-	for _, r := range s {
-		switch {
-		case r == '&':
-			sb.WriteString("&amp;")
-		case r == '<':
-			sb.WriteString("&lt;")
-		case r == '>':
-			sb.WriteString("&gt;")
-		case r == '"':
-			sb.WriteString("&#34;")
-		case r < ' ' && r != '\t' && r != '\n' && r != '\r', r == 0xfffe, r == 0xffff:
-			sb.WriteRune(utf8.RuneError)
-		default:
-			sb.WriteRune(r)
-		}
-	}
+	_ = xml.EscapeText(&sb, []byte(s)) // a strings.Builder takes everything
 	return sb.String()
 }
