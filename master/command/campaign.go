@@ -2,8 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
-	"io"
 
 	"github.com/spf13/cobra"
 	"google.golang.org/grpc/codes"
@@ -18,19 +16,9 @@ func campaignCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "campaign",
 		Short: "Add campaigns to a serving master, list them, and divide the work among them",
-		Long: `A store holds any number of campaigns, each with a root of its own, and the workers
-search for all of them. These commands change campaigns while the master runs. The store
-keeps the changes.
-
-The priority is strict: work goes to the campaign of the highest priority that has any,
-and idle capacity goes to the others. Campaigns of one priority divide the work, in
-nodes, by their shares. Changes apply when current leases end.
-
-All campaigns of one board and kind of proof (--rules-only) use each other's facts.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long:  long("campaign"),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(campaignAdd(), campaignList(), campaignSet())
 	change := func(use, short string, do func(context.Context, farmv1.ControlClient, string) (*farmv1.StatusResponse,
@@ -142,11 +130,8 @@ func campaignList() *cobra.Command {
 			if err != nil {
 				return callError(master.address, err)
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(document.OfCampaigns(r.GetCampaigns()))
-			}
-			_, err = io.WriteString(c.OutOrStdout(), campaignTable(r.GetCampaigns()))
-			return err
+			all := r.GetCampaigns()
+			return answer(c, asJSON, document.OfCampaigns(all), campaignTable(all))
 		},
 	}
 	master.add(c)

@@ -15,56 +15,56 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// defaultCerts is where an authority is when nothing else is said.
-const defaultCerts = "certs"
-
-// masterName is the name in the credential of a master.
-const masterName = "master"
-
 // localHosts are in every credential of a master, for workers and operators on its machine.
 var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 
 // Lifetimes are given in days, up to a hundred years.
-const maxDays = 36500
+const day, maxDays = 24 * time.Hour, 36500
 
 func certsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "certs",
 		Short: "Make and revoke the credentials of a cluster",
-		Long: `certs keeps an authority for one cluster in a folder. "init" makes it, with the master's
-credential. "worker" and "operator" make a folder for each worker and operator: hand it
-to its machine. "provide" makes all of these for starts without a person. "revoke" ends
-a credential; a running master applies it within a second.
-
-Workers join and deliver. Operators need an operator credential for status, explore,
-pause, resume, drain, campaign, quarantine and store backup.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long:  long("certs"),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator),
 		certsProvide(), certsRevoke(), certsList())
 	return c
 }
 
-// certsFlags are the flags of all these commands.
+// certsFlags are the flags of these commands; each defines those that it needs.
 type certsFlags struct {
-	folder string
-	days   int
-	asJSON bool
+	folder              string
+	days, authorityDays int
+	hosts               []string
+	asJSON              bool
 }
 
-func (f *certsFlags) add(c *cobra.Command, lifetime bool) {
-	c.Flags().StringVar(&f.folder, "dir", defaultCerts, "keep the authority in `FOLDER`")
+func (f *certsFlags) add(c *cobra.Command) {
+	c.Flags().StringVar(&f.folder, "dir", "certs", "keep the authority in `FOLDER`")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line for each credential")
-	if lifetime {
-		c.Flags().IntVar(&f.days, "days", int(credentials.DefaultLifetime/day),
-			"make it good for `N` days, at most as long as the authority")
-	}
 }
 
-const day = 24 * time.Hour
+// addLifetime is for commands that make credentials.
+func (f *certsFlags) addLifetime(c *cobra.Command) {
+	c.Flags().IntVar(&f.days, "days", int(credentials.DefaultLifetime/day),
+		"make it good for `N` days, at most as long as the authority")
+}
+
+// addMaster is for commands that make the credential of a master.
+func (f *certsFlags) addMaster(c *cobra.Command) {
+	f.addLifetime(c)
+	c.Flags().StringArrayVar(&f.hosts, "host", nil,
+		"let others reach the master as `NAME` or IP address; may be repeated")
+}
+
+// addAuthority is for commands that make an authority.
+func (f *certsFlags) addAuthority(c *cobra.Command) {
+	c.Flags().IntVar(&f.authorityDays, "ca-days", int(credentials.DefaultAuthorityLifetime/day),
+		"make the authority good for `N` days")
+}
 
 // lifetime turns days into a duration.
 func lifetime(flag string, days int) (time.Duration, error) {
@@ -74,213 +74,245 @@ func lifetime(flag string, days int) (time.Duration, error) {
 	return time.Duration(days) * day, nil
 }
 
+// request asks for a credential; only a master has hosts.
+func (f *certsFlags) request(role identity.Role, name string, renew bool) (credentials.Request, error) {
+	d, err := lifetime("days", f.days)
+	r := credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Lifetime: d, Renew: renew}
+	if role == identity.Master {
+		r.Hosts = append(f.hosts, localHosts...)
+	}
+	return r, errors.Join(err, r.Check())
+}
+
+// init makes an authority and says where it is.
+func (f *certsFlags) init(w io.Writer) (*credentials.Authority, error) {
+	d, err := lifetime("ca-days", f.authorityDays)
+	if err != nil {
+		return nil, err
+	}
+	a, err := credentials.Init(f.folder, credentials.Options{Lifetime: d})
+	if err != nil || f.asJSON {
+		return a, err
+	}
+	_, err = fmt.Fprintf(w, "authority      %s, good until %s; keep %s secret\n", f.folder,
+		a.NotAfter().UTC().Format(time.DateOnly), credentials.KeyFile)
+	return a, err
+}
+
+// with opens the authority for as long as do runs, and prints the credentials that do returns.
+func (f *certsFlags) with(w io.Writer, do func(*credentials.Authority) ([]credentials.Issued, error)) error {
+	a, err := credentials.Open(f.folder, credentials.Options{})
+	if err != nil {
+		return err
+	}
+	return f.print(w, a, do)
+}
+
+// print prints the credentials that do returns, and closes the authority.
+func (f *certsFlags) print(w io.Writer, a *credentials.Authority,
+	do func(*credentials.Authority) ([]credentials.Issued, error)) error {
+	list, err := do(a)
+	err = errors.Join(err, a.Close())
+	for _, r := range list {
+		err = errors.Join(err, f.write(w, r))
+	}
+	return err
+}
+
+// write prints one credential, and where it is if it was made now.
+func (f *certsFlags) write(w io.Writer, r credentials.Issued) error {
+	if f.asJSON {
+		return writeRecord(w, r.Record, r.Folder)
+	}
+	s := fmt.Sprintf("%-14s %s, serial number %s, %s", r.Role, r.Name, r.Serial, r.State(time.Now()))
+	if len(r.Hosts) > 0 {
+		s += ", for " + strings.Join(r.Hosts, " ")
+	}
+	switch {
+	case r.Folder == "":
+	case r.Role == identity.Master:
+		s += fmt.Sprintf("\nfolder         %s: the master serves with it", r.Folder)
+	default:
+		s += fmt.Sprintf("\nfolder         %s: hand it to %v and nobody else", r.Folder, r.Identity)
+	}
+	_, err := fmt.Fprintln(w, s)
+	return err
+}
+
+// issue makes one credential.
+func issue(r credentials.Request) func(*credentials.Authority) ([]credentials.Issued, error) {
+	return func(a *credentials.Authority) ([]credentials.Issued, error) {
+		out, err := a.Issue(r)
+		if err != nil {
+			return nil, err
+		}
+		return []credentials.Issued{out}, nil
+	}
+}
+
+// listed makes records of existing credentials printable.
+func listed(list []credentials.Record, err error) ([]credentials.Issued, error) {
+	out := make([]credentials.Issued, len(list))
+	for i, r := range list {
+		out[i].Record = r
+	}
+	return out, err
+}
+
 func certsInit() *cobra.Command {
-	var (
-		flags         certsFlags
-		hosts         []string
-		authorityDays int
-	)
+	var f certsFlags
 	c := &cobra.Command{
 		Use:   "init",
 		Short: "Make an authority and the credential of its master",
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			all, err := lifetime("ca-days", authorityDays)
+		RunE: func(c *cobra.Command, _ []string) error {
+			request, err := f.request(identity.Master, "master", true)
 			if err != nil {
 				return err
 			}
-			request, err := masterRequest(flags.days, hosts)
+			a, err := f.init(c.OutOrStdout())
 			if err != nil {
 				return err
 			}
-			if err := request.Check(); err != nil {
-				return err
-			}
-			a, err := credentials.Init(flags.folder, credentials.Options{Lifetime: all})
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, a.Close()) }()
-			if err := writeAuthority(c.OutOrStdout(), a, flags); err != nil {
-				return err
-			}
-			return issue(c.OutOrStdout(), a, request, flags)
+			return f.print(c.OutOrStdout(), a, issue(request))
 		},
 	}
-	flags.add(c, true)
-	addHosts(c, &hosts)
-	addAuthorityDays(c, &authorityDays)
+	f.add(c)
+	f.addMaster(c)
+	f.addAuthority(c)
 	return c
 }
 
-func addAuthorityDays(c *cobra.Command, days *int) {
-	c.Flags().IntVar(days, "ca-days", int(credentials.DefaultAuthorityLifetime/day),
-		"make the authority good for `N` days")
-}
-
-// writeAuthority says in words where a new authority is.
-func writeAuthority(w io.Writer, a *credentials.Authority, flags certsFlags) error {
-	if flags.asJSON {
-		return nil
-	}
-	_, err := fmt.Fprintf(w, "authority      %s, good until %s; keep %s secret\n", flags.folder,
-		a.NotAfter().UTC().Format(time.DateOnly), credentials.KeyFile)
-	return err
-}
-
-func addHosts(c *cobra.Command, hosts *[]string) {
-	c.Flags().StringArrayVar(hosts, "host", nil, "let others reach the master as `NAME` or IP address; may be repeated")
-}
-
-func masterRequest(days int, hosts []string) (credentials.Request, error) {
-	d, err := lifetime("days", days)
-	return credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: masterName},
-		Hosts: append(hosts, localHosts...), Lifetime: d, Renew: true}, err
-}
-
 func certsMaster() *cobra.Command {
-	var (
-		flags certsFlags
-		hosts []string
-	)
+	var f certsFlags
 	c := &cobra.Command{
 		Use:   "master",
 		Short: "Replace the master's credential",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			request, err := masterRequest(flags.days, hosts)
+			request, err := f.request(identity.Master, "master", true)
 			if err != nil {
 				return err
 			}
-			return withAuthority(flags.folder, func(a *credentials.Authority) error {
-				return issue(c.OutOrStdout(), a,
-					request, flags)
-			})
+			return f.with(c.OutOrStdout(), issue(request))
 		},
 	}
-	flags.add(c, true)
-	addHosts(c, &hosts)
+	f.add(c)
+	f.addMaster(c)
 	return c
 }
 
 func certsClient(role identity.Role) *cobra.Command {
-	var (
-		flags certsFlags
-		renew bool
-	)
+	var f certsFlags
+	var renew bool
 	c := &cobra.Command{
 		Use:   string(role) + " NAME",
 		Short: fmt.Sprintf("Make the folder of one %s", role),
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			d, err := lifetime("days", flags.days)
+			request, err := f.request(role, args[0], renew)
 			if err != nil {
 				return err
 			}
-			request := credentials.Request{Identity: identity.Identity{Role: role, Name: args[0]}, Lifetime: d, Renew: renew}
-			return withAuthority(flags.folder, func(a *credentials.Authority) error {
-				return issue(c.OutOrStdout(), a,
-					request, flags)
-			})
+			return f.with(c.OutOrStdout(), issue(request))
 		},
 	}
-	flags.add(c, true)
-	c.Flags().BoolVar(&renew, "renew", false, "replace the files; the old credential stays good until it expires or is revoked")
+	f.add(c)
+	f.addLifetime(c)
+	c.Flags().BoolVar(&renew, "renew", false,
+		"replace the files; the old credential stays good until it expires or is revoked")
 	return c
 }
 
 func certsRevoke() *cobra.Command {
-	var flags certsFlags
+	var f certsFlags
 	c := &cobra.Command{
 		Use:   "revoke NAME|SERIAL",
 		Short: "Revoke all credentials of a name, or one by its serial number",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			return withAuthority(flags.folder, func(a *credentials.Authority) error {
-				list, err := a.Revoke(args[0])
-				if err != nil {
-					return err
-				}
-				return writeRecords(c.OutOrStdout(), list, flags.asJSON)
+			return f.with(c.OutOrStdout(), func(a *credentials.Authority) ([]credentials.Issued, error) {
+				return listed(a.Revoke(args[0]))
 			})
 		},
 	}
-	flags.add(c, false)
+	f.add(c)
 	return c
 }
 
 func certsList() *cobra.Command {
-	var flags certsFlags
+	var f certsFlags
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List all credentials ever made, and whether they are good",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return withAuthority(flags.folder, func(a *credentials.Authority) error {
-				list, err := a.List()
-				if err != nil {
-					return err
-				}
-				return writeRecords(c.OutOrStdout(), list, flags.asJSON)
+			return f.with(c.OutOrStdout(), func(a *credentials.Authority) ([]credentials.Issued, error) {
+				return listed(a.List())
 			})
 		},
 	}
-	flags.add(c, false)
+	f.add(c)
 	return c
 }
 
-// withAuthority opens the authority of a folder for as long as do runs.
-func withAuthority(folder string, do func(*credentials.Authority) error) error {
-	a, err := credentials.Open(folder, credentials.Options{})
-	if err != nil {
-		return err
+func certsProvide() *cobra.Command {
+	var f certsFlags
+	var worker, operator, handover string
+	c := &cobra.Command{
+		Use:   "provide",
+		Short: "Make the credentials that a farm lacks, for starts without a person",
+		Long:  long("certs-provide"),
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var requests []credentials.Request
+			for _, x := range []identity.Identity{{Role: identity.Master, Name: "master"},
+				{Role: identity.Worker, Name: worker}, {Role: identity.Operator, Name: operator}} {
+				r, err := f.request(x.Role, x.Name, x.Role == identity.Master)
+				if err != nil {
+					return err
+				}
+				requests = append(requests, r)
+			}
+			a, err := credentials.Open(f.folder, credentials.Options{})
+			if errors.Is(err, credentials.ErrMissing) {
+				a, err = f.init(c.OutOrStdout())
+			}
+			if err != nil {
+				return err
+			}
+			return f.print(c.OutOrStdout(), a, func(a *credentials.Authority) ([]credentials.Issued, error) {
+				return provide(a, requests, handover)
+			})
+		},
 	}
-	return errors.Join(do(a), a.Close())
+	f.add(c)
+	f.addMaster(c)
+	f.addAuthority(c)
+	c.Flags().StringVar(&worker, "worker", "worker", "call the workers `NAME`")
+	c.Flags().StringVar(&operator, "operator", "operator", "call the operator `NAME`")
+	c.Flags().StringVar(&handover, "worker-folder", "",
+		"copy the workers' credential to `FOLDER`, such as a volume of theirs")
+	return c
 }
 
-// issue makes a credential and says where it is.
-func issue(w io.Writer, a *credentials.Authority, r credentials.Request, flags certsFlags) error {
-	out, err := a.Issue(r)
-	if err != nil {
-		return err
-	}
-	return writeIssued(w, out, flags)
-}
-
-func writeIssued(w io.Writer, out credentials.Issued, flags certsFlags) error {
-	if flags.asJSON {
-		return writeRecord(w, out.Record, out.Folder)
-	}
-	purpose := "the master serves with it"
-	if out.Role != identity.Master {
-		purpose = fmt.Sprintf("hand it to %v and nobody else", out.Identity)
-	}
-	_, err := fmt.Fprintf(w, "%sfolder         %s: %s\n", recordLine(out.Record), out.Folder, purpose)
-	return err
-}
-
-// recordLine is a credential in one line.
-func recordLine(r credentials.Record) string {
-	s := fmt.Sprintf("%-14s %s, serial number %s, %s", r.Role, r.Name, r.Serial, r.State(time.Now()))
-	if len(r.Hosts) > 0 {
-		s += ", for " + strings.Join(r.Hosts, " ")
-	}
-	return s + "\n"
-}
-
-func writeRecords(w io.Writer, list []credentials.Record, asJSON bool) error {
-	for _, r := range list {
-		var err error
-		if asJSON {
-			err = writeRecord(w, r, "")
-		} else {
-			_, err = io.WriteString(w, recordLine(r))
-		}
+// provide makes the credentials that are missing and copies the worker's to a folder, if one is given.
+func provide(a *credentials.Authority, requests []credentials.Request, handover string) (list []credentials.Issued,
+	err error) {
+	for _, r := range requests {
+		out, err := a.Provide(r)
 		if err != nil {
-			return err
+			return list, err
 		}
+		if r.Identity.Role == identity.Worker && handover != "" {
+			if err := a.HandOver(r.Identity, handover); err != nil {
+				return list, err
+			}
+			out.Folder = handover
+		}
+		list = append(list, out)
 	}
-	return nil
+	return list, nil
 }
 
 // recordJSON is a credential as programs read it. Fields may be added, never renamed.
@@ -305,78 +337,4 @@ func writeRecord(w io.Writer, r credentials.Record, folder string) error {
 		out.Revoked = &revoked
 	}
 	return json.NewEncoder(w).Encode(out)
-}
-
-func certsProvide() *cobra.Command {
-	var (
-		flags                      certsFlags
-		hosts                      []string
-		authorityDays              int
-		worker, operator, handover string
-	)
-	c := &cobra.Command{
-		Use:   "provide",
-		Short: "Make the credentials that a farm lacks, for starts without a person",
-		Long: `provide makes an authority, the master's credential, one that all workers share, and one
-for an operator. Existing ones stay, unless less than a third of the lifetime is left or
-the hosts have changed; then a new credential replaces them. It can run before each
-start of a farm, as in docker-compose.yml.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) (err error) {
-			all, err := lifetime("ca-days", authorityDays)
-			if err != nil {
-				return err
-			}
-			master, err := masterRequest(flags.days, hosts)
-			if err != nil {
-				return err
-			}
-			requests := []credentials.Request{
-				master,
-				{Identity: identity.Identity{Role: identity.Worker, Name: worker}, Lifetime: master.Lifetime},
-				{Identity: identity.Identity{Role: identity.Operator, Name: operator}, Lifetime: master.Lifetime},
-			}
-			for _, r := range requests {
-				if err := r.Check(); err != nil {
-					return err
-				}
-			}
-			a, err := credentials.Open(flags.folder, credentials.Options{})
-			if errors.Is(err, credentials.ErrMissing) {
-				if a, err = credentials.Init(flags.folder, credentials.Options{Lifetime: all}); err == nil {
-					err = writeAuthority(c.OutOrStdout(), a, flags)
-				}
-			}
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, a.Close()) }()
-			for _, r := range requests {
-				out, err := a.Provide(r)
-				if err != nil {
-					return err
-				}
-				if r.Identity.Role == identity.Worker && handover != "" {
-					if err := a.HandOver(r.Identity, handover); err != nil {
-						return err
-					}
-					out.Folder = handover
-				}
-				if err := writeIssued(c.OutOrStdout(), out, flags); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-	}
-	flags.add(c, true)
-	addHosts(c, &hosts)
-	addAuthorityDays(c, &authorityDays)
-	c.Flags().StringVar(&worker, "worker", "worker", "call the workers `NAME`")
-	c.Flags().StringVar(&operator, "operator", "operator", "call the operator `NAME`")
-	c.Flags().StringVar(&handover, "worker-folder", "",
-		"copy the workers' credential to `FOLDER`, such as a volume of theirs")
-	return c
 }

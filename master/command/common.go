@@ -4,8 +4,11 @@
 package command
 
 import (
+	"embed"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -26,6 +29,25 @@ func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
 		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
+}
+
+// texts are the help texts of the commands, a file each. Lines that begin with two spaces are lists
+// and stay as they are.
+//
+//go:embed help/*.txt
+var texts embed.FS
+
+// long returns a help text, put together from files, with the exit codes.
+func long(names ...string) string {
+	var s strings.Builder
+	for _, name := range names {
+		data, err := texts.ReadFile("help/" + name + ".txt")
+		if err != nil {
+			panic(err) // it is part of the program
+		}
+		s.Write(append(data, '\n'))
+	}
+	return s.String() + cli.ExitHelp
 }
 
 // question is what is asked: a position and perhaps first moves.
@@ -129,6 +151,15 @@ func count(n uint64) string {
 		return fmt.Sprintf("%.1f k", float64(n)/1e3)
 	}
 	return fmt.Sprint(n)
+}
+
+// answer prints a document as one line of JSON, or a text.
+func answer(c *cobra.Command, asJSON bool, document any, text string) error {
+	if asJSON {
+		return json.NewEncoder(c.OutOrStdout()).Encode(document)
+	}
+	_, err := io.WriteString(c.OutOrStdout(), text)
+	return err
 }
 
 // counted writes a number with its noun: "1 win", "2 wins".

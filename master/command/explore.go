@@ -2,9 +2,7 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"text/tabwriter"
@@ -29,19 +27,9 @@ func exploreCommand() *cobra.Command {
 		asJSON, asSVG bool
 	)
 	c := &cobra.Command{
-		Use:   "explore [MOVE...]",
-		Short: "Show a position of a campaign and its moves: values, proof numbers, nodes",
-		Long: `explore plays moves from the root of a campaign and shows the position: the board, the
-winner if it is known, the proof and disproof number, and the nodes searched. It shows
-the same for each move: winning moves come first, then open ones, then losing ones, each
-kind by nodes. It asks a serving master; with --store it reads a store that no master
-has open.
-
-A proof number estimates the work of a proof that the side to move wins, a disproof
-number that it loses. A move's numbers are those of the position after it, where the
-other side moves. 0 and inf stand for a proved result.
-
-` + cli.ExitHelp,
+		Use:     "explore [MOVE...]",
+		Short:   "Show a position of a campaign and its moves: values, proof numbers, nodes",
+		Long:    long("explore"),
 		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
 		RunE: func(c *cobra.Command, moves []string) error {
 			switch {
@@ -68,15 +56,10 @@ other side moves. 0 and inf stand for a proved result.
 			if err != nil {
 				return fmt.Errorf("the master's answer: %w", err)
 			}
-			out := c.OutOrStdout()
-			switch {
-			case asJSON:
-				return json.NewEncoder(out).Encode(document.OfPosition(p, r))
-			case asSVG:
-				return p.WriteSVG(out, amazons.SVGOptions{})
+			if asSVG {
+				return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{})
 			}
-			_, err = io.WriteString(out, exploreReport(p, r, top))
-			return err
+			return answer(c, asJSON, document.OfPosition(p, r), exploreReport(p, r, top))
 		},
 	}
 	master.add(c)

@@ -2,10 +2,8 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -22,25 +20,13 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// proofWhere is the part of the help that both commands share.
-const proofWhere = `The position is the certificate's first root, or the given one: a board's name, or ranks
-from the top with the side to move, in quotes. Moves are played from there. With --store
-instead of FILE the certificate is that of a settled campaign that no master has open;
-where the file is gone, it is made again from the store.
-
-Entries are not checked: "master verify" checks them.
-`
-
 func proofCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "proof",
 		Short: "Step through a certificate, or write parts of it for other programs",
-		Long: `proof reads certificates: show prints a position, export writes a part as JSON lines, as
-a graph, or as SGF.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long:  long("proof"),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(proofShowCommand(), proofExportCommand())
 	return c
@@ -123,20 +109,9 @@ func proofShowCommand() *cobra.Command {
 		asJSON, asSVG bool
 	)
 	c := &cobra.Command{
-		Use:   "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
-		Short: "Show a position of a certificate: the winner, the reason and every move",
-		Long: `show prints a position and what a certificate says about it: the board, the winner and
-the reason, the winning move, a line of play, and each move with its outcome. A losing
-move comes with its refutation. It is "explore" for proofs, without a campaign.
-
-The reason is "entry" (the file has the position with its move), "replies" (each move
-leads to a position that the other side wins), "rule 1" (no move left) or "rule 2"
-(counting). A position that the certificate does not decide is "unknown": a proof needs
-one winning move, not all.
-
-"entries" is the number of positions that a proof takes. Counting ends at --count.
-
-` + proofWhere + "\n" + cli.ExitHelp,
+		Use:     "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
+		Short:   "Show a position of a certificate: the winner, the reason and every move",
+		Long:    long("proof-show", "proof-position"),
 		Example: "  master proof show 5x5.proof B1-B3xD3\n  master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5",
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
@@ -153,16 +128,11 @@ one winning move, not all.
 			if err != nil {
 				return err
 			}
-			out := c.OutOrStdout()
 			if asSVG {
-				return p.WriteSVG(out, amazons.SVGOptions{Last: last})
+				return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{Last: last})
 			}
 			d := document.OfProof(&cert, p, count)
-			if asJSON {
-				return json.NewEncoder(out).Encode(d)
-			}
-			_, err = io.WriteString(out, proofReport(&cert, p, last, d, top))
-			return err
+			return answer(c, asJSON, d, proofReport(&cert, p, last, d, top))
 		},
 	}
 	source.add(c)
@@ -252,21 +222,9 @@ func proofExportCommand() *cobra.Command {
 		depth, positions int
 	)
 	c := &cobra.Command{
-		Use:   "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
-		Short: "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
-		Long: `export writes the proof of a position: the winner's move where the winner plays, all
-replies of the loser, and so on down to positions that a leaf rule decides. Positions
-that are the same up to symmetry are one.
-
-  json  a line about the export, then one for each position; moves name other lines by id
-  dot   a graph for Graphviz, for small proofs
-  sgf   a game with variations (FF[4], GM[18]), without repetitions
-
-Two limits end it: --depth in plies, and --positions. A position beyond them is marked
-as cut. If --positions cuts, the output is still whole, one sentence says so, and the
-exit code is 3.
-
-` + proofWhere + "\n" + cli.ExitHelp,
+		Use:     "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
+		Short:   "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
+		Long:    long("proof-export", "proof-position"),
 		Example: "  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg\n  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf",
 		RunE: func(c *cobra.Command, args []string) error {
 			standard, ok := standardPositions[format]

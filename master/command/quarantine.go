@@ -43,13 +43,8 @@ func quarantineCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "quarantine",
 		Short: "Show which parties may not join any more, and why",
-		Long: `quarantine lists the parties that a serving master has sent away for offences that no
-sound worker commits. With --credentials a party is all workers with one credential
-name; without, a worker name. The store keeps the list. "quarantine lift" lets a party
-join again.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
+		Long:  long("quarantine"),
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return answer(c, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.QuarantinesResponse,
 				error) {

@@ -50,22 +50,8 @@ func serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve --store FILE [--board BOARD|POSITION]",
 		Short: "Serve campaigns to workers on this and other machines",
-		Long: `serve runs the master of a store's campaigns. Workers join it with "worker run --master
-ADDR". With --board it makes the store and its first campaign; if the store is there, it
-must have this campaign. Without --board it continues what the store has, also after a
-crash. "master campaign" adds campaigns and divides the work among them.
-
-The master ends when every campaign is settled and verified, or was ended by an
-operator. With --stay it keeps answering. The first SIGINT or SIGTERM cancels all leases
-and ends (exit code 130); the second ends at once. Both leave the store good.
-
-With --credentials (a folder of "master certs init"), connections are encrypted, and
-workers and operators need a credential. The folder may change while the master runs.
-The pages at --http are open to everybody and change nothing. At --https operators may
-pause, resume and drain.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
+		Long:  long("serve"),
+		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			log, err := cli.Logger(c.ErrOrStderr(), f.level)
 			if err != nil {

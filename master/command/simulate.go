@@ -37,26 +37,7 @@ func simulateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "simulate BOARD|POSITION",
 		Short: "Run farms of virtual workers in virtual time, and measure their efficiency",
-		Long: `simulate solves a position once for each number of workers, in virtual time. The tree is
-the one that a master runs, and the jobs are really searched, one after the other. For
-each number of workers it prints the parallel efficiency: the virtual time of one worker
-over the number of workers times theirs. Search overhead, waiting and network delays all
-count against it.
-
-One searched node stands for --scale nodes of a longer campaign. All settings in nodes
-and the speed are those of that campaign. The same seed gives the same run. The answers
-are not proved and nothing is stored. --config reads the settings of a master for the
-tree and its leases.
-
-Columns:
-  nodes       nodes searched by all workers
-  overhead    these over the nodes of one worker
-  needed      share of the nodes for positions of the proof
-  busy        share of the workers' time in which they searched
-  starved     share of the workers' time in which they waited for work
-  closed      share of the nodes in leases cancelled because their position was closed
-
-` + cli.ExitHelp,
+		Long:  long("simulate"),
 		Example: `  master simulate 4x5 --workers 1,4,16,64,256 --scale 1000 --initial-budget 200000 \
     --delay 20ms --svg 4x5.svg`,
 		Args: cobra.ExactArgs(1),

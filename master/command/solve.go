@@ -45,21 +45,8 @@ func solveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
 		Short: "Solve a board or position in this process, and prove the answer",
-		Long: `solve runs a whole farm in this process: a master, its store, and workers on all cores,
-over the same protocol as on many machines. It ends with the winner, the winning first
-moves found, and a certificate that the independent checker has verified.
-
-Without --store the store lies in $XDG_STATE_HOME/amazonsfarm (or
-~/.local/state/amazonsfarm); the output names it. The same command again continues where
-it was stopped, or answers at once when all is done. The first SIGINT or SIGTERM ends
-the search and keeps what it found (exit code 130); the second ends at once. Both leave
-the store good.
-
-A position is its ranks from the top joined by "/", then the side to move:
-".B.B./B...B/...../...../W...W/.W.W. w".
-
-` + cli.ExitHelp,
-		Args: cobra.ExactArgs(1),
+		Long:  long("solve"),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			line := cli.NewStatusLine(c.ErrOrStderr())
 			log, err := cli.Logger(line, f.level)

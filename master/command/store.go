@@ -52,17 +52,9 @@ func storeCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "store",
 		Short: "Check, back up and compact a store",
-		Long: `store looks after the file in which campaigns keep everything. "backup" works while a
-master has the store open, by asking that master; the others want a store that no master
-has open (exit code 11 otherwise). Only "compact" without a second file changes a store.
-
-A new file gets its name once it is whole, on disk and checked. A kill at any moment
-leaves a good store, and at most a hidden file ".NAME.*.tmp", which a later run removes
-once it is an hour old.
-
-` + cli.ExitHelp,
-		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
+		Long:  long("store"),
+		Args:  cobra.NoArgs,
+		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	c.AddCommand(storeCheck(), storeInfo(), storeBackup(), storeCompact())
 	return c
@@ -116,14 +108,8 @@ func storeCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check STORE",
 		Short: "Verify every byte of a store: pages, records, certificates, counts",
-		Long: `check verifies every byte of a store: each page is used once or free, every record
-decodes and has the right checksum, every fact has its certificate with the right
-SHA-256, and the counts agree. It does not check what the certificates prove: "verify
---store" does. It prints a line for each fault; any damage ends with exit code 20.
-SIGUSR1 prints the progress.
-
-` + cli.ExitHelp,
-		Args: cobra.ExactArgs(1),
+		Long:  long("store-check"),
+		Args:  cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var r store.Report
 			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
@@ -133,11 +119,7 @@ SIGUSR1 prints the progress.
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				err = json.NewEncoder(c.OutOrStdout()).Encode(storeCheckJSON{"store_check", r, seconds})
-			} else {
-				_, err = io.WriteString(c.OutOrStdout(), r.String())
-			}
+			err = answer(c, asJSON, storeCheckJSON{"store_check", r, seconds}, r.String())
 			if bad := r.Err(); bad != nil {
 				return cli.As(cli.ErrVerification, errors.Join(bad, err))
 			}
@@ -159,11 +141,7 @@ func storeInfo() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(storeInfoJSON{"store_info", info})
-			}
-			_, err = io.WriteString(c.OutOrStdout(), info.String())
-			return err
+			return answer(c, asJSON, storeInfoJSON{"store_info", info}, info.String())
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
@@ -178,13 +156,8 @@ func storeBackup() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup [STORE] TO",
 		Short: "Copy a store, of a running master or a file that no master has open",
-		Long: `backup copies a store as of one moment and checks the copy before it gets its name. With
-one file it asks the master at --master, which continues meanwhile; a master with
-credentials wants an operator's. With two files it copies the first, which no master may
-have open. The copy is a store: "serve --store" continues from it.
-
-` + cli.ExitHelp,
-		Args: cobra.RangeArgs(1, 2),
+		Long:  long("store-backup"),
+		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			to := args[len(args)-1]
 			var r store.Report
@@ -202,11 +175,7 @@ have open. The copy is a store: "serve --store" continues from it.
 			if err != nil {
 				return copyError(err)
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(storeBackupJSON{"store_backup", r, seconds})
-			}
-			_, err = io.WriteString(c.OutOrStdout(), r.String())
-			return err
+			return answer(c, asJSON, storeBackupJSON{"store_backup", r, seconds}, r.String())
 		},
 	}
 	master.add(c)
@@ -278,13 +247,8 @@ func storeCompact() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compact STORE [TO]",
 		Short: "Write a store again without its free pages",
-		Long: `compact writes every record of a store into a new file with full pages, checks it, and
-puts it in the place of the store. The old file becomes STORE` + store.OldSuffix + `; with --replace it
-is removed. With TO the new file gets that name and the store stays. The disk needs room
-for both files. No process may have the store open.
-
-` + cli.ExitHelp,
-		Args: cobra.RangeArgs(1, 2),
+		Long:  long("store-compact"),
+		Args:  cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			to := ""
 			if len(args) == 2 {

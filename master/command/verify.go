@@ -35,16 +35,8 @@ func verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
 		Short: "Check a certificate, or a store and its certificate, with the independent checker",
-		Long: `verify checks a certificate with the independent checker, which shares no code with the
-solver: every position, and every reply to every move. It prints what was checked and
-what is proved. If the certificate does not hold, the exit code is 20, and the output
-names the first position that fails and the reason.
-
-With --store it verifies every record of a store. If the campaign is settled, it
-verifies the certificate too, which it assembles again where the file is gone.
-
-` + cli.ExitHelp,
-		Args: cobra.MaximumNArgs(1),
+		Long:  long("verify"),
+		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := checkCores("cores", cores); err != nil {
 				return err
