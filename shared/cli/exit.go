@@ -38,13 +38,13 @@ const ExitHelp = `Exit codes:
 // Kinds of errors that both programs know. A command returns an error of a kind, and only main
 // says which exit code the kind has; see [Execute].
 var (
-	ErrLimit        = errors.New("stopped at a limit")
-	ErrNoStore      = errors.New("store missing")
-	ErrLocked       = errors.New("store locked")
-	ErrIncompatible = errors.New("incompatible")
-	ErrVerification = errors.New("not verified")
-	ErrUsage        = errors.New("wrong command line or input")
-	ErrInterrupted  = errors.New("interrupted")
+	ErrLimit        = errors.New("stopped at a limit")          // a larger limit, or the same command, goes on
+	ErrNoStore      = errors.New("store missing")               // a file or folder to work on is not there
+	ErrLocked       = errors.New("store locked")                // another process works on it
+	ErrIncompatible = errors.New("incompatible")                // of another version, other rules or another build
+	ErrVerification = errors.New("not verified")                // the checker, or a checksum, says no
+	ErrUsage        = errors.New("wrong command line or input") // nothing was begun
+	ErrInterrupted  = errors.New("interrupted")                 // by a signal
 )
 
 // Kind is a kind of error with its exit code.

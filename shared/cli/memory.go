@@ -4,26 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"strconv"
 	"strings"
 )
 
-// ErrMemory is wrapped by errors of [FreeMemory].
-var ErrMemory = errors.New("cannot tell how much memory is free")
+var errMemory = errors.New("cannot tell how much memory is free")
 
-// FreeMemory returns the bytes of memory that this process may still take: what Linux calls
-// available, or less where the control group of the process or one above it (version 1 or 2) has a
-// limit. Of such a limit, what the group uses is gone, but for file pages that were not used
-// lately. Elsewhere than on Linux the error wraps ErrMemory.
-func FreeMemory() (int64, error) { return freeMemory(os.DirFS("/")) }
-
-// freeMemory is FreeMemory with the root of the file system given.
+// freeMemory returns the bytes of memory that this process may still use; root is the root of the
+// file system. Linux calls them available; a control group of the process or one above it, of
+// version 1 or 2, may leave less. File pages that were not used lately do not count against the
+// limit of a group. Elsewhere than on Linux the error wraps errMemory.
 func freeMemory(root fs.FS) (int64, error) {
 	info, err := fs.ReadFile(root, "proc/meminfo")
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrMemory, err)
+		return 0, fmt.Errorf("%w: %w", errMemory, err)
 	}
 	free, ok := int64(0), false
 	for line := range strings.Lines(string(info)) {
@@ -33,7 +28,7 @@ func freeMemory(root fs.FS) (int64, error) {
 		}
 	}
 	if !ok {
-		return 0, fmt.Errorf("%w: /proc/meminfo does not say what is available", ErrMemory)
+		return 0, fmt.Errorf("%w: /proc/meminfo does not say what is available", errMemory)
 	}
 	for _, group := range controlGroups(root) {
 		if left, limited := group.left(root); limited {

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -48,13 +49,13 @@ func (t *TableSize) Type() string { return "SIZE" }
 // TableHelp is what the help of a --table flag says about sizes.
 const TableHelp = "such as 4GiB, or auto for half of the free memory"
 
-// Resolve chooses the size where it is auto, half of [FreeMemory] in whole MiB, and says so in one
+// Resolve chooses the size where it is auto, half of the free memory in whole MiB, and says so in one
 // line on w; a size that was given stays. Errors are usage errors.
 func (t *TableSize) Resolve(w io.Writer) error {
 	if !t.Auto {
 		return nil
 	}
-	free, err := FreeMemory()
+	free, err := freeMemory(os.DirFS("/"))
 	if err != nil {
 		return Usagef("--table auto: %w; give a size", err)
 	}

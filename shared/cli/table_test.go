@@ -113,11 +113,11 @@ func TestFreeMemory(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "MemAvailable:\n", "MemAvailable: many kB\n", "MemFree: 7 kB\n"} {
-		if _, err := freeMemory(fstest.MapFS{"proc/meminfo": {Data: []byte(text)}}); !errors.Is(err, ErrMemory) {
-			t.Errorf("%q: %v, want ErrMemory", text, err)
+		if _, err := freeMemory(fstest.MapFS{"proc/meminfo": {Data: []byte(text)}}); !errors.Is(err, errMemory) {
+			t.Errorf("%q: %v, want errMemory", text, err)
 		}
 	}
-	if _, err := freeMemory(fstest.MapFS{}); !errors.Is(err, ErrMemory) || !strings.Contains(err.Error(), "meminfo") {
+	if _, err := freeMemory(fstest.MapFS{}); !errors.Is(err, errMemory) || !strings.Contains(err.Error(), "meminfo") {
 		t.Errorf("no meminfo: %v", err)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/numbers"
-	"amazonsfarm/worker/agent"
 )
 
 // synthetic is a worker that does not search. It talks as worker/agent does: it asks for a lease
