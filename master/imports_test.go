@@ -29,7 +29,7 @@ var rank = map[string]int{
 	"area": 1, "cgt": 1, "reference": 1, "sgf": 1, "fuzzing": 1, "numbers": 1,
 	"endgame": 2,
 	"eval":    3,
-	"proof":   4, "selfplay": 4, "estimate": 4,
+	"proof":   4, "estimate": 4,
 	"dfpn": 5,
 	"cli":  6, "identity": 6,
 }

@@ -46,8 +46,8 @@ func main() {
 // options are what is said on the command line beside a run's setup.
 type options struct {
 	setup
-	bin, from, samples, svg, report string
-	nice                            int
+	bin, from, samples, report string
+	nice                       int
 }
 
 func parse(args []string, help io.Writer) (options, error) {
@@ -79,7 +79,6 @@ func parse(args []string, help io.Writer) (options, error) {
 	f.StringVar(&o.bin, "bin", "", "folder of the programs master and worker")
 	f.StringVar(&o.from, "from", "", "make the report of this file of samples and run nothing")
 	f.StringVar(&o.samples, "samples", "hour.jsonl", "file for all that is seen")
-	f.StringVar(&o.svg, "svg", "hour.svg", "file for the picture; empty: none")
 	f.StringVar(&o.report, "report", "", "file for the report; empty: standard output alone")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -140,11 +139,6 @@ func execute(ctx context.Context, args []string, out, progress io.Writer) error 
 	a, err := analyse(r)
 	if err != nil {
 		return err
-	}
-	if o.svg != "" {
-		if err := os.WriteFile(o.svg, []byte(picture(r, a)), 0o644); err != nil {
-			return err
-		}
 	}
 	text := a.report(r)
 	if o.report != "" {

@@ -3,12 +3,13 @@
 package observe
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"net"
-	"strconv"
 	"strings"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 )
 
 // FreeAddress returns an address of this machine, with its port, where nobody listens now.
@@ -20,30 +21,37 @@ func FreeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// Metrics are figures by name, and by name and labels as they are written.
+// Metrics are figures by name, or by name and labels, as in `a{b="c"}`. A histogram has two: its
+// name with _sum and with _count.
 type Metrics map[string]float64
 
-// ParseMetrics reads Prometheus' text form. A line that is neither a comment nor a figure is an error.
+// ParseMetrics reads Prometheus' text form.
 func ParseMetrics(in io.Reader) (Metrics, error) {
-	m := Metrics{}
-	s := bufio.NewScanner(in)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		line := s.Text()
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		at := strings.LastIndexByte(line, ' ')
-		if at < 0 {
-			return nil, fmt.Errorf("no value in %q", line)
-		}
-		v, err := strconv.ParseFloat(line[at+1:], 64)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", line, err)
-		}
-		m[line[:at]] = v
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(in)
+	if err != nil {
+		return nil, err
 	}
-	return m, s.Err()
+	m := Metrics{}
+	for name, family := range families {
+		for _, f := range family.GetMetric() {
+			var labels []string
+			for _, l := range f.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			text := ""
+			if len(labels) > 0 {
+				text = "{" + strings.Join(labels, ",") + "}"
+			}
+			if h := f.GetHistogram(); h != nil {
+				m[name+"_sum"+text], m[name+"_count"+text] = h.GetSampleSum(), float64(h.GetSampleCount())
+				continue
+			}
+			// One of the three is there; the others are nil and count as 0.
+			m[name+text] = f.GetCounter().GetValue() + f.GetGauge().GetValue() + f.GetUntyped().GetValue()
+		}
+	}
+	return m, nil
 }
 
 // Has reports whether there is a figure of a name, with whatever labels.
