@@ -1,5 +1,6 @@
 // House prints the figures that keep the repository readable, one a line with its limit and the
-// five worst places, and ends with exit code 1 where one is broken. scripts/house runs it.
+// five worst places, and ends with exit code 1 where one is broken and worse than its ceiling.
+// scripts/house runs it.
 //
 // Every line of a Go file is one of three: blank, comment (nothing but a comment stands on it) or
 // code. Generated files count nowhere, and tests only for the width of lines and for nothing else.
@@ -33,6 +34,21 @@ const (
 	maxMasterFlags = 24     // flags that `master serve --help` shows
 	maxWorkerFlags = 12     // flags that `worker run --help` shows
 	maxHelp        = 90     // columns of a line of help of any command
+)
+
+// ceilings are for the figures that have not reached their limit: no change may make them worse.
+// Whoever brings one down writes the new value here, and takes the line out when the limit is met.
+var ceilings = map[string]int{
+	codeFigure:     37_600,
+	allCodeFigure:  43_500,
+	commentsFigure: 12,
+}
+
+// The names of the figures that have a ceiling.
+const (
+	codeFigure     = "code of master, worker and shared"
+	allCodeFigure  = "code with scripts"
+	commentsFigure = "comments of master, worker and shared, %"
 )
 
 // place is one spot that counts for a figure: the larger n, the worse.
@@ -214,10 +230,10 @@ func (h *house) report() {
 		packages = append(packages, place{n, name})
 	}
 	code, comments := sum(h.code), sum(h.comments)
-	h.most("code of master, worker and shared", code, maxCode, nil)
-	h.most("code with scripts", code+h.code["scripts"], maxAllCode, nil)
-	h.line("comments of master, worker and shared, %", 100*comments/(code+comments), minComments,
-		100*comments >= minComments*(code+comments))
+	h.most(codeFigure, code, maxCode, nil)
+	h.most(allCodeFigure, code+h.code["scripts"], maxAllCode, nil)
+	percent := 100 * comments / (code + comments)
+	h.line(commentsFigure, percent, minComments, percent >= minComments, percent >= ceilings[commentsFigure])
 	h.worst("lines of a package", packages, maxPackage)
 	h.worst("lines of a file", h.files, maxFile)
 	h.worst("lines of a function", h.functions, maxFunction)
@@ -268,17 +284,21 @@ func (h *house) worst(name string, places []place, limit int) {
 
 // most prints a number that has to be within the limit, and the five worst places it comes from.
 func (h *house) most(name string, value, limit int, places []place) {
-	h.line(name, value, limit, value <= limit)
+	ceiling, given := ceilings[name]
+	h.line(name, value, limit, value <= limit, given && value <= ceiling)
 	slices.SortStableFunc(places, func(a, b place) int { return b.n - a.n })
 	for _, p := range places[:min(5, len(places))] {
 		fmt.Printf("      %6d  %s\n", p.n, p.name)
 	}
 }
 
-// line prints one figure.
-func (h *house) line(name string, value, limit int, ok bool) {
+// line prints one figure. One that is not ok, but no worse than its ceiling, breaks nothing yet.
+func (h *house) line(name string, value, limit int, ok, below bool) {
 	verdict := "ok"
-	if !ok {
+	switch {
+	case !ok && below:
+		verdict = "over, not above its ceiling"
+	case !ok:
 		verdict, h.broken = "over", true
 	}
 	fmt.Printf("%-42s %7d %7d  %s\n", name, value, limit, verdict)
