@@ -3,6 +3,7 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -73,5 +74,32 @@ func TestSettings(t *testing.T) {
 		if _, err := read(bad); cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+// TestSettingsPage wants every key of a settings file on the page about them, with the default that
+// the help names, and no other.
+func TestSettingsPage(t *testing.T) {
+	data, err := os.ReadFile("../../deploy/docs/SETTINGS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, _, _ := strings.Cut(string(data), "## Environment")
+	rows := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\| ([^|]+) \\|").FindAllStringSubmatch(table, -1) {
+		rows[m[1]] = strings.NewReplacer(",", "", " ", "").Replace(m[2])
+	}
+	newSettings().all.VisitAll(func(f *pflag.Flag) {
+		want := f.DefValue
+		if m := regexp.MustCompile(`\(default ([^,;) ]+)`).FindStringSubmatch(f.Usage); m != nil {
+			want = m[1]
+		}
+		if rows[f.Name] != want {
+			t.Errorf("the default of %s is %q on the page and %q in the help", f.Name, rows[f.Name], want)
+		}
+		delete(rows, f.Name)
+	})
+	for name := range rows {
+		t.Errorf("the page has %s, which is no setting", name)
 	}
 }
