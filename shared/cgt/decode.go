@@ -3,6 +3,7 @@ package cgt
 import (
 	"encoding/binary"
 	"math/bits"
+	"slices"
 )
 
 // checkCode looks at the bytes of a Value at the start of b and returns how many they are, or
@@ -106,22 +107,10 @@ func checkWalls(l, r climb, scale int) (why string) {
 	}
 	var in room
 	nl, nr, _ := v.walls(&in)
-	if scaleOf(v.code) != scale || !equal(nl, l) || !equal(nr, r) {
+	if scaleOf(v.code) != scale || !slices.Equal(nl, l) || !slices.Equal(nr, r) {
 		return "not the walls of a number"
 	}
 	return ""
-}
-
-func equal(a, b climb) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // checkFlags says what is wrong with the flags of a code with these walls.

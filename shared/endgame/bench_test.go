@@ -1,6 +1,7 @@
 package endgame
 
 import (
+	"fmt"
 	"math/bits"
 	"math/rand/v2"
 	"os"
@@ -143,43 +144,28 @@ func BenchmarkOpen(b *testing.B) {
 }
 
 // BenchmarkSolver values areas that the database lacks, of up to three squares more than its
-// largest, with nothing remembered, and parts with bound blockers of up to its size.
+// largest, with nothing remembered.
 func BenchmarkSolver(b *testing.B) {
 	db := database(b)
-	var above, bound []guardedArea
-	for _, a := range searchedAreas(b, 64) {
-		if _, ok := db.Find(a.Black, a.White, a.Empty); ok || a.Kind != area.Active {
-			continue
-		}
-		if size(&a) <= db.Squares()+3 {
-			above = append(above, guardedArea{Area: a})
-		}
-		for _, x := range guardedAreas(a.Black, a.White, a.Empty) {
-			if x.Kind == area.Active && x.blockers != 0 && x.size() <= db.Squares() {
-				bound = append(bound, x)
-			}
+	var above []area.Area
+	for _, a := range searchedAreas(b, db.Squares()+3) {
+		if _, ok := db.Find(a.Black, a.White, a.Empty); !ok && a.Kind == area.Active {
+			above = append(above, a)
 		}
 	}
-	for name, list := range map[string][]guardedArea{"above": above, "guarded": bound} {
-		b.Run(name, func(b *testing.B) {
+	for _, remember := range []bool{false, true} {
+		b.Run(fmt.Sprintf("remember=%v", remember), func(b *testing.B) {
 			s := Solver{DB: db}
 			for i := range b.N {
-				a := &list[i%len(list)]
-				s.Forget()
-				if _, err := s.Guarded(a.Black, a.White, a.blockers&a.Black, a.Empty); err != nil {
+				a := &above[i%len(above)]
+				if !remember {
+					s.Forget()
+				}
+				if _, err := s.Value(a.Black, a.White, a.Empty); err != nil {
 					b.Fatal(err)
 				}
 			}
-			b.ReportMetric(float64(len(list)), "areas")
-		})
-		b.Run(name+"/remembered", func(b *testing.B) {
-			s := Solver{DB: db}
-			for i := range b.N {
-				a := &list[i%len(list)]
-				if _, err := s.Guarded(a.Black, a.White, a.blockers&a.Black, a.Empty); err != nil {
-					b.Fatal(err)
-				}
-			}
+			b.ReportMetric(float64(len(above)), "areas")
 		})
 	}
 }

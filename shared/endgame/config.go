@@ -215,8 +215,8 @@ func newLayout(n, limit int) *layout {
 	return l
 }
 
-// powers3[i] is 3 to the power i.
-var powers3 = func() (p [maxSquares + 1]int32) {
+// powers3[i] is 3 to the power i. It has 16 elements so that an index of four bits needs no check.
+var powers3 = func() (p [16]int32) {
 	p[0] = 1
 	for i := 1; i < len(p); i++ {
 		p[i] = 3 * p[i-1]

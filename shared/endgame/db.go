@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -375,18 +376,10 @@ func (db *DB) Find(black, white, empty Set) (ID, bool) {
 // rank is the sum of 3^i over the squares of x, i being their numbers in the shape.
 func rank(shape, x Set) (r uint32) {
 	for ; x != 0; x &= x - 1 {
-		r += powers3u[bits.OnesCount64(shape&(x&-x-1))&15]
+		r += uint32(powers3[bits.OnesCount64(shape&(x&-x-1))&15])
 	}
 	return r
 }
-
-var powers3u = func() (p [16]uint32) {
-	p[0] = 1
-	for i := 1; i < len(p); i++ {
-		p[i] = 3 * p[i-1]
-	}
-	return p
-}()
 
 // shape returns the index of a canonical shape.
 func (db *DB) shape(s Set) (uint32, bool) {
@@ -404,19 +397,11 @@ func (db *DB) shape(s Set) (uint32, bool) {
 
 // escape returns the id of an entry in the list of escapes.
 func (db *DB) escape(key uint64) (uint32, bool) {
-	lo, hi := 0, len(db.keys)
-	for lo < hi {
-		m := int(uint(lo+hi) >> 1)
-		if db.keys[m] < key {
-			lo = m + 1
-		} else {
-			hi = m
-		}
-	}
-	if lo == len(db.keys) || db.keys[lo] != key {
+	i, ok := slices.BinarySearch(db.keys, key)
+	if !ok {
 		return 0, false
 	}
-	return db.ids[lo], true
+	return db.ids[i], true
 }
 
 // Entry returns what the database says of a value. id comes from Find.

@@ -1,8 +1,6 @@
 package endgame
 
 import (
-	"math/bits"
-
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
 	"amazonsfarm/shared/cgt"
@@ -64,29 +62,24 @@ func (s *Forms) area(a *area.Area) (cgt.Form, error) {
 	return f, nil
 }
 
-func (s *Forms) options(own, opp, shape Set, swap bool) (out []cgt.Form, err error) {
-	empty := shape &^ (own | opp)
+// options returns the distinct forms after the moves of own. swap says that own is White.
+func (s *Forms) options(own, opp, shape Set, swap bool) (forms []cgt.Form, err error) {
 	seen := map[cgt.Form]bool{}
-	for q := own; q != 0; q &= q - 1 {
-		from := q & -q
-		for t := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(q)), empty); t != 0; t &= t - 1 {
-			to := t & -t
-			open := empty&^to | from
-			for x := amazons.QueenTargets(amazons.Square(bits.TrailingZeros64(t)), open); x != 0; x &= x - 1 {
-				b, w := own&^from|to, opp
-				if swap {
-					b, w = w, b
-				}
-				f, err := s.Form(b, w, open&^(x&-x))
-				if err != nil {
-					return nil, err
-				}
-				if !seen[f] {
-					seen[f] = true
-					out = append(out, f)
-				}
-			}
+	state := amazons.State{Own: own, Opp: opp, Empty: shape &^ (own | opp)}
+	for m := range state.AllMoves() {
+		after := state.After(m)
+		black, white := after.Opp, after.Own
+		if swap {
+			black, white = white, black
+		}
+		f, err := s.Form(black, white, after.Empty)
+		if err != nil {
+			return nil, err
+		}
+		if !seen[f] {
+			seen[f] = true
+			forms = append(forms, f)
 		}
 	}
-	return out, nil
+	return forms, nil
 }
