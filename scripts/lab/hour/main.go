@@ -194,26 +194,7 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 	if err := c.serve(ctx); err != nil {
 		return err
 	}
-	take := func(phase string) (sample, error) {
-		s, err := c.observe(phase)
-		if err == nil {
-			err = c.write(record{Sample: &s})
-		}
-		return s, err
-	}
-	// quiet takes some samples while there are no workers.
-	quiet := func(phase string) error {
-		for range 3 {
-			if err := c.rest(ctx, c.Every/2); err != nil {
-				return err
-			}
-			if _, err := take(phase); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	if err := quiet("before"); err != nil {
+	if err := c.quiet(ctx, "before"); err != nil {
 		return err
 	}
 	c.began, _ = c.time.read()
@@ -226,7 +207,49 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 			return err
 		}
 	}
-	steady := c.roll[0]
+	if err := c.watch(ctx, c.roll[0], progress); err != nil {
+		return err
+	}
+	for len(c.roll) > 0 {
+		if err := c.leave(c.roll[len(c.roll)-1], "term"); err != nil {
+			return err
+		}
+	}
+	if err := c.rest(ctx, c.Rest); err != nil {
+		return err
+	}
+	if err := c.quiet(ctx, "after"); err != nil {
+		return err
+	}
+	return c.end(ctx)
+}
+
+// take takes a sample and writes it down.
+func (c *campaign) take(phase string) (sample, error) {
+	s, err := c.observe(phase)
+	if err == nil {
+		err = c.write(record{Sample: &s})
+	}
+	return s, err
+}
+
+// quiet takes some samples while there are no workers.
+func (c *campaign) quiet(ctx context.Context, phase string) error {
+	for range 3 {
+		if err := c.rest(ctx, c.Every/2); err != nil {
+			return err
+		}
+		if _, err := c.take(phase); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// watch takes samples until the time is over, while workers come and go, and tells progress now and
+// then how far it is. The worker steady stays
+// throughout.
+func (c *campaign) watch(ctx context.Context, steady *child, progress io.Writer) error {
 	coming, enough := context.WithCancel(ctx)
 	defer enough()
 	end := c.began + time.Duration(c.Minutes*float64(time.Minute))
@@ -241,7 +264,7 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 		if !steady.alive() {
 			return errors.New("the worker that was to stay has ended by itself")
 		}
-		s, err := take("run")
+		s, err := c.take("run")
 		if err != nil {
 			// On a busy machine an answer may take too long; a master that has ended answers none.
 			if err := c.miss(err); err != nil {
@@ -268,20 +291,11 @@ func observeCampaign(ctx context.Context, o options, progress io.Writer) (err er
 	if err := <-churned; err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	for len(c.roll) > 0 {
-		if err := c.leave(c.roll[len(c.roll)-1], "term"); err != nil {
-			return err
-		}
-	}
-	if err := c.rest(ctx, c.Rest); err != nil {
-		return err
-	}
-	if err := quiet("after"); err != nil {
-		return err
-	}
+	return ctx.Err()
+}
+
+// end stops the master, looks into its store and writes down how all ended.
+func (c *campaign) end(ctx context.Context) error {
 	_, stood := c.time.read()
 	last := final{Stood: stood.Seconds()}
 	if err := c.master.cmd.Process.Signal(os.Interrupt); err != nil {

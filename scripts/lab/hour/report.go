@@ -23,6 +23,63 @@ func (a *analysis) rows() (out [][]sample) {
 	return out
 }
 
+// parts writes one row for each part of the run.
+func (a *analysis) parts(line func(format string, args ...any)) {
+	for _, part := range a.rows() {
+		first, end := part[0], part[len(part)-1]
+		most := func(f func(sample) float64) float64 { return greatest(column(part, f)) }
+		few := func(f func(sample) float64) float64 { return least(column(part, f)) }
+		stays, _ := named(part, "steady")
+		var routines, live []float64
+		for _, w := range stays {
+			routines, live = append(routines, w.Goroutines), append(live, w.Live/mib)
+		}
+		files := func(s sample) float64 { return float64(s.FDs) }
+		line("| %.1f | %.1f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f-%.0f | %.0f-%.0f | %.0f-%.0f | "+
+			"%.1f | %.1f | %.1f | %.1f | %.0f-%.0f | %.1f |", end.Seconds/60, end.WorkersCPU-first.WorkersCPU,
+			rate(part, done), rate(part, func(s sample) float64 { return s.Results }), end.Results-first.Results,
+			end.Expired-first.Expired, end.Tree, end.Facts, end.Proved,
+			few(func(s sample) float64 { return s.Goroutines }), most(func(s sample) float64 { return s.Goroutines }),
+			few(files), most(files),
+			few(func(s sample) float64 { return s.Streams }), most(func(s sample) float64 { return s.Streams }),
+			few(func(s sample) float64 { return s.Live })/mib, explained(end)/mib,
+			most(func(s sample) float64 { return s.Anon })/mib, end.Store/mib, least(routines), greatest(routines),
+			least(live))
+	}
+}
+
+// layouts writes what the store was made of at each look into it.
+func layouts(r run, line func(format string, args ...any)) {
+	if len(r.Layouts) == 0 {
+		return
+	}
+	line("## What the store is made of")
+	line("")
+	line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 52 " +
+		"bytes, a tree position that has been searched or split 45, and what its children began with; chunks " +
+		"hold the bytes of the certificates, with 16 more each; memories are what")
+	line("workers' tables knew of unsolved positions, %d at most. Each record takes 16 bytes more in its page, "+
+		"and pages are partly empty.", memories)
+	line("")
+	head, rule := "| minute | file | in pages |", "| --- | --- | --- |"
+	for _, p := range r.Layouts[0].Info.Layout.Parts {
+		head, rule = head+" "+p.Kind+" |", rule+" --- |"
+	}
+	line("%s", head+" free | beyond | other |")
+	line("%s", rule+" --- | --- | --- |")
+	for _, l := range r.Layouts {
+		in := l.Info.Layout
+		text, pages := "", int64(0)
+		for _, p := range in.Parts {
+			text += fmt.Sprintf(" %d: %d in %d |", p.Records, p.Bytes, p.Pages)
+			pages += p.Pages
+		}
+		line("| %.0f | %d | %d |%s %d | %d | %d |", l.Seconds/60, l.Info.FileBytes, pages, text, in.FreeBytes,
+			in.BeyondBytes, in.HeaderBytes+in.ListBytes)
+	}
+	line("")
+}
+
 // report writes everything down as Markdown.
 func (a *analysis) report(r run) string {
 	var b strings.Builder
@@ -55,27 +112,7 @@ func (a *analysis) report(r run) string {
 		"files | streams | live heap | explained | resident | store | steady: goroutines | live heap |")
 	line("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | " +
 		"--- | --- |")
-	for _, part := range a.rows() {
-		first, end := part[0], part[len(part)-1]
-		most := func(f func(sample) float64) float64 { return greatest(column(part, f)) }
-		few := func(f func(sample) float64) float64 { return least(column(part, f)) }
-		stays, _ := named(part, "steady")
-		var routines, live []float64
-		for _, w := range stays {
-			routines, live = append(routines, w.Goroutines), append(live, w.Live/mib)
-		}
-		files := func(s sample) float64 { return float64(s.FDs) }
-		line("| %.1f | %.1f | %.0f | %.2f | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f-%.0f | %.0f-%.0f | %.0f-%.0f | "+
-			"%.1f | %.1f | %.1f | %.1f | %.0f-%.0f | %.1f |", end.Seconds/60, end.WorkersCPU-first.WorkersCPU,
-			rate(part, done), rate(part, func(s sample) float64 { return s.Results }), end.Results-first.Results,
-			end.Expired-first.Expired, end.Tree, end.Facts, end.Proved,
-			few(func(s sample) float64 { return s.Goroutines }), most(func(s sample) float64 { return s.Goroutines }),
-			few(files), most(files),
-			few(func(s sample) float64 { return s.Streams }), most(func(s sample) float64 { return s.Streams }),
-			few(func(s sample) float64 { return s.Live })/mib, explained(end)/mib,
-			most(func(s sample) float64 { return s.Anon })/mib, end.Store/mib, least(routines), greatest(routines),
-			least(live))
-	}
+	a.parts(line)
 	line("")
 	line("Each line is about the time since the line before. Nodes and results are for each processor second that " +
 		"the workers got. Sizes are in MiB: the smallest live heap that a collection found, what of it the tree,")
@@ -95,33 +132,7 @@ func (a *analysis) report(r run) string {
 		}
 		line("")
 	}
-	if len(r.Layouts) > 0 {
-		line("## What the store is made of")
-		line("")
-		line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 52 " +
-			"bytes, a tree position that has been searched or split 45, and what its children began with; chunks " +
-			"hold the bytes of the certificates, with 16 more each; memories are what")
-		line("workers' tables knew of unsolved positions, %d at most. Each record takes 16 bytes more in its page, "+
-			"and pages are partly empty.", memories)
-		line("")
-		head, rule := "| minute | file | in pages |", "| --- | --- | --- |"
-		for _, p := range r.Layouts[0].Info.Layout.Parts {
-			head, rule = head+" "+p.Kind+" |", rule+" --- |"
-		}
-		line("%s", head+" free | beyond | other |")
-		line("%s", rule+" --- | --- | --- |")
-		for _, l := range r.Layouts {
-			in := l.Info.Layout
-			text, pages := "", int64(0)
-			for _, p := range in.Parts {
-				text += fmt.Sprintf(" %d: %d in %d |", p.Records, p.Bytes, p.Pages)
-				pages += p.Pages
-			}
-			line("| %.0f | %d | %d |%s %d | %d | %d |", l.Seconds/60, l.Info.FileBytes, pages, text, in.FreeBytes,
-				in.BeyondBytes, in.HeaderBytes+in.ListBytes)
-		}
-		line("")
-	}
+	layouts(r, line)
 	line("## What must hold")
 	line("")
 	line("| | what, with its tolerance | found |")
