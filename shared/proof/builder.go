@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -17,10 +16,8 @@ import (
 // Nothing depends on the truth of what it says but time and success: a builder takes an entry only
 // when all of its evidence is there, down to the leaf rules.
 //
-// A searcher that also has a method Nodes() uint64, the nodes it has expanded so far, lets
-// [BuilderStats] count those of the searches made here. One that also has a method
-// Best(amazons.State) (amazons.Move, bool), the legal move with which it won a position if it
-// remembers, saves the builder from looking at all the others.
+// A searcher that also has a method Best(amazons.State) (amazons.Move, bool), the legal move with
+// which it won a position if it remembers, saves the builder from looking at all the others.
 type Searcher interface {
 	// Probe tells what the search's table knows: the verdict for the side to move and the work
 	// (nodes) behind it.
@@ -53,7 +50,6 @@ type BuilderStats struct {
 	Lost       int    // lost positions proved
 	Positions  uint64 // positions expanded
 	Researches uint64 // searches for what the search's table had lost
-	Nodes      uint64 // nodes of these searches, as far as the searcher tells
 }
 
 // Builder extracts proofs from a search. Its methods are called by one goroutine at a time.
@@ -111,7 +107,7 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 		return fmt.Errorf("prove %s %v: %w: the claim must be won or lost", b.text(s), claim, ErrNotProved)
 	}
 	k := s.Key(b.board)
-	switch got, _ := b.decided(k, leaf(b.board, s, b.o.RulesOnly)); got {
+	switch got, _ := b.decided(k, leaf(s, b.o.RulesOnly)); got {
 	case claim:
 		return nil
 	case claim.Other():
@@ -125,11 +121,14 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 	defer cancel()
 	b.done.Store(false)
 	first := -1
-	results := make([]outcome, len(b.provers))
+	results := make([]struct {
+		shown bool
+		err   error
+	}, len(b.provers))
 	var wg sync.WaitGroup
 	for i, p := range b.provers {
 		prove := func() {
-			results[i] = p.prove(working, s, k, claim)
+			results[i].shown, results[i].err = p.prove(working, s, k, claim)
 			if !b.done.Swap(true) {
 				first = i
 				cancel()
@@ -142,14 +141,16 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 		}
 	}
 	wg.Wait()
-	switch p := b.provers[first]; {
-	case slices.Contains(results, proved):
-		return nil
-	case results[first] == refuted:
-		return fmt.Errorf("prove %s %v: %w: %s", b.text(s), claim, ErrNotProved, p.fail)
-	default:
-		return fmt.Errorf("prove %s %v: %w", b.text(s), claim, p.stop)
+	for _, r := range results {
+		if r.shown {
+			return nil
+		}
 	}
+	err := results[first].err
+	if err == nil {
+		err = fmt.Errorf("%w: %s", ErrNotProved, b.provers[first].fail)
+	}
+	return fmt.Errorf("prove %s %v: %w", b.text(s), claim, err)
 }
 
 // Take returns the entries added since the last Take. The builder goes on counting them as proved.
@@ -187,7 +188,6 @@ func (b *Builder) Stats() BuilderStats {
 		sum.Lost += p.stats.Lost
 		sum.Positions += p.stats.Positions
 		sum.Researches += p.stats.Researches
-		sum.Nodes += p.stats.Nodes
 	}
 	return sum
 }

@@ -2,7 +2,6 @@ package proof
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -71,51 +70,19 @@ func (f *Finder) Find(r io.ReaderAt, size int64, keys []amazons.Key, found func(
 
 // find tells those of the sorted keys that are in the block.
 func (b *block) find(board amazons.Board, arrows int, keys []amazons.Key, found func(Entry)) error {
-	p, err := b.unpacked()
+	entries, err := b.unchecked(board)
 	if err != nil {
 		return err
 	}
-	width := wordBytes(board)
-	columns := len(p) - b.n*(width+moveBytes) // where the second words begin
-	if columns < b.n {
-		return corrupt("%d bytes are too few for %d entries", len(p), b.n)
-	}
-	words, moves := p[columns:columns+b.n*width], p[columns+b.n*width:]
-	a, first := uint64(0), p[:columns]
-	for i := range b.n {
-		delta, n := binary.Uvarint(first)
-		if n <= 0 || a+delta < a {
-			return corrupt("entry %d has no first word", i)
-		}
-		a += delta
-		first = first[n:]
-		for len(keys) > 0 && keys[0].A < a {
-			keys = keys[1:]
-		}
-		if len(keys) == 0 {
-			return nil
-		}
-		if keys[0].A != a {
+	for _, k := range keys {
+		i, ok := slices.BinarySearchFunc(entries, k, func(e Entry, k amazons.Key) int { return e.Key.Compare(k) })
+		if !ok {
 			continue
 		}
-		e := Entry{Key: amazons.Key{A: a}}
-		for j, x := range words[i*width : (i+1)*width] {
-			e.Key.B |= uint64(x) << (8 * j)
+		if why := checkEntry(board, entries[i], arrows); why != "" {
+			return corrupt("entry %d, %x %x: %s", i, k.A, k.B, why)
 		}
-		same := keys[:1]
-		for len(same) < len(keys) && keys[len(same)].A == a {
-			same = keys[:len(same)+1]
-		}
-		if _, ok := slices.BinarySearchFunc(same, e.Key, amazons.Key.Compare); !ok {
-			continue
-		}
-		m := moves[i*moveBytes : (i+1)*moveBytes]
-		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]),
-			Arrow: board.UnpackSquare(m[2])}
-		if why := checkEntry(board, e, arrows); why != "" {
-			return corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
-		}
-		found(e)
+		found(entries[i])
 	}
 	return nil
 }

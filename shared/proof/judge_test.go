@@ -41,8 +41,8 @@ func TestProofsOfJudgedSearches(t *testing.T) {
 			c, stats := build(t, p.Board, p.State(), r.Verdict, search, false)
 			c.Roots = []proof.Root{proof.RootOf(p, r.Verdict)}
 			verify(t, c)
-			t.Logf("%s, %s: %v in %d nodes; %d entries, %d searches of %d nodes more", name, text, r.Verdict, r.Nodes,
-				stats.Entries, stats.Researches, stats.Nodes)
+			t.Logf("%s, %s: %v in %d nodes; %d entries, %d more searches", name, text, r.Verdict, r.Nodes,
+				stats.Entries, stats.Researches)
 		}
 	}
 }

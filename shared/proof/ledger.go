@@ -183,7 +183,7 @@ func (v *fragmentCheck) entry(e Entry, arrows int) error {
 
 // won reports whether the canonical state s is shown to be won.
 func (v *fragmentCheck) won(s amazons.State) bool {
-	if leaf(v.ledger.board, s, v.rulesOnly) == eval.Won {
+	if leaf(s, v.rulesOnly) == eval.Won {
 		return true
 	}
 	k := s.Key(v.ledger.board)
@@ -193,7 +193,7 @@ func (v *fragmentCheck) won(s amazons.State) bool {
 // lost reports whether the canonical state s is shown to be lost.
 func (v *fragmentCheck) lost(s amazons.State) bool {
 	b := v.ledger.board
-	switch leaf(b, s, v.rulesOnly) {
+	switch leaf(s, v.rulesOnly) {
 	case eval.Lost:
 		return true
 	case eval.Won:

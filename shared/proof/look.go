@@ -51,7 +51,7 @@ func (c *Certificate) won(s amazons.State) Finding {
 	if m, ok := c.Set.Move(canonical.Key(c.Board)); ok {
 		return Finding{Value: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
 	}
-	switch v := leaf(c.Board, canonical, c.RulesOnly); {
+	switch v := leaf(canonical, c.RulesOnly); {
 	case v == eval.Open:
 		return Finding{}
 	case !canonical.CanMove():
@@ -93,7 +93,7 @@ func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) 
 	reach := func(s amazons.State) {
 		canonical, _ := s.Canonical(c.Board)
 		key := canonical.Key(c.Board)
-		if _, ok := seen[key]; ok || !c.Set.Has(key) || leaf(c.Board, canonical, c.RulesOnly) == eval.Won {
+		if _, ok := seen[key]; ok || !c.Set.Has(key) || leaf(canonical, c.RulesOnly) == eval.Won {
 			return
 		}
 		if len(seen) == most {
@@ -105,7 +105,7 @@ func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) 
 	}
 	replies := func(s amazons.State) {
 		canonical, _ := s.Canonical(c.Board)
-		if leaf(c.Board, canonical, c.RulesOnly) != eval.Open {
+		if leaf(canonical, c.RulesOnly) != eval.Open {
 			return
 		}
 		for m := range s.AllMoves() {

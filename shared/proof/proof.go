@@ -4,8 +4,8 @@
 //
 // A [Set] collects entries: positions that the side to move wins, each with a winning move. A
 // [Builder] extracts them from a search. [Write] and [Read] turn a [Certificate] into a file and
-// back, [Merge] unites certificates, and [Prune] keeps what the roots need and tells what they
-// lack. Whether a certificate is valid is for the package checker to say, which shares no code with
+// back, [Set.Merge] unites sets, and [Prune] keeps what the roots need and tells what they lack.
+// Whether a certificate is valid is for the package checker to say, which shares no code with
 // this one.
 package proof
 
@@ -32,7 +32,7 @@ var (
 	// root, a root or an entry that is not of the board.
 	ErrInvalid = errors.New("not a certificate that can be written")
 
-	// ErrMismatch is wrapped by errors of [Merge] about certificates for different boards.
+	// ErrMismatch is wrapped by errors of [Finder.Find] about a certificate for another board.
 	ErrMismatch = errors.New("certificates do not belong together")
 
 	// ErrNotProved is wrapped by errors of [Builder.Prove] about claims that turned out false, or
@@ -118,7 +118,7 @@ func checkEntry(b amazons.Board, e Entry, arrows int) string {
 }
 
 // leaf returns what the leaf rules say about a canonical state: rule 1 alone where rulesOnly.
-func leaf(b amazons.Board, s amazons.State, rulesOnly bool) eval.Verdict {
+func leaf(s amazons.State, rulesOnly bool) eval.Verdict {
 	if !rulesOnly {
 		return eval.Plain(s)
 	}

@@ -26,7 +26,6 @@ type prover struct {
 	stats  BuilderStats
 
 	ctx  context.Context
-	stop error  // why the proof stopped, if it did
 	fail string // the first reason why something was not as claimed, for the error's text
 }
 
@@ -49,18 +48,10 @@ type successor struct {
 	work  uint64
 }
 
-// outcome is how the proof of one position ended.
-type outcome uint8
-
-const (
-	proved  outcome = iota
-	refuted         // it is not so, or cannot be shown
-	stopped         // Builder.stop says why
-)
-
-// prove shows the claim about s, which is canonical and not decided.
-func (p *prover) prove(ctx context.Context, s amazons.State, k amazons.Key, claim eval.Verdict) outcome {
-	p.ctx, p.stop, p.fail = ctx, nil, ""
+// prove shows the claim about s, which is canonical and not decided. It returns false if the claim
+// is false or cannot be shown; fail says why. An error says why the prover stopped.
+func (p *prover) prove(ctx context.Context, s amazons.State, k amazons.Key, claim eval.Verdict) (bool, error) {
+	p.ctx, p.fail = ctx, ""
 	defer func() { p.ctx = nil }()
 	if claim == eval.Won {
 		return p.won(s, k, 0)
@@ -68,10 +59,11 @@ func (p *prover) prove(ctx context.Context, s amazons.State, k amazons.Key, clai
 	return p.lost(s, k, 0)
 }
 
-func (p *prover) addWon(k amazons.Key, m amazons.Move) outcome {
+// addWon marks k as won by a move to a lost position, and adds the entry.
+func (p *prover) addWon(k amazons.Key, m amazons.Move) (bool, error) {
 	fresh, ok := p.marks.add(k, markWon, 0)
 	if !ok {
-		return p.full()
+		return false, p.full()
 	}
 	if fresh {
 		layer := layerOf(k)
@@ -79,27 +71,28 @@ func (p *prover) addWon(k amazons.Key, m amazons.Move) outcome {
 		p.stats.Entries++
 		p.stats.Pending++
 	}
-	return proved
+	return true, nil
 }
 
-func (p *prover) addLost(k amazons.Key) outcome {
+// addLost marks k as lost: all replies are won.
+func (p *prover) addLost(k amazons.Key) (bool, error) {
 	fresh, ok := p.marks.add(k, markLost, 0)
 	if !ok {
-		return p.full()
+		return false, p.full()
 	}
 	if fresh {
 		p.stats.Lost++
 	}
-	return proved
+	return true, nil
 }
 
-func (p *prover) full() outcome {
-	p.stop = fmt.Errorf("%w: it has %d positions", ErrFull, p.marks.n.Load())
-	return stopped
+func (p *prover) full() error {
+	return fmt.Errorf("%w: it has %d positions", ErrFull, p.marks.n.Load())
 }
 
-// refute notes that k could not be shown to be as claimed, and why if it is the first such position.
-func (p *prover) refute(s amazons.State, k amazons.Key, mark uint8, why string) outcome {
+// refute notes that k could not be shown to be as claimed, and the reason if k is the first such
+// position. It returns false.
+func (p *prover) refute(s amazons.State, k amazons.Key, mark uint8, why string) (bool, error) {
 	if p.fail == "" {
 		claim := "won"
 		if mark == failedLost {
@@ -108,135 +101,74 @@ func (p *prover) refute(s amazons.State, k amazons.Key, mark uint8, why string) 
 		p.fail = fmt.Sprintf("%s is not %s: %s", p.text(s), claim, why)
 	}
 	if _, ok := p.marks.add(k, mark, p.run); !ok {
-		return p.full()
+		return false, p.full()
 	}
-	return refuted
+	return false, nil
 }
 
-// enter counts an expansion, and looks at ctx now and then and at whether another prover is done.
-func (p *prover) enter() bool {
+// enter counts an expansion. The error is that of ctx, looked at now and then, or errOtherDone.
+func (p *prover) enter() error {
 	p.stats.Positions++
-	if p.stats.Positions%256 == 1 {
-		p.stop = p.ctx.Err()
-	}
 	if p.done.Load() {
-		p.stop = errOtherDone
+		return errOtherDone
 	}
-	return p.stop == nil
+	if p.stats.Positions%256 == 1 {
+		return p.ctx.Err()
+	}
+	return nil
 }
 
 // at returns the counter of the goroutines at work on k.
 func (p *prover) at(k amazons.Key) *atomic.Int32 { return &p.busy[spread(k)%busySlots] }
 
-// solve asks the search for what its table does not know.
-func (p *prover) solve(s amazons.State) (eval.Verdict, bool) {
+// solve asks the search for what its table does not know. The verdict is Won or Lost, or there is an
+// error.
+func (p *prover) solve(s amazons.State) (eval.Verdict, error) {
 	p.stats.Researches++
-	counter, counts := p.search.(interface{ Nodes() uint64 })
-	before := uint64(0)
-	if counts {
-		before = counter.Nodes()
-	}
 	v, err := p.search.Solve(p.ctx, s)
-	if counts {
-		p.stats.Nodes += counter.Nodes() - before
-	}
 	switch {
 	case v == eval.Won || v == eval.Lost:
-		return v, true
+		return v, nil
 	case err == nil:
 		err = ErrUnsolved
 	case !errors.Is(err, ErrUnsolved) && p.ctx.Err() == nil:
 		err = fmt.Errorf("%w: %w", ErrUnsolved, err)
 	}
-	p.stop = fmt.Errorf("%s: %w", p.text(s), err)
-	return eval.Open, false
+	return eval.Open, fmt.Errorf("%s: %w", p.text(s), err)
 }
 
 // won shows that the side to move wins s, which is canonical and not decided: it looks for a move
-// to a lost position.
-func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
-	if !p.enter() {
-		return stopped
+// to a lost position. It tries the cheap ways first: the move that the search remembers, a move
+// that the rules or earlier proofs decide, the moves that the search's table calls winning. Only
+// then it searches.
+func (p *prover) won(s amazons.State, k amazons.Key, depth int) (bool, error) {
+	if err := p.enter(); err != nil {
+		return false, err
 	}
-	if r := p.wonByBest(s, k, depth); r != refuted {
-		return r
+	if shown, err := p.wonByBest(s, k, depth); shown || err != nil {
+		return shown, err
 	}
 	f := &p.frames[depth]
-	f.moves = s.Moves(f.moves[:0])
-	f.open = f.open[:0]
-	for _, m := range f.moves {
-		c := s.After(m)
-		if !c.CanMove() {
-			return p.addWon(k, m)
-		}
-		c, _ = c.Canonical(p.board)
-		switch v := eval.Plain(c); {
-		case v == eval.Won:
-			continue
-		case v == eval.Lost && !p.o.RulesOnly:
-			return p.addWon(k, m)
-		default:
-			f.open = append(f.open, successor{state: c, move: m, said: v})
-		}
+	if m, ok := p.wonAtOnce(f, s); ok {
+		return p.addWon(k, m)
 	}
-
-	n := 0
-	for i := range f.open {
-		c := &f.open[i]
-		c.key = c.state.Key(p.board)
-		v, failed := p.decided(c.key, eval.Open)
-		if v == eval.Lost {
-			return p.addWon(k, c.move)
-		}
-		if v == eval.Open && failed&failedLost == 0 {
-			f.open[n] = *c
-			n++
-		}
-	}
-	f.open = f.open[:n]
-
-	if r := p.tryLost(f, k, depth); r != refuted {
-		return r
+	if shown, err := p.tryLost(f, k, depth); shown || err != nil {
+		return shown, err
 	}
 	// The search's table has no lost successor, or none that holds: search again and look once more.
-	v, ok := p.solve(s)
-	if !ok {
-		return stopped
+	v, err := p.solve(s)
+	if err != nil {
+		return false, err
 	}
 	if v == eval.Lost {
 		return p.refute(s, k, failedWon, "the search says it is lost")
 	}
-	if r := p.tryLost(f, k, depth); r != refuted {
-		return r
+	if shown, err := p.tryLost(f, k, depth); shown || err != nil {
+		return shown, err
 	}
-
-	// The table lost the successors again: search them one by one, those with few replies first.
-	for i := range f.open {
-		f.open[i].work = uint64(f.open[i].state.CountMoves())
+	if shown, err := p.searchEach(f, k, depth); shown || err != nil {
+		return shown, err
 	}
-	slices.SortStableFunc(f.open, func(x, y successor) int {
-		if c := cmp.Compare(x.said, y.said); c != 0 { // Open comes before Won
-			return c
-		}
-		return cmp.Compare(x.work, y.work)
-	})
-	for i := range f.open {
-		c := &f.open[i]
-		if c.tried {
-			continue
-		}
-		v, ok := p.solve(c.state)
-		if !ok {
-			return stopped
-		}
-		if v != eval.Lost {
-			continue
-		}
-		if r := p.tryMove(c, k, depth); r != refuted {
-			return r
-		}
-	}
-
 	// The search contradicts itself: s is won and all successors are. One of these may have met a
 	// wrong number in the table (two positions with one hash). Look below those whose replies do
 	// not bear it out.
@@ -245,22 +177,87 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) outcome {
 		if c.tried || p.plausible(c.state, depth+1) {
 			continue
 		}
-		if r := p.tryMove(c, k, depth); r != refuted {
-			return r
+		if shown, err := p.tryMove(c, k, depth); shown || err != nil {
+			return shown, err
 		}
 	}
 	return p.refute(s, k, failedWon, "no move is shown to win")
 }
 
-// wonByBest tries the move that the search remembers, which saves looking at all the others. refuted
-// means nothing but that this was no short cut.
-func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
+// wonAtOnce looks for a move of s to a position that the leaf rules or earlier proofs call lost. If
+// there is none, f.open holds the successors that may still be lost.
+func (p *prover) wonAtOnce(f *frame, s amazons.State) (amazons.Move, bool) {
+	f.moves = s.Moves(f.moves[:0])
+	f.open = f.open[:0]
+	for _, m := range f.moves {
+		c := s.After(m)
+		if !c.CanMove() {
+			return m, true
+		}
+		c, _ = c.Canonical(p.board)
+		switch v := eval.Plain(c); {
+		case v == eval.Won:
+			continue
+		case v == eval.Lost && !p.o.RulesOnly:
+			return m, true
+		default:
+			f.open = append(f.open, successor{state: c, move: m, said: v})
+		}
+	}
+	n := 0
+	for i := range f.open {
+		c := &f.open[i]
+		c.key = c.state.Key(p.board)
+		v, failed := p.decided(c.key, eval.Open)
+		if v == eval.Lost {
+			return c.move, true
+		}
+		if v == eval.Open && failed&failedLost == 0 {
+			f.open[n] = *c
+			n++
+		}
+	}
+	f.open = f.open[:n]
+	return amazons.Move{}, false
+}
+
+// searchEach searches the open successors one by one, those with few replies first: the search's
+// table has lost them again.
+func (p *prover) searchEach(f *frame, k amazons.Key, depth int) (bool, error) {
+	for i := range f.open {
+		f.open[i].work = uint64(f.open[i].state.CountMoves())
+	}
+	slices.SortStableFunc(f.open, func(x, y successor) int {
+		return cmp.Or(cmp.Compare(x.said, y.said), cmp.Compare(x.work, y.work)) // Open comes before Won
+	})
+	for i := range f.open {
+		c := &f.open[i]
+		if c.tried {
+			continue
+		}
+		v, err := p.solve(c.state)
+		if err != nil {
+			return false, err
+		}
+		if v != eval.Lost {
+			continue
+		}
+		if shown, err := p.tryMove(c, k, depth); shown || err != nil {
+			return shown, err
+		}
+	}
+	return false, nil
+}
+
+// wonByBest tries the move that the search remembers, which saves looking at all the others. It
+// returns false where that move is no short cut: k may be won all the same.
+func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) (bool, error) {
 	if p.best == nil || p.o.RulesOnly {
-		return refuted
+		return false, nil
 	}
 	m, ok := p.best.Best(s)
 	if !ok {
-		return refuted
+		return false, nil
 	}
 	c, _ := s.After(m).Canonical(p.board)
 	key := c.Key(p.board)
@@ -269,20 +266,19 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) outcome {
 		return p.addWon(k, m)
 	}
 	if v == eval.Won || failed&failedLost != 0 {
-		return refuted
+		return false, nil
 	}
-	if r := p.lost(c, key, depth+1); r != proved {
-		return r
+	if shown, err := p.lost(c, key, depth+1); !shown || err != nil {
+		return false, err
 	}
 	return p.addWon(k, m)
 }
 
-// tryMove shows that k is won by the move to its successor c, if c can be shown to be lost. refuted
-// means that it cannot.
-func (p *prover) tryMove(c *successor, k amazons.Key, depth int) outcome {
+// tryMove shows that k is won by the move to its successor c, if c can be shown to be lost.
+func (p *prover) tryMove(c *successor, k amazons.Key, depth int) (bool, error) {
 	c.tried = true
-	if r := p.lost(c.state, c.key, depth+1); r != proved {
-		return r
+	if shown, err := p.lost(c.state, c.key, depth+1); !shown || err != nil {
+		return false, err
 	}
 	return p.addWon(k, c.move)
 }
@@ -308,8 +304,8 @@ func (p *prover) plausible(s amazons.State, depth int) bool {
 }
 
 // tryLost asks the search's table about the open successors and tries to prove those that it calls
-// lost, the cheapest first. refuted means that none is left.
-func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
+// lost, the cheapest first. It returns false if none of them holds.
+func (p *prover) tryLost(f *frame, k amazons.Key, depth int) (bool, error) {
 	for i := range f.open {
 		switch c := &f.open[i]; {
 		case c.tried:
@@ -320,10 +316,7 @@ func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
 		}
 	}
 	slices.SortStableFunc(f.open, func(x, y successor) int {
-		if x.said != y.said {
-			return cmp.Compare(y.said, x.said) // Lost comes first
-		}
-		return cmp.Compare(x.work, y.work)
+		return cmp.Or(cmp.Compare(y.said, x.said), cmp.Compare(x.work, y.work)) // Lost comes first
 	})
 	for i := range f.open {
 		c := &f.open[i]
@@ -333,45 +326,82 @@ func (p *prover) tryLost(f *frame, k amazons.Key, depth int) outcome {
 		if c.tried {
 			continue
 		}
-		if r := p.tryMove(c, k, depth); r != refuted {
-			return r
+		if shown, err := p.tryMove(c, k, depth); shown || err != nil {
+			return shown, err
 		}
 	}
-	return refuted
+	return false, nil
 }
 
 // lost shows that the side to move loses s, which is canonical and was not decided a moment ago:
 // all successors are won.
-func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
+func (p *prover) lost(s amazons.State, k amazons.Key, depth int) (bool, error) {
 	switch v, failed := p.decided(k, eval.Open); {
 	case v == eval.Lost:
-		return proved
+		return true, nil
 	case v == eval.Won:
 		return p.refute(s, k, failedLost, "it is won")
 	case failed&failedLost != 0:
-		return refuted
+		return false, nil
 	}
-	if !p.enter() {
-		return stopped
+	if err := p.enter(); err != nil {
+		return false, err
 	}
 	f := &p.frames[depth]
+	if why := p.openReplies(f, s); why != "" {
+		return p.refute(s, k, failedLost, why)
+	}
+	// First the replies that no other goroutine is at work on, then the others.
+	shared := p.busy != nil && bits.OnesCount64(s.Empty) > aloneEmpties
+	for pass := 0; pass < 2 && len(f.open) > 0; pass++ {
+		left := f.open[:0]
+		for _, c := range f.open {
+			// An image of it, or it itself below another, may have been looked at since.
+			v, failed := p.decided(c.key, eval.Open)
+			if v == eval.Won {
+				continue
+			}
+			shown := false
+			if v == eval.Open && failed&failedWon == 0 {
+				if shared && pass == 0 && p.at(c.key).Load() > 0 {
+					left = append(left, c)
+					continue
+				}
+				won := p.won
+				if shared {
+					won = p.wonInSight
+				}
+				var err error
+				if shown, err = won(c.state, c.key, depth+1); err != nil {
+					return false, err
+				}
+			}
+			if !shown {
+				return p.refute(s, k, failedLost, "a move leads to a position that is not won")
+			}
+		}
+		f.open = left
+	}
+	return p.addLost(k)
+}
+
+// openReplies puts into f.open the positions after moves of s that are not known to be won. It
+// returns the reason if one of them is known not to be won.
+func (p *prover) openReplies(f *frame, s amazons.State) (why string) {
 	f.moves = s.Moves(f.moves[:0])
 	f.open = f.open[:0]
 	for _, m := range f.moves {
 		c := s.After(m)
 		if !c.CanMove() {
-			return p.refute(s, k, failedLost, "a move ends the game")
+			return "a move ends the game"
 		}
 		c, _ = c.Canonical(p.board)
 		v := eval.Plain(c)
-		if v == eval.Won && p.o.RulesOnly {
-			v = eval.Open
+		if v == eval.Lost {
+			return m.String() + " wins"
 		}
-		switch v {
-		case eval.Open:
+		if v == eval.Open || p.o.RulesOnly {
 			f.open = append(f.open, successor{state: c, key: c.Key(p.board), move: m})
-		case eval.Lost:
-			return p.refute(s, k, failedLost, m.String()+" wins")
 		}
 	}
 	// They are looked up one right after the other, so that the machine waits for several at once.
@@ -382,7 +412,7 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 		case v == eval.Won:
 			continue
 		case v == eval.Lost || failed&failedWon != 0:
-			return p.refute(s, k, failedLost, c.move.String()+" leads to a position that is not won")
+			return c.move.String() + " leads to a position that is not won"
 		}
 		if n < i {
 			f.open[n] = *c
@@ -390,45 +420,15 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) outcome {
 		n++
 	}
 	f.open = f.open[:n]
-	// First those that no other goroutine is at work on, then the others.
-	shared := p.busy != nil && bits.OnesCount64(s.Empty) > aloneEmpties
-	for pass := 0; pass < 2 && len(f.open) > 0; pass++ {
-		left := f.open[:0]
-		for _, c := range f.open {
-			// An image of it, or it itself below another, may have been looked at since.
-			switch v, failed := p.decided(c.key, eval.Open); {
-			case v == eval.Won:
-				continue
-			case v == eval.Lost || failed&failedWon != 0:
-				return p.refute(s, k, failedLost, "a move leads to a position that is not won")
-			}
-			if shared && pass == 0 && p.at(c.key).Load() > 0 {
-				left = append(left, c)
-				continue
-			}
-			take := p.won
-			if shared {
-				take = p.takeOn
-			}
-			switch take(c.state, c.key, depth+1) {
-			case refuted:
-				return p.refute(s, k, failedLost, "a move leads to a position that is not won")
-			case stopped:
-				return stopped
-			}
-		}
-		f.open = left
-	}
-	return p.addLost(k)
+	return ""
 }
 
 // aloneEmpties is the number of empty squares up to which the replies to a position are too little
 // work for others to keep off them.
 const aloneEmpties = 10
 
-// takeOn shows that the side to move wins s, as won does. The others see that somebody is at work
-// on it.
-func (p *prover) takeOn(s amazons.State, k amazons.Key, depth int) outcome {
+// wonInSight is won, while the other goroutines see that one is at work on s.
+func (p *prover) wonInSight(s amazons.State, k amazons.Key, depth int) (bool, error) {
 	at := p.at(k)
 	at.Add(1)
 	defer at.Add(-1)

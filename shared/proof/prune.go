@@ -86,7 +86,7 @@ type pruner struct {
 
 // won notes that the canonical state s must be won.
 func (p *pruner) won(s amazons.State) {
-	if leaf(p.board, s, p.rulesOnly) == eval.Won {
+	if leaf(s, p.rulesOnly) == eval.Won {
 		return
 	}
 	k := s.Key(p.board)
@@ -106,17 +106,12 @@ func (p *pruner) won(s amazons.State) {
 // lost notes that the state s, canonical or not, must be lost, and so its successors won. It
 // returns false if a leaf rule says that it is won.
 func (p *pruner) lost(s amazons.State) bool {
-	if !s.CanMove() {
+	canonical, _ := s.Canonical(p.board)
+	switch leaf(canonical, p.rulesOnly) {
+	case eval.Lost:
 		return true
-	}
-	if !p.rulesOnly {
-		canonical, _ := s.Canonical(p.board)
-		switch eval.Plain(canonical) {
-		case eval.Lost:
-			return true
-		case eval.Won:
-			return false
-		}
+	case eval.Won:
+		return false
 	}
 	for m := range s.AllMoves() {
 		reply, _ := s.After(m).Canonical(p.board)

@@ -247,7 +247,8 @@ func (d *decoder) parse() (Certificate, error) {
 			// One more piece of work: the hash of the batch.
 			parallel(workers, len(batch)+1, func(i int) {
 				if i > 0 {
-					batch[i-1].decode(c.Board, layer.Arrows)
+					b := &batch[i-1]
+					b.entries, b.err = b.columns(c.Board, layer.Arrows)
 					return
 				}
 				for j := range batch {
@@ -325,11 +326,6 @@ var decoders = sync.OnceValue(func() *zstd.Decoder {
 	return d
 })
 
-// decode fills in the entries of the block, or err.
-func (b *block) decode(board amazons.Board, arrows int) {
-	b.entries, b.err = b.columns(board, arrows)
-}
-
 // unpacked returns the raw data of the block.
 func (b *block) unpacked() ([]byte, error) {
 	if n, err := frameLen(b.stored); err != nil {
@@ -347,7 +343,8 @@ func (b *block) unpacked() ([]byte, error) {
 	return p, nil
 }
 
-func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
+// unchecked returns the entries of the block without a look at what they say.
+func (b *block) unchecked(board amazons.Board) ([]Entry, error) {
 	p, err := b.unpacked()
 	if err != nil {
 		return nil, err
@@ -368,7 +365,6 @@ func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 		return nil, corrupt("%d bytes remain for the second words and moves of %d entries", len(p), b.n)
 	}
 	words, moves := p[:len(entries)*width], p[len(entries)*width:]
-	last := amazons.Key{}
 	for i := range entries {
 		e := &entries[i]
 		for j, x := range words[i*width : (i+1)*width] {
@@ -377,15 +373,22 @@ func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 		m := moves[i*moveBytes : (i+1)*moveBytes]
 		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]),
 			Arrow: board.UnpackSquare(m[2])}
-		if why := checkEntry(board, *e, arrows); why != "" {
-			return nil, corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
-		}
-		if i > 0 && e.Key.Compare(last) <= 0 {
-			return nil, corrupt("entry %d does not follow the entry before", i)
-		}
-		last = e.Key
 	}
 	return entries, nil
+}
+
+// columns returns the entries of the block, each of them in order and an entry of its layer.
+func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
+	entries, err := b.unchecked(board)
+	for i, e := range entries {
+		if why := checkEntry(board, e, arrows); why != "" {
+			return nil, corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
+		}
+		if i > 0 && e.Key.Compare(entries[i-1].Key) <= 0 {
+			return nil, corrupt("entry %d does not follow the entry before", i)
+		}
+	}
+	return entries, err
 }
 
 var errFrame = errors.New("no complete zstd frame")

@@ -1,12 +1,10 @@
 package proof_test
 
 import (
-	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -112,27 +110,5 @@ func TestSetTransfer(t *testing.T) {
 	}
 	if a.Len() != b.Len() {
 		t.Errorf("%d of %d entries", b.Len(), a.Len())
-	}
-}
-
-func TestMergeErrors(t *testing.T) {
-	a := proof.Certificate{Board: amazons.Board{Width: 4, Height: 4}, RulesOnly: true}
-	b := proof.Certificate{Board: amazons.Board{Width: 4, Height: 5}}
-	if _, err := proof.Merge(a, b); !errors.Is(err, proof.ErrMismatch) {
-		t.Errorf("two boards: %v", err)
-	}
-	if _, err := proof.Merge(); !errors.Is(err, proof.ErrMismatch) {
-		t.Errorf("nothing: %v", err)
-	}
-	p := position(t, "4x4")
-	a.Roots = []proof.Root{proof.RootOf(p, eval.Won)}
-	b = proof.Certificate{Board: p.Board, Roots: []proof.Root{proof.RootOf(p, eval.Lost)}}
-	if _, err := proof.Merge(a, b); !errors.Is(err, proof.ErrMismatch) {
-		t.Errorf("opposite claims: %v", err)
-	}
-	b.Roots = append([]proof.Root{}, a.Roots...)
-	c, err := proof.Merge(a, a, b)
-	if err != nil || len(c.Roots) != 1 || c.RulesOnly {
-		t.Errorf("%+v, %v", c, err)
 	}
 }

@@ -72,11 +72,12 @@ func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool,
 		}
 		parts = append(parts, part)
 	}
-	whole, err := proof.Merge(parts...)
-	if err != nil {
-		t.Fatal(err)
+	whole := proof.Certificate{Board: p.Board, RulesOnly: true, Roots: []proof.Root{proof.RootOf(p, claim)},
+		Set: new(proof.Set)}
+	for _, part := range parts {
+		whole.RulesOnly = whole.RulesOnly && part.RulesOnly
+		whole.Set.Merge(part.Set)
 	}
-	whole.Roots = []proof.Root{proof.RootOf(p, claim)}
 	data, err := proof.Encode(whole)
 	if err != nil {
 		t.Fatal(err)
