@@ -6,16 +6,18 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// algebra numbers the distinct values that come up during a build and computes the
-// value of a position from those of its options. It is shared by all goroutines of
-// a build; each has a worker of its own, whose caches answer nearly everything.
+// algebra numbers the distinct values of a build, and computes the value of a position from the
+// values of its options. All goroutines of a build share one algebra. Each has a worker of its own,
+// whose caches answer nearly everything.
 //
-// The value of a game depends on its left options only through the highest of their right walls and
-// on whether one that attains the stop is at least that plus star. So the left options as a whole,
-// too, have a number, their class: the id of a set of options that does as well. Classes are told
-// apart by the value of {options | -far}, which shows that wall whole. The class of right options
-// is that of their negatives. A position with sixty options of ten different values then costs ten
-// look-ups in a small table and not one computation with thermographs.
+// The simple way combines the thermographs of all options at every position. That is too slow, since
+// a build has billions of positions with some sixty options each. But the value of a game depends on
+// its left options only through the highest of their right walls, and on whether an option that
+// attains the stop is at least the stop plus star. So sets of left options fall into few classes,
+// and a class has a number. Two sets are of one class exactly if {options | -far} has the same value,
+// since that value shows the whole wall. The class of right options is the class of their
+// negatives. A position with sixty options of ten different values then costs ten look-ups in a
+// small table and no computation with thermographs.
 type algebra struct {
 	mu     sync.RWMutex
 	ids    map[cgt.Value]uint32
@@ -103,7 +105,7 @@ func (a *algebra) worker() *worker {
 	return w
 }
 
-// refresh takes note of what others have added.
+// refresh reads what other workers have added.
 func (w *worker) refresh() {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -114,6 +116,7 @@ func (w *worker) refresh() {
 	}
 }
 
+// know makes sure that the worker has the value with an id.
 func (w *worker) know(id uint32) {
 	if int(id) >= len(w.vals) {
 		w.refresh()
@@ -154,6 +157,7 @@ func (w *worker) classOfAll(ids []uint32) uint32 {
 	return c
 }
 
+// fail keeps the first error.
 func (w *worker) fail(err error) {
 	if w.err == nil {
 		w.err = err
@@ -255,8 +259,7 @@ func (w *worker) plus(id uint32, n int) uint32 {
 	return s
 }
 
-// cache is a small table from 64-bit keys to numbers that never forgets, for one
-// goroutine. Key 0 with value 0 is never stored.
+// cache maps 64-bit keys to numbers, for one goroutine. It never forgets.
 type cache struct {
 	keys []uint64
 	vals []uint32

@@ -17,10 +17,10 @@ import (
 	"amazonsfarm/shared/memory"
 )
 
-// ErrBusy is wrapped by the error of a build whose directory another process uses.
+// ErrBusy is wrapped by the error of a build whose folder another process uses.
 var ErrBusy = errors.New("another process is building this database")
 
-// Progress says how far a build is.
+// Progress says how far a build has come.
 type Progress struct {
 	Stage     string        // "active", "territory" or "write"
 	Squares   int           // of the areas being valued; 0 in stage "write"
@@ -35,7 +35,7 @@ type Options struct {
 	Workers int
 	// Progress, if not nil, is called now and then, from one goroutine at a time.
 	Progress func(Progress)
-	// create makes files; tests put a failing one here.
+	// create makes files. A test puts a failing function here.
 	create func(name string) (file, error)
 }
 
@@ -49,12 +49,12 @@ type file interface {
 
 func createFile(name string) (file, error) { return os.Create(name) }
 
-// Build makes the database that c describes in the file path. A file that is there
-// already is kept if it is that database and whole, else replaced at the very end. What is finished
-// is kept in the directory path+".part", so that a build that was cut off
-// goes on from there; the bytes of the result do not depend on that, nor on the number of workers.
+// Build makes the database that c describes, in the file path. It keeps a file that is this database
+// and whole, and otherwise replaces it at the very end. Finished parts lie in the folder
+// path+".part", from where an interrupted build continues. The bytes of the result depend neither on
+// interruptions nor on the number of workers.
 //
-// Errors wrap ErrSize, ErrBusy, the context's error, cgt.ErrOverflow or what the file system said.
+// Errors wrap ErrSize, ErrBusy, the context's error, cgt.ErrOverflow or an error of the file system.
 func Build(ctx context.Context, path string, c Config, o Options) error {
 	if err := c.Validate(); err != nil {
 		return err
@@ -90,10 +90,10 @@ type build struct {
 	positions int64
 }
 
-// clear removes what a finished build leaves. Another process may have put its lock there just now:
-// it will find the database and remove the directory itself.
+// clear removes the folder of a finished build. Another process may have locked the folder just now;
+// it will find the database and remove the folder itself.
 func (b *build) clear() error {
-	// that is also what a directory is that is not empty
+	// A folder that is not empty again counts as existing.
 	if err := os.RemoveAll(b.dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -106,13 +106,13 @@ func (b *build) run() error {
 	}
 	unlock, err := lock(filepath.Join(b.dir, "lock"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return ErrBusy // another process has just removed the directory
+		return ErrBusy // another process has just removed the folder
 	} else if err != nil {
 		return err
 	}
 	defer unlock()
 	defer b.release()
-	// Whoever had the lock before may have finished this database.
+	// Another process may have finished this database while it had the lock.
 	if db, err := Open(b.path); err == nil {
 		same := db.Config().String() == b.config.String() && db.Check(nil) == nil
 		db.Close()
@@ -157,7 +157,7 @@ func (b *build) run() error {
 	return b.clear()
 }
 
-// release gives the memory of layers back.
+// release releases the memory of layers.
 func (b *build) release() {
 	for _, free := range b.free {
 		free()
@@ -165,10 +165,10 @@ func (b *build) release() {
 	b.free = nil
 }
 
-// activeCost is what a placement of both sides costs in placements of territories.
+// activeCost is the time of a placement of both sides, in placements of territories.
 const activeCost = 3
 
-// report adds to what is done and tells.
+// report adds to the counters and calls Progress.
 func (b *build) report(stage string, squares int, units, positions int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,17 +180,18 @@ func (b *build) report(stage string, squares int, units, positions int64) {
 	}
 }
 
-// chunkEntries is about how many entries one chunk of a layer has: what a worker does at a time
-// and what a build that is cut off may lose.
+// chunkEntries is about how many entries one chunk of a layer has. A worker makes one chunk at a
+// time, and an interrupted build loses no more than that for each worker.
 const chunkEntries = 1 << 18
 
-// chunks returns how many shapes a chunk has and how many chunks a layer.
+// chunks returns how many shapes a chunk has, and how many chunks a layer.
 func (b *build) chunks(n, rows int) (shapes, count int) {
 	shapes = max(1, chunkEntries/rows)
 	return shapes, (len(b.l.shapes[n]) + shapes - 1) / shapes
 }
 
-// layer makes all chunks of a layer and, unless it is the last, keeps what it holds in memory.
+// layer makes all chunks of a layer. The entries stay in memory for the next layer, unless this is
+// the last.
 func (b *build) layer(n int, active, last bool) error {
 	w := chunker{build: b, n: n, active: active, rows: b.l.layouts[n].territoryRows, stage: "territory"}
 	if active {
@@ -256,7 +257,7 @@ func (b *build) reserve(n, rows int, active bool) error {
 	return nil
 }
 
-// lock takes the lock of the named file, or fails with ErrBusy. The lock goes with the process.
+// lock locks the named file, or fails with ErrBusy. The lock ends with the process.
 func lock(name string) (unlock func(), err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o666)
 	if err != nil {

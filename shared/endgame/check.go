@@ -9,8 +9,8 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// Check reads all of the file and compares all checksums, then decodes every value. tell, if
-// not nil, is called now and then with the share that is done. Errors wrap ErrDamaged.
+// Check reads the whole file, compares all checksums and decodes every value. It calls tell, if not
+// nil, now and then with the number of bytes done and of all. Errors wrap ErrDamaged.
 func (db *DB) Check(tell func(done, all int64)) error {
 	f, err := os.Open(db.name)
 	if err != nil {
@@ -27,8 +27,8 @@ func (db *DB) Check(tell func(done, all int64)) error {
 	return nil
 }
 
-// checkFile compares the checksums of the blocks that hold the bytes from start to end. It reads
-// the file and not the map, so that no pages become resident.
+// checkFile compares the checksums of the blocks with the bytes from start to end. It reads the file
+// and not the map, so that no pages become resident.
 func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64)) error {
 	start -= (start - headerBytes) % blockBytes
 	end = min(end+blockBytes-1-(end-headerBytes+blockBytes-1)%blockBytes, db.crcsAt())

@@ -58,8 +58,8 @@ func (w *chunker) name(i int) string {
 	return filepath.Join(w.dir, fmt.Sprintf("%s-%02d-%05d", w.stage, w.n, i))
 }
 
-// makeActive makes a chunk of values: the distinct values in the order in which they come up, how often
-// each does, and for each entry a number in that list.
+// makeActive makes a chunk of values: the distinct values in the order of their first entries, how
+// often each occurs, and for each entry the number of its value in that list.
 func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
 	if data, ok := w.load(i); ok {
 		if w.restore(data, (end-first)*w.rows, dst) {
@@ -213,9 +213,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const chunkMagic = "AMZCHUNK"
 
-// save writes a chunk so that it is there as a whole or, as its checksum tells, not: the
-// magic, the SHA-256 of the configuration, the CRC-32C of the data, and the data. It is not
-// synced: what a power cut spoils is made again.
+// save writes a chunk: the magic, the SHA-256 of the configuration, the CRC-32C of the data, and the
+// data. The checksum tells a whole chunk from a torn one. save does not sync the file, since a chunk
+// that a power cut spoils is made again.
 func (w *chunker) save(i int, data []byte) error {
 	w.buf.Reset()
 	w.buf.WriteString(chunkMagic)

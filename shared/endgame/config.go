@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// ErrSize is wrapped by every error about what a database shall hold.
+// ErrSize is wrapped by every error about a Config or its text.
 var ErrSize = errors.New("not a database size")
 
-// Version is the version of the file format and of what the entries mean. A file of
-// another version is refused.
+// Version is the version of the file format and of the meaning of entries. Files of another version
+// are refused.
 //
 //	1  first version
 const Version = 1
@@ -26,10 +26,10 @@ const maxSquares = 10
 // shapeCounts[n] is the number of canonical shapes of n squares that fit on the 8x8 grid.
 var shapeCounts = [maxSquares + 1]int{0, 1, 2, 5, 22, 94, 524, 3031, 18770, 116452, 715981}
 
-// Config says which areas a database holds: every 8-connected area of up to Full squares, with
-// all placements of queens, and areas of Full+1+i squares with at most Limits[i] queens a side. The
-// limits never rise: a move leads to one square less and the same queens, so each layer needs the
-// one before.
+// Config says which areas a database holds: every 8-connected area of up to Full squares with all
+// placements of queens, and areas of Full+1+i squares with at most Limits[i] queens a side. Limits
+// never rise, since a move leads to one square less with the same queens: each layer needs the one
+// before.
 type Config struct {
 	Full   int   // squares, 1..9; others make Validate fail
 	Limits []int // queens a side, 1..5 each, not rising; Full+len(Limits) is at most 10
@@ -46,7 +46,7 @@ var sizes = []struct {
 	{"large", Config{Full: 8, Limits: []int{3, 1}}},
 }
 
-// Small is the size that is built by itself on first use.
+// Small returns the size that programs build on first use.
 func Small() Config { return Config{Full: 7} }
 
 // ParseSize reads the name of a size (tiny, small, medium, large) or a SPEC: the number of squares
@@ -106,7 +106,7 @@ func (c Config) Name() string {
 	return c.String()
 }
 
-// FileName returns the name a database of this size has in its directory.
+// FileName returns the name of the file of this size in its folder.
 func (c Config) FileName() string {
 	return "areas-" + strings.NewReplacer(",", "_", ":", "q").Replace(c.Name()) + ".db"
 }
@@ -122,7 +122,7 @@ func (c Config) limit(n int) int {
 	return c.Limits[n-c.Full-1]
 }
 
-// maxMemory bounds what a build holds: the values of all layers but the last.
+// maxMemory bounds the bytes of a build in memory: the values of all layers but the last.
 const maxMemory = 3 << 30
 
 // Validate says what is wrong with c. Errors wrap ErrSize.
@@ -148,7 +148,7 @@ func (c Config) Validate() error {
 	return nil
 }
 
-// memory returns the bytes of values a build of c holds.
+// memory returns the bytes of values that a build of c holds.
 func (c Config) memory() (bytes int) {
 	for n := 1; n <= c.Squares(); n++ {
 		l := newLayout(n, c.limit(n))
@@ -167,10 +167,11 @@ func (c Config) Sum() [sha256.Size]byte {
 
 // layout numbers the placements on one shape of n squares.
 //
-// Active areas: the balanced ternary rank of area.Rank is made positive by an exchange of colours,
-// so a value is looked up at |rank| and negated where the rank was negative. Territories: ternary
+// Active areas have a balanced ternary rank: square i of the shape, from 0 in increasing order, adds
+// 3^i for a black queen and subtracts 3^i for a white one. An exchange of colours negates the rank, so
+// a value is looked up at |rank| and negated where the rank was negative. Territories have a ternary
 // rank with digit 1 for a normal queen and 2 for a blocker. Where the number of queens is limited,
-// tables take a rank to its index among the placements that are held.
+// tables map a rank to its index among the placements in the database.
 type layout struct {
 	n, limit      int
 	rows          int      // placements of queens of both sides, up to the exchange of colours
@@ -180,6 +181,7 @@ type layout struct {
 	powers        []int32  // sum of 3^i over a set of squares
 }
 
+// newLayout returns the layout of shapes of n squares with at most limit queens a side; 0: no limit.
 func newLayout(n, limit int) *layout {
 	l := &layout{n: n, limit: limit, powers: make([]int32, 1<<n)}
 	for s := 1; s < len(l.powers); s++ {

@@ -19,11 +19,11 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// ErrNone is wrapped by the error of OpenDir where a directory holds no database.
+// ErrNone is wrapped by the error of OpenDir where a folder holds no database.
 var ErrNone = errors.New("no database of areas")
 
-// DB is an open database. All methods but Close may be called at the same time; slices and
-// entries it hands out hold until Close.
+// DB is an open database. Goroutines may call all methods but Close at the same time. Slices and
+// entries that a DB returns are valid until Close.
 type DB struct {
 	name   string
 	config Config
@@ -61,25 +61,25 @@ type dbLayer struct {
 // ID is the number of a value in a database. Id 0 is the game 0.
 type ID uint32
 
-// Entry is what a database says of a value, in the forms that an evaluation asks for.
+// Entry is a value of a database, in the forms that an evaluation needs.
 type Entry struct {
 	Value cgt.Value
 	Part  cgt.Part // its bounds and what else a cgt.Sum asks for
 }
 
-// checkAtOpen is the size of files up to which Open checks all of it. Larger ones are
-// checked block by block when a look-up first touches a block.
+// checkAtOpen is the size up to which Open checks a whole file. Blocks of larger files are checked
+// when a look-up first touches them.
 const checkAtOpen = 64 << 20
 
-// Open opens a database for reading. It checks the header, the shapes and the values and, in files
-// of up to 64 MiB, everything; in larger ones each block of entries is checked when it is first
-// touched (and where it is damaged, look-ups find nothing from then on; see Damaged). Errors wrap
-// ErrFormat, ErrVersion or ErrDamaged, or what the file system said.
+// Open opens a database for reading; Close closes it. Open checks the header, the shapes and the
+// values, and all entries of files up to 64 MiB. In larger files a look-up checks each block of
+// entries that it touches first. From the first damaged block on, look-ups find nothing (Damaged).
+// Errors wrap ErrFormat, ErrVersion or ErrDamaged, or an error of the file system.
 func Open(name string) (*DB, error) {
 	return openSize(name, checkAtOpen)
 }
 
-// openSize is Open that checks everything in files of up to whole bytes.
+// openSize is Open with another size up to which whole files are checked.
 func openSize(name string, whole uint64) (*DB, error) {
 	db, err := open(name, whole)
 	if err != nil {
@@ -146,9 +146,9 @@ func open(name string, whole uint64) (*DB, error) {
 	return db, nil
 }
 
-// references verifies that what one part of the file says about another is there, so that no
-// look-up leaves the file or goes on for ever, also in one whose checksums agree because somebody
-// made them so. The ids of entries are verified when they are read.
+// references verifies that every reference from one part of the file to another is valid. So no
+// look-up leaves the file or loops for ever, even where somebody forged the checksums. Look-ups
+// verify the ids of entries themselves.
 func (db *DB) references() error {
 	damaged := func(format string, args ...any) error {
 		return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
@@ -182,7 +182,7 @@ func (db *DB) references() error {
 	return nil
 }
 
-// sections finds the parts of the file.
+// sections finds the sections of the file and checks their sizes.
 func (db *DB) sections() error {
 	for n := 1; n <= db.squares; n++ {
 		db.layers[n].layout = newLayout(n, db.config.limit(n))
@@ -261,7 +261,7 @@ func (db *DB) sections() error {
 	return nil
 }
 
-// cast reads a part of the map as what it is; the offset is a multiple of 8.
+// cast reads a part of the map as a slice. The offset is a multiple of 8.
 func cast[T any](b []byte) []T {
 	var t T
 	if len(b) == 0 {
@@ -270,17 +270,16 @@ func cast[T any](b []byte) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(&b[0])), len(b)/int(unsafe.Sizeof(t)))
 }
 
-// Close unmaps the file. Nothing may be asked afterwards.
+// Close unmaps the file. No method may be called afterwards.
 func (db *DB) Close() error { return db.unmap() }
 
 // Name returns the name of the file.
 func (db *DB) Name() string { return db.name }
 
-// Config returns what the database holds.
+// Config returns the configuration of the database.
 func (db *DB) Config() Config { return db.config }
 
-// Sum returns the SHA-256 of the header and of the list of checksums, which names the contents: a
-// worker whose database has another sum may value areas otherwise.
+// Sum returns the SHA-256 of the header and of the list of checksums. It identifies the contents.
 func (db *DB) Sum() [sha256.Size]byte { return db.sum }
 
 // Bytes returns the size of the file.
@@ -292,8 +291,7 @@ func (db *DB) Squares() int { return db.squares }
 // Values returns the number of distinct values.
 func (db *DB) Values() int { return len(db.ends) }
 
-// Damaged returns what is wrong with the file, if a look-up has met it, else nil. From then on
-// look-ups find nothing.
+// Damaged returns the damage that a look-up met, or nil. From then on look-ups find nothing.
 func (db *DB) Damaged() error {
 	if e := db.damage.Load(); e != nil {
 		return *e
@@ -301,17 +299,19 @@ func (db *DB) Damaged() error {
 	return nil
 }
 
-// ok reports whether the block of an offset is as it was written.
+// ok reports whether the block with an offset has its checksum.
 func (db *DB) ok(offset int) bool {
 	block := (offset - headerBytes) / blockBytes
 	return db.checked[block].Load() && !db.broken.Load() || db.checkBlock(block)
 }
 
+// fail keeps the first damage.
 func (db *DB) fail(err error) {
 	db.damage.CompareAndSwap(nil, &err)
 	db.broken.Store(true)
 }
 
+// checkBlock compares the checksum of a block.
 func (db *DB) checkBlock(block int) bool {
 	if db.damage.Load() != nil {
 		return false
@@ -332,9 +332,9 @@ func (db *DB) crcsAt() int {
 	return int(db.header.sections[len(db.header.sections)-1].offset)
 }
 
-// Find returns the id of the value of an area: one 8-connected set of squares. It reports false
-// where the database does not hold it. Exactly the areas of the configuration are found, dead areas
-// and simple territories among them.
+// Find returns the id of the value of an area, an 8-connected set of squares. It reports false where
+// the database lacks the area. The database has exactly the areas of its configuration, also dead
+// areas and simple territories.
 func (db *DB) Find(black, white, empty Set) (ID, bool) {
 	n := bits.OnesCount64(black | white | empty)
 	if n > db.squares || n == 0 {
@@ -404,7 +404,7 @@ func (db *DB) escape(key uint64) (uint32, bool) {
 	return db.ids[i], true
 }
 
-// Entry returns what the database says of a value. id comes from Find.
+// Entry returns the value with an id that Find returned, or nil where the file is damaged.
 func (db *DB) Entry(id ID) *Entry {
 	if e := db.entries[id].Load(); e != nil {
 		return e
@@ -437,12 +437,11 @@ func (db *DB) Value(black, white, empty Set) (cgt.Value, bool) {
 	return e.Value, true
 }
 
-// Territory returns how many moves one side has in a territory: an 8-connected set of empty
-// squares, normal queens and blockers of that side, into which the other side cannot come as long
-// as the blockers stay or shoot back at their origins with their first moves. It also returns a
-// smallest set of blockers with which that many are reached while the others never move here: those
-// remain free for other areas. With no blockers it is a simple territory. It reports false where
-// the database does not hold it.
+// Territory returns how many moves one side has in a territory: an 8-connected set of empty squares,
+// normal queens and blockers of that side. The other side cannot come in as long as the blockers
+// stay or shoot back at their origins with their first moves. needed is a smallest set of blockers
+// that reaches so many moves while the other blockers never move here; these remain free for other
+// areas. Territory reports false where the database lacks the area.
 func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, ok bool) {
 	n := bits.OnesCount64(normal | blockers | empty)
 	if n > db.squares || n == 0 {
@@ -486,8 +485,7 @@ func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, ok 
 	return int(c.moves), needed, true
 }
 
-// DefaultDir returns the directory databases are kept in if nothing else is said: amazonsfarm in the
-// user's cache directory.
+// DefaultDir returns the default folder of databases: amazonsfarm in the user's cache folder.
 func DefaultDir() (string, error) {
 	dir, err := os.UserCacheDir()
 	if err != nil {
@@ -496,9 +494,9 @@ func DefaultDir() (string, error) {
 	return filepath.Join(dir, "amazonsfarm"), nil
 }
 
-// OpenDir opens the database of a directory that holds the largest areas; of several, the largest
-// file. Files that cannot be used are passed over, and skipped tells of each why. The error wraps
-// ErrNone where none is left.
+// OpenDir opens the database of a folder with the largest areas; of several, the largest file. It
+// skips unusable files; skipped holds the error of each. The error wraps ErrNone where no file is
+// usable.
 func OpenDir(dir string) (db *DB, skipped []error, err error) {
 	names, err := filepath.Glob(filepath.Join(dir, "areas-*.db"))
 	if err != nil {
@@ -525,8 +523,8 @@ func OpenDir(dir string) (db *DB, skipped []error, err error) {
 	return db, skipped, nil
 }
 
-// OpenOrBuild opens the best database of a directory, or builds the small one there if it has none
-// that can be used. Where another process is building it, it waits for that one.
+// OpenOrBuild is OpenDir, but builds the small database where the folder has no usable one. It waits
+// while another process builds that database.
 func OpenOrBuild(ctx context.Context, dir string, o Options) (db *DB, skipped []error, err error) {
 	if db, skipped, err = OpenDir(dir); err == nil || !errors.Is(err, ErrNone) {
 		return db, skipped, err
@@ -552,6 +550,6 @@ func OpenOrBuild(ctx context.Context, dir string, o Options) (db *DB, skipped []
 	}
 }
 
-// busyPeriod is how often OpenOrBuild asks whether another process has done its work. That process
-// cannot hold it up for long: its lock goes with it.
+// busyPeriod is how often OpenOrBuild looks whether another process has finished the database. If
+// that process ends early, its lock ends with it.
 const busyPeriod = 100 * time.Millisecond

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Errors of Open and Check, which say what is wrong with a file.
+// Errors of Open and Check. They say what is wrong with a file.
 var (
 	ErrFormat  = errors.New("not a database of areas")
 	ErrVersion = errors.New("a database of another version")
@@ -111,8 +111,8 @@ func decodeHeader(b []byte) (h header, err error) {
 	return h, nil
 }
 
-// writer writes a file: sections one after the other from offset headerBytes on, each at
-// a multiple of 8 bytes, their checksums by blocks, and the header. Errors stay.
+// writer writes a file: sections one after the other from offset headerBytes on, each at a multiple
+// of 8 bytes, their checksums by blocks, and the header. It keeps the first error.
 type writer struct {
 	f     file
 	buf   *bufio.Writer
@@ -131,6 +131,7 @@ func newWriter(f file, c Config) *writer {
 	return w
 }
 
+// begin begins a section of areas of n squares, or of all areas with n 0.
 func (w *writer) begin(kind, n int) {
 	if pad := -w.at & 7; pad > 0 {
 		w.write(make([]byte, pad))
@@ -144,6 +145,7 @@ func (w *writer) end(count uint64) {
 	s.length, s.count = w.at-s.offset, count
 }
 
+// write appends to the section, with checksums by blocks.
 func (w *writer) write(b []byte) {
 	for len(b) > 0 && w.err == nil {
 		room := blockBytes - (w.at-headerBytes)%blockBytes
@@ -169,7 +171,7 @@ func (w *writer) u64(x uint64) {
 	w.write(w.word[:])
 }
 
-// finish writes the checksums and then, in its place, the header: until then the file has no magic.
+// finish writes the checksums and then the header in its place. Until then the file has no magic.
 func (w *writer) finish() error {
 	w.begin(sectionCRCs, 0)
 	crcs := slices.Clone(w.crcs)

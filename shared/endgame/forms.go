@@ -6,11 +6,11 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// maxFormAreas is how many areas a Forms remembers: some 20 MB. Beyond it forgets all and begins again.
+// maxFormAreas is how many areas a Forms remembers, some 20 MB. Beyond this number it forgets all.
 const maxFormAreas = 1 << 18
 
-// Forms computes canonical forms of positions: for people, for tests and for small areas, since their
-// size grows fast. The zero value is not ready; see NewForms. It is not safe for concurrent use.
+// Forms computes canonical forms of positions, for people and for tests. Their size grows fast, so it
+// is for small areas. NewForms makes one. A Forms is not safe for concurrent use.
 type Forms struct {
 	Arena *cgt.Arena
 	areas map[area.Key]cgt.Form

@@ -8,9 +8,8 @@ import (
 	"amazonsfarm/shared/area"
 )
 
-// geometry is what the builder needs to know of one shape. Squares are numbered
-// within the shape, 0..n-1, in increasing order of their squares on the grid; sets of them are
-// the low n bits of a word.
+// geometry describes one shape to the builder. The squares of the shape have numbers from 0 to n-1,
+// in increasing order on the grid. A set of them is the low n bits of a word.
 type geometry struct {
 	shape Set
 	n     int
@@ -42,7 +41,7 @@ func (g *geometry) set(s uint16) (out Set) {
 	return out
 }
 
-// place describes shape s, given the shapes of fewer squares. Memory of g is used again.
+// place makes g describe shape s, given the shapes of fewer squares. It reuses the memory of g.
 func (g *geometry) place(s Set, shapes [][]Set) {
 	g.shape, g.n = s, bits.OnesCount64(s)
 	i := 0
@@ -64,9 +63,8 @@ func (g *geometry) local(x Set) (out uint16) {
 	return out
 }
 
-// trace fills targets. A ray from a reaches its first square if that is empty, and
-// then what the same ray reaches from there; so sets of targets are put together
-// from lines instead of being traced one by one.
+// trace fills targets. A ray from a reaches a square exactly if all its squares up to that one are
+// empty. So each square of a ray is added to all sets of empty squares that hold the ray up to it.
 func (g *geometry) trace() {
 	n := g.n
 	size := 1 << n
@@ -115,6 +113,7 @@ func (g *geometry) remove(k int, shapes [][]Set) {
 	g.without[k] = parts
 }
 
+// part makes p describe the component c of the shape.
 func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 	p.mask, p.n = g.local(c), bits.OnesCount64(c)
 	canonical := area.CanonicalShape(c)

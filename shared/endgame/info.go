@@ -6,8 +6,9 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Defect is a row of the table of seed 004, "Storing chambers efficiently": of regions of one number of
-// squares with one queen. The defect is the number of empty squares that the queen cannot use.
+// Defect is a row of the table of seed 004, "Storing chambers efficiently", about regions of one
+// number of squares with one queen. The defect is the number of empty squares that the queen cannot
+// use.
 type Defect struct {
 	Squares int   `json:"squares"`
 	Shapes  int   `json:"shapes"`  // regions up to symmetry
@@ -67,7 +68,7 @@ func images(s Set) int {
 	return len(seen)
 }
 
-// Layer tells what a database holds of areas of one number of squares.
+// Layer counts what a database holds of areas of one number of squares.
 type Layer struct {
 	Squares     int    `json:"squares"`
 	Limit       int    `json:"queens_a_side"` // 0: no limit

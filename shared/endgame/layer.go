@@ -4,7 +4,7 @@ import (
 	"math/bits"
 )
 
-// layers is what a build has so far, by number of squares.
+// layers holds the finished part of a build, by number of squares.
 type layers struct {
 	layouts   []*layout
 	shapes    [][]Set
@@ -49,7 +49,7 @@ type builder struct {
 	positions int64
 }
 
-// sumKey names up to three parts of a position. More that are no integers would need twelve squares.
+// sumKey names up to three parts of a position. Four parts that are no integers need twelve squares.
 type sumKey [3]uint64
 
 func newBuilder(a *algebra, l *layers) *builder {
@@ -87,8 +87,8 @@ func (b *builder) fillActive(s Set, rows []uint32) {
 	}
 }
 
-// options returns the class of the moves of the queens of own as left options; to have
-// right options as their negatives, exchange the colours.
+// options returns the class of the moves of own as left options. With the colours exchanged it
+// returns the class of the right options, as negatives.
 func (b *builder) options(own, opp, empty uint16) uint32 {
 	b.now++
 	if b.now == 0 { // once in four billion positions
@@ -123,8 +123,8 @@ func (b *builder) options(own, opp, empty uint16) uint32 {
 	return class
 }
 
-// option returns the value of a position in several parts. Parts that are integers, the usual
-// case, are added; a sum of others does not follow from their values and is searched.
+// option returns the value of a position in several parts. Integers, the usual case, are added up. A
+// sum of others does not follow from their values, so it is searched.
 func (b *builder) option(parts []part, black, white uint16) uint32 {
 	whole, count := 0, 0
 	rest := uint32(0)
@@ -181,8 +181,8 @@ func (b *builder) sum(parts []part, key sumKey, black, white uint16) uint32 {
 	return id
 }
 
-// fillTerritory finds how many moves one side has in shape s, for all placements
-// of normal queens and blockers, and which blockers it needs for them.
+// fillTerritory finds how many moves one side has in shape s, and which blockers it needs for them,
+// for all placements of normal queens and blockers.
 func (b *builder) fillTerritory(s Set, rows []uint8) {
 	b.place(s, b.shapes)
 	lay := b.layouts[b.n]
@@ -213,12 +213,11 @@ func (b *builder) fillTerritory(s Set, rows []uint8) {
 	}
 }
 
-// territoryMoves returns the largest number of moves, and a smallest set of blockers
-// with which it is reached while the others stand still; of those the smallest as a number.
+// territoryMoves returns the largest number of moves, and a smallest set of blockers that reaches it
+// while the other blockers stand still. Of several such sets it returns the smallest as a number.
 func (b *builder) territoryMoves(normal, blockers, empty uint16) (moves int, needed uint16) {
-	// A blocker that stands still is a burnt square. If the others reach as much
-	// as all, it is not needed, and since more queens never reach less, a blocker that is
-	// not in a smallest set is one whose absence does not matter.
+	// A blocker that stands still is a burnt square. If the others reach as much as all, it is not
+	// needed. More queens never reach less, so every blocker outside a smallest set is not needed.
 	needed, least := blockers, 0
 	for q := blockers; q != 0; q &= q - 1 {
 		k := q & -q
@@ -240,7 +239,7 @@ func better(a, b uint16) bool {
 	return x < y || x == y && a < b
 }
 
-// territorySearch returns the largest number of moves; at least that many are known to be possible.
+// territorySearch returns the largest number of moves, which is at least least.
 func (b *builder) territorySearch(normal, blockers, empty uint16, least int) int {
 	n, most := b.n, bits.OnesCount16(empty)
 	for q := normal; q != 0; q &= q - 1 {

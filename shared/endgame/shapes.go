@@ -11,9 +11,9 @@ import (
 // Set is a set of squares on the 8x8 grid, see [amazons.Set].
 type Set = amazons.Set
 
-// grow returns the canonical shapes of one square more than those given, in increasing order: every
-// 8-connected set of squares of the 8x8 grid up to shifts and the 8 symmetries
-// (seed 004's free regions, as far as they fit the grid).
+// grow returns the canonical shapes with one square more than the given ones, in increasing order.
+// Together they are all 8-connected sets of squares of the 8x8 grid, up to shifts and the 8
+// symmetries (seed 004's free regions, as far as they fit the grid).
 func grow(shapes []Set) []Set {
 	if len(shapes) == 0 {
 		return []Set{1}
