@@ -13,14 +13,8 @@ import (
 )
 
 func campaignCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "campaign",
-		Short: "Add campaigns to a serving master, list them, and divide the work among them",
-		Long:  long("campaign"),
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(campaignAdd(), campaignList(), campaignSet())
+	c := group("campaign", "Add campaigns to a serving master, list them, and divide the work among them",
+		campaignAdd(), campaignList(), campaignSet())
 	change := func(use, short string, do func(context.Context, farmv1.ControlClient, string) (*farmv1.StatusResponse,
 		error)) {
 		c.AddCommand(control(&cobra.Command{Use: use + " CAMPAIGN", Short: short, Args: cobra.ExactArgs(1)},
@@ -128,7 +122,7 @@ func campaignList() *cobra.Command {
 				return client.Status(ctx, &farmv1.StatusRequest{})
 			})
 			if err != nil {
-				return callError(master.address, err)
+				return err
 			}
 			all := r.GetCampaigns()
 			return answer(c, asJSON, document.OfCampaigns(all), campaignTable(all))

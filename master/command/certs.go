@@ -22,16 +22,8 @@ var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 const day, maxDays = 24 * time.Hour, 36500
 
 func certsCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "certs",
-		Short: "Make and revoke the credentials of a cluster",
-		Long:  long("certs"),
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(certsInit(), certsMaster(), certsClient(identity.Worker), certsClient(identity.Operator),
-		certsProvide(), certsRevoke(), certsList())
-	return c
+	return group("certs", "Make and revoke the credentials of a cluster", certsInit(), certsMaster(),
+		certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(), certsRevoke(), certsList())
 }
 
 // certsFlags are the flags of these commands; each defines those that it needs.

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -160,6 +161,51 @@ func answer(c *cobra.Command, asJSON bool, document any, text string) error {
 	}
 	_, err := io.WriteString(c.OutOrStdout(), text)
 	return err
+}
+
+// group is a command that only holds others; by itself it prints its help.
+func group(use, short string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long(use), Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error { return c.Help() }}
+	c.AddCommand(commands...)
+	return c
+}
+
+// table lays rows out in columns below a header. Of more rows than top it shows the first and says
+// how many are left; 0 shows all.
+func table(top int, header string, rows [][]any) string {
+	var s strings.Builder
+	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, strings.ReplaceAll(header, "|", "\t"))
+	left := 0
+	if top > 0 && len(rows) > top {
+		rows, left = rows[:top], len(rows)-top
+	}
+	for _, row := range rows {
+		for i, cell := range row {
+			if cell == "" {
+				cell = "-"
+			}
+			if i > 0 {
+				fmt.Fprint(w, "\t")
+			}
+			fmt.Fprint(w, cell)
+		}
+		fmt.Fprintln(w)
+	}
+	w.Flush()
+	if left > 0 {
+		fmt.Fprintf(&s, "and %d more (--top 0 shows all)\n", left)
+	}
+	return s.String()
+}
+
+// atLeast writes a number that may be a lower bound.
+func atLeast(n uint64, more bool) string {
+	if more {
+		return fmt.Sprintf("%d or more", n)
+	}
+	return fmt.Sprint(n)
 }
 
 // counted writes a number with its noun: "1 win", "2 wins".

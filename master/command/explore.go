@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -73,13 +72,9 @@ func exploreCommand() *cobra.Command {
 
 func exploreMaster(ctx context.Context, master *remote, campaign string, moves []string) (*farmv1.ExploreResponse,
 	error) {
-	r, err := ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
+	return ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
 		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves, Campaign: campaign})
 	})
-	if err != nil {
-		return nil, callError(master.address, err)
-	}
-	return r, nil
 }
 
 func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
@@ -105,7 +100,7 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 		fmt.Fprintf(&s, " for the side to move, by %s", k.GetBasis())
 	}
 	fmt.Fprintf(&s, "\nproof number   %s, disproof number %s\n", numberText(k.GetPhi()), numberText(k.GetDelta()))
-	fmt.Fprintf(&s, "nodes          %s\n", effortText(k))
+	fmt.Fprintf(&s, "nodes          %s\n", atLeast(k.GetNodes(), k.GetAtLeast()))
 	counts := map[string]int{}
 	for _, m := range r.GetMoves() {
 		counts[document.MoveWord(m)]++
@@ -118,28 +113,13 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 	if len(r.GetMoves()) == 0 {
 		return s.String()
 	}
-	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "move\toutcome\tproof number\tdisproof number\tnodes\tstate")
-	for i, m := range r.GetMoves() {
-		if top > 0 && i == top {
-			break
-		}
+	var rows [][]any
+	for _, m := range r.GetMoves() {
 		k := m.GetAfter()
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", m.GetMove(), document.MoveWord(m), numberText(k.GetPhi()),
-			numberText(k.GetDelta()), effortText(k), stateText(k))
+		rows = append(rows, []any{m.GetMove(), document.MoveWord(m), numberText(k.GetPhi()), numberText(k.GetDelta()),
+			atLeast(k.GetNodes(), k.GetAtLeast()), stateText(k)})
 	}
-	w.Flush()
-	if n := len(r.GetMoves()) - top; top > 0 && n > 0 {
-		fmt.Fprintf(&s, "and %d more (--top 0 shows all)\n", n)
-	}
-	return s.String()
-}
-
-func effortText(k *farmv1.Known) string {
-	if k.GetAtLeast() {
-		return fmt.Sprintf("%d or more", k.GetNodes())
-	}
-	return fmt.Sprint(k.GetNodes())
+	return s.String() + table(top, "move|outcome|proof number|disproof number|nodes|state", rows)
 }
 
 // stateText says what is being done about a position.

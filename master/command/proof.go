@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -21,15 +20,8 @@ import (
 )
 
 func proofCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "proof",
-		Short: "Step through a certificate, or write parts of it for other programs",
-		Long:  long("proof"),
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(proofShowCommand(), proofExportCommand())
-	return c
+	return group("proof", "Step through a certificate, or write parts of it for other programs",
+		proofShowCommand(), proofExportCommand())
 }
 
 // proofSource says what certificate is meant, and which position of it.
@@ -153,15 +145,13 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	}
 	fmt.Fprintf(&s, "\nposition       %s\n", p)
 	fmt.Fprintf(&s, "value          %s", d.Value)
-	switch f := c.Look(p.State()); {
-	case f.Value == eval.Open:
+	switch c.Look(p.State()).Value {
+	case eval.Open:
 		s.WriteString(": the certificate does not decide it\n")
+	case eval.Won:
+		fmt.Fprintf(&s, " for the side to move, by %s: %v wins\n", d.Reason, p.ToMove)
 	default:
-		winner := p.ToMove
-		if f.Value == eval.Lost {
-			winner = winner.Other()
-		}
-		fmt.Fprintf(&s, " for the side to move, by %s: %v wins\n", d.Reason, winner)
+		fmt.Fprintf(&s, " for the side to move, by %s: %v wins\n", d.Reason, p.ToMove.Other())
 	}
 	if d.WinningMove != "" {
 		fmt.Fprintf(&s, "winning move   %s\n", d.WinningMove)
@@ -182,35 +172,18 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	if len(d.Moves) == 0 {
 		return s.String()
 	}
-	s.WriteByte('\n')
-	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "move\toutcome\tby\trefutation\tentries")
-	for i, m := range d.Moves {
-		if top > 0 && i == top {
-			break
-		}
-		by, refutation := m.Then.Reason, m.Then.WinningMove
+	var rows [][]any
+	for _, m := range d.Moves {
+		by := m.Then.Reason
 		if by == "none" {
-			by = "-"
+			by = ""
 		}
-		if refutation == "" {
-			refutation = "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Move, m.Wins, by, refutation, entriesText(m.Then.Size))
+		rows = append(rows, []any{m.Move, m.Wins, by, m.Then.WinningMove, entriesText(m.Then.Size)})
 	}
-	w.Flush()
-	if n := len(d.Moves) - top; top > 0 && n > 0 {
-		fmt.Fprintf(&s, "and %d more (--top 0 shows all)\n", n)
-	}
-	return s.String()
+	return s.String() + "\n" + table(top, "move|outcome|by|refutation|entries", rows)
 }
 
-func entriesText(s document.Size) string {
-	if s.AtLeast {
-		return fmt.Sprintf("%d or more", s.Entries)
-	}
-	return fmt.Sprint(s.Entries)
-}
+func entriesText(s document.Size) string { return atLeast(uint64(s.Entries), s.AtLeast) }
 
 // standardPositions is how many positions export writes in each format unless it is told otherwise.
 var standardPositions = map[string]int{"json": 100_000, "dot": 1000, "sgf": 10_000}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -64,8 +62,8 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	return farmv1.NewControlClient(conn), conn, nil
 }
 
-// ask makes one call to a master and returns its answer, within callTimeout. The error is as it
-// came; see callError.
+// ask makes one call to a master and returns its answer, within callTimeout. Errors are sentences;
+// see callError.
 func ask[R any](ctx context.Context, r *remote, call func(context.Context, farmv1.ControlClient) (R, error)) (R, error) {
 	var none R
 	client, conn, err := r.dial()
@@ -75,7 +73,11 @@ func ask[R any](ctx context.Context, r *remote, call func(context.Context, farmv
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return call(ctx, client)
+	answer, err := call(ctx, client)
+	if err != nil {
+		return none, callError(r.address, err)
+	}
+	return answer, nil
 }
 
 // callError turns what a call returned into a sentence.
@@ -109,7 +111,7 @@ func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []
 			return do(ctx, client, args)
 		})
 		if err != nil {
-			return callError(master.address, err)
+			return err
 		}
 		return writeStatus(c.OutOrStdout(), r, asJSON)
 	}
@@ -155,19 +157,11 @@ func statusLine(r *farmv1.StatusResponse) string {
 
 // campaignTable lists campaigns, a line each.
 func campaignTable(all []*farmv1.CampaignSummary) string {
-	var s strings.Builder
-	w := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "campaign\tboard\tpriority\tshare\tstate\tleased\tnodes\tproof number\tdisproof number\twinner")
+	var rows [][]any
 	for _, c := range all {
-		winner := c.GetWinner()
-		if winner == "" {
-			winner = "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%s\t%d\t%s\t%s\t%s\t%s\n", c.GetCampaign().GetName(),
-			c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(), c.GetState(),
-			c.GetLeased(), count(c.GetNodes()+c.GetRunningNodes()), numberText(c.GetRootPhi()),
-			numberText(c.GetRootDelta()), winner)
+		rows = append(rows, []any{c.GetCampaign().GetName(), c.GetCampaign().GetBoard(), c.GetPriority(), c.GetShare(),
+			c.GetState(), c.GetLeased(), count(c.GetNodes() + c.GetRunningNodes()), numberText(c.GetRootPhi()),
+			numberText(c.GetRootDelta()), c.GetWinner()})
 	}
-	w.Flush()
-	return s.String()
+	return table(0, "campaign|board|priority|share|state|leased|nodes|proof number|disproof number|winner", rows)
 }

@@ -49,15 +49,7 @@ type storeCompactionJSON struct {
 }
 
 func storeCommand() *cobra.Command {
-	c := &cobra.Command{
-		Use:   "store",
-		Short: "Check, back up and compact a store",
-		Long:  long("store"),
-		Args:  cobra.NoArgs,
-		RunE:  func(c *cobra.Command, _ []string) error { return c.Help() },
-	}
-	c.AddCommand(storeCheck(), storeInfo(), storeBackup(), storeCompact())
-	return c
+	return group("store", "Check, back up and compact a store", storeCheck(), storeInfo(), storeBackup(), storeCompact())
 }
 
 // copyError gives errors of the commands that make files their kind.
