@@ -101,8 +101,8 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 		ProbePercent: x.ProbePercent, SplitAfter: o.SplitAfter, ResultsPerTick: x.Results, SilentTicks: x.SilentTicks,
 		ShortPercent: x.ShortPercent, CheckFirst: x.CheckFirst, MaxPositions: o.MaxTreeNodes, MaxFacts: x.MaxTreeFacts,
 	}.WithDefaults()
-	c.TableBytes, c.TablesBytes, c.MemoryBytes = int64(f.table), int64(f.tables), x.MemoryBytes
-	c.MemoryEntries = hintEntries
+	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), x.MemoryBytes
+	c.HintEntries = hintEntries
 	if first := c.Tree.InitialBudget / max(1, c.Scale); first < simulate.ShortLease {
 		fmt.Fprintf(w, "first leases search %d nodes each (--initial-budget %d over --scale %d): below %d nodes even "+
 			"one worker searches more than it would by itself, so many workers look better than they are\n",

@@ -45,25 +45,14 @@ type Config struct {
 	// Delay is the time a message takes one way; each takes between half and one and a half of it.
 	// Default 0.
 	Delay time.Duration
-	// LossRate is the chance of a message to be lost; its link then breaks, and comes back after
-	// Reconnect. Default 0.
+	// LossRate is the chance of a message to be lost; its link then breaks, and comes back after a
+	// second. Default 0.
 	LossRate float64
-	// Reconnect is the time a broken link is down. Default 1 s.
-	Reconnect time.Duration
 	// CrashRate is the number of crashes of a worker in an hour. Default 0. A worker that crashed
 	// comes back after Restart under another name, with an empty table.
 	CrashRate float64
 	// Restart is the time between a crash and the next join. Default 10 s.
 	Restart time.Duration
-	// Tick is the tick of the tree and the heartbeat of workers. Default 1 s.
-	Tick time.Duration
-	// LeavingTicks is how long the master waits for a worker whose link broke. Default 3.
-	LeavingTicks int
-
-	// Slice is the nodes that a worker searches between two looks at its messages. Default: the
-	// first budget. Too small: searches start again all the time; too large: cancelled leases go
-	// on.
-	Slice uint64
 	// TableBytes is the table of one worker; it is not divided by Scale. Default 16 MiB.
 	TableBytes int64
 	// TablesBytes bounds all tables together. Default 1 GiB. With more workers than fit, each table
@@ -72,23 +61,15 @@ type Config struct {
 	// SharedTable gives all workers one table of TableBytes: not a farm, but what it would be if
 	// all knew at once what one finds.
 	SharedTable bool
-	// MemoryEntries is the number of table entries that travel with a position that was not solved;
-	// 0: none. It is not divided by Scale.
-	MemoryEntries int
-	// MemoryBytes is the master's room for these memories, as in master/rpc. It is not divided by
-	// Scale. Default 256 MiB. Too small: positions that another worker goes on with are searched
-	// again.
-	MemoryBytes int64
+	// HintEntries is the number of table entries in the hints for an unsolved position; 0: none. It is
+	// not divided by Scale.
+	HintEntries int
+	// HintBytes is the master's room for hints, as in master/rpc. It is not divided by Scale. Default
+	// 256 MiB. Too small: positions that another worker goes on with are searched again.
+	HintBytes int64
 	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take
 	// before a worker asks for it early (worker/agent); 0: it never does.
 	PrefetchPercent int
-	// MinFactNodes is the work from which a position solved on the way is sent as a fact. Default 1000.
-	MinFactNodes uint64
-	// MaxFacts is the number of facts of one message, those with most work. Default 256.
-	MaxFacts int
-	// FactsAfter is the age of a lease from which its facts are sent while it runs; then at each
-	// doubling of its age, and every FactsEvery at least. Defaults 3 s and 30 s.
-	FactsAfter, FactsEvery time.Duration
 	// Lemma judges positions by the counting lemma alone: more nodes in less time, so a larger
 	// campaign for the same wait.
 	Lemma bool
@@ -97,23 +78,28 @@ type Config struct {
 	MaxNodes uint64
 }
 
+const (
+	// tick is the tick of the tree and the heartbeat of workers, as in master/rpc.
+	tick = time.Second
+	// reconnect is the time that a broken link is down.
+	reconnect = time.Second
+	// leavingTicks is how long the master waits for a worker whose link broke.
+	leavingTicks = 3
+	// minFactNodes are the nodes from which a position solved on the way is sent as a fact, and
+	// maxFacts the number of facts of one message, those with most nodes, as in master/rpc.
+	minFactNodes, maxFacts = 1000, 256
+)
+
 // withDefaults returns c with the defaults in place of zeros and with everything divided by Scale.
 // Errors wrap ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	standard(&c.Workers, 1)
 	standard(&c.Scale, 1)
 	standard(&c.Speed, 50_000)
-	standard(&c.Reconnect, time.Second)
 	standard(&c.Restart, 10*time.Second)
-	standard(&c.Tick, time.Second)
-	standard(&c.LeavingTicks, 3)
 	standard(&c.TableBytes, 16<<20)
 	standard(&c.TablesBytes, 1<<30)
-	standard(&c.MemoryBytes, hints.DefaultBytes)
-	standard(&c.MinFactNodes, 1000)
-	standard(&c.MaxFacts, 256)
-	standard(&c.FactsAfter, 3*time.Second)
-	standard(&c.FactsEvery, 30*time.Second)
+	standard(&c.HintBytes, hints.DefaultBytes)
 	standard(&c.MaxNodes, 1<<62)
 	switch {
 	case c.Workers < 1 || c.Workers > 1<<14:
@@ -124,13 +110,11 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: a loss rate of %v: 0 to 0.5 is possible", ErrConfig, c.LossRate)
 	case c.CrashRate < 0 || c.CrashRate > 3600:
 		return c, fmt.Errorf("%w: %v crashes an hour: 0 to 3600 are possible", ErrConfig, c.CrashRate)
-	case min(c.Delay, c.Reconnect, c.Restart, c.Tick-time.Millisecond, c.FactsAfter, c.FactsEvery) < 0 ||
-		c.Delay > time.Hour:
-		return c, fmt.Errorf("%w: times must not be negative, a tick at least a millisecond, a delay at most an hour",
-			ErrConfig)
+	case min(c.Delay, c.Restart) < 0 || c.Delay > time.Hour:
+		return c, fmt.Errorf("%w: times must not be negative, and a delay at most an hour", ErrConfig)
 	case c.PrefetchPercent < 0 || c.PrefetchPercent > 100:
 		return c, fmt.Errorf("%w: prefetching from %d percent: 0 to 100 are possible", ErrConfig, c.PrefetchPercent)
-	case c.LeavingTicks < 1 || c.MaxFacts < 1 || c.MemoryEntries < 0 || c.MemoryBytes < 1:
+	case c.HintEntries < 0 || c.HintBytes < 1:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:
 		return c, fmt.Errorf("%w: tables of %d bytes, %d together: each of %d workers needs at least %d", ErrConfig,
@@ -138,9 +122,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.TableBytes = min(c.TableBytes, c.TablesBytes/int64(c.Workers))
 	c.Tree = c.Tree.WithDefaults()
-	standard(&c.Slice, c.Tree.InitialBudget)
-	for _, nodes := range []*uint64{&c.Tree.InitialBudget, &c.Tree.MaxBudget, &c.Tree.SplitAfter, &c.Slice,
-		&c.MinFactNodes} {
+	for _, nodes := range []*uint64{&c.Tree.InitialBudget, &c.Tree.MaxBudget, &c.Tree.SplitAfter} {
 		*nodes = max(1, *nodes/c.Scale)
 	}
 	c.Speed /= float64(c.Scale)

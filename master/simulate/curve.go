@@ -29,11 +29,11 @@ func Settings(c Config) string {
 		moves[i] = m.String()
 	}
 	policy := fmt.Sprintf("%+v", t)
-	return fmt.Sprintf("%s %s seed=%d scale=%d speed=%v spread=%v delay=%v loss=%v reconnect=%v crashes=%v restart=%v tick=%v/%d slice=%d table=%d/%d/%v memory=%d/%d facts=%d/%d/%v/%v lemma=%v tree=%s",
+	return fmt.Sprintf("%s %s seed=%d scale=%d speed=%v spread=%v delay=%v loss=%v crashes=%v restart=%v "+
+		"table=%d/%d/%v hints=%d/%d prefetch=%d lemma=%v tree=%s",
 		c.Tree.Root, strings.Join(moves, ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread, c.Delay, c.LossRate,
-		c.Reconnect, c.CrashRate, c.Restart, c.Tick,
-		c.LeavingTicks, c.Slice, c.TableBytes, c.TablesBytes, c.SharedTable, c.MemoryEntries, c.MemoryBytes,
-		c.MinFactNodes, c.MaxFacts, c.FactsAfter, c.FactsEvery, c.Lemma, policy)
+		c.CrashRate, c.Restart, c.TableBytes, c.TablesBytes, c.SharedTable, c.HintEntries, c.HintBytes,
+		c.PrefetchPercent, c.Lemma, policy)
 }
 
 // Record keeps finished runs in a file, a JSON line each, so that a curve that was interrupted goes

@@ -53,7 +53,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 	}
 	f := &farm{
 		c: c, r: rand.New(rand.NewPCG(c.Seed, 1)), tree: t, judge: c.judge(), byName: map[string]*worker{},
-		memories: hints.NewCache(c.MemoryBytes), trace: sha256.New(),
+		memories: hints.NewCache(c.HintBytes), trace: sha256.New(),
 	}
 	if err := f.hire(); err != nil {
 		return Result{}, err
@@ -65,7 +65,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 		}
 		err = errors.Join(all...)
 	}()
-	f.after(c.Tick, f.tick)
+	f.after(tick, f.tick)
 	for !f.done {
 		if ctx.Err() != nil {
 			return Result{}, context.Cause(ctx)
@@ -118,7 +118,7 @@ func (f *farm) delay() time.Duration {
 func (f *farm) breaks() bool { return f.c.LossRate > 0 && f.r.Float64() < f.c.LossRate }
 
 func (f *farm) tick() error {
-	f.after(f.c.Tick, f.tick)
+	f.after(tick, f.tick)
 	f.memories.Retain(func(of hints.Place) bool { return f.tree.Open(of.Key) })
 	return f.step(tree.Tick{})
 }

@@ -18,8 +18,8 @@ import (
 	"amazonsfarm/worker/agent"
 )
 
-// slice is what worker/engine does for one Search of the machine: rounds of Config.Slice nodes,
-// between which the worker notices what has come.
+// slice is what worker/engine does for one Search of the machine: rounds of as many
+// nodes as a first lease has. Between two the worker notices what has come.
 type slice struct {
 	agent.Search
 	begun       time.Duration
@@ -51,7 +51,7 @@ func (w *worker) equip() (err error) {
 	found := new([]solved)
 	w.solved = found
 	w.search, err = dfpn.New(dfpn.Options{
-		Board: w.c.Tree.Root.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: w.c.MinFactNodes,
+		Board: w.c.Tree.Root.Board, Table: w.table, Judge: w.judge, MinSolvedNodes: max(1, minFactNodes/w.c.Scale),
 		OnSolved: func(s amazons.State, v eval.Verdict, nodes uint64) { *found = append(*found, solved{s, v, nodes}) },
 	})
 	return err
@@ -69,7 +69,7 @@ func (w *worker) begin(e agent.Search) error {
 	if err := w.learn(e.Job.Facts); err != nil {
 		return err
 	}
-	for _, m := range e.Job.Memories {
+	for _, m := range e.Job.Hints {
 		if _, err := w.table.AddHints(w.c.Tree.Root.Board, m); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (w *worker) learn(facts []proof.Fact) error {
 // round searches for one round, and plans its end.
 func (w *worker) round() {
 	s := w.slice
-	r := w.search.Search(context.Background(), s.Job.State, min(w.c.Slice, s.Job.Budget-s.nodes))
+	r := w.search.Search(context.Background(), s.Job.State, min(w.c.Tree.InitialBudget, s.Job.Budget-s.nodes))
 	s.roundBegun, s.roundNodes = w.now, r.Nodes
 	w.after(max(w.takes(r.Nodes), time.Nanosecond), func() error {
 		if w.slice != s {
@@ -132,7 +132,7 @@ func (w *worker) takeSolved() []proof.Fact {
 	var out []proof.Fact
 	met := map[amazons.Key]bool{}
 	for _, s := range *w.solved {
-		if len(out) == w.c.MaxFacts {
+		if len(out) == maxFacts {
 			break
 		}
 		if k := s.state.CanonicalKey(w.c.Tree.Root.Board); !met[k] {
@@ -151,8 +151,8 @@ func (w *worker) gather(e agent.Gather) agent.Event {
 	proved := slices.ContainsFunc(e.Facts, func(f proof.Fact) bool { return f.Key == e.Key })
 	others := w.c.Workers > 1 || w.c.CrashRate > 0
 	read := e.Last || w.c.CrashRate+w.c.LossRate > 0 && len(e.Facts) > 0
-	if !proved && others && read && w.c.MemoryEntries > 0 {
-		g.Hints = w.search.Hints(w.position, w.c.MemoryEntries)
+	if !proved && others && read && w.c.HintEntries > 0 {
+		g.Hints = w.search.Hints(w.position, w.c.HintEntries)
 	}
 	if e.Last {
 		w.ended()

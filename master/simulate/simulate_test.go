@@ -27,7 +27,7 @@ func question(t *testing.T, board string) Config {
 	return Config{
 		Tree: tree.Config{Root: root}, Seed: 1, Scale: 5000, Delay: 20 * time.Millisecond,
 		Lemma:      true,
-		TableBytes: 1 << 18, MemoryEntries: 64, MaxNodes: 2_000_000,
+		TableBytes: 1 << 18, HintEntries: 64, MaxNodes: 2_000_000,
 	}
 }
 
@@ -117,14 +117,14 @@ func TestPrefetch(t *testing.T) {
 	}
 }
 
-// TestMemories: what tables know travels as far as there is room at the master.
+// TestHints: what tables know travels as far as there is room at the master.
 func TestMemories(t *testing.T) {
 	c := question(t, "4x4")
 	c.Workers, c.Scale, c.TableBytes = 4, 500, 1<<20
 	kept := run(t, c)
-	c.MemoryBytes = 1
+	c.HintBytes = 1
 	dropped := run(t, c)
-	c.MemoryEntries, c.MemoryBytes = 0, 0
+	c.HintEntries, c.HintBytes = 0, 0
 	none := run(t, c)
 	if dropped.Trace != none.Trace {
 		t.Errorf("without room: %+v\nwithout memories: %+v", dropped, none)
@@ -193,7 +193,7 @@ func TestErrors(t *testing.T) {
 		"crashes":   func(c *Config) { c.CrashRate = -1 },
 		"times":     func(c *Config) { c.Delay = -1 },
 		"prefetch":  func(c *Config) { c.PrefetchPercent = 101 },
-		"limits":    func(c *Config) { c.MaxFacts = -1 },
+		"limits":    func(c *Config) { c.HintEntries = -1 },
 		"tables":    func(c *Config) { c.Workers, c.TablesBytes = 100, 1<<20 },
 	} {
 		c := question(t, "4x4")

@@ -68,8 +68,8 @@ func (w *worker) start() (err error) {
 		prefetch = -1
 	}
 	w.machine, err = agent.NewMachine(agent.Config{
-		Name: w.name, FirstSlice: w.c.Slice, EvidenceAfter: w.c.FactsAfter, FactsEvery: w.c.FactsEvery,
-		PrefetchPercent: prefetch, BackoffMin: w.c.Reconnect, BackoffMax: w.c.Reconnect, Stats: w.stats,
+		Name: w.name, FirstSlice: w.c.Tree.InitialBudget, PrefetchPercent: prefetch, BackoffMin: reconnect,
+		BackoffMax: reconnect, Stats: w.stats,
 	}, w.now)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (w *worker) carryOut(e agent.Effect) (agent.Event, error) {
 	case agent.Join:
 		w.link++
 		w.linked = true
-		return agent.Joined{Session: w.session(), FirstBeat: time.Duration(w.r.Float64() * float64(w.c.Tick))}, nil
+		return agent.Joined{Session: w.session(), FirstBeat: time.Duration(w.r.Float64() * float64(tick))}, nil
 	case agent.HangUp:
 		return w.disconnect(), nil
 	case agent.Send:
@@ -143,8 +143,8 @@ func (w *worker) session() *farmv1.JoinResponse {
 	return &farmv1.JoinResponse{
 		Session:            w.name,
 		Campaign:           &farmv1.Campaign{Board: w.c.Tree.Root.Board.String(), Root: w.c.Tree.Root.String()},
-		HeartbeatSeconds:   w.c.Tick.Seconds(),
-		MaxFactsPerMessage: uint32(w.c.MaxFacts),
+		HeartbeatSeconds:   tick.Seconds(),
+		MaxFactsPerMessage: maxFacts,
 	}
 }
 
@@ -179,7 +179,7 @@ func (w *worker) crash() {
 	w.table.Clear()
 	w.hangUp()
 	name := w.name
-	w.after(time.Duration(w.c.LeavingTicks)*w.c.Tick, func() error {
+	w.after(leavingTicks*tick, func() error {
 		delete(w.byName, name)
 		return w.step(tree.Left{Worker: name})
 	})

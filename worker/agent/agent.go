@@ -19,7 +19,7 @@ import (
 // a time, but Learn by another one.
 type Solver interface {
 	Run(ctx context.Context, job Job, progress func(engine.Progress)) (Result, error)
-	Remember() []byte
+	Hints() []byte
 	Fragment(ctx context.Context, facts []proof.Fact, alive func()) (Fragment, error)
 	Forget()
 	Learn(facts []proof.Fact)
@@ -228,7 +228,7 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 			proved = proved || f.Key == e.Key
 		}
 		if !proved {
-			out.Hints = solver.Remember()
+			out.Hints = solver.Hints()
 		}
 		a.tell(ctx, out)
 	})

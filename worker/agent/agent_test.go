@@ -175,7 +175,7 @@ func fragmentOf(data []byte, facts []proof.Fact) engine.Fragment {
 	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
 }
 
-func (s *fakeSolver) Remember() []byte { return []byte("memory") }
+func (s *fakeSolver) Hints() []byte { return []byte("memory") }
 
 func (s *fakeSolver) Forget()                  { s.forgets.Add(1) }
 func (s *fakeSolver) Learn(facts []proof.Fact) { s.learned.Add(int32(len(facts))) }
@@ -943,8 +943,8 @@ func TestNews(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	for _, c := range []Config{
-		{Name: strings.Repeat("x", 129)}, {Cores: -1}, {TableBytes: -1}, {EvidenceShare: 2}, {MaxWaiting: -1},
-		{AckTimeout: -1}, {MaxEntries: -1},
+		{Name: strings.Repeat("x", 129)}, {Cores: -1}, {TableBytes: -1}, {MaxWaiting: -1},
+		{AckTimeout: -1},
 	} {
 		if err := Run(t.Context(), nil, c); !errors.Is(err, ErrConfig) {
 			t.Errorf("%+v: %v", c, err)

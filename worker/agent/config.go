@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -44,40 +45,27 @@ type Config struct {
 	// forgets and repeats itself.
 	TableBytes int64
 
-	// FirstSlice is the number of nodes after which a lease stops for the first time to bring in what
-	// it knows. Each slice is twice as long as the one before, up to FactsEvery. Default 20,000. Too
+	// FirstSlice is the number of nodes after which a lease stops for the first time to gather what
+	// it found. Each slice is twice as long as the one before, up to FactsEvery. Default 20,000. Too
 	// small: stops cost more than they bring; too large: a crash loses more.
 	FirstSlice uint64
-	// FactsEvery is the longest time after which a running lease stops for a moment to bring in
-	// what it has proved and what its table knows. Default 30 s. Too short: the search is
-	// interrupted, and the master's store written, for little; too long: other workers learn late,
-	// and a crash loses more.
+	// FactsEvery is the longest time after which a running lease stops for a moment to gather what it
+	// proved and what its table knows. Default 30 s. Too short: the search is interrupted, and the
+	// master's store written, for little; too long: other workers learn late, and a crash loses more.
 	FactsEvery time.Duration
-	// EvidenceAfter is the age of a running lease from which positions that it solves on the way
-	// are proved to the master. Default 3 s. Too short: a proof that one lease could have brought
-	// whole comes in pieces, which cost time to put together.
-	EvidenceAfter time.Duration
-	// EvidenceShare is the share of the search's time that may go into evidence for facts met on
-	// the way, 0..1. Default 0.05. The evidence for a lease's own position is not limited.
-	EvidenceShare float64
 	// MaxWaiting is the number of parcels that wait for an acknowledgement, each with a fragment in
-	// memory until it is uploaded. Default 4. When it is reached, no lease is asked for and a
+	// memory until it is uploaded. Default 4. When it is reached, the agent asks for no lease, and a
 	// running one stops at its next parcel.
 	MaxWaiting int
-	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take;
-	// beyond it the agent asks for the next one before the running one ends. Default 10; negative:
-	// never. Small: leases are chosen before it is known what the running one brings, and none goes
-	// on with it at once; large: the worker waits for a master that is far away or busy.
+	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take.
+	// Above it the agent asks for the next one before the running one ends. Default 10; negative:
+	// never. Small: leases are chosen before the running one has brought its results; large: the
+	// worker waits for a master that is far away or busy.
 	PrefetchPercent int
 	// MaxSends is the number of times a parcel is sent, each on another stream, until it is given
 	// up. Default 20.
 	MaxSends int
 
-	// CallTimeout bounds Join. Default 10 s.
-	CallTimeout time.Duration
-	// UploadTimeout bounds one try to upload a fragment. Default 5 min. Short: a large one never
-	// gets through a slow line; long: a connection that hangs is noticed late.
-	UploadTimeout time.Duration
 	// AckTimeout bounds the wait for an acknowledgement; after it, the stream is opened anew and
 	// the parcel sent again. Default 60 s.
 	AckTimeout time.Duration
@@ -85,19 +73,15 @@ type Config struct {
 	JoinTimeout time.Duration
 	// AwayTimeout bounds the time without a master after that. Default 24 h.
 	AwayTimeout time.Duration
-	// IdleTimeout is the time without work after which the agent ends as by Drain, so that a
-	// machine that was rented for the farm can go back. Looked at once a heartbeat. Zero: never.
+	// IdleTimeout is the time without work after which the agent ends as by Drain, so that a rented
+	// machine can go back. It is looked at once a heartbeat. Zero: never.
 	IdleTimeout time.Duration
-	// BackoffMin and BackoffMax bound the pause between two tries to reach the master; it doubles
-	// each time, and a random half of it is left out. Defaults 100 ms and 10 s.
+	// BackoffMin and BackoffMax bound the pause between two tries to reach the master. The pause
+	// doubles each time, and a random half of it is left out. Defaults 100 ms and 10 s.
 	BackoffMin, BackoffMax time.Duration
 	// DrainTimeout bounds the time between Drain and the end. Default 30 s. After it, what is not
 	// delivered is given up.
 	DrainTimeout time.Duration
-	// MaxEntries is the number of proved positions kept in memory, about 40 bytes each, from which
-	// the agent forgets what it has delivered, and may deliver parts of it again. Default 8
-	// million. The proof of one position may use four times as many.
-	MaxEntries int
 
 	// Drain asks, when it is closed, for an orderly end: the lease is handed back with what was
 	// learned. Nil: never.
@@ -112,6 +96,24 @@ type Config struct {
 	NewSolver func(engine.Config) (Solver, error)
 }
 
+const (
+	// callTimeout bounds Join: a master that serves thousands answers within seconds.
+	callTimeout = 10 * time.Second
+	// uploadTimeout bounds one try to upload a fragment. Shorter: a large one never gets through a
+	// slow line; longer: a connection that hangs is noticed late.
+	uploadTimeout = 5 * time.Minute
+	// evidenceAfter is the age of a running lease from which positions that it solves on the way are
+	// proved to the master. Shorter: a proof that one lease could have brought whole comes in pieces,
+	// which cost time to put together.
+	evidenceAfter = 3 * time.Second
+	// evidenceShare is the share of the search's time that may go into evidence for facts met on the
+	// way. The evidence for a lease's own position is not limited.
+	evidenceShare = 0.05
+	// evidenceFloor is evidence time that is always allowed, so that short searches also bring
+	// something in.
+	evidenceFloor = 5 * time.Millisecond
+)
+
 // withDefaults returns c with the defaults filled in, or an error that wraps ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	if c.Name == "" {
@@ -121,80 +123,35 @@ func (c Config) withDefaults() (Config, error) {
 		}
 		c.Name = fmt.Sprintf("%s-%d-%s", host, os.Getpid(), rand.Text()[:6])
 	}
-	if len(c.Name) > 128 {
-		return c, fmt.Errorf("%w: the name has %d bytes; at most 128 are allowed", ErrConfig, len(c.Name))
-	}
-	if c.Cores == 0 {
-		c.Cores = runtime.GOMAXPROCS(0)
-	}
-	if c.Cores < 0 {
-		return c, fmt.Errorf("%w: %d cores", ErrConfig, c.Cores)
-	}
-	if c.TableBytes == 0 {
-		c.TableBytes = engine.DefaultTableBytes
-	}
-	if c.TableBytes < 0 {
-		return c, fmt.Errorf("%w: a table of %d bytes", ErrConfig, c.TableBytes)
-	}
-	if c.EvidenceShare == 0 {
-		c.EvidenceShare = 0.05
-	}
-	if !(c.EvidenceShare >= 0 && c.EvidenceShare <= 1) {
-		return c, fmt.Errorf("%w: an evidence share of %v; it must be 0 to 1", ErrConfig, c.EvidenceShare)
-	}
-	if c.MaxWaiting == 0 {
-		c.MaxWaiting = 4
-	}
-	if c.FirstSlice == 0 {
-		c.FirstSlice = 20_000
-	}
-	if c.PrefetchPercent == 0 {
-		c.PrefetchPercent = PrefetchPercent
-	}
-	if c.MaxSends == 0 {
-		c.MaxSends = 20
-	}
-	if c.MaxEntries == 0 {
-		c.MaxEntries = engine.DefaultMaxEntries
-	}
-	if c.IdleTimeout < 0 {
-		return c, fmt.Errorf("%w: IdleTimeout is %v; it must not be negative", ErrConfig, c.IdleTimeout)
-	}
-	if c.MaxWaiting < 1 || c.MaxEntries < 1 || c.MaxSends < 1 {
-		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
-	}
-	for _, d := range []struct {
-		name     string
-		value    *time.Duration
-		standard time.Duration
-	}{
-		{"EvidenceAfter", &c.EvidenceAfter, 3 * time.Second},
-		{"FactsEvery", &c.FactsEvery, 30 * time.Second},
-		{"CallTimeout", &c.CallTimeout, 10 * time.Second},
-		{"UploadTimeout", &c.UploadTimeout, 5 * time.Minute},
-		{"AckTimeout", &c.AckTimeout, time.Minute},
-		{"JoinTimeout", &c.JoinTimeout, time.Minute},
-		{"AwayTimeout", &c.AwayTimeout, 24 * time.Hour},
-		{"BackoffMin", &c.BackoffMin, 100 * time.Millisecond},
-		{"BackoffMax", &c.BackoffMax, 10 * time.Second},
-		{"DrainTimeout", &c.DrainTimeout, 30 * time.Second},
-	} {
-		if *d.value == 0 {
-			*d.value = d.standard
-		}
-		if *d.value < 0 {
-			return c, fmt.Errorf("%w: %s is %v; it must be positive", ErrConfig, d.name, *d.value)
-		}
-	}
-	c.BackoffMax = max(c.BackoffMax, c.BackoffMin)
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	if c.Stats == nil {
-		c.Stats = new(Stats)
-	}
+	c.Cores = cmp.Or(c.Cores, runtime.GOMAXPROCS(0))
+	c.TableBytes = cmp.Or(c.TableBytes, engine.DefaultTableBytes)
+	c.FirstSlice = cmp.Or(c.FirstSlice, 20_000)
+	c.FactsEvery = cmp.Or(c.FactsEvery, 30*time.Second)
+	c.MaxWaiting = cmp.Or(c.MaxWaiting, 4)
+	c.PrefetchPercent = cmp.Or(c.PrefetchPercent, PrefetchPercent)
+	c.MaxSends = cmp.Or(c.MaxSends, 20)
+	c.AckTimeout = cmp.Or(c.AckTimeout, time.Minute)
+	c.JoinTimeout = cmp.Or(c.JoinTimeout, time.Minute)
+	c.AwayTimeout = cmp.Or(c.AwayTimeout, 24*time.Hour)
+	c.BackoffMin = cmp.Or(c.BackoffMin, 100*time.Millisecond)
+	c.BackoffMax = max(cmp.Or(c.BackoffMax, 10*time.Second), c.BackoffMin)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, 30*time.Second)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
+	c.Stats = cmp.Or(c.Stats, new(Stats))
 	if c.NewSolver == nil {
 		c.NewSolver = func(c engine.Config) (Solver, error) { return engine.New(c) }
+	}
+	switch {
+	case len(c.Name) > 128:
+		return c, fmt.Errorf("%w: the name has %d bytes; at most 128 are allowed", ErrConfig, len(c.Name))
+	case c.Cores < 0:
+		return c, fmt.Errorf("%w: %d cores", ErrConfig, c.Cores)
+	case c.TableBytes < 0:
+		return c, fmt.Errorf("%w: a table of %d bytes", ErrConfig, c.TableBytes)
+	case c.MaxWaiting < 1 || c.MaxSends < 1:
+		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
+	case min(c.FactsEvery, c.AckTimeout, c.JoinTimeout, c.AwayTimeout, c.IdleTimeout, c.BackoffMin, c.DrainTimeout) < 0:
+		return c, fmt.Errorf("%w: times must not be negative", ErrConfig)
 	}
 	return c, nil
 }

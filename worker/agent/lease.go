@@ -36,10 +36,6 @@ type lease struct {
 	at                           time.Duration // when nodes was right
 }
 
-// evidenceFloor is evidence time that is always allowed, so that short searches also bring
-// something in.
-const evidenceFloor = 5 * time.Millisecond
-
 // slice searches the running lease for some more nodes. Each slice has twice the budget of the one
 // before and ends after FactsEvery at the latest. So a crash loses at most half of a lease.
 func (m *Machine) slice() {
@@ -53,7 +49,7 @@ func (m *Machine) slice() {
 	job.Budget = min(job.Budget-l.total.Nodes, l.sliceNodes)
 	l.sliceNodes = max(1, 2*min(l.sliceNodes, l.job.Budget/2))
 	if l.total.Nodes > 0 {
-		job.Facts, job.Memories = nil, nil // the table has them
+		job.Facts, job.Hints = nil, nil // the table has them
 	}
 	l.searching, l.sliceBegun = true, m.now
 	m.do(Search{job, m.c.FactsEvery})
@@ -91,10 +87,10 @@ func (m *Machine) searched(e Searched) {
 	switch {
 	case r.Verdict != eval.Open: // nothing else matters
 		g.Facts = []proof.Fact{{Key: l.key, Verdict: r.Verdict, Nodes: r.Nodes}}
-	case len(l.solved) > 0 && (l.last || m.now-l.begun >= m.c.EvidenceAfter):
+	case len(l.solved) > 0 && (l.last || m.now-l.begun >= evidenceAfter):
 		slices.SortStableFunc(l.solved, func(a, b proof.Fact) int { return cmp.Compare(b.Nodes, a.Nodes) })
 		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]
-		g.Limit = max(evidenceFloor, time.Duration(m.c.EvidenceShare*float64(m.now-l.sliceBegun)))
+		g.Limit = max(evidenceFloor, time.Duration(evidenceShare*float64(m.now-l.sliceBegun)))
 		l.solved = nil
 	}
 	m.do(g)
@@ -186,7 +182,7 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 		return nil, fmt.Errorf("%w: lease %d has no budget", ErrProtocol, m.GetId())
 	}
 	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key,
-		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Memories: m.GetHints()}}
+		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Hints: m.GetHints()}}
 	if l.job.Facts, err = farmv1.ReadFacts(of.board, m.GetFacts()); err != nil {
 		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
 	}

@@ -300,9 +300,9 @@ func (m *Machine) join(e Joined) error {
 		return err
 	}
 	m.engines = engine.Config{
-		TableBytes: m.c.TableBytes, Cores: m.c.Cores, MaxEntries: m.c.MaxEntries, Log: m.c.Log,
+		TableBytes: m.c.TableBytes, Cores: m.c.Cores, Log: m.c.Log,
 		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()),
-		MaxMemory: int(min(r.GetMaxHintEntries(), 1<<18)),
+		MaxHints: int(min(r.GetMaxHintEntries(), 1<<18)),
 	}
 	m.maxFacts = m.engines.MaxFacts
 	if m.engine.Board.Valid() {
@@ -391,7 +391,7 @@ func (m *Machine) drainError() error {
 // leave says goodbye. The master ends the stream then.
 func (m *Machine) leave() {
 	m.stream.leaving = true
-	m.stream.leaveBy = m.now + min(m.c.CallTimeout, max(time.Second, m.deadline-m.now))
+	m.stream.leaveBy = m.now + min(callTimeout, max(time.Second, m.deadline-m.now))
 	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "drained"}}}})
 }
 

@@ -135,7 +135,7 @@ func (c *connection) talk() {
 
 // join introduces the worker. Errors wrap ErrRefused where there is no use in trying again.
 func (c *connection) join() (err error) {
-	ctx, cancel := context.WithTimeout(c.ctx, c.CallTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, callTimeout)
 	defer cancel()
 	c.session, err = c.client.Join(ctx, &farmv1.JoinRequest{
 		Worker: c.Name, ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion, Build: Build(),
@@ -217,7 +217,7 @@ func (c *connection) uploadFragment(e Upload) error {
 }
 
 func (c *connection) uploadOnce(e Upload) error {
-	ctx, cancel := context.WithTimeout(c.ctx, c.UploadTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, uploadTimeout)
 	defer cancel() // a stream that is left early is ended
 	up, err := c.client.UploadCertificate(ctx)
 	if err != nil {

@@ -61,10 +61,10 @@ type Config struct {
 	// engine forgets them before the next fragment. Default 8 million. One fragment may use four
 	// times as many; a fact that needs more is not proved.
 	MaxEntries int
-	// MaxMemory is the number of table entries, about 12 bytes each, in the memory that a run
+	// MaxHints is the number of table entries, about 12 bytes each, in the memory that a run
 	// without an answer gives back. Default 0: none is given. Too small: who goes on from it
 	// repeats work.
-	MaxMemory int
+	MaxHints int
 	// Log takes messages. Default: none are written.
 	Log *slog.Logger
 }
@@ -95,7 +95,7 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: no board", ErrConfig)
 	case c.Cores < 1 || c.Cores > MaxCores:
 		return c, fmt.Errorf("%w: %d cores; 1 to %d are possible", ErrConfig, c.Cores, MaxCores)
-	case c.MaxFacts < 1 || c.MaxKnown < 1 || c.MaxEntries < 1 || c.MaxMemory < 0:
+	case c.MaxFacts < 1 || c.MaxKnown < 1 || c.MaxEntries < 1 || c.MaxHints < 0:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	}
 	return c, nil
@@ -106,19 +106,19 @@ func (c Config) withDefaults() (Config, error) {
 // take a twentieth of the time at most.
 const nodesPerEntry = 16
 
-// leastMemory is the number of entries below which no memory is made, if Config.MaxMemory is no
+// leastHints is the number of entries below which no memory is made, if Config.MaxHints is no
 // less: it might take the place of a larger one.
-const leastMemory = 512
+const leastHints = 512
 
-// Remember returns what the table knows of the position of the last job, Config.MaxMemory entries
+// Remember returns what the table knows of the position of the last job, Config.MaxHints entries
 // at most; nil when that is 0, and when too little was searched since the last memories to pay for
 // one.
-func (e *Engine) Remember() []byte {
-	entries := min(uint64(e.c.MaxMemory), e.search.Nodes()/nodesPerEntry-e.remembered)
-	if entries < min(uint64(e.c.MaxMemory), leastMemory) || entries == 0 {
+func (e *Engine) Hints() []byte {
+	entries := min(uint64(e.c.MaxHints), e.search.Nodes()/nodesPerEntry-e.hinted)
+	if entries < min(uint64(e.c.MaxHints), leastHints) || entries == 0 {
 		return nil
 	}
-	e.remembered += entries
+	e.hinted += entries
 	return e.search.Hints(e.last, int(entries))
 }
 
@@ -128,7 +128,7 @@ type Job struct {
 	Budget uint64       // nodes; 0: no limit
 	Facts  []proof.Fact // proved by others, their evidence lies with others
 	// Memories are what other tables know about the position. Damaged ones are logged and passed over.
-	Memories [][]byte
+	Hints [][]byte
 }
 
 // Progress is how far a run is.
@@ -166,8 +166,8 @@ type Engine struct {
 	builder *proof.Builder
 	full    bool // the builder had no room for a fact
 
-	last       amazons.State // position of the last job
-	remembered uint64        // entries of all memories, as many as each might have had
+	last   amazons.State // position of the last job
+	hinted uint64        // entries of all hints, as many as each might have had
 
 	mu     sync.Mutex
 	solved collector    // filled by search threads
@@ -256,7 +256,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		e.search.Insert(s, f.Verdict, f.Nodes)
 		e.remember(f)
 	}
-	for _, m := range job.Memories {
+	for _, m := range job.Hints {
 		if n, err := e.table.AddHints(e.c.Board, m); err != nil {
 			e.c.Log.Warn("the memory of another search is passed over", "error", err)
 		} else {

@@ -27,7 +27,7 @@ func FuzzJob(f *testing.F) {
 	board := amazons.Board{Width: 4, Height: 4}
 	rng := []byte{0, 1, 2, 2, 2, 3, 3, 2, 3, 2, 4, 4, 2, 0, 1, 2}
 	memory := func(nodes uint64) []byte {
-		e, err := New(Config{Board: board, TableBytes: 1 << 17, Cores: 1, MaxMemory: 30})
+		e, err := New(Config{Board: board, TableBytes: 1 << 17, Cores: 1, MaxHints: 30})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func FuzzJob(f *testing.F) {
 		if _, err := e.Run(f.Context(), Job{State: reference.Read(rng, board, 2, 8), Budget: nodes}, nil); err != nil {
 			f.Fatal(err)
 		}
-		return e.Remember()
+		return e.Hints()
 	}
 	f.Add(rng, []byte{1, 0, 0, 50}, memory(20))
 	f.Add(rng, []byte{3, 2, 0, 1, 1, 2, 200, 1, 2}, memory(3))
@@ -56,7 +56,7 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]),
 			crc32.Checksum(memory[:body], crc32.MakeTable(crc32.Castagnoli)))
 	}
-	job := Job{State: state, Budget: 1 + uint64(tape.Byte())*4, Memories: [][]byte{memory, tape.Bytes(30)}}
+	job := Job{State: state, Budget: 1 + uint64(tape.Byte())*4, Hints: [][]byte{memory, tape.Bytes(30)}}
 	honest := true
 	for s := state; tape.More() && s.CanMove() && len(job.Facts) < 20; {
 		moves := s.Moves(nil)
@@ -71,7 +71,7 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		job.Facts = append(job.Facts, proof.Fact{Key: s.CanonicalKey(board), Verdict: v, Nodes: tape.Number()})
 	}
 	e := engineFor(t, Config{Board: board, TableBytes: 1 << 17, Cores: 1, RulesOnly: how&2 != 0, MinFactNodes: 1,
-		MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxMemory: 20})
+		MaxFacts: 10, MaxKnown: 10, MaxEntries: 5000, MaxHints: 20})
 	r, err := e.Run(t.Context(), job, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -80,7 +80,7 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 		(r.Verdict == eval.Lost) != (r.Delta == 0) || len(r.Solved) > 10 {
 		t.Fatalf("%d nodes of %d: %+v", r.Nodes, job.Budget, r)
 	}
-	if e.Remember(); r.Verdict != eval.Open {
+	if e.Hints(); r.Verdict != eval.Open {
 		r.Solved = append(r.Solved, proof.Fact{Key: state.CanonicalKey(board), Verdict: r.Verdict, Nodes: r.Nodes})
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -11,7 +11,7 @@ import (
 func TestMemoriesArePaidFor(t *testing.T) {
 	p := position(t, "..B../...../B...W/...../..W.. w")
 	for _, most := range []int{100, 3000} {
-		e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxMemory: most, TableBytes: 64 << 20})
+		e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxHints: most, TableBytes: 64 << 20})
 		var nodes, made, entries uint64
 		for range 150 {
 			r, err := e.Run(t.Context(), Job{State: p.State(), Budget: 1000}, nil)
@@ -21,14 +21,14 @@ func TestMemoriesArePaidFor(t *testing.T) {
 			if nodes += r.Nodes; r.Verdict != 0 {
 				break
 			}
-			memory := e.Remember()
+			memory := e.Hints()
 			if memory == nil {
 				continue
 			}
 			const before = len("AMZMEM1\n") + 2
 			n, _ := binary.Uvarint(memory[before:])
 			made, entries = made+1, entries+n
-			if n > uint64(most) || n < min(uint64(most), leastMemory) {
+			if n > uint64(most) || n < min(uint64(most), leastHints) {
 				t.Errorf("a memory of %d entries, with at most %d", n, most)
 			}
 			if entries*nodesPerEntry > nodes {

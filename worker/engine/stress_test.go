@@ -37,7 +37,7 @@ func TestStress(t *testing.T) {
 		start := func() *Engine {
 			return engineFor(t, Config{Board: p.Board, TableBytes: dfpn.MinTableBytes << r.IntN(5), Cores: 1 +
 				r.IntN(4),
-				MinFactNodes: uint64(1 + r.IntN(100)), MaxFacts: 1 + r.IntN(40), MaxMemory: 1 + r.IntN(2000)})
+				MinFactNodes: uint64(1 + r.IntN(100)), MaxFacts: 1 + r.IntN(40), MaxHints: 1 + r.IntN(2000)})
 		}
 		e := start()
 		job := Job{State: p.State()}
@@ -64,7 +64,7 @@ func TestStress(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			job.Facts, job.Memories = nil, nil
+			job.Facts, job.Hints = nil, nil
 			if r.IntN(2) == 0 { // most of what is asked of a fragment then stays undone
 				time.AfterFunc(time.Duration(r.IntN(2000))*time.Microsecond, cancel)
 				deliver(ctx, result.Solved)
@@ -78,7 +78,7 @@ func TestStress(t *testing.T) {
 				break
 			}
 			if r.IntN(4) == 0 {
-				job.Memories, job.Facts = [][]byte{e.Remember()}, delivered
+				job.Hints, job.Facts = [][]byte{e.Hints()}, delivered
 				e = start()
 			}
 		}
