@@ -17,6 +17,7 @@ import (
 	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/store/record"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
@@ -66,6 +67,6 @@ same command continues a campaign that was stopped in any way.
 	cli.AddPages(root)
 	cli.AddVersion(root,
 		cli.Part{Name: "rules", Format: farmv1.RulesVersion}, cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
-		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: store.Format})
+		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: record.Format})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)
 }

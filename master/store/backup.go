@@ -160,7 +160,8 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		out.Kept = path + OldSuffix
 		// A compaction that was killed may have left the store under both names.
 		if old, err := os.Stat(out.Kept); err == nil && !os.SameFile(old, info) {
-			return Compaction{}, fmt.Errorf("%w: there is already a file at %s; remove it, or replace the store without keeping it", disk.ErrExists, out.Kept)
+			return Compaction{}, fmt.Errorf("%w: there is already a file at %s; remove it, or replace the store "+
+				"without keeping it", disk.ErrExists, out.Kept)
 		}
 	}
 	before, err := s.Stats()
@@ -187,7 +188,8 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err == nil {
 		err = r.Err()
 	}
-	if err == nil && (r.Nodes != before.TreeRecords || r.Facts != before.Facts || r.Certificates != before.Certificates ||
+	if err == nil && (r.Nodes != before.TreeRecords || r.Facts != before.Facts ||
+		r.Certificates != before.Certificates ||
 		r.CertificateBytes != before.CertificateBytes) {
 		err = fmt.Errorf("%w: it has other numbers of records than the store", ErrCorrupt)
 	}
@@ -207,7 +209,8 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	}
 	if out.Kept != "" {
 		if err := os.Link(path, out.Kept); err != nil && !errors.Is(err, os.ErrExist) {
-			return Compaction{}, fmt.Errorf("keep the store as it was: %w; replace it without keeping it, or compact to another file", err)
+			return Compaction{}, fmt.Errorf("keep the store as it was: %w; replace it without keeping it, or "+
+				"compact to another file", err)
 		}
 	}
 	disk.AfterStep("kept")

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
@@ -281,29 +282,30 @@ func TestSchemaPage(t *testing.T) {
 	}
 	page := string(data)
 	for what, number := range map[string]int{
-		`# The proof store, format (\d+)`:                      Format,
-		`Node, (\d+) bytes`:                                    nodePayload,
-		`Fact, (\d+) bytes`:                                    factPayload,
-		`Certificate, (\d+) bytes`:                             certPayload,
-		`Upload, (\d+) bytes`:                                  uploadPayload,
-		`Chunk: 1 to ([\d,]+) bytes`:                           chunkBytes,
-		`each of\s+([\d,]+) bytes but the last`:                chunkBytes,
-		`and then a checksum of (\d+) bytes`:                   sumBytes,
+		`# The proof store, format (\d+)`:                      record.Format,
+		`Node, (\d+) bytes`:                                    record.NodePayload,
+		`Fact, (\d+) bytes`:                                    record.FactPayload,
+		`Certificate, (\d+) bytes`:                             record.CertPayload,
+		`Upload, (\d+) bytes`:                                  record.UploadPayload,
+		`Chunk: 1 to ([\d,]+) bytes`:                           record.ChunkBytes,
+		`each of\s+([\d,]+) bytes but the last`:                record.ChunkBytes,
+		`and then a checksum of (\d+) bytes`:                   record.SumBytes,
 		`pages of\s+([\d,]+) bytes`:                            pageSize,
-		"`magic` \\| `amazons proof store\\\\n`, (\\d+) bytes": len(formatMagic),
-		"`format` \\| format version, (\\d+) bytes":            len(encodeFormat(Format)) - sumBytes,
-		`counters of (\d+) bytes`:                              8,
+		"`magic` \\| `amazons proof store\\\\n`, (\\d+) bytes": len(record.Magic),
+		"`format` \\| format version, (\\d+) bytes": len(
+			record.EncodeFormat(record.Format)) - record.SumBytes,
+		`counters of (\d+) bytes`: 8,
 	} {
 		m := regexp.MustCompile(what).FindStringSubmatch(page)
 		if m == nil || strings.ReplaceAll(m[1], ",", "") != strconv.Itoa(number) {
 			t.Errorf("the page says %q of %s, the code %d", m, what, number)
 		}
 	}
-	if countersPayload != 8*8 {
+	if record.CountersPayload != 8*8 {
 		t.Error("the page says that there are eight counters")
 	}
 	history := regexp.MustCompile(`(?m)^\| (\d+) \| \d{4}-\d{2} \|`).FindAllStringSubmatch(page, -1)
-	if len(history) != Format || history[Format-1][1] != strconv.Itoa(Format) {
+	if len(history) != record.Format || history[record.Format-1][1] != strconv.Itoa(record.Format) {
 		t.Errorf("the history of formats has %d lines", len(history))
 	}
 	rows := regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(page, -1)
@@ -311,7 +313,8 @@ func TestSchemaPage(t *testing.T) {
 	for _, r := range rows {
 		named[r[1]] = true
 	}
-	all := append([]string{keyMagic, keyFormat, keyCampaign, keyCounters, keyContradiction, keyResult}, bucketNames...)
+	all := append([]string{record.KeyMagic, record.KeyFormat, record.KeyCampaign, record.KeyCounters,
+		record.KeyContradiction, record.KeyResult}, record.BucketNames...)
 	for _, name := range all {
 		if !named[name] {
 			t.Errorf("the page has no line for %s", name)

@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
@@ -41,6 +42,8 @@ const (
 	DefaultShare = 100
 	MaxShare     = 1_000_000
 	MaxPriority  = 1_000_000 // and its negative
+
+	maxFirstMoves = 1 << 14 // more than any position of a supported board has
 )
 
 var campaignName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
@@ -68,7 +71,8 @@ func (c Campaign) check() (amazons.Board, error) {
 	}
 	switch {
 	case c.Name != "" && !campaignName.MatchString(c.Name):
-		return b, fmt.Errorf("%w: the name %.80q; a name has 1 to 64 letters, digits, dots, dashes and underscores, a letter or digit first", ErrCampaign, c.Name)
+		return b, fmt.Errorf("%w: the name %.80q; a name has 1 to 64 letters, digits, dots, dashes and "+
+			"underscores, a letter or digit first", ErrCampaign, c.Name)
 	case c.Priority < -MaxPriority || c.Priority > MaxPriority:
 		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority,
 			MaxPriority)
@@ -110,16 +114,16 @@ func (c Campaign) board() amazons.Board {
 
 // buckets are the names of the buckets that belong to a campaign alone.
 func (c Campaign) buckets() []string {
-	own := []string{of(bucketNodes, c.Number)}
+	own := []string{record.Of(record.BucketNodes, c.Number)}
 	if c.Pool == c.Number {
-		own = append(own, of(bucketFacts, c.Number), of(bucketHints, c.Number))
+		own = append(own, record.Of(record.BucketFacts, c.Number), record.Of(record.BucketHints, c.Number))
 	}
 	return own
 }
 
 // bucketsOf returns the names of all buckets of a store with these campaigns.
 func bucketsOf(campaigns []Campaign) []string {
-	names := []string{bucketMeta, bucketCertificates, bucketUploads, bucketChunks}
+	names := []string{record.BucketMeta, record.BucketCertificates, record.BucketUploads, record.BucketChunks}
 	for _, c := range campaigns {
 		names = append(names, c.buckets()...)
 	}
@@ -130,16 +134,16 @@ func bucketsOf(campaigns []Campaign) []string {
 func campaignsIn(records func(yield func(key string, value []byte) error) error) ([]Campaign, error) {
 	var list []Campaign
 	err := records(func(key string, value []byte) error {
-		n := numberIn(keyCampaign, key)
+		n := record.NumberIn(record.KeyCampaign, key)
 		if n == 0 {
 			return nil
 		}
 		c := Campaign{Number: n}
-		if err := decodeJSON(key, value, &c); err != nil {
+		if err := record.DecodeJSON(key, value, &c); err != nil {
 			return err
 		}
 		if _, err := c.check(); err != nil {
-			return corrupt(bucketMeta, []byte(key), "%v", err)
+			return record.Corrupt(record.BucketMeta, []byte(key), "%v", err)
 		}
 		if c.Name == "" {
 			c.Name = c.Board
@@ -158,15 +162,16 @@ func campaignsIn(records func(yield func(key string, value []byte) error) error)
 	}
 	slices.SortFunc(list, func(a, b Campaign) int { return cmp.Compare(a.Number, b.Number) })
 	if len(list) == 0 || list[0].Number != 1 {
-		return nil, corrupt(bucketMeta, []byte(keyCampaign), "it is missing")
+		return nil, record.Corrupt(record.BucketMeta, []byte(record.KeyCampaign), "it is missing")
 	}
 	for i, c := range list {
-		key := []byte(of(keyCampaign, c.Number))
+		key := []byte(record.Of(record.KeyCampaign, c.Number))
 		if c.Number != uint32(i+1) {
-			return nil, corrupt(bucketMeta, []byte(of(keyCampaign, uint32(i+1))), "it is missing")
+			return nil, record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCampaign, uint32(i+1))),
+				"it is missing")
 		}
 		if c.Pool > c.Number || !list[c.Pool-1].kin(c) || list[c.Pool-1].Pool != c.Pool {
-			return nil, corrupt(bucketMeta, key, "it cannot share the facts of campaign %d", c.Pool)
+			return nil, record.Corrupt(record.BucketMeta, key, "it cannot share the facts of campaign %d", c.Pool)
 		}
 	}
 	return list, nil
@@ -175,8 +180,9 @@ func campaignsIn(records func(yield func(key string, value []byte) error) error)
 // readCampaigns reads the campaigns as of a transaction.
 func readCampaigns(tx *bbolt.Tx) ([]Campaign, error) {
 	return campaignsIn(func(yield func(string, []byte) error) error {
-		cursor := tx.Bucket([]byte(bucketMeta)).Cursor()
-		for k, v := cursor.Seek([]byte(keyCampaign)); bytes.HasPrefix(k, []byte(keyCampaign)); k, v = cursor.Next() {
+		cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
+		for k, v := cursor.Seek([]byte(record.KeyCampaign)); bytes.HasPrefix(k, []byte(record.KeyCampaign)); k,
+			v = cursor.Next() {
 			if err := yield(string(k), v); err != nil {
 				return err
 			}
@@ -242,7 +248,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 	err := s.do(&request{
 		records: 2,
 		bytes:   4 * pageSize,
-		check: func(tx *bbolt.Tx, _ *counters) (err error) {
+		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
 			if all, err = readCampaigns(tx); err != nil {
 				return err
 			}
@@ -271,17 +277,17 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			} else if taken[c.Name] {
 				return fmt.Errorf("%w: %s; give another name", ErrTaken, c.Name)
 			}
-			value, err = encodeJSON(of(keyCampaign, c.Number), c)
+			value, err = record.EncodeJSON(record.Of(record.KeyCampaign, c.Number), c)
 			return err
 		},
-		apply: func(tx *bbolt.Tx, n *counters) error {
+		apply: func(tx *bbolt.Tx, n *record.Counters) error {
 			for _, name := range c.buckets() {
 				if _, err := tx.CreateBucket([]byte(name)); err != nil {
 					return err
 				}
 			}
-			n.more[c.Number] = &tally{}
-			return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyCampaign, c.Number)), value)
+			n.More[c.Number] = &record.Tally{}
+			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.Of(record.KeyCampaign, c.Number)), value)
 		},
 		then: func() { s.setCampaigns(append(all, c)) },
 	})
@@ -310,7 +316,7 @@ func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 	err := s.do(&request{
 		records: 1,
 		bytes:   pageSize,
-		check: func(tx *bbolt.Tx, _ *counters) (err error) {
+		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
 			if all, err = readCampaigns(tx); err != nil {
 				return err
 			}
@@ -332,11 +338,11 @@ func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 				return err
 			}
 			all[c.Number-1] = c
-			value, err = encodeJSON(of(keyCampaign, c.Number), c)
+			value, err = record.EncodeJSON(record.Of(record.KeyCampaign, c.Number), c)
 			return err
 		},
-		apply: func(tx *bbolt.Tx, _ *counters) error {
-			return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyCampaign, c.Number)), value)
+		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
+			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.Of(record.KeyCampaign, c.Number)), value)
 		},
 		then: func() { s.setCampaigns(all) },
 	})
@@ -352,12 +358,38 @@ func (s *Store) setCampaigns(list []Campaign) {
 	s.campaigns = list
 }
 
+// Result is the final answer, so that a solved campaign answers at once.
+type Result struct {
+	// of the root for the side to move: won, lost; unknown with NoGivenMoveWins
+	Verdict string `json:"outcome"`
+	Winner  string `json:"winner,omitempty"` // white or black
+	// first moves were given and each of them loses
+	NoGivenMoveWins bool   `json:"no_given_move_wins,omitempty"`
+	WinningMove     string `json:"winning_move,omitempty"` // at the root
+	// the independent checker has accepted the certificate
+	Verified    bool            `json:"verified"`
+	Certificate CertificateFile `json:"certificate,omitzero"`
+	Nodes       uint64          `json:"nodes"`   // expanded by df-pn in all leases
+	Seconds     float64         `json:"seconds"` // of search, over all runs of the master
+	Workers     int             `json:"workers,omitempty"`
+	Finished    time.Time       `json:"finished,omitzero"`
+	Build       string          `json:"build,omitempty"`
+}
+
+// CertificateFile names the merged certificate of a result, a file beside the store.
+type CertificateFile struct {
+	Path      string `json:"path"`
+	SHA256    string `json:"sha256"` // 64 hexadecimal digits
+	Bytes     int64  `json:"bytes"`
+	Positions uint64 `json:"positions"` // entries
+}
+
 // Contradicted returns what stopped a campaign, nil if nothing did.
 func (s *Store) Contradicted(number uint32) (c *tree.Contradiction, err error) {
 	number = max(number, 1)
 	err = s.view(func(tx *bbolt.Tx) error {
-		if v := tx.Bucket([]byte(bucketMeta)).Get([]byte(of(keyContradiction, number))); v != nil {
-			c, err = decodeContradiction(number, v)
+		if v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.Of(record.KeyContradiction, number))); v != nil {
+			c, err = record.DecodeContradiction(number, v)
 			return err
 		}
 		return nil

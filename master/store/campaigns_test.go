@@ -13,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
@@ -91,7 +92,8 @@ func TestCampaigns(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := p4.State().After(p4.State().Moves(nil)[0]).CanonicalKey(p4.Board) // a hint for a position with a fact is not kept
+	open := p4.State().After(p4.State().Moves(nil)[0]).CanonicalKey(
+		p4.Board) // a hint for a position with a fact is not kept
 	stop := &tree.Contradiction{Key: fact.Key}
 	if err := s.Commit([]tree.Persist{
 		{Facts: []proof.Fact{factOf(1, evidence)}, Nodes: []tree.NodeRecord{nodeOf(1)}, Spent: 10, Epoch: 1},
@@ -113,7 +115,8 @@ func TestCampaigns(t *testing.T) {
 		}
 	}
 	if err := s.commit(tree.Persist{Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Won, Certificate: evidence}}},
-		tree.Persist{Campaign: 2, Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Lost, Certificate: evidence}}}); !errors.Is(
+		tree.Persist{Campaign: 2, Facts: []proof.Fact{{Key: keyOf(9), Verdict: eval.Lost,
+			Certificate: evidence}}}); !errors.Is(
 		err, ErrContradiction) {
 		t.Errorf("two campaigns contradict each other: %v", err)
 	}
@@ -187,16 +190,16 @@ func TestCampaigns(t *testing.T) {
 // TestBrokenCampaign: a campaign that the file does not have whole is damage, not another campaign.
 func TestBrokenCampaign(t *testing.T) {
 	for what, change := range map[string]func(meta *bbolt.Bucket) error{
-		"no record":   func(m *bbolt.Bucket) error { return m.Delete([]byte(of(keyCampaign, 2))) },
-		"no counters": func(m *bbolt.Bucket) error { return m.Delete([]byte(of(keyCounters, 2))) },
+		"no record":   func(m *bbolt.Bucket) error { return m.Delete([]byte(record.Of(record.KeyCampaign, 2))) },
+		"no counters": func(m *bbolt.Bucket) error { return m.Delete([]byte(record.Of(record.KeyCounters, 2))) },
 		"facts of a later one": func(m *bbolt.Bucket) error {
 			_, c := otherCampaigns()
 			c.Pool = 9
-			v, err := encodeJSON(of(keyCampaign, 2), c)
+			v, err := record.EncodeJSON(record.Of(record.KeyCampaign, 2), c)
 			if err != nil {
 				return err
 			}
-			return m.Put([]byte(of(keyCampaign, 2)), v)
+			return m.Put([]byte(record.Of(record.KeyCampaign, 2)), v)
 		},
 	} {
 		s := newStore(t, quick)
@@ -204,7 +207,10 @@ func TestBrokenCampaign(t *testing.T) {
 		if _, err := s.AddCampaign(other); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.db.Update(func(tx *bbolt.Tx) error { return change(tx.Bucket([]byte(bucketMeta))) }); err != nil {
+		if err := s.db.Update(func(tx *bbolt.Tx) error {
+			return change(
+				tx.Bucket([]byte(record.BucketMeta)))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		s.Close()
@@ -243,7 +249,8 @@ func TestFormatSeveralCampaigns(t *testing.T) {
 	want := severalCampaigns(t)
 	kin, other := otherCampaigns()
 	kin.RulesOnly, kin.FirstMoves = true, nil
-	held := trust.Quarantine{Party: trust.Party{Name: "w1"}, Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Offences: 3, Offence: "flood",
+	held := trust.Quarantine{Party: trust.Party{Name: "w1"}, Since: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC),
+		Offences: 3, Offence: "flood",
 		Why: "too many messages", Worker: "w1-1", Address: "127.0.0.1:1"}
 	if *update {
 		os.Remove(golden)

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
 	"sync"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/proof"
 
 	"go.etcd.io/bbolt"
@@ -23,9 +23,9 @@ import (
 // "uploads".
 
 const (
-	writeChunks  = 16                       // chunks in one write: about 1 MiB
-	writeBytes   = writeChunks * chunkBytes // memory that an upload holds
-	removeChunks = 1024                     // chunks removed in one transaction
+	writeChunks  = 16                              // chunks in one write: about 1 MiB
+	writeBytes   = writeChunks * record.ChunkBytes // memory that an upload holds
+	removeChunks = 1024                            // chunks removed in one transaction
 )
 
 // Upload takes one certificate in. It is an io.Writer for one goroutine.
@@ -95,11 +95,11 @@ func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, 
 		return nil, err
 	}
 	if known {
-		if record.size != uint64(size) {
+		if record.Size != uint64(size) {
 			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size,
-				record.size)
+				record.Size)
 		}
-		if record.pool != about.Pool {
+		if record.Pool != about.Pool {
 			return nil, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
 		}
 		u.known = true
@@ -118,13 +118,13 @@ func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, 
 }
 
 // certificate returns the record of a complete certificate.
-func (s *Store) certificate(id proof.ID) (c certRecord, ok bool, err error) {
+func (s *Store) certificate(id proof.ID) (c record.Certificate, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		v := tx.Bucket([]byte(bucketCertificates)).Get(id[:])
+		v := tx.Bucket([]byte(record.BucketCertificates)).Get(id[:])
 		if ok = v != nil; !ok {
 			return nil
 		}
-		_, c, err = decodeCertificate(id[:], v)
+		_, c, err = record.DecodeCertificate(id[:], v)
 		return err
 	})
 	return c, ok, err
@@ -165,25 +165,25 @@ func (u *Upload) Write(p []byte) (int, error) {
 }
 
 // flush writes the pending bytes and, in the same transaction, what last does.
-func (u *Upload) flush(last func(tx *bbolt.Tx, c *counters) error) error {
+func (u *Upload) flush(last func(tx *bbolt.Tx, c *record.Counters) error) error {
 	data, begun, number := u.pending, u.begun, u.number
 	err := u.s.do(&request{
-		records: 1 + int(chunkCount(uint64(len(data)))),
+		records: 1 + int(record.ChunkCount(uint64(len(data)))),
 		bytes:   int64(len(data)),
-		apply: func(tx *bbolt.Tx, c *counters) error {
+		apply: func(tx *bbolt.Tx, c *record.Counters) error {
 			if !begun {
-				c.uploads++
-				number = c.uploads
-				if err := tx.Bucket([]byte(bucketUploads)).Put(uploadKey(number),
-					encodeUpload(number, u.id, uint64(u.size))); err != nil {
+				c.Uploads++
+				number = c.Uploads
+				if err := tx.Bucket([]byte(record.BucketUploads)).Put(record.UploadKey(number),
+					record.EncodeUpload(number, u.id, uint64(u.size))); err != nil {
 					return err
 				}
 			}
-			chunks := tx.Bucket([]byte(bucketChunks))
+			chunks := tx.Bucket([]byte(record.BucketChunks))
 			for i, rest := u.chunks, data; len(rest) > 0; i++ {
-				n := min(chunkBytes, len(rest))
-				key := chunkKey(number, i)
-				if err := chunks.Put(key, seal(bucketChunks, key, rest[:n])); err != nil {
+				n := min(record.ChunkBytes, len(rest))
+				key := record.ChunkKey(number, i)
+				if err := chunks.Put(key, record.Seal(record.BucketChunks, key, rest[:n])); err != nil {
 					return err
 				}
 				rest = rest[n:]
@@ -199,7 +199,7 @@ func (u *Upload) flush(last func(tx *bbolt.Tx, c *counters) error) error {
 		return err
 	}
 	u.begun = true
-	u.chunks += chunkCount(uint64(len(data)))
+	u.chunks += record.ChunkCount(uint64(len(data)))
 	u.pending = u.pending[:0]
 	return nil
 }
@@ -255,18 +255,19 @@ func (u *Upload) Close() error {
 		return u.fail(fmt.Errorf("%w: its SHA-256 is %x", ErrMismatch, got))
 	}
 	duplicate := false
-	err := u.flush(func(tx *bbolt.Tx, c *counters) error {
-		certificates := tx.Bucket([]byte(bucketCertificates))
+	err := u.flush(func(tx *bbolt.Tx, c *record.Counters) error {
+		certificates := tx.Bucket([]byte(record.BucketCertificates))
 		if duplicate = certificates.Get(u.id[:]) != nil; duplicate {
 			return nil
 		}
-		if err := certificates.Put(u.id[:], encodeCertificate(u.id, certRecord{number: u.number, size: uint64(u.size),
-			pool: u.pool})); err != nil {
+		if err := certificates.Put(u.id[:], record.EncodeCertificate(u.id,
+			record.Certificate{Number: u.number, Size: uint64(u.size),
+				Pool: u.pool})); err != nil {
 			return err
 		}
-		c.certificates++
-		c.certificateBytes += uint64(u.size)
-		return tx.Bucket([]byte(bucketUploads)).Delete(uploadKey(u.number))
+		c.Certificates++
+		c.CertificateBytes += uint64(u.size)
+		return tx.Bucket([]byte(record.BucketUploads)).Delete(record.UploadKey(u.number))
 	})
 	if err != nil {
 		return u.fail(err)
@@ -284,7 +285,11 @@ func (s *Store) remove(number uint64) error {
 		err := s.do(&request{
 			records: 1,
 			bytes:   pageSize,
-			apply:   func(tx *bbolt.Tx, _ *counters) (err error) { more, err = removeSome(tx, number); return err },
+			apply: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
+				more,
+					err = removeSome(tx, number)
+				return err
+			},
 		})
 		if err != nil {
 			return err
@@ -295,8 +300,8 @@ func (s *Store) remove(number uint64) error {
 
 // removeSome deletes chunks of an upload, at most removeChunks, and its record once they are gone.
 func removeSome(tx *bbolt.Tx, number uint64) (more bool, err error) {
-	chunks := tx.Bucket([]byte(bucketChunks))
-	prefix := uploadKey(number)
+	chunks := tx.Bucket([]byte(record.BucketChunks))
+	prefix := record.UploadKey(number)
 	var keys [][]byte
 	cursor := chunks.Cursor()
 	for k, _ := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = cursor.Next() {
@@ -314,7 +319,7 @@ func removeSome(tx *bbolt.Tx, number uint64) (more bool, err error) {
 	if more {
 		return true, nil
 	}
-	return false, tx.Bucket([]byte(bucketUploads)).Delete(prefix)
+	return false, tx.Bucket([]byte(record.BucketUploads)).Delete(prefix)
 }
 
 // removeUnfinished removes the uploads that an earlier process has not finished. It runs before the
@@ -322,8 +327,8 @@ func removeSome(tx *bbolt.Tx, number uint64) (more bool, err error) {
 func (s *Store) removeUnfinished() error {
 	var numbers []uint64
 	err := s.view(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte(bucketUploads)).ForEach(func(k, v []byte) error {
-			number, _, _, err := decodeUpload(k, v)
+		return tx.Bucket([]byte(record.BucketUploads)).ForEach(func(k, v []byte) error {
+			number, _, _, err := record.DecodeUpload(k, v)
 			numbers = append(numbers, number)
 			return err
 		})
@@ -354,7 +359,7 @@ func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
 		return false
 	}
 	c, ok, err := s.certificate(id)
-	return err == nil && ok && c.pool == about.Pool
+	return err == nil && ok && c.Pool == about.Pool
 }
 
 // Certificate returns the bytes of a certificate for the facts of a campaign. Errors:
@@ -386,13 +391,13 @@ func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 	if !ok {
 		return nil, 0, fmt.Errorf("%w: %x is not complete in the store", ErrNoCertificate, id)
 	}
-	return &certificateReader{s: s, id: id, record: c}, int64(c.size), nil
+	return &certificateReader{s: s, id: id, record: c}, int64(c.Size), nil
 }
 
 type certificateReader struct {
 	s      *Store
 	id     proof.ID
-	record certRecord
+	record record.Certificate
 
 	mu    sync.Mutex
 	index uint64 // of the chunk in last
@@ -407,13 +412,13 @@ func (r *certificateReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	defer r.mu.Unlock()
 	for n < len(p) {
 		at := uint64(offset) + uint64(n)
-		if at >= r.record.size {
+		if at >= r.record.Size {
 			return n, io.EOF
 		}
-		if err := r.load(at / chunkBytes); err != nil {
+		if err := r.load(at / record.ChunkBytes); err != nil {
 			return n, fmt.Errorf("certificate %x: %w", r.id[:], err)
 		}
-		n += copy(p[n:], r.last[at%chunkBytes:])
+		n += copy(p[n:], r.last[at%record.ChunkBytes:])
 	}
 	return n, nil
 }
@@ -434,15 +439,16 @@ func (r *certificateReader) load(index uint64) error {
 }
 
 // readChunk returns chunk i of a certificate, valid as long as the transaction.
-func readChunk(tx *bbolt.Tx, c certRecord, i uint64) ([]byte, error) {
-	key := chunkKey(c.number, i)
-	v := tx.Bucket([]byte(bucketChunks)).Get(key)
+func readChunk(tx *bbolt.Tx, c record.Certificate, i uint64) ([]byte, error) {
+	key := record.ChunkKey(c.Number, i)
+	v := tx.Bucket([]byte(record.BucketChunks)).Get(key)
 	if v == nil {
-		return nil, corrupt(bucketChunks, key, "it is missing")
+		return nil, record.Corrupt(record.BucketChunks, key, "it is missing")
 	}
-	data, err := unseal(bucketChunks, key, v)
-	if err == nil && len(data) != chunkSize(c.size, i) {
-		err = corrupt(bucketChunks, key, "it has %d bytes, not %d", len(data), chunkSize(c.size, i))
+	data, err := record.Unseal(record.BucketChunks, key, v)
+	if err == nil && len(data) != record.ChunkSize(c.Size, i) {
+		err = record.Corrupt(record.BucketChunks, key, "it has %d bytes, not %d", len(data),
+			record.ChunkSize(c.Size, i))
 	}
 	return data, err
 }
@@ -452,7 +458,7 @@ func readChunk(tx *bbolt.Tx, c certRecord, i uint64) ([]byte, error) {
 func (s *Store) Certificates() (count int, bytes int64) {
 	_ = s.view(func(tx *bbolt.Tx) error {
 		c, err := readCounters(tx)
-		count, bytes = int(c.certificates), int64(c.certificateBytes)
+		count, bytes = int(c.Certificates), int64(c.CertificateBytes)
 		return err
 	})
 	return count, bytes
@@ -476,18 +482,18 @@ func (s *Store) CertificatesOf(campaign uint32) ([]proof.ID, error) {
 			return err
 		}
 		all := uint64(0)
-		err = tx.Bucket([]byte(bucketCertificates)).ForEach(func(k, v []byte) error {
+		err = tx.Bucket([]byte(record.BucketCertificates)).ForEach(func(k, v []byte) error {
 			all++
-			id, c, err := decodeCertificate(k, v)
-			if c.pool == about.Pool {
-				list = append(list, numbered{id, c.number})
+			id, c, err := record.DecodeCertificate(k, v)
+			if c.Pool == about.Pool {
+				list = append(list, numbered{id, c.Number})
 			}
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		return counted(bucketCertificates, all, c.certificates)
+		return counted(record.BucketCertificates, all, c.Certificates)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("list certificates: %w", err)
@@ -498,8 +504,4 @@ func (s *Store) CertificatesOf(campaign uint32) ([]proof.ID, error) {
 		ids[i] = c.id
 	}
 	return ids, nil
-}
-
-func chunkOf(key []byte) (number, index uint64) {
-	return binary.BigEndian.Uint64(key), uint64(binary.BigEndian.Uint32(key[8:]))
 }

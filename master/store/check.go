@@ -11,6 +11,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
@@ -41,7 +43,7 @@ func (s *Store) Check() error {
 }
 
 // Findings verifies the whole store as of one moment and yields what is wrong, each a
-// *CorruptError; or, when the check itself could not go on, an error of another kind. What is
+// *record.CorruptError; or, when the check itself could not go on, an error of another kind. What is
 // verified, in this order: the page structure of the file, and that each page is used once or free;
 // that every record decodes and is on its campaign's board; that every fact's certificate is
 // complete and for its board; that every chunk is there, belongs to something, and that the chunks
@@ -86,9 +88,9 @@ type checker struct {
 	lone      int  // how often only one header was whole
 	broken    bool // the page structure is damaged: records cannot be reached safely
 	campaigns []Campaign
-	counters  counters
-	counted   counters
-	complete  map[proof.ID]certRecord
+	counters  record.Counters
+	counted   record.Counters
+	complete  map[proof.ID]record.Certificate
 	numbers   map[uint64]proof.ID
 }
 
@@ -105,7 +107,8 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 		if err := decode(k, v); err != nil {
 			c.found = append(c.found, err)
 			if len(c.found) >= maxFound {
-				return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf("more than %d records are damaged", maxFound)}
+				return &record.CorruptError{Bucket: bucket, Reason: fmt.Sprintf("more than %d records are damaged",
+					maxFound)}
 			}
 		}
 		return nil
@@ -114,17 +117,17 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 
 // totalOf is how many records of a bucket the counters promise, 0 where they say nothing.
 func (c *checker) totalOf(bucket string) int64 {
-	if bucket == bucketCertificates {
-		return int64(c.counters.certificates)
+	if bucket == record.BucketCertificates {
+		return int64(c.counters.Certificates)
 	}
 	for _, about := range c.campaigns {
-		own := c.counters.of(about.Number)
+		own := c.counters.Of(about.Number)
 		switch {
 		case own == nil:
-		case bucket == of(bucketNodes, about.Number):
-			return int64(own.positions)
-		case bucket == of(bucketFacts, about.Number):
-			return int64(own.facts)
+		case bucket == record.Of(record.BucketNodes, about.Number):
+			return int64(own.Positions)
+		case bucket == record.Of(record.BucketFacts, about.Number):
+			return int64(own.Facts)
 		}
 	}
 	return 0
@@ -132,39 +135,41 @@ func (c *checker) totalOf(bucket string) int64 {
 
 // begin opens the transaction and returns the file's header of that moment. A header lives until
 // the second commit after it, so it has to be caught in time.
-func (c *checker) begin() (header, error) {
+func (c *checker) begin() (page.Header, error) {
 	first, last := 0, 0 // transactions that were tried
 	for i := range 100 {
 		c.end()
 		tx, err := c.s.db.Begin(false)
 		if err != nil {
-			return header{}, ErrClosed
+			return page.Header{}, ErrClosed
 		}
 		c.tx = tx
 		if last = tx.ID(); i == 0 {
 			first = last
 		}
-		headers, err := readHeaders(c.s.file, math.MaxInt64)
+		headers, err := page.ReadHeaders(c.s.file, math.MaxInt64)
 		if err != nil {
-			return header{}, err
+			return page.Header{}, err
 		}
 		for _, h := range headers {
-			if h.txid == uint64(tx.ID()) {
+			if h.TxID == uint64(tx.ID()) {
 				if len(headers) < 2 {
 					c.lone++ // damaged, or just being written
 					if c.lone < 10 {
 						break
 					}
-					c.found = append(c.found, &CorruptError{Reason: "one of its two headers is damaged; the next commits replace it"})
+					c.found = append(c.found, &record.CorruptError{Reason: "one of its two headers is damaged; the " +
+						"next commits replace it"})
 				}
 				return h, nil
 			}
 		}
 	}
 	if first == last {
-		return header{}, &CorruptError{Reason: "the header of its last commit does not say what a header has to say"}
+		return page.Header{}, &record.CorruptError{Reason: "the header of its last commit does not say what a " +
+			"header has to say"}
 	}
-	return header{}, errors.New("check proof store: commits came too fast to begin; try again")
+	return page.Header{}, errors.New("check proof store: commits came too fast to begin; try again")
 }
 
 func (c *checker) end() {
@@ -186,19 +191,19 @@ func (c *checker) pages() error {
 	if err != nil {
 		return err
 	}
-	m, err := newImage(c.ctx, c.s.file, info.Size(), h)
+	m, err := page.New(c.ctx, c.s.file, info.Size(), h)
 	if err != nil {
 		return err
 	}
-	m.progress = c.progress
-	buckets, err := m.buckets()
+	m.Progress = c.progress.tell
+	buckets, err := m.Buckets()
 	if err != nil {
 		return err
 	}
 	if c.campaigns, err = readCampaigns(c.tx); err != nil {
 		return err
 	}
-	if err := m.wholeStore(buckets, bucketsOf(c.campaigns)); err != nil {
+	if err := m.Whole(buckets, bucketsOf(c.campaigns), ""); err != nil {
 		return err
 	}
 	c.broken = false
@@ -206,28 +211,29 @@ func (c *checker) pages() error {
 }
 
 func (c *checker) meta() error {
-	wanted := map[string]bool{keyMagic: true, keyFormat: true}
+	wanted := map[string]bool{record.KeyMagic: true, record.KeyFormat: true}
 	for _, about := range c.campaigns {
-		wanted[of(keyCampaign, about.Number)], wanted[of(keyCounters, about.Number)] = true, true
+		wanted[record.Of(record.KeyCampaign, about.Number)], wanted[record.Of(record.KeyCounters, about.Number)] = true,
+			true
 	}
-	c.counters.more, c.counted.more = map[uint32]*tally{}, map[uint32]*tally{}
+	c.counters.More, c.counted.More = map[uint32]*record.Tally{}, map[uint32]*record.Tally{}
 	for _, about := range c.campaigns[1:] {
-		c.counters.more[about.Number], c.counted.more[about.Number] = &tally{}, &tally{}
+		c.counters.More[about.Number], c.counted.More[about.Number] = &record.Tally{}, &record.Tally{}
 	}
-	err := c.each(bucketMeta, func(k, v []byte) (err error) {
+	err := c.each(record.BucketMeta, func(k, v []byte) (err error) {
 		key := string(k)
 		delete(wanted, key)
 		switch key {
-		case keyMagic:
-			_, err = unseal(bucketMeta, k, v)
+		case record.KeyMagic:
+			_, err = record.Unseal(record.BucketMeta, k, v)
 			return err
-		case keyFormat:
-			_, err = decodeFormat(v)
+		case record.KeyFormat:
+			_, err = record.DecodeFormat(v)
 			return err
-		case keyCounters:
-			more := c.counters.more
-			c.counters, err = decodeCounters(v)
-			c.counters.more = more
+		case record.KeyCounters:
+			more := c.counters.More
+			c.counters, err = record.DecodeCounters(v)
+			c.counters.More = more
 			return err
 		}
 		if kindQuarantine.has(k) {
@@ -239,22 +245,22 @@ func (c *checker) meta() error {
 		}
 		for _, about := range c.campaigns {
 			switch key {
-			case of(keyCampaign, about.Number):
+			case record.Of(record.KeyCampaign, about.Number):
 				return nil // campaigns are read
-			case of(keyCounters, about.Number):
-				*c.counters.more[about.Number], err = decodeTally(about.Number, v)
+			case record.Of(record.KeyCounters, about.Number):
+				*c.counters.More[about.Number], err = record.DecodeTally(about.Number, v)
 				return err
-			case of(keyContradiction, about.Number):
-				_, err = decodeContradiction(about.Number, v)
+			case record.Of(record.KeyContradiction, about.Number):
+				_, err = record.DecodeContradiction(about.Number, v)
 				return err
-			case of(keyResult, about.Number):
-				return decodeJSON(key, v, &Result{})
+			case record.Of(record.KeyResult, about.Number):
+				return record.DecodeJSON(key, v, &Result{})
 			}
 		}
-		return corrupt(bucketMeta, k, "no such record belongs to a store")
+		return record.Corrupt(record.BucketMeta, k, "no such record belongs to a store")
 	})
 	for key := range wanted {
-		c.found = append(c.found, corrupt(bucketMeta, []byte(key), "it is missing"))
+		c.found = append(c.found, record.Corrupt(record.BucketMeta, []byte(key), "it is missing"))
 	}
 	return err
 }
@@ -274,12 +280,12 @@ func (c *checker) own(f func(about Campaign) error) error {
 
 func (c *checker) memories() error {
 	return c.own(func(about Campaign) error {
-		bucket := of(bucketHints, about.Number)
+		bucket := record.Of(record.BucketHints, about.Number)
 		return c.each(bucket, func(k, v []byte) error {
 			if len(k) != amazons.KeyBytes {
-				return corrupt(bucket, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
+				return record.Corrupt(bucket, k, "its key has %d bytes, not %d", len(k), amazons.KeyBytes)
 			}
-			_, err := unseal(bucket, k, v)
+			_, err := record.Unseal(bucket, k, v)
 			return err
 		})
 	})
@@ -287,15 +293,15 @@ func (c *checker) memories() error {
 
 func (c *checker) nodes() error {
 	for _, about := range c.campaigns {
-		bucket, board, counted := of(bucketNodes, about.Number), about.board(), c.counted.of(about.Number)
+		bucket, board, counted := record.Of(record.BucketNodes, about.Number), about.board(), c.counted.Of(about.Number)
 		err := c.each(bucket, func(k, v []byte) error {
-			counted.positions++
-			n, err := decodeNode(bucket, k, v)
+			counted.Positions++
+			n, err := record.DecodeNode(bucket, k, v)
 			if err != nil {
 				return err
 			}
-			if err := onBoard(board, n.Key); err != nil {
-				return corrupt(bucket, k, "%v", err)
+			if err := record.OnBoard(board, n.Key); err != nil {
+				return record.Corrupt(bucket, k, "%v", err)
 			}
 			return nil
 		})
@@ -307,47 +313,50 @@ func (c *checker) nodes() error {
 }
 
 func (c *checker) certificates() error {
-	c.complete = map[proof.ID]certRecord{}
+	c.complete = map[proof.ID]record.Certificate{}
 	c.numbers = map[uint64]proof.ID{}
-	return c.each(bucketCertificates, func(k, v []byte) error {
-		c.counted.certificates++
-		id, record, err := decodeCertificate(k, v)
+	return c.each(record.BucketCertificates, func(k, v []byte) error {
+		c.counted.Certificates++
+		id, known, err := record.DecodeCertificate(k, v)
 		if err != nil {
 			return err
 		}
-		c.counted.certificateBytes += record.size
-		if other, ok := c.numbers[record.number]; ok {
-			return corrupt(bucketCertificates, k, "it has the number %d of certificate %x", record.number, other[:])
+		c.counted.CertificateBytes += known.Size
+		if other, ok := c.numbers[known.Number]; ok {
+			return record.Corrupt(record.BucketCertificates, k, "it has the number %d of certificate %x", known.Number,
+				other[:])
 		}
-		if record.number > c.counters.uploads {
-			return corrupt(bucketCertificates, k, "its number %d is above the last one, %d", record.number,
-				c.counters.uploads)
+		if known.Number > c.counters.Uploads {
+			return record.Corrupt(record.BucketCertificates, k, "its number %d is above the last one, %d", known.Number,
+				c.counters.Uploads)
 		}
-		if int(record.pool) > len(c.campaigns) || c.campaigns[record.pool-1].Pool != record.pool {
-			return corrupt(bucketCertificates, k, "it is for the facts of campaign %d, which has none of its own",
-				record.pool)
+		if int(known.Pool) > len(c.campaigns) || c.campaigns[known.Pool-1].Pool != known.Pool {
+			return record.Corrupt(record.BucketCertificates, k,
+				"it is for the facts of campaign %d, which has none of its own",
+				known.Pool)
 		}
-		c.complete[id], c.numbers[record.number] = record, id
+		c.complete[id], c.numbers[known.Number] = known, id
 		return nil
 	})
 }
 
 func (c *checker) facts() error {
 	return c.own(func(about Campaign) error {
-		bucket, board, counted := of(bucketFacts, about.Number), about.board(), c.counted.of(about.Number)
+		bucket, board, counted := record.Of(record.BucketFacts, about.Number), about.board(), c.counted.Of(about.Number)
 		return c.each(bucket, func(k, v []byte) error {
-			counted.facts++
-			f, err := decodeFact(bucket, k, v)
+			counted.Facts++
+			f, err := record.DecodeFact(bucket, k, v)
 			if err != nil {
 				return err
 			}
-			if err := onBoard(board, f.Key); err != nil {
-				return corrupt(bucket, k, "%v", err)
+			if err := record.OnBoard(board, f.Key); err != nil {
+				return record.Corrupt(bucket, k, "%v", err)
 			}
 			if r, ok := c.complete[f.Certificate]; !ok {
-				return corrupt(bucket, k, "its certificate %x is not complete in the store", f.Certificate[:])
-			} else if r.pool != about.Number {
-				return corrupt(bucket, k, "its certificate %x is of another board or kind of proof", f.Certificate[:])
+				return record.Corrupt(bucket, k, "its certificate %x is not complete in the store", f.Certificate[:])
+			} else if r.Pool != about.Number {
+				return record.Corrupt(bucket, k, "its certificate %x is of another board or kind of proof",
+					f.Certificate[:])
 			}
 			return nil
 		})
@@ -357,29 +366,29 @@ func (c *checker) facts() error {
 // chunks verifies that each chunk belongs to a certificate or to an unfinished upload.
 func (c *checker) chunks() error {
 	uploads := map[uint64]bool{}
-	err := c.each(bucketUploads, func(k, v []byte) error {
-		number, _, _, err := decodeUpload(k, v)
+	err := c.each(record.BucketUploads, func(k, v []byte) error {
+		number, _, _, err := record.DecodeUpload(k, v)
 		uploads[number] = err == nil
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return c.each(bucketChunks, func(k, v []byte) error {
-		if len(k) != chunkKeyBytes {
-			return corrupt(bucketChunks, k, "its key has %d bytes, not %d", len(k), chunkKeyBytes)
+	return c.each(record.BucketChunks, func(k, v []byte) error {
+		if len(k) != record.ChunkKeyBytes {
+			return record.Corrupt(record.BucketChunks, k, "its key has %d bytes, not %d", len(k), record.ChunkKeyBytes)
 		}
-		number, index := chunkOf(k)
+		number, index := record.ChunkOf(k)
 		if id, ok := c.numbers[number]; ok {
-			if size := c.complete[id].size; index >= chunkCount(size) {
-				return corrupt(bucketChunks, k, "it lies past the end of certificate %x", id[:])
+			if size := c.complete[id].Size; index >= record.ChunkCount(size) {
+				return record.Corrupt(record.BucketChunks, k, "it lies past the end of certificate %x", id[:])
 			}
 			return nil // its data are verified with the certificate
 		}
 		if !uploads[number] {
-			return corrupt(bucketChunks, k, "it belongs to no certificate and no upload")
+			return record.Corrupt(record.BucketChunks, k, "it belongs to no certificate and no upload")
 		}
-		_, err := unseal(bucketChunks, k, v)
+		_, err := record.Unseal(record.BucketChunks, k, v)
 		return err
 	})
 }
@@ -388,12 +397,12 @@ func (c *checker) chunks() error {
 func (c *checker) contents() error {
 	done := int64(0)
 	for number, id := range c.numbers {
-		record, hash := c.complete[id], sha256.New()
-		for i := range chunkCount(record.size) {
+		known, hash := c.complete[id], sha256.New()
+		for i := range record.ChunkCount(known.Size) {
 			if err := c.ctx.Err(); err != nil {
 				return err
 			}
-			data, err := readChunk(c.tx, record, i)
+			data, err := readChunk(c.tx, known, i)
 			if err != nil {
 				c.found = append(c.found, err)
 				hash = nil
@@ -401,10 +410,10 @@ func (c *checker) contents() error {
 			}
 			hash.Write(data)
 			done += int64(len(data))
-			c.progress.tell("contents of certificates", done, int64(c.counters.certificateBytes))
+			c.progress.tell("contents of certificates", done, int64(c.counters.CertificateBytes))
 		}
 		if hash != nil && proof.ID(hash.Sum(nil)) != id {
-			c.found = append(c.found, corrupt(bucketCertificates, id[:],
+			c.found = append(c.found, record.Corrupt(record.BucketCertificates, id[:],
 				"the bytes under number %d do not have its SHA-256", number))
 		}
 	}
@@ -412,21 +421,21 @@ func (c *checker) contents() error {
 }
 
 func (c *checker) totals() error {
-	all := []error{counted(bucketCertificates, c.counted.certificates, c.counters.certificates)}
+	all := []error{counted(record.BucketCertificates, c.counted.Certificates, c.counters.Certificates)}
 	for _, about := range c.campaigns {
-		found, said := c.counted.of(about.Number), c.counters.of(about.Number)
-		all = append(all, counted(of(bucketNodes, about.Number), found.positions, said.positions),
-			counted(of(bucketFacts, about.Number), found.facts, said.facts))
+		found, said := c.counted.Of(about.Number), c.counters.Of(about.Number)
+		all = append(all, counted(record.Of(record.BucketNodes, about.Number), found.Positions, said.Positions),
+			counted(record.Of(record.BucketFacts, about.Number), found.Facts, said.Facts))
 	}
 	for _, err := range all {
 		if err != nil {
 			c.found = append(c.found, err)
 		}
 	}
-	if c.counted.certificateBytes != c.counters.certificateBytes {
-		c.found = append(c.found, &CorruptError{Bucket: bucketCertificates,
-			Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.certificateBytes,
-				c.counters.certificateBytes)})
+	if c.counted.CertificateBytes != c.counters.CertificateBytes {
+		c.found = append(c.found, &record.CorruptError{Bucket: record.BucketCertificates,
+			Reason: fmt.Sprintf("its certificates have %d bytes where the counters say %d", c.counted.CertificateBytes,
+				c.counters.CertificateBytes)})
 	}
 	return nil
 }
@@ -462,7 +471,8 @@ func (r *Report) found(err error) {
 // String returns the report in lines for people: what is good, or each finding.
 func (r *Report) String() string {
 	if r.Good {
-		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, %d certificates of %s, %d memories\n",
+		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, "+
+			"%d certificates of %s, %d memories\n",
 			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates,
 			cli.FormatSize(int64(r.CertificateBytes)), r.Hints)
 		if len(r.Campaigns) > 1 {

@@ -11,6 +11,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
@@ -38,11 +40,11 @@ const groupRecords = 4096
 // A request is one caller's share of a transaction.
 type request struct {
 	records int
-	bytes   int64                                       // of values and keys, for the guard of free space
-	check   func(tx *bbolt.Tx, c *counters) error       // nil: nothing to refuse
-	apply   func(tx *bbolt.Tx, c *counters) (err error) // all of the writes; updates the counters
-	then    func()                                      // once it is on disk, before the caller is told; nil: nothing
-	refused error                                       // result of check
+	bytes   int64                                              // of values and keys, for the guard of free space
+	check   func(tx *bbolt.Tx, c *record.Counters) error       // nil: nothing to refuse
+	apply   func(tx *bbolt.Tx, c *record.Counters) (err error) // all of the writes; updates the counters
+	then    func()                                             // once it is on disk, before the caller is told; nil: nothing
+	refused error                                              // result of check
 	done    chan error
 }
 
@@ -55,7 +57,8 @@ type ContradictionError struct {
 
 // Error names both facts.
 func (e *ContradictionError) Error() string {
-	return fmt.Sprintf("%v: position %x is %v by certificate %x and claimed to be %v by certificate %x; one of the two certificates is wrong, verify both",
+	return fmt.Sprintf("%v: position %x is %v by certificate %x and claimed to be %v by certificate %x; one of the "+
+		"two certificates is wrong, verify both",
 		ErrContradiction, e.Stored.Key.Bytes(), e.Stored.Verdict, e.Stored.Certificate[:], e.Claimed.Verdict,
 		e.Claimed.Certificate[:])
 }
@@ -92,7 +95,7 @@ func (s *Store) Commit(effects []tree.Persist, hints []hints.Hint) error {
 		r.records += len(b.nodes) + len(b.facts) + len(b.hints)
 		r.bytes += b.bytes
 	}
-	r.check = func(tx *bbolt.Tx, c *counters) error {
+	r.check = func(tx *bbolt.Tx, c *record.Counters) error {
 		for _, b := range batches {
 			if err := b.check(tx, c); err != nil {
 				return err
@@ -100,7 +103,7 @@ func (s *Store) Commit(effects []tree.Persist, hints []hints.Hint) error {
 		}
 		return nil
 	}
-	r.apply = func(tx *bbolt.Tx, c *counters) error {
+	r.apply = func(tx *bbolt.Tx, c *record.Counters) error {
 		for _, b := range batches {
 			if err := b.apply(tx, c); err != nil {
 				return err
@@ -173,12 +176,12 @@ func (s *Store) batches(effects []tree.Persist, list []hints.Hint) (all []*batch
 func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
 	board := b.about.board()
 	for _, n := range b.nodes {
-		if err := errors.Join(checkNode(n), onBoard(board, n.Key)); err != nil {
+		if err := errors.Join(record.CheckNode(n), record.OnBoard(board, n.Key)); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
 	}
 	for _, f := range b.facts {
-		if err := errors.Join(checkFact(f), onBoard(board, f.Key)); err != nil {
+		if err := errors.Join(record.CheckFact(f), record.OnBoard(board, f.Key)); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)
 		}
 		if first, ok := said[f.Key]; ok && first.Verdict != f.Verdict {
@@ -189,7 +192,7 @@ func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
 	}
 	if b.stop != nil {
 		var err error
-		if b.contradiction, err = encodeContradiction(b.about.Number, *b.stop); err != nil {
+		if b.contradiction, err = record.EncodeContradiction(b.about.Number, *b.stop); err != nil {
 			return err
 		}
 	}
@@ -204,50 +207,51 @@ func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
 	return nil
 }
 
-func (b *batch) check(tx *bbolt.Tx, c *counters) (err error) {
-	own := c.of(b.about.Number)
-	if own == nil || c.of(b.about.Pool) == nil {
-		return corrupt(bucketMeta, []byte(of(keyCounters, b.about.Number)), "it is missing")
+func (b *batch) check(tx *bbolt.Tx, c *record.Counters) (err error) {
+	own := c.Of(b.about.Number)
+	if own == nil || c.Of(b.about.Pool) == nil {
+		return record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, b.about.Number)), "it is missing")
 	}
-	if b.epoch != 0 && b.epoch < own.epoch {
-		return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.epoch, own.epoch)
+	if b.epoch != 0 && b.epoch < own.Epoch {
+		return fmt.Errorf("%w: epoch %d is over, the store is at epoch %d", ErrInvalid, b.epoch, own.Epoch)
 	}
 	b.fresh, err = freshFacts(tx, b.about.Pool, b.facts)
 	return err
 }
 
-func (b *batch) apply(tx *bbolt.Tx, c *counters) error {
-	own, shared := c.of(b.about.Number), c.of(b.about.Pool)
-	bucket := of(bucketNodes, b.about.Number)
+func (b *batch) apply(tx *bbolt.Tx, c *record.Counters) error {
+	own, shared := c.Of(b.about.Number), c.Of(b.about.Pool)
+	bucket := record.Of(record.BucketNodes, b.about.Number)
 	nodes := tx.Bucket([]byte(bucket))
 	for _, n := range b.nodes {
-		k, v := encodeNode(bucket, n)
+		k, v := record.EncodeNode(bucket, n)
 		if nodes.Get(k) == nil {
-			own.positions++
+			own.Positions++
 		}
 		if err := nodes.Put(k, v); err != nil {
 			return err
 		}
 	}
-	bucket = of(bucketFacts, b.about.Pool)
+	bucket = record.Of(record.BucketFacts, b.about.Pool)
 	facts := tx.Bucket([]byte(bucket))
 	for _, f := range b.fresh {
-		k, v := encodeFact(bucket, f)
+		k, v := record.EncodeFact(bucket, f)
 		if facts.Get(k) != nil {
 			continue // the batch of another campaign has it as well
 		}
 		if err := facts.Put(k, v); err != nil {
 			return err
 		}
-		shared.facts++
+		shared.Facts++
 	}
 	if err := putHints(tx, b.about.Pool, b.hints, b.fresh); err != nil {
 		return err
 	}
-	own.searched = max(own.searched, b.searched)
-	own.epoch = max(own.epoch, b.epoch)
+	own.Searched = max(own.Searched, b.searched)
+	own.Epoch = max(own.Epoch, b.epoch)
 	if b.contradiction != nil {
-		return tx.Bucket([]byte(bucketMeta)).Put([]byte(of(keyContradiction, b.about.Number)), b.contradiction)
+		return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.Of(record.KeyContradiction, b.about.Number)),
+			b.contradiction)
 	}
 	return nil
 }
@@ -268,15 +272,15 @@ func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 
 // freshFacts returns those of a campaign's facts that the store does not have, each once.
 func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact, error) {
-	bucket := of(bucketFacts, campaign)
-	stored, certificates := tx.Bucket([]byte(bucket)), tx.Bucket([]byte(bucketCertificates))
+	bucket := record.Of(record.BucketFacts, campaign)
+	stored, certificates := tx.Bucket([]byte(bucket)), tx.Bucket([]byte(record.BucketCertificates))
 	complete := map[proof.ID]bool{}
 	fresh := make([]proof.Fact, 0, len(facts))
 	seen := make(map[amazons.Key]bool, len(facts))
 	for _, f := range facts {
 		k := f.Key.Bytes()
 		if v := stored.Get(k[:]); v != nil {
-			old, err := decodeFact(bucket, k[:], v)
+			old, err := record.DecodeFact(bucket, k[:], v)
 			if err != nil {
 				return nil, err
 			}
@@ -288,11 +292,12 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact
 		if !complete[f.Certificate] {
 			v := certificates.Get(f.Certificate[:])
 			if v == nil {
-				return nil, fmt.Errorf("%w: certificate %x of position %x is not complete in the store; upload it first", ErrNoEvidence, f.Certificate[:], k)
+				return nil, fmt.Errorf("%w: certificate %x of position %x is not complete in the store; "+
+					"upload it first", ErrNoEvidence, f.Certificate[:], k)
 			}
-			if _, c, err := decodeCertificate(f.Certificate[:], v); err != nil {
+			if _, c, err := record.DecodeCertificate(f.Certificate[:], v); err != nil {
 				return nil, err
-			} else if c.pool != campaign {
+			} else if c.Pool != campaign {
 				return nil, fmt.Errorf("%w: certificate %x of position %x is of another board or kind of proof",
 					ErrNoEvidence, f.Certificate[:], k)
 			}
@@ -311,36 +316,38 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact
 func (s *Store) SetResult(campaign uint32, r Result) error {
 	if r.Verdict != eval.Won.String() && r.Verdict != eval.Lost.String() &&
 		!(r.Verdict == eval.Open.String() && r.NoGivenMoveWins) {
-		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first move wins, not %q", ErrInvalid, r.Verdict)
+		return fmt.Errorf("set result: %w: the outcome of a result is won or lost, or unknown where no given first "+
+			"move wins, not %q", ErrInvalid, r.Verdict)
 	}
 	about, err := s.campaign(campaign)
 	if err != nil {
 		return fmt.Errorf("set result: %w", err)
 	}
-	key := of(keyResult, about.Number)
-	value, err := encodeJSON(key, r)
+	key := record.Of(record.KeyResult, about.Number)
+	value, err := record.EncodeJSON(key, r)
 	if err != nil {
 		return fmt.Errorf("set result: %w", err)
 	}
 	err = s.do(&request{
 		records: 1,
 		bytes:   int64(len(value)),
-		check: func(tx *bbolt.Tx, _ *counters) error {
-			v := tx.Bucket([]byte(bucketMeta)).Get([]byte(key))
+		check: func(tx *bbolt.Tx, _ *record.Counters) error {
+			v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(key))
 			if v == nil {
 				return nil
 			}
 			var old Result
-			if err := decodeJSON(key, v, &old); err != nil {
+			if err := record.DecodeJSON(key, v, &old); err != nil {
 				return err
 			}
 			if old.Verdict != r.Verdict || old.Winner != r.Winner {
-				return fmt.Errorf("%w: the stored result is %s %s and the new one is %s %s; one of the two is wrong, verify the certificate", ErrContradiction, old.Verdict, old.Winner, r.Verdict, r.Winner)
+				return fmt.Errorf("%w: the stored result is %s %s and the new one is %s %s; one of the two is "+
+					"wrong, verify the certificate", ErrContradiction, old.Verdict, old.Winner, r.Verdict, r.Winner)
 			}
 			return nil
 		},
-		apply: func(tx *bbolt.Tx, _ *counters) error {
-			return tx.Bucket([]byte(bucketMeta)).Put([]byte(key), value)
+		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
+			return tx.Bucket([]byte(record.BucketMeta)).Put([]byte(key), value)
 		},
 	})
 	if err != nil {
@@ -444,8 +451,8 @@ func (s *Store) transact(group []*request) error {
 			if err != nil {
 				return err
 			}
-			was := make(map[uint32]tally, len(c.more))
-			for n, own := range c.more {
+			was := make(map[uint32]record.Tally, len(c.More))
+			for n, own := range c.More {
 				was[n] = *own
 			}
 			for _, r := range group {
@@ -463,7 +470,7 @@ func (s *Store) transact(group []*request) error {
 			if !applying {
 				return errNothing
 			}
-			c.commits++
+			c.Commits++
 			return writeCounters(tx, c, was)
 		})
 	})
@@ -498,8 +505,8 @@ func (s *Store) transact(group []*request) error {
 // isAt reports whether both headers of the file are whole and the newer one is that of the given
 // transaction.
 func (s *Store) isAt(id uint64) bool {
-	headers, err := readHeaders(s.file, math.MaxInt64)
-	return err == nil && len(headers) == 2 && max(headers[0].txid, headers[1].txid) == id
+	headers, err := page.ReadHeaders(s.file, math.MaxInt64)
+	return err == nil && len(headers) == 2 && max(headers[0].TxID, headers[1].TxID) == id
 }
 
 // The file grows by an eighth of its size at a time, between these bounds: each time costs an fsync.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
@@ -291,7 +292,7 @@ func TestKill(t *testing.T) {
 				t.Fatal("certificate differs", err)
 			}
 		}
-		if count(t, s, bucketUploads) != 0 {
+		if count(t, s, record.BucketUploads) != 0 {
 			t.Fatal("unfinished uploads are left")
 		}
 		s.Close()

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+
+	"amazonsfarm/master/store/page"
 )
 
 // folder holds files, as it may be found after a crash.
@@ -80,7 +82,8 @@ const sector = 512
 // power fails, what was synced, of what was not any part (writes, sectors of writes), and of the
 // changes of names those up to any one. wanted says for which operations; durable is told, after
 // each sync, what a crash cannot take any more.
-func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func(at int, d *folder), yield func(crash)) {
+func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func(at int, d *folder),
+	yield func(crash)) {
 	synced, all := newFolder(), newFolder()
 	var pending []int // operations that are not synced
 	for at, o := range ops {
@@ -181,7 +184,8 @@ func headerWrite(o op) bool {
 // first sectors and within its record.
 func tears(o op, random *rand.Rand) []int {
 	if headerWrite(o) {
-		return []int{boltPageHeader - 3, boltPageHeader + 20, boltPageHeader + boltMetaBytes - 4, sector, 2 * sector,
+		return []int{page.HeaderBytes - 3, page.HeaderBytes + 20, page.HeaderBytes + page.MetaBytes - 4, sector,
+			2 * sector,
 			len(o.data) - sector}
 	}
 	if len(o.data) < 2 {

@@ -15,6 +15,8 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/disk"
@@ -40,13 +42,14 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 		t.Fatal(err)
 	}
 	err := s.db.Update(func(tx *bbolt.Tx) error {
-		key := chunkKey(2, 0)
+		key := record.ChunkKey(2, 0)
 		c, err := readCounters(tx)
-		c.uploads = 2
+		c.Uploads = 2
 		return errors.Join(err,
-			tx.Bucket([]byte(bucketUploads)).Put(uploadKey(2), encodeUpload(2, proof.ID{9}, 100)),
-			tx.Bucket([]byte(bucketChunks)).Put(key, seal(bucketChunks, key, []byte("unfinished"))),
-			tx.Bucket([]byte(bucketMeta)).Put([]byte(keyCounters), encodeCounters(c)))
+			tx.Bucket([]byte(record.BucketUploads)).Put(record.UploadKey(2), record.EncodeUpload(2, proof.ID{9}, 100)),
+			tx.Bucket([]byte(record.BucketChunks)).Put(key,
+				record.Seal(record.BucketChunks, key, []byte("unfinished"))),
+			tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.KeyCounters), record.EncodeCounters(c)))
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -140,12 +143,12 @@ func TestDamagedAtOpen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	headers, err := readHeaders(bytes.NewReader(whole), int64(len(whole)))
+	headers, err := page.ReadHeaders(bytes.NewReader(whole), int64(len(whole)))
 	if err != nil || len(headers) != 2 {
 		t.Fatal(headers, err)
 	}
 	newest, older := int64(0), int64(pageSize)
-	if headers[1].txid > headers[0].txid {
+	if headers[1].TxID > headers[0].TxID {
 		newest, older = older, newest
 	}
 	path := filepath.Join(t.TempDir(), "damaged")
@@ -155,7 +158,7 @@ func TestDamagedAtOpen(t *testing.T) {
 		}
 		return path
 	}
-	for _, size := range []int{100, 4000, 4096, 8192, 20_000, int(headers[0].high)*pageSize - 1} {
+	for _, size := range []int{100, 4000, 4096, 8192, 20_000, int(headers[0].High)*pageSize - 1} {
 		untouched(t, damaged(func(p []byte) []byte { return p[:size] }), ErrCorrupt)
 	}
 	flip := func(places ...int64) func(p []byte) []byte {
@@ -167,14 +170,15 @@ func TestDamagedAtOpen(t *testing.T) {
 		}
 	}
 	for _, at := range []int64{newest, older} {
-		for i := range int64(boltMetaBytes) {
-			untouched(t, damaged(flip(at+boltPageHeader+i)), ErrCorrupt)
+		for i := range int64(page.MetaBytes) {
+			untouched(t, damaged(flip(at+page.HeaderBytes+i)), ErrCorrupt)
 		}
 	}
-	untouched(t, damaged(flip(boltPageHeader+20, pageSize+boltPageHeader+20)), ErrCorrupt)
+	untouched(t, damaged(flip(page.HeaderBytes+20, pageSize+page.HeaderBytes+20)), ErrCorrupt)
 
 	// With AcceptOlder the store is as of the commit before.
-	s, err = Open(damaged(flip(newest+boltPageHeader+20)), Options{MinFreeBytes: -1, limits: limits{acceptOlder: true}})
+	s, err = Open(damaged(flip(newest+page.HeaderBytes+20)),
+		Options{MinFreeBytes: -1, limits: limits{acceptOlder: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +197,12 @@ func TestDamagedAtOpen(t *testing.T) {
 
 func TestVersions(t *testing.T) {
 	s := newStore(t, quick)
-	for _, version := range []uint32{0, Format + 1} {
+	for _, version := range []uint32{0, record.Format + 1} {
 		err := s.db.Update(func(tx *bbolt.Tx) error {
 			// A later format may have other buckets and records.
 			_, err := tx.CreateBucketIfNotExists([]byte("of the future"))
-			return errors.Join(err, tx.Bucket([]byte(bucketMeta)).Put([]byte(keyFormat), encodeFormat(version)))
+			return errors.Join(err, tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.KeyFormat),
+				record.EncodeFormat(version)))
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -220,19 +225,19 @@ func TestFlippedRecord(t *testing.T) {
 	s := newStore(t, quick)
 	everyRecord(t, s, 3)
 	check(t, s)
-	type record struct{ bucket, key, value string }
+	type stored struct{ bucket, key, value string }
 	seen := map[string]bool{}
-	var records []record
+	var records []stored
 	err := s.db.View(func(tx *bbolt.Tx) error {
-		for _, name := range bucketNames {
+		for _, name := range record.BucketNames {
 			tx.Bucket([]byte(name)).ForEach(func(k, v []byte) error {
 				kind := name
-				if name == bucketMeta {
+				if name == record.BucketMeta {
 					kind += string(k)
 				}
 				if !seen[kind] {
 					seen[kind] = true
-					records = append(records, record{name, string(k), string(v)})
+					records = append(records, stored{name, string(k), string(v)})
 				}
 				return nil
 			})
@@ -259,7 +264,7 @@ func TestFlippedRecord(t *testing.T) {
 		for i := 0; i < places; i++ {
 			key, value := []byte(r.key), []byte(r.value)
 			if i < len(key) {
-				if r.bucket == bucketMeta {
+				if r.bucket == record.BucketMeta {
 					continue // without the right name it is not that record
 				}
 				key[i] ^= 0x80
@@ -273,8 +278,8 @@ func TestFlippedRecord(t *testing.T) {
 				t.Fatalf("%s %x, byte %d flipped: %v", r.bucket, r.key, i, err)
 			}
 			_, snapshotErr := s.Snapshot(1)
-			if (r.bucket == bucketNodes || r.bucket == bucketFacts || r.key == keyCounters ||
-				r.key == keyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
+			if (r.bucket == record.BucketNodes || r.bucket == record.BucketFacts || r.key == record.KeyCounters ||
+				r.key == record.KeyContradiction) && !errors.Is(snapshotErr, ErrCorrupt) {
 				t.Fatalf("%s %x, byte %d flipped: Snapshot: %v", r.bucket, r.key, i, snapshotErr)
 			}
 			if _, err := s.Standings(); kindStanding.has(key) != errors.Is(err, ErrCorrupt) {
@@ -286,7 +291,7 @@ func TestFlippedRecord(t *testing.T) {
 			replace(r.bucket, string(key), r.key, r.value)
 		}
 		// Missing.
-		if r.key == keyContradiction || r.key == keyResult || r.bucket == bucketUploads ||
+		if r.key == record.KeyContradiction || r.key == record.KeyResult || r.bucket == record.BucketUploads ||
 			kindStanding.has([]byte(r.key)) || kindQuarantine.has([]byte(r.key)) {
 			continue
 		}
@@ -296,7 +301,7 @@ func TestFlippedRecord(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if r.bucket == bucketChunks && binary.BigEndian.Uint64([]byte(r.key)) == 2 {
+		if r.bucket == record.BucketChunks && binary.BigEndian.Uint64([]byte(r.key)) == 2 {
 			t.Fatal("that is a chunk of an upload")
 		}
 		if err := s.Check(); !errors.Is(err, ErrCorrupt) {
@@ -309,17 +314,18 @@ func TestFlippedRecord(t *testing.T) {
 	// Damage in a record that a commit reads refuses that commit only.
 	fact := records[len(records)-1]
 	for _, r := range records {
-		if r.bucket == bucketFacts {
+		if r.bucket == record.BucketFacts {
 			fact = r
 		}
 	}
-	f, err := decodeFact(bucketFacts, []byte(fact.key), []byte(fact.value))
+	f, err := record.DecodeFact(record.BucketFacts, []byte(fact.key), []byte(fact.value))
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace(bucketFacts, fact.key, fact.key, fact.value[:5]+"x"+fact.value[6:])
+	replace(record.BucketFacts, fact.key, fact.key, fact.value[:5]+"x"+fact.value[6:])
 	err = s.commit(tree.Persist{Facts: []proof.Fact{f}})
-	if c := (*CorruptError)(nil); !errors.As(err, &c) || c.Bucket != bucketFacts || string(c.Key) != fact.key ||
+	if c := (*record.CorruptError)(nil); !errors.As(err, &c) || c.Bucket != record.BucketFacts ||
+		string(c.Key) != fact.key ||
 		c.Path != s.Path() {
 		t.Error(err)
 	}
@@ -345,11 +351,11 @@ func TestFlippedByte(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "flipped")
 	random := rand.New(rand.NewPCG(3, 4))
 	atOpen, atCheck, harmless := 0, 0, 0
-	headers, err := readHeaders(bytes.NewReader(whole), int64(len(whole)))
+	headers, err := page.ReadHeaders(bytes.NewReader(whole), int64(len(whole)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	used := int(headers[0].high) * pageSize
+	used := int(headers[0].High) * pageSize
 	tries := 1000
 	if testing.Short() {
 		tries = 200

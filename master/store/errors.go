@@ -1,9 +1,9 @@
 package store
 
 import (
-	"encoding/hex"
 	"errors"
-	"fmt"
+
+	"amazonsfarm/master/store/record"
 )
 
 // The kinds of error; judge with errors.Is. The message of each error that the
@@ -17,8 +17,9 @@ var (
 	ErrForeign = errors.New("not a proof store")
 	// ErrVersion: the store's format is older or newer than this build can use.
 	ErrVersion = errors.New("incompatible proof store version")
-	// ErrCorrupt: the file is damaged. Errors about a place in the file are also a *CorruptError.
-	ErrCorrupt = errors.New("the proof store is damaged")
+	// ErrCorrupt: the file is damaged. Errors about a place in the file are also a
+	// *record.CorruptError.
+	ErrCorrupt = record.ErrCorrupt
 	// ErrCampaign: the campaign given is not one a store can hold, or not the one it holds.
 	ErrCampaign = errors.New("wrong campaign")
 	// ErrTaken: there is a campaign of that name, or of that question.
@@ -35,7 +36,7 @@ var (
 	// ErrMismatch: an uploaded certificate does not have the size or hash it was announced with.
 	ErrMismatch = errors.New("the certificate is not what was announced")
 	// ErrTooLarge: a certificate or batch is larger than a limit in Options.
-	ErrTooLarge = errors.New("too large for the proof store")
+	ErrTooLarge = record.ErrTooLarge
 	// ErrBusy: as many uploads are open as Options.MaxUploads allows.
 	ErrBusy = errors.New("too many uploads at once")
 	// ErrNoRoom: the store or the disk has reached its limit; nothing was written.
@@ -48,36 +49,3 @@ var (
 	// ErrClosed: the store or the upload was closed before.
 	ErrClosed = errors.New("the proof store is closed")
 )
-
-// CorruptError is damage at a known place. It matches ErrCorrupt.
-type CorruptError struct {
-	Path   string // the store's file, "" where it is not known
-	Bucket string // the bucket, "" for the file's own structure
-	Key    []byte // the record's key, nil for the bucket as a whole
-	Reason string // what is wrong, without the place
-}
-
-// Error returns the damage with its place.
-func (e *CorruptError) Error() string {
-	place := "its page structure"
-	if e.Bucket != "" {
-		place = "bucket " + e.Bucket
-	}
-	if e.Key != nil {
-		place += ", key " + keyText(e.Bucket, e.Key)
-	}
-	if e.Path != "" {
-		return fmt.Sprintf("%v: %s: %s: %s; restore it from a backup", ErrCorrupt, e.Path, place, e.Reason)
-	}
-	return fmt.Sprintf("%v: %s: %s; restore it from a backup", ErrCorrupt, place, e.Reason)
-}
-
-// Is reports whether target is ErrCorrupt.
-func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
-
-func keyText(bucket string, key []byte) string {
-	if bucket == bucketMeta {
-		return fmt.Sprintf("%q", key)
-	}
-	return hex.EncodeToString(key)
-}

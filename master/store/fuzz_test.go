@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
@@ -244,7 +246,8 @@ func goOn(s *Store) error {
 		return err
 	}
 	_, err := s.AddCampaign(Campaign{Name: "more", Board: "4x5", Root: "4x5"})
-	return errors.Join(err, s.commit(batches...), s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w1"}, Solved: 1}, {Party: trust.Party{Name: "w2"}},
+	return errors.Join(err, s.commit(batches...), s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w1"},
+		Solved: 1}, {Party: trust.Party{Name: "w2"}},
 		{Party: trust.Party{Name: "w3"}, Solved: 1}}), s.Quarantine(trust.Quarantine{Party: trust.Party{Name: "w3"}}))
 }
 
@@ -280,12 +283,12 @@ func FuzzPages(f *testing.F) {
 			if !tape.More() {
 				break
 			}
-			page, at := tape.Choose(len(p)/pageSize), tape.Choose(256)+int(tape.Byte())<<8
-			copy(p[page*pageSize+at%pageSize:], tape.Bytes(64))
+			number, at := tape.Choose(len(p)/pageSize), tape.Choose(256)+int(tape.Byte())<<8
+			copy(p[number*pageSize+at%pageSize:], tape.Bytes(64))
 		}
 		if resealed {
-			for _, page := range []int{0, pageSize} {
-				meta := p[page+boltPageHeader:]
+			for _, start := range []int{0, pageSize} {
+				meta := p[start+page.HeaderBytes:]
 				sum := fnv.New64a()
 				sum.Write(meta[:56])
 				binary.NativeEndian.PutUint64(meta[56:], sum.Sum64())
@@ -295,7 +298,7 @@ func FuzzPages(f *testing.F) {
 		if err := os.WriteFile(file, p, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		headers, err := readHeaders(bytes.NewReader(p), int64(len(p)))
+		headers, err := page.ReadHeaders(bytes.NewReader(p), int64(len(p)))
 		fuzzing.Within(t, 20*time.Second, 256<<20, func() {
 			// With one header the state before the last commit counts, and headers made right may
 			// name any state.
@@ -308,8 +311,9 @@ func FuzzPages(f *testing.F) {
 }
 
 // fuzzBuckets are those of fuzzStore.
-var fuzzBuckets = append(slices.Clone(bucketNames), of(bucketNodes, 2), of(bucketNodes, 3), of(bucketFacts, 3),
-	of(bucketHints, 3))
+var fuzzBuckets = append(slices.Clone(record.BucketNames), record.Of(record.BucketNodes, 2),
+	record.Of(record.BucketNodes, 3), record.Of(record.BucketFacts, 3),
+	record.Of(record.BucketHints, 3))
 
 // FuzzRecords puts, changes and removes records in a store of several campaigns, and whole buckets,
 // with the right checksum where the input wants that, and then uses the store. Nothing panics, and
@@ -377,15 +381,15 @@ func editRecords(tx *bbolt.Tx, tape *fuzzing.Tape) error {
 		case 2: // another value
 			value = tape.Bytes(200)
 		default: // some bytes of it
-			if n := len(value); n > sumBytes {
-				copy(value[tape.Choose(256)%(n-sumBytes):n-sumBytes], tape.Bytes(64))
+			if n := len(value); n > record.SumBytes {
+				copy(value[tape.Choose(256)%(n-record.SumBytes):n-record.SumBytes], tape.Bytes(64))
 			}
 		}
 		if len(key) == 0 {
 			continue
 		}
-		if tape.Choose(4) > 0 && len(value) >= sumBytes {
-			value = seal(name, key, value[:len(value)-sumBytes])
+		if tape.Choose(4) > 0 && len(value) >= record.SumBytes {
+			value = record.Seal(name, key, value[:len(value)-record.SumBytes])
 		}
 		if err := bucket.Put(key, value); err != nil {
 			return err

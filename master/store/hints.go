@@ -7,6 +7,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
@@ -21,7 +22,7 @@ const (
 
 // keepable reports whether a hint is within the limits.
 func keepable(board amazons.Board, h hints.Hint) bool {
-	return len(h.Data) > 0 && len(h.Data) <= maxHintBytes && onBoard(board, h.Key) == nil
+	return len(h.Data) > 0 && len(h.Data) <= maxHintBytes && record.OnBoard(board, h.Key) == nil
 }
 
 // putHints writes hints of a pool as far as there is room, and removes the hints of positions with
@@ -30,8 +31,8 @@ func putHints(tx *bbolt.Tx, pool uint32, list []hints.Hint, fresh []proof.Fact) 
 	if len(list) == 0 && len(fresh) == 0 {
 		return nil
 	}
-	name := of(bucketHints, pool)
-	bucket, facts := tx.Bucket([]byte(name)), tx.Bucket([]byte(of(bucketFacts, pool)))
+	name := record.Of(record.BucketHints, pool)
+	bucket, facts := tx.Bucket([]byte(name)), tx.Bucket([]byte(record.Of(record.BucketFacts, pool)))
 	n := 0
 	cursor := bucket.Cursor()
 	for k, _ := cursor.First(); k != nil; k, _ = cursor.Next() {
@@ -45,7 +46,7 @@ func putHints(tx *bbolt.Tx, pool uint32, list []hints.Hint, fresh []proof.Fact) 
 			}
 			n++
 		}
-		if err := bucket.Put(k[:], seal(name, k[:], h.Data)); err != nil {
+		if err := bucket.Put(k[:], record.Seal(name, k[:], h.Data)); err != nil {
 			return err
 		}
 	}
@@ -65,11 +66,11 @@ func (s *Store) Hint(campaign uint32, key amazons.Key) (data []byte, err error) 
 	if err != nil {
 		return nil, fmt.Errorf("read hint: %w", err)
 	}
-	name := of(bucketHints, about.Pool)
+	name := record.Of(record.BucketHints, about.Pool)
 	err = s.view(func(tx *bbolt.Tx) error {
 		k := key.Bytes()
 		if v := tx.Bucket([]byte(name)).Get(k[:]); v != nil {
-			data, err = unseal(name, k[:], v)
+			data, err = record.Unseal(name, k[:], v)
 			data = bytes.Clone(data)
 			return err
 		}

@@ -51,7 +51,8 @@ func TestHints(t *testing.T) {
 	// A position that is a fact needs no hint.
 	p, id := payloadOf(5, 10)
 	upload(t, s, p)
-	if err := s.Commit([]tree.Persist{{Facts: []proof.Fact{factOf(1, id)}}}, []hints.Hint{hintOf(1, "late")}); err != nil {
+	if err := s.Commit([]tree.Persist{{Facts: []proof.Fact{factOf(1, id)}}},
+		[]hints.Hint{hintOf(1, "late")}); err != nil {
 		t.Fatal(err)
 	}
 	expect(1, "")

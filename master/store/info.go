@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/cli"
 )
 
@@ -91,10 +92,10 @@ func ReadInfo(file string) (Info, error) {
 		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
 	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
-		meta := tx.Bucket([]byte(bucketMeta))
-		i.Unfinished = tx.Bucket([]byte(bucketUploads)).Stats().KeyN
+		meta := tx.Bucket([]byte(record.BucketMeta))
+		i.Unfinished = tx.Bucket([]byte(record.BucketUploads)).Stats().KeyN
 		i.Layout = s.layout(tx, i.FileBytes)
-		i.Format, err = decodeFormat(meta.Get([]byte(keyFormat)))
+		i.Format, err = record.DecodeFormat(meta.Get([]byte(record.KeyFormat)))
 		return err
 	})
 	return i, err
@@ -104,7 +105,8 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 	i := CampaignInfo{
 		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly,
 		Created:  c.Created,
-		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.TreeRecords, Facts: st.Facts, Nodes: st.Nodes,
+		Priority: c.Priority, Share: c.Share, State: "open", TreeRecords: st.TreeRecords, Facts: st.Facts,
+		Nodes: st.Nodes,
 		Epoch: st.Epoch,
 	}
 	r, settled, err := s.Result(c.Number)
@@ -145,7 +147,8 @@ func (i *Info) String() string {
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
 	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes),
 		cli.FormatSize(i.UsedBytes))
-	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d unfinished uploads\n", i.TreeRecords, i.Facts,
+	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d "+
+		"unfinished uploads\n", i.TreeRecords, i.Facts,
 		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints, i.Unfinished)
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
 	if len(i.Campaigns) > 1 {

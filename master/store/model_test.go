@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -110,7 +111,7 @@ func TestModel(t *testing.T) {
 		}
 		payloads := make([][]byte, 3)
 		ids := make([]proof.ID, len(payloads))
-		for i, size := range []int{10, chunkBytes + 5, writeBytes + 1} {
+		for i, size := range []int{10, record.ChunkBytes + 5, writeBytes + 1} {
 			payloads[i], ids[i] = payloadOf(uint64(i), size)
 		}
 		key := rapid.SampledFrom(keys)

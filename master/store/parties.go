@@ -8,6 +8,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/trust"
 )
 
@@ -46,13 +47,13 @@ func (kind partyKind) has(key []byte) bool {
 	return strings.HasPrefix(string(key), prefixes[0]) || strings.HasPrefix(string(key), prefixes[1])
 }
 
-// encode returns a party's record, record being a quarantine or a standing.
-func (kind partyKind) encode(p trust.Party, record any) (key, value []byte, err error) {
+// encode returns a party's record, about being a quarantine or a standing.
+func (kind partyKind) encode(p trust.Party, about any) (key, value []byte, err error) {
 	if p.Name == "" || len(p.Name) > maxPartyName {
 		return nil, nil, fmt.Errorf("%w: the name of a party has 1 to %d bytes", ErrInvalid, maxPartyName)
 	}
 	key = kind.key(p)
-	value, err = encodeJSON(string(key), record)
+	value, err = record.EncodeJSON(string(key), about)
 	return key, value, err
 }
 
@@ -74,15 +75,15 @@ func partyOfStanding(s trust.Standing) (trust.Party, error) {
 
 // decodeParty reads a record of a kind.
 func decodeParty[R any](kind partyKind, party func(R) (trust.Party, error), key, value []byte) (r R, err error) {
-	if err := decodeJSON(string(key), value, &r); err != nil {
+	if err := record.DecodeJSON(string(key), value, &r); err != nil {
 		return r, err
 	}
 	p, err := party(r)
 	if err != nil {
-		return r, corrupt(bucketMeta, key, "%v", err)
+		return r, record.Corrupt(record.BucketMeta, key, "%v", err)
 	}
 	if !bytes.Equal(kind.key(p), key) {
-		return r, corrupt(bucketMeta, key, "it is about another party, %v", p)
+		return r, record.Corrupt(record.BucketMeta, key, "it is about another party, %v", p)
 	}
 	return r, nil
 }
@@ -92,7 +93,7 @@ func readParties[R any](s *Store, kind partyKind, party func(R) (trust.Party, er
 	err = s.view(func(tx *bbolt.Tx) error {
 		list = nil
 		for _, prefix := range kind.prefixes() {
-			cursor := tx.Bucket([]byte(bucketMeta)).Cursor()
+			cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
 			for k, v := cursor.Seek([]byte(prefix)); bytes.HasPrefix(k, []byte(prefix)); k, v = cursor.Next() {
 				r, err := decodeParty(kind, party, k, v)
 				if err != nil {
@@ -123,8 +124,8 @@ func (s *Store) Quarantine(q trust.Quarantine) error {
 	}
 	standing := kindStanding.key(q.Party)
 	err = s.do(&request{records: 2, bytes: int64(len(key) + len(value) + len(standing)),
-		apply: func(tx *bbolt.Tx, _ *counters) error {
-			meta := tx.Bucket([]byte(bucketMeta))
+		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
+			meta := tx.Bucket([]byte(record.BucketMeta))
 			return errors.Join(meta.Delete(standing), meta.Put(key, value))
 		}})
 	if err != nil {
@@ -139,14 +140,14 @@ var errNotThere = errors.New("not there")
 func (s *Store) Release(p trust.Party) error {
 	key, standing := kindQuarantine.key(p), kindStanding.key(p)
 	err := s.do(&request{records: 2, bytes: int64(len(key) + len(standing)),
-		check: func(tx *bbolt.Tx, _ *counters) error {
-			if meta := tx.Bucket([]byte(bucketMeta)); meta.Get(key) == nil && meta.Get(standing) == nil {
+		check: func(tx *bbolt.Tx, _ *record.Counters) error {
+			if meta := tx.Bucket([]byte(record.BucketMeta)); meta.Get(key) == nil && meta.Get(standing) == nil {
 				return errNotThere
 			}
 			return nil
 		},
-		apply: func(tx *bbolt.Tx, _ *counters) error {
-			meta := tx.Bucket([]byte(bucketMeta))
+		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
+			meta := tx.Bucket([]byte(record.BucketMeta))
 			return errors.Join(meta.Delete(key), meta.Delete(standing))
 		},
 	})
@@ -159,8 +160,8 @@ func (s *Store) Release(p trust.Party) error {
 // checkStanding verifies a record of meta: it decodes, and its party is not in quarantine.
 func checkStanding(tx *bbolt.Tx, key, value []byte) error {
 	st, err := decodeParty(kindStanding, partyOfStanding, key, value)
-	if err == nil && tx.Bucket([]byte(bucketMeta)).Get(kindQuarantine.key(st.Party)) != nil {
-		err = corrupt(bucketMeta, key, "its party is in quarantine, and has a standing")
+	if err == nil && tx.Bucket([]byte(record.BucketMeta)).Get(kindQuarantine.key(st.Party)) != nil {
+		err = record.Corrupt(record.BucketMeta, key, "its party is in quarantine, and has a standing")
 	}
 	return err
 }
@@ -191,8 +192,8 @@ func (s *Store) SetStandings(list []trust.Standing) error {
 		}
 		r.bytes += int64(len(keys[i]) + len(values[i]))
 	}
-	r.apply = func(tx *bbolt.Tx, _ *counters) error {
-		meta := tx.Bucket([]byte(bucketMeta))
+	r.apply = func(tx *bbolt.Tx, _ *record.Counters) error {
+		meta := tx.Bucket([]byte(record.BucketMeta))
 		for i, st := range list {
 			var err error
 			switch {

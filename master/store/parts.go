@@ -6,6 +6,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/page"
 	"amazonsfarm/shared/cli"
 )
 
@@ -29,12 +30,6 @@ type Layout struct {
 	BeyondBytes int64  `json:"beyond_bytes"`    // after the last page: the file grows by more than it needs
 }
 
-// sizes of bbolt's page format: the header of a page, and of each record in a leaf.
-const (
-	pageHeaderBytes  = 16
-	leafElementBytes = 16
-)
-
 // layout says what takes how much of a file of so many bytes. It reads the page headers of all
 // buckets, twice. What a reader keeps from being used again counts as free.
 func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
@@ -44,9 +39,9 @@ func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
 	for _, name := range bucketsOf(s.Campaigns()) {
 		st := tx.Bucket([]byte(name)).Stats()
 		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
-		p.Bytes = int64(st.LeafInuse - st.LeafPageN*pageHeaderBytes - st.KeyN*leafElementBytes)
+		p.Bytes = int64(st.LeafInuse - st.LeafPageN*page.HeaderBytes - st.KeyN*page.ElementBytes)
 		if st.InlineBucketN > 0 {
-			p.Bytes = int64(st.InlineBucketInuse - pageHeaderBytes - st.KeyN*leafElementBytes)
+			p.Bytes = int64(st.InlineBucketInuse - page.HeaderBytes - st.KeyN*page.ElementBytes)
 		}
 		used += p.Pages
 		l.HeaderBytes -= p.Pages

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
@@ -17,7 +19,7 @@ func TestLayout(t *testing.T) {
 	first, kept, children := uint64(1), 0, 0
 	for _, records := range []uint64{0, 3, 3000} {
 		if records > 0 {
-			big, id := payloadOf(records, 3*chunkBytes+17)
+			big, id := payloadOf(records, 3*record.ChunkBytes+17)
 			upload(t, s, big)
 			b := tree.Persist{Spent: records}
 			for i := first; i < first+records; i++ {
@@ -47,7 +49,7 @@ func TestLayout(t *testing.T) {
 		got := map[string]Part{}
 		for _, p := range l.Parts {
 			got[p.Kind] = p
-			if p.Pages > 0 && p.Pages < p.Bytes+int64(p.Records*leafElementBytes) {
+			if p.Pages > 0 && p.Pages < p.Bytes+int64(p.Records*page.ElementBytes) {
 				t.Errorf("%+v: the pages are too small", p)
 			}
 		}
@@ -56,21 +58,21 @@ func TestLayout(t *testing.T) {
 		}
 		n, certificates := int(info.Facts), int(info.Certificates)
 		for kind, want := range map[string]Part{
-			bucketNodes:        {Records: n, Bytes: int64(n)*(16+25+4) + int64(children)},
-			bucketFacts:        {Records: n, Bytes: int64(n) * (16 + 41 + 4)},
-			bucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 16 + 4)},
-			bucketChunks: {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) +
+			record.BucketNodes:        {Records: n, Bytes: int64(n)*(16+25+4) + int64(children)},
+			record.BucketFacts:        {Records: n, Bytes: int64(n) * (16 + 41 + 4)},
+			record.BucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 16 + 4)},
+			record.BucketChunks: {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) +
 				4*int64(certificates)*(12+4)},
-			bucketHints:   {Records: kept, Bytes: int64(kept) * (16 + 100_000 + 4)},
-			bucketUploads: {},
+			record.BucketHints:   {Records: kept, Bytes: int64(kept) * (16 + 100_000 + 4)},
+			record.BucketUploads: {},
 		} {
 			if p := got[kind]; p.Records != want.Records || p.Bytes != want.Bytes {
 				t.Errorf("%d records: %s: %d of %d bytes, want %d of %d", records, kind, p.Records, p.Bytes,
 					want.Records, want.Bytes)
 			}
 		}
-		if got[bucketMeta].Records != 4 || got[bucketMeta].Bytes < 150 {
-			t.Errorf("%+v", got[bucketMeta])
+		if got[record.BucketMeta].Records != 4 || got[record.BucketMeta].Bytes < 150 {
+			t.Errorf("%+v", got[record.BucketMeta])
 		}
 		s = mustOpen(t, s.path, quick)
 	}

@@ -18,10 +18,12 @@ import (
 )
 
 var (
-	powerStates  = flag.Int("power-states", 200, "crashes that the tests of this package make of a recording, spread over it; 0: all of them")
+	powerStates = flag.Int("power-states", 200, "crashes that the tests of this package make of a recording, "+
+		"spread over it; 0: all of them")
 	powerSeed    = flag.Uint64("power-seed", 1, "for what of the writes of a recording is lost in a crash")
 	powerCommand = flag.String("power-command", "",
-		"a command that works on the store \"store\" in the folder in which it is started, to record instead of one of our own")
+		"a command that works on the store \"store\" in the folder in which it is started, to record instead of "+
+			"one of our own")
 )
 
 func init() {
@@ -125,7 +127,7 @@ func recordWrites(t *testing.T) []op {
 		c = exec.Command("bash", "-c", "exec "+*powerCommand)
 		c.Dir = folder
 	}
-	return record(t, c, folder)
+	return recordOps(t, c, folder)
 }
 
 // crashAll makes crashes of a recording, about so many operations of which are looked at, 0: all,
@@ -177,7 +179,8 @@ func TestPowerCut(t *testing.T) {
 	if len(w.states) < 10 || *powerStates == 0 && w.refused == 0 {
 		t.Errorf("%d durable states, %d torn headers", len(w.states), w.refused)
 	}
-	t.Logf("%d writes and %d syncs in %d operations; %d states that were durable; %d crashes, of which %d tore a header and were refused until told to take the older one",
+	t.Logf("%d writes and %d syncs in %d operations; %d states that were durable; %d crashes, of which %d tore a "+
+		"header and were refused until told to take the older one",
 		count[opWrite], count[opSync], len(ops), len(w.states), w.crashes, w.refused)
 }
 

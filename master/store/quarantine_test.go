@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/trust"
 
 	"go.etcd.io/bbolt"
@@ -19,10 +20,13 @@ func TestQuarantines(t *testing.T) {
 	file := s.Path()
 	since := time.Unix(1700000000, 0).UTC()
 	all := []trust.Quarantine{
-		{Party: trust.Party{Name: "w1", Credential: true}, Since: since, Offences: 3, Offence: "flood", Why: "too many", Worker: "w1/x",
+		{Party: trust.Party{Name: "w1", Credential: true}, Since: since, Offences: 3, Offence: "flood", Why: "too many",
+			Worker:  "w1/x",
 			Address: "192.0.2.1:1"},
-		{Party: trust.Party{Name: "w1"}, Since: since, Offences: 4, Offence: "short", Why: "nothing in it", Worker: "w1"},
-		{Party: trust.Party{Name: "w2 and a slash/"}, Since: since, Offences: 1, Offence: "flood", Why: "too many", Worker: "w2"},
+		{Party: trust.Party{Name: "w1"}, Since: since, Offences: 4, Offence: "short", Why: "nothing in it",
+			Worker: "w1"},
+		{Party: trust.Party{Name: "w2 and a slash/"}, Since: since, Offences: 1, Offence: "flood", Why: "too many",
+			Worker: "w2"},
 	}
 	old := all[0]
 	old.Offences = 2
@@ -64,11 +68,11 @@ func TestQuarantines(t *testing.T) {
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		key := kindQuarantine.key(trust.Party{Name: "x", Credential: false})
-		value, err := encodeJSON(string(key), all[1])
+		value, err := record.EncodeJSON(string(key), all[1])
 		if err != nil {
 			return err
 		}
-		return tx.Bucket([]byte(bucketMeta)).Put(key, value)
+		return tx.Bucket([]byte(record.BucketMeta)).Put(key, value)
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)

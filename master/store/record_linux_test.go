@@ -85,9 +85,9 @@ type entry struct {
 // errNoTrace says that processes cannot be followed here.
 var errNoTrace = errors.New("no process can be followed here")
 
-// record runs a command, which must write to nothing in the folder but the files directly in it,
+// recordOps runs a command, which must write to nothing in the folder but the files directly in it,
 // and returns what it did there.
-func record(t *testing.T, c *exec.Cmd, folder string) []op {
+func recordOps(t *testing.T, c *exec.Cmd, folder string) []op {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/eval"
@@ -98,24 +99,28 @@ func TestFormatOneCampaign(t *testing.T) {
 // what its encoder writes.
 func FuzzDecode(f *testing.F) {
 	id := proof.ID{1}
-	contradiction, _ := encodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
-	standing, _ := encodeJSON(string(kindStanding.key(trust.Party{Name: "w", Credential: true})), trust.Standing{Party: trust.Party{Name: "w", Credential: true}, Confirmed: 3,
-		Seen: time.Unix(1700000000, 0).UTC()})
+	contradiction, _ := record.EncodeContradiction(1, tree.Contradiction{Key: keyOf(1)})
+	standing, _ := record.EncodeJSON(string(kindStanding.key(trust.Party{Name: "w", Credential: true})),
+		trust.Standing{Party: trust.Party{Name: "w", Credential: true}, Confirmed: 3,
+			Seen: time.Unix(1700000000, 0).UTC()})
 	for _, kv := range [][2][]byte{
-		pair(encodeNode(bucketNodes, nodeOf(1))), pair(encodeNode(bucketNodes, nodeOf(6))),
-		pair(encodeFact(bucketFacts, factOf(1, id))),
-		{id[:], encodeCertificate(id, certRecord{1, 2, 1})}, {id[:], encodeCertificate(id, certRecord{1, 2, 3})},
-		{uploadKey(3), encodeUpload(3, id, 4)},
-		{[]byte(keyCounters), encodeCounters(counters{tally: tally{positions: 1}})}, {[]byte(keyFormat), encodeFormat(1)},
-		{[]byte(keyContradiction), contradiction}, {kindStanding.key(trust.Party{Name: "w", Credential: true}), standing},
+		pair(record.EncodeNode(record.BucketNodes, nodeOf(1))), pair(record.EncodeNode(record.BucketNodes, nodeOf(6))),
+		pair(record.EncodeFact(record.BucketFacts, factOf(1, id))),
+		{id[:], record.EncodeCertificate(id, record.Certificate{Number: 1, Size: 2, Pool: 1})},
+		{id[:], record.EncodeCertificate(id, record.Certificate{Number: 1, Size: 2, Pool: 3})},
+		{record.UploadKey(3), record.EncodeUpload(3, id, 4)},
+		{[]byte(record.KeyCounters), record.EncodeCounters(record.Counters{Tally: record.Tally{Positions: 1}})},
+		{[]byte(record.KeyFormat), record.EncodeFormat(1)},
+		{[]byte(record.KeyContradiction), contradiction}, {kindStanding.key(trust.Party{Name: "w", Credential: true}),
+			standing},
 	} {
-		f.Add(kv[0], kv[1][:len(kv[1])-sumBytes], true)
+		f.Add(kv[0], kv[1][:len(kv[1])-record.SumBytes], true)
 		f.Add(kv[0], kv[1], false)
 	}
 	f.Fuzz(func(t *testing.T, key, payload []byte, whole bool) {
 		value := func(bucket string) []byte {
 			if whole {
-				return seal(bucket, key, payload)
+				return record.Seal(bucket, key, payload)
 			}
 			return payload
 		}
@@ -124,63 +129,68 @@ func FuzzDecode(f *testing.F) {
 				t.Errorf("%s: %x=%x decodes and encodes to %x=%x", bucket, key, value(bucket), k, v)
 			}
 		}
-		if n, err := decodeNode(bucketNodes, key, value(bucketNodes)); err == nil {
-			k, v := encodeNode(bucketNodes, n)
-			same(k, v, bucketNodes)
+		if n, err := record.DecodeNode(record.BucketNodes, key, value(record.BucketNodes)); err == nil {
+			k, v := record.EncodeNode(record.BucketNodes, n)
+			same(k, v, record.BucketNodes)
 		}
-		if f, err := decodeFact(bucketFacts, key, value(bucketFacts)); err == nil {
-			k, v := encodeFact(bucketFacts, f)
-			same(k, v, bucketFacts)
+		if f, err := record.DecodeFact(record.BucketFacts, key, value(record.BucketFacts)); err == nil {
+			k, v := record.EncodeFact(record.BucketFacts, f)
+			same(k, v, record.BucketFacts)
 		}
-		if id, c, err := decodeCertificate(key, value(bucketCertificates)); err == nil {
-			same(id[:], encodeCertificate(id, c), bucketCertificates)
+		if id, c, err := record.DecodeCertificate(key, value(record.BucketCertificates)); err == nil {
+			same(id[:], record.EncodeCertificate(id, c), record.BucketCertificates)
 		}
-		if n, id, size, err := decodeUpload(key, value(bucketUploads)); err == nil {
-			same(uploadKey(n), encodeUpload(n, id, size), bucketUploads)
+		if n, id, size, err := record.DecodeUpload(key, value(record.BucketUploads)); err == nil {
+			same(record.UploadKey(n), record.EncodeUpload(n, id, size), record.BucketUploads)
 		}
 		meta := func(key string) []byte {
 			if whole {
-				return seal(bucketMeta, []byte(key), payload)
+				return record.Seal(record.BucketMeta, []byte(key), payload)
 			}
 			return payload
 		}
-		if c, err := decodeCounters(meta(keyCounters)); err == nil &&
-			!bytes.Equal(encodeCounters(c), meta(keyCounters)) {
+		if c, err := record.DecodeCounters(meta(record.KeyCounters)); err == nil &&
+			!bytes.Equal(record.EncodeCounters(c), meta(record.KeyCounters)) {
 			t.Error("counters")
 		}
-		if v, err := decodeFormat(meta(keyFormat)); err == nil && !bytes.Equal(encodeFormat(v), meta(keyFormat)) {
+		if v, err := record.DecodeFormat(meta(record.KeyFormat)); err == nil &&
+			!bytes.Equal(record.EncodeFormat(v), meta(record.KeyFormat)) {
 			t.Error("format")
 		}
-		if c, err := decodeContradiction(1, meta(keyContradiction)); err == nil {
-			again, err := encodeContradiction(1, *c)
+		if c, err := record.DecodeContradiction(1, meta(record.KeyContradiction)); err == nil {
+			again, err := record.EncodeContradiction(1, *c)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := decodeContradiction(1, again); err != nil || !cmp.Equal(c, d) {
+			if d, err := record.DecodeContradiction(1, again); err != nil || !cmp.Equal(c, d) {
 				t.Error(c, d, err)
 			}
 		}
-		if q, err := decodeParty(kindQuarantine, partyOfQuarantine, kindQuarantine.key(trust.Party{Name: "w", Credential: false}),
-			meta(string(kindQuarantine.key(trust.Party{Name: "w", Credential: false})))); err == nil && (q.Name != "w" || q.Credential) {
+		if q, err := decodeParty(kindQuarantine, partyOfQuarantine,
+			kindQuarantine.key(trust.Party{Name: "w", Credential: false}),
+			meta(string(kindQuarantine.key(trust.Party{Name: "w", Credential: false})))); err == nil &&
+			(q.Name != "w" || q.Credential) {
 			t.Error(q)
 		}
-		if st, err := decodeParty(kindStanding, partyOfStanding, kindStanding.key(trust.Party{Name: "w", Credential: true}),
+		if st, err := decodeParty(kindStanding, partyOfStanding,
+			kindStanding.key(trust.Party{Name: "w", Credential: true}),
 			meta(string(kindStanding.key(trust.Party{Name: "w", Credential: true})))); err == nil {
-			again, err := encodeJSON(string(kindStanding.key(trust.Party{Name: "w", Credential: true})), st)
+			again, err := record.EncodeJSON(string(kindStanding.key(trust.Party{Name: "w", Credential: true})), st)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := decodeParty(kindStanding, partyOfStanding, kindStanding.key(trust.Party{Name: "w", Credential: true}), again); err != nil ||
+			if d, err := decodeParty(kindStanding, partyOfStanding,
+				kindStanding.key(trust.Party{Name: "w", Credential: true}), again); err != nil ||
 				d.Name != "w" || !d.Credential || !cmp.Equal(d, st) {
 				t.Error(d, st, err)
 			}
 		}
-		if p, err := unseal(bucketHints, key, value(bucketHints)); err == nil &&
-			!bytes.Equal(seal(bucketHints, key, p), value(bucketHints)) {
+		if p, err := record.Unseal(record.BucketHints, key, value(record.BucketHints)); err == nil &&
+			!bytes.Equal(record.Seal(record.BucketHints, key, p), value(record.BucketHints)) {
 			t.Error("hint")
 		}
-		decodeJSON(keyCampaign, meta(keyCampaign), &Campaign{})
-		decodeJSON(keyResult, meta(keyResult), &Result{})
+		record.DecodeJSON(record.KeyCampaign, meta(record.KeyCampaign), &Campaign{})
+		record.DecodeJSON(record.KeyResult, meta(record.KeyResult), &Result{})
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/trust"
 
 	"go.etcd.io/bbolt"
@@ -51,10 +52,12 @@ func TestStandings(t *testing.T) {
 	old := all[0]
 	old.Confirmed = 2
 	put(old, trust.Standing{Party: trust.Party{Name: "w9"}, Solved: 4}, all[1])
-	put(all[2], all[0], trust.Standing{Party: trust.Party{Name: "w9"}, Seen: seen}, trust.Standing{Party: trust.Party{Name: "never there"}})
+	put(all[2], all[0], trust.Standing{Party: trust.Party{Name: "w9"}, Seen: seen},
+		trust.Standing{Party: trust.Party{Name: "never there"}})
 	put()
 	for _, name := range []string{"", strings.Repeat("x", 257)} {
-		if err := s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w5"}, Solved: 1}, {Party: trust.Party{Name: name}, Solved: 1}}); !errors.Is(err,
+		if err := s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w5"}, Solved: 1},
+			{Party: trust.Party{Name: name}, Solved: 1}}); !errors.Is(err,
 			ErrInvalid) {
 			t.Errorf("a name of %d bytes: %v", len(name), err)
 		}
@@ -98,17 +101,18 @@ func TestStandings(t *testing.T) {
 	// Damage: under another name, beside a quarantine, a count that is none.
 	for what, write := range map[string]func(*bbolt.Bucket) error{
 		"another name": func(b *bbolt.Bucket) error {
-			value, err := encodeJSON(string(kindStanding.key(trust.Party{Name: "x", Credential: false})), all[2])
+			value, err := record.EncodeJSON(string(kindStanding.key(trust.Party{Name: "x", Credential: false})), all[2])
 			return errors.Join(err, b.Put(kindStanding.key(trust.Party{Name: "x"}), value))
 		},
 		"beside a quarantine": func(b *bbolt.Bucket) error {
 			key := kindQuarantine.key(trust.Party{Name: "w1", Credential: true})
-			value, err := encodeJSON(string(key), trust.Quarantine{Party: trust.Party{Name: "w1", Credential: true}})
+			value, err := record.EncodeJSON(string(key),
+				trust.Quarantine{Party: trust.Party{Name: "w1", Credential: true}})
 			return errors.Join(err, b.Put(key, value))
 		},
 		"a negative count": func(b *bbolt.Bucket) error {
 			key := kindStanding.key(trust.Party{Name: "y", Credential: false})
-			return b.Put(key, seal(bucketMeta, key, []byte(`{"name":"y","offences":-1}`)))
+			return b.Put(key, record.Seal(record.BucketMeta, key, []byte(`{"name":"y","offences":-1}`)))
 		},
 	} {
 		path := filepath.Join(t.TempDir(), "damaged")
@@ -122,7 +126,7 @@ func TestStandings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = db.Update(func(tx *bbolt.Tx) error { return write(tx.Bucket([]byte(bucketMeta))) })
+		err = db.Update(func(tx *bbolt.Tx) error { return write(tx.Bucket([]byte(record.BucketMeta))) })
 		if err := errors.Join(err, db.Close()); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,8 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
@@ -90,21 +92,22 @@ func create(path string, c Campaign, o Options) (err error) {
 	}
 	disk.AfterStep("pages")
 	err = db.Update(func(tx *bbolt.Tx) error {
-		for _, name := range bucketNames {
+		for _, name := range record.BucketNames {
 			if _, err := tx.CreateBucket([]byte(name)); err != nil {
 				return err
 			}
 		}
-		campaign, err := encodeJSON(keyCampaign, c)
+		campaign, err := record.EncodeJSON(record.KeyCampaign, c)
 		if err != nil {
 			return err
 		}
-		meta := tx.Bucket([]byte(bucketMeta))
+		meta := tx.Bucket([]byte(record.BucketMeta))
 		return errors.Join(
-			meta.Put([]byte(keyMagic), seal(bucketMeta, []byte(keyMagic), []byte(formatMagic))),
-			meta.Put([]byte(keyFormat), encodeFormat(Format)),
-			meta.Put([]byte(keyCampaign), campaign),
-			meta.Put([]byte(keyCounters), encodeCounters(counters{})))
+			meta.Put([]byte(record.KeyMagic), record.Seal(record.BucketMeta, []byte(record.KeyMagic),
+				[]byte(record.Magic))),
+			meta.Put([]byte(record.KeyFormat), record.EncodeFormat(record.Format)),
+			meta.Put([]byte(record.KeyCampaign), campaign),
+			meta.Put([]byte(record.KeyCounters), record.EncodeCounters(record.Counters{})))
 	})
 	if err = errors.Join(err, db.Close()); err != nil {
 		return err
@@ -270,62 +273,62 @@ func (s *Store) verify(f *os.File) error {
 	if size == 0 {
 		return foreign("empty")
 	}
-	headers, err := readHeaders(f, size)
-	if errors.Is(err, ErrForeign) {
+	headers, err := page.ReadHeaders(f, size)
+	if errors.Is(err, page.ErrForeign) {
 		return foreign("a file of another kind")
 	} else if err != nil {
 		return err
 	}
 	newest := headers[0]
-	if len(headers) > 1 && headers[1].txid > newest.txid {
+	if len(headers) > 1 && headers[1].TxID > newest.TxID {
 		newest = headers[1]
 	}
-	m, err := newImage(context.Background(), f, size, newest)
+	m, err := page.New(context.Background(), f, size, newest)
 	if err != nil {
 		return err
 	}
-	buckets, err := m.buckets()
+	buckets, err := m.Buckets()
 	if err != nil {
 		return err
 	}
-	meta, ok := buckets[bucketMeta]
+	meta, ok := buckets[record.BucketMeta]
 	if !ok {
 		return foreign("a bbolt file of another program")
 	}
 	values := map[string][]byte{}
-	err = m.walk(meta, func(l leafAt) error {
-		if l.bucket || l.bytes > maxJSONBytes+sumBytes {
+	err = m.Walk(meta, func(l page.Leaf) error {
+		if l.Bucket || l.Bytes > record.MaxJSONBytes+record.SumBytes {
 			return nil
 		}
-		value := make([]byte, l.bytes)
-		_, err := f.ReadAt(value, l.offset)
-		values[string(l.key)] = value
+		value := make([]byte, l.Bytes)
+		_, err := f.ReadAt(value, l.Offset)
+		values[string(l.Key)] = value
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	m.metaWalked = true
-	magic, ok := values[keyMagic]
+	magic, ok := values[record.KeyMagic]
 	if !ok {
 		return foreign("a bbolt file of another program")
 	}
-	if !bytes.HasPrefix(magic, []byte(formatMagic)) {
+	if !bytes.HasPrefix(magic, []byte(record.Magic)) {
 		return foreign("a bbolt file of another program")
 	}
-	if _, err := unseal(bucketMeta, []byte(keyMagic), magic); err != nil {
+	if _, err := record.Unseal(record.BucketMeta, []byte(record.KeyMagic), magic); err != nil {
 		return err
 	}
-	format, err := decodeFormat(values[keyFormat])
+	version, err := record.DecodeFormat(values[record.KeyFormat])
 	if err != nil {
 		return err
 	}
-	if format != Format {
-		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", ErrVersion, s.path, format, Format,
-			buildThatFits(values[keyCampaign]))
+	if version != record.Format {
+		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", ErrVersion, s.path, version,
+			record.Format,
+			buildThatFits(values[record.KeyCampaign]))
 	}
 	if len(headers) < 2 && !s.options.acceptOlder {
-		return &CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
+		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
 	}
 	campaigns, err := campaignsIn(func(yield func(string, []byte) error) error {
 		for key, value := range values {
@@ -338,45 +341,17 @@ func (s *Store) verify(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return m.wholeStore(buckets, bucketsOf(campaigns))
+	return m.Whole(buckets, bucketsOf(campaigns), record.BucketMeta)
 }
 
 // buildThatFits says with which build a store of another format can be used: the one that made it,
 // if the record about the campaign still says so.
 func buildThatFits(campaign []byte) string {
 	var c Campaign
-	if decodeJSON(keyCampaign, campaign, &c) != nil || c.Build == "" {
+	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" {
 		return "take a build that fits"
 	}
 	return "take a build that fits, such as " + c.Build + ", which made it"
-}
-
-// wholeStore verifies all buckets, which are to have these names, and the account of pages. The
-// bucket "meta" may have been walked already.
-func (m *image) wholeStore(buckets map[string]bucketAt, names []string) error {
-	for _, name := range names {
-		b, ok := buckets[name]
-		if !ok {
-			return &CorruptError{Bucket: name, Reason: "it is missing"}
-		}
-		delete(buckets, name)
-		if name == bucketMeta && m.metaWalked {
-			continue
-		}
-		err := m.walk(b, func(l leafAt) error {
-			if l.bucket {
-				return corrupt(name, l.key, "a bucket where a record should be")
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	for name := range buckets {
-		return &CorruptError{Bucket: name, Reason: "no such bucket belongs to a store"}
-	}
-	return m.account()
 }
 
 // guard turns a panic of bbolt over a damaged file, and a fault in its memory map (the file was cut
@@ -385,7 +360,7 @@ func guard(f func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			err = &CorruptError{Reason: fmt.Sprintf("it cannot be read: %v", r)}
+			err = &record.CorruptError{Reason: fmt.Sprintf("it cannot be read: %v", r)}
 		}
 	}()
 	return f()
@@ -403,48 +378,48 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 
 // place adds the store's path to the first damage in err.
 func (s *Store) place(err error) {
-	if c := (*CorruptError)(nil); errors.As(err, &c) {
+	if c := (*record.CorruptError)(nil); errors.As(err, &c) {
 		c.Path = s.path
 	}
 }
 
-func readCounters(tx *bbolt.Tx) (counters, error) {
-	value := tx.Bucket([]byte(bucketMeta)).Get([]byte(keyCounters))
+func readCounters(tx *bbolt.Tx) (record.Counters, error) {
+	value := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.KeyCounters))
 	if value == nil {
-		return counters{}, corrupt(bucketMeta, []byte(keyCounters), "it is missing")
+		return record.Counters{}, record.Corrupt(record.BucketMeta, []byte(record.KeyCounters), "it is missing")
 	}
-	c, err := decodeCounters(value)
+	c, err := record.DecodeCounters(value)
 	if err != nil {
-		return counters{}, err
+		return record.Counters{}, err
 	}
-	c.more = map[uint32]*tally{}
-	cursor := tx.Bucket([]byte(bucketMeta)).Cursor()
-	prefix := []byte(keyCounters + "/")
+	c.More = map[uint32]*record.Tally{}
+	cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
+	prefix := []byte(record.KeyCounters + "/")
 	for k, v := cursor.Seek(prefix); bytes.HasPrefix(k, prefix); k, v = cursor.Next() {
-		n := numberIn(keyCounters, string(k))
+		n := record.NumberIn(record.KeyCounters, string(k))
 		if n == 0 {
-			return counters{}, corrupt(bucketMeta, k, "no such record belongs to a store")
+			return record.Counters{}, record.Corrupt(record.BucketMeta, k, "no such record belongs to a store")
 		}
-		own, err := decodeTally(n, v)
+		own, err := record.DecodeTally(n, v)
 		if err != nil {
-			return counters{}, err
+			return record.Counters{}, err
 		}
-		c.more[n] = &own
+		c.More[n] = &own
 	}
 	return c, nil
 }
 
 // writeCounters writes what differs from the counters as they were read.
-func writeCounters(tx *bbolt.Tx, c counters, was map[uint32]tally) error {
-	meta := tx.Bucket([]byte(bucketMeta))
-	if err := meta.Put([]byte(keyCounters), encodeCounters(c)); err != nil {
+func writeCounters(tx *bbolt.Tx, c record.Counters, was map[uint32]record.Tally) error {
+	meta := tx.Bucket([]byte(record.BucketMeta))
+	if err := meta.Put([]byte(record.KeyCounters), record.EncodeCounters(c)); err != nil {
 		return err
 	}
-	for n, own := range c.more {
+	for n, own := range c.More {
 		if old, ok := was[n]; ok && old == *own {
 			continue
 		}
-		if err := meta.Put([]byte(of(keyCounters, n)), encodeTally(n, *own)); err != nil {
+		if err := meta.Put([]byte(record.Of(record.KeyCounters, n)), record.EncodeTally(n, *own)); err != nil {
 			return err
 		}
 	}
@@ -466,7 +441,7 @@ func (s *Store) Close() error {
 }
 
 // Snapshot returns every record for the tree of a campaign to start from, as of one moment, with
-// all facts that it shares. It holds about 80 bytes of memory a record. Damage is a *CorruptError,
+// all facts that it shares. It holds about 80 bytes of memory a record. Damage is a *record.CorruptError,
 // and then nothing is returned.
 func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 	var snap tree.Snapshot
@@ -479,22 +454,24 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 		if err != nil {
 			return err
 		}
-		own, shared := c.of(about.Number), c.of(about.Pool)
+		own, shared := c.Of(about.Number), c.Of(about.Pool)
 		if own == nil || shared == nil {
-			return corrupt(bucketMeta, []byte(of(keyCounters, about.Number)), "it is missing")
+			return record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, about.Number)),
+				"it is missing")
 		}
-		snap.Spent, snap.Epoch = own.searched, own.epoch
-		if value := tx.Bucket([]byte(bucketMeta)).Get([]byte(of(keyContradiction, about.Number))); value != nil {
-			if snap.Contradiction, err = decodeContradiction(about.Number, value); err != nil {
+		snap.Spent, snap.Epoch = own.Searched, own.Epoch
+		if value := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.Of(record.KeyContradiction,
+			about.Number))); value != nil {
+			if snap.Contradiction, err = record.DecodeContradiction(about.Number, value); err != nil {
 				return err
 			}
 		}
 		// The counters come from the file: they are a hint for the capacity, not more.
-		snap.Nodes = make([]tree.NodeRecord, 0, min(own.positions, 1<<20))
-		snap.Facts = make([]proof.Fact, 0, min(shared.facts, 1<<20))
-		nodes, facts := of(bucketNodes, about.Number), of(bucketFacts, about.Pool)
+		snap.Nodes = make([]tree.NodeRecord, 0, min(own.Positions, 1<<20))
+		snap.Facts = make([]proof.Fact, 0, min(shared.Facts, 1<<20))
+		nodes, facts := record.Of(record.BucketNodes, about.Number), record.Of(record.BucketFacts, about.Pool)
 		err = tx.Bucket([]byte(nodes)).ForEach(func(k, v []byte) error {
-			n, err := decodeNode(nodes, k, v)
+			n, err := record.DecodeNode(nodes, k, v)
 			snap.Nodes = append(snap.Nodes, n)
 			return err
 		})
@@ -502,17 +479,17 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 			return err
 		}
 		err = tx.Bucket([]byte(facts)).ForEach(func(k, v []byte) error {
-			f, err := decodeFact(facts, k, v)
+			f, err := record.DecodeFact(facts, k, v)
 			snap.Facts = append(snap.Facts, f)
 			return err
 		})
 		if err != nil {
 			return err
 		}
-		if err := counted(nodes, uint64(len(snap.Nodes)), own.positions); err != nil {
+		if err := counted(nodes, uint64(len(snap.Nodes)), own.Positions); err != nil {
 			return err
 		}
-		return counted(facts, uint64(len(snap.Facts)), shared.facts)
+		return counted(facts, uint64(len(snap.Facts)), shared.Facts)
 	})
 	if err != nil {
 		return tree.Snapshot{}, fmt.Errorf("read proof store: %w", err)
@@ -522,7 +499,8 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 
 func counted(bucket string, found, expected uint64) error {
 	if found != expected {
-		return &CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d", found,
+		return &record.CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d",
+			found,
 			expected)}
 	}
 	return nil
@@ -531,13 +509,13 @@ func counted(bucket string, found, expected uint64) error {
 // Result returns the final answer of a campaign; false where there is none yet.
 func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
-		key := of(keyResult, max(campaign, 1))
-		v := tx.Bucket([]byte(bucketMeta)).Get([]byte(key))
+		key := record.Of(record.KeyResult, max(campaign, 1))
+		v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(key))
 		ok = v != nil
 		if !ok {
 			return nil
 		}
-		return decodeJSON(key, v, &r)
+		return record.DecodeJSON(key, v, &r)
 	})
 	if err != nil {
 		return Result{}, false, fmt.Errorf("read result: %w", err)
@@ -581,28 +559,30 @@ func (s *Store) Stats() (Stats, error) {
 		st = Stats{
 			FileBytes:        info.Size(),
 			UsedBytes:        tx.Size() - int64(b.FreePageN+b.PendingPageN)*pageSize,
-			Certificates:     c.certificates,
-			CertificateBytes: c.certificateBytes,
+			Certificates:     c.Certificates,
+			CertificateBytes: c.CertificateBytes,
 			Uploads:          s.uploads.Load(),
-			Commits:          c.commits,
+			Commits:          c.Commits,
 		}
 		campaigns, err := readCampaigns(tx)
 		if err != nil {
 			return err
 		}
 		for _, about := range campaigns {
-			own, shared := c.of(about.Number), c.of(about.Pool)
+			own, shared := c.Of(about.Number), c.Of(about.Pool)
 			if own == nil || shared == nil {
-				return corrupt(bucketMeta, []byte(of(keyCounters, about.Number)), "it is missing")
+				return record.Corrupt(record.BucketMeta, []byte(record.Of(record.KeyCounters, about.Number)),
+					"it is missing")
 			}
-			st.TreeRecords += own.positions
-			st.Facts += own.facts
-			st.Nodes += own.searched
+			st.TreeRecords += own.Positions
+			st.Facts += own.Facts
+			st.Nodes += own.Searched
 			if about.Pool == about.Number {
-				st.Hints += tx.Bucket([]byte(of(bucketHints, about.Number))).Stats().KeyN
+				st.Hints += tx.Bucket([]byte(record.Of(record.BucketHints, about.Number))).Stats().KeyN
 			}
-			st.Campaigns = append(st.Campaigns, CampaignStats{TreeRecords: own.positions, Facts: shared.facts, Nodes: own.searched,
-				Epoch: own.epoch})
+			st.Campaigns = append(st.Campaigns, CampaignStats{TreeRecords: own.Positions, Facts: shared.Facts,
+				Nodes: own.Searched,
+				Epoch: own.Epoch})
 		}
 		return nil
 	})

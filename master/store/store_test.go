@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -114,7 +115,8 @@ func TestCommitRefuses(t *testing.T) {
 		want  error
 		says  string
 	}{
-		"contradicts the store": {tree.Persist{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, id), lost}},
+		"contradicts the store": {tree.Persist{Nodes: []tree.NodeRecord{node},
+			Facts: []proof.Fact{factOf(7, id), lost}},
 			ErrContradiction, fmt.Sprintf("is won by certificate %x and claimed to be lost by certificate %x", id[:],
 				other[:])},
 		"contradicts itself": {tree.Persist{Facts: []proof.Fact{factOf(7, id),
@@ -122,7 +124,8 @@ func TestCommitRefuses(t *testing.T) {
 			ErrContradiction, "verify both"},
 		"no certificate": {tree.Persist{Nodes: []tree.NodeRecord{node}, Facts: []proof.Fact{factOf(7, proof.ID{1})}},
 			ErrNoEvidence, "upload it first"},
-		"zero certificate": {tree.Persist{Facts: []proof.Fact{factOf(7, proof.ID{})}}, ErrNoEvidence, "without evidence"},
+		"zero certificate": {tree.Persist{Facts: []proof.Fact{factOf(7, proof.ID{})}}, ErrNoEvidence,
+			"without evidence"},
 		"no outcome": {tree.Persist{Facts: []proof.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
 			"won or lost"},
 		"solved numbers": {tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}},
@@ -177,7 +180,8 @@ func TestResult(t *testing.T) {
 	if got, ok, err := s.Result(1); got != r || !ok || err != nil {
 		t.Error(got, ok, err)
 	}
-	if err := s.SetResult(1, Result{Verdict: "won", Winner: "white", Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
+	if err := s.SetResult(1, Result{Verdict: "won", Winner: "white",
+		Build: strings.Repeat("x", 2<<20)}); !errors.Is(err,
 		ErrTooLarge) {
 		t.Error(err)
 	}
@@ -329,7 +333,8 @@ func TestGroupCommit(t *testing.T) {
 				// Of one caller the last record counts; a refused batch leaves none.
 				n := nodeOf(c)
 				n.Nodes = i
-				if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{n}, Facts: []proof.Fact{factOf(1000+c*each+i, id)},
+				if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{n},
+					Facts: []proof.Fact{factOf(1000+c*each+i, id)},
 					Spent: c*each + i}); err != nil {
 					t.Error(err)
 				}
@@ -449,7 +454,8 @@ func TestNoSpace(t *testing.T) {
 
 func TestCertificates(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{certificateBytes: 4 << 20, uploads: 2}})
-	sizes := []int{1, chunkBytes - 1, chunkBytes, chunkBytes + 1, writeBytes, writeBytes + 1, 3*writeBytes + 17}
+	sizes := []int{1, record.ChunkBytes - 1, record.ChunkBytes, record.ChunkBytes + 1, writeBytes, writeBytes +
+		1, 3*writeBytes + 17}
 	var ids []proof.ID
 	var payloads [][]byte
 	for i, size := range sizes {
@@ -570,7 +576,7 @@ func TestCertificates(t *testing.T) {
 	if err := u.Close(); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
-	if n := count(t, s, bucketUploads); n != 0 {
+	if n := count(t, s, record.BucketUploads); n != 0 {
 		t.Error("uploads left:", n)
 	}
 	check(t, s)
@@ -592,7 +598,7 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids, sizes, payloads = append(ids, id), append(sizes, 2<<20), append(payloads, p)
-	if n := count(t, s, bucketUploads); n != 0 {
+	if n := count(t, s, record.BucketUploads); n != 0 {
 		t.Error("uploads left:", n)
 	}
 	check(t, s)
@@ -603,14 +609,14 @@ func TestCertificates(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.Write(p[:3<<20])
-	chunks := count(t, s, bucketChunks)
+	chunks := count(t, s, record.BucketChunks)
 	check(t, s)
 	s.Close()
 	s = mustOpen(t, s.Path(), quick)
-	if n := count(t, s, bucketUploads); n != 0 {
+	if n := count(t, s, record.BucketUploads); n != 0 {
 		t.Error("uploads left:", n)
 	}
-	if n := count(t, s, bucketChunks); n != chunks-48 {
+	if n := count(t, s, record.BucketChunks); n != chunks-48 {
 		t.Error("chunks:", n, "of", chunks)
 	}
 	check(t, s)
@@ -622,9 +628,9 @@ func TestRemoveLarge(t *testing.T) {
 	s := newStore(t, quick)
 	keep := upload(t, s, []byte("kept"))
 	err := s.db.Update(func(tx *bbolt.Tx) error {
-		tx.Bucket([]byte(bucketUploads)).Put(uploadKey(9), encodeUpload(9, proof.ID{}, 1))
+		tx.Bucket([]byte(record.BucketUploads)).Put(record.UploadKey(9), record.EncodeUpload(9, proof.ID{}, 1))
 		for i := range uint64(2*removeChunks + 5) {
-			tx.Bucket([]byte(bucketChunks)).Put(chunkKey(9, i), []byte("x"))
+			tx.Bucket([]byte(record.BucketChunks)).Put(record.ChunkKey(9, i), []byte("x"))
 		}
 		return nil
 	})
@@ -633,7 +639,7 @@ func TestRemoveLarge(t *testing.T) {
 	}
 	s.Close()
 	s = mustOpen(t, s.Path(), quick)
-	if u, c := count(t, s, bucketUploads), count(t, s, bucketChunks); u != 0 || c != 1 {
+	if u, c := count(t, s, record.BucketUploads), count(t, s, record.BucketChunks); u != 0 || c != 1 {
 		t.Error(u, c)
 	}
 	if _, _, err := s.OpenCertificate(keep); err != nil {

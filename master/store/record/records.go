@@ -1,0 +1,553 @@
+// Package record is the bytes of each record of a proof store: pure functions between bytes and
+// values. SCHEMA.md describes every byte.
+//
+// A store is a bbolt file: buckets of keys and values. A value is a payload and then a checksum,
+// which covers the names of bucket and key as well ([Seal], [Unseal]). Each kind of record has an
+// Encode and a Decode function. Decoders take any bytes: what no encoder wrote is a *CorruptError
+// with the place, never a panic. A campaign has some buckets and records for itself ([Of]).
+package record
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"strconv"
+	"strings"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/numbers"
+	"amazonsfarm/shared/proof"
+)
+
+// Magic is the payload of the record by which a file is known as a proof store.
+const Magic = "amazons proof store\n"
+
+// Format is the version of the file that this build writes and reads, see SCHEMA.md.
+const Format = 3
+
+// Names of the buckets; see Of for campaigns after the first one. The bucket of hints has the name
+// that it got when hints were called memories.
+const (
+	BucketMeta         = "meta"
+	BucketNodes        = "nodes"
+	BucketFacts        = "facts"
+	BucketCertificates = "certificates"
+	BucketUploads      = "uploads"
+	BucketChunks       = "chunks"
+	BucketHints        = "memories"
+)
+
+// BucketNames are the buckets of a store with one campaign. Others have buckets of their own, see Of.
+var BucketNames = []string{BucketMeta, BucketNodes, BucketFacts, BucketCertificates, BucketUploads, BucketChunks,
+	BucketHints}
+
+// Keys in the meta bucket. The last four are of the first campaign; see Of for others.
+const (
+	KeyMagic         = "magic"
+	KeyFormat        = "format"
+	KeyCounters      = "counters"
+	KeyCampaign      = "campaign"
+	KeyContradiction = "contradiction"
+	KeyResult        = "result"
+)
+
+// Of returns the name of a bucket, or of a record in meta, that a campaign has for itself: the plain
+// name for the first campaign, and "nodes/2" for the second one's nodes.
+func Of(name string, campaign uint32) string {
+	if campaign == 1 {
+		return name
+	}
+	return name + "/" + strconv.FormatUint(uint64(campaign), 10)
+}
+
+// NumberIn undoes Of: it returns the number of the campaign, 0 for another kind of name.
+func NumberIn(name, full string) uint32 {
+	if full == name {
+		return 1
+	}
+	digits, ok := strings.CutPrefix(full, name+"/")
+	n, err := strconv.ParseUint(digits, 10, 32)
+	if !ok || err != nil || n < 2 || Of(name, uint32(n)) != full {
+		return 0
+	}
+	return uint32(n)
+}
+
+// Sizes of keys and payloads, in bytes.
+const (
+	SumBytes        = 4
+	NodePayload     = 4 + 4 + 8 + 8 + 1
+	expandedPayload = NodePayload + 8 // and the numbers of children
+	maxNodeBytes    = expandedPayload + 1<<20
+	FactPayload     = 1 + 8 + 32
+	CertPayload     = 8 + 8 // for the facts of the first campaign
+	certPayloadOf   = CertPayload + 4
+	UploadPayload   = 32 + 8
+	CountersPayload = 8 * 8
+	uploadKeyBytes  = 8
+	ChunkKeyBytes   = 8 + 4
+	MaxJSONBytes    = 1 << 20
+)
+
+// ChunkBytes is the data of one chunk of a certificate. Two chunks with their keys, checksums and
+// page header (16 + 2*(16+12+4) bytes) fill 32 pages of 4 KiB exactly. A leaf of bbolt is split
+// only once it holds more than four values, and is written anew with every value that joins it:
+// chunks of 1 MiB, one a transaction, wrote 4.5 bytes for each byte of data, these, sixteen a
+// transaction, write 1.25.
+const ChunkBytes = 64<<10 - 40
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Seal returns the payload with its checksum, which also covers bucket and key, so that
+// a value under the wrong key is as wrong as a flipped bit.
+func Seal(bucket string, key, payload []byte) []byte {
+	value := make([]byte, 0, len(payload)+SumBytes)
+	value = append(value, payload...)
+	return binary.LittleEndian.AppendUint32(value, sum(bucket, key, payload))
+}
+
+func sum(bucket string, key, payload []byte) uint32 {
+	begin, ok := bucketSums[bucket]
+	if !ok {
+		begin = crc32.Checksum(append([]byte(bucket), 0), castagnoli)
+	}
+	c := crc32.Update(begin, castagnoli, key)
+	return crc32.Update(c, castagnoli, payload)
+}
+
+// bucketSums holds the checksums of the names of the buckets of one campaign, each with a zero byte
+// after it.
+var bucketSums = func() map[string]uint32 {
+	sums := map[string]uint32{}
+	for _, name := range BucketNames {
+		sums[name] = crc32.Checksum(append([]byte(name), 0), castagnoli)
+	}
+	return sums
+}()
+
+// Unseal returns the payload of a value, or a CorruptError with the place. The payload
+// is part of the value, not a copy.
+func Unseal(bucket string, key, value []byte) ([]byte, error) {
+	n := len(value) - SumBytes
+	if n < 0 {
+		return nil, Corrupt(bucket, key, "its value of %d bytes is too short for a checksum", len(value))
+	}
+	if binary.LittleEndian.Uint32(value[n:]) != sum(bucket, key, value[:n]) {
+		return nil, Corrupt(bucket, key, "its checksum does not fit its bytes")
+	}
+	return value[:n], nil
+}
+
+// Corrupt returns a CorruptError about a record.
+func Corrupt(bucket string, key []byte, format string, args ...any) error {
+	return &CorruptError{Bucket: bucket, Key: append([]byte{}, key...), Reason: fmt.Sprintf(format, args...)}
+}
+
+// unsealFixed is Unseal for records of a fixed size.
+func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) ([]byte, error) {
+	if len(key) != keyBytes {
+		return nil, Corrupt(bucket, key, "its key has %d bytes, not %d", len(key), keyBytes)
+	}
+	p, err := Unseal(bucket, key, value)
+	if err == nil && len(p) != payloadBytes {
+		err = Corrupt(bucket, key, "its value has %d bytes, not %d", len(p), payloadBytes)
+	}
+	return p, err
+}
+
+// EncodeNode returns the record of a tree position.
+func EncodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
+	k := n.Key.Bytes()
+	p := make([]byte, 0, expandedPayload+len(n.Children))
+	p = binary.LittleEndian.AppendUint32(p, n.Phi)
+	p = binary.LittleEndian.AppendUint32(p, n.Delta)
+	p = binary.LittleEndian.AppendUint64(p, n.Nodes)
+	p = binary.LittleEndian.AppendUint64(p, n.Budget)
+	if n.Expanded {
+		p = append(p, 1)
+	} else {
+		p = append(p, 0)
+	}
+	if n.Expansion > 0 {
+		p = binary.LittleEndian.AppendUint64(p, n.Expansion)
+		p = append(p, n.Children...)
+	}
+	return k[:], Seal(bucket, k[:], p)
+}
+
+// DecodeNode undoes EncodeNode, and checks the record as CheckNode does.
+func DecodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
+	size := NodePayload
+	if len(value) > NodePayload+SumBytes {
+		size = max(expandedPayload, len(value)-SumBytes)
+	}
+	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, size)
+	if err != nil {
+		return tree.NodeRecord{}, err
+	}
+	k, err := amazons.KeyFromBytes(key)
+	if err != nil {
+		return tree.NodeRecord{}, Corrupt(bucket, key, "%v", err)
+	}
+	n := tree.NodeRecord{
+		Key:      k,
+		Phi:      binary.LittleEndian.Uint32(p),
+		Delta:    binary.LittleEndian.Uint32(p[4:]),
+		Nodes:    binary.LittleEndian.Uint64(p[8:]),
+		Budget:   binary.LittleEndian.Uint64(p[16:]),
+		Expanded: p[24] == 1,
+	}
+	if size > NodePayload {
+		n.Expansion, n.Children = binary.LittleEndian.Uint64(p[NodePayload:]), string(p[expandedPayload:])
+		if n.Expansion == 0 {
+			return n, Corrupt(bucket, key, "its expansion has the number 0")
+		}
+	}
+	if p[24] > 1 {
+		return n, Corrupt(bucket, key, "unknown flags %#x", p[24])
+	}
+	if err := CheckNode(n); err != nil {
+		return n, Corrupt(bucket, key, "%v", err)
+	}
+	return n, nil
+}
+
+// CheckNode verifies what a record of a node always satisfies, whatever the board.
+func CheckNode(n tree.NodeRecord) error {
+	if err := checkNumbers(n.Phi, n.Delta); err != nil {
+		return err
+	}
+	if size := expandedPayload + len(n.Children); size > maxNodeBytes {
+		return fmt.Errorf("the record of a node has %d bytes, more than %d", size, maxNodeBytes)
+	}
+	if n.Expansion > 0 && !n.Expanded || len(n.Children) > 0 && n.Expansion == 0 {
+		return errors.New("a node has numbers of children and is not expanded, or nobody knows when")
+	}
+	for rest := n.Children; rest != ""; {
+		var phi, delta uint32
+		var err error
+		if phi, delta, rest, err = numbers.Next(rest); err != nil {
+			return err
+		}
+		if phi == 0 && delta == 0 {
+			continue
+		}
+		if err := checkNumbers(phi, delta); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkNumbers(phi, delta uint32) error {
+	if phi < 1 || phi >= tree.Infinity || delta < 1 || delta >= tree.Infinity {
+		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", phi, delta, tree.Infinity-1)
+	}
+	return nil
+}
+
+// EncodeFact returns the record of a fact.
+func EncodeFact(bucket string, f proof.Fact) (key, value []byte) {
+	k := f.Key.Bytes()
+	p := make([]byte, 0, FactPayload)
+	p = append(p, byte(f.Verdict))
+	p = binary.LittleEndian.AppendUint64(p, f.Nodes)
+	p = append(p, f.Certificate[:]...)
+	return k[:], Seal(bucket, k[:], p)
+}
+
+// DecodeFact undoes EncodeFact, and checks the record as CheckFact does.
+func DecodeFact(bucket string, key, value []byte) (proof.Fact, error) {
+	p, err := unsealFixed(bucket, key, value, amazons.KeyBytes, FactPayload)
+	if err != nil {
+		return proof.Fact{}, err
+	}
+	k, err := amazons.KeyFromBytes(key)
+	if err != nil {
+		return proof.Fact{}, Corrupt(bucket, key, "%v", err)
+	}
+	f := proof.Fact{Key: k, Verdict: eval.Verdict(p[0]), Nodes: binary.LittleEndian.Uint64(p[1:])}
+	copy(f.Certificate[:], p[9:])
+	if err := CheckFact(f); err != nil {
+		return f, Corrupt(bucket, key, "%v", err)
+	}
+	return f, nil
+}
+
+// CheckFact verifies what a fact always satisfies, whatever the board.
+func CheckFact(f proof.Fact) error {
+	if f.Verdict != eval.Won && f.Verdict != eval.Lost {
+		return fmt.Errorf("a fact says won or lost, not %v", f.Verdict)
+	}
+	return nil
+}
+
+// OnBoard verifies that k is a canonical position of board b.
+func OnBoard(b amazons.Board, k amazons.Key) error {
+	s, err := k.State(b)
+	if err != nil {
+		return err
+	}
+	if s.CanonicalKey(b) != k {
+		return fmt.Errorf("the position %x is not the canonical one of its symmetric images", k.Bytes())
+	}
+	return nil
+}
+
+// A certificate is complete once it has this record.
+type Certificate struct {
+	Number uint64 // under which its chunks lie
+	Size   uint64 // bytes
+	Pool   uint32 // it is evidence for the facts of this campaign, and of those that share them; from 1
+}
+
+// EncodeCertificate returns the record that marks a certificate as complete.
+func EncodeCertificate(id proof.ID, c Certificate) []byte {
+	p := binary.LittleEndian.AppendUint64(nil, c.Number)
+	p = binary.LittleEndian.AppendUint64(p, c.Size)
+	if c.Pool != 1 {
+		p = binary.LittleEndian.AppendUint32(p, c.Pool)
+	}
+	return Seal(BucketCertificates, id[:], p)
+}
+
+// DecodeCertificate undoes EncodeCertificate.
+func DecodeCertificate(key, value []byte) (proof.ID, Certificate, error) {
+	var id proof.ID
+	size := CertPayload
+	if len(value) == certPayloadOf+SumBytes {
+		size = certPayloadOf
+	}
+	p, err := unsealFixed(BucketCertificates, key, value, len(id), size)
+	if err != nil {
+		return id, Certificate{}, err
+	}
+	copy(id[:], key)
+	c := Certificate{Number: binary.LittleEndian.Uint64(p), Size: binary.LittleEndian.Uint64(p[8:]), Pool: 1}
+	if size == certPayloadOf {
+		if c.Pool = binary.LittleEndian.Uint32(p[CertPayload:]); c.Pool < 2 {
+			return id, c, Corrupt(BucketCertificates, key, "campaign %d has no evidence of this kind", c.Pool)
+		}
+	}
+	if c.Size > ChunkBytes<<32 {
+		return id, c, Corrupt(BucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.Size)
+	}
+	return id, c, nil
+}
+
+// ChunkCount returns how many chunks a certificate of the given size has.
+func ChunkCount(size uint64) uint64 { return (size + ChunkBytes - 1) / ChunkBytes }
+
+// ChunkSize returns the bytes of data in chunk i of a certificate of the given size.
+func ChunkSize(size, i uint64) int { return int(min(size-i*ChunkBytes, ChunkBytes)) }
+
+// UploadKey returns the key of an upload, and the beginning of the keys of its chunks.
+func UploadKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
+
+// ChunkKey returns the key of a chunk of an upload.
+func ChunkKey(number, index uint64) []byte {
+	return binary.BigEndian.AppendUint32(UploadKey(number), uint32(index))
+}
+
+// EncodeUpload returns the record of an unfinished upload: the announced hash and size.
+func EncodeUpload(number uint64, id proof.ID, size uint64) []byte {
+	return Seal(BucketUploads, UploadKey(number), binary.LittleEndian.AppendUint64(id[:], size))
+}
+
+// DecodeUpload undoes UploadKey and EncodeUpload.
+func DecodeUpload(key, value []byte) (number uint64, id proof.ID, size uint64, err error) {
+	p, err := unsealFixed(BucketUploads, key, value, uploadKeyBytes, UploadPayload)
+	if err != nil {
+		return 0, id, 0, err
+	}
+	copy(id[:], p)
+	return binary.BigEndian.Uint64(key), id, binary.LittleEndian.Uint64(p[32:]), nil
+}
+
+// Counters are kept in one record that every transaction writes.
+type Counters struct {
+	Tally                   // of the first campaign
+	Certificates     uint64 // records in this bucket
+	CertificateBytes uint64
+	Uploads          uint64 // number of the last upload begun
+	Commits          uint64 // transactions of this program
+
+	More map[uint32]*Tally // of the other campaigns, each in a record of its own that is written when it changes
+}
+
+// Tally are the counters of one campaign.
+type Tally struct {
+	Positions, Facts uint64 // records in the buckets that it has for itself
+	Searched, Epoch  uint64 // nodes of its searches, and epoch of its tree
+}
+
+// Of returns the counters of a campaign, nil if it has none.
+func (c *Counters) Of(campaign uint32) *Tally {
+	if campaign == 1 {
+		return &c.Tally
+	}
+	return c.More[campaign]
+}
+
+// EncodeTally returns the record of the counters of a campaign after the first one.
+func EncodeTally(campaign uint32, t Tally) []byte {
+	return encodeNumbers(Of(KeyCounters, campaign), t.Positions, t.Facts, t.Searched, t.Epoch)
+}
+
+// DecodeTally undoes EncodeTally.
+func DecodeTally(campaign uint32, value []byte) (t Tally, err error) {
+	err = decodeNumbers(Of(KeyCounters, campaign), value, &t.Positions, &t.Facts, &t.Searched, &t.Epoch)
+	return t, err
+}
+
+// EncodeCounters returns the record of the counters of the store and of its first campaign.
+func EncodeCounters(c Counters) []byte {
+	return encodeNumbers(KeyCounters, c.Positions, c.Facts, c.Certificates, c.CertificateBytes, c.Uploads, c.Commits,
+		c.Searched, c.Epoch)
+}
+
+// DecodeCounters undoes EncodeCounters.
+func DecodeCounters(value []byte) (c Counters, err error) {
+	err = decodeNumbers(KeyCounters, value, &c.Positions, &c.Facts, &c.Certificates, &c.CertificateBytes, &c.Uploads,
+		&c.Commits, &c.Searched, &c.Epoch)
+	return c, err
+}
+
+func encodeNumbers(key string, numbers ...uint64) []byte {
+	var p []byte
+	for _, n := range numbers {
+		p = binary.LittleEndian.AppendUint64(p, n)
+	}
+	return Seal(BucketMeta, []byte(key), p)
+}
+
+func decodeNumbers(key string, value []byte, numbers ...*uint64) error {
+	p, err := unsealFixed(BucketMeta, []byte(key), value, len(key), 8*len(numbers))
+	if err != nil {
+		return err
+	}
+	for i, n := range numbers {
+		*n = binary.LittleEndian.Uint64(p[8*i:])
+	}
+	return nil
+}
+
+// EncodeFormat returns the record of the format version.
+func EncodeFormat(version uint32) []byte {
+	return Seal(BucketMeta, []byte(KeyFormat), binary.LittleEndian.AppendUint32(nil, version))
+}
+
+// DecodeFormat undoes EncodeFormat.
+func DecodeFormat(value []byte) (uint32, error) {
+	p, err := unsealFixed(BucketMeta, []byte(KeyFormat), value, len(KeyFormat), 4)
+	if err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint32(p), nil
+}
+
+// Records that are few and may grow are JSON. Readers pass over fields they do not know; a change
+// of meaning takes a new format version.
+
+// EncodeJSON returns a record of meta as JSON. Errors: ErrTooLarge.
+func EncodeJSON(key string, v any) ([]byte, error) {
+	p, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	if len(p) > MaxJSONBytes {
+		return nil, fmt.Errorf("%w: the %s has %d bytes, more than %d", ErrTooLarge, key, len(p), MaxJSONBytes)
+	}
+	return Seal(BucketMeta, []byte(key), p), nil
+}
+
+// DecodeJSON undoes EncodeJSON.
+func DecodeJSON(key string, value []byte, v any) error {
+	p, err := Unseal(BucketMeta, []byte(key), value)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(p, v); err != nil {
+		return Corrupt(BucketMeta, []byte(key), "%v", err)
+	}
+	return nil
+}
+
+// A contradiction as it is stored.
+type contradictionJSON struct {
+	Key   string    `json:"key"`
+	Known claimJSON `json:"known"`
+	Claim claimJSON `json:"claim"`
+}
+
+type claimJSON struct {
+	Verdict uint8     `json:"outcome"`
+	Basis   uint8     `json:"basis"`
+	Worker  string    `json:"worker,omitempty"`
+	Fact    *factJSON `json:"fact,omitempty"`
+}
+
+type factJSON struct {
+	Key         string `json:"key"`
+	Verdict     uint8  `json:"outcome"`
+	Work        uint64 `json:"work"`
+	Certificate string `json:"certificate"`
+}
+
+// EncodeContradiction returns the record of what stopped a campaign.
+func EncodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) {
+	hexKey := func(k amazons.Key) string { b := k.Bytes(); return hex.EncodeToString(b[:]) }
+	claim := func(c tree.Claim) claimJSON {
+		j := claimJSON{Verdict: uint8(c.Verdict), Basis: uint8(c.Basis), Worker: c.Worker}
+		if f := c.Fact; f != (proof.Fact{}) {
+			j.Fact = &factJSON{Key: hexKey(f.Key), Verdict: uint8(f.Verdict), Work: f.Nodes,
+				Certificate: hex.EncodeToString(f.Certificate[:])}
+		}
+		return j
+	}
+	return EncodeJSON(Of(KeyContradiction, campaign), contradictionJSON{Key: hexKey(c.Key), Known: claim(c.Known),
+		Claim: claim(c.Claim)})
+}
+
+// DecodeContradiction undoes EncodeContradiction.
+func DecodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, error) {
+	var j contradictionJSON
+	if err := DecodeJSON(Of(KeyContradiction, campaign), value, &j); err != nil {
+		return nil, err
+	}
+	var failed error
+	key := func(text string) amazons.Key {
+		b, err := hex.DecodeString(text)
+		k, err2 := amazons.KeyFromBytes(b)
+		failed = errors.Join(failed, err, err2)
+		return k
+	}
+	claim := func(j claimJSON) tree.Claim {
+		c := tree.Claim{Verdict: eval.Verdict(j.Verdict), Basis: tree.Basis(j.Basis), Worker: j.Worker}
+		if f := j.Fact; f != nil {
+			c.Fact = proof.Fact{Key: key(f.Key), Verdict: eval.Verdict(f.Verdict), Nodes: f.Work}
+			id, err := hex.DecodeString(f.Certificate)
+			if err == nil && len(id) != len(c.Fact.Certificate) {
+				err = fmt.Errorf("a certificate id has %d bytes", len(id))
+			}
+			failed = errors.Join(failed, err)
+			copy(c.Fact.Certificate[:], id)
+		}
+		return c
+	}
+	c := &tree.Contradiction{Key: key(j.Key), Known: claim(j.Known), Claim: claim(j.Claim)}
+	if failed != nil {
+		return nil, Corrupt(BucketMeta, []byte(Of(KeyContradiction, campaign)), "%v", failed)
+	}
+	return c, nil
+}
+
+// ChunkOf undoes ChunkKey.
+func ChunkOf(key []byte) (number, index uint64) {
+	return binary.BigEndian.Uint64(key), uint64(binary.BigEndian.Uint32(key[8:]))
+}
