@@ -45,14 +45,14 @@ func (a *Area) Squares() Set { return a.Black | a.White | a.Empty }
 // no more than 16 fit on the 8x8 grid.
 const MaxAreas = 16
 
-// Partition holds the areas of a position that are not dead. The caller provides
-// it, and it may be used again and again. The zero Partition has no areas.
+// Partition holds the areas of a position that are not dead. Its memory can be reused for another
+// position. The zero Partition has no areas.
 type Partition struct {
 	areas [MaxAreas]Area
 	n     int
 }
 
-// Areas returns the areas, which hold until the partition is used again.
+// Areas returns the areas. They are valid until the Partition is used again.
 func (p *Partition) Areas() []Area { return p.areas[:p.n] }
 
 // fill returns the squares of open that are 8-connected to the squares of from,

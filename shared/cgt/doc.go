@@ -3,13 +3,12 @@
 // are exact, tightened or relaxed, and canonical forms. Left is Black and
 // positive, Right is White and negative.
 //
-// There are two views of a game. [Value] is the compact one that databases store:
-// its thermograph and how it compares with a star, a few bytes, computed from
-// the Values of the options alone ([ValueOf], [Combiner], [Table]). [Form] is
-// the exact one, a canonical form in an [Arena]: all there is to know for play in
-// any sum, but its size grows fast, so it is for building, testing and
-// explaining only. [Bounds] are what Values of several games add up to, and [Sum] does
-// so with an eye on stars.
+// There are two views of a game. A [Value] is compact: the game's thermograph and how it compares
+// with a star, a few bytes. It follows from the Values of the options alone ([ValueOf], [Combiner]),
+// and databases store it. A [Form] is exact: the game's canonical form in an [Arena]. It says all for
+// play in any sum, but its size grows fast, so forms serve tests and explanations only.
+//
+// [Bounds] add up Values of several games; a [Sum] does so with an eye on stars.
 //
 // # Thermographs below zero
 //
@@ -45,12 +44,10 @@
 //     then whether that infinitesimal is positive, negative or fuzzy;
 //   - left and right stop, mean, temperature.
 //
-// It does not determine which infinitesimal that is (star, up-star and *2 share one
-// thermograph, up and double up another), nor who wins a sum of two games
-// of which neither is a number. A Value therefore carries two bits more, which tell
-// whether the game is at most its left stop plus star and at least its right stop
-// plus star; both together, on a game of temperature 0, say that it is its mean plus
-// star. They, too, follow from the Values of the options. Thermograph and bits
-// depend on the game only, not on the form in which it is given: equal games have equal
-// Values.
+// The thermograph does not determine which infinitesimal that is: star, up-star and *2 share one
+// thermograph, up and double up another. Nor does it determine who wins a sum of two games that are
+// no numbers. A Value therefore has two bits more. They say whether the game is at most its left stop
+// plus star, and at least its right stop plus star. Both bits together, on a game of temperature 0,
+// say that the game is its mean plus star. The bits, too, follow from the Values of the options.
+// Thermograph and bits depend on the game and not on its form: equal games have equal Values.
 package cgt

@@ -51,8 +51,8 @@ func (l Limits) validate() Limits {
 // is the game 0 in every Arena.
 type Form uint32
 
-// Arena holds canonical forms, each once. It is not safe for concurrent use. After an error
-// that wraps ErrLimit or ErrOverflow it is as good as before.
+// Arena holds canonical forms, each once. It is not safe for concurrent use. An error that wraps
+// ErrLimit or ErrOverflow leaves it as it was.
 type Arena struct {
 	limits Limits
 	nodes  []node
@@ -198,7 +198,7 @@ func (a *Arena) Form(left, right []Form) (f Form, err error) {
 	return a.form(slices.Clone(left), slices.Clone(right)), nil
 }
 
-// form is Form. It keeps or changes the slices.
+// form is Form, but may keep or change the slices.
 func (a *Arena) form(left, right []Form) Form {
 	slices.Sort(left)
 	slices.Sort(right)

@@ -1,7 +1,6 @@
 package cgt
 
-// Part is what a Sum needs of one of its games: bounds, and a star where they are relaxed by no
-// more than that.
+// Part describes one game of a Sum: its bounds, and where a star is all that relaxes them.
 type Part struct {
 	Bounds
 	// LowerStar says that the game is at least its lower number plus star, UpperStar that it is at
@@ -27,12 +26,12 @@ func (v Value) Part() Part {
 	}
 }
 
-// Sum adds up parts, each once, and says who wins their sum where that follows from the
-// rules below. The zero value is the empty sum.
+// Sum adds up parts, each once, and says who wins their sum where the rules below tell. The zero
+// value is the empty sum.
 //
-// They are those of Song and Müller 2014, sections II.D, IV.C.1 and IV.C.2, and go further in the
-// use of stars. For Left (Right's are their mirror images), with n the sum of the
-// lower numbers:
+// The rules are those of Song and Müller 2014, sections II.D, IV.C.1 and IV.C.2, with a further use of
+// stars. These are the rules for Left; Right's are their mirror images. n is the sum of the lower
+// numbers:
 //
 //   - Left wins if n > 0.
 //   - A game that is at least its number plus star counts as just that where its
@@ -61,6 +60,7 @@ type tally struct {
 	fuzzy     bool // one of those is of a fuzzy part
 }
 
+// add adds one side of a part.
 func (t *tally) add(n Dyadic, s Strength, star, fuzzy bool) {
 	t.n = t.n.Add(n)
 	switch {
@@ -106,8 +106,8 @@ func (s *Sum) Add(p Part) {
 	}
 }
 
-// Winner returns who wins the sum when mover (Left or Right) begins, or Nobody where the rules do not
-// tell.
+// Winner returns the winner of the sum when mover (Left or Right) begins, or Nobody where the rules do
+// not tell.
 func (s *Sum) Winner(mover Side) Side {
 	if s.lower.wins(mover == Left, s.width) {
 		return Left
@@ -123,6 +123,7 @@ func (s *Sum) Bounds() Bounds {
 	return Bounds{s.lower.bound(1), s.upper.bound(-1)}
 }
 
+// bound returns the bound that the tally makes, for sign 1 of Left and for -1 of Right.
 func (t *tally) bound(sign int) Bound {
 	b := Bound{N: t.n}
 	if sign < 0 {

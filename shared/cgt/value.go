@@ -11,10 +11,9 @@ import (
 // ErrValue is wrapped by every error about bytes that are no Value.
 var ErrValue = errors.New("not a value")
 
-// Value is what databases keep of a game: its thermograph, and how it compares with a star
-// at its stops (see the package comment for what that determines). Values are
-// comparable: games with the same summary have Values equal under ==, so a Value can be
-// a map key. The zero Value is that of the game 0.
+// Value is a summary of a game: its thermograph, and how it compares with a star at its stops. The
+// package comment says what a Value determines. Games with the same summary have equal Values under
+// ==, so a Value can be a map key. The zero Value is the value of the game 0.
 type Value struct {
 	code string // the canonical bytes, but "" for 0
 }
@@ -82,10 +81,9 @@ func (t Tail) String() string {
 	return fmt.Sprintf("Tail(%d)", uint8(t))
 }
 
-// ValueOf returns the Value of the game with options of these Values; options may
-// be listed more than once, in any order. It fails with an error that
-// wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of
-// at most 2^55.
+// ValueOf returns the Value of the game whose options have these Values, in any order, repeated or
+// not. The error wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of at
+// most 2^55.
 func ValueOf(left, right []Value) (Value, error) {
 	var c Combiner
 	return c.Combine(left, right)

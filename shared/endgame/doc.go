@@ -41,9 +41,7 @@
 //   - config.go: which areas a database holds, and how placements are numbered.
 //   - build.go, chunk.go: a build, cut into chunks that survive an interruption.
 //   - layer.go, geometry.go, algebra.go, shapes.go: the values of one layer.
-//   - assemble.go, file.go: the file ([FORMAT.md] describes its bytes).
+//   - assemble.go, file.go: the file (FORMAT.md describes its bytes).
 //   - db.go, check.go, info.go: an open database.
 //   - solve.go, forms.go: values and canonical forms without a database.
-//
-// [FORMAT.md]: shared/endgame/FORMAT.md
 package endgame

@@ -1,7 +1,7 @@
-// Package estimate guesses how hard a position is before it is searched: the first proof and
-// disproof number of a leaf (df-pn+, Nagai 2002). A table of weights, fitted to recorded searches,
-// says for each position how likely the side to move wins, how much work a proof takes if it wins,
-// and how much if it loses. Nothing here decides anything; a bad guess costs time.
+// Package estimate guesses how hard a position is before a search: the first proof and disproof
+// number of a leaf (df-pn+, Nagai 2002). A table of weights, fitted to recorded searches, says how
+// likely the side to move wins, how many evaluations a proof takes if it wins, and how many if it
+// loses. A guess decides nothing; a bad one costs time.
 //
 // deploy/docs/results/numbers.md tells what was measured. scripts/fit makes the table.
 package estimate

@@ -1,10 +1,10 @@
-// Package numbers writes the proof and disproof numbers of the positions after one position as
-// bytes: what a worker's result says of them, and what the proof store keeps of it.
+// Package numbers encodes the proof and disproof numbers of the positions after one position. A
+// worker's result carries these bytes and the proof store keeps them.
 //
 // The positions themselves are not written. They follow from the rules: all canonical positions
 // that one move leads to, each once, in the order of their keys (amazons.Key.Compare). Each has two
 // unsigned varints (base 128, the low seven bits first, no longer than needed): phi and delta, as
-// the side to move there sees them. Two zeros stand for a position of which nothing is said.
+// the side to move there sees them. Two zeros stand for unknown numbers.
 package numbers
 
 import (
@@ -64,7 +64,7 @@ func next[B ~[]byte | ~string](p B) (uint32, B, error) {
 	return 0, p, errMalformed
 }
 
-// Count returns of how many positions p has the numbers, or says that p is malformed.
+// Count returns the number of positions whose numbers p holds, or an error where p is malformed.
 func Count[B ~[]byte | ~string](p B) (n int, err error) {
 	for len(p) > 0 {
 		if _, _, p, err = Next(p); err != nil {

@@ -47,9 +47,9 @@ func (x *exact) Probe(s amazons.State) (eval.Verdict, uint64) {
 	case !ok:
 		return eval.Open, 0
 	case r.Won:
-		return eval.Won, r.Work
+		return eval.Won, r.Nodes
 	}
-	return eval.Lost, r.Work
+	return eval.Lost, r.Nodes
 }
 
 func (x *exact) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error) {

@@ -21,8 +21,9 @@ func parseForm(name string) (first, error) {
 	return form, nil
 }
 
-// compare solves all positions with each form of first numbers, one thread each and two positions at a time, and
-// prints a table. Ratios are geometric means over the positions, against the first form.
+// compare solves all positions with each form of first numbers, one thread each and two positions
+// at a time, and prints a table. Ratios are geometric means over the positions, against the first
+// form.
 func compare(ctx context.Context, positions []suitePosition, names []string, most uint64, tableBytes int64,
 	w io.Writer) error {
 	fmt.Fprintf(w, "| numbers | nodes | evaluations | seconds of search | nodes, ratio | evaluations, ratio | "+

@@ -1,6 +1,6 @@
-// Package fuzzing is what fuzz targets share: limits of processor time and memory for a call, since
-// what comes from outside must not keep a program busy, whatever it says; and a tape of decisions,
-// which makes a sequence of calls of an input. It is for tests only.
+// Package fuzzing helps fuzz targets. [Within] limits the processor time and memory of a call, since
+// no input from outside may keep a program busy. A [Tape] turns an input into a sequence of
+// decisions. The package is for tests only.
 package fuzzing
 
 import (
@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// patience is the wall time after which a call that uses no processor is taken for one that waits
-// for itself. It is long: a busy or stopped machine must not fail a test.
+// patience is the wall time after which a call counts as stuck although it uses no processor time.
+// It is long, because a busy or stopped machine must not fail a test.
 const patience = 10 * time.Minute
 
-// Within runs f. It fails the test when f takes more than so many bytes from the heap, given back
-// or not, or uses more than so much processor time; what other goroutines use meanwhile counts as
-// well. A call that goes on for three times as long, or for ten minutes without an end, ends the
-// process with what the input is to be called, so that a loop without an end is found.
+// Within runs f. It fails the test when f allocates more bytes or uses more processor time than
+// allowed. Allocated bytes count even when they are freed, and other goroutines count, too. After
+// three times the processor time, or ten minutes, Within ends the process with the name of the test,
+// so that an endless loop is found.
 func Within(t testing.TB, processor time.Duration, bytes uint64, f func()) {
 	t.Helper()
 	began, before := processorTime(), allocated()

@@ -78,7 +78,7 @@ func TestLeaves(t *testing.T) {
 		all := New(b)
 		stopped := NewWithLeaves(b, func(s amazons.State) (won, decided bool) { return false, !s.CanMove() })
 		x, y := all.Solve(s), stopped.Solve(s)
-		if x.Won != y.Won || x.Work < y.Work || all.Positions() < stopped.Positions() {
+		if x.Won != y.Won || x.Nodes < y.Nodes || all.Positions() < stopped.Positions() {
 			t.Fatalf("%v: %+v and %+v", amazons.PositionOf(b, s, amazons.White), x, y)
 		}
 		if got, known := all.Known(s); !known || got != x {

@@ -16,8 +16,8 @@ type Search struct {
 
 // Result is what a Search knows of a position.
 type Result struct {
-	Won  bool   // the side to move wins
-	Work uint64 // positions looked at below it and itself, each as often as it was met; 0 of a leaf
+	Won   bool   // the side to move wins
+	Nodes uint64 // positions looked at below it and itself, each as often as it was met; 0 for a leaf
 }
 
 // New returns a search of positions of a board to the end of the game.
@@ -47,10 +47,10 @@ func (x *Search) Solve(s amazons.State) Result {
 	if r, ok := x.memo[k]; ok {
 		return r
 	}
-	r := Result{Work: 1}
+	r := Result{Nodes: 1}
 	for _, m := range s.Moves(nil) {
 		c := x.Solve(s.After(m))
-		r.Work += c.Work
+		r.Nodes += c.Nodes
 		if !c.Won {
 			r.Won = true
 			break
