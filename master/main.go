@@ -1,8 +1,15 @@
-// Command master runs a proof campaign: solve does all in one process, serve with workers from
-// elsewhere, status, pause, resume, drain and campaign talk to a serving master, health asks
-// whether one is ready, store looks after the file of a campaign, certs makes and revokes the
-// credentials of a cluster, simulate runs farms in virtual time, verify checks a certificate or a
-// store, and proof shows and exports certificates.
+// Command master solves boards of the game of Amazons and proves the answers.
+//
+//	master solve BOARD            a whole farm in one process
+//	master serve --store FILE     a farm whose workers run elsewhere
+//	master status|explore|campaign|pause|resume|drain|quarantine|health
+//	                              talk to a serving master
+//	master verify|proof FILE      check a certificate, or look at it
+//	master store|certs            look after stores and credentials
+//	master simulate BOARD         farms in virtual time
+//
+// The commands are in package command. This file wires them, and says which exit code each kind of
+// error has.
 package main
 
 import (
@@ -66,7 +73,8 @@ same command continues a campaign that was stopped in any way.
 	root.AddCommand(command.All()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,
-		cli.Part{Name: "rules", Format: farmv1.RulesVersion}, cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
+		cli.Part{Name: "rules", Format: farmv1.RulesVersion},
+		cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: record.Format})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)
 }

@@ -201,7 +201,8 @@ func (b *browser) explore(address string) {
 		b.tap(at(fmt.Sprintf("%s.left + (24 + 48 * %d.5) * %s", picture, square[0]-'A', scale)),
 			at(fmt.Sprintf("%s.top + (6 + 48 * %d.5) * %s", picture, '4'-square[1], scale)))
 	}
-	b.await("the position after the tapped move", `document.querySelectorAll('#way a').length === 2 && document.getElementById('way').textContent.includes('`+move+`')`)
+	b.await("the position after the "+
+		"tapped move", `document.querySelectorAll('#way a').length === 2 && document.getElementById('way').textContent.includes('`+move+`')`)
 
 	// Its link leads to the same position; SVG and JSON are what they say.
 	position := b.text(`document.getElementById('picture').alt`)

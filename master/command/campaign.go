@@ -12,6 +12,8 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
+// campaignCommand adds, lists and changes the campaigns of a serving master. pause, resume and end are
+// one call each and share control.
 func campaignCommand() *cobra.Command {
 	c := group("campaign", "Add campaigns to a serving master, list them, and divide the work among them",
 		campaignAdd(), campaignList(), campaignSet())
@@ -52,6 +54,7 @@ func checkWeight(priority, share int) error {
 	return nil
 }
 
+// campaignAdd checks the question here, so that a wrong position is refused without a master.
 func campaignAdd() *cobra.Command {
 	var (
 		name            string
@@ -82,11 +85,13 @@ func campaignAdd() *cobra.Command {
 	return c
 }
 
+// weightFlags defines how the work is divided: strictly by priority, then by shares.
 func weightFlags(c *cobra.Command, priority, share *int) {
 	c.Flags().IntVar(priority, "priority", 0, "serve campaigns of a higher priority first; may be negative")
 	c.Flags().IntVar(share, "share", 0, "give it `N` parts of the work of its priority (default 100)")
 }
 
+// campaignSet sends only what was given: a flag that is left out changes nothing.
 func campaignSet() *cobra.Command {
 	var priority, share int
 	c := &cobra.Command{
@@ -109,6 +114,7 @@ func campaignSet() *cobra.Command {
 	return c
 }
 
+// campaignList shows the campaigns in the order in which they were added.
 func campaignList() *cobra.Command {
 	var master remote
 	var asJSON bool

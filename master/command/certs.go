@@ -21,6 +21,7 @@ var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 // Lifetimes are given in days, up to a hundred years.
 const day, maxDays = 24 * time.Hour, 36500
 
+// certsCommand looks after the authority of a cluster: a folder, on the machine of an operator.
 func certsCommand() *cobra.Command {
 	return group("certs", "Make and revoke the credentials of a cluster", certsInit(), certsMaster(),
 		certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(), certsRevoke(), certsList())
@@ -34,6 +35,7 @@ type certsFlags struct {
 	asJSON              bool
 }
 
+// add defines what every command has: where the authority is, and how to answer.
 func (f *certsFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.folder, "dir", "certs", "keep the authority in `FOLDER`")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line for each credential")
@@ -151,6 +153,7 @@ func listed(list []credentials.Record, err error) ([]credentials.Issued, error) 
 	return out, err
 }
 
+// certsInit checks the request before it makes anything, so that a wrong host leaves no authority.
 func certsInit() *cobra.Command {
 	var f certsFlags
 	c := &cobra.Command{
@@ -175,6 +178,8 @@ func certsInit() *cobra.Command {
 	return c
 }
 
+// certsMaster renews the credential of a master, for other hosts or a new lifetime. A running master
+// reads the new file within a second.
 func certsMaster() *cobra.Command {
 	var f certsFlags
 	c := &cobra.Command{
@@ -194,6 +199,8 @@ func certsMaster() *cobra.Command {
 	return c
 }
 
+// certsClient makes the folder of a worker or an operator, with all that its machine needs: the key,
+// the credential and the authority to trust.
 func certsClient(role identity.Role) *cobra.Command {
 	var f certsFlags
 	var renew bool
@@ -216,6 +223,7 @@ func certsClient(role identity.Role) *cobra.Command {
 	return c
 }
 
+// certsRevoke writes the list of revoked credentials again; a running master reads the list.
 func certsRevoke() *cobra.Command {
 	var f certsFlags
 	c := &cobra.Command{
@@ -232,6 +240,7 @@ func certsRevoke() *cobra.Command {
 	return c
 }
 
+// certsList shows credentials in the order in which they were made.
 func certsList() *cobra.Command {
 	var f certsFlags
 	c := &cobra.Command{
@@ -248,6 +257,8 @@ func certsList() *cobra.Command {
 	return c
 }
 
+// certsProvide is init, worker and operator in one, for starts without a person. It may run again:
+// what is good stays.
 func certsProvide() *cobra.Command {
 	var f certsFlags
 	var worker, operator, handover string
@@ -321,6 +332,7 @@ type recordJSON struct {
 	Folder      string     `json:"folder,omitempty"`
 }
 
+// writeRecord prints a credential for programs; folder is empty for one that was not made now.
 func writeRecord(w io.Writer, r credentials.Record, folder string) error {
 	out := recordJSON{MessageType: "certificate", Role: string(r.Role), Name: r.Name, Serial: r.Serial, Hosts: r.Hosts,
 		NotBefore: r.NotBefore.UTC(), NotAfter: r.NotAfter.UTC(), Good: r.Good(time.Now()), Folder: folder}

@@ -1,6 +1,12 @@
-// Package command is the commands of the master, one file a command: flags, checks, wiring and what
-// is printed. Each stands on common.go (questions, files, numbers) and remote.go (a serving master
-// that is called) and on no other command. They return errors; main gives them exit codes.
+// Package command is the commands of the master, one file a command: flags, checks, wiring, print.
+//
+// A command stands on the common ground and on no other command: common.go has questions, files and
+// what is printed, remote.go calls a serving master, settings.go has what an operator may turn. A
+// test in package main holds this order.
+//
+// The commands that run a farm (solve, serve, simulate) have one shape: a struct of their flags,
+// validate, which opens nothing, and start. Help texts lie in the folder help. Commands return
+// errors of the kinds in shared/cli or of the packages that they call; main gives them exit codes.
 package command
 
 import (
@@ -88,6 +94,7 @@ func checkCores(flag string, n int) error {
 // defaultHTTP is where the pages of a master usually are.
 const defaultHTTP = "127.0.0.1:9171"
 
+// allCores is the default of --cores: what the Go runtime may use, limits of control groups included.
 func allCores() int { return runtime.GOMAXPROCS(0) }
 
 // checkTable refuses tables that do not fit this machine or are too small to share.
@@ -134,6 +141,7 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 	return nil
 }
 
+// numberText writes a proof or disproof number. The largest stands for a proved result.
 func numberText(x uint32) string {
 	if x >= tree.Infinity {
 		return "inf"

@@ -10,6 +10,7 @@ import (
 
 type call func(context.Context, farmv1.ControlClient) (*farmv1.StatusResponse, error)
 
+// controlCommands change all campaigns of a master at once; "campaign pause" and others change one.
 func controlCommands() []*cobra.Command {
 	command := func(use, short string, do call) *cobra.Command {
 		return control(&cobra.Command{Use: use, Short: short, Args: cobra.NoArgs},

@@ -17,6 +17,8 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
+// exploreCommand looks at a position from two sides with one answer: a serving master builds the
+// message from its tree, and farm.OpenReader builds the same message from a store.
 func exploreCommand() *cobra.Command {
 	var (
 		master        remote
@@ -70,6 +72,7 @@ func exploreCommand() *cobra.Command {
 	return c
 }
 
+// exploreMaster asks a serving master for the position after some moves.
 func exploreMaster(ctx context.Context, master *remote, campaign string, moves []string) (*farmv1.ExploreResponse,
 	error) {
 	return ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
@@ -77,6 +80,7 @@ func exploreMaster(ctx context.Context, master *remote, campaign string, moves [
 	})
 }
 
+// exploreStore finds the position after some moves in a store that no master has open.
 func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
 	r, err := farm.OpenReader(file, campaign)
 	if err != nil {
@@ -90,6 +94,7 @@ func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreRespons
 	return r.Explore(way), nil
 }
 
+// exploreReport is the position in text: the board, what is known, and a table of its moves.
 func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) string {
 	var s strings.Builder
 	s.WriteString(p.Text())

@@ -58,7 +58,8 @@ func TestSettings(t *testing.T) {
 		}
 		return s, s.read()
 	}
-	s, err := read("split-after: 700\nmax-budget: 5\nmin-free: 3MiB # for now\nheartbeat: 20ms\n\nworker-messages: 1e3\n",
+	s, err := read("split-after: 700\nmax-budget: 5\nmin-free: 3MiB # for now\nheartbeat: "+
+		"20ms\n\nworker-messages: 1e3\n",
 		"--max-budget", "9")
 	if o := s.farm; err != nil || o.SplitAfter != 700 || o.MaxBudget != 9 || o.MinFreeBytes != 3<<20 ||
 		o.Heartbeat != 20*time.Millisecond || o.Limits.SessionMessages != 1000 {
@@ -69,7 +70,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%q: %v", empty, err)
 		}
 	}
-	for _, bad := range []string{"split-after: -1", "initial-budget: 9\nmax-budget: 8", "x", "3: 4", "tree-facts:", "a: [",
+	for _, bad := range []string{"split-after: -1", "initial-budget: 9\nmax-budget: 8", "x", "3: 4", "tree-facts:",
+		"a: [",
 		"tree-facts: &a 3\nmax-workers: *a", "page-history: 1"} {
 		if _, err := read(bad); cli.ExitCode(err) != cli.ExitUsage {
 			t.Errorf("%q: %v", bad, err)

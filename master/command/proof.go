@@ -19,6 +19,7 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
+// proofCommand reads certificates for people and other programs. It believes them: verify checks.
 func proofCommand() *cobra.Command {
 	return group("proof", "Step through a certificate, or write parts of it for other programs",
 		proofShowCommand(), proofExportCommand())
@@ -27,9 +28,11 @@ func proofCommand() *cobra.Command {
 // proofSource says what certificate is meant, and which position of it.
 type proofSource struct{ store, campaign string }
 
+// add defines the flags that name a certificate in a store.
 func (s *proofSource) add(c *cobra.Command) {
 	c.Flags().StringVar(&s.store, "store", "", "read the certificate of a settled campaign in `FILE`")
-	c.Flags().StringVar(&s.campaign, "campaign", "", "with --store, read that of the campaign `NAME` (default: the first)")
+	c.Flags().StringVar(&s.campaign, "campaign", "",
+		"with --store, read that of the campaign `NAME` (default: the first)")
 }
 
 // read returns the certificate, what it was read from, and the position that the arguments name,
@@ -94,6 +97,7 @@ func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last
 	return p, last, nil
 }
 
+// proofShowCommand shows one position. A reader steps through a proof by adding moves.
 func proofShowCommand() *cobra.Command {
 	var (
 		source        proofSource
@@ -101,10 +105,11 @@ func proofShowCommand() *cobra.Command {
 		asJSON, asSVG bool
 	)
 	c := &cobra.Command{
-		Use:     "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
-		Short:   "Show a position of a certificate: the winner, the reason and every move",
-		Long:    long("proof-show", "proof-position"),
-		Example: "  master proof show 5x5.proof B1-B3xD3\n  master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5",
+		Use:   "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
+		Short: "Show a position of a certificate: the winner, the reason and every move",
+		Long:  long("proof-show", "proof-position"),
+		Example: `  master proof show 5x5.proof B1-B3xD3
+  master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case asJSON && asSVG:
@@ -135,6 +140,7 @@ func proofShowCommand() *cobra.Command {
 	return c
 }
 
+// proofReport is the position in text: the board, what the certificate says, and a table of its moves.
 func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d document.ProofPosition,
 	top int) string {
 	var s strings.Builder
@@ -188,6 +194,8 @@ func entriesText(s document.Size) string { return atLeast(uint64(s.Entries), s.A
 // standardPositions is how many positions export writes in each format unless it is told otherwise.
 var standardPositions = map[string]int{"json": 100_000, "dot": 1000, "sgf": 10_000}
 
+// proofExportCommand writes a part of a proof. Its two limits differ: --depth is what the reader wants
+// and no fault, while --positions guards memory and ends with the exit code of a limit.
 func proofExportCommand() *cobra.Command {
 	var (
 		source           proofSource
@@ -195,10 +203,11 @@ func proofExportCommand() *cobra.Command {
 		depth, positions int
 	)
 	c := &cobra.Command{
-		Use:     "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
-		Short:   "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
-		Long:    long("proof-export", "proof-position"),
-		Example: "  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg\n  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf",
+		Use:   "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
+		Short: "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
+		Long:  long("proof-export", "proof-position"),
+		Example: `  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg
+  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf`,
 		RunE: func(c *cobra.Command, args []string) error {
 			standard, ok := standardPositions[format]
 			switch {
@@ -243,6 +252,7 @@ func proofExportCommand() *cobra.Command {
 	source.add(c)
 	c.Flags().StringVar(&format, "format", "json", "write json, dot or sgf")
 	c.Flags().IntVar(&depth, "depth", 2, "go `N` plies below the position (0: no limit)")
-	c.Flags().IntVar(&positions, "positions", 0, "write `N` positions (0: no limit; default: json 100000, dot 1000, sgf 10000)")
+	c.Flags().IntVar(&positions, "positions", 0, "write `N` positions (0: no limit; default: json 100000, dot "+
+		"1000, sgf 10000)")
 	return c
 }

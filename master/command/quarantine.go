@@ -15,6 +15,8 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
+// quarantineCommand shows the list, and "lift" takes a party off it. Both answer with the parties that
+// they are about.
 func quarantineCommand() *cobra.Command {
 	c := quarantineCall(&cobra.Command{
 		Use:   "quarantine",

@@ -32,6 +32,7 @@ type remote struct {
 	plaintext            bool // from other machines, too
 }
 
+// add defines the flags of all commands that call a master.
 func (r *remote) add(c *cobra.Command) {
 	c.Flags().StringVar(&r.address, "master", defaultMaster, "ask the master at `ADDR`")
 	c.Flags().StringVar(&r.credentials, "credentials", "", "connect with the operator's credential in `FOLDER`")
@@ -64,7 +65,8 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 
 // ask makes one call to a master and returns its answer, within callTimeout. Errors are sentences;
 // see callError.
-func ask[R any](ctx context.Context, r *remote, call func(context.Context, farmv1.ControlClient) (R, error)) (R, error) {
+func ask[R any](ctx context.Context, r *remote, call func(context.Context, farmv1.ControlClient) (R, error)) (R,
+	error) {
 	var none R
 	client, conn, err := r.dial()
 	if err != nil {
@@ -120,6 +122,7 @@ func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []
 	return c
 }
 
+// writeStatus prints a status in one line, for people or programs. --watch prints many of them.
 func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(w).Encode(document.OfStatus(r, false))

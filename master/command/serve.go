@@ -45,6 +45,8 @@ type serveFlags struct {
 	anyBuild, oneByOne bool
 }
 
+// serveCommand is flags, validate and start. Nothing is opened before validate has accepted all flags
+// and settings, so a mistake leaves no file behind.
 func serveCommand() *cobra.Command {
 	f := &serveFlags{settings: newSettings()}
 	c := &cobra.Command{
@@ -133,7 +135,8 @@ func (f *serveFlags) validate() error {
 // start opens the store, serves its campaigns until they are over, and prints their results.
 func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	guard, err := f.guard(registry, log)
 	if err != nil {
 		return err
@@ -295,6 +298,8 @@ func (f *serveFlags) announce(w io.Writer, on listeners, campaigns *farm.Farm) {
 // probePatience is the longest a probe waits for the loop, which commits to disk between answers.
 const probePatience = 5 * time.Second
 
+// alive is nil while the loop answers. Where it is not, starting the master again may help, and the
+// store has everything.
 func alive(ctx context.Context, m *rpc.Master) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
@@ -302,6 +307,8 @@ func alive(ctx context.Context, m *rpc.Master) error {
 	return err
 }
 
+// ready is nil while workers can join with a hope for work: one campaign that is neither drained nor
+// stopped is enough.
 func ready(ctx context.Context, m *rpc.Master) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()

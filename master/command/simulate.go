@@ -31,6 +31,8 @@ type simulateFlags struct {
 	table, tables     cli.Size
 }
 
+// simulateCommand is flags, validate and start, like serve. Its settings are those of a master, so that
+// what a simulation finds can be served as it is.
 func simulateCommand() *cobra.Command {
 	f := &simulateFlags{settings: newSettings(), table: 16 << 20, tables: 1 << 30}
 	f.settings.farm.Limits.CheckFirst = 0 // all workers are our own

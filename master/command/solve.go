@@ -39,6 +39,8 @@ type solveFlags struct {
 	makeFolder          bool // for a store whose place nobody chose
 }
 
+// solveCommand is flags, validate and start, like serve. The same code runs as in a cluster: the
+// workers of this process talk to its master over gRPC in memory.
 func solveCommand() *cobra.Command {
 	f := &solveFlags{table: cli.TableSize{Bytes: 256 << 20}, settings: newSettings()}
 	f.settings.farm.Limits.CheckFirst = 0 // all workers are our own
@@ -203,6 +205,7 @@ func defaultStore(q question, rulesOnly bool) (string, error) {
 	return filepath.Join(state, "amazonsfarm", name+".store"), nil
 }
 
+// short names a text by 16 hexadecimal digits of its SHA-256, for file names.
 func short(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])

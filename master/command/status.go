@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
+// statusCommand asks once, with workers and campaigns, or watches one campaign until it is settled.
 func statusCommand() *cobra.Command {
 	var (
 		master        remote
@@ -135,6 +136,7 @@ func standing(w *farmv1.Worker) string {
 	return s
 }
 
+// workersReport is a line for each worker: what it has, what it brought, and its running lease.
 func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {

@@ -48,8 +48,11 @@ type storeCompactionJSON struct {
 	Seconds float64 `json:"seconds"`
 }
 
+// storeCommand looks after store files. The commands that take long show progress and end at a signal;
+// what they leave is a good store in any case.
 func storeCommand() *cobra.Command {
-	return group("store", "Check, back up and compact a store", storeCheck(), storeInfo(), storeBackup(), storeCompact())
+	return group("store", "Check, back up and compact a store", storeCheck(), storeInfo(), storeBackup(),
+		storeCompact())
 }
 
 // copyError gives errors of the commands that make files their kind.
@@ -95,6 +98,7 @@ func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progre
 	return time.Since(began).Seconds(), err
 }
 
+// storeCheck prints all faults that it finds, and ends with the exit code of a failed verification.
 func storeCheck() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -122,6 +126,7 @@ func storeCheck() *cobra.Command {
 	return c
 }
 
+// storeInfo reads headers and counts, not every record: it is quick where check takes minutes.
 func storeInfo() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
@@ -140,6 +145,8 @@ func storeInfo() *cobra.Command {
 	return c
 }
 
+// storeBackup copies from a master or from a file. Both ways the copy is checked before it gets its
+// name.
 func storeBackup() *cobra.Command {
 	var (
 		master remote
@@ -227,6 +234,7 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 	}
 }
 
+// backupError keeps apart what our own signal ended: the master reports it as a cancelled call.
 func backupError(address string, err error) error {
 	if code := status.Code(err); code == codes.Canceled {
 		return context.Canceled
@@ -234,6 +242,7 @@ func backupError(address string, err error) error {
 	return callError(address, err)
 }
 
+// storeCompact keeps the old store beside the new one unless --replace is given.
 func storeCompact() *cobra.Command {
 	var replace, asJSON bool
 	c := &cobra.Command{
@@ -248,7 +257,8 @@ func storeCompact() *cobra.Command {
 					return cli.Usagef("compact to another file than the store, or leave out the second file")
 				}
 				if replace {
-					return cli.Usagef("--replace is for a store that is compacted in its place; leave out --replace or %s", to)
+					return cli.Usagef("--replace is for a store that is compacted in its place; leave out "+
+						"--replace or %s", to)
 				}
 			}
 			var done store.Compaction

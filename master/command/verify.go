@@ -1,11 +1,8 @@
 package command
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -26,6 +23,7 @@ type verificationJSON struct {
 	Report      *checker.Report   `json:"report,omitempty"`
 }
 
+// verifyCommand runs the independent checker on a file, or on all that a store holds.
 func verifyCommand() *cobra.Command {
 	var (
 		storeFile         string
@@ -69,7 +67,7 @@ func verifyCommand() *cobra.Command {
 				err = certificateError(err)
 			}
 			out.Verified = err == nil && out.Report != nil
-			return errors.Join(err, writeVerification(ctx, c.OutOrStdout(), out, err, asJSON))
+			return errors.Join(err, writeVerification(c, out, err, asJSON))
 		},
 	}
 	c.Flags().StringVar(&storeFile, "store", "", "check the store in `FILE` and its certificate")
@@ -79,29 +77,25 @@ func verifyCommand() *cobra.Command {
 	return c
 }
 
-func writeVerification(_ context.Context, w io.Writer, v verificationJSON, failure error, asJSON bool) error {
-	if asJSON {
-		if failure != nil {
-			v.Reason = failure.Error()
-			errors.As(failure, &v.Fault)
-		}
-		return json.NewEncoder(w).Encode(v)
+// writeVerification prints what was checked. Of a store with several campaigns each report is part
+// of the text of the store.
+func writeVerification(c *cobra.Command, v verificationJSON, failure error, asJSON bool) error {
+	if failure != nil {
+		v.Reason = failure.Error()
+		errors.As(failure, &v.Fault)
 	}
+	text := ""
 	if v.Store != nil {
-		if _, err := fmt.Fprint(w, v.Store); err != nil {
-			return err
-		}
+		text = v.Store.String()
 	}
-	if v.Report != nil && (v.Store == nil || len(v.Store.Campaigns) == 1) { // of several campaigns each has its own
-		if _, err := fmt.Fprint(w, v.Report); err != nil {
-			return err
-		}
+	if v.Report != nil && (v.Store == nil || len(v.Store.Campaigns) == 1) {
+		text += v.Report.String()
 	}
-	return nil
+	return answer(c, asJSON, v, text)
 }
 
-// certificateError gives the errors of the checker their exit code: whatever it says about the file
-// is a failed verification; that the file cannot be read is not.
+// certificateError makes each fault that the checker found in a file a failed verification. A file
+// that cannot be read is none.
 func certificateError(err error) error {
 	var fault *checker.Fault
 	if errors.As(err, &fault) {

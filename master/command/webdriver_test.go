@@ -37,7 +37,8 @@ func openBrowser(t *testing.T) *browser {
 		if err != nil && os.Getenv("AMAZONS_TEST_BROWSER") == "required" {
 			t.Fatalf("there is no %s on this machine (Debian: apt-get install chromium chromium-driver)", name)
 		} else if err != nil {
-			t.Skipf("NOT CHECKED: the pages in a browser; there is no %s on this machine (Debian: apt-get install chromium chromium-driver)", name)
+			t.Skipf("NOT CHECKED: the pages in a browser; there is no %s on this machine (Debian: apt-get install "+
+				"chromium chromium-driver)", name)
 		}
 		programs[i] = path
 	}
