@@ -2,11 +2,11 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -71,12 +71,14 @@ func benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Search fixed positions; the number of nodes is the signature of the build",
-		Long: `bench searches a fixed suite, openings and middle games of 4x5, 6x4, 5x5, 4x7, 5x6 and 6x5, each position in an empty
-table until its winner is known. A wrong winner ends it with exit code 20.
+		Long: `bench searches a fixed suite, openings and middle games of 4x5, 6x4, 5x5, 4x7, 5x6 and
+6x5, each position in an empty table until its winner is known. A wrong winner ends it with
+exit code 20.
 
-With one thread the number of nodes is the same on every run and machine: the signature. Two builds with the same signature and
-the same size of table search alike. With --cores N the suite is searched with 1, 2, 4, ... and N threads in turn, and the
-ratios of times and nodes to those of one thread are told. Times and, with several threads, nodes are medians over the runs.
+With one thread the number of nodes is the same on every run and machine: the signature. Two
+builds with the same signature and the same size of table search alike. With --cores N the suite
+is searched with 1, 2, 4, ... and N threads in turn, and compared with one thread. Times, and
+nodes of several threads, are medians over the runs.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
@@ -96,13 +98,10 @@ ratios of times and nodes to those of one thread are told. Times and, with sever
 			if err != nil {
 				return interrupted(err)
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(r)
-			}
-			return r.write(c.OutOrStdout())
+			return show(c, asJSON, r)
 		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	jsonFlag(c, &asJSON)
 	c.Flags().IntVar(&cores, "cores", 1, "the most threads of a search")
 	c.Flags().IntVar(&runs, "runs", 1, "how often the suite is searched with each number of threads")
 	c.Flags().Var(&table, "table", "size of the transposition table, "+cli.TableHelp)
@@ -146,7 +145,7 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 	}
 	for run := range job.runs {
 		for i, threads := range job.threads {
-			s, err := newSolver(job.tableBytes, threads, nil)
+			s, err := newSolver(job.tableBytes, threads)
 			if err != nil {
 				return benchResult{}, err
 			}
@@ -234,22 +233,19 @@ func median[T uint64 | float64](runs []benchEntry, value func(benchEntry) T) T {
 	return (all[(n-1)/2] + all[n/2]) / 2
 }
 
-// write prints the result for people.
-func (r benchResult) write(w io.Writer) error {
+// String is the result for people.
+func (r benchResult) String() string {
 	const row = "%-14s %-7s %9d %12d %8.2f %9.0f\n"
-	_, err := fmt.Fprintf(w, "%-14s %-7s %9s %12s %8s %9s\n", "position", "winner", "nodes", "evaluations", "seconds",
-		"nodes/s")
+	var s strings.Builder
+	fmt.Fprintf(&s, "%-14s %-7s %9s %12s %8s %9s\n", "position", "winner", "nodes", "evaluations", "seconds", "nodes/s")
 	for _, p := range r.Positions {
-		_, e := fmt.Fprintf(w, row, p.Name, p.Winner, p.Nodes, p.Evaluations, p.Seconds, p.NodesPerSecond)
-		err = errors.Join(err, e)
+		fmt.Fprintf(&s, row, p.Name, p.Winner, p.Nodes, p.Evaluations, p.Seconds, p.NodesPerSecond)
 	}
-	_, e := fmt.Fprintf(w, row, "all", "", r.Nodes, r.Evaluations, r.Seconds, r.NodesPerSecond)
-	err = errors.Join(err, e)
-	for _, s := range r.Scaling {
-		_, e := fmt.Fprintf(w, "%d threads: %.2f s, %.2f times as fast as one; %d nodes, %.3f times those of one\n",
-			s.Cores, s.Seconds, s.Speedup, s.Nodes, s.NodeOverhead)
-		err = errors.Join(err, e)
+	fmt.Fprintf(&s, row, "all", "", r.Nodes, r.Evaluations, r.Seconds, r.NodesPerSecond)
+	for _, t := range r.Scaling {
+		fmt.Fprintf(&s, "%d threads: %.2f s, %.2f times as fast as one; %d nodes, %.3f times those of one\n", t.Cores,
+			t.Seconds, t.Speedup, t.Nodes, t.NodeOverhead)
 	}
-	_, e = fmt.Fprintf(w, "signature %d (one thread, table of %s)\n", r.Signature, cli.FormatSize(r.TableBytes))
-	return errors.Join(err, e)
+	fmt.Fprintf(&s, "signature %d (one thread, table of %s)\n", r.Signature, cli.FormatSize(r.TableBytes))
+	return s.String()
 }

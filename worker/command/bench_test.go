@@ -12,7 +12,8 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-var allWinners = flag.Bool("all-winners", false, "prove the winner of every position of the bench suite, not of a few small ones")
+var allWinners = flag.Bool("all-winners", false, "prove the winner of every position of the bench suite, not of a "+
+	"few small ones")
 
 // smallBench are positions of the suite that take an instant.
 func smallBench(t *testing.T) []benchPosition {
@@ -66,10 +67,8 @@ func TestBenchIsDeterministic(t *testing.T) {
 	if want := float64(s.Nodes) / float64(again.Nodes); s.NodeOverhead != want {
 		t.Errorf("node overhead %v, want %v", s.NodeOverhead, want)
 	}
-	var out strings.Builder
-	if err := again.write(&out); err != nil || !strings.Contains(out.String(), "2 threads: ") ||
-		strings.Count(out.String(), "\n") != 7 {
-		t.Errorf("%v: %s", err, out.String())
+	if out := again.String(); !strings.Contains(out, "2 threads: ") || strings.Count(out, "\n") != 7 {
+		t.Error(out)
 	}
 }
 
@@ -176,7 +175,7 @@ func TestBenchWinners(t *testing.T) {
 	if *allWinners {
 		suite = benchPositions
 	}
-	s, err := newSolver(256<<20, allCores(), nil)
+	s, err := newSolver(256<<20, allCores())
 	if err != nil {
 		t.Fatal(err)
 	}

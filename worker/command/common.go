@@ -5,6 +5,7 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/endgame"
-	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
 )
@@ -33,7 +33,6 @@ const defaultHTTP = "127.0.0.1:9172"
 type searchFlags struct {
 	cores int
 	table cli.TableSize
-	judge func() *eval.Judge // nil: the search's own
 }
 
 func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
@@ -83,24 +82,6 @@ func interrupted(err error) error {
 	return err
 }
 
-// readyDatabase opens the best database of a folder, or builds the small one where the folder has
-// none. When neither works, it says why on w and returns nil: everything works without a database,
-// only more slowly.
-func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
-	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
-	for _, e := range skipped {
-		fmt.Fprintf(w, "worker: passed over: %v\n", e)
-	}
-	switch {
-	case err == nil:
-		return db, nil
-	case ctx.Err() != nil:
-		return nil, err
-	}
-	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
-	return nil, nil
-}
-
 // dbFlags say where databases are.
 type dbFlags struct{ dir string }
 
@@ -113,4 +94,21 @@ func (f *dbFlags) folder() (string, error) {
 		return f.dir, nil
 	}
 	return endgame.DefaultDir()
+}
+
+// show prints a result for people, or as one JSON document.
+func show(c *cobra.Command, asJSON bool, r fmt.Stringer) error {
+	if asJSON {
+		return json.NewEncoder(c.OutOrStdout()).Encode(r)
+	}
+	_, err := io.WriteString(c.OutOrStdout(), r.String())
+	return err
+}
+
+func jsonFlag(c *cobra.Command, asJSON *bool) {
+	c.Flags().BoolVar(asJSON, "json", false, "print one JSON document")
+}
+
+func coresFlag(c *cobra.Command, cores *int) {
+	c.Flags().IntVar(cores, "cores", allCores(), "threads")
 }

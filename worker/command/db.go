@@ -3,12 +3,12 @@ package command
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,8 +23,8 @@ func dbCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "db",
 		Short: "Build, check and describe the databases of small areas",
-		Long: `db builds, checks and describes the databases of small areas: their exact values, and how many moves territories are
-worth with which blockers. The small one is built by itself on first use.`,
+		Long: `db builds, checks and describes the databases of small areas: their exact values, and how
+many moves territories are worth with which blockers. The small one is built on first use.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -44,6 +44,12 @@ type dbBuildResult struct {
 	Seconds     float64 `json:"seconds"`
 }
 
+// String is the result for people.
+func (r dbBuildResult) String() string {
+	return fmt.Sprintf("%s: %s (%s), %s, %d distinct values, %.1f s\n", r.File, r.Size, r.Config,
+		cli.FormatSize(r.Bytes), r.Values, r.Seconds)
+}
+
 func dbBuildCommand() *cobra.Command {
 	var flags dbFlags
 	var size string
@@ -58,7 +64,8 @@ func dbBuildCommand() *cobra.Command {
   large   up to 8, 9 with at most three queens a side, 10 with one
   SPEC    such as 8,9:2,10:1: all areas of up to 8 squares, 9 with at most two queens a side, 10 with one
 
-What is finished is kept in FILE.part until all is done: the same command goes on from there after an interruption. A whole database of this size is kept.`,
+Finished work is kept in FILE.part until all is done: after an interruption the same command goes
+on from there. A whole database of this size is kept.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			config, err := endgame.ParseSize(size)
@@ -94,18 +101,13 @@ What is finished is kept in FILE.part until all is done: the same command goes o
 			}
 			defer db.Close()
 			r.Bytes, r.Values = db.Bytes(), db.Values()
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(r)
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s (%s), %s, %d distinct values, %.1f s\n", r.File, r.Size,
-				r.Config, cli.FormatSize(r.Bytes), r.Values, r.Seconds)
-			return err
+			return show(c, asJSON, r)
 		},
 	}
 	flags.add(c)
 	c.Flags().StringVar(&size, "size", "small", "what it holds: small, medium, large or a SPEC")
-	c.Flags().IntVar(&cores, "cores", allCores(), "threads")
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	coresFlag(c, &cores)
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -171,6 +173,11 @@ type dbCheckResult struct {
 	Seconds     float64 `json:"seconds"`
 }
 
+// String is the result for people.
+func (r dbCheckResult) String() string {
+	return fmt.Sprintf("%s: whole (%s, %s)\n", r.File, r.Config, cli.FormatSize(r.Bytes))
+}
+
 func dbCheckCommand() *cobra.Command {
 	var flags dbFlags
 	var asJSON bool
@@ -191,15 +198,11 @@ func dbCheckCommand() *cobra.Command {
 			sum := db.Sum()
 			r := dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
 				Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(r)
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "%s: whole (%s, %s)\n", r.File, r.Config, cli.FormatSize(r.Bytes))
-			return err
+			return show(c, asJSON, r)
 		},
 	}
 	flags.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -216,6 +219,36 @@ type dbInfoResult struct {
 	Escapes     int              `json:"escapes"` // entries whose value's number does not fit 16 bits
 	Layers      []endgame.Layer  `json:"layers"`
 	Defects     []endgame.Defect `json:"defects"` // one queen alone in a region
+}
+
+// String is the result for people.
+func (r dbInfoResult) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "file      %s\nsize      %s (%s), version %d\nsum       %s\nbytes     %d\nvalues    %d "+
+		"distinct, %d entries by escape\n\n",
+		r.File, r.Size, r.Config, r.Version, r.Sum, r.Bytes, r.Values, r.Escapes)
+	fmt.Fprintf(&s, "squares  queens a side   shapes  active entries  territories      bytes\n")
+	entries := uint64(0)
+	for _, l := range r.Layers {
+		limit := "any"
+		if l.Limit > 0 {
+			limit = fmt.Sprintf("up to %d", l.Limit)
+		}
+		entries += l.Active + l.Territories
+		fmt.Fprintf(&s, "%7d  %13s  %7d  %14d  %11d  %9d\n", l.Squares, limit, l.Shapes, l.Active,
+			l.Territories, l.Bytes)
+	}
+	fmt.Fprintf(&s, "in all %d entries, %.2f bytes an entry\n\n", entries, float64(r.Bytes)/float64(entries))
+	fmt.Fprintf(&s, "One queen alone in a region:\nsquares  regions up to shifts  up to symmetry  defective  "+
+		"largest defect\n")
+	defective, largest := 0, 0
+	for _, d := range r.Defects {
+		defective += d.Regions
+		largest = max(largest, d.Largest)
+		fmt.Fprintf(&s, "%7d  %20d  %14d  %9d  %14d\n", d.Squares, d.Fixed, d.Shapes, d.Regions, d.Largest)
+	}
+	fmt.Fprintf(&s, "in all %d defective regions, largest defect %d\n", defective, largest)
+	return s.String()
 }
 
 func dbInfoCommand() *cobra.Command {
@@ -241,36 +274,10 @@ func dbInfoCommand() *cobra.Command {
 			if r.Defects, err = db.Defects(); err != nil {
 				return interrupted(err)
 			}
-			out := c.OutOrStdout()
-			if asJSON {
-				return json.NewEncoder(out).Encode(r)
-			}
-			fmt.Fprintf(out, "file      %s\nsize      %s (%s), version %d\nsum       %s\nbytes     %d\nvalues    %d distinct, %d entries by escape\n\n",
-				r.File, r.Size, r.Config, r.Version, r.Sum, r.Bytes, r.Values, r.Escapes)
-			fmt.Fprintf(out, "squares  queens a side   shapes  active entries  territories      bytes\n")
-			entries := uint64(0)
-			for _, l := range r.Layers {
-				limit := "any"
-				if l.Limit > 0 {
-					limit = fmt.Sprintf("up to %d", l.Limit)
-				}
-				entries += l.Active + l.Territories
-				fmt.Fprintf(out, "%7d  %13s  %7d  %14d  %11d  %9d\n", l.Squares, limit, l.Shapes, l.Active,
-					l.Territories, l.Bytes)
-			}
-			fmt.Fprintf(out, "in all %d entries, %.2f bytes an entry\n\n", entries, float64(r.Bytes)/float64(entries))
-			fmt.Fprintf(out, "One queen alone in a region:\nsquares  regions up to shifts  up to symmetry  defective  largest defect\n")
-			defective, largest := 0, 0
-			for _, d := range r.Defects {
-				defective += d.Regions
-				largest = max(largest, d.Largest)
-				fmt.Fprintf(out, "%7d  %20d  %14d  %9d  %14d\n", d.Squares, d.Fixed, d.Shapes, d.Regions, d.Largest)
-			}
-			_, err = fmt.Fprintf(out, "in all %d defective regions, largest defect %d\n", defective, largest)
-			return err
+			return show(c, asJSON, r)
 		},
 	}
 	flags.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
+	jsonFlag(c, &asJSON)
 	return c
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,20 +54,23 @@ func perftCommand() *cobra.Command {
 			if !divide {
 				r.Moves = nil
 			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(r)
-			}
-			for _, m := range r.Moves {
-				fmt.Fprintf(c.OutOrStdout(), "%s: %d\n", m.Move, m.Count)
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "perft %d of %s: %d\n", depth, p, r.Count)
-			return err
+			return show(c, asJSON, r)
 		},
 	}
 	c.Flags().BoolVar(&divide, "divide", false, "also print the count of each first move")
-	c.Flags().BoolVar(&asJSON, "json", false, "print one JSON document")
-	c.Flags().IntVar(&cores, "cores", allCores(), "threads")
+	jsonFlag(c, &asJSON)
+	coresFlag(c, &cores)
 	return c
+}
+
+// String is the result for people.
+func (r perftResult) String() string {
+	var s strings.Builder
+	for _, m := range r.Moves {
+		fmt.Fprintf(&s, "%s: %d\n", m.Move, m.Count)
+	}
+	fmt.Fprintf(&s, "perft %d of %s: %d\n", r.Depth, r.Position, r.Count)
+	return s.String()
 }
 
 // perft counts on several cores, one first move at a time.

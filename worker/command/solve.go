@@ -14,7 +14,6 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
 )
@@ -26,7 +25,6 @@ func solveCommand() *cobra.Command {
 		noProof, noTest bool
 		asJSON          bool
 		q               question
-		dbDir           string
 	)
 	c := &cobra.Command{
 		Use:   "solve POSITION|BOARD|-",
@@ -34,12 +32,12 @@ func solveCommand() *cobra.Command {
 		Long: `solve searches a position until the winner is known, extracts a certificate and has it verified.
 
 A position is a board such as 5x6, which stands for its start, or rows from the top such as
-".B.B./...../.W.W. w" with the side to move. With -, standard input has one position a line, each answered
-with one line of JSON in the same order; each is searched by one core, several at a time. A line that is no position is answered with
-"error", and the exit code is 1 in the end.
+".B.B./...../.W.W. w" with the side to move. With -, standard input has one position a line. Each
+is searched by one core, several at a time, and answered with one line of JSON, in the same order.
+A line that is no position is answered with "error", and the exit code is 1 in the end.
 
-winning_moves are the first moves that the certificate shows to win: at least one if the side to move wins, perhaps
-not all.
+winning_moves are first moves that the certificate shows to win: at least one if the side to move
+wins, perhaps not all.
 
 ` + cli.ExitHelp,
 		Args: cobra.MinimumNArgs(1),
@@ -48,16 +46,6 @@ not all.
 				return err
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest
-			if dbDir != "" {
-				db, err := readyDatabase(c.Context(), dbDir, c.ErrOrStderr())
-				if err != nil {
-					return err
-				}
-				if db != nil {
-					defer db.Close()
-					flags.judge = eval.NewJudge(db, eval.DefaultSettings()).Clone
-				}
-			}
 			if q.proofFile != "" {
 				if noProof {
 					return cli.Usagef("--proof and --no-proof exclude each other")
@@ -92,11 +80,10 @@ not all.
 	f.StringArrayVar(&moves, "first-move", nil, "try only this first move; may be repeated")
 	f.Uint64Var(&q.nodes, "nodes", 0, "stop after this many nodes, with exit code 3; 0: no limit")
 	f.StringVar(&q.proofFile, "proof", "", "write the certificate to this file")
-	f.StringVar(&dbDir, "db", "", "folder of a database of areas to judge positions with; the small one is built there if there is none (default: none, which is faster on the boards measured)")
 	f.BoolVar(&noProof, "no-proof", false, "make no certificate: the answer is not verified")
 	f.BoolVar(&noTest, "no-verify", false, "make the certificate but do not check it")
-	f.BoolVar(&q.rulesOnly, "rules-only", false, "prove by the rules of the game alone, without the counting lemma: a much larger certificate")
-	f.BoolVar(&asJSON, "json", false, "print one JSON document")
+	f.BoolVar(&q.rulesOnly, "rules-only", false, "prove by the rules of the game alone: a much larger certificate")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -118,7 +105,7 @@ func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
 
 // solveOne answers one question and shows how far it is.
 func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q question, asJSON bool) error {
-	s, err := newSolver(flags.table.Bytes, flags.cores, flags.judge)
+	s, err := newSolver(flags.table.Bytes, flags.cores)
 	if err != nil {
 		return err
 	}

@@ -64,9 +64,12 @@ func valueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "value AREA|-",
 		Short: "Tell what an area is worth: stops, mean, temperature, thermograph, who wins",
-		Long: `value tells what an area is worth as a combinatorial game; Black is Left, so what is good for Black is positive. AREA is rows
-from the top joined by "/", with W and B for queens, x for burnt and . for empty squares, such as "..W/.../..B". Several areas in one text are valued as their
-sum. With -, standard input has one area a line, each answered with one line (of JSON with --json).`,
+		Long: `value tells what an area is worth as a combinatorial game. Black is Left: what is good for
+Black is positive.
+
+AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for empty
+squares, such as "..W/.../..B". Several areas in one text are valued as their sum. With -,
+standard input has one area a line, each answered with one line (of JSON with --json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, _, stop := cli.Signals(c.Context())
@@ -86,25 +89,38 @@ sum. With -, standard input has one area a line, each answered with one line (of
 					v.solver.DB = db
 				}
 			}
-			out := c.OutOrStdout()
 			if args[0] != "-" {
 				r, err := v.value(args[0])
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					return json.NewEncoder(out).Encode(r)
-				}
-				_, err = io.WriteString(out, r.String())
-				return err
+				return show(c, asJSON, r)
 			}
-			return v.lines(ctx, c.InOrStdin(), out, asJSON)
+			return v.lines(ctx, c.InOrStdin(), c.OutOrStdout(), asJSON)
 		},
 	}
 	flags.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	jsonFlag(c, &asJSON)
 	c.Flags().BoolVar(&noDB, "no-db", false, "search everything, without a database")
 	return c
+}
+
+// readyDatabase opens the best database of a folder, or builds the small one where the folder has
+// none. When neither works, it says why on w and returns nil: everything works without a database,
+// only more slowly.
+func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
+	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
+	for _, e := range skipped {
+		fmt.Fprintf(w, "worker: passed over: %v\n", e)
+	}
+	switch {
+	case err == nil:
+		return db, nil
+	case ctx.Err() != nil:
+		return nil, err
+	}
+	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
+	return nil, nil
 }
 
 // valuer values areas.
