@@ -2,10 +2,11 @@ package simulate
 
 import (
 	"fmt"
-	"html"
 	"io"
 	"math"
 	"strings"
+
+	"amazonsfarm/shared/svg"
 )
 
 // mark is a point of a picture that is not of a run.
@@ -43,40 +44,43 @@ func (c Curve) WriteSVG(out io.Writer, title string) error {
 		top = max(top, Efficiency(c.Runs[0], r))
 	}
 	y := func(e float64) float64 { return pictureHeight - low - (pictureHeight-marginTop-low)*e/top }
-	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", pictureWidth, pictureHeight)
-	fmt.Fprintf(&b, `<rect width="%d" height="%d" fill="white"/>`+"\n", pictureWidth, pictureHeight)
-	fmt.Fprintf(&b, `<text x="%d" y="20" font-size="14">%s</text>`+"\n", marginLeft, html.EscapeString(title))
+	w := svg.Begin(out, pictureWidth, pictureHeight, "font-family", "sans-serif", "font-size", 12)
+	w.Element("rect", "width", pictureWidth, "height", pictureHeight, "fill", "white")
+	w.Label("text", title, "x", marginLeft, "y", 20, "font-size", 14)
 	for e := 0.0; e <= top+1e-9; e += 0.25 {
-		fmt.Fprintf(&b, `<path d="M%d %.1fH%d" stroke="#ddd"/><text x="%d" y="%.1f" text-anchor="end">%.2f</text>`+"\n",
-			marginLeft, y(e), pictureWidth-marginRight, marginLeft-8, y(e)+4, e)
+		w.Element("path", "d", fmt.Sprintf("M%d %sH%d", marginLeft, svg.Number(y(e)), pictureWidth-marginRight),
+			"stroke", "#ddd")
+		w.Label("text", fmt.Sprintf("%.2f", e), "x", marginLeft-8, "y", y(e)+4, "text-anchor", "end")
 	}
 	for n := 1; n <= most; n *= 2 {
-		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%d</text>`+"\n", x(n), pictureHeight-low+18, n)
+		w.Label("text", fmt.Sprint(n), "x", x(n), "y", pictureHeight-low+18, "text-anchor", "middle")
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">virtual workers</text>`+
-		"\n", pictureWidth/2, pictureHeight-10)
-	fmt.Fprintf(&b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">parallel efficiency</text>`+
-		"\n", pictureHeight/2, pictureHeight/2)
-	var line []string
+	w.Label("text", "virtual workers", "x", pictureWidth/2, "y", pictureHeight-10, "text-anchor", "middle")
+	w.Label("text", "parallel efficiency", "x", 14, "y", pictureHeight/2, "text-anchor", "middle",
+		"transform", fmt.Sprintf("rotate(-90 14 %d)", pictureHeight/2))
+	line := func(points []string, attributes ...any) {
+		w.Element("polyline", append([]any{"points", strings.Join(points, " "), "fill", "none"}, attributes...)...)
+	}
+	point := func(workers int, e float64) string { return svg.Number(x(workers)) + "," + svg.Number(y(e)) }
+	var points []string
 	for _, g := range goals {
-		line = append(line, fmt.Sprintf("%.1f,%.1f", x(g.workers), y(g.efficiency)))
+		points = append(points, point(g.workers, g.efficiency))
 	}
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#2a2" stroke-dasharray="5 4"/><text x="%.1f" y="%.1f" fill="#2a2">goal</text>`+"\n",
-		strings.Join(line, " "), x(128)+6, y(0.55)-6)
+	line(points, "stroke", "#2a2", "stroke-dasharray", "5 4")
+	w.Label("text", "goal", "x", x(128)+6, "y", y(0.55)-6, "fill", "#2a2")
 	for _, m := range reached {
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="4" fill="#c33"/><text x="%.1f" y="%.1f" text-anchor="end" fill="#c33">%s %.3g</text>`+"\n",
-			x(m.workers), y(m.efficiency), x(m.workers)-8, y(m.efficiency)+4, m.name, m.efficiency)
+		w.Element("circle", "cx", x(m.workers), "cy", y(m.efficiency), "r", 4, "fill", "#c33")
+		w.Label("text", fmt.Sprintf("%s %.3g", m.name, m.efficiency), "x", x(m.workers)-8, "y", y(m.efficiency)+4,
+			"text-anchor", "end", "fill", "#c33")
 	}
-	line = nil
+	points = nil
 	for _, r := range c.Runs {
 		e := Efficiency(c.Runs[0], r)
-		line = append(line, fmt.Sprintf("%.1f,%.1f", x(r.Workers), y(e)))
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3.5" fill="#25a"><title>%d workers: %.3f</title></circle>`+
-			"\n", x(r.Workers), y(e), r.Workers, e)
+		points = append(points, point(r.Workers, e))
+		w.Open("circle", "cx", x(r.Workers), "cy", y(e), "r", 3.5, "fill", "#25a")
+		w.Label("title", fmt.Sprintf("%d workers: %.3f", r.Workers, e))
+		w.Close()
 	}
-	fmt.Fprintf(&b, `<polyline points="%s" fill="none" stroke="#25a" stroke-width="2"/>`+
-		"\n</svg>\n", strings.Join(line, " "))
-	_, err := io.WriteString(out, b.String())
-	return err
+	line(points, "stroke", "#25a", "stroke-width", 2)
+	return w.End()
 }

@@ -1,11 +1,12 @@
 package amazons
 
 import (
-	"bufio"
-	"encoding/xml"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+
+	"amazonsfarm/shared/svg"
 )
 
 // Text returns a picture of the position for a terminal: the ranks from the top
@@ -85,21 +86,21 @@ const (
 	svgFrame         = 6  // on the other sides
 	svgCaption       = 22 // below the coordinates, for the side to move
 
-	svgLight   = "#f1e3c6"
-	svgDark    = "#d9bb8b"
-	svgEdge    = "#5a4630"
-	svgInk     = "#40362b"
-	svgBurnt   = "#4a4745"
-	svgEmber   = "#8b8580"
-	svgMark    = "#f5c518"
-	svgWay     = "#1d5fa8"
-	svgShot    = "#c2321f"
-	svgIvory   = "#fffdf7"
-	svgEbony   = "#1c1a19"
-	svgCrown   = "M-11.5 9.5L-16 -7L-8.4 1.2L-8.6 -11.5L-2.6 0L0 -14L2.6 0L8.6 -11.5L8.4 1.2L16 -7L11.5 9.5Q0 6 -11.5 9.5Z"
-	svgBase    = "M-11.5 12.5Q0 9 11.5 12.5L11 17Q0 14.5 -11 17Z"
-	svgBalls   = "M-18.2 -8.6a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M-11 -13.2a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M-2.2 -15.8a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M6.6 -13.2a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M13.8 -8.6a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0"
-	svgFontSet = `font-family="Helvetica, Arial, sans-serif"`
+	svgLight = "#f1e3c6"
+	svgDark  = "#d9bb8b"
+	svgEdge  = "#5a4630"
+	svgInk   = "#40362b"
+	svgBurnt = "#4a4745"
+	svgEmber = "#8b8580"
+	svgMark  = "#f5c518"
+	svgWay   = "#1d5fa8"
+	svgShot  = "#c2321f"
+	svgIvory = "#fffdf7"
+	svgEbony = "#1c1a19"
+	svgCrown = "M-11.5 9.5L-16 -7L-8.4 1.2L-8.6 -11.5L-2.6 0L0 -14L2.6 0L8.6 -11.5L8.4 1.2L16 -7L11.5 9.5Q0 6 -11.5 9.5Z"
+	svgBase  = "M-11.5 12.5Q0 9 11.5 12.5L11 17Q0 14.5 -11 17Z"
+	svgBalls = "M-18.2 -8.6a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M-11 -13.2a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M-2.2 -15.8a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M6.6 -13.2a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M13.8 -8.6a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0"
+	svgFont  = "Helvetica, Arial, sans-serif"
 )
 
 // SVG returns the position as a self-contained SVG picture. It uses no ids,
@@ -112,7 +113,7 @@ func (p Position) SVG(opts SVGOptions) string {
 
 // WriteSVG writes the picture that [Position.SVG] returns. Errors are those of w.
 func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
-	d := drawing{Writer: bufio.NewWriter(w), Position: p, left: svgMargin, top: svgFrame,
+	d := drawing{Position: p, left: svgMargin, top: svgFrame,
 		width: svgSquare * int(p.Board.Width), height: svgSquare * int(p.Board.Height)}
 	bottom := svgMargin + svgCaption
 	if opts.Bare {
@@ -127,10 +128,11 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 	if title == "" {
 		title = fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove)
 	}
-	d.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n",
-		(width*pixels+svgSquare/2)/svgSquare, (height*pixels+svgSquare/2)/svgSquare, width, height, xmlText(title))
-	d.printf("<title>%s</title>\n<desc>%s</desc>\n", xmlText(title), xmlText(p.describe(opts.Last)))
-	d.printf(`<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	d.Writer = svg.Begin(w, width, height, "width", (width*pixels+svgSquare/2)/svgSquare,
+		"height", (height*pixels+svgSquare/2)/svgSquare, "role", "img", "aria-label", title)
+	d.Label("title", title)
+	d.Label("desc", p.describe(opts.Last))
+	d.Element("rect", "width", width, "height", height, "fill", "#ffffff")
 	last := opts.Last
 	if last != nil && !(p.Board.Contains(last.From) && p.Board.Contains(last.To) && p.Board.Contains(last.Arrow)) {
 		last = nil
@@ -143,68 +145,72 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 	if !opts.Bare {
 		d.margin()
 	}
-	d.printf("</svg>\n")
-	return d.Flush()
+	return d.End()
 }
 
-// drawing is a picture while it is written. The writer keeps the first error until Flush.
+// drawing is a picture while it is written.
 type drawing struct {
-	*bufio.Writer
+	*svg.Writer
 	Position
 	left, top, width, height int // of the board
 }
-
-func (d *drawing) printf(format string, args ...any) { fmt.Fprintf(d, format, args...) }
 
 // x and y return the centre of a square.
 func (d *drawing) x(s Square) int { return d.left + svgSquare*s.File() + svgSquare/2 }
 func (d *drawing) y(s Square) int { return d.top + d.height - svgSquare*s.Rank() - svgSquare/2 }
 
-// fill appends to a path the squares of a set, made smaller by an inset on each side.
-func (d *drawing) fill(set Set, inset int) {
+// path returns the outline of the squares of a set, made smaller by an inset on each side.
+func (d *drawing) path(set Set, inset int) string {
+	var path strings.Builder
 	side := svgSquare - 2*inset
 	for _, s := range squaresOf(set) {
-		d.printf("M%d %dh%dv%dh-%dz", d.x(s)-svgSquare/2+inset, d.y(s)-svgSquare/2+inset, side, side, side)
+		fmt.Fprintf(&path, "M%d %dh%dv%dh-%dz", d.x(s)-svgSquare/2+inset, d.y(s)-svgSquare/2+inset, side, side, side)
 	}
-	d.printf(`"/>` + "\n")
+	return path.String()
+}
+
+// frame draws the outline of a rectangle.
+func (d *drawing) frame(x, y, width, height int, colour string, thick int) {
+	d.Element("rect", "x", x, "y", y, "width", width, "height", height, "fill", "none", "stroke", colour,
+		"stroke-width", thick)
 }
 
 // squares draws the board: one light field, the dark squares as one path, the squares of the last
 // move, the burnt squares, and the edge.
 func (d *drawing) squares(last *Move) {
 	mask := d.Board.Mask()
-	d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>`+"\n", d.left, d.top, d.width, d.height, svgLight)
+	d.Element("rect", "x", d.left, "y", d.top, "width", d.width, "height", d.height, "fill", svgLight)
 	const darkSquares Set = 0xaa55aa55aa55aa55 // A1 is dark
 	if dark := mask & darkSquares; dark != 0 {
-		d.printf(`<path fill="%s" d="`, svgDark)
-		d.fill(dark, 0)
+		d.Element("path", "fill", svgDark, "d", d.path(dark, 0))
 	}
 	if last != nil {
-		d.printf(`<path fill="%s" fill-opacity="0.55" d="`, svgMark)
-		d.fill((last.From.Bit()|last.To.Bit())&^d.Burnt, 0)
+		d.Element("path", "fill", svgMark, "fill-opacity", "0.55",
+			"d", d.path((last.From.Bit()|last.To.Bit())&^d.Burnt, 0))
 	}
 	if burnt := d.Burnt & mask; burnt != 0 {
-		d.printf(`<path fill="%s" d="`, svgBurnt)
-		d.fill(burnt, 1)
-		d.printf(`<path fill="none" stroke="%s" stroke-width="3" stroke-linecap="round" d="`, svgEmber)
+		d.Element("path", "fill", svgBurnt, "d", d.path(burnt, 1))
+		var crosses strings.Builder
 		for _, s := range squaresOf(burnt) {
-			d.printf("M%d %dl18 18m0 -18l-18 18", d.x(s)-9, d.y(s)-9)
+			fmt.Fprintf(&crosses, "M%d %dl18 18m0 -18l-18 18", d.x(s)-9, d.y(s)-9)
 		}
-		d.printf(`"/>` + "\n")
+		d.Element("path", "fill", "none", "stroke", svgEmber, "stroke-width", 3, "stroke-linecap", "round",
+			"d", crosses.String())
 	}
-	d.printf(`<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+"\n",
-		d.left-1, d.top-1, d.width+2, d.height+2, svgEdge)
+	d.frame(d.left-1, d.top-1, d.width+2, d.height+2, svgEdge, 2)
 }
 
 // move draws the way of the queen and of the arrow, below the queens. The second line is thinner, so
 // that an arrow shot back along the queen's way shows on top of it.
 func (d *drawing) move(m Move) {
-	d.printf(`<g fill="none" stroke-linecap="round"><path stroke="%s" stroke-width="6" stroke-opacity="0.75" d="M%d %dL%d %d"/>`,
-		svgWay, d.x(m.From), d.y(m.From), d.x(m.To), d.y(m.To))
-	d.printf(`<path stroke="%s" stroke-width="3.5" stroke-dasharray="1 8" d="M%d %dL%d %d"/>`,
-		svgShot, d.x(m.To), d.y(m.To), d.x(m.Arrow), d.y(m.Arrow))
-	d.printf(`<rect x="%d" y="%d" width="%d" height="%d" stroke="%s" stroke-width="3"/></g>`+"\n",
-		d.x(m.Arrow)-svgSquare/2+3, d.y(m.Arrow)-svgSquare/2+3, svgSquare-6, svgSquare-6, svgShot)
+	way := func(from, to Square) string {
+		return fmt.Sprintf("M%d %dL%d %d", d.x(from), d.y(from), d.x(to), d.y(to))
+	}
+	d.Open("g", "fill", "none", "stroke-linecap", "round")
+	d.Element("path", "stroke", svgWay, "stroke-width", 6, "stroke-opacity", "0.75", "d", way(m.From, m.To))
+	d.Element("path", "stroke", svgShot, "stroke-width", "3.5", "stroke-dasharray", "1 8", "d", way(m.To, m.Arrow))
+	d.frame(d.x(m.Arrow)-svgSquare/2+3, d.y(m.Arrow)-svgSquare/2+3, svgSquare-6, svgSquare-6, svgShot, 3)
+	d.Close()
 }
 
 // queens draws the queens of both sides.
@@ -217,25 +223,25 @@ func (d *drawing) queens() {
 		if len(queens) == 0 {
 			continue
 		}
-		d.printf(`<g fill="%s" stroke="%s" stroke-width="1.8" stroke-linejoin="round">`+"\n", side.fill, svgEbony)
+		d.Open("g", "fill", side.fill, "stroke", svgEbony, "stroke-width", "1.8", "stroke-linejoin", "round")
 		for _, s := range queens {
-			d.printf(`<path transform="translate(%d %d)" d="%s%s%s"/>`+"\n", d.x(s), d.y(s), svgCrown, svgBase, svgBalls)
+			d.Element("path", "transform", fmt.Sprintf("translate(%d %d)", d.x(s), d.y(s)),
+				"d", svgCrown+svgBase+svgBalls)
 		}
-		d.printf("</g>\n")
+		d.Close()
 	}
 }
 
 // margin draws the coordinates, and a disc in the colour of the side to move with its name.
 func (d *drawing) margin() {
-	d.printf(`<g %s font-size="14" fill="%s" text-anchor="middle">`+"\n", svgFontSet, svgInk)
+	d.Open("g", "font-family", svgFont, "font-size", 14, "fill", svgInk, "text-anchor", "middle")
 	for r := range int(d.Board.Height) {
-		d.printf(`<text x="%d" y="%d">%d</text>`, d.left/2, d.y(d.Board.Square(0, r))+5, r+1)
+		d.Label("text", strconv.Itoa(r+1), "x", d.left/2, "y", d.y(d.Board.Square(0, r))+5)
 	}
-	d.printf("\n")
 	for f := range int(d.Board.Width) {
-		d.printf(`<text x="%d" y="%d">%c</text>`, d.x(d.Board.Square(f, 0)), d.top+d.height+18, 'A'+f)
+		d.Label("text", string(rune('A'+f)), "x", d.x(d.Board.Square(f, 0)), "y", d.top+d.height+18)
 	}
-	d.printf("\n</g>\n")
+	d.Close()
 	fill := svgIvory
 	if d.ToMove == Black {
 		fill = svgEbony
@@ -245,9 +251,8 @@ func (d *drawing) margin() {
 	if d.Board.Width >= 3 { // narrower boards have no room for it
 		caption += " to move"
 	}
-	d.printf(`<circle cx="%d" cy="%d" r="5" fill="%s" stroke="%s" stroke-width="1.5"/>`, d.left+7, y, fill, svgEbony)
-	d.printf(`<text x="%d" y="%d" %s font-size="13" fill="%s">%s</text>`+"\n", d.left+18, y+5, svgFontSet, svgInk,
-		caption)
+	d.Element("circle", "cx", d.left+7, "cy", y, "r", 5, "fill", fill, "stroke", svgEbony, "stroke-width", "1.5")
+	d.Label("text", caption, "x", d.left+18, "y", y+5, "font-family", svgFont, "font-size", 13, "fill", svgInk)
 }
 
 // describe says in words what the picture shows.
@@ -286,12 +291,4 @@ func squaresOf(x Set) []Square {
 		}
 	}
 	return out
-}
-
-// xmlText escapes s for text and attribute values. What XML 1.0 cannot hold (control characters,
-// bytes that are not UTF-8) becomes U+FFFD.
-func xmlText(s string) string {
-	var sb strings.Builder
-	_ = xml.EscapeText(&sb, []byte(s)) // a strings.Builder takes everything
-	return sb.String()
 }

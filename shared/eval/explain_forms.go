@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/svg"
 )
 
 func names(x amazons.Set) []string {
@@ -184,39 +185,39 @@ func (e *Explanation) SVG() string {
 	// The picture of a position with its coordinates: squares of 48, 24 at the left, 6 at the top.
 	const square, left, top = 48, 24, 6
 	b := e.Position.Board
-	board := e.Position.SVG(amazons.SVGOptions{})
 	width, height := max(left+square*int(b.Width)+top, 640), top+square*int(b.Height)+46
 	colours := []string{"#1d5fa8", "#c2321f", "#2e7d32", "#8e24aa", "#ef6c00", "#00838f", "#6d4c41", "#c2185b"}
 	var sb strings.Builder
-	fmt.Fprintf(&sb, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="Helvetica, Arial, sans-serif" font-size="13">`+"\n", width, height+20*(len(e.Areas)+len(e.conclusion())+1))
-	sb.WriteString(board)
+	all := height + 20*(len(e.Areas)+len(e.conclusion())+1)
+	w := svg.Begin(&sb, width, all, "width", width, "height", all, "font-family", "Helvetica, Arial, sans-serif",
+		"font-size", 13)
+	w.Picture(e.Position.SVG(amazons.SVGOptions{}))
 	for i, a := range e.Areas {
 		colour := colours[i%len(colours)]
 		for x := a.Squares; x != 0; x &= x - 1 {
 			sq := amazons.Square(bits.TrailingZeros64(x))
 			inset := 2 + 3*(i%5)
-			fmt.Fprintf(&sb, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="%s" stroke-width="2"/>`+
-				"\n",
-				left+square*sq.File()+inset, top+square*(int(b.Height)-1-sq.Rank())+inset, square-2*inset,
-				square-2*inset, colour)
+			w.Element("rect", "x", left+square*sq.File()+inset, "y", top+square*(int(b.Height)-1-sq.Rank())+inset,
+				"width", square-2*inset, "height", square-2*inset, "fill", "none", "stroke", colour, "stroke-width", 2)
 		}
 	}
 	// The letters: those of both and of Black at the upper left, those of White at the lower right.
 	for x := b.Mask(); x != 0; x &= x - 1 {
 		sq := amazons.Square(bits.TrailingZeros64(x))
 		at := [2]int{left + square*sq.File(), top + square*(int(b.Height)-1-sq.Rank())}
-		if text := e.marks(sq, "both", "black"); text != "" {
-			fmt.Fprintf(&sb, `<text x="%d" y="%d" font-size="11" stroke="#ffffff" stroke-width="3" paint-order="stroke">%s</text>`+"\n", at[0]+3, at[1]+12, text)
+		mark := func(x, y int, anchor, text string) {
+			if text != "" {
+				w.Label("text", text, "x", x, "y", y, "font-size", 11, "stroke", "#ffffff", "stroke-width", 3,
+					"paint-order", "stroke", "text-anchor", anchor)
+			}
 		}
-		if text := e.marks(sq, "white"); text != "" {
-			fmt.Fprintf(&sb, `<text x="%d" y="%d" font-size="11" stroke="#ffffff" stroke-width="3" paint-order="stroke" text-anchor="end">%s</text>`+"\n", at[0]+square-3, at[1]+square-4, text)
-		}
+		mark(at[0]+3, at[1]+12, "start", e.marks(sq, "both", "black"))
+		mark(at[0]+square-3, at[1]+square-4, "end", e.marks(sq, "white"))
 	}
 	y := height
 	line := func(colour, text string) {
 		y += 20
-		text = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
-		fmt.Fprintf(&sb, `<text x="%d" y="%d" fill="%s">%s</text>`+"\n", left, y, colour, text)
+		w.Label("text", text, "x", left, "y", y, "fill", colour)
 	}
 	for i, a := range e.Areas {
 		line(colours[i%len(colours)], letter(i)+"  "+a.line())
@@ -224,6 +225,6 @@ func (e *Explanation) SVG() string {
 	for _, text := range e.conclusion() {
 		line("#40362b", text)
 	}
-	sb.WriteString("</svg>\n")
+	_ = w.End() // a strings.Builder accepts everything
 	return sb.String()
 }
