@@ -51,15 +51,10 @@ func filled(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	p, broken := payloadOf(7, 3<<20)
-	u, err := s.BeginCertificate(1, broken, int64(len(p)))
-	if err != nil {
+	broken, err := unfinished(s, proof.ID{7}, 3<<20, 2)
+	if err := errors.Join(err, s.remove(broken.number)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Write(p[:2<<20]); err != nil {
-		t.Fatal(err)
-	}
-	u.Abort()
 	s.Close()
 	return s.Path()
 }
@@ -261,7 +256,7 @@ func TestFreeSpace(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := s.BeginCertificate(1, [32]byte{1}, 1<<20); !errors.Is(err, ErrNoRoom) {
+	if _, err := s.PutCertificate(1, proof.IDOf(make([]byte, 1<<20)), make([]byte, 1<<20)); !errors.Is(err, ErrNoRoom) {
 		t.Error(err)
 	}
 	left.Store(1 << 40)

@@ -74,17 +74,10 @@ func TestCampaigns(t *testing.T) {
 
 	evidence := upload(t, s, []byte("for both of 5x6"))
 	p, id := payloadOf(1, 10)
-	u, err := s.BeginCertificate(3, id, int64(len(p)))
-	if err != nil {
+	if err := put(s, 3, p, id); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := u.Write(p); err != nil {
-		t.Fatal(err)
-	}
-	if err := u.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.BeginCertificate(2, id, int64(len(p))); !errors.Is(err, ErrMismatch) {
+	if _, err := s.PutCertificate(2, id, p); !errors.Is(err, ErrMismatch) {
 		t.Errorf("evidence for one board is taken for another: %v", err)
 	}
 	fact := proof.Fact{Key: small(t), Verdict: eval.Lost, Nodes: 3, Certificate: id}

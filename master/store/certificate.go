@@ -3,9 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
-	"crypto/sha256"
 	"fmt"
-	"hash"
 	"io"
 	"slices"
 	"sync"
@@ -16,105 +14,142 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// An upload has a number; its chunks lie under the number, not under the certificate's id, so that
-// two workers may send the same certificate at once and a broken upload cannot harm a good one.
-// While it runs there is a record in the bucket "uploads"; its last transaction moves that to
-// "certificates", and so whatever is in "certificates" is whole. Open removes what is left in
-// "uploads".
+// A certificate comes in pieces, one transaction each; together these are an upload. An upload has a
+// number; its chunks lie under the number, not under the certificate's id, so that two workers may
+// send the same certificate at once and a broken upload cannot harm a good one. While it runs there
+// is a record in the bucket "uploads". Its last transaction moves the record to "certificates", so
+// every certificate there is whole. Open removes what is left in "uploads".
 
 const (
-	writeChunks  = 16                              // chunks in one write: about 1 MiB
-	writeBytes   = writeChunks * record.ChunkBytes // memory that an upload holds
-	removeChunks = 1024                            // chunks removed in one transaction
+	writeChunks  = 16 // chunks in one transaction: about 1 MiB
+	writeBytes   = writeChunks * record.ChunkBytes
+	removeChunks = 1024 // chunks removed in one transaction
 )
 
-// Upload takes one certificate in. It is an io.Writer for one goroutine.
-type Upload struct {
-	s       *Store
-	id      proof.ID
-	size    int64
-	pool    uint32 // the campaign for whose facts it is evidence
-	known   bool   // the store has it already
-	number  uint64
-	begun   bool // there is a record in the bucket "uploads"
-	sum     hash.Hash
-	taken   int64 // bytes given to Write
-	chunks  uint64
-	pending []byte
-	err     error // of an earlier call
-	ended   bool
-}
-
-// PutCertificate keeps a certificate for the facts of a campaign and its pool. known says that the
-// store had it before. Errors as of BeginCertificate and Upload.Close.
+// PutCertificate keeps a certificate, named by the SHA-256 of its bytes, for the facts of a campaign
+// and its pool, and returns when all of it is on disk. known says that the store had it before, and
+// nothing was written. Errors: ErrMismatch (the hash is another one, or the store has the
+// certificate for another pool), ErrTooLarge, ErrInvalid, otherwise as of Commit; nothing of the
+// certificate is then left.
 func (s *Store) PutCertificate(campaign uint32, id [32]byte, data []byte) (known bool, err error) {
-	u, err := s.BeginCertificate(campaign, id, int64(len(data)))
-	if err != nil {
-		return false, err
+	if known, err = s.putCertificate(campaign, id, data); err != nil {
+		return false, fmt.Errorf("put certificate %x: %w", id, err)
 	}
-	if !u.Known() {
-		if _, err := u.Write(data); err != nil {
-			return false, err
-		}
-	}
-	return u.Known(), u.Close()
+	return known, nil
 }
 
-// BeginCertificate starts to take in, for a campaign and its pool, the
-// certificate with the given SHA-256 and size in bytes. If the store has it already, the upload is
-// Known: Write and Close then succeed at once and write nothing. The caller ends each upload with
-// Close or Abort. Errors: ErrCampaign, ErrInvalid, ErrMismatch (the store has it with another size,
-// or for another board or kind of proof), ErrTooLarge, ErrBusy, ErrNoSpace, ErrReadOnly, ErrFailed,
-// ErrClosed, ErrCorrupt.
-func (s *Store) BeginCertificate(campaign uint32, id [32]byte, size int64) (*Upload, error) {
-	u, err := s.beginUpload(campaign, id, size)
-	if err != nil {
-		return nil, fmt.Errorf("begin certificate %x: %w", id, err)
-	}
-	return u, nil
-}
-
-func (s *Store) beginUpload(campaign uint32, id proof.ID, size int64) (*Upload, error) {
-	if size <= 0 || id == (proof.ID{}) {
-		return nil, fmt.Errorf("%w: a certificate has an id and at least one byte, not %d", ErrInvalid, size)
+func (s *Store) putCertificate(campaign uint32, id proof.ID, data []byte) (known bool, err error) {
+	size := int64(len(data))
+	if size == 0 || id == (proof.ID{}) {
+		return false, fmt.Errorf("%w: a certificate has an id and at least one byte", ErrInvalid)
 	}
 	if size > s.options.certificateBytes {
-		return nil, fmt.Errorf("%w: it has %d bytes, the limit is %d; raise the limit or split the proof", ErrTooLarge,
-			size, s.options.certificateBytes)
+		return false, fmt.Errorf("%w: it has %d bytes, the limit is %d; split the proof", ErrTooLarge, size,
+			s.options.certificateBytes)
 	}
 	if s.options.ReadOnly {
-		return nil, fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
+		return false, fmt.Errorf("%w; open it without ReadOnly to write", ErrReadOnly)
 	}
 	about, err := s.campaign(campaign)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
-	u := &Upload{s: s, id: id, size: size, pool: about.Pool}
-	record, known, err := s.certificate(id)
+	stored, known, err := s.certificate(id)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	if known {
-		if record.Size != uint64(size) {
-			return nil, fmt.Errorf("%w: it was announced with %d bytes, the store has it with %d", ErrMismatch, size,
-				record.Size)
+		if stored.Pool != about.Pool {
+			return false, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
 		}
-		if record.Pool != about.Pool {
-			return nil, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
-		}
-		u.known = true
-		return u, nil
+		return true, nil
+	}
+	if got := proof.IDOf(data); got != id {
+		return false, fmt.Errorf("%w: its SHA-256 is %x", ErrMismatch, got[:])
 	}
 	if err := s.Room(size + size/16); err != nil {
-		return nil, err
+		return false, err
 	}
-	if n := s.uploads.Add(1); n > int64(s.options.uploads) {
-		s.uploads.Add(-1)
-		return nil, fmt.Errorf("%w: %d are open, which is the limit; try again later", ErrBusy, n-1)
+	s.uploads.Add(1)
+	defer s.uploads.Add(-1)
+	in := incoming{s: s, id: id, size: uint64(size), pool: about.Pool}
+	for ; len(data) > writeBytes && err == nil; data = data[writeBytes:] {
+		err = in.write(data[:writeBytes], nil)
 	}
-	u.sum = sha256.New()
-	u.pending = make([]byte, 0, min(size, writeBytes))
-	return u, nil
+	duplicate := false
+	if err == nil {
+		err = in.write(data, func(number uint64, tx *bbolt.Tx, c *record.Counters) (err error) {
+			duplicate, err = in.complete(number, tx, c)
+			return err
+		})
+	}
+	if in.number != 0 && (err != nil || duplicate) {
+		s.remove(in.number) // what fails here is removed at the next Open
+	}
+	return false, err
+}
+
+// incoming is an upload under way.
+type incoming struct {
+	s      *Store
+	id     proof.ID
+	size   uint64
+	pool   uint32
+	number uint64 // 0: nothing of it is in the store
+	chunks uint64 // so many are in the store
+}
+
+// write writes the next bytes and, in the same transaction, what last does.
+func (u *incoming) write(data []byte, last func(number uint64, tx *bbolt.Tx, c *record.Counters) error) error {
+	number := u.number
+	err := u.s.do(&request{
+		records: 1 + int(record.ChunkCount(uint64(len(data)))),
+		bytes:   int64(len(data)),
+		apply: func(tx *bbolt.Tx, c *record.Counters) error {
+			if u.number == 0 {
+				c.Uploads++
+				number = c.Uploads
+				if err := tx.Bucket([]byte(record.BucketUploads)).Put(record.UploadKey(number),
+					record.EncodeUpload(number, u.id, u.size)); err != nil {
+					return err
+				}
+			}
+			chunks := tx.Bucket([]byte(record.BucketChunks))
+			for i, rest := u.chunks, data; len(rest) > 0; i++ {
+				n := min(record.ChunkBytes, len(rest))
+				key := record.ChunkKey(number, i)
+				if err := chunks.Put(key, record.Seal(record.BucketChunks, key, rest[:n])); err != nil {
+					return err
+				}
+				rest = rest[n:]
+			}
+			if last != nil {
+				return last(number, tx, c)
+			}
+			return nil
+		},
+	})
+	if err == nil {
+		u.number = number
+		u.chunks += record.ChunkCount(uint64(len(data)))
+	}
+	return err
+}
+
+// complete moves the record of the upload to the complete certificates, unless another upload of the
+// certificate was faster.
+func (u *incoming) complete(number uint64, tx *bbolt.Tx, c *record.Counters) (duplicate bool, err error) {
+	certificates := tx.Bucket([]byte(record.BucketCertificates))
+	if certificates.Get(u.id[:]) != nil {
+		return true, nil
+	}
+	whole := record.Certificate{Number: number, Size: u.size, Pool: u.pool}
+	if err := certificates.Put(u.id[:], record.EncodeCertificate(u.id, whole)); err != nil {
+		return false, err
+	}
+	c.Certificates++
+	c.CertificateBytes += u.size
+	return false, tx.Bucket([]byte(record.BucketUploads)).Delete(record.UploadKey(number))
 }
 
 // certificate returns the record of a complete certificate.
@@ -128,155 +163,6 @@ func (s *Store) certificate(id proof.ID) (c record.Certificate, ok bool, err err
 		return err
 	})
 	return c, ok, err
-}
-
-// Known reports whether the store had the certificate when the upload began, so that its bytes need
-// not be sent.
-func (u *Upload) Known() bool { return u.known }
-
-// Write takes the next bytes, in pieces of any size. An error ends the upload and is what all later
-// calls return: ErrMismatch for more bytes than announced, otherwise as of Commit.
-func (u *Upload) Write(p []byte) (int, error) {
-	if u.ended && u.err == nil {
-		return 0, fmt.Errorf("write certificate: %w", ErrClosed)
-	}
-	if u.err != nil {
-		return 0, u.err
-	}
-	u.taken += int64(len(p))
-	if u.taken > u.size {
-		return 0, u.fail(fmt.Errorf("%w: it was announced with %d bytes and has more", ErrMismatch, u.size))
-	}
-	if u.known {
-		return len(p), nil
-	}
-	u.sum.Write(p)
-	for rest := p; len(rest) > 0; {
-		if len(u.pending) == writeBytes { // a full buffer waits for more: what is in the last one goes with Close
-			if err := u.flush(nil); err != nil {
-				return 0, u.fail(err)
-			}
-		}
-		n := min(writeBytes-len(u.pending), len(rest))
-		u.pending = append(u.pending, rest[:n]...)
-		rest = rest[n:]
-	}
-	return len(p), nil
-}
-
-// flush writes the pending bytes and, in the same transaction, what last does.
-func (u *Upload) flush(last func(tx *bbolt.Tx, c *record.Counters) error) error {
-	data, begun, number := u.pending, u.begun, u.number
-	err := u.s.do(&request{
-		records: 1 + int(record.ChunkCount(uint64(len(data)))),
-		bytes:   int64(len(data)),
-		apply: func(tx *bbolt.Tx, c *record.Counters) error {
-			if !begun {
-				c.Uploads++
-				number = c.Uploads
-				if err := tx.Bucket([]byte(record.BucketUploads)).Put(record.UploadKey(number),
-					record.EncodeUpload(number, u.id, uint64(u.size))); err != nil {
-					return err
-				}
-			}
-			chunks := tx.Bucket([]byte(record.BucketChunks))
-			for i, rest := u.chunks, data; len(rest) > 0; i++ {
-				n := min(record.ChunkBytes, len(rest))
-				key := record.ChunkKey(number, i)
-				if err := chunks.Put(key, record.Seal(record.BucketChunks, key, rest[:n])); err != nil {
-					return err
-				}
-				rest = rest[n:]
-			}
-			u.number = number
-			if last != nil {
-				return last(tx, c)
-			}
-			return nil
-		},
-	})
-	if err != nil {
-		return err
-	}
-	u.begun = true
-	u.chunks += record.ChunkCount(uint64(len(data)))
-	u.pending = u.pending[:0]
-	return nil
-}
-
-// fail ends the upload with an error and removes what it has written.
-func (u *Upload) fail(err error) error {
-	u.err = fmt.Errorf("certificate %x: %w", u.id[:], err)
-	u.end()
-	return u.err
-}
-
-func (u *Upload) end() {
-	if u.ended {
-		return
-	}
-	u.ended = true
-	u.pending = nil
-	if u.known {
-		return
-	}
-	u.s.uploads.Add(-1)
-	if u.begun {
-		u.s.remove(u.number) // what fails here is removed at the next Open
-	}
-}
-
-// Abort ends an upload and removes what it has written. After Close it does nothing.
-func (u *Upload) Abort() {
-	if u.err == nil && !u.ended {
-		u.err = fmt.Errorf("certificate %x: %w", u.id[:], ErrClosed)
-	}
-	u.end()
-}
-
-// Close verifies size and SHA-256, marks the certificate complete and returns when all of it is on
-// disk. Where another upload of the same certificate was faster, this one is removed and Close
-// succeeds. Errors: ErrMismatch, otherwise as of Commit; nothing of the certificate is then left.
-func (u *Upload) Close() error {
-	if u.err != nil {
-		return u.err
-	}
-	if u.ended {
-		return nil
-	}
-	if u.known {
-		u.ended = true
-		return nil
-	}
-	if u.taken != u.size {
-		return u.fail(fmt.Errorf("%w: it was announced with %d bytes and has %d", ErrMismatch, u.size, u.taken))
-	}
-	if got := u.sum.Sum(nil); !bytes.Equal(got, u.id[:]) {
-		return u.fail(fmt.Errorf("%w: its SHA-256 is %x", ErrMismatch, got))
-	}
-	duplicate := false
-	err := u.flush(func(tx *bbolt.Tx, c *record.Counters) error {
-		certificates := tx.Bucket([]byte(record.BucketCertificates))
-		if duplicate = certificates.Get(u.id[:]) != nil; duplicate {
-			return nil
-		}
-		if err := certificates.Put(u.id[:], record.EncodeCertificate(u.id,
-			record.Certificate{Number: u.number, Size: uint64(u.size),
-				Pool: u.pool})); err != nil {
-			return err
-		}
-		c.Certificates++
-		c.CertificateBytes += uint64(u.size)
-		return tx.Bucket([]byte(record.BucketUploads)).Delete(record.UploadKey(u.number))
-	})
-	if err != nil {
-		return u.fail(err)
-	}
-	if !duplicate {
-		u.begun = false // its chunks belong to the certificate now
-	}
-	u.end()
-	return nil
 }
 
 // remove deletes the chunks of an upload and then its record.

@@ -91,14 +91,8 @@ func factsIn(s *Store, campaign uint32) (map[amazons.Key]proof.Fact, error) {
 
 // put uploads a certificate for the facts of a campaign.
 func put(s *Store, campaign uint32, p []byte, id proof.ID) error {
-	u, err := s.BeginCertificate(campaign, id, int64(len(p)))
-	if err != nil {
-		return err
-	}
-	if _, err := u.Write(p); err != nil {
-		return err
-	}
-	return u.Close()
+	_, err := s.PutCertificate(campaign, id, p)
+	return err
 }
 
 const killCallers = 4

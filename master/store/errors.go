@@ -33,12 +33,10 @@ var (
 	ErrNoEvidence = errors.New("a fact without evidence does not enter the store")
 	// ErrNoCertificate: there is no complete certificate with that id.
 	ErrNoCertificate = errors.New("no such certificate")
-	// ErrMismatch: an uploaded certificate does not have the size or hash it was announced with.
+	// ErrMismatch: a certificate does not have the hash that names it, or is for another pool.
 	ErrMismatch = errors.New("the certificate is not what was announced")
 	// ErrTooLarge: a certificate or batch is larger than a limit in Options.
 	ErrTooLarge = record.ErrTooLarge
-	// ErrBusy: as many uploads are open as Options.MaxUploads allows.
-	ErrBusy = errors.New("too many uploads at once")
 	// ErrNoRoom: the store or the disk has reached its limit; nothing was written.
 	ErrNoRoom = errors.New("no space for the proof store")
 	// ErrReadOnly: a write to a store opened with Options.ReadOnly.

@@ -225,14 +225,7 @@ func goOn(s *Store) error {
 	batches := make([]tree.Persist, 0, len(campaigns))
 	for _, about := range campaigns {
 		p, id := payloadOf(uint64(about.Pool)+2, 100)
-		u, err := s.BeginCertificate(about.Number, id, 100)
-		if err != nil {
-			return err
-		}
-		if _, err = u.Write(p); err == nil {
-			err = u.Close()
-		}
-		if err != nil {
+		if err := put(s, about.Number, p, id); err != nil {
 			return err
 		}
 		board := about.board()

@@ -139,13 +139,7 @@ func upload(t testing.TB, s *Store, p []byte) proof.ID {
 func uploadOf(t testing.TB, s *Store, campaign uint32, p []byte) proof.ID {
 	t.Helper()
 	id := proof.ID(sha256.Sum256(p))
-	u, err := s.BeginCertificate(campaign, id, int64(len(p)))
-	if err == nil {
-		if _, err = u.Write(p); err == nil {
-			err = u.Close()
-		}
-	}
-	if err != nil {
+	if err := put(s, campaign, p, id); err != nil {
 		t.Fatal(err)
 	}
 	return id
@@ -225,4 +219,15 @@ func everyCertificate(s *Store) (list []certificateInfo, err error) {
 		}
 	}
 	return list, nil
+}
+
+// unfinished writes whole pieces of an upload that does not end.
+func unfinished(s *Store, id proof.ID, size, pieces int) (*incoming, error) {
+	u := &incoming{s: s, id: id, size: uint64(size), pool: 1}
+	for range pieces {
+		if err := u.write(make([]byte, writeBytes), nil); err != nil {
+			return u, err
+		}
+	}
+	return u, nil
 }

@@ -27,8 +27,6 @@ const (
 	mapAheadBytes = 64 << 30
 	// maxRecords bounds one Commit, which is held in memory at about 300 bytes a record.
 	maxRecords = 1 << 22
-	// maxUploads bounds the certificates that come in at once. Each holds 1 MiB of memory.
-	maxUploads = 256
 )
 
 // Options are the settings of a store. The zero value of each field stands for its default.
@@ -64,7 +62,7 @@ type Options struct {
 // limits are what only tests change.
 type limits struct {
 	certificateBytes, storeBytes, mapAhead int64
-	records, uploads                       int
+	records                                int
 	// onCommit, where not nil, is told of each transaction on disk: the time from its begin to the
 	// end of its fsync, and the number of its records. It runs on the store's own goroutine.
 	onCommit func(d time.Duration, records int)
@@ -85,7 +83,6 @@ func (o Options) withDefaults() (Options, error) {
 	o.storeBytes = cmp.Or(o.storeBytes, maxStoreBytes)
 	o.mapAhead = cmp.Or(o.mapAhead, mapAheadBytes)
 	o.records = cmp.Or(o.records, maxRecords)
-	o.uploads = cmp.Or(o.uploads, maxUploads)
 	if o.FreeBytes == nil {
 		o.FreeBytes = disk.FreeBytes
 	}

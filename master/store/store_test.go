@@ -241,11 +241,9 @@ func TestOptionsAreChecked(t *testing.T) {
 func TestReadOnly(t *testing.T) {
 	s := newStore(t, quick)
 	id := upload(t, s, []byte("evidence"))
-	u, err := s.BeginCertificate(1, [32]byte{1}, 8<<20)
-	if err != nil {
+	if _, err := unfinished(s, proof.ID{1}, 8<<20, 4); err != nil {
 		t.Fatal(err)
 	}
-	u.Write(make([]byte, 4<<20))
 	s.Close()
 	before, _ := os.ReadFile(s.Path())
 	a := mustOpen(t, s.Path(), Options{ReadOnly: true})
@@ -254,7 +252,7 @@ func TestReadOnly(t *testing.T) {
 		if err := s.commit(tree.Persist{Nodes: []tree.NodeRecord{nodeOf(1)}}); !errors.Is(err, ErrReadOnly) {
 			t.Error(err)
 		}
-		if _, err := s.BeginCertificate(1, [32]byte{2}, 1); !errors.Is(err, ErrReadOnly) {
+		if _, err := s.PutCertificate(1, [32]byte{2}, []byte{1}); !errors.Is(err, ErrReadOnly) {
 			t.Error(err)
 		}
 		if _, _, err := s.OpenCertificate(id); err != nil {
@@ -281,11 +279,6 @@ func TestReadOnly(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	s := newStore(t, quick)
-	u, err := s.BeginCertificate(1, [32]byte{1}, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	u.Write([]byte{1})
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -293,15 +286,12 @@ func TestClosed(t *testing.T) {
 	_, stats := s.Stats()
 	_, backup := s.Backup(io.Discard, nil)
 	_, _, certificate := s.OpenCertificate([32]byte{1})
-	_, begin := s.BeginCertificate(1, [32]byte{2}, 1)
+	_, begin := s.PutCertificate(1, proof.IDOf([]byte{2}), []byte{2})
 	for i, err := range []error{s.commit(tree.Persist{}), snapshot, stats, backup, certificate, begin, s.Check(),
 		s.SetResult(1, Result{Verdict: "won"})} {
 		if !errors.Is(err, ErrClosed) {
 			t.Error(i, err)
 		}
-	}
-	if err := u.Close(); err == nil {
-		t.Error("an upload ended after its store was closed")
 	}
 }
 
@@ -422,15 +412,11 @@ func TestNoSpace(t *testing.T) {
 		check(t, s)
 	}
 	p, id := payloadOf(1, 4<<20)
-	u, err := s.BeginCertificate(1, id, int64(len(p)))
-	if err != nil {
+	if _, err := s.PutCertificate(1, id, p); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
-	if _, err := u.Write(p); !errors.Is(err, ErrNoRoom) {
-		t.Fatal(err)
-	}
-	if err := u.Close(); !errors.Is(err, ErrNoRoom) {
-		t.Fatal(err)
+	if n := count(t, s, record.BucketUploads); n != 0 {
+		t.Error("uploads left:", n)
 	}
 	check(t, s)
 	if info, _ := os.Stat(s.Path()); info.Size() > 1<<20 {
@@ -447,40 +433,22 @@ func TestNoSpace(t *testing.T) {
 	if err := s.commit(tree.Persist{Nodes: big.Nodes[1:2]}); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
-	if _, err := s.BeginCertificate(1, id, 1); !errors.Is(err, ErrNoRoom) {
+	if _, err := s.PutCertificate(1, id, p); !errors.Is(err, ErrNoRoom) {
 		t.Fatal(err)
 	}
 }
 
 func TestCertificates(t *testing.T) {
-	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{certificateBytes: 4 << 20, uploads: 2}})
+	s := newStore(t, Options{MinFreeBytes: -1, limits: limits{certificateBytes: 4 << 20}})
 	sizes := []int{1, record.ChunkBytes - 1, record.ChunkBytes, record.ChunkBytes + 1, writeBytes, writeBytes +
 		1, 3*writeBytes + 17}
 	var ids []proof.ID
 	var payloads [][]byte
 	for i, size := range sizes {
 		p, id := payloadOf(uint64(i), size)
-		u, err := s.BeginCertificate(1, id, int64(size))
-		if err != nil {
-			t.Fatal(err)
+		if known, err := s.PutCertificate(1, id, p); known || err != nil {
+			t.Fatal(known, err)
 		}
-		for rest := p; len(rest) > 0; { // pieces of odd sizes
-			n := min(len(rest), 300_007)
-			if _, err := u.Write(rest[:n]); err != nil {
-				t.Fatal(err)
-			}
-			rest = rest[n:]
-		}
-		if _, _, err := s.OpenCertificate(id); !errors.Is(err, ErrNoCertificate) {
-			t.Error("an unfinished certificate is there:", err)
-		}
-		if u.Known() {
-			t.Error("known before it came")
-		}
-		if err := u.Close(); err != nil {
-			t.Fatal(err)
-		}
-		u.Abort() // does nothing any more
 		ids, payloads = append(ids, id), append(payloads, p)
 	}
 	check(t, s)
@@ -520,81 +488,42 @@ func TestCertificates(t *testing.T) {
 
 	// Duplicates write nothing.
 	st, _ := s.Stats()
-	u, err := s.BeginCertificate(1, ids[6], int64(sizes[6]))
-	if err != nil || !u.Known() {
-		t.Fatal(err)
-	}
-	if _, err := u.Write(payloads[6]); err != nil {
-		t.Error(err)
-	}
-	if err := u.Close(); err != nil {
-		t.Error(err)
+	if known, err := s.PutCertificate(1, ids[6], payloads[6]); !known || err != nil {
+		t.Fatal(known, err)
 	}
 	if now, _ := s.Stats(); now.Commits != st.Commits {
 		t.Error("a duplicate was written")
-	}
-	if _, err := s.BeginCertificate(1, ids[6], 5); !errors.Is(err, ErrMismatch) {
-		t.Error(err)
 	}
 
 	// What is not as announced leaves nothing.
 	p, id := payloadOf(99, 2<<20)
 	for name, c := range map[string]struct {
-		size int64
 		data []byte
 		want error
 	}{
-		"too long":  {1 << 20, p, ErrMismatch},
-		"too short": {3 << 20, p, ErrMismatch},
-		"altered":   {2 << 20, append([]byte{p[0] ^ 1}, p[1:]...), ErrMismatch},
-		"huge":      {5 << 20, p, ErrTooLarge},
-		"empty":     {0, nil, ErrInvalid},
+		"altered": {append([]byte{p[0] ^ 1}, p[1:]...), ErrMismatch},
+		"cut":     {p[:1<<20], ErrMismatch},
+		"huge":    {make([]byte, 5<<20), ErrTooLarge},
+		"empty":   {nil, ErrInvalid},
 	} {
-		u, err := s.BeginCertificate(1, id, c.size)
-		if err == nil {
-			if _, err = u.Write(c.data[:min(len(c.data), 1<<20)]); err == nil {
-				_, err = u.Write(c.data[1<<20:])
-			}
-			if closed := u.Close(); closed == nil || err != nil && closed != err {
-				t.Error(name, closed)
-			} else {
-				err = closed
-			}
-		}
-		if !errors.Is(err, c.want) {
+		if _, err := s.PutCertificate(1, id, c.data); !errors.Is(err, c.want) {
 			t.Error(name, err)
 		}
-	}
-	if u, err = s.BeginCertificate(1, id, 2<<20); err != nil {
-		t.Fatal(err)
-	}
-	u.Write(p[:3<<19])
-	u.Abort()
-	if _, err := u.Write(p); err == nil {
-		t.Error("written after Abort")
-	}
-	if err := u.Close(); !errors.Is(err, ErrClosed) {
-		t.Error(err)
 	}
 	if n := count(t, s, record.BucketUploads); n != 0 {
 		t.Error("uploads left:", n)
 	}
 	check(t, s)
 
-	// Two at once of the same: both succeed, one is kept. A third has to wait.
-	a, err := s.BeginCertificate(1, id, 2<<20)
-	b, err2 := s.BeginCertificate(1, id, 2<<20)
-	if err != nil || err2 != nil {
-		t.Fatal(err, err2)
+	// Several at once of the same: all succeed, one is kept.
+	failed := make(chan error)
+	for range 3 {
+		go func() {
+			_, err := s.PutCertificate(1, id, p)
+			failed <- err
+		}()
 	}
-	if _, err := s.BeginCertificate(1, id, 2<<20); !errors.Is(err, ErrBusy) {
-		t.Error(err)
-	}
-	for _, part := range [][]byte{p[:1<<20], p[1<<20:]} {
-		a.Write(part)
-		b.Write(part)
-	}
-	if err := errors.Join(b.Close(), a.Close(), a.Close()); err != nil {
+	if err := errors.Join(<-failed, <-failed, <-failed); err != nil {
 		t.Fatal(err)
 	}
 	ids, sizes, payloads = append(ids, id), append(sizes, 2<<20), append(payloads, p)
@@ -604,11 +533,9 @@ func TestCertificates(t *testing.T) {
 	check(t, s)
 
 	// Unfinished ones are gone after Open.
-	p, id = payloadOf(100, 4<<20)
-	if u, err = s.BeginCertificate(1, id, 4<<20); err != nil {
+	if _, err := unfinished(s, proof.ID{100}, 4<<20, 3); err != nil {
 		t.Fatal(err)
 	}
-	u.Write(p[:3<<20])
 	chunks := count(t, s, record.BucketChunks)
 	check(t, s)
 	s.Close()
