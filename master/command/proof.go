@@ -105,7 +105,7 @@ func proofShowCommand() *cobra.Command {
 		asJSON, asSVG bool
 	)
 	c := &cobra.Command{
-		Use:   "show FILE [POSITION] [MOVE...] | show --store FILE [POSITION] [MOVE...]",
+		Use:   "show FILE|--store FILE [POSITION] [MOVE...]",
 		Short: "Show a position of a certificate: the winner, the reason and every move",
 		Long:  long("proof-show", "proof-position"),
 		Example: `  master proof show 5x5.proof B1-B3xD3
@@ -203,8 +203,8 @@ func proofExportCommand() *cobra.Command {
 		depth, positions int
 	)
 	c := &cobra.Command{
-		Use:   "export FILE [POSITION] [MOVE...] | export --store FILE [POSITION] [MOVE...]",
-		Short: "Write the proof of a position as JSON lines, as a DOT graph, or as SGF variations",
+		Use:   "export FILE|--store FILE [POSITION] [MOVE...]",
+		Short: "Write the proof of a position as JSON lines, a DOT graph, or SGF variations",
 		Long:  long("proof-export", "proof-position"),
 		Example: `  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg
   master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf`,
@@ -250,7 +250,7 @@ func proofExportCommand() *cobra.Command {
 		},
 	}
 	source.add(c)
-	c.Flags().StringVar(&format, "format", "json", "write json, dot or sgf")
+	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot or sgf")
 	c.Flags().IntVar(&depth, "depth", 2, "go `N` plies below the position (0: no limit)")
 	c.Flags().IntVar(&positions, "positions", 0, "write `N` positions (0: no limit; default: json 100000, dot "+
 		"1000, sgf 10000)")

@@ -32,7 +32,7 @@ func verifyCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
-		Short: "Check a certificate, or a store and its certificate, with the independent checker",
+		Short: "Check a certificate or a store with the independent checker",
 		Long:  long("verify"),
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -25,7 +25,7 @@ const maxHealthAnswer = 1 << 10
 func HealthCommand(address string) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Ask the one that runs on this machine whether it is ready (exit code 0) or not (1)",
+		Short: "Ask the one on this machine whether it is ready (exit code 0) or not (1)",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			host, port, err := net.SplitHostPort(address)
@@ -38,7 +38,7 @@ func HealthCommand(address string) *cobra.Command {
 			return askHealth(c.Context(), net.JoinHostPort(host, port), c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVar(&address, "http", address, "address of its pages, as it was told with --http")
+	c.Flags().StringVar(&address, "http", address, "ask the pages at `ADDR`")
 	return c
 }
 
