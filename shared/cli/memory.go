@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,13 +48,11 @@ type controlGroup struct {
 }
 
 // controlGroups returns the groups that this process is in, all the way up, of every hierarchy that
-// limits memory. What cannot be read is left out: there is no limit to learn then.
+// limits memory. Hierarchies are looked for where every distribution mounts them, below
+// /sys/fs/cgroup. In a container the mount may begin at the container's own group, so that the path
+// of the group is not there; then the folder at the top counts.
 func controlGroups(root fs.FS) []controlGroup {
 	mine, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return nil
-	}
-	mounts, err := fs.ReadFile(root, "proc/self/mountinfo")
 	if err != nil {
 		return nil
 	}
@@ -64,63 +63,27 @@ func controlGroups(root fs.FS) []controlGroup {
 		if len(f) != 3 {
 			continue
 		}
-		var kind, option string
-		group := controlGroup{limits: []string{"memory.max", "memory.high"}, usage: "memory.current",
-			inactive: "inactive_file"}
+		var top string
+		var group controlGroup
 		switch {
 		case f[0] == "0" && f[1] == "":
-			kind = "cgroup2"
-		case hasPart(f[1], "memory"):
-			kind, option = "cgroup", "memory"
-			group = controlGroup{limits: []string{"memory.limit_in_bytes"}, usage: "memory.usage_in_bytes",
-				inactive: "total_inactive_file"}
+			top, group = "sys/fs/cgroup", controlGroup{limits: []string{"memory.max", "memory.high"},
+				usage: "memory.current", inactive: "inactive_file"}
+		case slices.Contains(strings.Split(f[1], ","), "memory"):
+			top, group = "sys/fs/cgroup/memory", controlGroup{limits: []string{"memory.limit_in_bytes"},
+				usage: "memory.usage_in_bytes", inactive: "total_inactive_file"}
 		default:
 			continue
 		}
-		for folder := range foldersOf(string(mounts), kind, option, f[2]) {
-			group.folder = folder
+		for at := path.Clean("/" + f[2]); ; at = path.Dir(at) {
+			group.folder = path.Join(top, at)
 			all = append(all, group)
+			if at == "/" {
+				break
+			}
 		}
 	}
 	return all
-}
-
-func hasPart(list, part string) bool {
-	for p := range strings.SplitSeq(list, ",") {
-		if p == part {
-			return true
-		}
-	}
-	return false
-}
-
-// foldersOf returns the folder of the group with the given path and those above it, in each mount
-// of that kind of hierarchy. In a container the mount may begin below the hierarchy's root, and the
-// path may lead out of it; then the mount's own folder counts.
-func foldersOf(mounts, kind, option, group string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for line := range strings.Lines(mounts) {
-			// "32 31 0:29 ROOT MOUNTPOINT options [fields] - TYPE source OPTIONS"
-			before, after, ok := strings.Cut(line, " - ")
-			f, g := strings.Fields(before), strings.Fields(after)
-			if !ok || len(f) < 5 || len(g) < 3 || g[0] != kind || option != "" && !hasPart(g[2], option) {
-				continue
-			}
-			top := strings.TrimPrefix(path.Clean(f[4]), "/")
-			below, inside := strings.CutPrefix(path.Clean(group)+"/", strings.TrimSuffix(path.Clean(f[3]), "/")+"/")
-			if !inside {
-				below = ""
-			}
-			for folder := path.Join(top, below); ; folder = path.Dir(folder) {
-				if !yield(folder) {
-					return
-				}
-				if len(folder) <= len(top) {
-					break
-				}
-			}
-		}
-	}
 }
 
 // left returns what the group may still take, false if it has no limit.
