@@ -2,6 +2,8 @@ package cgt
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -125,4 +127,19 @@ func checkFlags(v Value, l, r climb) (why string) {
 		return "star on the wrong side"
 	}
 	return ""
+}
+
+// ErrValue is wrapped by every error about bytes that are no Value.
+var ErrValue = errors.New("not a value")
+
+// DecodeValue reads a Value at the start of b and returns how many bytes it took. Only
+// canonical bytes are taken, and only walls as games have them: integers at
+// temperature -1, corners below 0 at temperatures -1/2^k only, apart below the mast; those of
+// a number below temperature 0. Errors wrap ErrValue.
+func DecodeValue(b []byte) (Value, int, error) {
+	n, why := checkCode(b)
+	if why != "" {
+		return Value{}, 0, fmt.Errorf("%w: %s", ErrValue, why)
+	}
+	return valueOf(b[:n]), n, nil
 }

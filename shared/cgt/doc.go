@@ -10,6 +10,13 @@
 //
 // [Bounds] add up Values of several games; a [Sum] does so with an eye on stars.
 //
+// # Where to read
+//
+//   - dyadic.go, bounds.go, sum.go: numbers, bounds, and who wins a sum of games.
+//   - value.go: a [Value] and what it tells; combine.go: the Value of a game from its options;
+//     wall.go, thermograph.go: the walls of a thermograph; code.go, decode.go: the bytes of a Value.
+//   - form.go, text.go: canonical forms and their text.
+//
 // # Thermographs below zero
 //
 // The walls of a game at tax t >= -1 follow from those of its options. Write

@@ -42,6 +42,6 @@
 //   - build.go, chunk.go: a build, cut into chunks that survive an interruption.
 //   - layer.go, geometry.go, algebra.go, shapes.go: the values of one layer.
 //   - assemble.go, file.go: the file (FORMAT.md describes its bytes).
-//   - db.go, check.go, info.go: an open database.
+//   - open.go, db.go, check.go, info.go: an open database.
 //   - solve.go, forms.go: values and canonical forms without a database.
 package endgame

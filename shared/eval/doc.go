@@ -31,7 +31,8 @@
 // # Where to read
 //
 //   - verdict.go, evaluate.go, plain.go: the verdict, the counting lemma, the leaf rules.
-//   - judge.go: the sum of areas, from [Judge.Evaluate] down to one area.
+//   - judge.go: the sum of areas, from [Judge.Evaluate] down to what one side is sure of.
+//   - territory.go, contest.go: the two kinds of areas of that side.
 //   - tally.go: lower bounds of games and their sum for one side.
 //   - local.go, guarded.go, closing.go: what is played out, and closing moves.
 //   - explain.go, explain_forms.go: the same judgement with its reasons, for people.

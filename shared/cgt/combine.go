@@ -1,0 +1,198 @@
+package cgt
+
+import (
+	"fmt"
+)
+
+// ValueOf returns the Value of the game whose options have these Values, in any order, repeated or
+// not. The error wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of at
+// most 2^55.
+func ValueOf(left, right []Value) (Value, error) {
+	var c Combiner
+	return c.Combine(left, right)
+}
+
+// NumberValue returns the Value of the number n, or an error that wraps ErrOverflow.
+func NumberValue(n Dyadic) (Value, error) {
+	var c Combiner
+	return c.number(n)
+}
+
+// IntValue returns the Value of the integer n. It panics where |n| >= 2^60.
+func IntValue(n int64) Value {
+	v, err := NumberValue(Int(n))
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Combiner computes Values of games from those of their options, with memory that it
+// reuses. The zero value is ready. It is not safe for concurrent use.
+type Combiner struct {
+	fold    [2][2]climb // per side: the maximum so far, and the next one
+	one     climb
+	left    climb
+	right   climb
+	code    []byte
+	options []string
+}
+
+// Combine is ValueOf.
+func (c *Combiner) Combine(left, right []Value) (Value, error) {
+	c.options = c.options[:0]
+	for _, v := range left {
+		c.options = append(c.options, v.code)
+	}
+	for _, v := range right {
+		c.options = append(c.options, v.code)
+	}
+	code, err := c.combine(c.options[:len(left)], c.options[len(left):])
+	if err != nil {
+		return Value{}, err
+	}
+	return valueOf(code), nil
+}
+
+// combine returns the code of the game whose options have these codes ("" for 0). The code is valid
+// until the next call.
+func (c *Combiner) combine(left, right []string) ([]byte, error) {
+	scale := 0
+	for _, code := range left {
+		scale = max(scale, scaleOf(code))
+	}
+	for _, code := range right {
+		scale = max(scale, scaleOf(code))
+	}
+	scale++ // where walls meet half-way between two units
+	if scale > maxScale {
+		return nil, overflow(fmt.Sprintf("a wall with denominator 2^%d", scale))
+	}
+	// The scaffolds before taxes.
+	ok := true
+	for i, code := range left {
+		ok = c.join(Left, i == 0, code, scale) && ok
+	}
+	for i, code := range right {
+		ok = c.join(Right, i == 0, code, scale) && ok
+	}
+	if !ok {
+		return nil, overflow(fmt.Sprintf("a wall with denominator 2^%d", scale))
+	}
+	l, r := c.fold[0][0], c.fold[1][0]
+	one := int64(1) << scale
+	// a and b are l(-1) and r(-1) of the package comment.
+	switch {
+	case len(left) == 0 && len(right) == 0:
+		return []byte(zeroCode), nil
+	case len(left) == 0:
+		return c.integer(min(0, -r[0].v/one-1))
+	case len(right) == 0:
+		return c.integer(max(0, l[0].v/one+1))
+	}
+	if a, b := l[0].v/one+1, -r[0].v/one-1; a <= b {
+		return c.integer(min(max(a, 0), b))
+	}
+	c.left, c.right = mast(c.left[:0], c.right[:0], l, r)
+	foot := max(c.left[len(c.left)-1].t, c.right[len(c.right)-1].t)
+	if !fits(c.left[0].v, 0) || !fits(c.right[0].v, 0) || foot >= maxUnits {
+		return nil, overflow(fmt.Sprintf("a wall with denominator 2^%d", scale))
+	}
+	head := byte(0)
+	if foot >= 0 { // no number
+		// The game is at most its left stop s plus star if Left, beginning, loses the difference:
+		// moving in the star must leave something not >= s, and so must each left option
+		// leave something not >= s plus star (numbers need no move).
+		ls, rs := c.left.at(0), c.right.at(0) // rs is negated
+		atMost := -c.right.at(-1) < ls
+		for i := 0; i < len(left) && atMost; i++ {
+			atMost = !c.reaches(Left, left[i], scale, ls)
+		}
+		atLeast := -c.left.at(-1) < rs
+		for i := 0; i < len(right) && atLeast; i++ {
+			atLeast = !c.reaches(Right, right[i], scale, rs)
+		}
+		head = flags(atMost, atLeast)
+	}
+	return c.encode(head, scale)
+}
+
+// join raises the fold of a side by the wall of one option, or begins with it. It reports
+// whether the numbers fit.
+func (c *Combiner) join(side Side, first bool, code string, scale int) bool {
+	f := &c.fold[side-Left]
+	var ok bool
+	if first {
+		f[0], ok = facing(f[0][:0], side, code, scale)
+		return ok
+	}
+	c.one, ok = facing(c.one[:0], side, code, scale)
+	if ok {
+		f[1] = higher(f[1][:0], f[0], c.one)
+		f[0], f[1] = f[1], f[0]
+	}
+	return ok
+}
+
+// reaches reports whether an option of the given side has the stop s for the other side to begin
+// (negated for right options) and is at least s plus star (at most, for right options).
+func (c *Combiner) reaches(side Side, code string, scale int, s int64) bool {
+	if code == "" {
+		return false
+	}
+	f := code[0]
+	if side == Left && f&atLeastStar == 0 || side == Right && f&atMostStar == 0 {
+		return false
+	}
+	c.one, _ = facing(c.one[:0], side, code, scale)
+	return c.one.at(0) == s
+}
+
+// integer returns the code of the integer n.
+func (c *Combiner) integer(n int64) ([]byte, error) {
+	if !fits(n, 0) {
+		return nil, overflow(fmt.Sprint(n))
+	}
+	c.left = append(c.left[:0], point{-1, n})
+	c.right = append(c.right[:0], point{-1, -n})
+	return c.encode(0, 0)
+}
+
+// number returns the value of the number n, built from its canonical options.
+func (c *Combiner) number(n Dyadic) (Value, error) {
+	num, exp := n.Fraction()
+	if exp > maxScale {
+		return Value{}, overflow(n.String())
+	}
+	if exp == 0 {
+		code, err := c.integer(num)
+		if err != nil {
+			return Value{}, err
+		}
+		return valueOf(code), nil
+	}
+	// The walls of m/2^k: at each coarser -1/2^j they are its floor and ceiling there.
+	// Building them from the two neighbours, both of a smaller k, and one of
+	// those being an option of the other, takes k steps.
+	lo, hi := n.Floor(), n.Floor()+1
+	l, err := c.number(Int(lo))
+	if err != nil {
+		return Value{}, err
+	}
+	h, err := c.number(Int(hi))
+	if err != nil {
+		return Value{}, err
+	}
+	frac := num - lo<<exp
+	for k := exp - 1; ; k-- {
+		m, err := c.Combine([]Value{l}, []Value{h})
+		if err != nil || k == 0 {
+			return m, err
+		}
+		if frac>>k&1 != 0 {
+			l = m
+		} else {
+			h = m
+		}
+	}
+}
