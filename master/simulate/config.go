@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -31,21 +32,21 @@ type Config struct {
 	// Seed of all chance.
 	Seed uint64
 
-	// Scale is the number of nodes that one searched node stands for. Default 1. Too large: jobs
-	// become so short that starting them weighs more than in reality.
+	// Scale is the number of nodes that one searched node stands for. Default 1. Too large: leases
+	// become so short that their starts weigh more than in reality.
 	Scale uint64
-	// Speed is the nodes that a worker searches in a virtual second on the average. Default 50,000,
-	// one core.
+	// Speed is the number of nodes that a worker searches in a virtual second, on average. Default
+	// 50,000: one core.
 	Speed float64
-	// SpeedSpread says how different workers are: speeds lie between 1/(1+SpeedSpread) and
-	// 1+SpeedSpread times one another's middle, evenly on a logarithmic scale. Default 0: all
-	// alike. The sum of all speeds is always Workers times Speed.
+	// SpeedSpread says how different workers are. Speeds lie between 1/(1+SpeedSpread) and
+	// 1+SpeedSpread times the middle one, evenly on a logarithmic scale. Default 0: all alike. The
+	// sum of all speeds is always Workers times Speed.
 	SpeedSpread float64
 
-	// Delay is the time a message takes one way; each takes between half and one and a half of it.
-	// Default 0.
+	// Delay is the time that a message travels one way. Each message travels between half and one and
+	// a half of it. Default 0.
 	Delay time.Duration
-	// LossRate is the chance of a message to be lost; its link then breaks, and comes back after a
+	// LossRate is the chance that a message is lost. Its link breaks then, and comes back after a
 	// second. Default 0.
 	LossRate float64
 	// CrashRate is the number of crashes of a worker in an hour. Default 0. A worker that crashed
@@ -58,8 +59,8 @@ type Config struct {
 	// TablesBytes bounds all tables together. Default 1 GiB. With more workers than fit, each table
 	// is smaller.
 	TablesBytes int64
-	// SharedTable gives all workers one table of TableBytes: not a farm, but what it would be if
-	// all knew at once what one finds.
+	// SharedTable gives all workers one table of TableBytes. That is no farm, but the bound of a farm
+	// in which all know at once what one finds.
 	SharedTable bool
 	// HintEntries is the number of table entries in the hints for an unsolved position; 0: none. It is
 	// not divided by Scale.
@@ -70,8 +71,8 @@ type Config struct {
 	// PrefetchPercent is the percent of a lease's time that the wait for the next one may take
 	// before a worker asks for it early (worker/agent); 0: it never does.
 	PrefetchPercent int
-	// Lemma judges positions by the counting lemma alone: more nodes in less time, so a larger
-	// campaign for the same wait.
+	// Lemma judges positions by the counting lemma alone: more nodes in less time. So a larger
+	// campaign can be simulated in the same time.
 	Lemma bool
 
 	// MaxNodes ends the run, with ErrLimit, after so many searched nodes (not scaled). Default 2^62.
@@ -93,14 +94,14 @@ const (
 // withDefaults returns c with the defaults in place of zeros and with everything divided by Scale.
 // Errors wrap ErrConfig.
 func (c Config) withDefaults() (Config, error) {
-	standard(&c.Workers, 1)
-	standard(&c.Scale, 1)
-	standard(&c.Speed, 50_000)
-	standard(&c.Restart, 10*time.Second)
-	standard(&c.TableBytes, 16<<20)
-	standard(&c.TablesBytes, 1<<30)
-	standard(&c.HintBytes, hints.DefaultBytes)
-	standard(&c.MaxNodes, 1<<62)
+	c.Workers = cmp.Or(c.Workers, 1)
+	c.Scale = cmp.Or(c.Scale, 1)
+	c.Speed = cmp.Or(c.Speed, 50_000)
+	c.Restart = cmp.Or(c.Restart, 10*time.Second)
+	c.TableBytes = cmp.Or(c.TableBytes, 16<<20)
+	c.TablesBytes = cmp.Or(c.TablesBytes, 1<<30)
+	c.HintBytes = cmp.Or(c.HintBytes, hints.DefaultBytes)
+	c.MaxNodes = cmp.Or(c.MaxNodes, 1<<62)
 	switch {
 	case c.Workers < 1 || c.Workers > 1<<14:
 		return c, fmt.Errorf("%w: %d workers: 1 to %d are possible", ErrConfig, c.Workers, 1<<14)
@@ -129,14 +130,8 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-func standard[T int | int64 | uint64 | float64 | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
-	}
-}
-
-// judge returns what makes the static evaluation of all virtual workers: one, as they search one
-// after the other.
+// judge returns a function that makes the judge of a worker. All workers have the same one: they
+// search one after the other.
 func (c Config) judge() func() *eval.Judge {
 	if c.Lemma {
 		return func() *eval.Judge { return nil }
@@ -155,11 +150,10 @@ type Result struct {
 
 	Busy    float64 `json:"busy"`    // share: searching
 	Starved float64 `json:"starved"` // share: the master has the request and no work
-	// Late is the share of Nodes that went into leases after they were called back because their
-	// position was closed, or that were under way at the end.
+	// Late is the share of Nodes that went into leases after they had been cancelled because their
+	// position was closed.
 	Late float64 `json:"late"`
-	// Closed is the share of Nodes of all leases that were called back because their position was
-	// closed.
+	// Closed is the share of Nodes of leases that were cancelled because their position was closed.
 	Closed float64 `json:"closed"`
 
 	// Needed is the share of Nodes that was searched for positions of the proof (tree.Tree.Needed).
@@ -168,8 +162,8 @@ type Result struct {
 
 	Leases  int `json:"leases"`
 	Cancels int `json:"cancels"`
-	// Confirmed and Contradicted are results that others have confirmed, or contradicted
-	// (tree.Checked). All workers are honest here, so the latter are wrong accusations.
+	// Confirmed and Contradicted are results that another party's search confirmed or contradicted
+	// (tree.Checked). All workers are honest here: a contradiction is a wrong accusation.
 	Confirmed    int    `json:"confirmed"`
 	Contradicted int    `json:"contradicted"`
 	Lost         int    `json:"lost"` // leases that failures ended
@@ -178,15 +172,15 @@ type Result struct {
 	TreeNodes    int    `json:"tree_nodes"` // in the tree at the end
 	Expanded     int    `json:"expanded"`   // of TreeNodes
 	Facts        int    `json:"facts"`      // known to the tree at the end
-	Steps        int    `json:"steps"`      // events that the tree took
+	Steps        int    `json:"steps"`      // events of the tree
 	Trace        string `json:"trace"`      // SHA-256 of all events and effects with their times, the first 16 digits
 }
 
-// Efficiency is the time that one worker took over that of r's workers together: the share of r's
+// Efficiency is the time of one worker over the time of r's workers together: the share of r's
 // workers that is put to use.
 func Efficiency(one, r Result) float64 {
 	return one.Seconds / (float64(r.Workers) * r.Seconds)
 }
 
-// Overhead is how many times as many nodes r searched as one worker.
+// Overhead is the nodes of r over the nodes of one worker.
 func Overhead(one, r Result) float64 { return float64(r.Nodes) / float64(one.Nodes) }

@@ -28,21 +28,21 @@ type farm struct {
 	workers []*worker
 	byName  map[string]*worker
 
-	memories *hints.Cache // of open positions, kept by the master
+	hints *hints.Cache // of open positions, kept by the master
 
 	result Result
 	done   bool
 	nodes  uint64        // searched
 	busy   time.Duration // of all workers
 	wait   time.Duration // of all workers at the master, for work
-	closed uint64        // nodes of leases called back as closed
+	closed uint64        // nodes of leases cancelled as closed
 	late   uint64        // of these, searched after that
 	trace  hash.Hash
 }
 
 // Run simulates one campaign to its answer. It ends early with ctx. Errors: ErrConfig,
 // tree.ErrConfig, ErrLimit, those of ctx, or a contradiction, which would be a fault of the search,
-// joined with those of giving back the memory of tables.
+// joined with the errors of releasing the tables.
 func Run(ctx context.Context, c Config) (_ Result, err error) {
 	if c, err = c.withDefaults(); err != nil {
 		return Result{}, err
@@ -53,7 +53,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 	}
 	f := &farm{
 		c: c, r: rand.New(rand.NewPCG(c.Seed, 1)), tree: t, judge: c.judge(), byName: map[string]*worker{},
-		memories: hints.NewCache(c.HintBytes), trace: sha256.New(),
+		hints: hints.NewCache(c.HintBytes), trace: sha256.New(),
 	}
 	if err := f.hire(); err != nil {
 		return Result{}, err
@@ -119,7 +119,7 @@ func (f *farm) breaks() bool { return f.c.LossRate > 0 && f.r.Float64() < f.c.Lo
 
 func (f *farm) tick() error {
 	f.after(tick, f.tick)
-	f.memories.Retain(func(of hints.Place) bool { return f.tree.Open(of.Key) })
+	f.hints.Retain(func(of hints.Place) bool { return f.tree.Open(of.Key) })
 	return f.step(tree.Tick{})
 }
 
@@ -137,11 +137,11 @@ func (f *farm) step(ev tree.Event) error {
 				continue
 			}
 			w.granted()
-			var memories [][]byte
+			var known [][]byte
 			if !e.Lease.Check {
-				memories = f.memoriesFor(w, e.Lease.Key)
+				known = f.hintsFor(w, e.Lease.Key)
 			}
-			if err := w.receive(leaseOf(e.Lease, memories)); err != nil {
+			if err := w.receive(leaseOf(e.Lease, known)); err != nil {
 				return err
 			}
 		case tree.Inform:
@@ -181,18 +181,18 @@ func (f *farm) step(ev tree.Event) error {
 	return nil
 }
 
-// keep takes the memory of a position that is still open.
+// keep keeps hints for a position that is still open.
 func (f *farm) keep(w *worker, key, data []byte) {
 	k, _ := amazons.KeyFromBytes(key) // of the machine: it has the right length
 	if len(data) > 0 && f.tree.Open(k) && f.tree.Trusted(w.name) {
-		f.memories.Put(hints.Hint{Place: hints.Place{Key: k}, Data: data}, w.seen)
+		f.hints.Put(hints.Hint{Place: hints.Place{Key: k}, Data: data}, w.seen)
 	}
 }
 
-// memoriesFor returns the memories that w lacks for a position: its own and those of positions
-// above it. The store, which has some more in reality, has none.
-func (f *farm) memoriesFor(w *worker, k amazons.Key) [][]byte {
-	return f.memories.For(0, f.tree.Above(k, hints.PerLease), w.seen, func(hints.Place) []byte { return nil })
+// hintsFor returns the hints that w lacks for a position: for itself and for positions above it. In
+// reality the store has more hints than the cache; here it has none.
+func (f *farm) hintsFor(w *worker, k amazons.Key) [][]byte {
+	return f.hints.For(0, f.tree.Above(k, hints.PerLease), w.seen, func(hints.Place) []byte { return nil })
 }
 
 // conclude sums up.

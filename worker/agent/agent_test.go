@@ -175,7 +175,7 @@ func fragmentOf(data []byte, facts []proof.Fact) engine.Fragment {
 	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
 }
 
-func (s *fakeSolver) Hints() []byte { return []byte("memory") }
+func (s *fakeSolver) Hints() []byte { return []byte("hints") }
 
 func (s *fakeSolver) Forget()                  { s.forgets.Add(1) }
 func (s *fakeSolver) Learn(facts []proof.Fact) { s.learned.Add(int32(len(facts))) }

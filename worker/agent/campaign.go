@@ -7,8 +7,8 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// campaign is one of the questions that a master has its workers search for. Two masters may give
-// one number to different ones.
+// campaign is one of the questions of a master. Two masters may give one number to different
+// campaigns, so campaigns are compared whole.
 type campaign struct {
 	number uint32
 	root   string // as text
@@ -38,8 +38,8 @@ func (m *Machine) note(c campaign) error {
 	return nil
 }
 
-// meet notes the campaigns of the master that was joined, and drops what waits for others: it would
-// be taken for something else.
+// meet notes the campaigns of the master that was joined. It drops parcels for other campaigns,
+// whose numbers mean something else to this master, and cancels a lease of another campaign.
 func (m *Machine) meet(r *farmv1.JoinResponse) error {
 	all := r.GetCampaigns()
 	if len(all) > maxCampaigns {
@@ -73,12 +73,13 @@ func (m *Machine) meet(r *farmv1.JoinResponse) error {
 	return nil
 }
 
-// wanted reports whether a parcel is for a campaign of the present master, and notes where it is not.
+// wanted reports whether a parcel is for a campaign of the present master. It counts and logs the
+// other ones, which are dropped.
 func (m *Machine) wanted(p *parcel) bool {
 	if m.campaigns[p.of.number] == p.of {
 		return true
 	}
-	m.c.Log.Warn("what was found out is dropped: the master has another campaign of that number", "campaign", p.of.number,
+	m.c.Log.Warn("results are dropped: the master has another campaign of that number", "campaign", p.of.number,
 		"root", p.of.root)
 	m.c.Stats.Refused.Add(1)
 	return false

@@ -25,19 +25,19 @@ var (
 	ErrConfig = errors.New("bad agent setting")
 	// ErrUnreachable says that no master answered within Config.JoinTimeout or Config.AwayTimeout.
 	ErrUnreachable = errors.New("no master answers")
-	// ErrRefused says that the master does not take this worker: another version, rules, build or
-	// databases.
+	// ErrRefused says that the master does not accept this worker: another version, other rules, or
+	// a missing or bad credential.
 	ErrRefused = errors.New("the master refuses this worker")
-	// ErrProtocol says that the master sent what a master does not send.
+	// ErrProtocol says that the master sent a message that breaks the protocol.
 	ErrProtocol = errors.New("the master broke the protocol")
-	// ErrUndelivered says that a drain ended before all that was learned had been taken.
+	// ErrUndelivered says that a drain ended before the master had acknowledged everything.
 	ErrUndelivered = errors.New("not everything was delivered")
 )
 
 // Config holds the settings of an agent. The zero value is usable.
 type Config struct {
 	// Name is the worker's name, unique in the farm, 1..128 bytes. Default: host name, process and
-	// a random part. Two workers of one name take each other's leases.
+	// a random part. Two workers of one name push each other out of the farm.
 	Name string
 	// Cores is the number of threads of the search. Default: all.
 	Cores int
@@ -83,16 +83,15 @@ type Config struct {
 	// delivered is given up.
 	DrainTimeout time.Duration
 
-	// Drain asks, when it is closed, for an orderly end: the lease is handed back with what was
-	// learned. Nil: never.
+	// Drain asks, when it is closed, for an orderly end: the lease is returned with everything that
+	// was found. Nil: never.
 	Drain <-chan struct{}
-	// Log takes messages. Default: none are written.
+	// Log receives messages. Default: nobody does.
 	Log *slog.Logger
 	// Stats, if given, is kept up to date.
 	Stats *Stats
 
-	// NewSolver makes what searches, once it is known for which campaign. Default: an
-	// [engine.Engine]. Another one is for tests.
+	// NewSolver makes the engine for a campaign. Default: an [engine.Engine]. Tests have others.
 	NewSolver func(engine.Config) (Solver, error)
 }
 
@@ -157,10 +156,9 @@ func (c Config) withDefaults() (Config, error) {
 }
 
 // DialOptions are the options of a connection to a master, all but the credentials: keepalive,
-// message limits, and how fast a lost master is tried again. The name server is asked for the
-// master's address and for nothing else: whoever has the address from a hosts file or from a
-// container engine, and reaches no name server, would wait twenty seconds for a service
-// configuration that there is not.
+// message limits, and how fast a lost master is tried again. gRPC asks the name server for the
+// address only. It would also ask for a service configuration, which no master has; where no name
+// server answers (addresses in a hosts file, container engines) that question takes twenty seconds.
 func DialOptions() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithDisableServiceConfig(),

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Credentials return the transport of a connection to a master that asks for certificates. The
-// files are read again for each connection that is made, so a renewed certificate needs no restart;
-// what is damaged is logged and those before stay in use.
+// Credentials returns the transport of a connection to a master that asks for credentials. The files
+// are read again for each connection, so a renewed credential needs no restart. A damaged credential
+// is logged, and the one before stays in use.
 func Credentials(f *identity.Files, log *slog.Logger) credentials.TransportCredentials {
 	return &clientCredentials{files: f, log: log}
 }
@@ -25,7 +25,7 @@ func Credentials(f *identity.Files, log *slog.Logger) credentials.TransportCrede
 type clientCredentials struct {
 	files *identity.Files
 	log   *slog.Logger
-	name  string // that the master must have instead of the one that was dialled; empty: that one
+	name  string // of the master, in place of the one that was dialled; empty: the dialled one
 }
 
 func (c *clientCredentials) now() credentials.TransportCredentials {
@@ -38,7 +38,7 @@ func (c *clientCredentials) now() credentials.TransportCredentials {
 func (c *clientCredentials) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn,
 	credentials.AuthInfo, error) {
 	if _, err := c.files.Reload(); err != nil {
-		c.log.Error("changed certificates are not taken; those before stay in use", "error", err)
+		c.log.Error("the changed credential cannot be read; the one before stays in use", "error", err)
 	}
 	return c.now().ClientHandshake(ctx, authority, raw)
 }
@@ -63,9 +63,9 @@ func (c *clientCredentials) OverrideServerName(name string) error {
 	return nil
 }
 
-// NameFor returns the name with which a worker joins that has a certificate: a master takes its
-// name, alone or with a slash and something after it. The wish is what goes there; if it is empty,
-// something random, so that processes can share a certificate.
+// NameFor returns the name with which a worker with a credential joins: the credential's name, a
+// slash, and the wish. An empty wish becomes random, so that processes can share a credential. A
+// wish that begins with the credential's name is used as it is.
 func NameFor(id identity.Identity, wish string) string {
 	switch {
 	case wish == id.Name || strings.HasPrefix(wish, id.Name+"/"):
@@ -76,15 +76,15 @@ func NameFor(id identity.Identity, wish string) string {
 	return id.Name + "/" + wish
 }
 
-// RefusedByCertificate says whether an error means that a master does not take a certificate, so
-// that there is no use in trying again.
+// RefusedByCertificate says whether an error means that the master does not accept the credential.
+// Then there is no use in trying again.
 func RefusedByCertificate(err error) bool {
 	switch status.Code(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return true
 	case codes.Unavailable:
-		// The alerts of TLS (RFC 8446, section 6.2) with which a master refuses a connection. gRPC
-		// hands them on as text only.
+		// A master refuses a connection with these alerts of TLS (RFC 8446, section 6.2). gRPC reports
+		// them as text only.
 		for _, alert := range []string{"bad certificate", "unknown certificate authority", "certificate required",
 			"expired certificate", "revoked certificate"} {
 			if strings.Contains(status.Convert(err).Message(), "remote error: tls: "+alert) {

@@ -6,8 +6,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Register registers the figures of a worker, amazons_worker_..., which are read from s at each
-// scrape. It panics when r has some of them already.
+// Register registers the metrics of a worker, amazons_worker_*. Each scrape reads them from s.
+// Register panics when r has some of them already.
 func (s *Stats) Register(r prometheus.Registerer) {
 	for _, c := range []struct {
 		name, help string
@@ -15,7 +15,7 @@ func (s *Stats) Register(r prometheus.Registerer) {
 	}{
 		{"joins_total", "Sessions with a master begun.", &s.Joins},
 		{"leases_total", "Leases begun.", &s.Leases},
-		{"leases_prefetched_total", "Leases that were there when the one before ended, so that the search went on at once.", &s.Prefetched},
+		{"leases_prefetched_total", "Leases that were in hand when the one before ended.", &s.Prefetched},
 		{"results_total", "Results that the master acknowledged.", &s.Results},
 		{"refused_total", "Results, facts and fragments that the master refused.", &s.Refused},
 		{"facts_total", "Facts sent with their evidence.", &s.Facts},

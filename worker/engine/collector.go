@@ -7,28 +7,28 @@ import (
 	"slices"
 )
 
-// collector keeps the facts with the most work, up to a limit. A position noted twice may be kept
-// twice until it is taken.
+// collector keeps the facts with the most nodes, up to a limit. A position noted twice may be kept
+// twice until the collector is emptied.
 type collector struct {
 	limit int
-	facts byWork
+	facts byNodes
 }
 
-// byWork is a heap with the least work first.
-type byWork []proof.Fact
+// byNodes is a heap with the fewest nodes first.
+type byNodes []proof.Fact
 
-func (h byWork) Len() int           { return len(h) }
-func (h byWork) Less(i, j int) bool { return h[i].Nodes < h[j].Nodes }
-func (h byWork) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *byWork) Push(x any)        { *h = append(*h, x.(proof.Fact)) }
-func (h *byWork) Pop() any {
+func (h byNodes) Len() int           { return len(h) }
+func (h byNodes) Less(i, j int) bool { return h[i].Nodes < h[j].Nodes }
+func (h byNodes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *byNodes) Push(x any)        { *h = append(*h, x.(proof.Fact)) }
+func (h *byNodes) Pop() any {
 	old := *h
 	x := old[len(old)-1]
 	*h = old[:len(old)-1]
 	return x
 }
 
-// wants reports whether a fact with that work would be kept.
+// wants reports whether a fact with so many nodes would be kept.
 func (c *collector) wants(nodes uint64) bool {
 	return len(c.facts) < c.limit || nodes > c.facts[0].Nodes
 }
@@ -42,8 +42,9 @@ func (c *collector) add(f proof.Fact) {
 	heap.Fix(&c.facts, 0)
 }
 
-// take returns the facts, each position once, those with most work first, and empties the collector.
-func (c *collector) take() []proof.Fact {
+// empty returns the facts, each position once, those with most nodes first, and empties the
+// collector.
+func (c *collector) empty() []proof.Fact {
 	facts := slices.Clone([]proof.Fact(c.facts))
 	c.facts = c.facts[:0]
 	slices.SortFunc(facts, func(a, b proof.Fact) int {

@@ -1,5 +1,10 @@
-// Package engine runs one search job at a time with all cores of a machine over
-// one table, and turns what it proves into certificate fragments.
+// Package engine runs one search job at a time with all cores of a machine over one table, and
+// proves what the search found as certificate fragments.
+//
+// [Engine.Run] searches. It reports positions that it solved on the way; they are claims until
+// [Engine.Fragment] has proved them. A fragment holds only what earlier fragments did not: the
+// engine remembers what the other side has, until [Engine.Forget]. [Engine.Hints] tells what the
+// table knows of a position that stays open, so that another worker can go on with it.
 package engine
 
 import (
@@ -23,7 +28,7 @@ import (
 // ErrConfig is wrapped by errors about settings.
 var ErrConfig = errors.New("bad engine setting")
 
-// ProgressPeriod is how often a running engine tells how far it is.
+// ProgressPeriod is the time between two progress reports of a running engine.
 const ProgressPeriod = 250 * time.Millisecond
 
 // Defaults and limits of settings.
@@ -49,10 +54,10 @@ type Config struct {
 	Cores int
 	// RulesOnly makes certificates that rely on leaf rule 1 alone. They are much larger.
 	RulesOnly bool
-	// MinFactNodes is the work, in nodes, from which a position solved on the way is kept as a
-	// fact. Default 1000. Too small: time goes into evidence nobody needs.
+	// MinFactNodes are the nodes from which a position solved on the way is kept as a fact. Default
+	// 1000. Too small: time goes into evidence that nobody needs.
 	MinFactNodes uint64
-	// MaxFacts is the number of such positions kept of one run, those with most work. Default 256.
+	// MaxFacts is the number of such positions kept of one run, those with most nodes. Default 256.
 	MaxFacts int
 	// MaxKnown bounds the facts of others that are remembered, about 60 bytes each. Default a
 	// million. Beyond it, fragments repeat evidence that others have.
@@ -61,11 +66,10 @@ type Config struct {
 	// engine forgets them before the next fragment. Default 8 million. One fragment may use four
 	// times as many; a fact that needs more is not proved.
 	MaxEntries int
-	// MaxHints is the number of table entries, about 12 bytes each, in the memory that a run
-	// without an answer gives back. Default 0: none is given. Too small: who goes on from it
-	// repeats work.
+	// MaxHints is the number of table entries in the hints for an unsolved position, about 12 bytes
+	// each. Default 0: no hints. Too small: a worker that goes on with the position repeats work.
 	MaxHints int
-	// Log takes messages. Default: none are written.
+	// Log receives messages. Default: nobody does.
 	Log *slog.Logger
 }
 
@@ -101,18 +105,18 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// nodesPerEntry is the number of nodes that must have been searched for each entry of a memory: as
-// an entry takes the time of two thirds of a node (BenchmarkRemember of package dfpn), memories
-// take a twentieth of the time at most.
+// nodesPerEntry is the number of nodes that must have been searched for each entry of the hints. An
+// entry costs the time of two thirds of a node (benchmark of hints in package dfpn), so hints cost
+// a twentieth of the time at most.
 const nodesPerEntry = 16
 
-// leastHints is the number of entries below which no memory is made, if Config.MaxHints is no
-// less: it might take the place of a larger one.
+// leastHints is the number of entries below which no hints are made, unless Config.MaxHints is
+// smaller: small hints might replace larger ones at the master.
 const leastHints = 512
 
-// Remember returns what the table knows of the position of the last job, Config.MaxHints entries
-// at most; nil when that is 0, and when too little was searched since the last memories to pay for
-// one.
+// Hints returns what the table knows of the position of the last job, in Config.MaxHints entries at
+// most. It returns nil when MaxHints is 0, and when too little was searched since the last hints to
+// pay for new ones.
 func (e *Engine) Hints() []byte {
 	entries := min(uint64(e.c.MaxHints), e.search.Nodes()/nodesPerEntry-e.hinted)
 	if entries < min(uint64(e.c.MaxHints), leastHints) || entries == 0 {
@@ -126,24 +130,24 @@ func (e *Engine) Hints() []byte {
 type Job struct {
 	State  amazons.State
 	Budget uint64       // nodes; 0: no limit
-	Facts  []proof.Fact // proved by others, their evidence lies with others
-	// Memories are what other tables know about the position. Damaged ones are logged and passed over.
+	Facts  []proof.Fact // proved by others, who keep the evidence
+	// Hints are what other tables know about the position. Damaged hints are logged and passed over.
 	Hints [][]byte
 }
 
-// Progress is how far a run is.
+// Progress counts what a run has done so far.
 type Progress struct {
 	Nodes, Evaluations uint64  // of this run
 	TableFill          float64 // 0..1
 }
 
-// Result is what a run found out.
+// Result is the outcome of a run.
 type Result struct {
-	Verdict            eval.Verdict // Open when the budget was spent or the context ended
+	Verdict            eval.Verdict // Open when the budget is used up or the context ended
 	Phi, Delta         uint32
 	Nodes, Evaluations uint64
 	Children           []numbers.Child // of the job's position while it is open, one for each move
-	// positions solved on the way, those with most work first; claims of the search, not yet proved
+	// positions solved on the way, those with most nodes first: claims of the search, not yet proved
 	Solved []proof.Fact
 }
 
@@ -155,8 +159,8 @@ type Fragment struct {
 	Entries int
 }
 
-// Engine holds a table and what has been proved. Its methods are called by one goroutine at a time,
-// but Learn by any.
+// Engine holds a table and what has been proved. One goroutine at a time may call its methods; Learn
+// may be called by any goroutine at any time.
 type Engine struct {
 	c       Config
 	table   *dfpn.Table
@@ -202,7 +206,7 @@ func New(c Config) (*Engine, error) {
 	return e, nil
 }
 
-// Close gives the table's memory back.
+// Close releases the table's memory.
 func (e *Engine) Close() error {
 	var errs []error
 	for _, w := range e.proofs {
@@ -211,7 +215,7 @@ func (e *Engine) Close() error {
 	return errors.Join(append(errs, e.table.Close())...)
 }
 
-// Forget drops everything about what the other side has: known facts and delivered evidence. Later
+// Forget drops what the engine knows of the other side: known facts and delivered evidence. Later
 // fragments are whole by themselves. The table stays.
 func (e *Engine) Forget() {
 	e.mu.Lock()
@@ -244,23 +248,23 @@ func (e *Engine) note(s amazons.State, v eval.Verdict, nodes uint64) {
 	}
 }
 
-// Run searches a job until its position is solved, the budget is spent or ctx ends. The table stays
-// warm, so the same job goes on where it stopped. progress, if given, is called every
-// ProgressPeriod from another goroutine, not after Run has returned. Errors are about the job.
+// Run searches a job until its position is solved, the budget is used up or ctx ends. The table
+// stays warm, so the same job goes on where it stopped. progress, if given, is called every
+// ProgressPeriod from another goroutine, and never after Run has returned. Errors are about the job.
 func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Result, error) {
 	for _, f := range job.Facts {
 		s, err := f.Key.State(e.c.Board)
 		if err != nil || f.Verdict == eval.Open {
-			return Result{}, fmt.Errorf("take fact: %w: verdict %v, %v", ErrConfig, f.Verdict, err)
+			return Result{}, fmt.Errorf("read fact: %w: verdict %v, %v", ErrConfig, f.Verdict, err)
 		}
 		e.search.Insert(s, f.Verdict, f.Nodes)
 		e.remember(f)
 	}
 	for _, m := range job.Hints {
 		if n, err := e.table.AddHints(e.c.Board, m); err != nil {
-			e.c.Log.Warn("the memory of another search is passed over", "error", err)
+			e.c.Log.Warn("the hints of another search are passed over", "error", err)
 		} else {
-			e.c.Log.Debug("took in the memory of another search", "entries", n)
+			e.c.Log.Debug("added the hints of another search", "entries", n)
 		}
 	}
 	e.last = job.State
@@ -281,14 +285,13 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		}
 	}
 	e.mu.Lock()
-	out.Solved = e.solved.take()
+	out.Solved = e.solved.empty()
 	e.mu.Unlock()
 	return out, nil
 }
 
-// Learn takes in facts that others have proved, their evidence lies with others; those that are
-// none of the board are passed over. It may be called at any time by any goroutine: a search that
-// is under way meets them in the table.
+// Learn adds facts that others have proved, who keep the evidence. Facts of another board are passed
+// over. Any goroutine may call Learn at any time: a search under way meets the facts in the table.
 func (e *Engine) Learn(facts []proof.Fact) {
 	for _, f := range facts {
 		s, err := f.Key.State(e.c.Board)
@@ -304,7 +307,8 @@ func (e *Engine) Learn(facts []proof.Fact) {
 	}
 }
 
-// catchUp remembers what was learned.
+// catchUp moves learned facts to the known ones. Learn cannot do so: known belongs to the goroutine
+// that searches or proves.
 func (e *Engine) catchUp() {
 	e.mu.Lock()
 	news := e.news
@@ -322,11 +326,11 @@ func (e *Engine) remember(f proof.Fact) {
 	}
 }
 
-// Fragment proves facts, in their order, until ctx ends, and returns a certificate of those that
-// could be proved and were not delivered before. It holds the entries that no earlier fragment had.
-// What was proved of a fact when ctx ended goes into the next fragment. alive, if given, is called
-// every ProgressPeriod in which there was progress, from another goroutine, not after Fragment has
-// returned. The only errors are those of writing.
+// Fragment proves facts in their order until ctx ends. It returns a certificate of the facts that it
+// could prove and that no earlier fragment had, with the entries that no earlier fragment had. A
+// fact that was proved in part goes on in the next fragment. alive, if given, is called from another
+// goroutine once every ProgressPeriod with progress, and never after Fragment has returned. The only
+// errors are those of writing.
 func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func()) (Fragment, error) {
 	if alive != nil {
 		seen := e.activity()
@@ -360,7 +364,7 @@ func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func())
 			f.Facts = append(f.Facts, fact)
 			c.Roots = append(c.Roots, proof.Root{State: s, Claim: fact.Verdict})
 		case errors.Is(err, proof.ErrNotProved):
-			// The table has erred, which one hash for two positions explains.
+			// The table was wrong: two positions may share one hash.
 			e.c.Log.Warn("a claim of the search is false; the table is cleared", "error", err)
 			e.table.Clear()
 		case ctx.Err() != nil:

@@ -284,15 +284,15 @@ func TestCollector(t *testing.T) {
 		}
 	}
 	var got []uint64
-	for _, f := range c.take() {
+	for _, f := range c.empty() {
 		got = append(got, f.Nodes)
 	}
-	if !slices.Equal(got, []uint64{9, 9, 7}) || len(c.take()) != 0 {
+	if !slices.Equal(got, []uint64{9, 9, 7}) || len(c.empty()) != 0 {
 		t.Errorf("kept %v", got)
 	}
 	c.add(proof.Fact{Nodes: 3})
 	c.add(proof.Fact{Nodes: 8})
-	if facts := c.take(); len(facts) != 1 || facts[0].Nodes != 8 {
+	if facts := c.empty(); len(facts) != 1 || facts[0].Nodes != 8 {
 		t.Errorf("one position twice: %v", facts)
 	}
 }

@@ -20,13 +20,13 @@ import (
 var fuzzTruth reference.Fast
 
 // FuzzJob searches leases of a master that cannot be trusted: any position, any facts, true or
-// false, and any memories, and proves what was found. It ends within its budget. Without false
-// facts what is proved is true, the independent checker takes it, and no memory makes it otherwise;
+// false, and any hints, and proves what was found. It ends within its budget. Without false
+// facts what is proved is true, the independent checker takes it, and no hints makes it otherwise;
 // with them, it is still a certificate.
 func FuzzJob(f *testing.F) {
 	board := amazons.Board{Width: 4, Height: 4}
 	rng := []byte{0, 1, 2, 2, 2, 3, 3, 2, 3, 2, 4, 4, 2, 0, 1, 2}
-	memory := func(nodes uint64) []byte {
+	hints := func(nodes uint64) []byte {
 		e, err := New(Config{Board: board, TableBytes: 1 << 17, Cores: 1, MaxHints: 30})
 		if err != nil {
 			f.Fatal(err)
@@ -37,26 +37,26 @@ func FuzzJob(f *testing.F) {
 		}
 		return e.Hints()
 	}
-	f.Add(rng, []byte{1, 0, 0, 50}, memory(20))
-	f.Add(rng, []byte{3, 2, 0, 1, 1, 2, 200, 1, 2}, memory(3))
+	f.Add(rng, []byte{1, 0, 0, 50}, hints(20))
+	f.Add(rng, []byte{3, 2, 0, 1, 1, 2, 200, 1, 2}, hints(3))
 	f.Add([]byte{0, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1}, []byte{2, 1, 5, 1, 1, 9, 9, 9}, []byte("AMZMEM1\n\x04\x04\x00"))
-	f.Fuzz(func(t *testing.T, squares, decisions, memory []byte) {
-		if len(memory) > 1<<14 || len(decisions) > 1<<10 {
+	f.Fuzz(func(t *testing.T, squares, decisions, hints []byte) {
+		if len(hints) > 1<<14 || len(decisions) > 1<<10 {
 			return
 		}
 		fuzzing.Within(t, 20*time.Second, 512<<20,
-			func() { searchLease(t, board, squares, &fuzzing.Tape{Rest: decisions}, memory) })
+			func() { searchLease(t, board, squares, &fuzzing.Tape{Rest: decisions}, hints) })
 	})
 }
 
-func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzing.Tape, memory []byte) {
+func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzing.Tape, hints []byte) {
 	state := reference.Read(squares, board, 2, 8)
 	how := tape.Byte()
-	if body := len(memory) - 4; how&1 != 0 && body >= 0 { // with the right checksum
-		memory = binary.LittleEndian.AppendUint32(bytes.Clone(memory[:body]),
-			crc32.Checksum(memory[:body], crc32.MakeTable(crc32.Castagnoli)))
+	if body := len(hints) - 4; how&1 != 0 && body >= 0 { // with the right checksum
+		hints = binary.LittleEndian.AppendUint32(bytes.Clone(hints[:body]),
+			crc32.Checksum(hints[:body], crc32.MakeTable(crc32.Castagnoli)))
 	}
-	job := Job{State: state, Budget: 1 + uint64(tape.Byte())*4, Hints: [][]byte{memory, tape.Bytes(30)}}
+	job := Job{State: state, Budget: 1 + uint64(tape.Byte())*4, Hints: [][]byte{hints, tape.Bytes(30)}}
 	honest := true
 	for s := state; tape.More() && s.CanMove() && len(job.Facts) < 20; {
 		moves := s.Moves(nil)

@@ -17,7 +17,7 @@ var stressRounds = flag.Int("stress", 12, "rounds of the stress test")
 
 // TestStress solves boards with known winners in tiny tables on one to four cores, with random
 // budgets and cancellations at random moments, now and then handing the job over to another engine
-// with the first one's memory and facts, and with fragments whose making is cancelled, too. The
+// with the first one's hints and facts, and with fragments whose making is cancelled, too. The
 // fragments of all engines together must prove the right answer to the checker. Winners: Müller
 // 2001 for 5x5, Song and Müller 2014, table I, for the others.
 func TestStress(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// witness is the search as a proof builder sees it. It counts what it is asked.
+// witness is the search as a proof builder sees it. It counts the builder's questions.
 type witness struct {
 	*dfpn.Witness
 	asked atomic.Uint64 // questions of the builder
@@ -23,7 +23,7 @@ func (w *witness) Probe(s amazons.State) (eval.Verdict, uint64) {
 	return w.Witness.Probe(s)
 }
 
-// Best is asked by the builder first, and often nothing else is: it must count as a sign of life.
+// Best implements proof.Searcher. It counts as a sign of life: often the builder asks nothing else.
 func (w *witness) Best(s amazons.State) (amazons.Move, bool) {
 	w.asked.Add(1)
 	return w.Witness.Best(s)
@@ -40,7 +40,7 @@ func (w *witness) Solve(ctx context.Context, s amazons.State) (eval.Verdict, err
 // Nodes returns the nodes of all searches made for the builder.
 func (w *witness) Nodes() uint64 { return w.nodes.Load() }
 
-// activity is another number whenever something was done since for the builder.
+// activity is a number that changes with everything that is done for the builder.
 func (e *Engine) activity() (sum uint64) {
 	for _, w := range e.proofs {
 		sum += w.asked.Load() + w.nodes.Load()
@@ -48,8 +48,7 @@ func (e *Engine) activity() (sum uint64) {
 	return sum + e.search.Progress().Nodes
 }
 
-// every calls f once a period until the function it returns is called, which waits for the last
-// call to end.
+// every calls f once a period until stop is called. stop waits for the last call to end.
 func every(period time.Duration, f func()) (stop func()) {
 	quit, done := make(chan struct{}), make(chan struct{})
 	go func() {

@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// TestMemoriesArePaidFor holds that memories have no more entries than what was searched pays for:
+// TestHintsArePaidFor holds that hints have no more entries than what was searched pays for:
 // making them after each of many short leases would take most of the time. And none is so small
 // that it had better not take the place of another.
-func TestMemoriesArePaidFor(t *testing.T) {
+func TestHintsArePaidFor(t *testing.T) {
 	p := position(t, "..B../...../B...W/...../..W.. w")
 	for _, most := range []int{100, 3000} {
 		e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxHints: most, TableBytes: 64 << 20})
@@ -21,22 +21,22 @@ func TestMemoriesArePaidFor(t *testing.T) {
 			if nodes += r.Nodes; r.Verdict != 0 {
 				break
 			}
-			memory := e.Hints()
-			if memory == nil {
+			hints := e.Hints()
+			if hints == nil {
 				continue
 			}
 			const before = len("AMZMEM1\n") + 2
-			n, _ := binary.Uvarint(memory[before:])
+			n, _ := binary.Uvarint(hints[before:])
 			made, entries = made+1, entries+n
 			if n > uint64(most) || n < min(uint64(most), leastHints) {
-				t.Errorf("a memory of %d entries, with at most %d", n, most)
+				t.Errorf("hints of %d entries, with at most %d", n, most)
 			}
 			if entries*nodesPerEntry > nodes {
 				t.Fatalf("%d entries for %d nodes", entries, nodes)
 			}
 		}
 		if made < 2 {
-			t.Errorf("%d memories for %d nodes", made, nodes)
+			t.Errorf("hints %d times for %d nodes", made, nodes)
 		}
 	}
 }
