@@ -15,6 +15,9 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
+// masterName is the name in the credential of a master.
+const masterName = "master"
+
 // localHosts are in every credential of a master, for workers and operators on its machine.
 var localHosts = []string{"localhost", "127.0.0.1", "::1"}
 
@@ -144,15 +147,6 @@ func issue(r credentials.Request) func(*credentials.Authority) ([]credentials.Is
 	}
 }
 
-// listed makes records of existing credentials printable.
-func listed(list []credentials.Record, err error) ([]credentials.Issued, error) {
-	out := make([]credentials.Issued, len(list))
-	for i, r := range list {
-		out[i].Record = r
-	}
-	return out, err
-}
-
 // certsInit checks the request before it makes anything, so that a wrong host leaves no authority.
 func certsInit() *cobra.Command {
 	var f certsFlags
@@ -161,7 +155,7 @@ func certsInit() *cobra.Command {
 		Short: "Make an authority and the credential of its master",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			request, err := f.request(identity.Master, "master", true)
+			request, err := f.request(identity.Master, masterName, true)
 			if err != nil {
 				return err
 			}
@@ -182,19 +176,8 @@ func certsInit() *cobra.Command {
 // reads the new file within a second.
 func certsMaster() *cobra.Command {
 	var f certsFlags
-	c := &cobra.Command{
-		Use:   "master",
-		Short: "Replace the master's credential",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			request, err := f.request(identity.Master, "master", true)
-			if err != nil {
-				return err
-			}
-			return f.with(c.OutOrStdout(), issue(request))
-		},
-	}
-	f.add(c)
+	renew := true
+	c := f.issuing(identity.Master, "Replace the master's credential", &renew)
 	f.addMaster(c)
 	return c
 }
@@ -204,54 +187,61 @@ func certsMaster() *cobra.Command {
 func certsClient(role identity.Role) *cobra.Command {
 	var f certsFlags
 	var renew bool
-	c := &cobra.Command{
-		Use:   string(role) + " NAME",
-		Short: fmt.Sprintf("Make the folder of one %s", role),
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			request, err := f.request(role, args[0], renew)
-			if err != nil {
-				return err
-			}
-			return f.with(c.OutOrStdout(), issue(request))
-		},
-	}
-	f.add(c)
+	c := f.issuing(role, fmt.Sprintf("Make the folder of one %s", role), &renew)
 	f.addLifetime(c)
 	c.Flags().BoolVar(&renew, "renew", false,
 		"replace the files; the old credential stays good until it expires or is revoked")
 	return c
 }
 
-// certsRevoke writes the list of revoked credentials again; a running master reads the list.
-func certsRevoke() *cobra.Command {
-	var f certsFlags
-	c := &cobra.Command{
-		Use:   "revoke NAME|SERIAL",
-		Short: "Revoke all credentials of a name, or one by its serial number",
-		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			return f.with(c.OutOrStdout(), func(a *credentials.Authority) ([]credentials.Issued, error) {
-				return listed(a.Revoke(args[0]))
-			})
-		},
+// issuing is a command that makes one credential, of a name unless it is the master's.
+func (f *certsFlags) issuing(role identity.Role, short string, renew *bool) *cobra.Command {
+	c := &cobra.Command{Use: string(role) + " NAME", Short: short, Args: cobra.ExactArgs(1)}
+	if role == identity.Master {
+		c.Use, c.Args = string(role), cobra.NoArgs
+	}
+	c.RunE = func(c *cobra.Command, args []string) error {
+		request, err := f.request(role, append(args, masterName)[0], *renew)
+		if err != nil {
+			return err
+		}
+		return f.with(c.OutOrStdout(), issue(request))
 	}
 	f.add(c)
 	return c
 }
 
+// certsRevoke writes the list of revoked credentials again; a running master reads the list.
+func certsRevoke() *cobra.Command {
+	return certsRecords(&cobra.Command{
+		Use:   "revoke NAME|SERIAL",
+		Short: "Revoke all credentials of a name, or one by its serial number",
+		Args:  cobra.ExactArgs(1),
+	}, func(a *credentials.Authority, args []string) ([]credentials.Record, error) { return a.Revoke(args[0]) })
+}
+
 // certsList shows credentials in the order in which they were made.
 func certsList() *cobra.Command {
-	var f certsFlags
-	c := &cobra.Command{
+	return certsRecords(&cobra.Command{
 		Use:   "list",
 		Short: "List all credentials ever made, and whether they are good",
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			return f.with(c.OutOrStdout(), func(a *credentials.Authority) ([]credentials.Issued, error) {
-				return listed(a.List())
-			})
-		},
+	}, func(a *credentials.Authority, _ []string) ([]credentials.Record, error) { return a.List() })
+}
+
+// certsRecords makes a command print records of credentials that exist.
+func certsRecords(c *cobra.Command, do func(*credentials.Authority, []string) ([]credentials.Record,
+	error)) *cobra.Command {
+	var f certsFlags
+	c.RunE = func(c *cobra.Command, args []string) error {
+		return f.with(c.OutOrStdout(), func(a *credentials.Authority) ([]credentials.Issued, error) {
+			list, err := do(a, args)
+			out := make([]credentials.Issued, len(list))
+			for i, r := range list {
+				out[i].Record = r
+			}
+			return out, err
+		})
 	}
 	f.add(c)
 	return c
@@ -269,7 +259,7 @@ func certsProvide() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var requests []credentials.Request
-			for _, x := range []identity.Identity{{Role: identity.Master, Name: "master"},
+			for _, x := range []identity.Identity{{Role: identity.Master, Name: masterName},
 				{Role: identity.Worker, Name: worker}, {Role: identity.Operator, Name: operator}} {
 				r, err := f.request(x.Role, x.Name, x.Role == identity.Master)
 				if err != nil {
