@@ -106,16 +106,19 @@ func TestPagesInBrowser(t *testing.T) {
 	// here on, it is told.
 	b.open(address)
 	b.await("the state", `document.getElementById('state').textContent === 'running'`)
-	b.await("that nobody is there", `!document.getElementById('nobody').hidden && document.getElementById('why').textContent.includes('no worker')`)
+	b.await("that nobody is there", `!document.getElementById('nobody').hidden && `+
+		`document.getElementById('why').textContent.includes('no worker')`)
 	b.await("the first tiles", `document.querySelectorAll('#moves .tile').length === 24`)
-	b.await("pictures of boards", `[...document.images].every(i => i.loading === 'lazy' || i.complete && i.naturalWidth > 0)`)
+	b.await("pictures of boards", `[...document.images].every(i => i.loading === 'lazy' || i.complete && `+
+		`i.naturalWidth > 0)`)
 	b.text(`(window.neverReloaded = true)`)
 	work(t, master)
 	b.await("two workers", `document.querySelectorAll('#workers tr').length === 2`)
 	b.await("a job", `document.querySelectorAll('#jobs tr').length > 0`)
 	b.await("a fact", `document.querySelectorAll('#facts tr').length > 0`)
 	b.await("a decided move", `document.querySelectorAll('#counts .loses').length > 0`)
-	b.await("two curves", `document.querySelectorAll('#curve polyline').length === 2 && document.querySelector('#curve polyline').getAttribute('points').split(' ').length > 3`)
+	b.await("two curves", `document.querySelectorAll('#curve polyline').length === 2 && `+
+		`document.querySelector('#curve polyline').getAttribute('points').split(' ').length > 3`)
 	if b.text(`window.neverReloaded`) != "true" {
 		t.Error("the page was loaded again")
 	}
@@ -136,7 +139,8 @@ func TestPagesInBrowser(t *testing.T) {
 		ways = append(ways, b.text(`document.getElementById('way').textContent`))
 		if ply == 1 {
 			b.await("its value and the refutation",
-				`document.getElementById('figures').textContent.includes('won for the side to move') && document.getElementById('figures').textContent.includes('refutation')`)
+				`document.getElementById('figures').textContent.includes('won for the side to move') && `+
+					`document.getElementById('figures').textContent.includes('refutation')`)
 			b.shoot("explore-desk")
 		}
 		if ply < 3 {
@@ -149,7 +153,8 @@ func TestPagesInBrowser(t *testing.T) {
 		b.await("the position before", `document.getElementById('way').textContent === '`+ways[ply-1]+`'`)
 	}
 	b.call("POST", "/back", struct{}{}, nil)
-	b.await("the status again", `document.getElementById('state') && document.getElementById('state').textContent !== ''`)
+	b.await("the status again", `document.getElementById('state') && `+
+		`document.getElementById('state').textContent !== ''`)
 	b.explore(address)
 	b.phone(address)
 	if said := b.console(); len(said) > 0 {
@@ -160,7 +165,8 @@ func TestPagesInBrowser(t *testing.T) {
 	b.open(address)
 	b.await("the state", `document.getElementById('state').textContent !== ''`)
 	end()
-	b.await("that the master does not answer", `!document.getElementById('trouble').hidden && document.getElementById('trouble').textContent.includes('does not answer')`)
+	b.await("that the master does not answer", `!document.getElementById('trouble').hidden && `+
+		`document.getElementById('trouble').textContent.includes('does not answer')`)
 	b.shoot("status-phone-away")
 }
 
@@ -184,7 +190,8 @@ func (b *browser) explore(address string) {
 
 	// A move by three taps: from, to, arrow.
 	b.open(address + "/explore#root")
-	b.await("the root", `document.querySelectorAll('#way a').length === 1 && document.querySelectorAll('#moves tr').length > 0`)
+	b.await("the root", `document.querySelectorAll('#way a').length === 1 && `+
+		`document.querySelectorAll('#moves tr').length > 0`)
 	move := b.text(`document.querySelector('#moves a').textContent`)
 	for _, square := range strings.FieldsFunc(move, func(r rune) bool { return r == '-' || r == 'x' }) {
 		b.text(`document.getElementById('picture').scrollIntoView()`)
@@ -202,13 +209,15 @@ func (b *browser) explore(address string) {
 			at(fmt.Sprintf("%s.top + (6 + 48 * %d.5) * %s", picture, '4'-square[1], scale)))
 	}
 	b.await("the position after the "+
-		"tapped move", `document.querySelectorAll('#way a').length === 2 && document.getElementById('way').textContent.includes('`+move+`')`)
+		"tapped move", `document.querySelectorAll('#way a').length === 2 && `+
+		`document.getElementById('way').textContent.includes('`+move+`')`)
 
 	// Its link leads to the same position; SVG and JSON are what they say.
 	position := b.text(`document.getElementById('picture').alt`)
 	json, svg := b.text(`document.getElementById('json').href`), b.text(`document.getElementById('svg').href`)
 	b.click("#link")
-	b.await("the linked position", `location.search.includes('moves=') && document.getElementById('picture').alt === '`+
+	b.await("the linked position", `location.search.includes('moves=') && `+
+		`document.getElementById('picture').alt === '`+
 		position+`'`)
 	for address, want := range map[string]string{json: position, svg: "<svg"} {
 		answer, err := http.Get(address)
@@ -229,7 +238,9 @@ func (b *browser) phone(address string) {
 	for _, width := range []int{320, 390} {
 		b.screen(width, 800, true)
 		for _, page := range []struct{ name, path, ready string }{
-			{"status-phone", "", `document.querySelectorAll("#curve polyline").length === 2 && document.querySelectorAll('#moves .tile').length > 0 && document.querySelectorAll('#facts tr').length > 0`},
+			{"status-phone", "", `document.querySelectorAll("#curve polyline").length === 2 && ` +
+				`document.querySelectorAll('#moves .tile').length > 0 && ` +
+				`document.querySelectorAll('#facts tr').length > 0`},
 			{"explore-phone", "/explore?moves=B1-B2xB1", `document.querySelectorAll('#moves tr').length > 0`},
 		} {
 			b.open(address + page.path)
@@ -253,7 +264,8 @@ func TestOperatorInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer authority.Close()
-	if _, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Master, Name: "master"},
+	if _, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Master,
+		Name: "master"},
 		Hosts: []string{"127.0.0.1"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +312,8 @@ func TestOperatorInBrowser(t *testing.T) {
 	}
 	operator.Store(true)
 	b.open(address)
-	b.await("the commands", `!document.getElementById('operate').hidden && document.getElementById('operator').textContent === 'me'`)
+	b.await("the commands", `!document.getElementById('operate').hidden && `+
+		`document.getElementById('operator').textContent === 'me'`)
 	for _, x := range []struct{ button, state string }{{"#pause", "paused"}, {"#resume", "running"}} {
 		b.click(x.button)
 		b.await("that it is "+x.state, `document.getElementById('state').textContent === '`+x.state+`'`)

@@ -206,7 +206,8 @@ func (b *browser) screen(width, height int, phone bool) {
 // scheme makes the page light or dark, as a setting of the reader would.
 func (b *browser) scheme(name string) {
 	b.t.Helper()
-	b.devtools("Emulation.setEmulatedMedia", map[string]any{"features": []any{map[string]any{"name": "prefers-color-scheme", "value": name}}}, nil)
+	b.devtools("Emulation.setEmulatedMedia", map[string]any{"features": []any{
+		map[string]any{"name": "prefers-color-scheme", "value": name}}}, nil)
 }
 
 // shoot keeps a picture of the whole page among the artefacts of the test.

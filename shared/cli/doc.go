@@ -1,7 +1,12 @@
-// Package cli holds what the commands of master and worker share: sizes, exit
-// codes, flags with an environment variable behind them, signals, the logger, the result of a
-// solved position in JSON and in words, and the status line.
+// Package cli holds what the commands of master and worker share.
 //
-// Data goes to standard output, messages to standard error. A flag wins over its
-// environment variable, which wins over the default.
+//   - exit.go: kinds of errors, their exit codes, and how a program runs its commands
+//   - usage.go, environment.go: help with flags in groups, and variables that stand in for flags
+//   - size.go, table.go, memory.go: sizes, and tables that take half of the free memory
+//   - result.go: the answer about a position, in JSON and in words
+//   - status.go, log.go, signals.go: the status line, the logger, one signal to end and two to abort
+//   - health.go, version.go, man.go: the commands and flags that every program has
+//
+// Data goes to standard output, messages to standard error. A flag wins over its environment
+// variable, which wins over the default.
 package cli
