@@ -14,6 +14,7 @@ import (
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/farm"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/shared/proof"
@@ -45,14 +46,17 @@ func registered(t *testing.T) series {
 		t.Fatal(err)
 	}
 	registry := prometheus.NewRegistry()
-	rpc.NewMetrics(registry).Campaign("5x6")
+	loop.NewMetrics(registry).Campaign("5x6")
 	farm.RegisterDisk(registry, folder)
 	farm.RegisterLedgers(registry, func() []*proof.Ledger { return nil })
 	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
-	rpc.NewServer(nil, rpc.ServerOptions{Registerer: registry, Guard: guard})
+	options := rpc.ServerOptions{Registerer: registry, Guard: guard}
+	if _, err := rpc.NewServer(nil, rpc.Config{}, options); err != nil {
+		t.Fatal(err)
+	}
 	new(agent.Stats).Register(registry)
 	registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

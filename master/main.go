@@ -22,7 +22,7 @@ import (
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/farm"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -38,10 +38,9 @@ func main() {
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
 	{Err: farm.ErrVerification, Code: cli.ExitVerification},
-	{Err: rpc.ErrContradiction, Code: cli.ExitVerification},
 	{Err: store.ErrContradiction, Code: cli.ExitVerification},
-	{Err: rpc.ErrLimit, Code: cli.ExitLimit},
-	{Err: rpc.ErrDrained, Code: cli.ExitLimit},
+	{Err: loop.ErrLimit, Code: cli.ExitLimit},
+	{Err: loop.ErrDrained, Code: cli.ExitLimit},
 	{Err: store.ErrMissing, Code: cli.ExitNoStore},
 	{Err: store.ErrLocked, Code: cli.ExitLocked},
 	{Err: store.ErrForeign, Code: cli.ExitIncompatible},

@@ -23,6 +23,7 @@ import (
 
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/farm"
+	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/identity"
@@ -286,9 +287,13 @@ func TestOperatorInBrowser(t *testing.T) {
 	var all sync.WaitGroup
 	defer all.Wait()
 	defer cancel()
-	all.Go(func() { _ = f.Master.Run(ctx) })
+	all.Go(func() { _ = f.Loop.Run(ctx) })
 	var operator atomic.Bool
-	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master,
+	campaign, err := rpc.CampaignOf(f.Loop, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: campaign, Commands: f.Loop,
 		Operator: func(*tls.ConnectionState) string {
 			if operator.Load() {
 				return "me"

@@ -10,7 +10,7 @@ import (
 
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/farm"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
@@ -87,7 +87,7 @@ func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreRespons
 		return nil, err
 	}
 	defer r.Close()
-	way, err := rpc.Follow(r.Root, moves)
+	way, err := loop.Follow(r.Root, moves)
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/farm"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/web"
@@ -160,11 +161,15 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 
 	pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 	defer closePages()
-	site, err := f.site(pages, campaigns.Master, registry, guard, log)
+	site, err := f.site(pages, campaigns.Loop, registry, guard, log)
 	if err != nil {
 		return err
 	}
-	server := rpc.NewServer(campaigns.Master, rpc.ServerOptions{Registerer: registry, Log: log, Guard: guard})
+	server, err := rpc.NewServer(campaigns.Loop, campaigns.Services,
+		rpc.ServerOptions{Registerer: registry, Log: log, Guard: guard})
+	if err != nil {
+		return err
+	}
 	var shells sync.WaitGroup
 	defer shells.Wait()
 	shells.Go(func() { _ = server.Serve(on.workers) })
@@ -185,11 +190,11 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 		select {
 		case <-drain.Done():
 			signalled = true
-			_ = campaigns.Master.Drain(abort)
+			_ = campaigns.Loop.Drain(abort)
 		case <-ended:
 		}
 	})
-	err = campaigns.Master.Run(abort)
+	err = campaigns.Loop.Run(abort)
 	close(ended)
 	server.StopWithin(drainPatience)
 	closePages()
@@ -200,7 +205,7 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 			return printErr
 		}
 	}
-	if errors.Is(err, rpc.ErrDrained) && signalled || abort.Err() != nil {
+	if errors.Is(err, loop.ErrDrained) && signalled || abort.Err() != nil {
 		return cli.As(cli.ErrInterrupted, nil)
 	}
 	return err
@@ -263,19 +268,23 @@ func (on listeners) Close() {
 }
 
 // site makes the pages of a master, which end with ctx.
-func (f *serveFlags) site(ctx context.Context, m *rpc.Master, registry *prometheus.Registry, guard *access.Guard,
+func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheus.Registry, guard *access.Guard,
 	log *slog.Logger) (*web.Server, error) {
+	standard, err := rpc.CampaignOf(l, "")
+	if err != nil {
+		return nil, err
+	}
 	w := f.settings.pages
-	w.Gatherer, w.Campaign, w.Commands, w.Log = registry, m, m, log
+	w.Gatherer, w.Campaign, w.Commands, w.Log = registry, standard, l, log
 	w.Named = func(name string) (web.Campaign, bool) {
-		campaign, err := m.Of(name)
+		campaign, err := rpc.CampaignOf(l, name)
 		return campaign, err == nil
 	}
 	if guard != nil {
 		w.Operator = guard.Operator
 	}
-	w.Ready = func() error { return ready(ctx, m) }
-	w.Alive = func() error { return alive(ctx, m) }
+	w.Ready = func() error { return ready(ctx, l) }
+	w.Alive = func() error { return alive(ctx, l) }
 	return web.New(w)
 }
 
@@ -289,7 +298,11 @@ func (f *serveFlags) announce(w io.Writer, on listeners, campaigns *farm.Farm) {
 		how = "made"
 	}
 	fmt.Fprintf(w, "master: %s store %s\n", how, f.store)
-	if names := campaigns.Master.Names(); len(names) > 1 {
+	var names []string
+	for _, about := range campaigns.Loop.Campaigns() {
+		names = append(names, about.Name)
+	}
+	if len(names) > 1 {
 		fmt.Fprintf(w, "master: campaigns %s\n", strings.Join(names, ", "))
 	}
 	fmt.Fprintf(w, "master: workers join at %s\n", on.workers.Addr())
@@ -300,28 +313,28 @@ const probePatience = 5 * time.Second
 
 // alive is nil while the loop answers. Where it is not, starting the master again may help, and the
 // store has everything.
-func alive(ctx context.Context, m *rpc.Master) error {
+func alive(ctx context.Context, l *loop.Loop) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	_, err := m.View(ctx)
+	_, err := l.Views(ctx)
 	return err
 }
 
 // ready is nil while workers can join with a hope for work: one campaign that is neither drained nor
 // stopped is enough.
-func ready(ctx context.Context, m *rpc.Master) error {
+func ready(ctx context.Context, l *loop.Loop) error {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	all, err := m.Summaries(ctx)
+	all, err := l.Views(ctx)
 	if err != nil {
 		return err
 	}
 	for _, c := range all {
-		switch c.GetState() {
-		case rpc.StateDraining:
-			return fmt.Errorf("%s: %s", c.GetState(), c.GetWhy())
-		case rpc.StateStopped:
-			err = fmt.Errorf("%s: %s", c.GetState(), c.GetWhy())
+		switch c.State {
+		case loop.StateDraining:
+			return fmt.Errorf("%s: %s", c.State, c.Why)
+		case loop.StateStopped:
+			err = fmt.Errorf("%s: %s", c.State, c.Why)
 		default:
 			return nil // there is work, or may be
 		}

@@ -94,7 +94,7 @@ func (s *settings) addWorkers() {
 		"end uploads below `N` bytes a second (default 32768, -1: never)")
 	define(s, s.all.DurationVar, "upload-idle", &x.CallIdle, 10*time.Millisecond, 24*time.Hour,
 		"end a call that is silent for `TIME` (default 1m)")
-	s.all.Var((*cli.Size)(&x.MemoryBytes), "hints",
+	s.all.Var((*cli.Size)(&x.HintBytes), "hints",
 		"keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
 	s.group("hints")
 	s.title = "Limits of a credential"

@@ -103,7 +103,7 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 		ProbePercent: x.ProbePercent, SplitAfter: o.SplitAfter, ResultsPerTick: x.Results, SilentTicks: x.SilentTicks,
 		ShortPercent: x.ShortPercent, CheckFirst: x.CheckFirst, MaxPositions: o.MaxTreeNodes, MaxFacts: x.MaxTreeFacts,
 	}.WithDefaults()
-	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), x.MemoryBytes
+	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), x.HintBytes
 	c.HintEntries = hintEntries
 	if first := c.Tree.InitialBudget / max(1, c.Scale); first < simulate.ShortLease {
 		fmt.Fprintf(w, "first leases search %d nodes each (--initial-budget %d over --scale %d): below %d nodes even "+

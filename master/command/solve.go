@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/farm"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -140,7 +140,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 	drain, abort, stop := cli.Signals(c.Context())
 	defer stop()
 
-	hide := line.Show(abort, func() string { return statusText(abort, campaign.Master) })
+	hide := line.Show(abort, func() string { return statusText(abort, campaign.Loop) })
 	ended := campaign.RunEmbedded(abort, drain.Done(), agents(f.workers, f.cores, f.table.Bytes))
 	hide()
 
@@ -152,9 +152,9 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 		_, err = fmt.Fprint(c.OutOrStdout(), result)
 	}
 	switch {
-	case errors.Is(ended, rpc.ErrDrained) || abort.Err() != nil:
+	case errors.Is(ended, loop.ErrDrained) || abort.Err() != nil:
 		return cli.As(cli.ErrInterrupted, nil)
-	case errors.Is(ended, rpc.ErrLimit):
+	case errors.Is(ended, loop.ErrLimit):
 		return cli.As(cli.ErrLimit, nil)
 	}
 	return errors.Join(ended, err)
@@ -212,17 +212,18 @@ func short(text string) string {
 }
 
 // statusText is the status line of a campaign.
-func statusText(ctx context.Context, m *rpc.Master) string {
+func statusText(ctx context.Context, l *loop.Loop) string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	v, err := m.View(ctx)
+	all, err := l.Views(ctx)
 	if err != nil {
 		return "starting or stopping"
 	}
+	v := all[0]
 	t := v.Tree
 	nodes := t.Spent + t.Running
 	text := fmt.Sprintf("%s: %s nodes in %s", v.State, count(nodes), (time.Duration(v.Seconds) * time.Second).String())
-	if v.State == rpc.StateRunning || v.State == rpc.StatePaused {
+	if v.State == loop.StateRunning || v.State == loop.StatePaused {
 		text += fmt.Sprintf(", proof number %d, disproof number %d, %d facts, %d of %d leased",
 			t.Phi, t.Delta, t.FactsWon+t.FactsLost, t.Leased, t.Frontier)
 	}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/proof"
 )
 
@@ -27,12 +27,12 @@ type admission struct {
 	full   bool // the ledger, or there is none: what comes is decoded, and the rest is left to the final check
 }
 
-// admit returns an error that wraps rpc.ErrFalse for a certificate that does not hold; otherwise
+// admit returns an error that wraps loop.ErrFalse for a certificate that does not hold; otherwise
 // keep is to be called once it is stored.
 func (a *admission) admit(ctx context.Context, data []byte) (keep func(), err error) {
 	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", rpc.ErrFalse, err)
+		return nil, fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	}
 	full, err := a.load(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (a *admission) admit(ctx context.Context, data []byte) (keep func(), err er
 	}
 	switch err := a.ledger.Verify(ctx, c, a.workers); {
 	case errors.Is(err, proof.ErrNotProved) || errors.Is(err, proof.ErrInvalid):
-		return nil, fmt.Errorf("%w: %w", rpc.ErrFalse, err)
+		return nil, fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	case err != nil:
 		return nil, err
 	}

@@ -1,12 +1,11 @@
 package farm
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/reach"
@@ -27,7 +26,7 @@ type campaign struct {
 
 	// What the conclusion found; read after Master.Run has returned.
 	settled  *tree.Settled
-	evidence rpc.Evidence
+	evidence loop.Evidence
 	searched time.Duration
 	checked  time.Duration
 	winning  []string
@@ -36,7 +35,7 @@ type campaign struct {
 }
 
 // aboutOf describes a campaign that is asked for as the store does.
-func aboutOf(a rpc.Asked, build string) store.Campaign {
+func aboutOf(a loop.Asked, build string) store.Campaign {
 	c := store.Campaign{Name: a.Name, Board: a.Root.Board.String(), Root: a.Root.String(), RulesOnly: a.RulesOnly,
 		Build: build, Created: time.Now().UTC(),
 		Priority: a.Priority, Share: a.Share}
@@ -124,11 +123,11 @@ func (f *Farm) ledgers() []*proof.Ledger {
 }
 
 // grow makes the tree of a campaign.
-func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
+func (f *Farm) grow(c *campaign) (loop.Campaign, error) {
 	o := f.options
 	snap, err := snapshot(f.store, c.about, c.root)
 	if err != nil {
-		return rpc.Campaign{}, err
+		return loop.Campaign{}, err
 	}
 	growth := tree.Config{
 		Root: c.root, FirstMoves: c.firstMoves,
@@ -138,7 +137,7 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 	o.Limits.tree(&growth, o.Heartbeat)
 	t, err := tree.New(growth, snap)
 	if err != nil {
-		return rpc.Campaign{}, err
+		return loop.Campaign{}, err
 	}
 	out := c.describe()
 	out.Tree = t
@@ -146,67 +145,61 @@ func (f *Farm) grow(c *campaign) (rpc.Campaign, error) {
 }
 
 // describe returns the campaign as the services see it, without its tree.
-func (c *campaign) describe() rpc.Campaign {
-	out := rpc.Campaign{
+func (c *campaign) describe() loop.Campaign {
+	out := loop.Campaign{Settings: settingsOf(c.about), About: loop.About{
 		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves,
-		RulesOnly: c.about.RulesOnly, Facts: c.about.Pool,
-		Settings:  settingsOf(c.about),
-		ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
+		RulesOnly: c.about.RulesOnly, Pool: c.about.Pool, ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
 		Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
-	}
+	}}
 	if c.admission != nil {
 		out.Admit = c.admission.admit
 	}
 	return out
 }
 
-func settingsOf(c store.Campaign) rpc.Settings {
-	return rpc.Settings{Priority: c.Priority, Share: c.Share, Paused: c.Paused, Ended: c.Ended}
+func settingsOf(c store.Campaign) loop.Settings {
+	return loop.Settings{Priority: c.Priority, Share: c.Share, Paused: c.Paused, Ended: c.Ended}
 }
 
 // keeper lets operators add and change campaigns.
 type keeper struct{ farm *Farm }
 
 // Add makes a campaign durable.
-func (k keeper) Add(asked rpc.Asked) (rpc.Campaign, error) {
+func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
 	about, err := k.farm.store.AddCampaign(aboutOf(asked, k.farm.options.Build))
 	if err != nil {
-		return rpc.Campaign{}, askedError(err)
+		return loop.Campaign{}, err
 	}
 	c, err := k.farm.add(about)
 	if err != nil {
-		return rpc.Campaign{}, err
+		return loop.Campaign{}, err
 	}
 	return c.describe(), nil
 }
 
-// Grow returns the campaign with its tree.
-func (k keeper) Grow(about rpc.Campaign) (rpc.Campaign, error) {
-	c := k.farm.numbered(about.Number)
+// Grow returns the campaign of a number with its tree.
+func (k keeper) Grow(number uint32) (loop.Campaign, error) {
+	c := k.farm.numbered(number)
 	if c == nil {
-		return about, fmt.Errorf("%w: there is no campaign %d", rpc.ErrAsked, about.Number)
+		return loop.Campaign{}, fmt.Errorf("%w: there is no campaign %d", store.ErrCampaign, number)
 	}
-	grown, err := k.farm.grow(c)
-	if err != nil {
-		return about, err
-	}
-	return grown, nil
+	return k.farm.grow(c)
 }
 
 // Change makes a change durable.
-func (k keeper) Change(number uint32, change rpc.Change) (rpc.Settings, error) {
+func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error) {
 	c := k.farm.numbered(number)
 	if c == nil {
-		return rpc.Settings{}, fmt.Errorf("%w: there is no campaign %d", rpc.ErrAsked, number)
+		return loop.Settings{}, fmt.Errorf("%w: there is no campaign %d", store.ErrCampaign, number)
 	}
 	if _, settled, err := k.farm.store.Result(number); err != nil {
-		return rpc.Settings{}, err
+		return loop.Settings{}, err
 	} else if settled && change.End {
-		return rpc.Settings{}, fmt.Errorf("%w: campaign %s is settled", rpc.ErrAsked, c.about.Name)
+		return loop.Settings{}, fmt.Errorf("%w: campaign %s is settled", store.ErrCampaign, c.about.Name)
 	}
-	about, err := k.farm.store.ChangeCampaign(number, store.Change(change))
+	about, err := k.farm.store.ChangeCampaign(number, change)
 	if err != nil {
-		return rpc.Settings{}, askedError(err)
+		return loop.Settings{}, err
 	}
 	k.farm.mu.Lock()
 	c.ended = about.Ended
@@ -223,17 +216,4 @@ func (f *Farm) numbered(number uint32) *campaign {
 		}
 	}
 	return nil
-}
-
-// askedError says whose fault an error of the store is.
-func askedError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrTaken):
-		return fmt.Errorf("%w: %w", rpc.ErrTaken, err)
-	case errors.Is(err, store.ErrCampaign):
-		return fmt.Errorf("%w: %w", rpc.ErrAsked, err)
-	case errors.Is(err, store.ErrTooLarge):
-		return fmt.Errorf("%w: %w", rpc.ErrManyCampaigns, err)
-	}
-	return passing(err)
 }

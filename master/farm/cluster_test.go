@@ -82,7 +82,10 @@ func TestRevokedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := listener.Addr().String()
-	server := rpc.NewServer(f.Master, rpc.ServerOptions{Guard: guard})
+	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Guard: guard})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	watching, stopWatching := context.WithCancel(ctx)
@@ -93,7 +96,7 @@ func TestRevokedCertificate(t *testing.T) {
 	defer server.Stop()
 	defer stopWatching()
 	ended := make(chan error, 1)
-	all.Go(func() { ended <- f.Master.Run(ctx) })
+	all.Go(func() { ended <- f.Loop.Run(ctx) })
 
 	operator := farmv1.NewControlClient(connect(t, address, issue(identity.Operator, "me"), identity.Operator))
 	leased := func() bool {
@@ -115,7 +118,11 @@ func TestRevokedCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: f.Master, Commands: f.Master,
+	campaign, err := rpc.CampaignOf(f.Loop, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: campaign, Commands: f.Loop,
 		Operator: guard.Operator})
 	if err != nil {
 		t.Fatal(err)

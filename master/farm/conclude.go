@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/assemble"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
@@ -25,7 +25,7 @@ import (
 )
 
 // readRoots judges an uploaded certificate and returns its claims.
-func (c *campaign) readRoots(data []byte) ([]rpc.Root, error) {
+func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	info, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -33,36 +33,36 @@ func (c *campaign) readRoots(data []byte) ([]rpc.Root, error) {
 	board := c.root.Board
 	switch {
 	case info.Board != board:
-		return nil, fmt.Errorf("%w: it is for board %v, the campaign's is %v", rpc.ErrOther, info.Board, board)
+		return nil, fmt.Errorf("%w: it is for board %v, the campaign's is %v", loop.ErrOther, info.Board, board)
 	case c.about.RulesOnly && !info.RulesOnly:
-		return nil, fmt.Errorf("%w: it uses the counting rule, which this campaign does not allow", rpc.ErrOther)
+		return nil, fmt.Errorf("%w: it uses the counting rule, which this campaign does not allow", loop.ErrOther)
 	}
-	roots := make([]rpc.Root, len(info.Roots))
+	roots := make([]loop.Root, len(info.Roots))
 	for i, r := range info.Roots {
-		roots[i] = rpc.Root{Key: r.State.CanonicalKey(board), Verdict: r.Claim}
+		roots[i] = loop.Root{Key: r.State.CanonicalKey(board), Verdict: r.Claim}
 	}
 	return roots, nil
 }
 
 // concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is
 // one that passes.
-func (c *campaign) concludeOrWait(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion,
+func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence, report func(state, why string)) (loop.Conclusion,
 	error) {
 	conclusion, err := c.conclude(ctx, e, report)
 	if (errors.Is(err, store.ErrNoRoom) || disk.Full(err)) && !errors.Is(err, store.ErrFailed) {
-		err = rpc.NoRoom(err)
+		err = fmt.Errorf("%w: %w", store.ErrNoRoom, err)
 	}
 	return conclusion, err
 }
 
 // conclude makes the certificate of the settled tree, has it checked, and stores the answer. A
 // certificate that is there already, just as it was when it was checked, is not made again.
-func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(state, why string)) (rpc.Conclusion,
+func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(state, why string)) (loop.Conclusion,
 	error) {
 	settled := e.Settled
 	c.settled, c.searched = &settled, time.Since(c.farm.began)
 	// not the positions, of which there may be millions
-	c.evidence = rpc.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Spent: e.Spent}
+	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
 	if c.known != nil && c.known.Verified && c.unchanged(c.known.Certificate) {
 		c.file, c.verified = c.known.Certificate, true
 		if c.known.WinningMove != "" {
@@ -71,11 +71,11 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 		return c.conclusion(), nil
 	}
 	name := c.proofFile
-	report(rpc.StateAssembling, "the winner is known; its certificate is being put together")
+	report(loop.StateAssembling, "the winner is known; its certificate is being put together")
 	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
 	fragments, err := c.fragments()
 	if err != nil {
-		return rpc.Conclusion{}, err
+		return loop.Conclusion{}, err
 	}
 	// Under its own name a certificate appears only after the checker has accepted it.
 	draft := name + ".unverified"
@@ -84,11 +84,11 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 	})
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)
-		return rpc.Conclusion{}, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err)
+		return loop.Conclusion{}, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err)
 	} else if err != nil {
-		return rpc.Conclusion{}, err
+		return loop.Conclusion{}, err
 	}
-	report(rpc.StateVerifying, "the winner is known; the checker goes over its certificate")
+	report(loop.StateVerifying, "the winner is known; the checker goes over its certificate")
 	began := time.Now()
 	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: c.about.RulesOnly,
 		Workers: c.farm.options.CheckWorkers})
@@ -98,14 +98,14 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return rpc.Conclusion{}, ctx.Err()
+			return loop.Conclusion{}, ctx.Err()
 		}
 		c.farm.metrics.Verified(false)
-		return rpc.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
+		return loop.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
 	}
 	c.farm.metrics.Verified(true)
 	if err := disk.Rename(draft, name); err != nil {
-		return rpc.Conclusion{}, fmt.Errorf("name the verified certificate: %w", err)
+		return loop.Conclusion{}, fmt.Errorf("name the verified certificate: %w", err)
 	}
 	if path, err := filepath.Abs(name); err == nil {
 		name = path
@@ -118,7 +118,7 @@ func (c *campaign) conclude(ctx context.Context, e rpc.Evidence, report func(sta
 		}
 	}
 	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
-		return rpc.Conclusion{}, err
+		return loop.Conclusion{}, err
 	}
 	return c.conclusion(), nil
 }
@@ -209,8 +209,8 @@ func (c *campaign) winner() string {
 	return cli.WinnerName(c.root, c.settled.Verdict == eval.Won)
 }
 
-func (c *campaign) conclusion() rpc.Conclusion {
-	return rpc.Conclusion{
+func (c *campaign) conclusion() loop.Conclusion {
+	return loop.Conclusion{
 		Winner: c.winner(), Verified: c.verified, File: c.file.Path, Positions: c.file.Positions,
 		Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, WinningMoves: c.winningMoves(),
 	}
@@ -220,7 +220,7 @@ func (c *campaign) conclusion() rpc.Conclusion {
 func (c *campaign) result() store.Result {
 	r := store.Result{
 		Verdict: c.settled.Verdict.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
-		Verified: c.verified, Certificate: c.file, Nodes: c.evidence.Spent, Seconds: c.searched.Seconds(),
+		Verified: c.verified, Certificate: c.file, Nodes: c.evidence.Nodes, Seconds: c.searched.Seconds(),
 		Finished: time.Now().UTC(), Build: c.farm.options.Build,
 	}
 	if c.known != nil {
@@ -268,9 +268,9 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	case c.verified:
 	case c.settled == nil && c.ended:
 		r.Stopped = "an operator gave it up"
-	case errors.Is(ended, rpc.ErrLimit):
+	case errors.Is(ended, loop.ErrLimit):
 		r.Stopped = "the limit of nodes is reached; the same command with a larger one goes on"
-	case errors.Is(ended, rpc.ErrDrained), errors.Is(ended, context.Canceled):
+	case errors.Is(ended, loop.ErrDrained), errors.Is(ended, context.Canceled):
 		r.Stopped = "interrupted; the same command goes on"
 	case ended != nil:
 		r.MessageType, r.Error = "error", ended.Error()

@@ -25,7 +25,11 @@ const memoryBuffer = 1 << 20
 // at once.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
 	listener := bufconn.Listen(memoryBuffer)
-	server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: f.options.Registerer, Log: f.options.Log})
+	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: f.options.Registerer,
+		Log: f.options.Log})
+	if err != nil {
+		return err
+	}
 	var shell, agents sync.WaitGroup
 	shell.Go(func() { _ = server.Serve(listener) })
 	defer shell.Wait()
@@ -33,8 +37,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 
 	options := append(agent.DialOptions(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
-			error) {
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
 			return listener.DialContext(ctx)
 		}))
 	conn, err := grpc.NewClient("passthrough:///embedded", options...)
@@ -75,11 +78,11 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 	shell.Go(func() {
 		select {
 		case <-drain:
-			_ = f.Master.Drain(run)
+			_ = f.Loop.Drain(run)
 		case <-run.Done():
 		}
 	})
-	err = f.Master.Run(run)
+	err = f.Loop.Run(run)
 	cause := context.Cause(run)
 	cut(nil)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && cause != nil {

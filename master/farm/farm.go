@@ -15,8 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
-	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
@@ -80,14 +80,14 @@ type Options struct {
 
 // Farm is an open store with its campaigns.
 type Farm struct {
-	Master *rpc.Master
+	Loop     *loop.Loop
+	Services rpc.Config // of the server around the loop
 	// Created says that the store was made now; otherwise the campaigns go on from it.
 	Created bool
 
 	options Options
 	store   *store.Store
-	shelf   shelf
-	metrics *rpc.Metrics
+	metrics *loop.Metrics
 	began   time.Time
 
 	mu        sync.Mutex
@@ -105,7 +105,7 @@ func ProofFileOf(storeFile, name string) string {
 }
 
 // Open opens the campaigns' store, or makes it, and restores their trees. Nothing is searched
-// before Master.Run. Errors: those of the store (ErrCampaign where it does not have the campaign
+// before Loop.Run. Errors: those of the store (ErrCampaign where it does not have the campaign
 // asked for), of the trees, of the file system.
 func Open(o Options) (_ *Farm, err error) {
 	if o.ProofFile == "" {
@@ -124,7 +124,7 @@ func Open(o Options) (_ *Farm, err error) {
 	var asked store.Campaign
 	given := o.Root.Board.Valid()
 	if given {
-		asked = aboutOf(rpc.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly},
+		asked = aboutOf(loop.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly},
 			o.Build)
 	}
 	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes, MaxCampaigns: o.MaxCampaigns}
@@ -152,10 +152,9 @@ func Open(o Options) (_ *Farm, err error) {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",
 			store.ErrCampaign, len(all))
 	}
-	f.shelf = shelf{s}
-	f.metrics = rpc.NewMetrics(o.Registerer)
+	f.metrics = loop.NewMetrics(o.Registerer)
 	RegisterDisk(o.Registerer, o.StoreFile)
-	var campaigns []rpc.Campaign
+	var campaigns []loop.Campaign
 	for _, about := range all {
 		c, err := f.add(about)
 		if err != nil {
@@ -170,13 +169,8 @@ func Open(o Options) (_ *Farm, err error) {
 	if !o.Embedded {
 		RegisterLedgers(o.Registerer, f.ledgers)
 	}
-	services := rpc.Config{
-		StoreFile: o.StoreFile, Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxNodes: o.MaxNodes,
-		Stay: o.Stay, Heartbeat: o.Heartbeat, Now: o.Now,
-		Campaigns: keeper{f}, Schedule: schedule.Config{Credit: o.Credit}, Metrics: f.metrics, Log: o.Log,
-	}
-	o.Limits.services(&services)
-	if f.Master, err = rpc.NewMaster(services, campaigns, f.shelf); err != nil {
+	f.Services = o.services()
+	if f.Loop, err = loop.New(o.loop(keeper{f}, f.metrics), campaigns, s); err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -215,5 +209,5 @@ func folderOf(file string) error {
 	return nil
 }
 
-// Close closes the store. Master.Run has returned before, or was never called.
+// Close closes the store. Loop.Run has returned before, or was never called.
 func (f *Farm) Close() error { return f.store.Close() }

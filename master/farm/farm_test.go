@@ -14,7 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
@@ -130,7 +130,7 @@ func TestDrainAndGoOn(t *testing.T) {
 	timer := time.AfterFunc(100*time.Millisecond, func() { close(drain) })
 	defer timer.Stop()
 	r, err := solve(t, o, drain, 2)
-	if !errors.Is(err, rpc.ErrDrained) || r.Winner != "" || r.Stopped == "" {
+	if !errors.Is(err, loop.ErrDrained) || r.Winner != "" || r.Stopped == "" {
 		t.Fatalf("drained: %+v, %v", r, err)
 	}
 	report, checked, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{})
@@ -138,7 +138,7 @@ func TestDrainAndGoOn(t *testing.T) {
 		t.Errorf("verify an unsettled store: %+v, %v", report, err)
 	}
 	o.MaxNodes = r.Nodes + 1
-	if r, err := solve(t, o, nil, 2); !errors.Is(err, rpc.ErrLimit) {
+	if r, err := solve(t, o, nil, 2); !errors.Is(err, loop.ErrLimit) {
 		t.Fatalf("limit: %+v, %v", r, err)
 	}
 }
@@ -166,14 +166,14 @@ func TestLyingFragment(t *testing.T) {
 				t.Fatal(err)
 			}
 			id := proof.ID(sha256.Sum256(data))
-			if _, err := f.shelf.PutCertificate(1, id, data); err != nil {
+			if _, err := f.store.PutCertificate(1, id, data); err != nil {
 				t.Fatal(err)
 			}
 			if i > 0 {
 				continue
 			}
 			p := tree.Persist{Epoch: 1, Facts: []proof.Fact{{Key: key, Verdict: eval.Won, Nodes: 1, Certificate: id}}}
-			if err := f.shelf.Commit([]tree.Persist{p}, nil); err != nil {
+			if err := f.store.Commit([]tree.Persist{p}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -374,7 +374,7 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 			t.Fatal(err)
 		}
 		id := proof.ID(sha256.Sum256(data))
-		if _, err := f.shelf.PutCertificate(1, id, data); err != nil {
+		if _, err := f.store.PutCertificate(1, id, data); err != nil {
 			t.Fatal(err)
 		}
 		if i == 2 {
@@ -386,7 +386,7 @@ func scatter(t *testing.T, o Options, whole proof.Certificate, fragments int) {
 		outcome = eval.Won
 	}
 	fact := proof.Fact{Key: o.Root.State().CanonicalKey(o.Root.Board), Verdict: outcome, Nodes: 1, Certificate: third}
-	if err := f.shelf.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil); err != nil {
+	if err := f.store.Commit([]tree.Persist{{Epoch: 1, Facts: []proof.Fact{fact}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 }

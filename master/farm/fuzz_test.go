@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -133,7 +133,7 @@ func FuzzAdmit(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, asked := range []rpc.Asked{
+	for _, asked := range []loop.Asked{
 		{Name: "kin", Root: root.After(root.State().Moves(nil)[0])}, {Name: "rules", Root: root, RulesOnly: true},
 		{Name: "other", Root: other},
 	} {
@@ -220,7 +220,7 @@ func upload(t *testing.T, into *campaign, a *admission, data []byte) {
 	}
 	keep, err := a.admit(context.Background(), data)
 	if err != nil {
-		if !errors.Is(err, rpc.ErrFalse) {
+		if !errors.Is(err, loop.ErrFalse) {
 			t.Fatalf("an error of another kind: %v", err)
 		}
 		return

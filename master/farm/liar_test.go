@@ -77,7 +77,10 @@ func serve(t *testing.T, o Options) (served, context.Context) {
 		t.Fatal(err)
 	}
 	listener := bufconn.Listen(memoryBuffer)
-	server := rpc.NewServer(f.Master, rpc.ServerOptions{})
+	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	options := append(agent.DialOptions(), grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
@@ -91,7 +94,7 @@ func serve(t *testing.T, o Options) (served, context.Context) {
 	s := served{f, conn, make(chan error, 1)}
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(listener) })
-	all.Go(func() { s.ended <- f.Master.Run(ctx) })
+	all.Go(func() { s.ended <- f.Loop.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		conn.Close()
@@ -137,7 +140,7 @@ func TestLiars(t *testing.T) {
 		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "not shown to") {
 			t.Errorf("lie %d: %v", i+1, err)
 		}
-		if f.shelf.HasCertificate(1, id) {
+		if f.store.HasCertificate(1, id) {
 			t.Errorf("lie %d is in the store", i+1)
 		}
 	}
@@ -225,7 +228,7 @@ func TestDamagedUploads(t *testing.T) {
 					!strings.Contains(err.Error(), "does not match its checksum") {
 					t.Errorf("damaged upload %d: %v", i+1, err)
 				}
-				if f.shelf.HasCertificate(1, id) {
+				if f.store.HasCertificate(1, id) {
 					t.Errorf("damaged upload %d is in the store", i+1)
 				}
 			}
@@ -239,7 +242,7 @@ func TestDamagedUploads(t *testing.T) {
 				t.Fatal(err)
 			}
 			id, err := l.send(ctx, whole)
-			if stored := f.shelf.HasCertificate(1, id); stored != c.falseGoes || (err == nil) != c.falseGoes {
+			if stored := f.store.HasCertificate(1, id); stored != c.falseGoes || (err == nil) != c.falseGoes {
 				t.Errorf("a false certificate that is whole: stored %v, %v", stored, err)
 			}
 		})

@@ -5,46 +5,45 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/tree"
 )
 
-// Limits bound what workers may use of a master, how their leases go and what is kept in memory.
-// Each is the setting of rpc.Config or tree.Config with the same name, where its unit, its default
-// and what too small and too large do are said. Zero stands for the default.
+// Limits are settings of the loop, the services and the trees. Each is the setting of loop.Config,
+// rpc.Config or tree.Config with the same name, where its unit, its default and what too small and too
+// large do are said. Zero stands for the default.
 type Limits struct {
-	// Of rpc.Config.
-	CallIdle                                      time.Duration
-	BackupPatience                                time.Duration
-	UploadRate, MemoryBytes                       int64
-	MaxCertificateBytes                           int64
-	SessionMessages                               float64
-	SessionBurst                                  int
-	SessionUploads, OwnerUploads, MaxUploads      int
-	MaxWorkers, SessionTicks, LeavingTicks, Slots int
-	QueueEvents, BatchEvents, SendQueue, MaxHeld  int
-	MaxFacts, MaxMemoryEntries, KnownCertificates int
-	MinFactNodes                                  uint64
-	MaxOffences, MaxOffenders                     int
+	MaxWorkers, MaxOffences int   // of loop.Config
+	HintBytes               int64 // of loop.Config
 
-	// Of tree.Config.
-	SilentTicks, ShortPercent, ProbePercent int
-	CheckFirst                              int
-	CheckSeed                               uint64 // default: nobody knows it
-	MaxTreeFacts                            int    // MaxFacts there
-	Results                                 int    // ResultsPerTick there, but for each second. Default 2,000
+	CallIdle                        time.Duration // of rpc.Config
+	UploadRate, MaxCertificateBytes int64         // of rpc.Config
+	SessionMessages                 float64       // of rpc.Config
+
+	SilentTicks, ShortPercent, ProbePercent int    // of tree.Config
+	CheckFirst                              int    // of tree.Config
+	CheckSeed                               uint64 // of tree.Config; default: nobody knows it
+	MaxTreeFacts                            int    // MaxFacts of tree.Config
+	Results                                 int    // ResultsPerTick of tree.Config, but for each second. Default 2,000
 }
 
-// services puts the limits into the settings of the services.
-func (l *Limits) services(c *rpc.Config) {
-	c.CallIdle, c.BackupPatience = l.CallIdle, l.BackupPatience
-	c.UploadRate, c.MaxCertificateBytes, c.MemoryBytes = l.UploadRate, l.MaxCertificateBytes, l.MemoryBytes
-	c.SessionMessages, c.SessionBurst, c.SessionUploads = l.SessionMessages, l.SessionBurst, l.SessionUploads
-	c.OwnerUploads, c.MaxUploads = l.OwnerUploads, l.MaxUploads
-	c.MaxWorkers, c.SessionTicks, c.LeavingTicks, c.Slots = l.MaxWorkers, l.SessionTicks, l.LeavingTicks, l.Slots
-	c.QueueEvents, c.BatchEvents, c.SendQueue, c.MaxHeld = l.QueueEvents, l.BatchEvents, l.SendQueue, l.MaxHeld
-	c.MaxFacts, c.MaxMemoryEntries, c.KnownCertificates = l.MaxFacts, l.MaxMemoryEntries, l.KnownCertificates
-	c.MinFactNodes, c.MaxOffences, c.MaxOffenders = l.MinFactNodes, l.MaxOffences, l.MaxOffenders
+// loop returns the settings of the loop.
+func (o *Options) loop(k keeper, metrics *loop.Metrics) loop.Config {
+	return loop.Config{
+		StoreFile: o.StoreFile, Campaigns: k, Heartbeat: o.Heartbeat, NodeLimit: o.MaxNodes, Stay: o.Stay,
+		HintBytes: o.Limits.HintBytes, MaxOffences: o.Limits.MaxOffences, MaxWorkers: o.Limits.MaxWorkers,
+		Credit: o.Credit, Now: o.Now, Metrics: metrics, Log: o.Log,
+	}
+}
+
+// services returns the settings of the services.
+func (o *Options) services() rpc.Config {
+	l := &o.Limits
+	return rpc.Config{
+		Build: o.Build, AllowOtherBuilds: o.AllowOtherBuilds, MaxCertificateBytes: l.MaxCertificateBytes,
+		SessionMessages: l.SessionMessages, CallIdle: l.CallIdle, UploadRate: l.UploadRate,
+	}
 }
 
 // tree puts the limits into the settings of a tree that has a tick in so much time, 0: the

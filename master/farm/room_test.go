@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/test/bufconn"
 
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -61,7 +62,10 @@ func TestBackupWhileRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	listener := bufconn.Listen(1 << 20)
-	server := rpc.NewServer(f.Master, rpc.ServerOptions{})
+	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
 			error) {
@@ -110,7 +114,7 @@ func TestBackupWhileRunning(t *testing.T) {
 		if err != nil || r.Facts < facts {
 			t.Fatalf("backup %d: %+v after %d facts, %v", n, r, facts, err)
 		}
-		over := status.GetState() == rpc.StateSettled
+		over := status.GetState() == loop.StateSettled
 		if !over || facts == 0 {
 			last, facts = name, r.Facts
 		}
@@ -118,7 +122,7 @@ func TestBackupWhileRunning(t *testing.T) {
 			break
 		}
 	}
-	if err := f.Master.Drain(t.Context()); err != nil {
+	if err := f.Loop.Drain(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-ended; err != nil {

@@ -5,33 +5,32 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
-	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 )
 
 // summary returns how far a campaign is.
-func (v *virtual) summary(name string) *farmv1.CampaignSummary {
+func (v *virtual) summary(name string) loop.View {
 	v.t.Helper()
-	all, err := v.farm.Master.Summaries(v.t.Context())
+	all, err := v.farm.Loop.Views(v.t.Context())
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	for _, c := range all {
-		if c.GetCampaign().GetName() == name {
+		if c.Name == name {
 			return c
 		}
 	}
 	v.t.Fatalf("there is no campaign %s", name)
-	return nil
+	return loop.View{}
 }
 
 // handle returns a campaign.
-func (v *virtual) handle(name string) *rpc.Handle {
+func (v *virtual) handle(name string) *loop.Handle {
 	v.t.Helper()
-	h, err := v.farm.Master.Of(name)
+	h, err := v.farm.Loop.Of(name)
 	if err != nil {
 		v.t.Fatal(err)
 	}
@@ -47,9 +46,9 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		t := v.t
 		v.serve()
 		root := position(t, virtualRoot)
-		add := func(a rpc.Asked) {
+		add := func(a loop.Asked) {
 			t.Helper()
-			if _, err := v.farm.Master.Add(t.Context(), a); err != nil {
+			if _, err := v.farm.Loop.Add(t.Context(), a); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -57,19 +56,19 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		add(rpc.Asked{Name: "other-board", Root: position(t, "4x4"), Priority: 7})
-		add(rpc.Asked{Name: "one-move", Root: root, FirstMoves: []amazons.Move{winning}})
-		if _, err := v.farm.Master.Add(t.Context(),
-			rpc.Asked{Name: "one-move", Root: root, RulesOnly: true}); err == nil {
+		add(loop.Asked{Name: "other-board", Root: position(t, "4x4"), Priority: 7})
+		add(loop.Asked{Name: "one-move", Root: root, FirstMoves: []amazons.Move{winning}})
+		if _, err := v.farm.Loop.Add(t.Context(),
+			loop.Asked{Name: "one-move", Root: root, RulesOnly: true}); err == nil {
 			t.Error("two campaigns have one name")
 		}
-		if err := v.handle("4x5").Pause(t.Context()); err != nil {
+		if err := v.handle("4x5").Change(t.Context(), store.Change{Paused: new(true)}); err != nil {
 			t.Fatal(err)
 		}
 		one, two := v.work("one", nil, nil), v.work("two", nil, nil)
 		v.await("the campaign of the higher priority is worked on",
-			func() bool { return v.summary("other-board").GetNodes() > 0 })
-		if c := v.summary("4x5"); c.GetState() != rpc.StatePaused || c.GetLeased() != 0 || c.GetNodes() != 0 {
+			func() bool { return v.summary("other-board").Tree.Spent > 0 })
+		if c := v.summary("4x5"); c.State != loop.StatePaused || c.Tree.Leased != 0 || c.Tree.Spent != 0 {
 			t.Errorf("the paused campaign: %v", c)
 		}
 
@@ -77,21 +76,21 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		v.crash()
 		v.options.Root = amazons.Position{}
 		v.serve()
-		if c := v.summary("4x5"); c.GetState() != rpc.StatePaused {
-			t.Errorf("after the crash the paused campaign is %s", c.GetState())
+		if c := v.summary("4x5"); c.State != loop.StatePaused {
+			t.Errorf("after the crash the paused campaign is %s", c.State)
 		}
-		if c := v.summary("other-board"); c.GetPriority() != 7 || c.GetNodes() == 0 {
+		if c := v.summary("other-board"); c.Priority != 7 || c.Tree.Spent == 0 {
 			t.Errorf("after the crash: %v", c)
 		}
 		v.await("the campaign of the higher priority is settled",
-			func() bool { return v.summary("other-board").GetState() == rpc.StateSettled })
+			func() bool { return v.summary("other-board").State == loop.StateSettled })
 		v.await("the one with one move is settled",
-			func() bool { return v.summary("one-move").GetState() == rpc.StateSettled })
-		if c := v.summary("4x5"); c.GetNodes() != 0 || c.GetState() != rpc.StatePaused &&
-			c.GetState() != rpc.StateSettled {
+			func() bool { return v.summary("one-move").State == loop.StateSettled })
+		if c := v.summary("4x5"); c.Tree.Spent != 0 || c.State != loop.StatePaused &&
+			c.State != loop.StateSettled {
 			t.Errorf("the paused campaign: %v", c)
 		}
-		if err := v.handle("4x5").Resume(t.Context()); err != nil {
+		if err := v.handle("4x5").Change(t.Context(), store.Change{Paused: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		select {
@@ -153,17 +152,17 @@ func TestEndedCampaign(t *testing.T) {
 	inVirtualTime(t, 12, Options{}, func(v *virtual) {
 		t := v.t
 		v.serve()
-		if _, err := v.farm.Master.Add(t.Context(), rpc.Asked{Root: position(t, "4x4"), Priority: 1}); err != nil {
+		if _, err := v.farm.Loop.Add(t.Context(), loop.Asked{Root: position(t, "4x4"), Priority: 1}); err != nil {
 			t.Fatal(err)
 		}
 		w := v.work("w", nil, nil)
-		v.await("it is worked on", func() bool { return v.summary("4x4").GetRunningNodes() > 0 })
-		if err := v.handle("4x4").Change(t.Context(), rpc.Change{End: true}); err != nil {
+		v.await("it is worked on", func() bool { return v.summary("4x4").Tree.Running > 0 })
+		if err := v.handle("4x4").Change(t.Context(), store.Change{End: true}); err != nil {
 			t.Fatal(err)
 		}
-		v.await("its lease is back", func() bool { return v.summary("4x4").GetLeased() == 0 })
-		if c := v.summary("4x4"); c.GetState() != rpc.StateEnded {
-			t.Errorf("the campaign is %s", c.GetState())
+		v.await("its lease is back", func() bool { return v.summary("4x4").Tree.Leased == 0 })
+		if c := v.summary("4x4"); c.State != loop.StateEnded {
+			t.Errorf("the campaign is %s", c.State)
 		}
 		if err := <-v.ended; err != nil {
 			t.Error(err)

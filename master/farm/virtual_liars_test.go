@@ -193,11 +193,11 @@ func liarKinds(root amazons.Position, winning amazons.Move) []lying {
 			return nil
 		})},
 		{"somebody else's leases", "foreign_lease", sending(func(c *cheat) error {
-			view, err := c.v.farm.Master.View(c.ctx)
+			all, err := c.v.farm.Loop.Views(c.ctx)
 			if err != nil {
 				return err
 			}
-			for _, w := range view.Tree.Workers {
+			for _, w := range all[0].Tree.Workers {
 				for _, l := range w.Leases {
 					if w.Name == c.name {
 						continue
@@ -279,7 +279,7 @@ func (c *cheat) lie(kind lying, until time.Time) error {
 // the nodes an honest one searched in a second of virtual time, and how long the campaign took.
 func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64, took time.Duration) {
 	t.Helper()
-	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, SessionBurst: 200, CheckFirst: 2, CheckSeed: 1}},
+	inVirtualTime(t, 1, Options{Limits: Limits{SessionMessages: 50, CheckFirst: 2, CheckSeed: 1}},
 		func(v *virtual) {
 			v.serve()
 			honest := []*member{v.work("one", nil, nil), v.work("two", nil, nil)}

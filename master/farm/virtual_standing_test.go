@@ -10,21 +10,22 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
 // shownAs returns what the master tells people of a worker, nothing if it is not there.
-func (v *virtual) shownAs(name string) *farmv1.Worker {
+func (v *virtual) shownAs(name string) *loop.Member {
 	v.t.Helper()
-	list, err := v.farm.Master.Workers(v.t.Context())
+	list, err := v.farm.Loop.Workers(v.t.Context())
 	if err != nil {
 		v.t.Fatal(err)
 	}
 	for _, w := range list {
-		if w.GetName() == name {
-			return w
+		if w.Name == name {
+			return &w
 		}
 	}
 	return nil
@@ -32,23 +33,22 @@ func (v *virtual) shownAs(name string) *farmv1.Worker {
 
 // TestStandingsOfTheStore: what the services keep of parties is what they read.
 func TestStandingsOfTheStore(t *testing.T) {
-	s, err := store.Create(filepath.Join(t.TempDir(), "s.store"), aboutOf(rpc.Asked{Root: position(t, "4x4")}, ""),
+	s, err := store.Create(filepath.Join(t.TempDir(), "s.store"), aboutOf(loop.Asked{Root: position(t, "4x4")}, ""),
 		store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	h := shelf{s}
 	seen := time.Unix(1700000000, 0).UTC()
-	in := []rpc.Standing{
-		{Party: rpc.Party{Name: "a", Certificate: true}, Confirmed: 1, Solved: 2, Doubts: 3, Doubted: true, Offences: 4,
+	in := []trust.Standing{
+		{Party: trust.Party{Name: "a", Credential: true}, Confirmed: 1, Solved: 2, Contradicted: 3, Forgiven: true, Offences: 4,
 			Seen: seen},
-		{Party: rpc.Party{Name: "b"}, Confirmed: 1 << 40},
+		{Party: trust.Party{Name: "b"}, Confirmed: 1 << 40},
 	}
-	if err := h.SetStandings(in); err != nil {
+	if err := s.SetStandings(in); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := h.Standings(); err != nil || !slices.Equal(out, in) {
+	if out, err := s.Standings(); err != nil || !slices.Equal(out, in) {
 		t.Errorf("kept is %+v, %v; want %+v", out, err, in)
 	}
 }
@@ -56,11 +56,11 @@ func TestStandingsOfTheStore(t *testing.T) {
 // claims returns how many results wait to be checked.
 func (v *virtual) claims() int {
 	v.t.Helper()
-	view, err := v.farm.Master.View(v.t.Context())
+	all, err := v.farm.Loop.Views(v.t.Context())
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	return view.Tree.Unchecked
+	return all[0].Tree.Unchecked
 }
 
 // TestStandingOutlastsACrash has two workers confirm each other's results and a third one lie
@@ -101,23 +101,23 @@ func TestStandingOutlastsACrash(t *testing.T) {
 		}
 		one, two, liar := person("one"), person("two"), person("liar")
 		enter(one, two, liar)
-		for v.shownAs("one").GetConfirmed() < 6 || v.shownAs("two").GetConfirmed() < 6 {
+		for v.shownAs("one").Confirmed < 6 || v.shownAs("two").Confirmed < 6 {
 			says(one)
 			says(two)
 		}
 		lies(liar, 1)
 		lies(liar, 2)
-		before := []*farmv1.Worker{v.shownAs("one"), v.shownAs("two"), v.shownAs("liar")}
+		before := []*loop.Member{v.shownAs("one"), v.shownAs("two"), v.shownAs("liar")}
 		time.Sleep(2 * time.Second)
 
 		v.crash()
 		v.serve()
 		enter(one, two, liar)
 		for _, w := range before {
-			if now := v.shownAs(w.GetName()); now.GetConfirmed() != w.GetConfirmed() ||
-				now.GetOffences() != w.GetOffences() || w.GetConfirmed()+uint64(w.GetOffences()) == 0 {
+			if now := v.shownAs(w.Name); now.Confirmed != w.Confirmed ||
+				now.Offences != w.Offences || w.Confirmed+w.Offences == 0 {
 				t.Errorf("after the crash %s has %d confirmed results and %d offences, before it had %d and %d",
-					w.GetName(), now.GetConfirmed(), now.GetOffences(), w.GetConfirmed(), w.GetOffences())
+					w.Name, now.Confirmed, now.Offences, w.Confirmed, w.Offences)
 			}
 		}
 		for range 3 {

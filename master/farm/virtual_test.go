@@ -147,12 +147,15 @@ func (v *virtual) serve() {
 	}
 	v.farm = f
 	listener := bufconn.Listen(memoryBuffer)
-	server := rpc.NewServer(f.Master, rpc.ServerOptions{Registerer: v.registry, Guard: v.guard})
+	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: v.registry, Guard: v.guard})
+	if err != nil {
+		v.t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(v.t.Context()))
 	v.ended = make(chan error, 1)
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(listener) })
-	all.Go(func() { v.ended <- f.Master.Run(ctx) })
+	all.Go(func() { v.ended <- f.Loop.Run(ctx) })
 	v.mu.Lock()
 	v.listener = listener
 	v.mu.Unlock()
@@ -317,11 +320,11 @@ func figure(t *testing.T, r *prometheus.Registry, name, label string) float64 {
 // holds reports whether a worker has a lease that the master knows to have begun.
 func (v *virtual) holds(name string) bool {
 	v.t.Helper()
-	view, err := v.farm.Master.View(v.t.Context())
+	all, err := v.farm.Loop.Views(v.t.Context())
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	for _, w := range view.Tree.Workers {
+	for _, w := range all[0].Tree.Workers {
 		if w.Name == name {
 			for _, l := range w.Leases {
 				return l.Nodes > 0

@@ -26,7 +26,9 @@ import (
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/credentials"
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/identity"
 )
@@ -38,7 +40,8 @@ type cluster struct {
 	authority *credentials.Authority
 	files     *identity.Files
 	guard     *access.Guard
-	master    *Master
+	loop      *loop.Loop
+	at        amazons.Position
 	registry  *prometheus.Registry
 	log       *lines
 	dialer    func(context.Context, string) (net.Conn, error)
@@ -85,7 +88,9 @@ func startCluster(t testing.TB, inMemory bool, limits access.Limits) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.master, c.registry = newMaster(t, newMemory(), nil)
+	var cfg settings
+	c.loop, cfg, _, c.registry = newLoop(t, newMemory(), nil)
+	c.at = cfg.root
 	log := slog.New(slog.NewTextHandler(c.log, nil))
 	c.files = files
 	if c.guard, err = access.NewGuard(access.GuardOptions{Files: files, Limits: limits, Registerer: c.registry,
@@ -104,11 +109,14 @@ func startCluster(t testing.TB, inMemory bool, limits access.Limits) *cluster {
 			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 		}
 	}
-	server := NewServer(c.master, ServerOptions{Registerer: c.registry, Guard: c.guard})
+	server, err := NewServer(c.loop, cfg.services, ServerOptions{Registerer: c.registry, Guard: c.guard})
+	if err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(listener) })
-	all.Go(func() { _ = c.master.Run(ctx) })
+	all.Go(func() { _ = c.loop.Run(ctx) })
 	t.Cleanup(func() {
 		cancel()
 		server.Stop()
@@ -170,8 +178,8 @@ func (c *cluster) connect(secured grpccredentials.TransportCredentials) *bench {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { conn.Close() })
-	root := c.master.cfg.Root
-	return &bench{t: c.t, master: c.master, root: root.State().CanonicalKey(root.Board), registry: c.registry,
+	root := c.at
+	return &bench{t: c.t, loop: c.loop, root: root.State().CanonicalKey(root.Board), registry: c.registry,
 		farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn),
 		health: healthpb.NewHealthClient(conn)}
 }
@@ -291,12 +299,12 @@ func TestRefusedAccess(t *testing.T) {
 			}
 		})
 	}
-	if v, err := c.master.View(t.Context()); err != nil || v.State != StateRunning || v.Connected != 0 {
-		t.Errorf("after all that: %+v, %v", v, err)
+	if all, err := c.loop.Views(t.Context()); err != nil || all[0].State != loop.StateRunning || all[0].Connected != 0 {
+		t.Errorf("after all that: %+v, %v", all, err)
 	}
 	// Those who may, can.
 	if r, err := c.enter(operator).control.Status(t.Context(), &farmv1.StatusRequest{}); err != nil ||
-		r.GetState() != StateRunning {
+		r.GetState() != loop.StateRunning {
 		t.Errorf("an operator's status: %v, %v", r, err)
 	}
 	if _, err := c.enter(worker).health.Check(t.Context(), &healthpb.HealthCheckRequest{}); err != nil {
@@ -310,8 +318,11 @@ func TestRefusedAccess(t *testing.T) {
 // TestEveryMethodHasARole holds that no method of the server is left out of the table, and none in
 // it has gone.
 func TestEveryMethodHasARole(t *testing.T) {
-	m, _ := newMaster(t, newMemory(), nil)
-	server := NewServer(m, ServerOptions{})
+	l, cfg, _, _ := newLoop(t, newMemory(), nil)
+	server, err := NewServer(l, cfg.services, ServerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer server.Stop()
 	known := map[string]bool{}
 	for service, info := range server.GetServiceInfo() {
@@ -363,7 +374,7 @@ func TestOwnSession(t *testing.T) {
 	thief.connect()
 	_, err := thief.stream.Recv()
 	wantCode(t, err, codes.PermissionDenied, "not a session of worker w2")
-	_, err = thief.upload(certificate(Root{two.root, eval.Lost}))
+	_, err = thief.upload(certificate(claim(two.root, eval.Lost)))
 	wantCode(t, err, codes.PermissionDenied, "not a session of worker w2")
 	if n := c.refused(access.ReasonForeign); n != 8 {
 		t.Errorf("%v refusals are counted, want 8", n)

@@ -3,13 +3,13 @@ package rpc
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
 	"hash"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
@@ -20,28 +20,26 @@ var errNotRead = status.Error(codes.Aborted, "the backup was not read for too lo
 // own: this one may wait for a caller that does not read for as long as the connection lives, and
 // the store must not.
 func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_BackupServer) error {
-	m := c.master
 	select {
-	case m.backups <- struct{}{}:
+	case c.backups <- struct{}{}:
 	default:
 		return status.Error(codes.ResourceExhausted, "another backup is under way; try again when it has ended")
 	}
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	w := &chunks{ctx: ctx, done: m.done, patience: m.cfg.BackupPatience, out: make(chan *farmv1.BackupResponse),
+	w := &chunks{ctx: ctx, done: c.loop.Done(), patience: c.patience, out: make(chan *farmv1.BackupResponse),
 		sum: sha256.New()}
 	failed := make(chan error, 1)
-	begun := m.cfg.Now()
+	begun := time.Now()
 	go func() {
-		defer func() { <-m.backups }()
-		n, err := m.store.Backup(w, func(size int64) error {
-			return w.hand(
-				&farmv1.BackupResponse{Size: uint64(size)})
+		defer func() { <-c.backups }()
+		n, err := c.loop.Store().Backup(w, func(size int64) error {
+			return w.hand(&farmv1.BackupResponse{Size: uint64(size)})
 		})
 		if err == nil {
 			err = w.finish()
 		}
-		m.cfg.Log.Info("backup ended", "bytes", n, "seconds", m.cfg.Now().Sub(begun).Seconds(), "error", err)
+		c.log.Info("backup ended", "bytes", n, "seconds", time.Since(begun).Seconds(), "error", err)
 		failed <- err
 		close(w.out)
 	}()
@@ -50,14 +48,7 @@ func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_B
 			return err // cancel ends the goroutine
 		}
 	}
-	err := <-failed
-	if s := (interface{ GRPCStatus() *status.Status })(nil); errors.As(err, &s) {
-		return s.GRPCStatus().Err()
-	}
-	if err != nil {
-		return status.Errorf(codes.Internal, "%v", err)
-	}
-	return nil
+	return <-failed
 }
 
 // chunks makes messages of what is written to it, and hands them over one at a time.
@@ -114,8 +105,8 @@ func (c *chunks) hand(msg *farmv1.BackupResponse) error {
 	case <-timer.C:
 		return errNotRead
 	case <-c.done:
-		return errEnded
+		return loop.ErrEnded
 	case <-c.ctx.Done():
-		return status.FromContextError(c.ctx.Err()).Err()
+		return c.ctx.Err()
 	}
 }

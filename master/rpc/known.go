@@ -1,40 +1,42 @@
 package rpc
 
 import (
+	"fmt"
 	"sync"
 
+	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
-// knownCertificates remembers the claims of the certificates that were named last: facts usually
+// knownClaims remembers the claims of the certificates that were named last: facts usually
 // follow their certificate at once. The oldest goes when there is no room.
-type knownCertificates struct {
+type knownClaims struct {
 	mu     sync.Mutex
 	limit  int
 	claims map[proof.ID]claimed
 	order  []proof.ID // oldest first
 }
 
-// claimed is what a certificate claims, and for whose facts.
+// claimed is what a certificate claims, and of which pool.
 type claimed struct {
-	facts  uint32
+	pool   uint32
 	claims map[amazons.Key]eval.Verdict
 }
 
-func newKnownCertificates(limit int) *knownCertificates {
-	return &knownCertificates{limit: limit, claims: map[proof.ID]claimed{}}
+func newKnownClaims(limit int) *knownClaims {
+	return &knownClaims{limit: limit, claims: map[proof.ID]claimed{}}
 }
 
-func (k *knownCertificates) get(id proof.ID) (claimed, bool) {
+func (k *knownClaims) get(id proof.ID) (claimed, bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	c, ok := k.claims[id]
 	return c, ok
 }
 
-func (k *knownCertificates) put(id proof.ID, c claimed) {
+func (k *knownClaims) put(id proof.ID, c claimed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if _, ok := k.claims[id]; ok {
@@ -46,4 +48,40 @@ func (k *knownCertificates) put(id proof.ID, c claimed) {
 	}
 	k.claims[id] = c
 	k.order = append(k.order, id)
+}
+
+// claims returns what a stored certificate claims, for the pool of a campaign.
+func (f *farmService) claims(c *loop.About, id proof.ID) (map[amazons.Key]eval.Verdict, error) {
+	if known, ok := f.known.get(id); ok {
+		if known.pool != c.Pool {
+			return nil, loop.ErrOther
+		}
+		return known.claims, nil
+	}
+	data, err := f.loop.Store().Certificate(c.Number, id)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := readClaims(c, data)
+	if err != nil {
+		return nil, err
+	}
+	f.known.put(id, claimed{c.Pool, claims})
+	return claims, nil
+}
+
+// readClaims reads a certificate. It is an error if it claims both verdicts of a position.
+func readClaims(c *loop.About, data []byte) (map[amazons.Key]eval.Verdict, error) {
+	roots, err := c.ReadRoots(data)
+	if err != nil {
+		return nil, err
+	}
+	claims := make(map[amazons.Key]eval.Verdict, len(roots))
+	for _, r := range roots {
+		if known, ok := claims[r.Key]; ok && known != r.Verdict {
+			return nil, fmt.Errorf("it claims both verdicts of %s", c.Text(r.Key))
+		}
+		claims[r.Key] = r.Verdict
+	}
+	return claims, nil
 }

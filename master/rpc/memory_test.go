@@ -6,17 +6,17 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// memoriesOf returns what came with a lease, as text.
-func memoriesOf(l *farmv1.Lease) (out []string) {
+// hintsOf returns what came with a lease, as text.
+func hintsOf(l *farmv1.Lease) (out []string) {
 	for _, m := range l.GetHints() {
 		out = append(out, string(m))
 	}
 	return out
 }
 
-func expectMemories(t *testing.T, l *farmv1.Lease, want ...string) {
+func expectHints(t *testing.T, l *farmv1.Lease, want ...string) {
 	t.Helper()
-	got := memoriesOf(l)
+	got := hintsOf(l)
 	if len(got) != len(want) {
 		t.Fatalf("memories %q, want %q", got, want)
 	}
@@ -34,14 +34,14 @@ func TestMemories(t *testing.T) {
 	b := start(t, s, nil)
 	w := b.worker("w")
 	l := w.lease()
-	expectMemories(t, l)
+	expectHints(t, l)
 
 	// In the middle of a lease.
 	key := l.GetKey()
 	w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Key: key,
 		Hints: []byte("half way")}}})
 	w.ack(1)
-	if got := string(s.memories[b.root]); got != "half way" {
+	if got := string(s.hints[b.root]); got != "half way" {
 		t.Fatalf("acknowledged, but on disk is %q", got)
 	}
 	// With a result.
@@ -50,13 +50,13 @@ func TestMemories(t *testing.T) {
 	w.send(r)
 	w.ack(2)
 	l = w.lease()
-	expectMemories(t, l) // its own
+	expectHints(t, l) // its own
 
 	b.kill()
 	<-b.ended
 	b = start(t, s, nil)
 	w = b.worker("other")
-	expectMemories(t, w.lease(), "unsolved")
+	expectHints(t, w.lease(), "unsolved")
 }
 
 // TestMemoriesInTheMastersMemory: memories go on to other workers also where the store has no room
@@ -70,8 +70,8 @@ func TestMemoriesInTheMastersMemory(t *testing.T) {
 	r.GetResult().Hints = []byte("unsolved")
 	w.send(r)
 	w.ack(1)
-	if len(s.memories) != 0 {
+	if len(s.hints) != 0 {
 		t.Fatal("the store of this test keeps memories")
 	}
-	expectMemories(t, b.worker("other").lease(), "unsolved")
+	expectHints(t, b.worker("other").lease(), "unsolved")
 }

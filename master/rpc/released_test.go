@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -18,15 +20,17 @@ type regrow struct {
 	t     *testing.T
 	store *memory
 	grown atomic.Int64
-	added Campaign
+	about loop.About // of the first campaign
+	added loop.Campaign
 }
 
-func (r *regrow) Add(Asked) (Campaign, error) { return r.added, nil }
+func (r *regrow) Add(loop.Asked) (loop.Campaign, error) { return r.added, nil }
 
-func (r *regrow) Grow(c Campaign) (Campaign, error) {
+func (r *regrow) Grow(number uint32) (loop.Campaign, error) {
 	r.grown.Add(1)
-	snap := r.store.snapshot()
-	if c.Number != 1 {
+	snap, c := r.store.snapshot(), loop.Campaign{About: r.about}
+	if number != 1 {
+		c = r.added
 		snap.Nodes, snap.Spent, snap.Epoch = nil, 0, 0 // memory does not tell campaigns apart
 	}
 	var err error
@@ -34,8 +38,8 @@ func (r *regrow) Grow(c Campaign) (Campaign, error) {
 	return c, err
 }
 
-func (r *regrow) Change(_ uint32, c Change) (Settings, error) {
-	return Settings{Share: 1, Ended: c.End}, nil
+func (r *regrow) Change(_ uint32, c store.Change) (loop.Settings, error) {
+	return loop.Settings{Share: 1, Ended: c.End}, nil
 }
 
 // TestReleased: when a campaign is settled or ended its tree is put away, and its status and what
@@ -45,18 +49,19 @@ func TestReleased(t *testing.T) {
 	s := newMemory()
 	keeper := &regrow{t: t, store: s}
 	ticks := make(chan time.Time)
-	b := start(t, s, func(c *Config) {
-		c.Stay, c.Campaigns, c.Ticks, c.ShownTicks = true, keeper, ticks, 3
+	b := start(t, s, func(c *settings) {
+		c.Stay, c.Campaigns, c.Ticks, c.Limits.ShownTicks = true, keeper, ticks, 3
+		keeper.about = c.about(nil).About
 	})
 	tick := func() { ticks <- time.Time{} }
 	ctx := t.Context()
-	root := b.master.Root()
+	root := b.at
 	moves := root.State().Moves(nil)
 	first, second := root.State().After(moves[0]).CanonicalKey(root.Board),
 		root.State().After(moves[len(moves)/2]).CanonicalKey(root.Board)
 	w := b.worker("w")
 	l := w.lease()
-	id, err := w.upload(certificate(Root{b.root, eval.Lost}, Root{first, eval.Won}))
+	id, err := w.upload(certificate(claim(b.root, eval.Lost), claim(first, eval.Won)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,19 +77,15 @@ func TestReleased(t *testing.T) {
 		fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 	w.ack(1)
 	for settled := false; !settled; {
-		v, err := b.master.View(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		settled = v.State == StateSettled
+		settled = b.view().State == loop.StateSettled
 	}
 	tick()
-	before, err := b.master.Status(ctx)
+	before, err := b.campaign.Status(ctx)
 	if err != nil || before.GetFactsWon()+before.GetFactsLost() != 2 || before.GetTreePositions() == 0 ||
 		before.GetWinner() != "second" {
 		t.Fatalf("%v, %v", before, err)
 	}
-	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetName() != "w" {
+	if list, err := b.campaign.Workers(ctx); err != nil || len(list) != 1 || list[0].GetName() != "w" {
 		t.Errorf("workers: %v, %v", list, err)
 	}
 	for _, want := range []int64{1, 1} {
@@ -109,10 +110,9 @@ func TestReleased(t *testing.T) {
 	}
 
 	// Another campaign of the board, whose facts contradict each other.
-	keeper.added = Campaign{Number: 2, Name: "two", Root: root, FirstMoves: []amazons.Move{moves[len(moves)/2]},
-		Facts: 1, Settings: Settings{Share: 1},
-		ReadRoots: readRoots, Conclude: b.master.first().Conclude}
-	if _, err := b.master.Add(ctx, Asked{Name: "two", Root: root}); err != nil {
+	keeper.added = loop.Campaign{Settings: loop.Settings{Share: 1}, About: loop.About{Number: 2, Name: "two", Root: root,
+		FirstMoves: []amazons.Move{moves[len(moves)/2]}, Pool: 1, ReadRoots: readRoots, Conclude: keeper.about.Conclude}}
+	if _, err := b.loop.Add(ctx, loop.Asked{Name: "two", Root: root}); err != nil {
 		t.Fatal(err)
 	}
 	l = w.lease()
@@ -121,7 +121,7 @@ func TestReleased(t *testing.T) {
 	}
 	two := func(serial uint64, o farmv1.Verdict, outcome eval.Verdict) {
 		t.Helper()
-		id, err := w.upload(certificate(Root{second, outcome}, Root{amazons.Key{}, eval.Verdict(serial)}))
+		id, err := w.upload(certificate(claim(second, outcome), claim(amazons.Key{}, eval.Verdict(serial))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,13 +133,13 @@ func TestReleased(t *testing.T) {
 	}
 	two(3, farmv1.Verdict_VERDICT_WON, eval.Won)
 	two(4, farmv1.Verdict_VERDICT_LOST, eval.Lost)
-	all, err := b.master.Summaries(ctx)
+	all, err := b.loop.Views(ctx)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)
 	}
 	for _, c := range all {
-		if c.GetState() != StateStopped {
-			t.Errorf("campaign %s is %s", c.GetCampaign().GetName(), c.GetState())
+		if c.State != loop.StateStopped {
+			t.Errorf("campaign %s is %s", c.Name, c.State)
 		}
 	}
 	if s.snapshot().Contradiction == nil {
@@ -152,15 +152,18 @@ func TestReleased(t *testing.T) {
 func TestEndedIsReleased(t *testing.T) {
 	s := newMemory()
 	keeper := &regrow{t: t, store: s}
-	b := start(t, s, func(c *Config) { c.Stay, c.Campaigns, c.Heartbeat = true, keeper, 10*time.Millisecond })
+	b := start(t, s, func(c *settings) {
+		c.Stay, c.Campaigns, c.Heartbeat = true, keeper, 10*time.Millisecond
+		keeper.about = c.about(nil).About
+	})
 	ctx := t.Context()
 	w := b.worker("w")
 	l := w.lease()
-	h, err := b.master.Of("")
+	h, err := b.loop.Of("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Change(ctx, Change{End: true}); err != nil {
+	if err := h.Change(ctx, store.Change{End: true}); err != nil {
 		t.Fatal(err)
 	}
 	for w.receive().GetCancel() == nil {
@@ -177,8 +180,8 @@ func TestEndedIsReleased(t *testing.T) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	if v, err := b.master.View(ctx); err != nil || v.State != StateEnded || v.Tree.Spent != 10 || v.Tree.Leased != 0 {
-		t.Errorf("%+v, %v", v, err)
+	if v := b.view(); v.State != loop.StateEnded || v.Tree.Spent != 10 || v.Tree.Leased != 0 {
+		t.Errorf("%+v", v)
 	}
 }
 
@@ -188,9 +191,9 @@ type impatient struct {
 	leave func()
 }
 
-func (i impatient) Change(uint32, Change) (Settings, error) {
+func (i impatient) Change(uint32, store.Change) (loop.Settings, error) {
 	i.leave()
-	return Settings{Share: 1, Priority: 7}, nil
+	return loop.Settings{Share: 1, Priority: 7}, nil
 }
 
 // TestChangeOutlivesItsCaller: a change that is in the store is made, also when nobody waits for it
@@ -198,15 +201,15 @@ func (i impatient) Change(uint32, Change) (Settings, error) {
 func TestChangeOutlivesItsCaller(t *testing.T) {
 	s := newMemory()
 	ctx, leave := context.WithCancel(t.Context())
-	b := start(t, s, func(c *Config) { c.Campaigns = impatient{&regrow{t: t, store: s}, leave} })
-	h, err := b.master.Of("")
+	b := start(t, s, func(c *settings) { c.Campaigns = impatient{&regrow{t: t, store: s}, leave} })
+	h, err := b.loop.Of("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.Change(ctx, Change{}); err != nil {
+	if err := h.Change(ctx, store.Change{}); err != nil {
 		t.Fatal(err)
 	}
-	if v, err := b.master.View(t.Context()); err != nil || v.Priority != 7 {
-		t.Errorf("%+v, %v", v.Settings, err)
+	if v := b.view(); v.Priority != 7 {
+		t.Errorf("%+v", v.Settings)
 	}
 }

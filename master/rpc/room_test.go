@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -14,11 +15,13 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"google.golang.org/grpc/codes"
 
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/eval"
 )
 
-var errFull = NoRoom(errors.New("3 MiB left where 256 MiB are wanted"))
+var errFull = fmt.Errorf("%w: 3 MiB left where 256 MiB are wanted", store.ErrNoRoom)
 
 // until receives messages until one is wanted.
 func (w *worker) until(wanted func(*farmv1.WorkResponse) bool) *farmv1.WorkResponse {
@@ -79,11 +82,11 @@ func TestNoRoom(t *testing.T) {
 				full(s)
 				if name == "seen at a tick" {
 					time.Sleep(1500 * time.Millisecond)
-					if r := b.status(); r.GetState() != StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") ||
+					if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") ||
 						!strings.Contains(r.GetWhy(), "by itself") {
 						t.Errorf("without room: %s (%s)", r.GetState(), r.GetWhy())
 					}
-					_, err := w.upload(certificate(Root{b.root, eval.Won}))
+					_, err := w.upload(certificate(claim(b.root, eval.Won)))
 					wantCode(t, err, codes.ResourceExhausted, "3 MiB left")
 				}
 				commits := s.commitsDone()
@@ -104,7 +107,7 @@ func TestNoRoom(t *testing.T) {
 					}
 				}()
 				time.Sleep(200 * time.Second)
-				if r := b.status(); r.GetState() != StatePaused {
+				if r := b.status(); r.GetState() != loop.StatePaused {
 					t.Errorf("without room: %s (%s)", r.GetState(), r.GetWhy())
 				}
 				if n := s.commitsDone(); n != commits {
@@ -114,7 +117,7 @@ func TestNoRoom(t *testing.T) {
 					t.Errorf("%v pauses are counted", n)
 				}
 				if _, err := b.control.Resume(t.Context(), &farmv1.ResumeRequest{}); err != nil ||
-					b.status().GetState() != StatePaused {
+					b.status().GetState() != loop.StatePaused {
 					t.Errorf("an operator's resume makes no room: %v", err)
 				}
 				s.fill(nil)
@@ -128,7 +131,7 @@ func TestNoRoom(t *testing.T) {
 					}
 					return m.GetAck().GetSerial() == 2
 				})
-				if r := b.status(); r.GetState() != StateRunning || r.GetLeased() != 1 {
+				if r := b.status(); r.GetState() != loop.StateRunning || r.GetLeased() != 1 {
 					t.Errorf("with room again: %s (%s), %d leased", r.GetState(), r.GetWhy(), r.GetLeased())
 				}
 				b.kill()
@@ -148,7 +151,7 @@ func (s *memory) commitsDone() int {
 func TestNoRoomAndBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
-		b := start(t, s, func(c *Config) { c.MaxHeld = 3 })
+		b := start(t, s, func(c *settings) { c.Limits.Waiting = 3 })
 		w := b.worker("w")
 		l := w.lease()
 		s.fill(errFull)
@@ -191,7 +194,7 @@ func TestNoRoomAndBack(t *testing.T) {
 		if _, err := b.control.Drain(t.Context(), &farmv1.DrainRequest{}); err != nil {
 			t.Errorf("drain without room: %v", err)
 		}
-		if err := <-b.ended; !errors.Is(err, ErrDrained) {
+		if err := <-b.ended; !errors.Is(err, loop.ErrDrained) {
 			t.Errorf("ended with %v", err)
 		}
 	})
@@ -203,23 +206,23 @@ func TestConclusionWithoutRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		s := newMemory()
-		b := start(t, s, func(c *Config) {
-			c.Conclude = func(ctx context.Context, _ Evidence, _ func(string, string)) (Conclusion, error) {
+		b := start(t, s, func(c *settings) {
+			c.conclude = func(ctx context.Context, _ loop.Evidence, _ func(string, string)) (loop.Conclusion, error) {
 				if tries++; tries < 3 {
-					return Conclusion{}, errFull
+					return loop.Conclusion{}, errFull
 				}
-				return Conclusion{Verified: true}, nil
+				return loop.Conclusion{Verified: true}, nil
 			}
 		})
 		w := b.worker("w")
 		l := w.lease()
-		id, err := w.upload(certificate(Root{b.root, eval.Lost}))
+		id, err := w.upload(certificate(claim(b.root, eval.Lost)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		w.send(result(1, l, farmv1.Verdict_VERDICT_LOST, fact(b.root, farmv1.Verdict_VERDICT_LOST, id)))
 		time.Sleep(10 * time.Second)
-		if r := b.status(); r.GetState() != StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") {
+		if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") {
 			t.Errorf("without room for the certificate: %s (%s)", r.GetState(), r.GetWhy())
 		}
 		if err := <-b.ended; err != nil || tries != 3 {
@@ -234,7 +237,7 @@ func TestBackup(t *testing.T) {
 	s := newMemory()
 	whole := strings.Repeat("0123456789abcdef", 5<<20/16+3)
 	s.copy = func(w io.Writer) error { _, err := io.WriteString(w, whole); return err }
-	b := start(t, s, func(c *Config) { c.BackupPatience = 3 * time.Second })
+	b := start(t, s, func(c *settings) { c.services.Limits.BackupPatience = 3 * time.Second })
 	read := func(stream farmv1.Control_BackupClient, err error) (string, *farmv1.BackupResponse, error) {
 		var all strings.Builder
 		last := &farmv1.BackupResponse{}

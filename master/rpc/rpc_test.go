@@ -26,7 +26,11 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"amazonsfarm/master/hints"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -46,24 +50,24 @@ type memory struct {
 	commits      int
 	gate         chan struct{} // not nil: each commit waits for it
 	fail         error
-	memories     map[amazons.Key][]byte
+	hints        map[amazons.Key][]byte
 	room         error // not nil: there is none
 	fullAfter    int   // not 0: so many commits until the disk is full
 	keepNone     bool  // no room for memories
 	copy         func(w io.Writer) error
-	quarantines  map[Party]Quarantine
-	standings    map[Party]Standing
+	quarantines  map[trust.Party]trust.Quarantine
+	standings    map[trust.Party]trust.Standing
 	kept         int // transactions with standings
 	checks       int // CheckFirst of the trees
 }
 
-func (s *memory) Standings() ([]Standing, error) {
+func (s *memory) Standings() ([]trust.Standing, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.standings)), nil
 }
 
-func (s *memory) SetStandings(list []Standing) error {
+func (s *memory) SetStandings(list []trust.Standing) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := errors.Join(s.fail, s.room); err != nil {
@@ -80,13 +84,13 @@ func (s *memory) SetStandings(list []Standing) error {
 	return nil
 }
 
-func (s *memory) Quarantines() ([]Quarantine, error) {
+func (s *memory) Quarantines() ([]trust.Quarantine, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.quarantines)), nil
 }
 
-func (s *memory) Quarantine(q Quarantine) error {
+func (s *memory) Quarantine(q trust.Quarantine) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.room != nil {
@@ -97,7 +101,7 @@ func (s *memory) Quarantine(q Quarantine) error {
 	return nil
 }
 
-func (s *memory) Release(p Party) error {
+func (s *memory) Release(p trust.Party) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.room != nil {
@@ -131,16 +135,16 @@ func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
 
 func newMemory() *memory {
 	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[proof.ID][]byte{},
-		memories: map[amazons.Key][]byte{}, quarantines: map[Party]Quarantine{}, standings: map[Party]Standing{}}
+		hints: map[amazons.Key][]byte{}, quarantines: map[trust.Party]trust.Quarantine{}, standings: map[trust.Party]trust.Standing{}}
 }
 
-func (s *memory) Memory(_ uint32, k amazons.Key) ([]byte, error) {
+func (s *memory) Hint(_ uint32, k amazons.Key) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.memories[k], nil
+	return s.hints[k], nil
 }
 
-func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
+func (s *memory) Commit(list []tree.Persist, hints []hints.Hint) error {
 	if s.gate != nil {
 		<-s.gate
 	}
@@ -150,15 +154,15 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 		return s.fail
 	}
 	if s.fullAfter--; s.fullAfter == 0 {
-		s.room = NoRoom(errors.New("the disk is full"))
+		s.room = fmt.Errorf("%w: the disk is full", store.ErrNoRoom)
 	}
 	if s.room != nil {
 		return s.room
 	}
 	s.commits++
 	if !s.keepNone {
-		for _, m := range memories {
-			s.memories[m.Key] = m.Data
+		for _, m := range hints {
+			s.hints[m.Key] = m.Data
 		}
 	}
 	for _, p := range list {
@@ -174,7 +178,7 @@ func (s *memory) Commit(list []tree.Persist, memories []Memory) error {
 	return nil
 }
 
-func (s *memory) PutCertificate(_ uint32, id proof.ID, data []byte) (bool, error) {
+func (s *memory) PutCertificate(_ uint32, id [32]byte, data []byte) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.room != nil {
@@ -185,16 +189,16 @@ func (s *memory) PutCertificate(_ uint32, id proof.ID, data []byte) (bool, error
 	return known, nil
 }
 
-func (s *memory) Certificate(_ uint32, id proof.ID) ([]byte, error) {
+func (s *memory) Certificate(_ uint32, id [32]byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if data, ok := s.certificates[id]; ok {
 		return data, nil
 	}
-	return nil, fmt.Errorf("%w: %v", ErrNoCertificate, id)
+	return nil, fmt.Errorf("%w: %x", store.ErrNoCertificate, id)
 }
 
-func (s *memory) HasCertificate(_ uint32, id proof.ID) bool {
+func (s *memory) HasCertificate(_ uint32, id [32]byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	_, ok := s.certificates[id]
@@ -222,10 +226,12 @@ func (s *memory) snapshot() tree.Snapshot {
 	return out
 }
 
+func claim(k amazons.Key, v eval.Verdict) loop.Root { return loop.Root{Key: k, Verdict: v} }
+
 // A certificate of these tests is a word, then for each claim the key and the outcome.
 const word = "proof"
 
-func certificate(claims ...Root) []byte {
+func certificate(claims ...loop.Root) []byte {
 	b := []byte(word)
 	for _, c := range claims {
 		k := c.Key.Bytes()
@@ -234,86 +240,117 @@ func certificate(claims ...Root) []byte {
 	return b
 }
 
-func readRoots(data []byte) ([]Root, error) {
+func readRoots(data []byte) ([]loop.Root, error) {
 	rest, ok := bytes.CutPrefix(data, []byte(word))
 	if !ok || len(rest)%17 != 0 {
 		return nil, errors.New("not a certificate")
 	}
-	var roots []Root
+	var roots []loop.Root
 	for ; len(rest) > 0; rest = rest[17:] {
 		k, err := amazons.KeyFromBytes(rest[:16])
 		if err != nil {
 			return nil, err
 		}
-		roots = append(roots, Root{k, eval.Verdict(rest[16])})
+		roots = append(roots, claim(k, eval.Verdict(rest[16])))
 	}
 	return roots, nil
 }
 
-// bench is a running master with a connection to it.
+// settings are those of a loop with one campaign and of the services around it.
+type settings struct {
+	loop.Config
+	services   Config
+	root       amazons.Position
+	firstMoves []amazons.Move
+	readRoots  func([]byte) ([]loop.Root, error)
+	conclude   func(context.Context, loop.Evidence, func(state, why string)) (loop.Conclusion, error)
+}
+
+// bench is a running loop with a connection to it.
 type bench struct {
 	t        testing.TB
-	master   *Master
+	loop     *loop.Loop
+	campaign *Campaign
+	tree     *tree.Tree
 	farm     farmv1.FarmClient
 	control  farmv1.ControlClient
 	health   healthpb.HealthClient
+	at       amazons.Position
 	root     amazons.Key
 	ended    chan error
 	registry *prometheus.Registry
 	kill     func()
 }
 
-// newMaster makes a master on a store.
-func newMaster(t testing.TB, s *memory, change func(*Config)) (*Master, *prometheus.Registry) {
+// standard returns settings with the shortest of conclusions.
+func standard(t testing.TB, registry *prometheus.Registry) settings {
 	t.Helper()
 	root, err := amazons.ParsePosition("4x4")
 	if err != nil {
 		t.Fatal(err)
 	}
-	registry := prometheus.NewRegistry()
-	cfg := Config{
-		Root: root, ReadRoots: readRoots, Build: "this build", Metrics: NewMetrics(registry),
-		Conclude: func(_ context.Context, _ Evidence, report func(string, string)) (Conclusion, error) {
-			report(StateVerifying, "")
-			return Conclusion{Verified: true}, nil
+	return settings{
+		Config: loop.Config{Metrics: loop.NewMetrics(registry)}, services: Config{Build: "this build"},
+		root: root, readRoots: readRoots,
+		conclude: func(_ context.Context, _ loop.Evidence, report func(string, string)) (loop.Conclusion, error) {
+			report(loop.StateVerifying, "")
+			return loop.Conclusion{Verified: true}, nil
 		},
 	}
+}
+
+// about returns the campaign of some settings, around a tree.
+func (c *settings) about(t *tree.Tree) loop.Campaign {
+	return loop.Campaign{Settings: loop.Settings{Share: 1}, Tree: t, About: loop.About{
+		Number: 1, Name: c.root.Board.String(), Root: c.root, FirstMoves: c.firstMoves, Pool: 1,
+		ReadRoots: c.readRoots, Conclude: c.conclude,
+	}}
+}
+
+// newLoop makes a loop on a store.
+func newLoop(t testing.TB, s *memory, change func(*settings)) (*loop.Loop, settings, *tree.Tree, *prometheus.Registry) {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	cfg := standard(t, registry)
 	if change != nil {
 		change(&cfg)
 	}
-	tr, err := tree.New(tree.Config{Root: cfg.Root, FirstMoves: cfg.FirstMoves, CheckFirst: s.checks}, s.snapshot())
+	tr, err := tree.New(tree.Config{Root: cfg.root, FirstMoves: cfg.firstMoves, CheckFirst: s.checks}, s.snapshot())
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := New(cfg, tr, s)
+	l, err := loop.New(cfg.Config, []loop.Campaign{cfg.about(tr)}, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return m, registry
+	return l, cfg, tr, registry
 }
 
-// start runs a master on a store. Its end is the test's to wait for, on ended; kill ends it at once.
-func start(t testing.TB, s *memory, change func(*Config)) *bench {
+// start runs a loop on a store. Its end is the test's to wait for, on ended; kill ends it at once.
+func start(t testing.TB, s *memory, change func(*settings)) *bench {
 	t.Helper()
-	m, registry := newMaster(t, s, change)
-	root := m.cfg.Root
+	l, cfg, tr, registry := newLoop(t, s, change)
+	campaign, err := CampaignOf(l, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	listener := bufconn.Listen(1 << 20)
-	server := NewServer(m, ServerOptions{Registerer: registry})
+	server, err := NewServer(l, cfg.services, ServerOptions{Registerer: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
-			error) {
-			return listener.DialContext(ctx)
-		}))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	b := &bench{t: t, master: m, farm: farmv1.NewFarmClient(conn), control: farmv1.NewControlClient(conn),
-		health: healthpb.NewHealthClient(conn),
-		root:   root.State().CanonicalKey(root.Board), ended: make(chan error, 1), registry: registry}
+	b := &bench{t: t, loop: l, campaign: campaign, tree: tr, at: cfg.root, farm: farmv1.NewFarmClient(conn),
+		control: farmv1.NewControlClient(conn), health: healthpb.NewHealthClient(conn),
+		root: cfg.root.State().CanonicalKey(cfg.root.Board), ended: make(chan error, 1), registry: registry}
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(listener) })
-	all.Go(func() { b.ended <- m.Run(ctx) })
+	all.Go(func() { b.ended <- l.Run(ctx) })
 	var once sync.Once
 	b.kill = func() {
 		once.Do(func() {
@@ -325,6 +362,16 @@ func start(t testing.TB, s *memory, change func(*Config)) *bench {
 	}
 	t.Cleanup(b.kill)
 	return b
+}
+
+// view returns what the loop knows of the campaign.
+func (b *bench) view() loop.View {
+	b.t.Helper()
+	all, err := b.loop.Views(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return all[0]
 }
 
 func (b *bench) join(name string) string {
@@ -450,7 +497,7 @@ func wantCode(t testing.TB, err error, want codes.Code, part string) {
 }
 
 func TestJoinGate(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.MaxWorkers = 1 })
+	b := start(t, newMemory(), func(c *settings) { c.MaxWorkers = 1 })
 	good := func() *farmv1.JoinRequest {
 		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: 1,
 			Build: "this build"}
@@ -495,7 +542,7 @@ func TestJoinGate(t *testing.T) {
 }
 
 func TestOtherBuildsWhenAllowed(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.AllowOtherBuilds = true })
+	b := start(t, newMemory(), func(c *settings) { c.services.AllowOtherBuilds = true })
 	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion,
 		RulesVersion: 1, Build: "another"})
 	if err != nil {
@@ -504,9 +551,9 @@ func TestOtherBuildsWhenAllowed(t *testing.T) {
 }
 
 func TestUploads(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.MaxCertificateBytes, c.MaxOffences = 4<<20, 100 })
+	b := start(t, newMemory(), func(c *settings) { c.services.MaxCertificateBytes, c.MaxOffences = 4<<20, 100 })
 	w := b.worker("w")
-	data := certificate(Root{b.root, eval.Lost})
+	data := certificate(claim(b.root, eval.Lost))
 	id := proof.ID(sha256.Sum256(data))
 	size := uint64(len(data))
 	big := make([]byte, farmv1.ChunkBytes+1)
@@ -527,13 +574,13 @@ func TestUploads(t *testing.T) {
 		{"no session", func() error { o := *w; o.session = "none"; _, err := o.upload(data); return err },
 			codes.FailedPrecondition, "join again"},
 		{"contradictory", func() error {
-			_, err := w.upload(certificate(Root{b.root, eval.Lost}, Root{b.root, eval.Won}))
+			_, err := w.upload(certificate(claim(b.root, eval.Lost), claim(b.root, eval.Won)))
 			return err
 		}, codes.InvalidArgument, "both verdicts"},
 	} {
 		t.Run(c.name, func(t *testing.T) { wantCode(t, c.upload(), c.code, c.part) })
 	}
-	if n, _ := b.master.store.Certificates(); n != 0 {
+	if n, _ := b.loop.Store().Certificates(); n != 0 {
 		t.Errorf("%d refused certificates are stored", n)
 	}
 	for range 2 { // the second time it is known
@@ -544,11 +591,11 @@ func TestUploads(t *testing.T) {
 }
 
 func TestSettled(t *testing.T) {
-	var got Evidence
-	b := start(t, newMemory(), func(c *Config) {
-		c.Conclude = func(_ context.Context, e Evidence, _ func(string, string)) (Conclusion, error) {
+	var got loop.Evidence
+	b := start(t, newMemory(), func(c *settings) {
+		c.conclude = func(_ context.Context, e loop.Evidence, _ func(string, string)) (loop.Conclusion, error) {
 			got = e
-			return Conclusion{Verified: true, SHA256: "x"}, nil
+			return loop.Conclusion{Verified: true, SHA256: "x"}, nil
 		}
 	})
 	w := b.worker("w")
@@ -556,7 +603,7 @@ func TestSettled(t *testing.T) {
 	if want := b.root.Bytes(); !bytes.Equal(l.GetKey(), want[:]) {
 		t.Fatalf("the first lease is on %x, not on the root", l.GetKey())
 	}
-	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
+	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -581,7 +628,7 @@ func TestSettled(t *testing.T) {
 	if err := <-b.ended; err != nil {
 		t.Fatal(err)
 	}
-	if got.Settled.Verdict != eval.Lost || got.Spent != 10 {
+	if got.Settled.Verdict != eval.Lost || got.Nodes != 10 {
 		t.Errorf("concluded with %+v", got)
 	}
 }
@@ -591,7 +638,7 @@ func TestCommitBeforeAcknowledging(t *testing.T) {
 	b := start(t, s, nil)
 	w := b.worker("w")
 	l := w.lease()
-	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
+	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -609,8 +656,8 @@ func TestCommitBeforeAcknowledging(t *testing.T) {
 			t.Fatal("acknowledged what is not on disk")
 		}
 	}
-	if err := <-b.ended; !errors.Is(err, ErrStore) {
-		t.Errorf("ended with %v, want %v", err, ErrStore)
+	if err := <-b.ended; !errors.Is(err, loop.ErrStore) {
+		t.Errorf("ended with %v, want %v", err, loop.ErrStore)
 	}
 	if len(s.facts) != 0 {
 		t.Error("a fact is stored")
@@ -618,7 +665,7 @@ func TestCommitBeforeAcknowledging(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.MaxOffences = 100 })
+	b := start(t, newMemory(), func(c *settings) { c.MaxOffences = 100 })
 	w := b.worker("w")
 	l := w.lease()
 	won := farmv1.Verdict_VERDICT_WON
@@ -637,7 +684,7 @@ func TestRefused(t *testing.T) {
 	if a := w.ack(3); !strings.Contains(a.GetRefused(), "not uploaded") {
 		t.Errorf("a fact without a certificate: %q", a.GetRefused())
 	}
-	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
+	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -646,8 +693,8 @@ func TestRefused(t *testing.T) {
 	if a := w.ack(4); !strings.Contains(a.GetRefused(), "does not claim") {
 		t.Errorf("a fact that its certificate does not claim: %q", a.GetRefused())
 	}
-	if v, err := b.master.View(t.Context()); err != nil || v.Tree.FactsWon+v.Tree.FactsLost != 0 {
-		t.Errorf("facts were taken: %+v, %v", v.Tree, err)
+	if v := b.view(); v.Tree.FactsWon+v.Tree.FactsLost != 0 {
+		t.Errorf("facts were taken: %+v", v.Tree)
 	}
 
 	// The same result twice: the second is acknowledged too, so that it is not sent a third time.
@@ -702,7 +749,7 @@ func TestRefused(t *testing.T) {
 // TestNotCanonical holds that a mirrored key is not taken for another position.
 func TestNotCanonical(t *testing.T) {
 	b := start(t, newMemory(), nil)
-	p := b.master.cfg.Root
+	p := b.at
 	m, err := p.ParseMove("B1-B2xB1")
 	if err != nil {
 		t.Fatal(err)
@@ -711,7 +758,7 @@ func TestNotCanonical(t *testing.T) {
 	for i := range p.Board.Symmetries() {
 		k := s.Apply(p.Board, amazons.Symmetry(i)).Key(p.Board)
 		bytes := k.Bytes()
-		_, err := b.master.first().key(bytes[:])
+		_, err := keyIn(b.campaign.handle.About, bytes[:])
 		if canonical := k == s.CanonicalKey(p.Board); canonical != (err == nil) {
 			t.Errorf("image %d, canonical %v: %v", i, canonical, err)
 		}
@@ -741,7 +788,7 @@ func TestRestart(t *testing.T) {
 	wantCode(t, err, codes.FailedPrecondition, "join again")
 
 	w = b.worker("w")
-	id, err := w.upload(certificate(Root{b.root, eval.Lost}))
+	id, err := w.upload(certificate(claim(b.root, eval.Lost)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -764,21 +811,21 @@ func TestRestart(t *testing.T) {
 
 func TestContradiction(t *testing.T) {
 	s := newMemory()
-	b := start(t, s, func(c *Config) {
+	b := start(t, s, func(c *settings) {
 		c.Stay = true
-		c.Conclude = func(ctx context.Context, _ Evidence, _ func(string, string)) (Conclusion, error) {
+		c.conclude = func(ctx context.Context, _ loop.Evidence, _ func(string, string)) (loop.Conclusion, error) {
 			<-ctx.Done()
-			return Conclusion{}, ctx.Err()
+			return loop.Conclusion{}, ctx.Err()
 		}
 	})
 	w := b.worker("w")
-	m, err := b.master.cfg.Root.ParseMove("B1-B2xB1")
+	m, err := b.at.ParseMove("B1-B2xB1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	key := b.master.cfg.Root.After(m).State().CanonicalKey(b.master.cfg.Root.Board)
+	key := b.at.After(m).State().CanonicalKey(b.at.Board)
 	for serial, o := range []eval.Verdict{eval.Won, eval.Lost} {
-		id, err := w.upload(certificate(Root{key, o}))
+		id, err := w.upload(certificate(claim(key, o)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -787,7 +834,7 @@ func TestContradiction(t *testing.T) {
 		w.ack(uint64(serial + 1))
 	}
 	r, err := b.control.Status(t.Context(), &farmv1.StatusRequest{})
-	if err != nil || r.GetState() != StateStopped || !strings.Contains(r.GetWhy(), "known as won") ||
+	if err != nil || r.GetState() != loop.StateStopped || !strings.Contains(r.GetWhy(), "known as won") ||
 		!strings.Contains(r.GetWhy(), "claimed as lost") {
 		t.Errorf("status after a contradiction: %v, %v", r, err)
 	}
@@ -796,19 +843,22 @@ func TestContradiction(t *testing.T) {
 		t.Fatal("the contradiction is not on disk")
 	}
 	b = start(t, s, nil)
-	if err := <-b.ended; !errors.Is(err, ErrContradiction) {
-		t.Errorf("started again: %v, want %v", err, ErrContradiction)
+	if err := <-b.ended; !errors.Is(err, store.ErrContradiction) {
+		t.Errorf("started again: %v, want %v", err, store.ErrContradiction)
 	}
 }
 
 func TestControl(t *testing.T) {
-	b := start(t, newMemory(), nil)
+	store := newMemory()
+	v := trust.Party{Name: "v"}
+	store.standings[v] = trust.Standing{Party: v, Contradicted: 2, Forgiven: true, Offences: 1}
+	b := start(t, store, nil)
 	ctx := t.Context()
 	if r, err := b.health.Check(ctx, &healthpb.HealthCheckRequest{Service: "amazonsfarm.farm.v1.Farm"}); err != nil ||
 		r.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 		t.Errorf("health: %v, %v", r, err)
 	}
-	if r, err := b.control.Pause(ctx, &farmv1.PauseRequest{}); err != nil || r.GetState() != StatePaused {
+	if r, err := b.control.Pause(ctx, &farmv1.PauseRequest{}); err != nil || r.GetState() != loop.StatePaused {
 		t.Fatalf("pause: %v, %v", r, err)
 	}
 	w := b.worker("w")
@@ -820,10 +870,10 @@ func TestControl(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err := watch.Recv(); err != nil || r.GetState() != StatePaused {
+	if r, err := watch.Recv(); err != nil || r.GetState() != loop.StatePaused {
 		t.Errorf("watch: %v, %v", r, err)
 	}
-	if r, err := b.control.Resume(ctx, &farmv1.ResumeRequest{}); err != nil || r.GetState() != StateRunning {
+	if r, err := b.control.Resume(ctx, &farmv1.ResumeRequest{}); err != nil || r.GetState() != loop.StateRunning {
 		t.Fatalf("resume: %v, %v", r, err)
 	}
 	l := w.receive().GetLease()
@@ -835,7 +885,7 @@ func TestControl(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.GetState() == StateRunning && r.GetLeased() == 1 {
+		if r.GetState() == loop.StateRunning && r.GetLeased() == 1 {
 			break
 		}
 	}
@@ -846,20 +896,19 @@ func TestControl(t *testing.T) {
 	wantCode(t, err, codes.InvalidArgument, "period")
 	list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{})
 	if err != nil || len(list.GetWorkers()) != 1 || list.GetWorkers()[0].GetLease() != l.GetId() ||
-		list.GetWorkers()[0].GetPosition() != b.master.cfg.Root.String() {
+		list.GetWorkers()[0].GetPosition() != b.at.String() {
 		t.Errorf("workers: %v, %v", list, err)
 	}
 	if w := list.GetWorkers()[0]; w.GetConfirmed() != 0 || w.GetContradicted() != 0 || w.GetOffences() != 0 {
 		t.Errorf("held against the worker is %v", w)
 	}
-	party := Party{Name: list.GetWorkers()[0].GetName()}.String()
-	b.master.checked(tree.Checked{Worker: "w", Party: party, Proven: true, Why: "it said 1 and 2"})
-	b.master.checked(tree.Checked{Worker: "w", Party: party, Proven: true, Why: "it said 1 and 2"})
-	if list, err := b.control.Workers(ctx, &farmv1.WorkersRequest{}); err != nil ||
-		list.GetWorkers()[0].GetContradicted() != 2 || list.GetWorkers()[0].GetOffences() != 1 {
-		t.Errorf("workers: %v, %v", list, err)
+	other := b.worker("v")
+	other.ready()
+	other.receive()
+	if v := b.shownAs("v"); v.GetContradicted() != 2 || v.GetOffences() != 1 {
+		t.Errorf("shown is %v", v)
 	}
-	if r, err := b.control.Drain(ctx, &farmv1.DrainRequest{}); err != nil || r.GetState() != StateDraining {
+	if r, err := b.control.Drain(ctx, &farmv1.DrainRequest{}); err != nil || r.GetState() != loop.StateDraining {
 		t.Fatalf("drain: %v, %v", r, err)
 	}
 	if c := w.receive().GetCancel(); c.GetLease() != l.GetId() {
@@ -867,8 +916,8 @@ func TestControl(t *testing.T) {
 	}
 	w.send(result(1, l, 0))
 	w.ack(1)
-	if err := <-b.ended; !errors.Is(err, ErrDrained) {
-		t.Errorf("ended with %v, want %v", err, ErrDrained)
+	if err := <-b.ended; !errors.Is(err, loop.ErrDrained) {
+		t.Errorf("ended with %v, want %v", err, loop.ErrDrained)
 	}
 	if _, err := b.control.Status(ctx, &farmv1.StatusRequest{}); status.Code(err) != codes.Unavailable {
 		t.Errorf("status after the end: %v", err)
@@ -878,24 +927,24 @@ func TestControl(t *testing.T) {
 // TestWhatPagesShow: the moves of the root that are leased, the latest facts, and how a decided
 // position is played out.
 func TestWhatPagesShow(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.Stay, c.RecentFacts = true, 2 })
+	b := start(t, newMemory(), func(c *settings) { c.Stay, c.Limits.Recent = true, 2 })
 	ctx := t.Context()
 	w := b.worker("w")
 	l := w.lease()
-	if list, err := b.master.Workers(ctx); err != nil || len(list) != 1 || list[0].GetLease() != l.GetId() ||
+	if list, err := b.campaign.Workers(ctx); err != nil || len(list) != 1 || list[0].GetLease() != l.GetId() ||
 		list[0].GetLeaseSeconds() > 60 {
 		t.Errorf("workers: %v, %v", list, err)
 	}
-	if list, err := b.master.Recent(ctx); err != nil || len(list) != 0 {
+	if list, err := b.campaign.Recent(ctx); err != nil || len(list) != 0 {
 		t.Errorf("facts before the first: %v, %v", list, err)
 	}
-	root := b.master.Root()
+	root := b.at
 	s := root.State()
 	first := s.Moves(nil)[0]
 	after := s.After(first)
 	reply := after.Moves(nil)[0]
-	claims := []Root{{after.After(reply).CanonicalKey(root.Board), eval.Lost},
-		{after.CanonicalKey(root.Board), eval.Won}, {b.root, eval.Lost}}
+	claims := []loop.Root{claim(after.After(reply).CanonicalKey(root.Board), eval.Lost),
+		claim(after.CanonicalKey(root.Board), eval.Won), claim(b.root, eval.Lost)}
 	id, err := w.upload(certificate(claims...))
 	if err != nil {
 		t.Fatal(err)
@@ -905,13 +954,13 @@ func TestWhatPagesShow(t *testing.T) {
 	if a := w.ack(1); a.GetRefused() != "" {
 		t.Fatalf("refused: %s", a.GetRefused())
 	}
-	list, err := b.master.Recent(ctx)
+	list, err := b.campaign.Recent(ctx)
 	if err != nil || len(list) != 2 || list[0].Serial != 3 || list[1].Serial != 2 {
 		t.Fatalf("the latest two of three facts: %+v, %v", list, err)
 	}
 	for _, f := range list {
 		if p, err := amazons.ParsePosition(f.Position); err != nil ||
-			!slices.Contains(claims, Root{p.State().CanonicalKey(root.Board), f.Verdict}) {
+			!slices.Contains(claims, claim(p.State().CanonicalKey(root.Board), f.Verdict)) {
 			t.Errorf("fact %+v: %v", f, err)
 		}
 	}
@@ -919,41 +968,19 @@ func TestWhatPagesShow(t *testing.T) {
 	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetVerdict() != farmv1.Verdict_VERDICT_WON {
 		t.Fatalf("after the first move: %v, %v", r, err)
 	}
-	if way, err := Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil ||
+	if way, err := loop.Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil ||
 		way[2].State().CanonicalKey(root.Board) != claims[0].Key {
 		t.Errorf("the refutation of %v is %s: %v", first, r.GetLine()[0], err)
 	}
 }
 
-func TestRecent(t *testing.T) {
-	var r recent
-	serial := uint64(0)
-	for n := range 30 {
-		facts := make([]proof.Fact, n%7)
-		for i := range facts {
-			serial++
-			facts[i].Nodes = serial
-		}
-		r.add(time.Time{}, 5, facts)
-		if len(r.list) > 5 || serial >= 5 && len(r.list) < 5 {
-			t.Fatalf("%d facts kept of %d", len(r.list), serial)
-		}
-		for i, l := range r.list {
-			if want := serial - uint64(len(r.list)-1-i); l.serial != want || l.fact.Nodes != want {
-				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(r.list), l.serial, l.fact.Nodes,
-					want)
-			}
-		}
-	}
-}
-
 func TestNodeLimit(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.MaxNodes = 10 })
+	b := start(t, newMemory(), func(c *settings) { c.NodeLimit = 10 })
 	w := b.worker("w")
 	w.send(result(1, w.lease(), 0))
 	w.ack(1)
-	if err := <-b.ended; !errors.Is(err, ErrLimit) {
-		t.Errorf("ended with %v, want %v", err, ErrLimit)
+	if err := <-b.ended; !errors.Is(err, loop.ErrLimit) {
+		t.Errorf("ended with %v, want %v", err, loop.ErrLimit)
 	}
 }
 
@@ -1026,10 +1053,10 @@ func TestNews(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		board := b.master.cfg.Root.Board
+		board := b.at.Board
 		state, _ := key.State(board)
 		below := state.After(state.Moves(nil)[0]).CanonicalKey(board)
-		id, err := w.upload(certificate(Root{below, eval.Won}))
+		id, err := w.upload(certificate(claim(below, eval.Won)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1047,23 +1074,23 @@ func TestNews(t *testing.T) {
 
 // TestSlowWorker holds that a worker that does not read is cut off and holds nobody up.
 func TestSlowWorker(t *testing.T) {
-	b := start(t, newMemory(), func(c *Config) { c.SendQueue = 1 })
-	l := &link{out: make(chan *farmv1.WorkResponse, 1), ended: make(chan struct{})}
-	s, err := b.master.open("slow", workerInfo{})
+	b := start(t, newMemory(), func(c *settings) { c.Limits.Answers = 1 })
+	s, err := b.loop.Join(t.Context(), loop.Worker{Name: "slow"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.master.post(t.Context(), attach{s, l}); err != nil {
+	l := b.loop.NewLink()
+	if err := b.loop.Attach(t.Context(), s, l); err != nil {
 		t.Fatal(err)
 	}
 	for serial := range uint64(3) {
-		if err := b.master.post(t.Context(), incoming{session: s, link: l, event: tree.Proved{Worker: "slow"},
-			serial: serial + 1}); err != nil {
+		if err := b.loop.Post(t.Context(), loop.Event{Session: s, Link: l, Tree: tree.Proved{Worker: "slow"},
+			Serial: serial + 1}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	<-l.ended
-	wantCode(t, l.err, codes.ResourceExhausted, "does not read")
+	<-l.Ended
+	wantCode(t, coded(nil, "", l.Err()), codes.ResourceExhausted, "does not read")
 }
 
 func TestSameNameTakesOver(t *testing.T) {
@@ -1106,8 +1133,8 @@ func TestMetricsLint(t *testing.T) {
 	}
 	for name, least := range map[string]int{
 		"amazons_master_root_proof_number": 1, "amazons_master_facts": 2, "amazons_master_leases_returned_total": 3,
-		"amazons_master_verifications_total": 2, "amazons_master_worker_offences_total": len(offenceKinds),
-		"amazons_master_campaign_state": len(states), "amazons_master_store_commit_duration_seconds": 1,
+		"amazons_master_verifications_total": 2, "amazons_master_worker_offences_total": len(trust.Kinds),
+		"amazons_master_campaign_state": 8, "amazons_master_store_commit_duration_seconds": 1,
 		"grpc_server_handled_total": 10,
 	} {
 		if have[name] < least {
@@ -1117,52 +1144,25 @@ func TestMetricsLint(t *testing.T) {
 }
 
 func TestSettings(t *testing.T) {
-	root, err := amazons.ParsePosition("4x4")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, change := range map[string]func(*Config){
-		"queue":     func(c *Config) { c.QueueEvents = -1 },
-		"heartbeat": func(c *Config) { c.Heartbeat = time.Microsecond },
-		"upload":    func(c *Config) { c.MaxCertificateBytes = -1 },
-		"root":      func(c *Config) { c.Root = amazons.Position{} },
-		"conclude":  func(c *Config) { c.Conclude = nil },
+	for name, change := range map[string]func(*settings){
+		"queue":     func(c *settings) { c.Limits.Queue = -1 },
+		"heartbeat": func(c *settings) { c.Heartbeat = time.Microsecond },
+		"upload":    func(c *settings) { c.services.MaxCertificateBytes = -1 },
+		"root":      func(c *settings) { c.root = amazons.Position{} },
+		"conclude":  func(c *settings) { c.conclude = nil },
 	} {
-		cfg := Config{Root: root, ReadRoots: readRoots,
-			Conclude: func(context.Context, Evidence, func(string, string)) (Conclusion, error) {
-				return Conclusion{},
-					nil
-			}}
+		cfg := standard(t, prometheus.NewRegistry())
+		tr, err := tree.New(tree.Config{Root: cfg.root}, tree.Snapshot{})
+		if err != nil {
+			t.Fatal(err)
+		}
 		change(&cfg)
-		if _, err := New(cfg, nil, nil); !errors.Is(err, errConfig) {
+		l, err := loop.New(cfg.Config, []loop.Campaign{cfg.about(tr)}, newMemory())
+		if err == nil {
+			_, err = NewServer(l, cfg.services, ServerOptions{})
+		}
+		if !errors.Is(err, errConfig) && !errors.Is(err, loop.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
-
-// TestTickTurn: a tick waits for what was there before it, and for nothing else.
-func TestTickTurn(t *testing.T) {
-	var turn tickTurn
-	for i, step := range []struct {
-		due   int // messages that wait when a tick is due; -1: none is
-		taken int
-		want  bool
-	}{
-		{-1, 5, false},
-		{0, 0, true},
-		{0, 3, true}, // they came after it
-		{-1, 1, false},
-		{10, 4, false},
-		{50, 4, false}, // one with that before
-		{-1, 2, true},
-		{-1, 9, false},
-		{7, 7, true},
-	} {
-		if step.due >= 0 {
-			turn.due(step.due)
-		}
-		if got := turn.after(step.taken); got != step.want {
-			t.Errorf("step %d: tick %v, want %v", i, got, step.want)
 		}
 	}
 }

@@ -1,26 +1,21 @@
 package rpc
 
 import (
-	"context"
 	"log/slog"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/reflection"
-	"google.golang.org/grpc/status"
 
 	"amazonsfarm/master/access"
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
-
-// handshakePatience is how long a connection may take to come about: 20 s.
-const handshakePatience = 20 * time.Second
 
 // ServerOptions says how NewServer builds a gRPC server. The zero value is a plaintext server
 // without metrics.
@@ -30,9 +25,6 @@ type ServerOptions struct {
 	Guard *access.Guard
 	// Registerer takes the gRPC metrics; nil means none.
 	Registerer prometheus.Registerer
-	// MaxConcurrentStreams limits the calls in flight on one connection. Unit: calls; default 256.
-	// A worker needs two.
-	MaxConcurrentStreams uint32
 	// Log takes a line for each call that ends with an internal error; nil means none.
 	Log *slog.Logger
 }
@@ -43,15 +35,19 @@ type Server struct {
 	health *health.Server
 }
 
-// NewServer builds the gRPC server of a master, the same one for production and tests: message
-// limits, stream limit, keepalive rules, health, reflection, metrics. The caller serves on its
-// listener and stops it with Stop.
-func NewServer(m *Master, o ServerOptions) *Server {
-	if o.MaxConcurrentStreams == 0 {
-		o.MaxConcurrentStreams = 256
+// NewServer builds the gRPC server of a master, the same one for production and tests: message limits,
+// stream limit, keepalive rules, health, reflection, metrics. The caller serves on its listener and
+// stops it with StopWithin. Errors are about settings.
+func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
+	if err := c.complete(); err != nil {
+		return nil, err
 	}
-	unary := []grpc.UnaryServerInterceptor{knownCodesUnary(o.Log)}
-	stream := []grpc.StreamServerInterceptor{knownCodesStream(o.Log)}
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	unary := []grpc.UnaryServerInterceptor{codedUnary(o.Log)}
+	stream := []grpc.StreamServerInterceptor{codedStream(o.Log)}
 	var metrics *grpcprom.ServerMetrics
 	if o.Registerer != nil {
 		metrics = grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
@@ -65,7 +61,7 @@ func NewServer(m *Master, o ServerOptions) *Server {
 	options := []grpc.ServerOption{
 		grpc.MaxRecvMsgSize(farmv1.MaxMessageBytes),
 		grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
-		grpc.MaxConcurrentStreams(o.MaxConcurrentStreams),
+		grpc.MaxConcurrentStreams(concurrentStreams),
 		grpc.ConnectionTimeout(handshakePatience),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second,
 			PermitWithoutStream: true}),
@@ -77,8 +73,8 @@ func NewServer(m *Master, o ServerOptions) *Server {
 		options = append(options, grpc.Creds(o.Guard.Credentials()))
 	}
 	s := &Server{Server: grpc.NewServer(options...), health: health.NewServer()}
-	farmv1.RegisterFarmServer(s.Server, &farmService{master: m})
-	farmv1.RegisterControlServer(s.Server, &controlService{master: m})
+	farmv1.RegisterFarmServer(s.Server, newFarmService(l, c, log))
+	farmv1.RegisterControlServer(s.Server, newControlService(l, c.Limits.BackupPatience, log))
 	healthpb.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)
 	for _, name := range []string{"", farmv1.Farm_ServiceDesc.ServiceName, farmv1.Control_ServiceDesc.ServiceName} {
@@ -87,7 +83,7 @@ func NewServer(m *Master, o ServerOptions) *Server {
 	if metrics != nil {
 		metrics.InitializeMetrics(s.Server)
 	}
-	return s
+	return s, nil
 }
 
 // StopWithin ends the server: it says NOT_SERVING, lets calls in flight end by themselves for at
@@ -107,36 +103,5 @@ func (s *Server) StopWithin(patience time.Duration) {
 	case <-timer.C:
 		s.Stop()
 		<-done
-	}
-}
-
-// knownCodes turns an error without a gRPC code into Internal, and the errors of a context into
-// theirs, so that a caller never sees Unknown.
-func knownCodes(log *slog.Logger, method string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if s, ok := status.FromError(err); ok && s.Code() != codes.Unknown {
-		return err
-	}
-	if s := status.FromContextError(err); s.Code() != codes.Unknown {
-		return s.Err()
-	}
-	if log != nil {
-		log.Error("call failed", "method", method, "error", err)
-	}
-	return status.Error(codes.Internal, err.Error())
-}
-
-func knownCodesUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
-	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
-		resp, err := handler(ctx, req)
-		return resp, knownCodes(log, info.FullMethod, err)
-	}
-}
-
-func knownCodesStream(log *slog.Logger) grpc.StreamServerInterceptor {
-	return func(srv any, ss grpc.ServerStream, info *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
-		return knownCodes(log, info.FullMethod, handler(srv, ss))
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -13,14 +12,14 @@ import (
 
 	"google.golang.org/grpc/codes"
 
-	"amazonsfarm/master/schedule"
-	"amazonsfarm/master/tree"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/eval"
 )
 
 // held returns what the store has of parties, without when they were seen.
-func (s *memory) held() map[Party]Standing {
+func (s *memory) held() map[trust.Party]trust.Standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	out := maps.Clone(s.standings)
@@ -38,10 +37,25 @@ func (s *memory) transactions() int {
 	return s.kept
 }
 
+// offend counts an offence of a worker that is not there.
+func (b *bench) offend(name string) {
+	b.loop.Offend(b.t.Context(), &loop.Session{Worker: loop.Worker{Name: name}, Party: trust.Party{Name: name}},
+		trust.Flood, errors.New("too many"))
+}
+
+func (b *bench) quarantines() []trust.Quarantine {
+	b.t.Helper()
+	list, err := b.loop.Quarantines(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return list
+}
+
 // wantHeld fails the test if the store has other standings than these.
-func wantHeld(t *testing.T, s *memory, when string, want ...Standing) {
+func wantHeld(t *testing.T, s *memory, when string, want ...trust.Standing) {
 	t.Helper()
-	all := map[Party]Standing{}
+	all := map[trust.Party]trust.Standing{}
 	for _, st := range want {
 		all[st.Party] = st
 	}
@@ -53,7 +67,7 @@ func wantHeld(t *testing.T, s *memory, when string, want ...Standing) {
 // shownAs returns what the master tells people of a worker.
 func (b *bench) shownAs(name string) *farmv1.Worker {
 	b.t.Helper()
-	list, err := b.master.Workers(b.t.Context())
+	list, err := b.campaign.Workers(b.t.Context())
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -83,21 +97,21 @@ func (w *worker) lies(times int) {
 func TestOffencesOutlastTheMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
-		liar := Party{Name: "liar"}
+		liar := trust.Party{Name: "liar"}
 		b := start(t, s, nil)
 		b.worker("liar").lies(2)
 		wantHeld(t, s, "before the tick")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		wantHeld(t, s, "after the tick", Standing{Party: liar, Offences: 2})
+		wantHeld(t, s, "after the tick", trust.Standing{Party: liar, Offences: 2})
 		if s.transactions() != 1 {
 			t.Errorf("two offences took %d transactions", s.transactions())
 		}
 		other := b.worker("other")
 		other.lies(1)
 		b.kill()
-		wantHeld(t, s, "after the end", Standing{Party: liar, Offences: 2},
-			Standing{Party: Party{Name: "other"}, Offences: 1})
+		wantHeld(t, s, "after the end", trust.Standing{Party: liar, Offences: 2},
+			trust.Standing{Party: trust.Party{Name: "other"}, Offences: 1})
 
 		b = start(t, s, nil)
 		w := b.worker("liar")
@@ -106,18 +120,18 @@ func TestOffencesOutlastTheMaster(t *testing.T) {
 			t.Errorf("shown is %v", shown)
 		}
 		w.lies(1)
-		if n := len(b.master.Quarantines()); n != 1 {
+		if n := len(b.quarantines()); n != 1 {
 			t.Fatalf("after the third offence %d parties are in quarantine", n)
 		}
 		_, err := w.stream.Recv()
 		wantCode(t, err, codes.PermissionDenied, "quarantined is the name liar: 3 times")
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		wantHeld(t, s, "in quarantine", Standing{Party: Party{Name: "other"}, Offences: 1})
+		wantHeld(t, s, "in quarantine", trust.Standing{Party: trust.Party{Name: "other"}, Offences: 1})
 		b.kill()
 
 		b = start(t, s, nil)
-		if _, err := b.master.Release("liar"); err != nil {
+		if _, err := b.loop.Release(t.Context(), "liar"); err != nil {
 			t.Fatal(err)
 		}
 		w = b.worker("liar")
@@ -127,53 +141,9 @@ func TestOffencesOutlastTheMaster(t *testing.T) {
 		}
 		w.lies(2)
 		b.kill()
-		wantHeld(t, s, "after the release", Standing{Party: liar, Offences: 2},
-			Standing{Party: Party{Name: "other"}, Offences: 1})
+		wantHeld(t, s, "after the release", trust.Standing{Party: liar, Offences: 2},
+			trust.Standing{Party: trust.Party{Name: "other"}, Offences: 1})
 	})
-}
-
-// TestDoubtsOutlastTheMaster: of who has shown what it is worth the second contradiction is an
-// offence, also where a restart lies between them, and a confirmed result makes up for one from
-// before.
-func TestDoubtsOutlastTheMaster(t *testing.T) {
-	s := newMemory()
-	p := Party{Name: "w", Certificate: true}
-	next := func(said ...bool) {
-		t.Helper()
-		m, _ := newMaster(t, s, nil)
-		for _, agreed := range said {
-			m.checked(tree.Checked{Worker: "w/1", Party: p.String(), Confirmed: agreed, Proven: true,
-				Why: "it said 1 and 2"})
-		}
-		m.saveStandings(false)
-	}
-	next(false)
-	wantHeld(t, s, "after a doubt", Standing{Party: p, Doubts: 1, Doubted: true})
-	next(false)
-	wantHeld(t, s, "after two", Standing{Party: p, Doubts: 2, Doubted: true, Offences: 1})
-	next(true)
-	wantHeld(t, s, "after one was made up for", Standing{Party: p, Doubts: 1, Doubted: true})
-	next(true)
-	wantHeld(t, s, "after both were")
-	next(false, false, false)
-	next(false)
-	wantHeld(t, s, "in quarantine")
-	if q := s.quarantines[p]; q.Offence != offenceNumbers || q.Offences != 3 {
-		t.Errorf("after four contradictions there is the quarantine %+v", q)
-	}
-}
-
-// said has the trees of a master that does not run know this of a party, and nothing of any other one.
-func said(t *testing.T, m *Master, p Party, agreed, solved int) {
-	t.Helper()
-	tr, err := tree.New(tree.Config{Root: m.first().Root}, tree.Snapshot{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.plan = schedule.New(schedule.Config{})
-	m.plan.Add(schedule.Campaign{Number: 1, Tree: tr, Facts: 1, Share: 1})
-	m.plan.Step(0, tree.Joined{Worker: p.Name, Slots: 1, Party: p.String(), Confirmed: agreed, Solved: solved})
-	m.credit(p)
 }
 
 // TestCreditOutlastsTheMaster: what speaks for a party is told the trees of the next master when it
@@ -181,12 +151,9 @@ func said(t *testing.T, m *Master, p Party, agreed, solved int) {
 func TestCreditOutlastsTheMaster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
-		p := Party{Name: "w"}
-		m, _ := newMaster(t, s, nil)
-		said(t, m, p, 7, 5)
-		m.saveStandings(false)
-		known := Standing{Party: p, Confirmed: 7, Solved: 5}
-		wantHeld(t, s, "at first", known)
+		p := trust.Party{Name: "w"}
+		known := trust.Standing{Party: p, Confirmed: 7, Solved: 5}
+		s.standings[p] = known
 
 		b := start(t, s, nil)
 		b.worker("w")
@@ -194,7 +161,7 @@ func TestCreditOutlastsTheMaster(t *testing.T) {
 		if shown := b.shownAs("w"); shown.GetConfirmed() != 7 {
 			t.Errorf("shown is %v", shown)
 		}
-		if agreed, solved := b.master.first().Tree.Standing(p.String()); agreed != 7 || solved != 5 {
+		if agreed, solved := b.tree.Standing(p.String()); agreed != 7 || solved != 5 {
 			t.Errorf("the tree knows of %d results and %d positions", agreed, solved)
 		}
 		b.kill()
@@ -211,7 +178,7 @@ func TestCreditOutlastsTheMaster(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		b.kill()
 		wantHeld(t, s, "after three lies")
-		if agreed, solved := b.master.first().Tree.Standing(p.String()); agreed != 0 || solved != 0 {
+		if agreed, solved := b.tree.Standing(p.String()); agreed != 0 || solved != 0 {
 			t.Errorf("the tree knows of %d results and %d positions", agreed, solved)
 		}
 	})
@@ -227,7 +194,7 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 			b := start(t, s, nil)
 			w := b.worker("w")
 			l := w.lease()
-			id, err := w.upload(certificate(Root{b.root, eval.Won}))
+			id, err := w.upload(certificate(claim(b.root, eval.Won)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -240,38 +207,9 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 			w.send(m)
 			w.ack(1)
 			b.kill()
-			wantHeld(t, s, "after the end", Standing{Party: Party{Name: "w"}, Solved: 1})
+			wantHeld(t, s, "after the end", trust.Standing{Party: trust.Party{Name: "w"}, Solved: 1})
 		}
 	})
-}
-
-// TestSolvedAreWrittenNowAndThen: each confirmed result is written, of solved positions as many as
-// weigh, and all of them at the end.
-func TestSolvedAreWrittenNowAndThen(t *testing.T) {
-	s := newMemory()
-	p := Party{Name: "w"}
-	m, _ := newMaster(t, s, nil)
-	for n := range 200 {
-		said(t, m, p, 0, n+1)
-		m.saveStandings(false)
-		if st := s.held()[p]; st.Solved > n+1 || 9*st.Solved < 8*(n+1) {
-			t.Fatalf("of %d solved positions the store has %d", n+1, st.Solved)
-		}
-	}
-	if s.transactions() > 40 {
-		t.Errorf("200 positions took %d transactions", s.transactions())
-	}
-	before := s.transactions()
-	said(t, m, p, 1, 200)
-	m.saveStandings(false)
-	wantHeld(t, s, "with a confirmed result", Standing{Party: p, Confirmed: 1, Solved: 200})
-	said(t, m, p, 1, 201)
-	m.saveStandings(false)
-	if s.transactions() != before+1 {
-		t.Errorf("%d transactions more", s.transactions()-before)
-	}
-	m.saveStandings(true)
-	wantHeld(t, s, "at the end", Standing{Party: p, Confirmed: 1, Solved: 201})
 }
 
 // TestStandingsWithoutRoom: what cannot be written for want of room is neither lost nor in
@@ -289,9 +227,9 @@ func TestStandingsWithoutRoom(t *testing.T) {
 		s.fill(nil)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		wantHeld(t, s, "with room for once", Standing{Party: Party{Name: "w"}, Offences: 1})
+		wantHeld(t, s, "with room for once", trust.Standing{Party: trust.Party{Name: "w"}, Offences: 1})
 		flood := func(name string) {
-			b.master.offended(Party{Name: name}, name, "", offenceFlood, errors.New("too many"))
+			b.offend(name)
 		}
 		s.fill(errFull)
 		flood("w")
@@ -302,7 +240,7 @@ func TestStandingsWithoutRoom(t *testing.T) {
 		s.fill(nil)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		want := Standing{Party: Party{Name: "w"}, Offences: 2}
+		want := trust.Standing{Party: trust.Party{Name: "w"}, Offences: 2}
 		wantHeld(t, s, "with room again", want)
 		b.worker("x").lease() // the campaign goes on
 		s.fill(errFull)
@@ -318,192 +256,23 @@ func TestStandingsWithoutRoom(t *testing.T) {
 func TestFailedTriesAreNoted(t *testing.T) {
 	s := newMemory()
 	log := new(lines)
-	m, _ := newMaster(t, s, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
-	for _, name := range []string{"a", "b", "c"} {
-		s.fill(errFull)
-		m.caught(&session{name: name}, offenceFlood, errors.New("too many"))
-		m.saveStandings(false)
-	}
-	if n := strings.Count(log.String(), "not in the store yet"); n != 1 || len(m.unsaved) != 3 {
-		t.Errorf("%d lines, %d wait: %s", n, len(m.unsaved), log)
-	}
-	s.fill(nil)
-	m.saveStandings(false)
-	m.saveStandings(false)
-	if n := strings.Count(log.String(), "in the store again"); n != 1 || len(s.held()) != 3 {
-		t.Errorf("%d lines, the store has %v: %s", n, s.held(), log)
-	}
-}
-
-// TestStandingsAreBounded: with as many as the setting says, the one goes that was seen longest ago
-// and has nothing against it, from memory and from the store; who is there was seen now. Names that
-// change all the time take no more room, with and without room on the disk.
-func TestStandingsAreBounded(t *testing.T) {
-	s := newMemory()
-	now := time.Unix(1700000000, 0)
-	limits := func(c *Config) { c.MaxOffenders, c.Now = 3, func() time.Time { return now } }
-	m, _ := newMaster(t, s, limits)
-	names := func() (list []string) {
-		for p := range s.held() {
-			list = append(list, p.Name)
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, s, func(c *settings) { c.Log = slog.New(slog.NewTextHandler(log, nil)) })
+		for _, name := range []string{"a", "b", "c"} {
+			s.fill(errFull)
+			b.offend(name)
+			time.Sleep(3 * time.Second)
 		}
-		slices.Sort(list)
-		return list
-	}
-	later := func(p string, agreed int) {
-		now = now.Add(time.Minute)
-		m.crowded = false // as after a tick
-		said(t, m, Party{p, true}, agreed, 0)
-		m.saveStandings(false)
-	}
-	lie := func(p string) {
-		now = now.Add(time.Minute)
-		m.caught(&session{name: p, info: workerInfo{owner: p}}, offenceFlood, errors.New("too many"))
-		m.saveStandings(false)
-	}
-	want := func(what string, list ...string) {
-		t.Helper()
-		if got := names(); !slices.Equal(got, list) || len(m.standings) != len(list) || len(m.stored) != len(list) {
-			t.Errorf("%s: the store has %v, want %v; the master has %v", what, got, list, m.standings)
+		if n := strings.Count(log.String(), "not in the store yet"); n != 1 || len(s.held()) != 0 {
+			t.Errorf("%d lines, the store has %v: %s", n, s.held(), log)
 		}
-	}
-	later("a", 9)
-	later("b", 1)
-	later("c", 1)
-	later("d", 1)
-	want("the oldest goes", "b", "c", "d")
-	m.mu.Lock()
-	m.sees(&session{name: "b", info: workerInfo{owner: "b"}}, now.Add(time.Second))
-	m.mu.Unlock()
-	later("e", 1)
-	want("who is there stays", "b", "d", "e")
-	for range 3 {
-		said(t, m, Party{"more", true}, 1, 0)
-	}
-	m.saveStandings(false)
-	want("one newcomer for each tick", "b", "d", "e")
-	lie("x")
-	want("a liar takes the place of the oldest", "b", "e", "x")
-	later("f", 1)
-	later("g", 1)
-	want("a liar does not go first", "f", "g", "x")
-	lie("y")
-	lie("z")
-	want("liars only", "x", "y", "z")
-	later("h", 5)
-	want("who is sound has no place among liars only", "x", "y", "z")
-	lie("x")
-	lie("u")
-	want("the oldest with the fewest offences goes", "u", "x", "z")
-
-	// A master with a lower limit forgets the rest.
-	m, _ = newMaster(t, s, func(c *Config) { limits(c); c.MaxOffenders = 2 })
-	m.saveStandings(false)
-	want("with a lower limit", "u", "x")
-
-	for _, room := range []error{nil, errFull, nil} {
-		s.fill(room)
-		m, _ = newMaster(t, s, limits)
-		for i := range 300 {
-			lie(fmt.Sprint("liar ", i))
-			later(fmt.Sprint("sound ", i), 1)
-			if len(m.standings) > 3 || len(m.stored) > 3 || len(m.unsaved) > 6 || len(s.held()) > 3 {
-				t.Fatalf("after %d names %d are known, %d stored and %d to be written", 2*i, len(m.standings),
-					len(m.stored), len(m.unsaved))
-			}
+		s.fill(nil)
+		time.Sleep(5 * time.Second)
+		if n := strings.Count(log.String(), "in the store again"); n != 1 || len(s.held()) != 3 {
+			t.Errorf("%d lines, the store has %v: %s", n, s.held(), log)
 		}
-	}
-	if !slices.Contains(names(), "liar 299") {
-		t.Errorf("in the end the store has %v", names())
-	}
-	for i := range 100 {
-		for range m.cfg.MaxOffences {
-			lie(fmt.Sprint("bad ", i))
-		}
-		if len(m.standings) > 3 || len(m.stored) > 3 || len(m.unsaved) > 6 || len(s.held())+len(s.quarantines) > 3 {
-			t.Fatalf("after %d quarantines %d parties are known, %d stored and %d to be written", i, len(m.standings),
-				len(m.stored), len(m.unsaved))
-		}
-	}
-	// does not set a quarantined certificate free
-	later("late", 5)
-	m.checked(tree.Checked{Worker: "bad 99", Party: Party{"bad 99", true}.String()}) // comes after the quarantine
-	m.saveStandings(false)
-	if len(s.quarantines) != 3 || len(m.stored)+len(m.unsaved) > 0 {
-		t.Errorf("in the end the store has %d quarantines, and %v and %v count as stored and to be written",
-			len(s.quarantines), m.stored, m.unsaved)
-	}
-}
-
-// TestThrowawayNames: whoever needs no certificate can come under a new name after each lie, as
-// often as there is room for standings and more. Those that have shown something stay but for one,
-// quarantined certificates stay all, and a name that shows something takes the place of one that
-// has lied.
-func TestThrowawayNames(t *testing.T) {
-	s := newMemory()
-	now := time.Unix(1700000000, 0)
-	m, _ := newMaster(t, s, func(c *Config) {
-		c.MaxOffenders, c.MaxOffences, c.Now = 8, 2, func() time.Time { return now }
+		b.kill()
 	})
-	lie := func(p Party, times int) {
-		owner := ""
-		if p.Certificate {
-			owner = p.Name
-		}
-		for range times {
-			now = now.Add(time.Second)
-			m.caught(&session{name: p.Name, info: workerInfo{owner: owner}}, offenceFlood, errors.New("too many"))
-		}
-		m.saveStandings(false)
-	}
-	show := func(p Party) {
-		now = now.Add(time.Second)
-		m.crowded = false // as after a tick
-		said(t, m, p, 1, 0)
-		m.saveStandings(false)
-	}
-	known := func(when string, want ...Party) {
-		t.Helper()
-		held := s.held()
-		for _, p := range want {
-			o := m.standings[p]
-			if o == nil {
-				t.Errorf("%s: %s is forgotten", when, p)
-				continue
-			}
-			_, stands := held[p]
-			_, bad := s.quarantines[p]
-			if stands == bad || bad != (o.quarantine != nil) {
-				t.Errorf("%s: the store has %s %v as standing and %v in quarantine", when, p, stands, bad)
-			}
-		}
-		if n := len(held) + len(s.quarantines); len(m.standings) > 8 || n > 8 {
-			t.Errorf("%s: %d are known, %d stored; 8 is the limit", when, len(m.standings), n)
-		}
-	}
-	bad, sound := []Party{{"k", true}, {"l", true}}, []Party{{"a", false}, {"b", false}, {"c", true}, {"d", false},
-		{"e", false}}
-	for _, p := range bad {
-		lie(p, 2)
-	}
-	for _, p := range sound {
-		show(p)
-	}
-	known("at first", append(bad, sound...)...)
-	for i := range 50 {
-		lie(Party{fmt.Sprint("once ", i), false}, 1)
-	}
-	known("after lies under 50 names", append(bad, sound...)...)
-	for i := range 50 {
-		lie(Party{fmt.Sprint("twice ", i), false}, 2)
-	}
-	known("after 50 quarantined names", append(bad, sound...)...)
-	show(Party{"f", false})
-	known("a name that shows something", append(append(bad, sound...), Party{"f", false})...)
-	lie(Party{"last", false}, 2)
-	show(Party{"g", false})
-	known("all have shown something", append(bad, Party{"b", false}, Party{"c", true}, Party{"d", false},
-		Party{"e", false}, Party{"f", false}, Party{"g", false})...)
 }
 
 // TestSeenIsKept: the store knows within an hour when a party was there, and to the second after
@@ -511,7 +280,7 @@ func TestThrowawayNames(t *testing.T) {
 func TestSeenIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newMemory()
-		p := Party{Name: "w"}
+		p := trust.Party{Name: "w"}
 		seen := func() time.Time {
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -524,7 +293,7 @@ func TestSeenIsKept(t *testing.T) {
 			t.Errorf("in half an hour there were %d transactions", s.transactions())
 		}
 		time.Sleep(3 * time.Hour)
-		if ago := time.Since(seen()); ago > seenEvery+2*time.Second || s.transactions() > 5 {
+		if ago := time.Since(seen()); ago > time.Hour+2*time.Second || s.transactions() > 5 {
 			t.Errorf("who is there was seen %v ago; %d transactions", ago, s.transactions())
 		}
 		b.kill()
@@ -532,27 +301,4 @@ func TestSeenIsKept(t *testing.T) {
 			t.Errorf("after the end it was seen %v ago", ago)
 		}
 	})
-}
-
-// TestQuarantineThatWasNotKept: who is released while its quarantine could not be written yet has
-// no standing left either.
-func TestQuarantineThatWasNotKept(t *testing.T) {
-	s := newMemory()
-	m, _ := newMaster(t, s, nil)
-	lie := func() { m.caught(&session{name: "w"}, offenceFlood, errors.New("too many")) }
-	lie()
-	lie()
-	m.saveStandings(false)
-	s.fill(errFull)
-	lie()
-	m.saveStandings(true)
-	s.fill(nil)
-	wantHeld(t, s, "before the quarantine is written", Standing{Party: Party{Name: "w"}, Offences: 2})
-	if _, err := m.Release("w"); err != nil {
-		t.Fatal(err)
-	}
-	wantHeld(t, s, "after the release")
-	lie()
-	m.saveStandings(false)
-	wantHeld(t, s, "after the next one", Standing{Party: Party{Name: "w"}, Offences: 1})
 }

@@ -1,67 +1,138 @@
 package rpc
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
 	"math"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/proof"
 )
 
-// UploadCertificate takes a certificate in chunks, judges it and stores it. Only then does the
+// uploads are the places of uploads, of the whole master, of each worker and of each credential.
+type uploads struct {
+	places chan struct{} // a token for each that is received
+
+	mu    sync.Mutex
+	of    map[string]int      // under way, by session
+	party map[trust.Party]int // under way, of parties with credentials
+}
+
+func newUploads(most int) uploads {
+	return uploads{places: make(chan struct{}, most), of: map[string]int{}, party: map[trust.Party]int{}}
+}
+
+// begin counts an upload of a session and of its credential, unless they have as many as they may
+// have: those of one credential three quarters of all places, so that others find one.
+func (u *uploads) begin(s *loop.Session) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	most := max(sessionUploads, cap(u.places)*3/4)
+	switch {
+	case u.of[s.Token] >= sessionUploads:
+		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.Name,
+			sessionUploads)
+	case s.Party.Credential && u.party[s.Party] >= most:
+		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again", s.Party,
+			most)
+	}
+	u.count(s, 1)
+	return nil
+}
+
+func (u *uploads) end(s *loop.Session) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.count(s, -1)
+}
+
+func (u *uploads) count(s *loop.Session, n int) {
+	if u.of[s.Token] += n; u.of[s.Token] == 0 {
+		delete(u.of, s.Token)
+	}
+	if p := s.Party; p.Credential {
+		if u.party[p] += n; u.party[p] == 0 {
+			delete(u.party, p)
+		}
+	}
+}
+
+// UploadCertificate receives a certificate in chunks, judges it and stores it. Only then does the
 // answer come.
 func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServer) error {
-	m := f.master
-	first, err := within(m.cfg.CallIdle, stream.Recv)
+	first, err := within(f.cfg.CallIdle, stream.Recv)
 	if errors.Is(err, errSilent) {
-		return m.stalled("", stallIdle, 0, 0)
+		return f.stalled("", loop.StallIdle, 0, 0)
 	} else if err != nil {
 		return err
 	}
-	s, err := m.session(stream.Context(), first.GetSession())
+	s, err := f.session(stream.Context(), first.GetSession())
 	if err != nil {
 		return err
 	}
 	if len(first.GetSha256()) != len(proof.ID{}) {
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the SHA-256 of the certificate")
 	}
-	c, err := m.numbered(first.GetCampaign())
+	c, err := f.campaign(first.GetCampaign())
 	if err != nil {
 		return err
 	}
-	id, size := proof.ID(first.GetSha256()), first.GetSize()
+	id, size, store := proof.ID(first.GetSha256()), first.GetSize(), f.loop.Store()
 	switch {
 	case size == 0:
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the size of the certificate")
-	case size > uint64(m.cfg.MaxCertificateBytes):
+	case size > uint64(f.cfg.MaxCertificateBytes):
 		err := status.Errorf(codes.ResourceExhausted, "a certificate of %d bytes is over the limit of %d", size,
-			m.cfg.MaxCertificateBytes)
-		m.caught(s, offenceSize, err)
+			f.cfg.MaxCertificateBytes)
+		f.loop.Offend(stream.Context(), s, trust.Oversize, err)
 		return err
 	}
-	if err := m.beginUpload(s); err != nil {
+	if err := f.uploads.begin(s); err != nil {
 		return err
 	}
-	defer m.endUpload(s)
-	if m.store.HasCertificate(c.Number, id) {
+	defer f.uploads.end(s)
+	if store.HasCertificate(c.Number, id) {
 		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
 	}
 	select {
-	case m.uploads <- struct{}{}:
-		defer func() { <-m.uploads }()
+	case f.uploads.places <- struct{}{}:
+		defer func() { <-f.uploads.places }()
 	default:
-		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", m.cfg.MaxUploads)
+		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", cap(f.uploads.places))
 	}
-	if err := m.store.Room(int64(size)); err != nil {
+	if err := store.Room(int64(size)); err != nil {
 		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	}
+	data, err := f.receiveCertificate(stream, s, first)
+	if err != nil {
+		return err
+	}
+	if sum := sha256.Sum256(data); sum != id {
+		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s",
+			hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
+	}
+	known, err := f.admit(stream.Context(), c, s, id, data)
+	if err != nil {
+		return err
+	}
+	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
+}
+
+// receiveCertificate receives the chunks of an upload.
+func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateServer, s *loop.Session,
+	first *farmv1.UploadCertificateRequest) ([]byte, error) {
+	size := first.GetSize()
 	// The buffer grows with what has really come, not with what was announced.
 	data := make([]byte, 0, min(size, 1<<20))
 	began := time.Now()
@@ -70,86 +141,85 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		if len(chunk) > farmv1.ChunkBytes {
 			err := status.Errorf(codes.InvalidArgument, "a chunk of %d bytes is over the limit of %d", len(chunk),
 				farmv1.ChunkBytes)
-			m.caught(s, offenceSize, err)
-			return err
+			f.loop.Offend(stream.Context(), s, trust.Oversize, err)
+			return nil, err
 		}
 		if uint64(len(data)+len(chunk)) > size {
-			return status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
+			return nil, status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
 		}
 		data = append(data, chunk...)
-		patience, why := m.cfg.CallIdle, stallIdle
-		if left := m.uploadTime(len(data)) - time.Since(began); left < patience {
-			patience, why = left, stallSlow
+		patience, why := f.cfg.CallIdle, loop.StallIdle
+		if left := f.uploadTime(len(data)) - time.Since(began); left < patience {
+			patience, why = left, loop.StallSlow
 		}
+		var err error
 		if msg, err = within(patience, stream.Recv); errors.Is(err, io.EOF) {
 			break
 		} else if errors.Is(err, errSilent) {
-			return m.stalled(s.name, why, len(data), size)
+			return nil, f.stalled(s.Name, why, len(data), size)
 		} else if err != nil {
-			m.unreadable(stream.Context(), s, err, func(error) {})
-			return err
+			if kind := unreadable(stream.Context(), err); kind != "" {
+				f.loop.Offend(stream.Context(), s, kind, err)
+			}
+			return nil, err
 		}
 	}
 	if uint64(len(data)) != size {
-		return status.Errorf(codes.DataLoss, "%d bytes came of the announced %d", len(data), size)
+		return nil, status.Errorf(codes.DataLoss, "%d bytes came of the announced %d", len(data), size)
 	}
-	if sum := sha256.Sum256(data); sum != id {
-		return status.Errorf(codes.DataLoss, "what came has the SHA-256 %s, announced was %s",
-			hex.EncodeToString(sum[:]), hex.EncodeToString(id[:]))
-	}
-	claims, err := c.readClaims(data)
+	return data, nil
+}
+
+// admit verifies and stores a certificate. known says that it was there before.
+func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session, id proof.ID, data []byte) (known bool,
+	err error) {
+	claims, err := readClaims(c, data)
 	if err != nil {
 		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
-		m.caught(s, offenceCertificate, err)
-		return err
+		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
+		return false, err
 	}
 	keep := func() {}
 	if c.Admit != nil {
-		if keep, err = c.Admit(stream.Context(), data); errors.Is(err, ErrFalse) {
-			m.caught(s, offenceCertificate, err)
-			return status.Error(codes.InvalidArgument, err.Error())
+		if keep, err = c.Admit(ctx, data); errors.Is(err, loop.ErrFalse) {
+			f.loop.Offend(ctx, s, trust.FalseCertificate, err)
+			return false, status.Error(codes.InvalidArgument, err.Error())
 		} else if err != nil {
-			return status.Errorf(codes.Internal, "verify certificate: %v", err)
+			return false, status.Errorf(codes.Internal, "verify certificate: %v", err)
 		}
 	}
-	known, err := m.store.PutCertificate(c.Number, id, data)
-	if errors.Is(err, ErrNoRoom) {
-		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
+	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
+	if errors.Is(err, store.ErrNoRoom) {
+		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
-		return status.Errorf(codes.Internal, "store certificate: %v", err)
+		return false, status.Errorf(codes.Internal, "store certificate: %v", err)
 	}
 	keep()
-	m.known.put(id, claimed{c.Facts, claims})
-	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
+	f.known.put(id, claimed{c.Pool, claims})
+	return known, nil
 }
 
-// Why an upload was ended that did not come: the values of a metric's label.
-const (
-	stallIdle = "idle" // nothing came for Config.CallIdle
-	stallSlow = "slow" // below Config.UploadRate
-)
-
 // uploadTime is how long an upload may have taken when that many bytes are there.
-func (m *Master) uploadTime(bytes int) time.Duration {
-	if m.cfg.UploadRate < 0 {
+func (f *farmService) uploadTime(bytes int) time.Duration {
+	if f.cfg.UploadRate < 0 {
 		return math.MaxInt64
 	}
-	seconds := m.cfg.CallIdle.Seconds() + float64(bytes)/float64(m.cfg.UploadRate)
+	seconds := f.cfg.CallIdle.Seconds() + float64(bytes)/float64(f.cfg.UploadRate)
 	return time.Duration(min(seconds*float64(time.Second), float64(math.MaxInt64/2)))
 }
 
 // stalled counts an upload that does not come, and returns what its sender is told: to try again.
 // It may be an accident, such as a cut line.
-func (m *Master) stalled(worker, why string, have int, size uint64) error {
-	m.cfg.Metrics.stalled.WithLabelValues(why).Inc()
-	m.cfg.Log.Warn("an upload is ended: it does not come", "worker", worker, "why", why, "bytes", have, "announced",
+func (f *farmService) stalled(worker, why string, have int, size uint64) error {
+	f.loop.Metrics().Stalled(why)
+	f.log.Warn("an upload is ended: it does not come", "worker", worker, "why", why, "bytes", have, "announced",
 		size)
-	if why == stallSlow {
+	if why == loop.StallSlow {
 		return status.Errorf(codes.Aborted, "%d of %d bytes came, slower than %d bytes a second; try again", have, size,
-			m.cfg.UploadRate)
+			f.cfg.UploadRate)
 	}
 	return status.Errorf(codes.Aborted, "%d of %d bytes came, and then nothing for %v; try again", have, size,
-		m.cfg.CallIdle)
+		f.cfg.CallIdle)
 }
 
 // errSilent says that nothing came in time.
@@ -175,37 +245,5 @@ func within[T any](patience time.Duration, receive func() (T, error)) (T, error)
 	case <-timer.C:
 		var none T
 		return none, errSilent
-	}
-}
-
-// beginUpload counts an upload of a session and of its certificate, unless they have as many as
-// they may have.
-func (m *Master) beginUpload(s *session) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	p := s.party()
-	switch {
-	case s.uploads >= m.cfg.SessionUploads:
-		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.name,
-			m.cfg.SessionUploads)
-	case p.Certificate && m.uploading[p] >= m.cfg.OwnerUploads:
-		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again", p,
-			m.cfg.OwnerUploads)
-	}
-	s.uploads++
-	if p.Certificate {
-		m.uploading[p]++
-	}
-	return nil
-}
-
-func (m *Master) endUpload(s *session) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	s.uploads--
-	if p := s.party(); p.Certificate {
-		if m.uploading[p]--; m.uploading[p] == 0 {
-			delete(m.uploading, p)
-		}
 	}
 }

@@ -18,10 +18,10 @@ import (
 // to try again, the steady one goes through.
 func TestStalledUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, newMemory(), func(c *Config) { c.MaxUploads, c.UploadRate = 1, 2 })
+		b := start(t, newMemory(), func(c *settings) { c.services.Limits.Uploads, c.services.UploadRate = 1, 2 })
 		defer b.kill()
 		w := b.worker("w")
-		data := certificate(Root{b.root, eval.Lost})
+		data := certificate(claim(b.root, eval.Lost))
 		id := proof.ID(sha256.Sum256(data))
 
 		// trickle sends a byte of the announced ones every period, and returns how long that went
@@ -71,7 +71,7 @@ func TestStalledUploads(t *testing.T) {
 		if took, err := trickle(data, len(data), 400*time.Millisecond); err != nil {
 			t.Errorf("a slow but steady upload ended after %v: %v", took, err)
 		}
-		if !b.master.store.HasCertificate(1, id) {
+		if !b.loop.Store().HasCertificate(1, id) {
 			t.Error("it is not in the store")
 		}
 		if n := b.figure("amazons_master_uploads_stalled_total"); n != 2 {
@@ -83,7 +83,7 @@ func TestStalledUploads(t *testing.T) {
 // TestNothingIsSaid opens calls and says nothing: they are ended.
 func TestNothingIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, newMemory(), func(c *Config) { c.CallIdle = 10 * time.Second })
+		b := start(t, newMemory(), func(c *settings) { c.services.CallIdle = 10 * time.Second })
 		defer b.kill()
 		began := time.Now()
 		work, err := b.farm.Work(t.Context())

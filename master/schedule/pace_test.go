@@ -15,7 +15,7 @@ func TestPace(t *testing.T) {
 		f := newFarm(t, 1)
 		f.welcome = welcome
 		for i, share := range shares {
-			f.add(Campaign{Number: uint32(i + 1), Facts: 1, Share: share}, start)
+			f.add(Campaign{Number: uint32(i + 1), Pool: 1, Share: share}, start)
 		}
 		var names []string
 		for i := range workers {

@@ -15,7 +15,7 @@
 //
 // Among campaigns of one priority the work, in nodes, is divided as their shares are: a request
 // goes to the one that has had least for its share. A campaign that could not use its share for a
-// while does not get all of it afterwards, see Config.Credit. Where two campaigns are on different
+// while does not get all of it afterwards, see Credit. Where two campaigns are on different
 // boards a worker changes from one to the other only when the difference has grown to that much,
 // because it changes with an empty table.
 //
@@ -43,21 +43,18 @@ import (
 	"amazonsfarm/master/tree"
 )
 
-// Config holds the settings of a Scheduler. Zero stands for the default.
-type Config struct {
-	// Credit is how far a campaign that could not use its share may catch up afterwards, and two of
-	// one priority together may be off before a worker leaves one for the board of the other. Unit:
-	// nodes; default 10,000,000, about two minutes of one core. Too small: workers change boards,
-	// and lose what their tables know, every few leases; too large: a campaign that could not use
-	// its share for a while has the farm to itself for long.
-	Credit uint64
-}
+// Credit is how far a campaign that could not use its share may catch up afterwards. It is also how
+// large an imbalance between two campaigns of one priority must grow before a worker leaves one for
+// the board of the other. Unit: nodes, about two minutes of one core. Too small: workers change boards,
+// and lose what their tables know, every few leases; too large: a campaign that could not use its
+// share for a while has the farm to itself for long.
+const Credit = 10_000_000
 
 // Campaign is one of the campaigns of a Scheduler.
 type Campaign struct {
 	Number   uint32 // at least 1; each has another
 	Tree     *tree.Tree
-	Facts    uint32 // those with the same number share their facts
+	Pool     uint32 // campaigns of one pool use each other's facts; its first one's number
 	Priority int    // the higher goes first
 	Share    int    // of the work, among those of one priority; at least 1
 	Paused   bool   // its tree begins with a pause
@@ -74,7 +71,7 @@ func (e Effect) String() string { return fmt.Sprintf("%d: %v", e.Campaign, e.Eff
 
 // Scheduler is the state machine. It is not safe for concurrent use.
 type Scheduler struct {
-	cfg     Config
+	credit  float64
 	all     []*campaign // by number
 	workers map[string]*worker
 	roll    []*worker // in the order they joined
@@ -103,7 +100,7 @@ type worker struct {
 	slots int
 	place *campaign // whose tree has its requests; nil: it never asked, or that campaign is gone
 	last  *campaign // that granted it a lease last; nil: none, or it is gone
-	facts uint32    // those of the campaign that granted it a lease last: what its table is full of; 0: nothing
+	pool  uint32    // of the campaign that granted it a lease last: what its table is full of; 0: nothing
 	asks  int       // requests that stand while there is no campaign
 	party string
 	// Results of its party that were confirmed, and positions that it solved, as was known when it
@@ -111,12 +108,9 @@ type worker struct {
 	agreed, solved int
 }
 
-// New makes a scheduler without campaigns.
-func New(cfg Config) *Scheduler {
-	if cfg.Credit == 0 {
-		cfg.Credit = 10_000_000
-	}
-	return &Scheduler{cfg: cfg, workers: map[string]*worker{}}
+// New makes a scheduler without campaigns. Tests give another credit; 0 is Credit.
+func New(credit uint64) *Scheduler {
+	return &Scheduler{credit: float64(cmp.Or(credit, Credit)), workers: map[string]*worker{}}
 }
 
 // Add adds a campaign. Its tree is new, and belongs to the scheduler from now on.
@@ -342,9 +336,9 @@ func (s *Scheduler) best(w *worker, will func(*campaign) bool) *campaign {
 		}
 	}
 	// A worker stays on its board for as long as that is not too unfair.
-	if last := w.last; best != nil && last != nil && last.Facts != best.Facts && last.Priority == best.Priority &&
+	if last := w.last; best != nil && last != nil && last.Pool != best.Pool && last.Priority == best.Priority &&
 		will(last) &&
-		(s.due(last)-s.due(best))*float64(last.Share+best.Share) <= float64(s.cfg.Credit) {
+		(s.due(last)-s.due(best))*float64(last.Share+best.Share) <= s.credit {
 		return last
 	}
 	return best
@@ -381,7 +375,7 @@ func (s *Scheduler) due(c *campaign) float64 {
 	if !c.missed {
 		return c.had()
 	}
-	return max(c.had(), s.lead(c)-float64(s.cfg.Credit)/float64(c.Share))
+	return max(c.had(), s.lead(c)-s.credit/float64(c.Share))
 }
 
 // home returns where a worker waits that nobody has work for: with the campaign whose turn it is,
@@ -413,10 +407,10 @@ func (s *Scheduler) step(c *campaign, ev tree.Event) {
 			s.share(c, tree.PoolContradiction{Contradiction: e})
 		case tree.Grant:
 			if w := s.workers[e.Worker]; w != nil {
-				if w.facts != c.Facts {
+				if w.pool != c.Pool {
 					s.forget(w)
 				}
-				w.last, w.facts = c, c.Facts
+				w.last, w.pool = c, c.Pool
 			}
 			s.served(c)
 		case tree.Checked:
@@ -449,7 +443,7 @@ func (s *Scheduler) served(c *campaign) {
 // share tells those that share a campaign's facts something.
 func (s *Scheduler) share(c *campaign, ev tree.Event) {
 	for _, o := range s.all {
-		if o != c && o.Facts == c.Facts {
+		if o != c && o.Pool == c.Pool {
 			s.step(o, ev)
 		}
 	}
@@ -458,7 +452,7 @@ func (s *Scheduler) share(c *campaign, ev tree.Event) {
 // forget tells those whose facts a worker's table is full of that it is empty.
 func (s *Scheduler) forget(w *worker) {
 	for _, o := range s.all {
-		if o.Facts == w.facts {
+		if o.Pool == w.pool {
 			s.step(o, tree.TableCleared{Worker: w.name})
 		}
 	}
@@ -530,7 +524,7 @@ func (s *Scheduler) want() {
 	for _, c := range s.all {
 		wanted := false
 		if c.Tree.Idle() == tree.NoReason && !c.Tree.Free() {
-			behind := s.lead(c)-c.had() >= float64(s.cfg.Credit)/float64(c.Share)
+			behind := s.lead(c)-c.had() >= s.credit/float64(c.Share)
 			for _, o := range s.all {
 				if o != c && o.Tree.Leased() > 0 && (o.Priority < c.Priority || o.Priority == c.Priority && behind) {
 					wanted = true

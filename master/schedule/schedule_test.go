@@ -34,7 +34,7 @@ type granted struct {
 }
 
 func newFarm(t *testing.T, credit uint64) *farm {
-	return &farm{t: t, s: New(Config{Credit: credit}), trees: map[uint32]*tree.Tree{},
+	return &farm{t: t, s: New(credit), trees: map[uint32]*tree.Tree{},
 		roots: map[uint32]amazons.Position{}, held: map[string][]granted{},
 		nodes: map[uint32]uint64{}, stored: map[uint32][]tree.Persist{}, settled: map[uint32]bool{}}
 }
@@ -151,7 +151,7 @@ const start = ".BB./B..B/..../..../W..W/.WW. w"
 // TestOne holds that a scheduler with one campaign does what its tree does.
 func TestOne(t *testing.T) {
 	f := newFarm(t, 0)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start)
 	alone, err := tree.New(tree.Config{Root: position(t, start), InitialBudget: 100, MaxBudget: 100, SplitAfter: 100,
 		ShortPercent: -1}, tree.Snapshot{})
 	if err != nil {
@@ -177,8 +177,8 @@ func TestOne(t *testing.T) {
 func TestPriority(t *testing.T) {
 	f := newFarm(t, 1000)
 	workers := []string{"a", "b", "c", "d"}
-	f.add(Campaign{Number: 1, Facts: 1, Share: 100}, start, "B1-B2xB1")
-	f.add(Campaign{Number: 2, Facts: 1, Share: 1, Priority: 5}, start)
+	f.add(Campaign{Number: 1, Pool: 1, Share: 100}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 2, Pool: 1, Share: 1, Priority: 5}, start)
 	f.join(workers...)
 	if f.at("a") != 2 || f.at("b") != 1 {
 		t.Errorf("at first, with one leaf, they are at %d and %d", f.at("a"), f.at("b"))
@@ -230,8 +230,8 @@ func TestShares(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFarm(t, c.credit)
-			f.add(Campaign{Number: 1, Facts: 1, Share: 300}, start)
-			f.add(Campaign{Number: 2, Facts: c.facts, Share: 100}, c.root, c.moves...)
+			f.add(Campaign{Number: 1, Pool: 1, Share: 300}, start)
+			f.add(Campaign{Number: 2, Pool: c.facts, Share: 100}, c.root, c.moves...)
 			workers := []string{"a", "b", "c", "d", "e"}
 			f.join(workers...)
 			f.work(100, workers...) // until both trees have leaves enough
@@ -262,8 +262,8 @@ func TestShares(t *testing.T) {
 // TestCredit: a campaign that was paused for long does not get everything afterwards.
 func TestCredit(t *testing.T) {
 	f := newFarm(t, 1000)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
-	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start)
+	f.add(Campaign{Number: 2, Pool: 1, Share: 1}, start, "B1-B2xB1")
 	f.join("a", "b", "c")
 	f.work(30, "a", "b", "c")
 	f.step(2, tree.Pause{})
@@ -294,9 +294,9 @@ func keyAfter(t *testing.T, p amazons.Position, moves ...string) amazons.Key {
 func TestFacts(t *testing.T) {
 	f := newFarm(t, 0)
 	root := position(t, start)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
-	f.add(Campaign{Number: 2, Facts: 1, Share: 1, Priority: -1}, start, "B1-B2xB1")
-	f.add(Campaign{Number: 3, Facts: 3, Share: 1, Priority: -2}, start)
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start)
+	f.add(Campaign{Number: 2, Pool: 1, Share: 1, Priority: -1}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 3, Pool: 3, Share: 1, Priority: -2}, start)
 	f.join("a", "b", "c")
 	if f.at("a") != 1 || f.at("b") != 2 || f.at("c") != 3 {
 		t.Fatalf("they are at %d, %d, %d", f.at("a"), f.at("b"), f.at("c"))
@@ -329,9 +329,9 @@ func TestFacts(t *testing.T) {
 func TestContradiction(t *testing.T) {
 	f := newFarm(t, 0)
 	root := position(t, start)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
-	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start, "B1-B2xB1")
-	f.add(Campaign{Number: 3, Facts: 3, Share: 1}, start)
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start)
+	f.add(Campaign{Number: 2, Pool: 1, Share: 1}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 3, Pool: 3, Share: 1}, start)
 	f.join("a")
 	fact := proof.Fact{Key: keyAfter(t, root, "B1-B2xC2"), Verdict: eval.Won, Nodes: 1, Certificate: proof.ID{1}}
 	f.step(1, tree.Proved{Worker: "a", Facts: []proof.Fact{fact}, Certificates: []proof.ID{{1}}})
@@ -356,12 +356,12 @@ func TestContradiction(t *testing.T) {
 // TestAddWhileTheyWait: workers that wait because everything is leased go to a campaign that is added.
 func TestAddWhileTheyWait(t *testing.T) {
 	f := newFarm(t, 0)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start)
 	f.join("a", "b", "c")
 	if f.at("b") != 0 {
 		t.Fatal("there was a second leaf")
 	}
-	f.add(Campaign{Number: 2, Facts: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
+	f.add(Campaign{Number: 2, Pool: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
 	if f.at("b") != 2 {
 		t.Errorf("the worker that waited first is at %d", f.at("b"))
 	}
@@ -386,7 +386,7 @@ func TestAddWhileTheyWait(t *testing.T) {
 func TestRemove(t *testing.T) {
 	f := newFarm(t, 0)
 	root := position(t, start)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start, "B1-B2xB1")
 	f.join("a")
 	fact := proof.Fact{Key: keyAfter(t, root, "B1-B2xB1"), Verdict: eval.Lost, Nodes: 1, Certificate: proof.ID{1}}
 	f.finish("a", fact)
@@ -407,19 +407,19 @@ func TestRemove(t *testing.T) {
 	if names := f.s.Workers(); !slices.Equal(names, []Member{{Name: "a"}, {Name: "b"}}) {
 		t.Errorf("the workers are %v", names)
 	}
-	f.add(Campaign{Number: 2, Facts: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
+	f.add(Campaign{Number: 2, Pool: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
 	if f.at("a") != 2 || f.at("b") != 0 {
 		t.Errorf("with the next campaign they are at %d and %d", f.at("a"), f.at("b"))
 	}
-	f.add(Campaign{Number: 3, Facts: 1, Share: 1, Priority: -1}, start)
+	f.add(Campaign{Number: 3, Pool: 1, Share: 1, Priority: -1}, start)
 	if f.at("b") != 3 {
 		t.Errorf("the one that still waits is at %d", f.at("b"))
 	}
 
 	// Those who wait with one go to another.
 	f = newFarm(t, 0)
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start, "B1-B2xB1")
-	f.add(Campaign{Number: 2, Facts: 2, Share: 1, Priority: -1, Paused: true}, ".B.B./B...B/...../W...W/.W.W. w")
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start, "B1-B2xB1")
+	f.add(Campaign{Number: 2, Pool: 2, Share: 1, Priority: -1, Paused: true}, ".B.B./B...B/...../W...W/.W.W. w")
 	f.join("a", "b")
 	if f.finish("a", fact); f.at("a") != 0 || f.at("b") != 0 {
 		t.Fatalf("they are at %d and %d", f.at("a"), f.at("b"))
@@ -437,8 +437,8 @@ func TestRemove(t *testing.T) {
 func TestStanding(t *testing.T) {
 	f := newFarm(t, 0)
 	f.checks = 2
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1, Priority: 1}, start)
-	f.add(Campaign{Number: 2, Facts: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1, Priority: 1}, start)
+	f.add(Campaign{Number: 2, Pool: 2, Share: 1}, ".B.B./B...B/...../W...W/.W.W. w")
 	f.join("a", "b")
 	if f.at("a") != 1 || f.at("b") != 2 {
 		t.Fatalf("the workers are at %d and %d", f.at("a"), f.at("b"))
@@ -463,7 +463,7 @@ func TestStanding(t *testing.T) {
 	if list := f.s.Workers(); !slices.Equal(list, []Member{{"a", 2}, {"b", 2}}) {
 		t.Errorf("the workers are %+v", list)
 	}
-	f.add(Campaign{Number: 3, Facts: 1, Share: 1, Priority: 2}, start)
+	f.add(Campaign{Number: 3, Pool: 1, Share: 1, Priority: 2}, start)
 	if agreed, _ := f.trees[3].Standing("b"); agreed != 2 || !f.trees[3].Trusted("b") {
 		t.Errorf("in a new campaign %d results count as confirmed", agreed)
 	}
@@ -471,13 +471,13 @@ func TestStanding(t *testing.T) {
 		f.take(f.s.Remove(n))
 	}
 	clear(f.trees)
-	f.add(Campaign{Number: 4, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 4, Pool: 1, Share: 1}, start)
 	if agreed, _ := f.trees[4].Standing("b"); agreed != 2 {
 		t.Errorf("after the others were taken out %d results count as confirmed", agreed)
 	}
 	f.step(0, tree.Distrusted{Party: "b"})
 	f.take(f.s.Remove(4))
-	f.add(Campaign{Number: 5, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 5, Pool: 1, Share: 1}, start)
 	for n, tree := range f.trees {
 		if agreed, _ := tree.Standing("b"); agreed != 0 || tree.Trusted("b") {
 			t.Errorf("campaign %d trusts who was caught", n)
@@ -507,8 +507,8 @@ func TestKnownFromBefore(t *testing.T) {
 		}
 	}
 	f.step(0, tree.Joined{Worker: "a", Slots: 1, Party: "one", Confirmed: 5, Solved: 3})
-	f.add(Campaign{Number: 1, Facts: 1, Share: 1}, start)
-	f.add(Campaign{Number: 2, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 1, Pool: 1, Share: 1}, start)
+	f.add(Campaign{Number: 2, Pool: 1, Share: 1}, start)
 	want(5, 3)
 	// its second worker brings it nothing
 	f.step(0, tree.Joined{Worker: "b", Slots: 1, Party: "one", Confirmed: 5, Solved: 3})
@@ -522,6 +522,6 @@ func TestKnownFromBefore(t *testing.T) {
 	want(0, 0)
 	f.take(f.s.Remove(2))
 	delete(f.trees, 2)
-	f.add(Campaign{Number: 3, Facts: 1, Share: 1}, start)
+	f.add(Campaign{Number: 3, Pool: 1, Share: 1}, start)
 	want(0, 0)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"amazonsfarm/master/farm"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -128,7 +129,11 @@ func TestLargeTree(t *testing.T) {
 	}
 	defer f.Close()
 	opened := time.Since(begin)
-	site, err := web.New(web.Config{Gatherer: registry, Campaign: f.Master, ExploresPerSecond: 1000,
+	campaign, err := rpc.CampaignOf(f.Loop, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	site, err := web.New(web.Config{Gatherer: registry, Campaign: campaign, ExploresPerSecond: 1000,
 		Period: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +150,7 @@ func TestLargeTree(t *testing.T) {
 	all.Go(func() { _ = site.Serve(ctx, listener) })
 	ended := make(chan error, 1)
 	all.Go(func() { ended <- f.RunEmbedded(ctx, drain, []agent.Config{{Cores: 1, TableBytes: 16 << 20}}) })
-	before, err := f.Master.Status(ctx)
+	before, err := campaign.Status(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +183,7 @@ func TestLargeTree(t *testing.T) {
 			took[page] = append(took[page], time.Since(asked))
 		}
 	}
-	after, err := f.Master.Status(ctx)
+	after, err := campaign.Status(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +210,7 @@ func TestLargeTree(t *testing.T) {
 	}
 	t.Log(text.String())
 	close(drain)
-	if err := <-ended; !errors.Is(err, rpc.ErrDrained) {
+	if err := <-ended; !errors.Is(err, loop.ErrDrained) {
 		t.Errorf("the campaign ended with %v", err)
 	}
 }

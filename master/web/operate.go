@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// Commands are what an operator may do with a campaign; *rpc.Master has them.
+// Commands are what an operator may do with a campaign; a *loop.Loop has them.
 type Commands interface {
 	Pause(context.Context) error  // no new leases; running ones go on
 	Resume(context.Context) error // after a pause

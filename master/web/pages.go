@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/document"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -185,7 +185,7 @@ func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move,
 		return []amazons.Position{p}, nil, nil
 	}
 	list := strings.Split(text, ",")
-	if way, err = rpc.Follow(p, list); err != nil {
+	if way, err = loop.Follow(p, list); err != nil {
 		return nil, nil, errInput{err}
 	}
 	m, err := way[len(way)-2].ParseMove(list[len(list)-1])

@@ -9,18 +9,18 @@ import (
 	"time"
 
 	"amazonsfarm/master/document"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 )
 
-// Campaign is what the pages show; *rpc.Master is one. All methods answer in a time that does not
+// Campaign is what the pages show; a *rpc.Campaign is one. All methods answer in a time that does not
 // grow with the tree.
 type Campaign interface {
 	Root() amazons.Position
 	Status(context.Context) (*farmv1.StatusResponse, error)
 	Workers(context.Context) ([]*farmv1.Worker, error)
-	Recent(context.Context) ([]rpc.Learned, error)
+	Recent(context.Context) ([]loop.Learned, error)
 	Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error)
 }
 
@@ -114,7 +114,7 @@ func (w *watch) ask(ctx context.Context) {
 	if err == nil {
 		workers, err = w.campaign.Workers(ctx)
 	}
-	var facts []rpc.Learned
+	var facts []loop.Learned
 	if err == nil {
 		facts, err = w.campaign.Recent(ctx)
 	}

@@ -22,7 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"amazonsfarm/master/document"
-	"amazonsfarm/master/rpc"
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -75,8 +75,8 @@ func (c *campaign) Workers(context.Context) ([]*farmv1.Worker, error) {
 		LeaseSeconds: 12}}, nil
 }
 
-func (c *campaign) Recent(context.Context) ([]rpc.Learned, error) {
-	return []rpc.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Verdict: eval.Lost, Nodes: 31}},
+func (c *campaign) Recent(context.Context) ([]loop.Learned, error) {
+	return []loop.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Verdict: eval.Lost, Nodes: 31}},
 		nil
 }
 

@@ -1,4 +1,4 @@
-package rpc
+package loop
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type Learned struct {
 	At       time.Time // of its commit
 	Position string    // as text, with its colours
 	Verdict  eval.Verdict
-	Nodes    uint64 // that went into it
+	Nodes    uint64 // behind it
 }
 
 type learned struct {
@@ -24,7 +24,7 @@ type learned struct {
 	fact   proof.Fact
 }
 
-// recent keeps the latest facts, the last one at the end. It belongs to the loop.
+// recent keeps the latest facts, the last one at the end.
 type recent struct {
 	list   []learned
 	serial uint64 // of the last one
@@ -45,22 +45,16 @@ func (r *recent) add(at time.Time, most int, facts []proof.Fact) {
 	}
 }
 
-// Recent returns those of the first campaign.
-func (m *Master) Recent(ctx context.Context) ([]Learned, error) {
-	return (&Handle{m, m.first()}).Recent(ctx)
-}
-
-// Recent asks the loop for the facts that the campaign's workers brought and that became durable
-// last, the latest first, at most Config.RecentFacts.
+// Recent asks the loop for the facts that the campaign's workers brought and that became durable last,
+// the latest first, at most Limits.Recent.
 func (h *Handle) Recent(ctx context.Context) ([]Learned, error) {
-	reply := make(chan []learned, 1)
-	list, err := await(ctx, h.m, recentQuery{h.c, reply}, reply)
+	list, err := ask(ctx, h.loop, func() []learned { return slices.Clone(h.c.learned.list) })
 	if err != nil {
 		return nil, err
 	}
 	out := make([]Learned, 0, len(list))
-	for _, l := range slices.Backward(list) {
-		out = append(out, Learned{l.serial, l.at, h.c.positionText(l.fact.Key), l.fact.Verdict, l.fact.Nodes})
+	for _, f := range slices.Backward(list) {
+		out = append(out, Learned{f.serial, f.at, h.Text(f.fact.Key), f.fact.Verdict, f.fact.Nodes})
 	}
 	return out, nil
 }

@@ -1,10 +1,11 @@
-package rpc
+package loop
 
 import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/eval"
 )
 
@@ -98,6 +99,29 @@ func (m *Metrics) of(name string) *campaignMetrics {
 	return c
 }
 
+// counted is what the counters of a campaign have counted of its tree.
+type counted struct {
+	nodes, unsettled, requeued uint64
+	expired                    map[string]int // leases, by worker
+}
+
+// measure brings the metrics up to date.
+func (l *Loop) measure() {
+	x := l.cfg.Metrics
+	views := l.views()
+	for i, c := range l.campaigns() {
+		v := views[i]
+		c.metrics.measure(c, v)
+		x.workers.Set(float64(v.Connected))
+		x.quarantined.Set(float64(v.Quarantined))
+		x.certificates.Set(float64(v.Certs))
+		x.certificateBytes.Set(float64(v.CertBytes))
+		x.checks.WithLabelValues(checkUnsettled).Add(float64(v.Tree.Unsettled - c.counted.unsettled))
+		x.requeued.Add(float64(v.Tree.Requeued - c.counted.requeued))
+		c.counted.unsettled, c.counted.requeued = v.Tree.Unsettled, v.Tree.Requeued
+	}
+}
+
 // measure brings the figures of a campaign up to date.
 func (x *campaignMetrics) measure(c *campaign, v View) {
 	t := v.Tree
@@ -115,9 +139,9 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	if n := len(t.FirstMoves); n > 0 {
 		x.firstMovesSettled.Set(float64(n-moves[eval.Open]) / float64(n))
 	}
-	if t.Spent > c.counted {
-		x.nodes.Add(float64(t.Spent - c.counted))
-		c.counted = t.Spent
+	if t.Spent > c.counted.nodes {
+		x.nodes.Add(float64(t.Spent - c.counted.nodes))
+		c.counted.nodes = t.Spent
 	}
 	x.running.Set(float64(t.Leased))
 	x.frontier.Set(float64(t.Frontier))
@@ -138,11 +162,11 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	lost := make(map[string]int, len(t.Workers))
 	for _, w := range t.Workers {
 		lost[w.Name] = w.Lost
-		if grown := w.Lost - c.expired[w.Name]; grown > 0 {
+		if grown := w.Lost - c.counted.expired[w.Name]; grown > 0 {
 			x.expired.Add(float64(grown))
 		}
 	}
-	c.expired = lost
+	c.counted.expired = lost
 }
 
 // NewMetrics registers the figures of a master; all label values are there from the start, at zero,
@@ -230,7 +254,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Certificates of workers that do not prove what they claim. None of them is stored."),
 		offences: counters("worker_offences_total",
 			"What workers did that no sound one does, by kind. A few of them quarantine a worker.", "kind",
-			offenceKinds...),
+			trust.Kinds...),
 		short: counter("results_short_total",
 			"Results that came back open before their budget was used, unasked. Many from one worker are suspicious."),
 		quarantines: counter("workers_quarantined_total",
@@ -249,8 +273,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		requeued: counter("results_requeued_total",
 			"Positions that are searched again because the worker that searched them was caught."),
 		stalled: counters("uploads_stalled_total",
-			"Uploads ended because nothing came for long, or too slowly. Their workers try again.", "why", stallIdle,
-			stallSlow),
+			"Uploads ended because nothing came for long, or too slowly. Their workers try again.", "why", StallIdle, StallSlow),
 		spacePauses: counter("space_pauses_total",
 			"Times the campaign paused because the disk of its store had no room. It goes on by itself."),
 		contradictions: counter("contradictions_total",
@@ -266,3 +289,12 @@ func (m *Metrics) Verified(passed bool) {
 		m.verifications.WithLabelValues("failed").Inc()
 	}
 }
+
+// Why an upload was ended that did not come: the values of a metric's label.
+const (
+	StallIdle = "idle" // nothing came for a while
+	StallSlow = "slow" // it came too slowly on the whole
+)
+
+// Stalled counts an upload that was ended because it did not come.
+func (m *Metrics) Stalled(why string) { m.stalled.WithLabelValues(why).Inc() }

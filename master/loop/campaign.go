@@ -1,0 +1,336 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"amazonsfarm/master/schedule"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
+)
+
+// About is a question that a master has the farm work on, and how its proofs are judged. It is not
+// changed.
+type About struct {
+	Number     uint32 // in its store, from 1
+	Name       string
+	Root       amazons.Position
+	FirstMoves []amazons.Move // when given, only these are tried
+	RulesOnly  bool           // certificates may use leaf rule 1 alone
+	// Pool names the campaigns with the same board and kind of proof, which use each other's facts
+	// and certificates, by the number of the first of them.
+	Pool uint32
+
+	// ReadRoots reads a certificate of the pool and returns its claims, canonical.
+	ReadRoots func(data []byte) ([]Root, error)
+	// Admit verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where
+	// the certificate does not hold; keep is called once it is stored. nil: certificates are stored
+	// as they come.
+	Admit func(ctx context.Context, data []byte) (keep func(), err error)
+	// Conclude makes and checks the certificate once the tree is settled. It may report
+	// StateAssembling and StateVerifying. An error stops the campaign.
+	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
+	// Look says, if it is not nil, what the certificates of the store prove of a position where the
+	// tree knows no more; it is called from several goroutines at the same time.
+	Look Look
+}
+
+// Text writes a key with the colours it has in this campaign: whose turn it is follows from the number
+// of arrows.
+func (a *About) Text(k amazons.Key) string {
+	s, err := k.State(a.Root.Board)
+	if err != nil {
+		return fmt.Sprintf("%x:%x", k.A, k.B)
+	}
+	side := a.Root.ToMove
+	if (s.Arrows(a.Root.Board)-a.Root.Arrows())%2 != 0 {
+		side = side.Other()
+	}
+	return amazons.PositionOf(a.Root.Board, s, side).String()
+}
+
+// Campaign is what a loop is told of a campaign: the question, its settings and its tree.
+type Campaign struct {
+	About
+	Settings
+	Tree *tree.Tree // of one that is over it is put away; see released.go
+}
+
+// Settings are what an operator changes of a campaign. They are kept in the store.
+type Settings struct {
+	Priority, Share int  // see package schedule
+	Paused          bool // nothing is granted
+	Ended           bool // for good: it was given up
+}
+
+// Asked is a campaign that an operator wants to have added.
+type Asked struct {
+	Name            string // empty: one is found
+	Root            amazons.Position
+	FirstMoves      []amazons.Move // sorted, each once
+	RulesOnly       bool
+	Priority, Share int // Share 0: standard
+}
+
+// Campaigns keeps the campaigns of a master. Methods may be called at the same time, from goroutines
+// that may wait for the disk.
+type Campaigns interface {
+	// Add makes a campaign durable and returns it without its tree. Errors are the
+	// store's.
+	Add(Asked) (Campaign, error)
+	// Grow returns the campaign of a number with the tree that it has by now.
+	Grow(number uint32) (Campaign, error)
+	// Change makes a change durable and returns the settings as they are then. Errors are the
+	// store's.
+	Change(number uint32, c store.Change) (Settings, error)
+}
+
+// campaign is a campaign and how far it is. All but About belongs to the loop.
+type campaign struct {
+	*About
+	Settings
+	Tree *tree.Tree // belongs to the scheduler; nil: it was put away
+
+	settled    *tree.Settled
+	conclusion *Conclusion
+	state, why string // when not running, paused, draining or ended
+	stopped    error  // why the campaign is stopped
+	halted     bool   // its tree was told to pause
+	learned    recent
+	evidence   Evidence    // of the settled tree
+	homeless   bool        // the certificate found no room: it is put together again when there is some
+	again      int         // ticks until then, at least
+	rest       tree.Status // of the tree when it was put away
+
+	metrics *campaignMetrics
+	counted counted
+}
+
+func newCampaign(c Campaign, metrics *Metrics) *campaign {
+	return &campaign{About: &c.About, Settings: c.Settings, Tree: c.Tree, state: StateRunning, metrics: metrics.of(c.Name)}
+}
+
+// over reports whether nothing more comes of a campaign.
+func (c *campaign) over() bool {
+	return c.stopped != nil || c.conclusion != nil || c.Ended && c.settled == nil && c.leased() == 0
+}
+
+// campaigns returns all campaigns, by number. The slice is not to be changed.
+func (l *Loop) campaigns() []*campaign { return *l.list.Load() }
+
+// numbered returns the campaign of a number, nil if there is none. 0 in messages of the protocol, and
+// of the scheduler, stands for the lowest number.
+func (l *Loop) numbered(n uint32) *campaign {
+	for _, c := range l.campaigns() {
+		if c.Number == n || n == 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// Numbered returns the campaign of a number; 0 is the lowest one. Errors: ErrNoCampaign.
+func (l *Loop) Numbered(n uint32) (*About, error) {
+	if c := l.numbered(n); c != nil {
+		return c.About, nil
+	}
+	return nil, tell(ErrNoCampaign, "there is no campaign %d", n)
+}
+
+// Campaigns returns all campaigns, by number.
+func (l *Loop) Campaigns() []*About {
+	var list []*About
+	for _, c := range l.campaigns() {
+		list = append(list, c.About)
+	}
+	return list
+}
+
+// Of returns the campaign of a name; an empty name is the campaign with the lowest number. Errors:
+// ErrNoCampaign.
+func (l *Loop) Of(name string) (*Handle, error) {
+	for _, c := range l.campaigns() {
+		if c.Name == name || name == "" {
+			return &Handle{c.About, l, c}, nil
+		}
+	}
+	return nil, tell(ErrNoCampaign, "there is no campaign %.80q", name)
+}
+
+// Handle is one campaign of a loop, for questions and changes.
+type Handle struct {
+	*About
+	loop *Loop
+	c    *campaign
+}
+
+// Change changes the settings of the campaign, durably. Errors: ErrFixed, those of Campaigns.Change,
+// ErrEnded, those of ctx.
+func (h *Handle) Change(ctx context.Context, change store.Change) error {
+	l := h.loop
+	if l.cfg.Campaigns == nil {
+		return ErrFixed
+	}
+	ctx, done, err := l.alone(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s, err := l.cfg.Campaigns.Change(h.Number, change)
+	if err != nil {
+		return err
+	}
+	reply := make(chan struct{}, 1)
+	_, err = await(ctx, l, changed{h.c, s, reply}, reply)
+	return err
+}
+
+// alone waits until no other change of campaigns is on its way, so that the loop gets them in the order
+// of the store. The context that it returns does not end: once a change is in the store the loop has to
+// know, whoever waits for that. done lets the next one go on.
+func (l *Loop) alone(ctx context.Context) (lasting context.Context, done func(), err error) {
+	select {
+	case l.changing <- struct{}{}:
+		return context.WithoutCancel(ctx), func() { <-l.changing }, nil
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+}
+
+// Add adds a campaign and begins with it. Errors: ErrFixed, those of Campaigns, ErrEnded, those of ctx.
+func (l *Loop) Add(ctx context.Context, asked Asked) (*Handle, error) {
+	if l.cfg.Campaigns == nil {
+		return nil, ErrFixed
+	}
+	ctx, done, err := l.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	c, err := l.cfg.Campaigns.Add(asked)
+	if err != nil {
+		return nil, err
+	}
+	// From now on the facts are gathered that its tree, which is read from the store, may lack.
+	g := &gathering{pool: c.Pool}
+	begun := make(chan struct{}, 1)
+	if _, err := await(ctx, l, gather{g, begun}, begun); err != nil {
+		return nil, err
+	}
+	name := c.Name
+	c, err = l.cfg.Campaigns.Grow(c.Number)
+	reply := make(chan struct{}, 1)
+	if err != nil {
+		_, _ = await(ctx, l, adopt{g, nil, reply}, reply)
+		return nil, fmt.Errorf("campaign %s is in the store and cannot be begun: %v", name, err)
+	}
+	n := newCampaign(c, l.cfg.Metrics)
+	if _, err := await(ctx, l, adopt{g, n, reply}, reply); err != nil {
+		return nil, err
+	}
+	return &Handle{n.About, l, n}, nil
+}
+
+// gathering collects the facts of the campaigns of one pool.
+type gathering struct {
+	pool uint32
+	list []proof.Fact
+}
+
+// gather begins to collect facts, with those that are not in the store yet.
+type gather struct {
+	into *gathering
+	done chan struct{}
+}
+
+func (g gather) apply(l *Loop) {
+	for _, p := range l.pending.persist {
+		l.collect(g.into, p)
+	}
+	l.gatherings = append(l.gatherings, g.into)
+	g.done <- struct{}{}
+}
+
+func (l *Loop) collect(g *gathering, p tree.Persist) {
+	if c := l.numbered(p.Campaign); c != nil && c.Pool == g.pool {
+		g.list = append(g.list, p.Facts...)
+	}
+}
+
+// adopt takes in a campaign, or none, with the facts that were collected.
+type adopt struct {
+	from     *gathering
+	campaign *campaign
+	done     chan struct{}
+}
+
+func (a adopt) apply(l *Loop) {
+	l.gatherings = slices.DeleteFunc(l.gatherings, func(g *gathering) bool { return g == a.from })
+	c := a.campaign
+	if c == nil {
+		return
+	}
+	list := append(slices.Clone(l.campaigns()), c)
+	l.list.Store(&list)
+	l.ended = false
+	l.cfg.Log.Info("campaign added", "campaign", c.Name, "root", c.Root.String(), "priority", c.Priority, "share",
+		c.Share)
+	l.begun(c)
+	l.stepOf(c.Number, tree.PoolFacts{Facts: a.from.list})
+	if l.draining != nil {
+		l.stepOf(c.Number, tree.Drain{})
+	}
+}
+
+func (a adopt) reply(*Loop) { a.done <- struct{}{} }
+
+// begun puts a campaign under the scheduler.
+func (l *Loop) begun(c *campaign) {
+	c.halted = l.paused || l.full != nil || c.Paused
+	l.take(nil, 0, l.plan.Add(schedule.Campaign{Number: c.Number, Tree: c.Tree, Pool: c.Pool, Priority: c.Priority,
+		Share: max(c.Share, 1), Paused: c.halted}), nil)
+	if c.Ended {
+		l.stepOf(c.Number, tree.Drain{})
+	}
+}
+
+// changed brings the settings of a campaign as they are in the store now.
+type changed struct {
+	campaign *campaign
+	settings Settings
+	done     chan struct{}
+}
+
+func (m changed) apply(l *Loop) {
+	c, s := m.campaign, m.settings
+	was := c.Settings
+	c.Settings = s
+	l.cfg.Log.Info("campaign changed", "campaign", c.Name, "priority", s.Priority, "share", s.Share, "paused", s.Paused,
+		"ended", s.Ended)
+	l.take(nil, 0, l.plan.Set(c.Number, s.Priority, s.Share), nil)
+	if s.Ended && !was.Ended {
+		l.stepOf(c.Number, tree.Drain{})
+	}
+	l.pauses()
+}
+
+func (m changed) reply(*Loop) { m.done <- struct{}{} }
+
+// pauses tells each tree whether it is to pause: the farm does, or the campaign.
+func (l *Loop) pauses() {
+	for _, c := range l.campaigns() {
+		halt := l.paused || l.full != nil || c.Paused
+		if halt == c.halted {
+			continue
+		}
+		c.halted = halt
+		if halt {
+			l.stepOf(c.Number, tree.Pause{})
+		} else {
+			l.stepOf(c.Number, tree.Resume{})
+		}
+	}
+}

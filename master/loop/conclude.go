@@ -1,0 +1,100 @@
+package loop
+
+import (
+	"context"
+	"errors"
+
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+)
+
+// Evidence is what the tree itself contributes to the certificate of a settled campaign.
+type Evidence struct {
+	Settled    tree.Settled
+	Won        []tree.WonNode
+	FirstMoves []tree.FirstMove
+	Nodes      uint64
+}
+
+// Conclusion is what is known of a settled campaign after its certificate was made and checked.
+type Conclusion struct {
+	Winner       string // first, second, white or black; empty where no given first move wins
+	Verified     bool   // the checker accepted the certificate
+	File         string // of the certificate
+	Positions    uint64 // its entries
+	Bytes        uint64 // its size
+	SHA256       string // of the file
+	WinningMoves []string
+}
+
+// settle begins to conclude a campaign whose tree is settled.
+func (l *Loop) settle(c *campaign, e tree.Settled) {
+	if c.settled != nil || c.stopped != nil {
+		return
+	}
+	c.settled = &e
+	c.state, c.why = StateAssembling, "the winner is known; its certificate is being put together"
+	c.evidence = Evidence{Settled: e, FirstMoves: c.Tree.FirstMoves(), Nodes: c.Tree.Status().Spent}
+	for n := range c.Tree.WonNodes() {
+		c.evidence.Won = append(c.evidence.Won, n)
+	}
+	l.begin(c)
+}
+
+// concludeIn concludes a campaign, beside the loop, when it is its turn.
+func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign, evidence Evidence) {
+	select {
+	case turns <- struct{}{}:
+		defer func() { <-turns }()
+	case <-ctx.Done():
+		return
+	}
+	conclusion, err := c.Conclude(ctx, evidence,
+		func(state, why string) { _ = l.post(ctx, report{c, state, why}) })
+	_ = l.post(ctx, concluded{c, conclusion, err})
+}
+
+// report says how far a conclusion is.
+type report struct {
+	campaign   *campaign
+	state, why string
+}
+
+func (r report) apply(*Loop) { r.campaign.state, r.campaign.why = r.state, r.why }
+
+// concluded says how a conclusion ended.
+type concluded struct {
+	campaign   *campaign
+	conclusion Conclusion
+	err        error
+}
+
+// apply notes what About.Conclude says. Without room it is asked again when there is some.
+func (m concluded) apply(l *Loop) {
+	c := m.campaign
+	if errors.Is(m.err, store.ErrNoRoom) {
+		l.halt(m.err)
+		c.homeless, c.again = true, againTicks
+		return
+	}
+	if m.err != nil {
+		l.stop(c, m.err)
+		return
+	}
+	c.conclusion = &m.conclusion
+	c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
+	if !m.conclusion.Verified {
+		c.why = "the winner is known"
+	}
+	l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", m.conclusion.Winner, "certificate",
+		m.conclusion.File)
+}
+
+// stop ends a campaign because of something that a person has to look at.
+func (l *Loop) stop(c *campaign, err error) {
+	if c.stopped != nil {
+		return
+	}
+	c.stopped, c.state, c.why = err, StateStopped, err.Error()
+	l.cfg.Log.Error("campaign stopped", "campaign", c.Name, "error", err)
+}

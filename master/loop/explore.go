@@ -1,0 +1,122 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// lineMoves is how many moves of the play from a decided position Explore returns at most.
+const lineMoves = 12
+
+// Proved is what certificates prove of one position.
+type Proved struct {
+	Verdict eval.Verdict                  // for its side to move
+	After   map[amazons.Move]eval.Verdict // of the positions after its moves, for the other side; only what is known
+	// for a won position a winning move, for a lost one a reply worth showing; nil: none is known
+	Best *amazons.Move
+	Line []amazons.Move // that play it out, Best first
+}
+
+// Look judges a position by certificates, that of a fact first, and plays it out with at most so many
+// moves.
+type Look func(near proof.ID, s amazons.State, most int) Proved
+
+// Explored is what is known of a position and its moves.
+type Explored struct {
+	At    tree.Position
+	Moves []tree.Move
+	Line  []amazons.Move // best play from here, as far as it is known
+	// Proved is what certificates prove where the tree knows no more; nil: nothing was looked up.
+	Proved *Proved
+
+	end      amazons.State // after the line
+	released bool          // nothing of this is known: the campaign's tree was put away
+	// near is the certificate in which evidence for the end is likely; decided says that the end, or a
+	// position before it, is.
+	near    proof.ID
+	decided bool
+}
+
+// Follow plays moves, as text, from a position, and returns the positions on the way, that one first.
+// The error names the first one that is no legal move.
+func Follow(p amazons.Position, moves []string) ([]amazons.Position, error) {
+	way := append(make([]amazons.Position, 0, 1+len(moves)), p)
+	for i, text := range moves {
+		m, err := p.ParseMove(text)
+		if err != nil {
+			return nil, fmt.Errorf("move %d: %w", i+1, err)
+		}
+		p = p.After(m)
+		way = append(way, p)
+	}
+	return way, nil
+}
+
+// Explore asks the loop about the last position of a way (each after a move from the one before, all of
+// the campaign's board) and its moves. Below positions that are decided it goes on in their
+// certificates. What it costs does not grow with the tree, but where the campaign is over and nobody
+// has explored it for a while: then its tree is read from the store first.
+func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (Explored, error) {
+	e, err := ask(ctx, h.loop, func() Explored {
+		if h.c.Tree == nil {
+			return Explored{released: true}
+		}
+		return explore(h.c.Tree, way)
+	})
+	if err == nil && e.released {
+		e, err = h.loop.exploreReleased(ctx, h.c, way)
+	}
+	if err != nil {
+		return Explored{}, err
+	}
+	return e.look(h.Look), nil
+}
+
+// ExploreTree is Handle.Explore for a tree that no loop has.
+func ExploreTree(way []amazons.Position, t *tree.Tree, look Look) Explored {
+	return explore(t, way).look(look)
+}
+
+// explore looks at what the tree knows.
+func explore(t *tree.Tree, way []amazons.Position) (e Explored) {
+	p := way[len(way)-1]
+	s := p.State()
+	e.At, e.Moves = t.Explore(s)
+	e.Line = t.Line(s, lineMoves)
+	for _, m := range e.Line {
+		s = s.After(m)
+	}
+	e.end = s
+	if f, ok := t.Fact(s.CanonicalKey(p.Board)); ok {
+		e.near, e.decided = f.Certificate, true
+		return e
+	}
+	for _, before := range slices.Backward(way) {
+		key := before.State().CanonicalKey(p.Board)
+		if f, ok := t.Fact(key); ok {
+			e.near, e.decided = f.Certificate, true
+			return e
+		}
+		e.decided = e.decided || t.Decided(key)
+	}
+	return e
+}
+
+// look adds what certificates prove to what the tree says.
+func (e Explored) look(look Look) Explored {
+	if look == nil || !e.decided {
+		return e
+	}
+	proved := look(e.near, e.end, lineMoves-len(e.Line))
+	if len(e.Line) == 0 {
+		e.Proved = &proved
+	}
+	e.Line = append(e.Line, proved.Line...)
+	return e
+}

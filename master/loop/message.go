@@ -1,0 +1,174 @@
+package loop
+
+import (
+	"context"
+
+	"amazonsfarm/master/hints"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/eval"
+)
+
+// message is what the loop has in its queue. It applies itself; a replier answers after the commit
+// of its turn.
+type message interface{ apply(*Loop) }
+
+type replier interface{ reply(*Loop) }
+
+// post puts a message into the loop's queue. It waits while the queue is full: that is how fast
+// workers are slowed down.
+func (l *Loop) post(ctx context.Context, msg message) error {
+	select {
+	case l.inbox <- msg:
+		return nil
+	case <-l.done:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// question is answered after the commit of the turn in which it is read.
+type question struct{ answer func() }
+
+func (question) apply(*Loop)     {}
+func (q question) reply(l *Loop) { q.answer() }
+
+// ask has the loop answer a question. The function runs in the goroutine of Run.
+func ask[T any](ctx context.Context, l *Loop, answer func() T) (T, error) {
+	reply := make(chan T, 1)
+	return await(ctx, l, question{func() { reply <- answer() }}, reply)
+}
+
+// await posts a message and waits for its reply.
+func await[T any](ctx context.Context, l *Loop, msg message, reply chan T) (T, error) {
+	var zero T
+	if err := l.post(ctx, msg); err != nil {
+		return zero, err
+	}
+	select {
+	case v := <-reply:
+		return v, nil
+	case <-l.done:
+		// The loop may have answered with its last breath: a drain that ends it does.
+		select {
+		case v := <-reply:
+			return v, nil
+		default:
+			return zero, ErrEnded
+		}
+	case <-ctx.Done():
+		return zero, ctx.Err()
+	}
+}
+
+// Event is what a worker says: an event for the trees, and what comes with it.
+type Event struct {
+	Session  *Session
+	Link     *Link
+	Campaign *About // nil: of all
+	Tree     tree.Event
+	Serial   uint64   // to acknowledge; 0: nothing
+	Refused  []string // what was left out of the event, and why
+	Hint     hints.Hint
+
+	Evaluations uint64
+	TableFill   float64
+
+	waited bool // for room
+}
+
+// Post puts an event of a worker into the loop's queue.
+func (l *Loop) Post(ctx context.Context, e Event) error { return l.post(ctx, &e) }
+
+func (e *Event) apply(l *Loop) {
+	if !l.current(e) {
+		return // its stream was replaced; what was not acknowledged comes again
+	}
+	if l.full != nil && e.Serial != 0 {
+		l.hold(e)
+		return
+	}
+	var c *campaign
+	number := uint32(0)
+	if e.Campaign != nil {
+		number = e.Campaign.Number
+		c = l.numbered(number)
+	}
+	l.hear(e, c)
+	if c != nil && c.Tree == nil {
+		e.Refused = append(e.Refused, "campaign "+c.Name+" is over")
+	}
+	l.stepFor(e.Session, e.Serial, number, e.Tree, e.Refused)
+	if c != nil {
+		l.keepHint(e, c)
+	}
+}
+
+// hear notes what an event says of its worker.
+func (l *Loop) hear(e *Event, c *campaign) {
+	s := e.Session
+	s.last = l.cfg.Now()
+	s.evaluations, s.fill = max(s.evaluations, e.Evaluations), e.TableFill
+	switch ev := e.Tree.(type) {
+	case tree.Result:
+		s.results++
+		s.nodes += ev.Nodes
+		s.facts += uint64(len(ev.Facts))
+		outcome := "open"
+		if ev.Verdict != eval.Open {
+			outcome = ev.Verdict.String()
+		}
+		c.metrics.returned[outcome].Inc()
+	case tree.Proved:
+		s.facts += uint64(len(ev.Facts))
+	}
+}
+
+// command is an event of an operator, for all campaigns.
+type command struct {
+	event  tree.Event
+	answer chan View // of the first campaign
+}
+
+func (c command) apply(l *Loop) {
+	switch c.event.(type) {
+	case tree.Drain:
+		if l.draining == nil {
+			l.draining = ErrDrained
+		}
+		l.step(c.event)
+	case tree.Pause:
+		l.paused = true
+	case tree.Resume:
+		l.paused = false // without room it goes on later
+	}
+	l.pauses()
+}
+
+func (c command) reply(l *Loop) { c.answer <- l.view(l.campaigns()[0]) }
+
+// Do carries out a tree.Pause, tree.Resume or tree.Drain for all campaigns, and returns what is known
+// of the first one then. It answers in the same turn, since a drain may end the loop.
+func (l *Loop) Do(ctx context.Context, ev tree.Event) (View, error) {
+	answer := make(chan View, 1)
+	return await(ctx, l, command{ev, answer}, answer)
+}
+
+// Pause grants no new leases of any campaign, for as long as this master runs; running ones go on.
+func (l *Loop) Pause(ctx context.Context) error {
+	_, err := l.Do(ctx, tree.Pause{})
+	return err
+}
+
+// Resume ends a Pause. Campaigns that are paused by themselves stay so.
+func (l *Loop) Resume(ctx context.Context) error {
+	_, err := l.Do(ctx, tree.Resume{})
+	return err
+}
+
+// Drain cancels all leases; Run returns ErrDrained when they are back. Once all campaigns are
+// settled, ended or stopped it ends a Run that would stay.
+func (l *Loop) Drain(ctx context.Context) error {
+	_, err := l.Do(ctx, tree.Drain{})
+	return err
+}

@@ -1,0 +1,159 @@
+package loop
+
+import (
+	"errors"
+	"slices"
+
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+)
+
+// A disk without room must not end a campaign that took weeks. While there is none (Store.Room says
+// so at a tick, or a commit fails with store.ErrNoRoom) nothing is granted, and messages that would have to
+// be written wait: results and facts, in the order in which they came, and their workers are told why
+// with each tick. The ticks of the trees stand still, so that no lease expires because its worker's
+// result waits. What the trees have been stepped for already stays pending. Once there is room, the
+// pending is committed, the waiting messages are applied, and the campaigns go on. Since nothing was
+// acknowledged meanwhile, nothing is lost if the master ends: the workers keep it.
+
+// halt pauses the campaigns for want of room.
+func (l *Loop) halt(why error) {
+	if l.full == nil {
+		l.cfg.Metrics.spacePauses.Inc()
+		l.cfg.Log.Error("the campaign pauses for want of room and goes on by itself once there is some", "reason", why)
+	}
+	l.full = why
+	l.pauses()
+	l.tellWaiting()
+}
+
+// lookForRoom halts or goes on, and returns the messages that have waited. Errors are about the store.
+func (l *Loop) lookForRoom() (waited []message, err error) {
+	if l.full == nil {
+		if l.allOver() {
+			return nil, nil
+		}
+		if err := l.store.Room(0); err != nil {
+			l.halt(err)
+		}
+		return nil, nil
+	}
+	again := false
+	for _, c := range l.campaigns() {
+		if c.again > 0 {
+			c.again--
+			again = true
+		}
+	}
+	if again {
+		l.tellWaiting()
+		return nil, nil
+	}
+	if err := l.store.Room(spareBytes); err != nil {
+		l.halt(err)
+		return nil, nil
+	}
+	if l.pending.unwritten() {
+		if err := l.commit(); errors.Is(err, store.ErrNoRoom) {
+			l.halt(err)
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	l.cfg.Log.Warn("there is room again: the campaign goes on")
+	l.full = nil
+	l.pauses()
+	for _, c := range l.campaigns() {
+		if c.homeless {
+			c.homeless = false
+			l.begin(c)
+		}
+	}
+	for _, e := range l.waiting {
+		e.Session.waiting = 0
+		e.waited = true
+		waited = append(waited, e)
+	}
+	l.waiting = nil
+	return waited, nil
+}
+
+// hold lets a message wait until there is room. A worker that sends more than a sound one does is cut
+// off.
+func (l *Loop) hold(e *Event) {
+	s := e.Session
+	if s.waiting >= l.cfg.Limits.Waiting {
+		e.Link.End(tell(ErrCrowded, "%d messages of this worker wait for room on the master's disk", s.waiting))
+		return
+	}
+	s.waiting++
+	l.waiting = append(l.waiting, e)
+	l.sendHold(s)
+}
+
+// dropWaiting forgets what waits of a worker that has come anew: it sends again what was not
+// acknowledged.
+func (l *Loop) dropWaiting(worker string) {
+	l.waiting = slices.DeleteFunc(l.waiting, func(e *Event) bool {
+		if e.Session.Name != worker {
+			return false
+		}
+		e.Session.waiting = 0
+		return true
+	})
+}
+
+// current reports whether a message counts: its stream is still that of its worker, or it has waited
+// and the worker is not back yet.
+func (l *Loop) current(e *Event) bool {
+	s := e.Session
+	return s.link == e.Link || e.waited && s.link == nil && l.crew.current(s)
+}
+
+// tellWaiting tells all workers that they have to wait, and why.
+func (l *Loop) tellWaiting() {
+	for _, s := range l.crew.byToken {
+		l.sendHold(s)
+	}
+}
+
+func (l *Loop) sendHold(s *Session) { l.send(s, Hold{clip(l.full.Error(), 512)}) }
+
+// merge makes one of several steps' effects of each campaign, so that what waits does not grow with
+// time.
+func (p *pending) merge() {
+	if len(p.persist) < 2 {
+		return
+	}
+	type place struct {
+		campaign uint32
+		key      amazons.Key
+	}
+	var list []tree.Persist
+	of, at := map[uint32]int{}, map[place]int{}
+	for _, e := range p.persist {
+		i, ok := of[e.Campaign]
+		if !ok {
+			i = len(list)
+			of[e.Campaign] = i
+			list = append(list, tree.Persist{Campaign: e.Campaign})
+		}
+		all := &list[i]
+		for _, n := range e.Nodes {
+			if i, ok := at[place{e.Campaign, n.Key}]; ok {
+				all.Nodes[i] = n
+				continue
+			}
+			at[place{e.Campaign, n.Key}] = len(all.Nodes)
+			all.Nodes = append(all.Nodes, n)
+		}
+		all.Facts = append(all.Facts, e.Facts...)
+		all.Spent, all.Epoch = max(all.Spent, e.Spent), max(all.Epoch, e.Epoch)
+		if all.Contradiction == nil {
+			all.Contradiction = e.Contradiction
+		}
+	}
+	p.persist = list
+}

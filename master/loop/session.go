@@ -1,0 +1,360 @@
+package loop
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"amazonsfarm/master/hints"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
+)
+
+// Worker is what a worker says of itself when it joins.
+type Worker struct {
+	Name, Address, Build string
+	Cores                uint32
+	TableBytes           uint64
+	Owner                string        // name in the credential with which it joined; empty: there was none
+	Messages             *rate.Limiter // of all its streams together
+}
+
+// Session is one stay of a worker.
+type Session struct {
+	Token  string
+	Worker // not changed
+	Party  trust.Party
+
+	// The fields below belong to the loop.
+	link        *Link // nil while no stream is attached
+	ticks       int   // since the stream ended
+	joined      bool  // the trees know the worker
+	quarantined bool  // it may do nothing any more
+	since, last time.Time
+
+	evaluations, results, facts, nodes uint64
+	fill                               float64
+
+	seen    hints.Seen  // hints that its table has
+	table   uint32      // the pool of its last lease: its table is for that board
+	waiting int         // messages in Loop.waiting
+	short   int         // weight of the results in a row that came back before their budget
+	shortOf amazons.Key // the last of these positions
+}
+
+// Answer is what the loop says to a worker: Lease, News, Cancel, NoWork, Ack, Hold or Finished.
+type Answer interface{ answer() }
+
+// Lease grants a lease, with hints that the worker lacks.
+type Lease struct {
+	Campaign *About
+	tree.Lease
+	Hints [][]byte
+}
+
+// News tells of facts that others have proved.
+type News struct {
+	Campaign uint32
+	Facts    []proof.Fact
+}
+
+// Cancel ends a lease early.
+type Cancel struct {
+	Campaign uint32
+	tree.Cancel
+}
+
+// NoWork says why there is no lease now.
+type NoWork struct{ Reason tree.NoWorkReason }
+
+// Ack says that a message is durable, and what was refused of it.
+type Ack struct {
+	Serial  uint64
+	Refused string
+}
+
+// Hold says that nothing is acknowledged until there is room on the disk, and why.
+type Hold struct{ Why string }
+
+// Finished says that the worker may leave.
+type Finished struct{ Why string }
+
+func (Lease) answer()    {}
+func (News) answer()     {}
+func (Cancel) answer()   {}
+func (NoWork) answer()   {}
+func (Ack) answer()      {}
+func (Hold) answer()     {}
+func (Finished) answer() {}
+
+// Link is one work stream, seen from the loop, which puts answers into it and never waits. The
+// stream's handler sends them.
+type Link struct {
+	Answers chan Answer
+	Ended   chan struct{} // closed by End
+	once    sync.Once
+	err     error
+}
+
+// NewLink makes the link of a stream.
+func (l *Loop) NewLink() *Link {
+	return &Link{Answers: make(chan Answer, l.cfg.Limits.Answers), Ended: make(chan struct{})}
+}
+
+// End ends the stream with an error, or nil. The first one counts.
+func (l *Link) End(err error) {
+	l.once.Do(func() {
+		l.err = err
+		close(l.Ended)
+	})
+}
+
+// Err returns what the stream ends with, once Ended is closed.
+func (l *Link) Err() error { return l.err }
+
+// crew are the sessions of the workers that are here.
+type crew struct {
+	byToken map[string]*Session
+	byName  map[string]*Session
+}
+
+func newCrew() crew { return crew{map[string]*Session{}, map[string]*Session{}} }
+
+// current reports whether a session is the one of its worker.
+func (c *crew) current(s *Session) bool { return c.byName[s.Name] == s }
+
+// Join begins a session; one of the same name that was there before ends. Errors: ErrQuarantined,
+// ErrCrowded, ErrEnded, those of ctx.
+func (l *Loop) Join(ctx context.Context, w Worker) (*Session, error) {
+	type joined struct {
+		s   *Session
+		err error
+	}
+	r, err := ask(ctx, l, func() joined {
+		s, err := l.join(w)
+		return joined{s, err}
+	})
+	return r.s, errors.Join(err, r.err)
+}
+
+func (l *Loop) join(w Worker) (*Session, error) {
+	now := l.cfg.Now()
+	s := &Session{Token: rand.Text(), Worker: w, Party: trust.Party{Name: w.Name}, since: now, last: now,
+		seen: hints.Seen{}}
+	if w.Owner != "" {
+		s.Party = trust.Party{Name: w.Owner, Credential: true}
+	}
+	if q := l.book.InQuarantine(s.Party); q != nil {
+		l.cfg.Metrics.quarantinedJoins.Inc()
+		return nil, errQuarantined(q)
+	}
+	old := l.crew.byName[w.Name]
+	if old == nil && len(l.crew.byName) >= l.cfg.MaxWorkers {
+		return nil, tell(ErrCrowded, "the farm has its limit of %d workers", l.cfg.MaxWorkers)
+	}
+	if old != nil {
+		delete(l.crew.byToken, old.Token)
+		if old.link != nil {
+			old.link.End(tell(ErrReplaced, "another worker joined as %s and takes its place", w.Name))
+		}
+	}
+	l.crew.byToken[s.Token], l.crew.byName[w.Name] = s, s
+	l.cfg.Log.Info("worker joined", "worker", w.Name, "address", w.Address, "build", w.Build, "cores", w.Cores)
+	return s, nil
+}
+
+// Session returns the session of a token. Errors: ErrNoSession, ErrEnded, those of ctx.
+func (l *Loop) Session(ctx context.Context, token string) (*Session, error) {
+	s, err := ask(ctx, l, func() *Session {
+		if s := l.crew.byToken[token]; s != nil && !s.quarantined {
+			return s
+		}
+		return nil
+	})
+	if err == nil && s == nil {
+		err = ErrNoSession
+	}
+	return s, err
+}
+
+// attach connects a stream to its session. A stream the session had before is ended.
+type attach struct {
+	session *Session
+	link    *Link
+}
+
+// Attach says that the stream of a link has begun.
+func (l *Loop) Attach(ctx context.Context, s *Session, link *Link) error {
+	return l.post(ctx, attach{s, link})
+}
+
+func (a attach) apply(l *Loop) {
+	s := a.session
+	if s.link != nil {
+		s.link.End(tell(ErrReplaced, "another stream of the same session took over"))
+	}
+	l.dropWaiting(s.Name)
+	s.link, s.ticks, s.last, s.joined = a.link, 0, l.cfg.Now(), true
+	l.step(l.joining(s))
+}
+
+// reply tells a worker that comes when all is over that it may leave.
+func (a attach) reply(l *Loop) {
+	if l.ended && a.session.link == a.link {
+		l.sendFinished(a.session)
+	}
+}
+
+// detach says that a stream has ended.
+type detach struct {
+	session *Session
+	link    *Link
+	goodbye bool // the worker holds nothing any more
+}
+
+// Detach says that the stream of a link has ended; with goodbye the worker holds nothing any more. The
+// link is ended after the loop has answered what came before.
+func (l *Loop) Detach(s *Session, link *Link, goodbye bool) {
+	// The stream is over, so there is no context that could end the wait; the loop's end does.
+	_ = l.post(context.Background(), detach{s, link, goodbye})
+}
+
+// apply forgets the stream. Leases live on for a while: a worker may come back and go on with them.
+// Its open requests are withdrawn (joining again does that), so that no lease is sent to nobody.
+func (d detach) apply(l *Loop) {
+	s := d.session
+	if s.link != d.link {
+		return
+	}
+	s.link = nil
+	if d.goodbye || s.quarantined {
+		l.forget(s)
+		return
+	}
+	s.ticks = 0
+	l.step(l.joining(s))
+}
+
+func (d detach) reply(*Loop) { d.link.End(nil) }
+
+// joining is the event of a worker that is there.
+func (l *Loop) joining(s *Session) tree.Joined {
+	known := l.book.Standing(s.Party)
+	return tree.Joined{Worker: s.Name, Slots: slots, Party: s.Party.String(), Confirmed: known.Confirmed,
+		Solved: known.Solved}
+}
+
+// forget ends a session.
+func (l *Loop) forget(s *Session) {
+	delete(l.crew.byToken, s.Token)
+	current := l.crew.current(s)
+	if current {
+		delete(l.crew.byName, s.Name)
+	}
+	if s.joined && current {
+		l.leave(s.Name)
+	}
+	s.joined = false
+}
+
+// leave tells the trees that a worker is gone, and counts the leases that are lost with it.
+func (l *Loop) leave(name string) {
+	for _, c := range l.campaigns() {
+		if c.Tree != nil {
+			c.metrics.expired.Add(float64(c.Tree.LeasesOf(name)))
+		}
+	}
+	l.step(tree.Left{Worker: name})
+}
+
+// sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own
+// effects.
+func (l *Loop) sweep() {
+	var leaving, gone []*Session
+	now := l.cfg.Now().UTC().Round(0)
+	for _, s := range l.crew.byToken {
+		if s.link != nil {
+			l.book.See(s.Party, now)
+			continue
+		}
+		s.ticks++
+		switch {
+		case s.quarantined, s.ticks > l.cfg.Limits.SessionTicks:
+			gone = append(gone, s)
+		case s.joined && s.ticks > leavingTicks:
+			leaving = append(leaving, s)
+		}
+	}
+	for _, s := range leaving {
+		s.joined = false
+		if l.crew.current(s) {
+			l.leave(s.Name)
+		}
+	}
+	for _, s := range gone {
+		l.forget(s)
+	}
+}
+
+// finish tells all workers that they may leave.
+func (l *Loop) finish() {
+	l.ended = true
+	for _, s := range l.crew.byToken {
+		l.sendFinished(s)
+	}
+}
+
+func (l *Loop) sendFinished(s *Session) {
+	all := l.campaigns()
+	why := "all campaigns are over"
+	if len(all) == 1 {
+		why = all[0].state + ": " + clip(all[0].why, 1000)
+	}
+	l.send(s, Finished{why})
+}
+
+// endLinks tells all workers that it is over, or that the master goes away.
+func (l *Loop) endLinks(err error) {
+	switch {
+	case err == nil:
+	case errors.Is(err, store.ErrContradiction):
+		err = tell(store.ErrContradiction, "the campaign is stopped: %v", err)
+	default:
+		err = ErrEnded
+	}
+	for _, s := range l.crew.byToken {
+		if s.link != nil {
+			s.link.End(err)
+		}
+	}
+}
+
+// sendTo queues an answer for a worker.
+func (l *Loop) sendTo(worker string, a Answer) { l.send(l.crew.byName[worker], a) }
+
+// sendNews queues facts for a worker, unless it is slow to read what it is sent: they are a help only.
+func (l *Loop) sendNews(worker string, news News) {
+	s := l.crew.byName[worker]
+	if s != nil && s.link != nil && len(s.link.Answers) < cap(s.link.Answers)/2 {
+		l.send(s, news)
+	}
+}
+
+// send queues an answer for a worker. One that does not read what it is sent is cut off.
+func (l *Loop) send(s *Session, a Answer) {
+	if s == nil || s.link == nil {
+		return
+	}
+	select {
+	case s.link.Answers <- a:
+	default:
+		s.link.End(tell(ErrCrowded, "%d messages wait for this worker, which does not read them", cap(s.link.Answers)))
+	}
+}

@@ -1,0 +1,153 @@
+package loop
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"amazonsfarm/master/tree"
+)
+
+// View is what is known of a campaign at one moment.
+type View struct {
+	*About
+	Settings
+	State, Why  string
+	Tree        tree.Status
+	Settled     *tree.Settled // nil: not yet
+	Conclusion  *Conclusion   // nil: not yet
+	Seconds     float64       // since Run began
+	Connected   int           // workers with a stream
+	Quarantined int           // parties
+	Certs       int
+	CertBytes   int64
+	StoreFile   string
+	All         []View // of all campaigns, by number; only in the view that was asked for
+}
+
+// WinnerKnown reports whether the tree has an answer that names a winner.
+func (v View) WinnerKnown() bool { return v.Tree.Settled && !v.Tree.NoGivenMoveWins }
+
+// View asks the loop what it knows of the campaign.
+func (h *Handle) View(ctx context.Context) (View, error) {
+	return ask(ctx, h.loop, func() View { return h.loop.view(h.c) })
+}
+
+// Views asks the loop what it knows of all campaigns, by number.
+func (l *Loop) Views(ctx context.Context) ([]View, error) { return ask(ctx, l, l.views) }
+
+// view is what the loop knows of a campaign.
+func (l *Loop) view(of *campaign) (v View) {
+	all := l.views()
+	for _, each := range all {
+		if each.About == of.About {
+			v = each
+		}
+	}
+	v.All = all
+	return v
+}
+
+// views is what the loop knows of each campaign, by number.
+func (l *Loop) views() (all []View) {
+	connected := 0
+	for _, s := range l.crew.byToken {
+		if s.link != nil {
+			connected++
+		}
+	}
+	certificates, bytes := l.store.Certificates()
+	quarantined := len(l.book.Quarantines())
+	for _, c := range l.campaigns() {
+		v := View{
+			About: c.About, Settings: c.Settings, State: c.state, Why: c.why,
+			Tree: c.status(), Settled: c.settled, Conclusion: c.conclusion,
+			Seconds: l.since(l.started), StoreFile: l.cfg.StoreFile,
+			Connected: connected, Quarantined: quarantined, Certs: certificates, CertBytes: bytes,
+		}
+		l.explain(c, &v)
+		all = append(all, v)
+	}
+	return all
+}
+
+// explain finds the state of a campaign that is not over, and why it is so.
+func (l *Loop) explain(c *campaign, v *View) {
+	if l.full != nil && l.draining == nil && (v.State == StateRunning || c.homeless) {
+		v.State, v.Why = StatePaused, l.full.Error()+"; the campaign goes on by itself once there is room"
+	}
+	if v.State != StateRunning {
+		return
+	}
+	switch {
+	case c.Ended:
+		v.State, v.Why = StateEnded, "an operator gave the campaign up"
+	case l.draining != nil:
+		v.State, v.Why = StateDraining, l.draining.Error()+"; leases are called back"
+	case l.paused:
+		v.State, v.Why = StatePaused, "an operator paused the campaign"
+	case c.Paused:
+		v.State, v.Why = StatePaused, "an operator paused this campaign"
+	case v.Connected == 0:
+		v.Why = "no worker is connected"
+	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason && len(l.campaigns()) > 1:
+		v.Why = "the workers are with other campaigns"
+	case v.Tree.Leased == 0:
+		v.Why = v.Tree.NoWork.String()
+	case v.Tree.Leased == 1:
+		v.Why = "one position is leased"
+	default:
+		v.Why = fmt.Sprintf("%d positions are leased", v.Tree.Leased)
+	}
+}
+
+// Member is a worker that is there, and what it does.
+type Member struct {
+	Worker
+	Connected, Silent                 float64 // seconds since it joined, and since it was heard
+	Nodes, Results, Facts             uint64
+	TableFill                         float64
+	Confirmed, Contradicted, Offences int    // of its party
+	Campaign                          string // of its lease; empty: it has none
+	Lease                             tree.LeaseID
+	Position                          string
+	LeaseNodes, LeaseBudget           uint64
+	LeaseSeconds                      float64
+}
+
+// Workers asks the loop who is there and what they do, in the order they joined.
+func (l *Loop) Workers(ctx context.Context) ([]Member, error) { return ask(ctx, l, l.workers) }
+
+func (l *Loop) workers() []Member {
+	var list []Member
+	at := map[string]int{}
+	for _, member := range l.plan.Workers() {
+		s := l.crew.byName[member.Name]
+		if s == nil {
+			continue
+		}
+		known := l.book.Standing(s.Party)
+		at[s.Name] = len(list)
+		list = append(list, Member{
+			Worker: s.Worker, Connected: l.since(s.since), Silent: l.since(s.last),
+			Nodes: s.nodes, Results: s.results, Facts: s.facts, TableFill: s.fill,
+			Confirmed: member.Confirmed, Contradicted: known.Contradicted, Offences: known.Offences,
+		})
+	}
+	for _, c := range l.campaigns() {
+		for _, w := range c.status().Workers {
+			i, ok := at[w.Name]
+			if !ok || len(w.Leases) == 0 || list[i].Lease != 0 {
+				continue
+			}
+			out, lease := &list[i], w.Leases[0]
+			out.Campaign, out.Lease, out.Position = c.Name, lease.ID, c.Text(lease.Key)
+			out.LeaseNodes, out.LeaseBudget = lease.Nodes, lease.Budget
+			out.LeaseSeconds = float64(lease.Age) * l.cfg.Heartbeat.Seconds()
+		}
+	}
+	return list
+}
+
+// since returns the seconds that have passed by the clock that people see, none where it was set back.
+func (l *Loop) since(t time.Time) float64 { return max(0, l.cfg.Now().Sub(t).Seconds()) }
