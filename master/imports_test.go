@@ -72,8 +72,8 @@ func mayImport(from, to string, test bool) bool {
 	return true
 }
 
-// room is the name of a package inside shared, without the folder of test support: "reference" for
-// both "shared/reference" and "shared/testkit/reference".
+// room returns the name of a package inside shared without the folder of test support: "reference"
+// for "shared/testkit/reference".
 func room(p string) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(p, "shared/"), "testkit/"), "/")
 	return name

@@ -14,15 +14,14 @@ type Explanation struct {
 	Position amazons.Position
 	Verdict  Verdict // for the side to move
 	Rule     string  // the winner rule that gave the verdict; empty where it is Open
-	// Areas holds the areas whose exact values the database knows, then what each side is sure of
-	// in the others, then, where local search was needed, what it finds in these.
+	// Areas holds first the areas whose exact values the database knows, then what each side is sure
+	// of in the others, then the results of local search in the others, where it was needed.
 	Areas []AreaBounds
-	Sums  []SideSum // what each side is sure of in all, the side to move first; missing where nobody can move
-	// Bounds are the two sums as the papers write them: Black is sure of the lower one, White of
+	Sums  []SideSum // what each side is sure of in all, the side to move first; empty where nobody can move
+	// Bounds holds the two sums as the papers write them. Black is sure of the lower bound, White of
 	// the upper one.
 	Bounds cgt.Bounds
-	// Searched are the bounds with those of local search in place of the rules', where it was
-	// needed; else nil.
+	// Searched holds the bounds with local search in place of the rules, nil where none was needed.
 	Searched *cgt.Bounds
 }
 
@@ -31,9 +30,9 @@ type AreaBounds struct {
 	For     string      // "both", "black" or "white": whose bound it is
 	Squares amazons.Set // all squares
 	Kind    string      // simple, blocker or active
-	Bounds  cgt.Bounds  // the bound of the side named, and what the number of squares says for the other side
+	Bounds  cgt.Bounds  // the bound of the side named; for the other side the number of squares
 	Source  string      // database, plodding, safe move and its rule, local search
-	Queens  amazons.Set // queens of that side that the bound uses here: they are used nowhere else
+	Queens  amazons.Set // queens of that side that the bound uses here and nowhere else
 }
 
 // SideSum is the sum of one side's bounds.
@@ -43,7 +42,7 @@ type SideSum struct {
 	Wins  bool
 }
 
-// Text is the bound in words.
+// Text returns the bound in words.
 func (s SideSum) Text() string {
 	if s.For == "white" {
 		return s.Bound.N.String() + [3]string{"", ", less", ", but for an infinitesimal"}[s.Bound.Strength] + " or less"
@@ -51,7 +50,7 @@ func (s SideSum) Text() string {
 	return s.Bound.N.String() + [3]string{"", ", more", ", but for an infinitesimal"}[s.Bound.Strength] + " or more"
 }
 
-// trace records what a judge does. All methods do nothing on a nil trace.
+// trace records the steps of a judge. A nil trace records nothing.
 type trace struct {
 	p       amazons.Position
 	colour  amazons.Colour // of the side at work
@@ -61,8 +60,8 @@ type trace struct {
 	begun   amazons.Set // empty squares of the area in which a first move wins
 	extra   string      // rule of local search
 	verdict Verdict
-	// Where local search was needed: the last so many of both are its areas, and the sum of all
-	// areas with its bounds.
+	// Where local search was needed: how many of the last areas of both are its own, and the sum of
+	// all areas with its bounds.
 	played   int
 	searched *cgt.Bounds
 }
@@ -76,6 +75,7 @@ type attempt struct {
 	kept  *attempt // the first attempt, while others are tried
 }
 
+// turn goes on to the other side.
 func (t *trace) turn() {
 	if t != nil {
 		t.at, t.colour = 1, t.colour.Other()
@@ -96,12 +96,14 @@ func (t *trace) again() {
 	*a = attempt{kept: first}
 }
 
+// begins records the area of a winning first move.
 func (t *trace) begins(empty amazons.Set) {
 	if t != nil {
 		t.begun = empty
 	}
 }
 
+// sum records the end of an attempt. A failed second attempt leaves the first one.
 func (t *trace) sum(total *tally, why rule, wins bool) {
 	if t == nil {
 		return
@@ -114,6 +116,7 @@ func (t *trace) sum(total *tally, why rule, wins bool) {
 	a.total, a.why, a.wins = *total, why, wins
 }
 
+// found records the area c, whose value is in the database.
 func (t *trace) found(j *Judge, s amazons.State, c amazons.Set) {
 	if t == nil {
 		return
@@ -132,7 +135,7 @@ func (t *trace) found(j *Judge, s amazons.State, c amazons.Set) {
 		Queens: black | white})
 }
 
-// sure records an area of s that was played out by itself.
+// sure records the area c of s, which was played out by itself.
 func (t *trace) sure(s amazons.State, c amazons.Set, v value) {
 	if t == nil {
 		return
@@ -146,7 +149,7 @@ func (t *trace) sure(s amazons.State, c amazons.Set, v value) {
 		Source: "local search", Queens: c & (s.Own | s.Opp)})
 }
 
-// black turns a lower bound of the side at work into bounds seen by Black, the other bound being upper.
+// black converts a lower bound of the side at work, and the other bound upper, into bounds for Black.
 func (t *trace) black(lower cgt.Bound, upper int) cgt.Bounds {
 	b := cgt.Bounds{Lower: lower, Upper: cgt.Bound{N: cgt.Int(int64(upper))}}
 	if t.colour == amazons.White {
@@ -155,6 +158,7 @@ func (t *trace) black(lower cgt.Bound, upper int) cgt.Bounds {
 	return b
 }
 
+// bound returns the tally as one bound.
 func (t *tally) bound() cgt.Bound {
 	n, _ := cgt.NewDyadic(int64(t.n), 16) // always in range
 	b := cgt.Bound{N: n}
@@ -167,6 +171,7 @@ func (t *tally) bound() cgt.Bound {
 	return b
 }
 
+// add records an area of the side at work.
 func (t *trace) add(a AreaBounds) {
 	a.For = t.colour.String()
 	t.sides[t.at].areas = append(t.sides[t.at].areas, a)
@@ -201,6 +206,7 @@ func (t *trace) own() amazons.Set {
 	return t.p.Black
 }
 
+// contested records a contested area of the side at work.
 func (t *trace) contested(mine, theirs, empty amazons.Set, total tally, source string, queens amazons.Set) {
 	if t == nil {
 		return
@@ -213,9 +219,9 @@ func (t *trace) contested(mine, theirs, empty amazons.Set, total tally, source s
 	t.add(a)
 }
 
-// safeSource names the rule behind a bound of a contested area and the queens that it takes. The
-// rules are those of Müller 2001, section 2.3, in their order there, and rules 5 and 6 of Song and
-// Müller 2014, section IV.A.5.
+// safeSource names the rule behind the bound of a contested area, and the queens that the rule needs.
+// Rules 2 to 4 are those of Müller 2001, section 2.3, rules 5 and 6 those of Song and Müller 2014,
+// section IV.A.5.
 func safeSource(mine, theirs, empty amazons.Set, safe bool) (source string, queens amazons.Set) {
 	switch {
 	case mine == 0:
@@ -248,9 +254,9 @@ func safeSource(mine, theirs, empty amazons.Set, safe bool) (source string, quee
 	return "safe move of several queens with 3 AES together", mine
 }
 
-// local records what local search finds: the stops of each area that is played out, relaxed, since
-// the search does not tell infinitesimals (Song and Müller 2014, section IV.A.6). (The judge plays
-// the areas out together, which does.)
+// local records the result of local search: the stops of each area, relaxed, since a search does not
+// tell infinitesimals (Song and Müller 2014, section IV.A.6). The judge itself plays the areas out
+// together, which does.
 func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 	if t == nil {
 		return
@@ -282,7 +288,7 @@ func (t *trace) local(fight, rest amazons.Set, v Verdict) {
 	t.played, t.searched = len(p.Areas()), &sum
 }
 
-// guarded records what guarded search finds. It gives a verdict and no bounds.
+// guarded records the verdict of guarded search, which has no bounds.
 func (t *trace) guarded(v Verdict) {
 	if t != nil && v != Open {
 		t.extra, t.verdict = "guarded search", v
@@ -299,8 +305,8 @@ var ruleNames = map[rule]string{
 	ruleSearched:  "first move in an area by local search",
 }
 
-// Explain says how p is judged: its areas, what is known of them and from where, the sums, the
-// verdict and its rule. It takes its time.
+// Explain judges p and returns the reasons: the areas with their bounds and sources, the sums, the
+// verdict and its rule. It is much slower than Evaluate.
 func (j *Judge) Explain(p amazons.Position) Explanation {
 	if j == nil {
 		j = NewJudge(nil, Settings{})
@@ -360,7 +366,7 @@ func (j *Judge) Explain(p amazons.Position) Explanation {
 	return e
 }
 
-// Winner returns who wins, in words.
+// Winner returns the winner in words: white, black or unknown.
 func (e *Explanation) Winner() string {
 	switch e.Verdict {
 	case Won:

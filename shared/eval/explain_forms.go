@@ -11,6 +11,7 @@ import (
 	"amazonsfarm/shared/svg"
 )
 
+// names returns the names of squares.
 func names(x amazons.Set) []string {
 	out := []string{}
 	for ; x != 0; x &= x - 1 {
@@ -19,13 +20,13 @@ func names(x amazons.Set) []string {
 	return out
 }
 
-// letter names an area: a to z, then A to Z. There are no more than 16 areas known to both sides,
-// twice, and 16 of each side.
+// letter names an area: a to z, then A to Z. There are at most 16 areas known to both sides, twice,
+// and 16 of each side.
 func letter(i int) string {
 	return "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ????????????"[i&63 : i&63+1]
 }
 
-// line is an area in words.
+// line returns an area in words.
 func (a *AreaBounds) line() string {
 	text := fmt.Sprintf("%-5s %-7s %-12s %s", a.For, a.Kind, a.Bounds, a.Source)
 	if a.Queens != 0 {
@@ -34,7 +35,7 @@ func (a *AreaBounds) line() string {
 	return text
 }
 
-// conclusion is what follows from the areas, in words.
+// conclusion returns the sums and the verdict in words.
 func (e *Explanation) conclusion() (lines []string) {
 	for _, s := range e.Sums {
 		lines = append(lines, s.For+" is sure of "+s.Text())
@@ -97,8 +98,8 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 	}{"eval", e.Position.String(), e.Verdict.String(), e.Winner(), e.Rule, areas, sums, bounds, searched})
 }
 
-// Text is the explanation for people: the board, the board with the letters of the areas behind the
-// squares (as each side counts them, where the sides differ), the areas, the sums and the verdict.
+// Text returns the explanation for people: the board, the board with the letters of the areas on its
+// squares (once for each side, where they differ), the areas, the sums and the verdict.
 func (e *Explanation) Text() string {
 	var sb strings.Builder
 	sb.WriteString(e.Position.Text())
@@ -130,8 +131,7 @@ func (e *Explanation) Text() string {
 	return sb.String()
 }
 
-// marks returns the letters of the areas of a square, of those that are for one of the sides (or
-// "both").
+// marks returns the letters of the areas of a square for the given sides ("both" is one).
 func (e *Explanation) marks(square amazons.Square, sides ...string) (letters string) {
 	for i, a := range e.Areas {
 		if a.Squares&square.Bit() != 0 && slices.Contains(sides, a.For) {
