@@ -145,7 +145,7 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 	}
 	for run := range job.runs {
 		for i, threads := range job.threads {
-			s, err := newSolver(job.tableBytes, threads)
+			s, err := newSolver(job.tableBytes, threads, nil)
 			if err != nil {
 				return benchResult{}, err
 			}

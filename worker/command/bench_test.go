@@ -175,7 +175,7 @@ func TestBenchWinners(t *testing.T) {
 	if *allWinners {
 		suite = benchPositions
 	}
-	s, err := newSolver(256<<20, allCores())
+	s, err := newSolver(256<<20, allCores(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

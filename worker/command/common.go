@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/endgame"
+	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
 )
@@ -33,6 +34,7 @@ const defaultHTTP = "127.0.0.1:9172"
 type searchFlags struct {
 	cores int
 	table cli.TableSize
+	judge func() *eval.Judge // a judge with a database for each thread; nil: without one
 }
 
 func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {

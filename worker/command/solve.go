@@ -14,6 +14,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
 )
@@ -25,6 +26,7 @@ func solveCommand() *cobra.Command {
 		noProof, noTest bool
 		asJSON          bool
 		q               question
+		folder          string
 	)
 	c := &cobra.Command{
 		Use:   "solve POSITION|BOARD|-",
@@ -46,6 +48,16 @@ wins, perhaps not all.
 				return err
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest
+			if folder != "" {
+				db, err := readyDatabase(c.Context(), folder, c.ErrOrStderr())
+				if err != nil {
+					return err
+				}
+				if db != nil {
+					defer db.Close()
+					flags.judge = eval.NewJudge(db, eval.DefaultSettings()).Clone
+				}
+			}
 			if q.proofFile != "" {
 				if noProof {
 					return cli.Usagef("--proof and --no-proof exclude each other")
@@ -80,6 +92,7 @@ wins, perhaps not all.
 	f.StringArrayVar(&moves, "first-move", nil, "try only this first move; may be repeated")
 	f.Uint64Var(&q.nodes, "nodes", 0, "stop after this many nodes, with exit code 3; 0: no limit")
 	f.StringVar(&q.proofFile, "proof", "", "write the certificate to this file")
+	f.StringVar(&folder, "db", "", "judge with the database in this folder, slower as measured (default none)")
 	f.BoolVar(&noProof, "no-proof", false, "make no certificate: the answer is not verified")
 	f.BoolVar(&noTest, "no-verify", false, "make the certificate but do not check it")
 	f.BoolVar(&q.rulesOnly, "rules-only", false, "prove by the rules of the game alone: a much larger certificate")
@@ -105,7 +118,7 @@ func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
 
 // solveOne answers one question and shows how far it is.
 func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q question, asJSON bool) error {
-	s, err := newSolver(flags.table.Bytes, flags.cores)
+	s, err := newSolver(flags.table.Bytes, flags.cores, flags.judge)
 	if err != nil {
 		return err
 	}

@@ -62,7 +62,7 @@ func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFl
 	share := max(flags.table.Bytes/int64(flags.cores), dfpn.MinTableBytes)
 	for range flags.cores {
 		group.Go(func() error {
-			s, err := newSolver(share, 1)
+			s, err := newSolver(share, 1, flags.judge)
 			if err != nil {
 				return err
 			}

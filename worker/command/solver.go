@@ -35,16 +35,17 @@ type question struct {
 type solver struct {
 	table     *dfpn.Table
 	cores     int
+	judge     func() *eval.Judge // for each thread; nil: the search's own, without a database
 	searchers map[amazons.Board]search
 	running   func(func() string) // if given, told what tells how far the work at hand is
 }
 
-func newSolver(tableBytes int64, cores int) (*solver, error) {
+func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
 	table, err := dfpn.NewTable(tableBytes)
 	if err != nil {
 		return nil, err
 	}
-	return &solver{table: table, cores: cores, searchers: make(map[amazons.Board]search)}, nil
+	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]search)}, nil
 }
 
 func (s *solver) close() error {
@@ -68,7 +69,7 @@ func (s *solver) searcher(b amazons.Board) (search, error) {
 	s.table.Clear()
 	found, ok := s.searchers[b]
 	if !ok {
-		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores})
+		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores, Judge: s.judge})
 		if err != nil {
 			return found, err
 		}
