@@ -26,10 +26,10 @@ var allowedEntries = []string{
 // has none, since it imports nothing of this module; cli and proof stand beside the search.
 var rank = map[string]int{
 	"svg": -1, "amazons": 0, "disk": 0, "memory": 0,
-	"area": 1, "cgt": 1, "reference": 1, "sgf": 1, "fuzzing": 1, "numbers": 1,
+	"area": 1, "cgt": 1, "reference": 1, "fuzzing": 1, "numbers": 1,
 	"endgame": 2,
 	"eval":    3,
-	"proof":   4, "estimate": 4,
+	"proof":   4, "estimate": 4, "sgf": 4,
 	"dfpn": 5,
 	"cli":  6, "identity": 6,
 }

@@ -114,7 +114,7 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 		fmt.Fprintf(&s, "play           %s\n", strings.Join(line, " "))
 	}
 	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n\n", len(r.GetMoves()), counts["wins"],
-		counts["unknown"], counts["loses"])
+		counts["open"], counts["loses"])
 	if len(r.GetMoves()) == 0 {
 		return s.String()
 	}

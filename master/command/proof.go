@@ -150,8 +150,8 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 		s.WriteString(p.Text())
 	}
 	fmt.Fprintf(&s, "\nposition       %s\n", p)
-	fmt.Fprintf(&s, "value          %s", d.Value)
-	switch c.Look(p.State()).Value {
+	fmt.Fprintf(&s, "value          %s", d.Verdict)
+	switch c.Look(p.State()).Verdict {
 	case eval.Open:
 		s.WriteString(": the certificate does not decide it\n")
 	case eval.Won:
@@ -173,7 +173,7 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	for _, m := range d.Moves {
 		counts[m.Wins]++
 	}
-	fmt.Fprintf(&s, "moves          %d: %d win, %d unknown, %d lose\n", len(d.Moves), counts["wins"], counts["unknown"],
+	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n", len(d.Moves), counts["wins"], counts["open"],
 		counts["loses"])
 	if len(d.Moves) == 0 {
 		return s.String()

@@ -118,7 +118,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "store          %s\n", r.GetStoreFile())
 	for _, f := range r.GetFirstMoves() {
 		if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
-			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.VerdictWord(f.GetVerdict()))
+			fmt.Fprintf(&s, "first move     %s %s\n", f.GetMove(), document.FirstMoveWord(f))
 		}
 	}
 	return s.String()

@@ -3,6 +3,7 @@ package document
 import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
 )
 
@@ -21,13 +22,13 @@ type Position struct {
 // Move is one move and what is known of the position after it.
 type Move struct {
 	Move string `json:"move"`
-	Wins string `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	Wins string `json:"outcome"` // wins, loses or open, for the side that plays it
 	Then Known  `json:"after"`   // of the position after it, for the other side
 }
 
 // Known is what a tree says of a position.
 type Known struct {
-	Verdict  string `json:"value"` // won, lost or unknown, for the side to move
+	Verdict  string `json:"value"` // won, lost or open, for the side to move
 	Basis    string `json:"basis"`
 	Phi      uint32 `json:"proof_number"`
 	Delta    uint32 `json:"disproof_number"`
@@ -49,22 +50,19 @@ func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
 	return out
 }
 
-// MoveWord says what a move does for the side that plays it: wins, loses, or unknown.
-func MoveWord(m *farmv1.ExploredMove) string {
-	switch m.GetAfter().GetVerdict() {
-	case farmv1.Verdict_VERDICT_WON:
-		return VerdictWord(farmv1.Verdict_VERDICT_LOST)
-	case farmv1.Verdict_VERDICT_LOST:
-		return VerdictWord(farmv1.Verdict_VERDICT_WON)
-	}
-	return VerdictWord(farmv1.Verdict_VERDICT_UNSPECIFIED)
-}
-
 func knownOf(k *farmv1.Known) Known {
 	return Known{
-		Verdict: eval.Verdict(k.GetVerdict()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),
-		Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(),
-		InTree:   k.GetInTree(),
-		Expanded: k.GetExpanded(), Leased: k.GetLeased(), SetAside: k.GetSetAside(),
+		Verdict: verdict(k.GetVerdict()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),
+		Nodes: k.GetNodes(), AtLeast: k.GetAtLeast(), InTree: k.GetInTree(), Expanded: k.GetExpanded(),
+		Leased: k.GetLeased(), SetAside: k.GetSetAside(),
 	}
 }
+
+// verdict reads a verdict of a message; one of a later version is open.
+func verdict(v farmv1.Verdict) eval.Verdict {
+	out, _ := farmv1.ReadVerdict(v)
+	return out
+}
+
+// MoveWord says what a move of a message does for the side that plays it: wins, loses or open.
+func MoveWord(m *farmv1.ExploredMove) string { return cli.MoveWord(verdict(m.GetAfter().GetVerdict())) }

@@ -5,26 +5,20 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 )
 
 // Proved is what a certificate says of a position.
 type Proved struct {
-	Value       string `json:"value"`                  // won, lost or unknown, for the side to move
+	Verdict     string `json:"value"`                  // won, lost or open, for the side to move
 	Reason      string `json:"reason"`                 // entry, rule 1, rule 2, replies or none; see proof.Reason
 	WinningMove string `json:"winning_move,omitempty"` // of an entry
 }
 
 // OfFinding makes the document of a finding.
 func OfFinding(f proof.Finding) Proved {
-	out := Proved{Value: "unknown", Reason: f.Reason.String()}
-	switch f.Value {
-	case eval.Won:
-		out.Value = "won"
-	case eval.Lost:
-		out.Value = "lost"
-	}
+	out := Proved{Verdict: f.Verdict.String(), Reason: f.Reason.String()}
 	if f.Reason == proof.ByEntry {
 		out.WinningMove = f.Move.String()
 	}
@@ -47,7 +41,7 @@ type ProofPosition struct {
 // ProofMove is one move and what a certificate says of the position after it.
 type ProofMove struct {
 	Move string `json:"move"`
-	Wins string `json:"outcome"` // wins, loses or unknown, for the side that plays it
+	Wins string `json:"outcome"` // wins, loses or open, for the side that plays it
 	// of the position after it, for the other side; a winning move there is the refutation
 	Then ProofAfter `json:"after"`
 }
@@ -77,13 +71,7 @@ func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition 
 	moves := s.Moves(nil)
 	for _, m := range moves {
 		f := c.Look(s.After(m))
-		move := ProofMove{Move: m.String(), Wins: "unknown", Then: ProofAfter{Proved: OfFinding(f)}}
-		switch f.Value {
-		case eval.Won:
-			move.Wins = "loses"
-		case eval.Lost:
-			move.Wins = "wins"
-		}
+		move := ProofMove{Move: m.String(), Wins: cli.MoveWord(f.Verdict), Then: ProofAfter{Proved: OfFinding(f)}}
 		move.Then.Entries, move.Then.AtLeast = c.Below(s.After(m), count/2/len(moves))
 		out.Moves = append(out.Moves, move)
 	}
@@ -96,7 +84,7 @@ func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition 
 // proofLine is how many moves of the play from a position are told at most.
 const proofLine = 12
 
-var moveRank = map[string]int{"wins": 0, "unknown": 1, "loses": 2}
+var moveRank = map[string]int{"wins": 0, "open": 1, "loses": 2}
 
 // ProofExport is the first line of an export of a proof.
 type ProofExport struct {

@@ -44,7 +44,7 @@ type Status struct {
 // FirstMove is a move of the root.
 type FirstMove struct {
 	Move     string `json:"move"`
-	Verdict  string `json:"outcome"`         // wins, loses or unknown, for the side that plays it
+	Verdict  string `json:"outcome"`         // wins, loses or open, for the side that plays it
 	Phi      uint32 `json:"proof_number"`    // of the position after it
 	Delta    uint32 `json:"disproof_number"` // of the position after it
 	Nodes    uint64 `json:"nodes"`
@@ -75,7 +75,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 			len(r.GetCampaign().GetFirstMoves()) == 0 {
 			continue
 		}
-		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), VerdictWord(f.GetVerdict()), f.GetPhi(),
+		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), FirstMoveWord(f), f.GetPhi(),
 			f.GetDelta(), f.GetNodes(),
 			f.GetLeased(), f.GetExpanded()})
 	}
@@ -87,16 +87,8 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 	return out
 }
 
-// VerdictWord says what a move does for the side that plays it: wins, loses, or unknown.
-func VerdictWord(o farmv1.Verdict) string {
-	switch o {
-	case farmv1.Verdict_VERDICT_WON:
-		return "wins"
-	case farmv1.Verdict_VERDICT_LOST:
-		return "loses"
-	}
-	return "unknown"
-}
+// FirstMoveWord says what a first move does for the side that plays it: wins, loses or open.
+func FirstMoveWord(f *farmv1.FirstMove) string { return cli.MoveWord(verdict(f.GetVerdict()).Other()) }
 
 // Worker is one worker and what it does.
 type Worker struct {

@@ -92,7 +92,7 @@ func TestWholeProof(t *testing.T) {
 			}
 		default:
 			if v := eval.Plain(must(p.State().Canonical(p.Board))); len(n.Moves) != 0 ||
-				v != map[string]eval.Verdict{"won": eval.Won, "lost": eval.Lost}[n.Value] {
+				v != map[string]eval.Verdict{"won": eval.Won, "lost": eval.Lost}[n.Verdict] {
 				t.Fatalf("%v: %+v, the leaf rules say %v", p, n, v)
 			}
 		}
@@ -105,8 +105,8 @@ func TestWholeProof(t *testing.T) {
 			if err != nil || to.State().CanonicalKey(p.Board) != p.State().After(move).CanonicalKey(p.Board) {
 				t.Fatalf("%v %s does not lead to %v", p, m.Move, to)
 			}
-			if nodes[m.To].Value == n.Value {
-				t.Fatalf("%v and the position after %s are both %s", p, m.Move, n.Value)
+			if nodes[m.To].Verdict == n.Verdict {
+				t.Fatalf("%v and the position after %s are both %s", p, m.Move, n.Verdict)
 			}
 		}
 	}

@@ -56,7 +56,7 @@ type Graph struct {
 // the checker to say. Errors wrap ErrOpen.
 func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error) {
 	g := &Graph{Positions: []Position{{Finding: c.Look(p.State()), Position: p}}}
-	if g.Positions[0].Value == eval.Open {
+	if g.Positions[0].Verdict == eval.Open {
 		return nil, fmt.Errorf("%v: %w", p, ErrOpen)
 	}
 	known := map[amazons.Key]int{p.State().CanonicalKey(p.Board): 0}
@@ -109,7 +109,7 @@ func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error
 
 // Winner returns who wins the position.
 func (p *Position) Winner() amazons.Colour {
-	if p.Value == eval.Won {
+	if p.Verdict == eval.Won {
 		return p.Position.ToMove
 	}
 	return p.Position.ToMove.Other()

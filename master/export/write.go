@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/sgf"
 )
 
@@ -46,7 +47,7 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	for i := range g.Positions {
 		p := &g.Positions[i]
 		colour, style := "#f2b8b5", "filled"
-		if p.Winner() == p.Position.ToMove {
+		if p.Verdict == eval.Won {
 			colour = "#b9e4c9"
 		}
 		if p.Cut {
@@ -76,7 +77,7 @@ func (g *Graph) WriteSGF(w io.Writer, name string) error {
 	}
 	at := make([]*place, len(g.Positions))
 	about := func(n *sgf.Node, p *Position) {
-		n.Winner, n.Comment = sgf.WinnerOf(p.Winner()), p.Why()
+		n.Verdict, n.Comment = p.Verdict, p.Why()
 		if p.Cut {
 			n.Comment += "\nThe proof goes on beyond the limit of this export."
 		}

@@ -24,9 +24,9 @@ func (r Reason) String() string {
 
 // Finding is what a certificate says of a position.
 type Finding struct {
-	Value  eval.Verdict // for the side to move; Open: the certificate does not decide it
-	Reason Reason
-	Move   amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry only
+	Verdict eval.Verdict // for the side to move; Open: the certificate does not decide it
+	Reason  Reason
+	Move    amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry only
 }
 
 // Look returns what the certificate says of s, in any orientation: it takes the entries for true,
@@ -34,30 +34,30 @@ type Finding struct {
 // leaf rules in one move is Open, whoever wins it. The time it takes is that of looking up each
 // reply once.
 func (c *Certificate) Look(s amazons.State) Finding {
-	if f := c.won(s); f.Value != eval.Open {
+	if f := c.won(s); f.Verdict != eval.Open {
 		return f
 	}
 	for m := range s.AllMoves() {
-		if c.won(s.After(m)).Value != eval.Won {
+		if c.won(s.After(m)).Verdict != eval.Won {
 			return Finding{}
 		}
 	}
-	return Finding{Value: eval.Lost, Reason: ByReplies}
+	return Finding{Verdict: eval.Lost, Reason: ByReplies}
 }
 
 // won is Look without a look at replies.
 func (c *Certificate) won(s amazons.State) Finding {
 	canonical, symmetry := s.Canonical(c.Board)
 	if m, ok := c.Set.Move(canonical.Key(c.Board)); ok {
-		return Finding{Value: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
+		return Finding{Verdict: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
 	}
 	switch v := leaf(canonical, c.RulesOnly); {
 	case v == eval.Open:
 		return Finding{}
 	case !canonical.CanMove():
-		return Finding{Value: v, Reason: ByRule1}
+		return Finding{Verdict: v, Reason: ByRule1}
 	default:
-		return Finding{Value: v, Reason: ByRule2}
+		return Finding{Verdict: v, Reason: ByRule2}
 	}
 }
 

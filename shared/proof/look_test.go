@@ -22,25 +22,25 @@ func TestLook(t *testing.T) {
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
 		c, _ := build(t, b, s, x.wins(s), x, i%3 == 0)
-		if f := c.Look(s); f.Value != x.wins(s) {
-			t.Fatalf("%v: the root is %v instead of %v", c.Roots[0].Position(b), f.Value, x.wins(s))
+		if f := c.Look(s); f.Verdict != x.wins(s) {
+			t.Fatalf("%v: the root is %v instead of %v", c.Roots[0].Position(b), f.Verdict, x.wins(s))
 		}
 		for range 40 { // random walks through the proof
 			for at := s; ; {
 				f := c.Look(at)
 				reasons[f.Reason]++
-				if f.Value == eval.Open {
+				if f.Verdict == eval.Open {
 					t.Fatalf("a position inside the proof is not decided: %v", amazons.PositionOf(b, at, amazons.White))
 				}
-				if f.Value != x.wins(at) {
-					t.Fatalf("%v is %v by %v, search says %v", amazons.PositionOf(b, at, amazons.White), f.Value,
+				if f.Verdict != x.wins(at) {
+					t.Fatalf("%v is %v by %v, search says %v", amazons.PositionOf(b, at, amazons.White), f.Verdict,
 						f.Reason, x.wins(at))
 				}
 				image := amazons.Symmetry(r.IntN(b.Symmetries()))
-				if g := c.Look(at.Apply(b, image)); g.Value != f.Value || g.Reason != f.Reason {
+				if g := c.Look(at.Apply(b, image)); g.Verdict != f.Verdict || g.Reason != f.Reason {
 					t.Fatalf("an image is %+v, the position %+v", g, f)
 				} else if g.Reason == proof.ByEntry &&
-					(!at.Apply(b, image).Legal(g.Move) || c.Look(at.Apply(b, image).After(g.Move)).Value != eval.Lost) {
+					(!at.Apply(b, image).Legal(g.Move) || c.Look(at.Apply(b, image).After(g.Move)).Verdict != eval.Lost) {
 					t.Fatalf("the move %v of an image does not win", g.Move)
 				}
 				moves := at.Moves(nil)
@@ -65,8 +65,8 @@ func TestLook(t *testing.T) {
 		}
 		// What is not part of the proof may be decided or not, but never wrongly.
 		for _, m := range s.Moves(nil) {
-			if f := c.Look(s.After(m)); f.Value != eval.Open && f.Value != x.wins(s.After(m)) {
-				t.Fatalf("beside the proof: %v instead of %v", f.Value, x.wins(s.After(m)))
+			if f := c.Look(s.After(m)); f.Verdict != eval.Open && f.Verdict != x.wins(s.After(m)) {
+				t.Fatalf("beside the proof: %v instead of %v", f.Verdict, x.wins(s.After(m)))
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // ErrIllegal is wrapped by errors of [Write] about a move that the side to move cannot play.
@@ -25,27 +26,9 @@ var ErrIllegal = errors.New("not a legal move")
 // Node is a position of a game and how it goes on. The first child is the main line.
 type Node struct {
 	Move     amazons.Move // that led here; of a game's first node it is not used
-	Winner   Winner       // who is known to win
+	Verdict  eval.Verdict // for the side to move after it
 	Comment  string
 	Children []*Node
-}
-
-// Winner is who wins a position, as far as that is known.
-type Winner uint8
-
-// The values of Winner.
-const (
-	Unknown Winner = iota
-	White
-	Black
-)
-
-// WinnerOf returns the colour as a Winner.
-func WinnerOf(c amazons.Colour) Winner {
-	if c == amazons.White {
-		return White
-	}
-	return Black
 }
 
 // Game is a tree of games that begin with the same position.
@@ -82,7 +65,7 @@ func Write(w io.Writer, g Game) error {
 	out.points("AB", g.Start.Black)
 	out.points("AA", g.Start.Burnt)
 	fmt.Fprintf(out, "PL[%c]", letter(g.Start.ToMove))
-	out.about(&g.First)
+	out.about(&g.First, g.Start.ToMove)
 	if err := out.children(g.Start, &g.First); err != nil {
 		return err
 	}
@@ -106,13 +89,13 @@ func (w *writer) points(property string, x amazons.Set) {
 	}
 }
 
-// about writes what is known of a position.
-func (w *writer) about(n *Node) {
-	switch n.Winner {
-	case White:
-		w.WriteString("GW[1]")
-	case Black:
-		w.WriteString("GB[1]")
+// about writes what is known of a position with the given side to move.
+func (w *writer) about(n *Node, toMove amazons.Colour) {
+	switch n.Verdict {
+	case eval.Won:
+		fmt.Fprintf(w, "G%c[1]", letter(toMove))
+	case eval.Lost:
+		fmt.Fprintf(w, "G%c[1]", letter(toMove.Other()))
 	}
 	if n.Comment != "" {
 		fmt.Fprintf(w, "C[%s]", escape(n.Comment))
@@ -130,7 +113,7 @@ func (w *writer) children(p amazons.Position, n *Node) error {
 			w.WriteString("\n(")
 		}
 		fmt.Fprintf(w, ";%c[%s]", letter(p.ToMove), Move(w.board, c.Move))
-		w.about(c)
+		w.about(c, p.ToMove.Other())
 		if err := w.children(p.After(c.Move), c); err != nil {
 			return err
 		}

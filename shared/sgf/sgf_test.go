@@ -12,14 +12,16 @@ import (
 	"pgregory.net/rapid"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 // reader reads the format back, by its grammar and on its own: property names, values between
 // brackets, "(" and ")" for variations. It knows no more of Amazons than how points and moves are
 // written.
 type reader struct {
-	text  string
-	board amazons.Board
+	text   string
+	board  amazons.Board
+	toMove amazons.Colour // in the node that is read
 }
 
 func (r *reader) take(prefix string) bool {
@@ -123,13 +125,19 @@ func (r *reader) node(g *Game, n *Node, first bool) error {
 			if values[0] == "B" {
 				g.Start.ToMove = amazons.Black
 			}
-		case "GW":
-			n.Winner = White
-		case "GB":
-			n.Winner = Black
+			r.toMove = g.Start.ToMove
+		case "GW", "GB":
+			n.Verdict = eval.Won
+			if (name == "GB") != (r.toMove == amazons.Black) {
+				n.Verdict = eval.Lost
+			}
 		case "C":
 			n.Comment = values[0]
 		case "W", "B":
+			r.toMove = amazons.White
+			if name == "W" {
+				r.toMove = amazons.Black
+			}
 			var squares [3]amazons.Square
 			for i := range squares {
 				if squares[i], err = r.point(values[0][2*i:]); err != nil {
@@ -197,7 +205,7 @@ func TestRoundTrip(t *testing.T) {
 		var grow func(p amazons.Position, n *Node)
 		grow = func(p amazons.Position, n *Node) {
 			n.Comment = text.Draw(t, "comment")
-			n.Winner = Winner(rapid.IntRange(0, 2).Draw(t, "winner"))
+			n.Verdict = eval.Verdict(rapid.IntRange(0, 2).Draw(t, "verdict"))
 			moves := p.State().Moves(nil)
 			for range rapid.IntRange(0, 3).Draw(t, "children") {
 				if nodes++; len(moves) == 0 || nodes > 40 {
@@ -246,7 +254,7 @@ func TestRowsFromTheTop(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	if err := Write(&out, Game{Start: p, First: Node{Children: []*Node{{Move: m, Winner: White,
+	if err := Write(&out, Game{Start: p, First: Node{Children: []*Node{{Move: m, Verdict: eval.Lost,
 		Comment: "wins"}}}}); err != nil {
 		t.Fatal(err)
 	}

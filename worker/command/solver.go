@@ -220,8 +220,8 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 		}
 	}
 	for i, m := range a.firstMoves {
-		outcome := map[eval.Verdict]string{eval.Open: "unknown", eval.Won: "loses", eval.Lost: "wins"}[verdicts[i]]
-		a.result.FirstMoves = append(a.result.FirstMoves, cli.FirstMove{Move: m.String(), Verdict: outcome})
+		a.result.FirstMoves = append(a.result.FirstMoves, cli.FirstMove{Move: m.String(),
+			Verdict: cli.MoveWord(verdicts[i])})
 	}
 	switch {
 	case err != nil:

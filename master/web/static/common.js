@@ -51,7 +51,7 @@ const of = (address, values) => address + query('?', {campaign, ...values});
 
 // stateOf names the state of a move: what it does for its side if that is known, otherwise what is being done about it.
 function stateOf(outcome, k) {
-  if (outcome !== 'unknown') return outcome;
+  if (outcome !== 'open') return outcome;
   if (k.leased) return 'leased';
   if (k.set_aside) return 'aside';
   if (k.expanded) return 'expanded';

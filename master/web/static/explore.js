@@ -46,9 +46,9 @@ function show(fresh) {
     byId('way').replaceChildren(make('a', {href: query('#', parts(at, 0)) || '#root'}, at.position ? 'start' : 'root'),
       ...at.moves.flatMap((m, i) => [' › ', make('a', {href: query('#', parts(at, i + 1)), class: 'mono'}, m)]));
   }
-  const known = shown.value !== 'unknown';
+  const known = shown.value !== 'open';
   const lines = [
-    ['value', known ? shown.value + ' for the side to move, ' + reason(shown.basis) : shown.in_tree ? 'unknown' : 'unknown: neither the tree nor its proofs reach here'],
+    ['value', known ? shown.value + ' for the side to move, ' + reason(shown.basis) : shown.in_tree ? 'open' : 'open: neither the tree nor its proofs reach here'],
     ['proof number', proof(shown.proof_number)],
     ['disproof number', proof(shown.disproof_number)],
     ['effort', effort(shown) + ' nodes'],
@@ -82,7 +82,7 @@ function list() {
   rows('moves', atMost('more-moves', shownMoves, fit, 'moves', list).map(m => {
     const state = stateOf(m.outcome, m.after);
     const link = make('a', {class: 'mono', href: query('#', {campaign: at.campaign, position: at.position, moves: at.moves.concat(m.move).join(',')})}, m.move);
-    return [link, make('span', {class: 'chip ' + state}, m.outcome === 'unknown' ? 'open' : m.outcome), m.outcome === 'unknown' ? state : 'by ' + m.after.basis,
+    return [link, make('span', {class: 'chip ' + state}, m.outcome), m.outcome === 'open' ? state : 'by ' + m.after.basis,
       proof(m.after.proof_number), proof(m.after.disproof_number), effort(m.after)];
   }));
 }

@@ -46,7 +46,7 @@ let moves = [];
 function showMoves(list) {
   moves = list;
   const rank = m => m.outcome === 'wins' ? 0 : m.outcome === 'loses' ? 2 : 1;
-  const known = list.filter(m => m.outcome !== 'unknown').length;
+  const known = list.filter(m => m.outcome !== 'open').length;
   const n = legend(list.map(m => stateOf(m.outcome, m)));
   byId('share').replaceChildren(...states.filter(s => n[s]).map(s => {
     const part = make('span', {class: s});
@@ -85,7 +85,7 @@ function tile(m) {
     const state = stateOf(m.outcome, m);
     t.key = key;
     t.tile.className = 'tile ' + state;
-    t.text.replaceChildren(make('b', {}, state), ...m.outcome === 'unknown' ? [make('br'), make('span', {class: 'rate'}, brief(m.proof_number) + ' / ' + brief(m.disproof_number))] : []);
+    t.text.replaceChildren(make('b', {}, state), ...m.outcome === 'open' ? [make('br'), make('span', {class: 'rate'}, brief(m.proof_number) + ' / ' + brief(m.disproof_number))] : []);
   }
   return t.tile;
 }
