@@ -13,9 +13,9 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// Provide returns the certificate of an identity that is in place, if it names the hosts that are
-// asked for and is good for a third of its lifetime and more; otherwise it makes one as Issue does
-// with Request.Renew. It is for starts without a person.
+// Provide returns the credential of an identity if it is in place, names the requested hosts, and
+// has a third of its lifetime left. Otherwise it makes one, as Issue with Request.Renew does. It is
+// for starts without a person.
 func (a *Authority) Provide(r Request) (Issued, error) {
 	if err := r.Check(); err != nil {
 		return Issued{}, err
@@ -41,8 +41,8 @@ func (a *Authority) Provide(r Request) (Issued, error) {
 	return a.Issue(r)
 }
 
-// HandOver copies what a worker or an operator needs into another folder, which is made if it is
-// not there.
+// HandOver copies the files of a worker or an operator to another folder, which it makes if it is
+// missing.
 func (a *Authority) HandOver(id identity.Identity, folder string) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return fmt.Errorf("make a folder to hand over: %w", err)
@@ -50,7 +50,7 @@ func (a *Authority) HandOver(id identity.Identity, folder string) error {
 	for name, mode := range map[string]os.FileMode{identity.AuthorityFile: 0o644, identity.ClientFile: 0o600} {
 		data, err := os.ReadFile(filepath.Join(a.bundle(id), name))
 		if err != nil {
-			return fmt.Errorf("hand over a certificate: %w", err)
+			return fmt.Errorf("hand over a credential: %w", err)
 		}
 		there := filepath.Join(folder, name)
 		if old, err := os.ReadFile(there); err == nil && bytes.Equal(old, data) {
@@ -63,12 +63,12 @@ func (a *Authority) HandOver(id identity.Identity, folder string) error {
 	return nil
 }
 
-// lasts reports whether a certificate is good for a third of its lifetime and more.
+// lasts reports whether a credential is good and has a third of its lifetime left.
 func (r Record) lasts(now time.Time) bool {
 	return r.Good(now) && r.NotAfter.Sub(now) >= r.NotAfter.Sub(r.NotBefore)/3
 }
 
-// inPlace reports whether the folder of a certificate's owner holds that certificate.
+// inPlace reports whether the folder of a credential's owner holds that credential.
 func (a *Authority) inPlace(r Record) (bool, error) {
 	own := identity.ClientFile
 	if r.Role == identity.Master {
@@ -88,7 +88,7 @@ func (a *Authority) inPlace(r Record) (bool, error) {
 	return true, nil
 }
 
-// ownerFolder returns the folder that the owner of a certificate needs.
+// ownerFolder returns the folder that the owner of a credential needs.
 func (a *Authority) ownerFolder(id identity.Identity) string {
 	if id.Role == identity.Master {
 		return a.folder
@@ -96,7 +96,7 @@ func (a *Authority) ownerFolder(id identity.Identity) string {
 	return a.bundle(id)
 }
 
-// hostSet returns hosts in one form and order, each once.
+// hostSet returns each host once, in one form and order.
 func hostSet(hosts []string) []string {
 	var set []string
 	for _, h := range hosts {

@@ -9,7 +9,7 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// TestProvide holds when a certificate stays and when a new one comes in its place.
+// TestProvide holds when a credential stays and when a new one comes in its place.
 func TestProvide(t *testing.T) {
 	now := time.Now()
 	a := authorityAt(t, func() time.Time { return now })
@@ -42,7 +42,7 @@ func TestProvide(t *testing.T) {
 		{"and a little more", clients, func() { now = now.Add(2 * time.Hour) }, true},
 		{"expired", clients, func() { now = now.Add(1000 * time.Hour) }, true},
 		{"a file is gone", clients, func() { remove(t, a.bundle(clients.Identity), identity.ClientFile) }, true},
-		{"the authority's certificate is gone", clients,
+		{"the authority's credential is gone", clients,
 			func() { remove(t, a.bundle(clients.Identity), identity.AuthorityFile) }, true},
 		{"a file is damaged", clients, func() { write(t, "text", a.bundle(clients.Identity), identity.ClientFile) },
 			true},
@@ -56,7 +56,7 @@ func TestProvide(t *testing.T) {
 		before := placed(t, a, c.request.Identity)
 		c.change()
 		if got := provide(c.request); (got != before) != c.anew {
-			t.Errorf("%s: certificate %s after %s, want a new one: %t", c.name, got, before, c.anew)
+			t.Errorf("%s: credential %s after %s, want a new one: %t", c.name, got, before, c.anew)
 		}
 	}
 	if _, err := a.Provide(Request{Identity: operator("worker")}); err == nil {
@@ -87,7 +87,7 @@ func TestHandOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := serialText(files.Current().Certificate.Leaf.SerialNumber); got != issued.Serial {
-			t.Errorf("certificate %s was handed over, want %s", got, issued.Serial)
+			t.Errorf("credential %s was handed over, want %s", got, issued.Serial)
 		}
 		request.Renew = true
 	}
@@ -96,7 +96,7 @@ func TestHandOver(t *testing.T) {
 	}
 }
 
-// placed returns the serial number of the certificate of an identity that is in place, or nothing.
+// placed returns the serial number of the credential of an identity that is in place, or nothing.
 func placed(t *testing.T, a *Authority, id identity.Identity) string {
 	t.Helper()
 	list, err := a.List()

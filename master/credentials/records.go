@@ -18,7 +18,7 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// Record is what is known of a certificate that was made.
+// Record is what the authority knows of a credential that it has made.
 type Record struct {
 	identity.Identity
 	Serial              string // hexadecimal digits
@@ -27,10 +27,10 @@ type Record struct {
 	Revoked             time.Time // zero: it is not
 }
 
-// Good reports whether the certificate is neither expired nor revoked.
+// Good reports whether the credential is neither expired nor revoked.
 func (r Record) Good(now time.Time) bool { return r.Revoked.IsZero() && !now.After(r.NotAfter) }
 
-// State says in words whether the certificate is good.
+// State says in words whether the credential is good.
 func (r Record) State(now time.Time) string {
 	switch {
 	case !r.Revoked.IsZero():
@@ -53,12 +53,12 @@ func recordOf(c *x509.Certificate, id identity.Identity) Record {
 // serialText writes a serial number.
 func serialText(n *big.Int) string { return hex.EncodeToString(n.Bytes()) }
 
-// List returns the records of all certificates ever made, by name and then by age.
+// List returns the records of all credentials ever made, by name and then by age.
 func (a *Authority) List() ([]Record, error) {
 	folder := filepath.Join(a.folder, IssuedFolder)
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("list certificates: %w", err)
+		return nil, fmt.Errorf("list credentials: %w", err)
 	}
 	_, revoked, err := a.readRevoked()
 	if err != nil {
@@ -93,9 +93,9 @@ func (a *Authority) List() ([]Record, error) {
 	return list, nil
 }
 
-// Revoke puts all good certificates of a name, or the one with a serial number, on the revocation
-// list, and returns them. ErrUnknown says that there is none. A master takes note as soon as it
-// reads the list again.
+// Revoke puts all good credentials of a name, or the credential with a serial number, on the
+// revocation list, and returns them. A master refuses them from its next reading of the list.
+// Errors: ErrUnknown.
 func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 	list, err := a.List()
 	if err != nil {
@@ -159,9 +159,9 @@ func (a *Authority) readRevoked() (*big.Int, []x509.RevocationListEntry, error) 
 	return list.Number, list.RevokedCertificateEntries, nil
 }
 
-// writeRevoked replaces the revocation list. It is good as long as the authority: nobody would
-// renew it in time, and a list that is out of date by itself would stop the cluster. A master does
-// not go back to a list with a smaller number.
+// writeRevoked replaces the revocation list. The list is good as long as the authority: nobody would
+// renew it in time, and an outdated list would stop the cluster. A master refuses a list with a
+// smaller number than the one in use.
 func (a *Authority) writeRevoked(entries []x509.RevocationListEntry, number *big.Int) error {
 	template := &x509.RevocationList{Number: number, ThisUpdate: a.now(), NextUpdate: a.cert.NotAfter,
 		RevokedCertificateEntries: entries}

@@ -11,7 +11,7 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// writeFile puts data under a name, all of it or nothing: written beside it, brought to disk, renamed.
+// writeFile gives a file new content, whole and durable or not at all.
 func writeFile(name string, data []byte, mode os.FileMode) error {
 	err := disk.Replace(name, mode, func(f *os.File) error {
 		_, err := f.Write(data)
@@ -38,11 +38,11 @@ func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 func readCertificate(name string) (*x509.Certificate, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {
-		return nil, fmt.Errorf("read a certificate: %w", err)
+		return nil, fmt.Errorf("read a credential: %w", err)
 	}
 	block, _ := pem.Decode(data)
 	if block == nil || block.Type != identity.PEMCertificate {
-		return nil, fmt.Errorf("%w: %s is not a certificate", ErrDamaged, name)
+		return nil, fmt.Errorf("%w: %s is not a credential", ErrDamaged, name)
 	}
 	c, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {

@@ -31,30 +31,27 @@ const (
 	PEMRevoked     = "X509 CRL"
 )
 
-// maxFileBytes is the size from which a file is not what it should be: a revocation list of a
-// hundred thousand certificates is smaller.
+// maxFileBytes bounds each file. A revocation list of a hundred thousand credentials is smaller.
 const maxFileBytes = 8 << 20
 
-// ErrFiles is wrapped by errors about the files of a folder: missing, damaged, expired, or not
-// fitting each other.
-var ErrFiles = errors.New("bad folder of certificates")
+// ErrFiles means that files of a folder are missing, damaged, expired, or do not fit each other.
+var ErrFiles = errors.New("bad folder of credentials")
 
 // Material is the content of a folder at one moment. It does not change.
 type Material struct {
 	Identity    Identity
-	Certificate tls.Certificate // one's own, with its key; Leaf is set
+	Certificate tls.Certificate // the program's own credential; Leaf is set
 	Roots       *x509.CertPool  // the authorities
-	Revision    uint64          // counts the contents that were taken, from 1
+	Revision    uint64          // numbers the good contents, from 1
 
 	revoked map[string]bool     // serial numbers
 	numbers map[string]*big.Int // of the revocation lists, by authority
 }
 
-// Revoked reports whether a certificate is on the revocation list.
+// Revoked reports whether a credential is on the revocation list.
 func (m *Material) Revoked(c *x509.Certificate) bool { return m.revoked[c.SerialNumber.String()] }
 
-// Files is a folder whose content is read again when it changes. Its methods may be called at the
-// same time.
+// Files is a folder of credentials. Reload reads it again. Methods may be called at the same time.
 type Files struct {
 	folder  string
 	role    Role // Master: the folder of a master; otherwise of a worker or an operator
@@ -68,7 +65,7 @@ type Files struct {
 func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
 
 // OpenClient reads the folder of a worker or an operator. Errors wrap ErrFiles, and ErrRole as well
-// if the certificate is for another role.
+// if the credential is for another role.
 func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
 
 func open(folder string, role Role) (*Files, error) {
@@ -83,7 +80,7 @@ func open(folder string, role Role) (*Files, error) {
 	return f, nil
 }
 
-// hint says where a folder comes from.
+// hint names the command that makes the folder.
 func (f *Files) hint() string {
 	if f.role == Master {
 		return `a master's folder is made by "master certs init"`
@@ -91,7 +88,7 @@ func (f *Files) hint() string {
 	return fmt.Sprintf(`the folder for the role %s is made by "master certs %s NAME"`, f.role, f.role)
 }
 
-// own returns the path of the file with one's own certificate.
+// own returns the path of the program's own credential.
 func (f *Files) own() string {
 	if f.role == Master {
 		return filepath.Join(f.folder, MasterFile)
@@ -99,12 +96,11 @@ func (f *Files) own() string {
 	return filepath.Join(f.folder, ClientFile)
 }
 
-// Current returns what the folder held when it was last read and found good.
+// Current returns the last good content of the folder.
 func (f *Files) Current() *Material { return f.current.Load() }
 
-// Reload reads the folder. It reports whether there was something new and good, which Current
-// returns from now on. What is new and not good is an error, the first time it is met, and Current
-// stays what it was. Errors wrap ErrFiles.
+// Reload reads the folder. It reports whether the content is new and good; Current then returns it.
+// New content that is not good is an error, once, and Current stays as it was. Errors wrap ErrFiles.
 func (f *Files) Reload() (changed bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -180,7 +176,7 @@ func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 	if m.Identity.Role != f.role {
 		return nil, fmt.Errorf("%w: %s is for %v, here the role %s is needed", ErrRole, names[1], m.Identity, f.role)
 	}
-	// An expired certificate is not damaged: whoever sees it will say so.
+	// An expired credential is not damaged: open and ClientTLS refuse it with the date.
 	_, err = leaf.Verify(x509.VerifyOptions{Roots: m.Roots, CurrentTime: leaf.NotAfter,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny}})
 	if err != nil {
@@ -199,7 +195,7 @@ func authorities(name string, data []byte) ([]*x509.Certificate, error) {
 	err := blocks(data, PEMCertificate, func(der []byte) error {
 		c, err := x509.ParseCertificate(der)
 		if err == nil && !c.IsCA {
-			err = errors.New("not the certificate of an authority")
+			err = errors.New("not the credential of an authority")
 		}
 		list = append(list, c)
 		return err
@@ -210,7 +206,7 @@ func authorities(name string, data []byte) ([]*x509.Certificate, error) {
 	return list, nil
 }
 
-// readRevoked takes revocation lists: of each authority one, signed by it.
+// readRevoked reads the revocation lists: one of each authority, with its signature.
 func (m *Material) readRevoked(data []byte, authorities []*x509.Certificate) error {
 	err := blocks(data, PEMRevoked, func(der []byte) error {
 		list, err := x509.ParseRevocationList(der)
@@ -238,7 +234,7 @@ func (m *Material) readRevoked(data []byte, authorities []*x509.Certificate) err
 	return err
 }
 
-// blocks calls take for the blocks of a PEM file, of which there is at least one and all have one type.
+// blocks calls take for each block of a PEM file. The file has at least one, and all are of one kind.
 func blocks(data []byte, kind string, take func(der []byte) error) error {
 	n := 0
 	for len(bytes.TrimSpace(data)) > 0 {

@@ -1,17 +1,18 @@
-// Package identity says who is who in a cluster, by certificates of its own certificate authority:
-// which role a certificate gives and to whom, in which files a program finds its own, and how both
-// ends of a connection check each other (TLS 1.3, both sides with a certificate).
+// Package identity says who is who in a cluster. It reads the role and the name in a credential,
+// keeps the files of a program's own credential, and makes both ends of a connection check each
+// other (TLS 1.3, a credential on both sides). A credential is an X.509 certificate of the cluster's
+// own authority, with its private key.
 //
-// A certificate carries one URI as subject alternative name, amazonsfarm://ROLE/NAME. The files of
+// A credential carries one URI as subject alternative name, amazonsfarm://ROLE/NAME. The files of
 // a folder are
 //
 //	ca.crt       the authority's certificate; several where one authority follows another
-//	master.pem   certificate and private key of a master
-//	revoked.crl  what the authority has revoked (a master's folder only)
-//	client.pem   certificate and private key of a worker or an operator
+//	master.pem   credential of a master: certificate and private key
+//	revoked.crl  the authority's list of revoked credentials (only in a master's folder)
+//	client.pem   credential of a worker or an operator
 //
-// all of them PEM. Certificate and key are in one file so that one rename replaces both. [Files]
-// reads them again when they change. Package master/credentials makes them.
+// all of them PEM. Certificate and key are in one file, so that one rename replaces both. [Files]
+// reads the folder again when it changes. Package master/credentials makes it.
 package identity
 
 import (
@@ -22,38 +23,38 @@ import (
 	"strings"
 )
 
-// Role is what a certificate entitles to.
+// Role says what the owner of a credential may do.
 type Role string
 
-// The roles. A certificate has exactly one.
+// The roles. A credential has exactly one.
 const (
 	Master   Role = "master"   // serves a campaign
 	Worker   Role = "worker"   // joins it and delivers results
 	Operator Role = "operator" // asks for its status, explores, pauses, resumes and drains it
 )
 
-// Scheme is that of the URI in a certificate.
+// Scheme is the scheme of the URI in a credential.
 const Scheme = "amazonsfarm"
 
-// MaxNameBytes is the length of the longest name. A worker's name in the farm is at most 128 bytes
-// and begins with it.
+// MaxNameBytes is the length of the longest name. The name of a worker in the farm begins with the
+// name in its credential and has at most 128 bytes.
 const MaxNameBytes = 48
 
-// Errors about certificates. Whatever is wrong with one that was presented wraps one of them or is
-// an error of crypto/x509.
+// Errors about credentials. Every error about a presented credential wraps one of these or is an
+// error of crypto/x509.
 var (
-	// ErrName says that a name cannot stand in a certificate.
+	// ErrName means that a name cannot stand in a credential.
 	ErrName = errors.New("not a name")
-	// ErrNoIdentity says that a certificate does not carry one role and name.
-	ErrNoIdentity = errors.New("the certificate names no role")
-	// ErrRevoked says that a certificate is on the revocation list.
-	ErrRevoked = errors.New("the certificate is revoked")
-	// ErrRole says that a certificate is good but for another role.
-	ErrRole = errors.New("the certificate is for another role")
+	// ErrNoIdentity means that a credential lacks a role and a name.
+	ErrNoIdentity = errors.New("the credential names no role")
+	// ErrRevoked means that a credential is on the revocation list.
+	ErrRevoked = errors.New("the credential is revoked")
+	// ErrRole means that a good credential has another role.
+	ErrRole = errors.New("the credential is for another role")
 )
 
-// RejectedError says whose certificate was refused when a connection was made. The certificate is
-// of the authority, so the identity is right.
+// RejectedError names the owner of a refused credential. The authority has signed the credential, so
+// the identity is right.
 type RejectedError struct {
 	Identity Identity
 	Err      error
@@ -65,7 +66,7 @@ func (e *RejectedError) Error() string { return fmt.Sprintf("%v: %v", e.Identity
 // Unwrap returns the reason.
 func (e *RejectedError) Unwrap() error { return e.Err }
 
-// Identity is who a certificate is for.
+// Identity is the owner of a credential: role and name.
 type Identity struct {
 	Role Role
 	Name string
@@ -74,7 +75,7 @@ type Identity struct {
 // String returns the role and the name, such as "worker w1".
 func (id Identity) String() string { return string(id.Role) + " " + id.Name }
 
-// URI returns what the certificate carries.
+// URI returns the URI in the credential.
 func (id Identity) URI() *url.URL {
 	return &url.URL{Scheme: Scheme, Host: string(id.Role), Path: "/" + id.Name}
 }
@@ -94,7 +95,7 @@ func CheckName(name string) error {
 	return nil
 }
 
-// Of reads who a certificate is for. It does not check who signed it. Errors wrap ErrNoIdentity.
+// Of reads the identity in a credential. It does not check the signature. Errors wrap ErrNoIdentity.
 func Of(c *x509.Certificate) (Identity, error) {
 	if len(c.URIs) != 1 {
 		return Identity{}, fmt.Errorf("%w: it has %d URIs instead of one", ErrNoIdentity, len(c.URIs))

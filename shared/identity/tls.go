@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// ServerTLS returns how a master secures connections now: TLS 1.3, the other side with a
-// certificate of the authority that is neither expired nor revoked, has a role, and is for clients.
-// Nothing of a connection is remembered for the next one, so each is checked.
+// ServerTLS returns how a master secures connections now. It asks for TLS 1.3 and for a client's
+// credential of the authority, with a role, neither expired nor revoked. Connections share no
+// session, so each one is checked.
 func (f *Files) ServerTLS() *tls.Config {
 	m := f.Current()
 	return &tls.Config{
@@ -30,9 +30,9 @@ func (f *Files) ServerTLS() *tls.Config {
 	}
 }
 
-// PagesTLS returns how a master secures the connections of browsers: TLS 1.3, each with the files
-// as they are when it is made. The other side may do without a certificate; one that it shows is
-// checked as in ServerTLS, and has to be judged with Judge whenever it matters.
+// PagesTLS returns how a master secures the connections of browsers: TLS 1.3, with the current files
+// for each new connection. A browser may come without a credential. A shown credential is checked as
+// in ServerTLS; Judge says later whether it is still good.
 func (f *Files) PagesTLS() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
@@ -52,12 +52,11 @@ func (f *Files) PagesTLS() *tls.Config {
 	}
 }
 
-// Judge returns whose certificate came with a connection that was made some time ago. The error
-// says why it is not good now: it expired, was revoked, its authority is not known any more, or
-// there is none.
+// Judge returns the owner of the credential of an older connection. The error says why the
+// credential is not good now: missing, expired, revoked, or of an unknown authority.
 func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
 	if len(s.PeerCertificates) == 0 {
-		return Identity{}, errors.New("no certificate came")
+		return Identity{}, errors.New("no credential came")
 	}
 	leaf := s.PeerCertificates[0]
 	id, err := Of(leaf)
@@ -79,15 +78,15 @@ func (f *Files) Judge(s *tls.ConnectionState) (Identity, error) {
 	return id, nil
 }
 
-// ClientTLS returns how a worker or an operator secures connections now: TLS 1.3, with a master
-// whose certificate is of the authority and names the host that was asked for.
+// ClientTLS returns how a worker or an operator secures connections now: TLS 1.3. The master's
+// credential must be of the authority and name the dialled host.
 func (f *Files) ClientTLS() *tls.Config {
 	m := f.Current()
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13,
 		RootCAs:    m.Roots,
-		// The certificate is presented to every master. One that does not know its authority can
-		// then say so.
+		// The client shows its credential to every master. A master that does not know the authority
+		// can then say so.
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if leaf := m.Certificate.Leaf; time.Now().After(leaf.NotAfter) {
 				return nil, fmt.Errorf("%w: %s expired on %s", ErrFiles, f.own(), leaf.NotAfter.Format(time.DateTime))
@@ -96,7 +95,7 @@ func (f *Files) ClientTLS() *tls.Config {
 		},
 		VerifyConnection: func(s tls.ConnectionState) error {
 			if len(s.PeerCertificates) == 0 {
-				return errors.New("no certificate came")
+				return errors.New("no credential came")
 			}
 			id, err := Of(s.PeerCertificates[0])
 			if err == nil && id.Role != Master {

@@ -25,7 +25,7 @@ func operator(name string) identity.Identity {
 
 var master = identity.Identity{Role: identity.Master, Name: "master"}
 
-// authority makes an authority with a master's certificate.
+// authority makes an authority with a master's credential.
 func authority(t testing.TB) *Authority { return authorityAt(t, time.Now) }
 
 func authorityAt(t testing.TB, now func() time.Time) *Authority {
@@ -91,7 +91,7 @@ func TestIssued(t *testing.T) {
 		}
 	}
 	if _, err := leaf.Verify(x509.VerifyOptions{Roots: files.Current().Roots, DNSName: "elsewhere"}); err == nil {
-		t.Error("the master's certificate is good for any host")
+		t.Error("the master's credential is good for any host")
 	}
 	err = filepath.WalkDir(a.folder, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -155,7 +155,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 	list, err := a.List()
 	if err != nil || len(list) != 2 {
-		t.Errorf("refused requests left certificates: %v, %v", list, err)
+		t.Errorf("refused requests left credentials: %v, %v", list, err)
 	}
 }
 
@@ -188,7 +188,7 @@ func TestRenewAndRevoke(t *testing.T) {
 		t.Fatalf("revoked %v, %v", list, err)
 	}
 	if !revoked(first.Serial) || revoked(second.Serial) {
-		t.Error("another certificate than the one named is revoked")
+		t.Error("another credential than the one named is revoked")
 	}
 	// By name: all that are good.
 	list, err = a.Revoke("w1")
@@ -203,10 +203,10 @@ func TestRenewAndRevoke(t *testing.T) {
 			t.Errorf("revoke %q: %v, want %v", what, err, ErrUnknown)
 		}
 	}
-	// A name lives on with a new certificate.
+	// A name lives on with a new credential.
 	third := issue(t, a, Request{Identity: worker("w1"), Renew: true})
 	if revoked(third.Serial) {
-		t.Error("the new certificate is revoked")
+		t.Error("the new credential is revoked")
 	}
 	records, err := a.List()
 	if err != nil {
@@ -304,13 +304,13 @@ func TestReload(t *testing.T) {
 		"authority of others": {identity.AuthorityFile, read(stranger.folder, identity.AuthorityFile),
 			"not signed by"},
 		"no authority": {identity.AuthorityFile, certificatePEM(leafOf(t, good[identity.MasterFile]).Raw),
-			"not the certificate of an authority"},
+			"not the credential of an authority"},
 		"second without a list": {identity.AuthorityFile, append(read(stranger.folder, identity.AuthorityFile),
 			good[identity.AuthorityFile]...), "lacks the list"},
-		"certificate gone":      {identity.MasterFile, nil, "no such file"},
-		"certificate cut":       {identity.MasterFile, cut(identity.MasterFile), identity.MasterFile},
-		"certificate of others": {identity.MasterFile, read(stranger.folder, identity.MasterFile), "not signed by"},
-		"certificate of a role": {identity.MasterFile, read(bundle, identity.ClientFile), "another role"},
+		"credential gone":      {identity.MasterFile, nil, "no such file"},
+		"credential cut":       {identity.MasterFile, cut(identity.MasterFile), identity.MasterFile},
+		"credential of others": {identity.MasterFile, read(stranger.folder, identity.MasterFile), "not signed by"},
+		"credential of a role": {identity.MasterFile, read(bundle, identity.ClientFile), "another role"},
 		"key of others": {identity.MasterFile, append(certificatePEM(leafOf(t, good[identity.MasterFile]).Raw),
 			read(a.folder, KeyFile)...), identity.MasterFile},
 		"list gone":              {identity.RevokedFile, nil, "no such file"},
@@ -351,7 +351,7 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestOlderList holds that a revocation list from a backup does not make revoked certificates good
+// TestOlderList holds that a revocation list from a backup does not make revoked credentials good
 // again.
 func TestOlderList(t *testing.T) {
 	a := authority(t)
@@ -412,10 +412,10 @@ func TestDamagedAuthority(t *testing.T) {
 		file string
 		data string
 	}{
-		"key":         {KeyFile, "nothing"},
-		"certificate": {identity.AuthorityFile, "nothing"},
-		"list":        {identity.RevokedFile, "nothing"},
-		"record":      {filepath.Join(IssuedFolder, "ff.crt"), "nothing"},
+		"key":        {KeyFile, "nothing"},
+		"credential": {identity.AuthorityFile, "nothing"},
+		"list":       {identity.RevokedFile, "nothing"},
+		"record":     {filepath.Join(IssuedFolder, "ff.crt"), "nothing"},
 	} {
 		a := authority(t)
 		if err := os.WriteFile(filepath.Join(a.folder, c.file), []byte(c.data), 0o600); err != nil {

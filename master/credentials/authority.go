@@ -1,17 +1,19 @@
-// Package certs is the certificate authority of a cluster: it makes the certificates of its
-// masters, workers and operators, keeps a record of each, and revokes them. What a certificate
-// says, and how it is checked, is in shared/identity.
+// Package credentials is the certificate authority of a cluster. It makes the credentials of
+// masters, workers and operators, keeps a record of each, and revokes them. A credential is an
+// X.509 certificate with its private key. Package shared/identity reads and checks credentials.
 //
-// A folder holds, beside the files that a master needs (see identity),
+// [Init] makes an authority in a folder and [Open] opens it. [Authority.Issue] makes a credential,
+// [Authority.Provide] makes it only where it is missing, [Authority.List] and [Authority.Revoke]
+// are for operators. A folder holds, beside the files that a master needs (see identity),
 //
 //	ca.key             the authority's private key
-//	issued/SERIAL.crt  every certificate ever made, without its key
+//	issued/SERIAL.crt  every credential ever made, without its key
 //	workers/NAME/      ca.crt and client.pem of a worker: what is handed to it
 //	operators/NAME/    the same of an operator
 //
-// Whoever has ca.key can make certificates. A master does not need it: the folder it serves from
-// may lack ca.key, issued and the others' folders. Files with keys can be read by their owner only;
-// each file is replaced by renaming, after it is on disk.
+// Everybody with ca.key can make credentials. A master does not need it: the folder that it serves
+// from may lack ca.key, issued, workers and operators. Only the owner can read files with keys. Each
+// file is on disk before it gets its name.
 package credentials
 
 import (
@@ -42,30 +44,30 @@ const (
 	OperatorsFolder = "operators"
 )
 
-// Lifetimes when nothing else is said.
+// Default lifetimes.
 const (
 	DefaultAuthorityLifetime = 10 * 365 * 24 * time.Hour
 	DefaultLifetime          = 365 * 24 * time.Hour
 )
 
-// skew is how far in the past a certificate begins, for machines whose clocks are late.
+// skew is how far in the past the validity of a credential begins, for machines whose clocks are late.
 const skew = 5 * time.Minute
 
-// lockPatience is how long a command waits for another one that has the folder open: signing takes
+// lockPatience is how long a command waits for another one that has the folder open. Signing takes
 // milliseconds.
 const lockPatience = 10 * time.Second
 
 // Errors of this package.
 var (
-	// ErrMissing says that a folder holds no authority.
+	// ErrMissing means that a folder holds no authority.
 	ErrMissing = errors.New("no certificate authority")
-	// ErrExists says that there already is what was to be made.
+	// ErrExists means that the authority or the name exists already.
 	ErrExists = errors.New("already there")
-	// ErrRequest says that what was asked for makes no sense.
-	ErrRequest = errors.New("no certificate can be made like this")
-	// ErrUnknown says that no certificate of a name or serial number can be revoked.
-	ErrUnknown = errors.New("no such certificate")
-	// ErrDamaged says that a file of the authority cannot be read as what it is.
+	// ErrRequest means that the request makes no sense.
+	ErrRequest = errors.New("no credential can be made like this")
+	// ErrUnknown means that no good credential has the name or serial number.
+	ErrUnknown = errors.New("no such credential")
+	// ErrDamaged means that a file of the authority has another content than its name says.
 	ErrDamaged = errors.New("damaged")
 )
 
@@ -80,8 +82,8 @@ type Authority struct {
 
 // Options are for Init and Open. The zero value is usable.
 type Options struct {
-	// Lifetime is that of a new authority. Default ten years. When it ends, all certificates of the
-	// authority end, too.
+	// Lifetime is the lifetime of a new authority. Default ten years. All credentials of the
+	// authority end with it.
 	Lifetime time.Duration
 	// Now is the clock. Default time.Now.
 	Now func() time.Time
@@ -100,8 +102,8 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Init makes an authority in a folder, which is made if it is not there, with an empty revocation
-// list. Files of an authority that are already there are left alone: ErrExists names one.
+// Init makes an authority in a folder, with an empty revocation list. It makes the folder if it is
+// missing. It leaves files of another authority alone: ErrExists names one.
 func Init(folder string, o Options) (*Authority, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -128,11 +130,11 @@ func Init(folder string, o Options) (*Authority, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, fmt.Errorf("sign the authority's certificate: %w", err)
+		return nil, fmt.Errorf("sign the authority's credential: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("sign the authority's certificate: %w", err)
+		return nil, fmt.Errorf("sign the authority's credential: %w", err)
 	}
 	a := &Authority{folder: folder, now: o.Now, cert: cert, key: key}
 	if err := a.writeRevoked(nil, big.NewInt(1)); err != nil {
@@ -152,7 +154,7 @@ func Init(folder string, o Options) (*Authority, error) {
 	return a, a.takeLock()
 }
 
-// Open opens the authority in a folder. It waits for others that have it open, for ten seconds.
+// Open opens the authority in a folder. It waits ten seconds for other commands to close it.
 func Open(folder string, o Options) (*Authority, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
@@ -193,7 +195,7 @@ func (a *Authority) read() error {
 	return nil
 }
 
-// takeLock locks the authority's key file, which is there as long as the authority is.
+// takeLock locks the file of the authority's key.
 func (a *Authority) takeLock() error {
 	f, err := os.Open(filepath.Join(a.folder, KeyFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -214,17 +216,18 @@ func (a *Authority) Close() error { return a.lock.Close() }
 // NotAfter returns when the authority ends.
 func (a *Authority) NotAfter() time.Time { return a.cert.NotAfter }
 
-// Request asks for a certificate.
+// Request asks for a credential.
 type Request struct {
 	Identity identity.Identity
-	// Hosts are the names and IP addresses under which a master is reached; only a master has them,
-	// and at least one.
+	// Hosts are the names and IP addresses under which others reach the master. A master has at
+	// least one, workers and operators none.
 	Hosts []string
-	// Lifetime is how long the certificate is good. Default one year; it ends with the authority at
-	// the latest. Short: more renewals; long: a stolen one that nobody revokes is good for long.
+	// Lifetime is how long the credential is good. Default one year; it ends with the authority at
+	// the latest. Short: more renewals. Long: a stolen credential that nobody revokes is good for
+	// long.
 	Lifetime time.Duration
-	// Renew says that there may be a certificate for the same identity: its files are replaced. The
-	// old certificate stays good until it expires or is revoked.
+	// Renew allows a credential for the same identity to exist, and replaces its files. The old
+	// credential stays good until it expires or is revoked.
 	Renew bool
 }
 
@@ -237,9 +240,9 @@ func (r Request) Check() error {
 	case r.Lifetime != 0 && r.Lifetime < time.Second:
 		return fmt.Errorf("%w: a lifetime of %v", ErrRequest, r.Lifetime)
 	case r.Identity.Role == identity.Master && len(r.Hosts) == 0:
-		return fmt.Errorf("%w: a master's certificate names the hosts under which it is reached", ErrRequest)
+		return fmt.Errorf("%w: a master's credential names the hosts under which it is reached", ErrRequest)
 	case r.Identity.Role != identity.Master && len(r.Hosts) > 0:
-		return fmt.Errorf("%w: only a master's certificate names hosts", ErrRequest)
+		return fmt.Errorf("%w: only a master's credential names hosts", ErrRequest)
 	}
 	for _, h := range r.Hosts {
 		if net.ParseIP(h) == nil && !goodHost(h) {
@@ -249,7 +252,7 @@ func (r Request) Check() error {
 	return nil
 }
 
-// goodHost accepts what can stand in a certificate as a DNS name.
+// goodHost reports whether a name can stand in a credential as a DNS name.
 func goodHost(h string) bool {
 	if len(h) == 0 || len(h) > 253 {
 		return false
@@ -263,14 +266,14 @@ func goodHost(h string) bool {
 	return h[0] != '.' && h[0] != '-'
 }
 
-// Issued is a new certificate.
+// Issued is a new credential.
 type Issued struct {
 	Record
-	Folder string // that its owner needs: of the master, or of the one bundle
+	Folder string // for its owner: the master's own, or the one that is handed over
 }
 
-// Issue makes a certificate. Names are given once, whatever the role: ErrExists says that a name is
-// taken, by another role or without Request.Renew by the same one.
+// Issue makes a credential. A name belongs to one role. ErrExists says that another role has the
+// name, or that the same role has it and Request.Renew is not set.
 func (a *Authority) Issue(r Request) (Issued, error) {
 	if err := r.Check(); err != nil {
 		return Issued{}, err
@@ -309,18 +312,18 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, key.Public(), a.key)
 	if err != nil {
-		return Issued{}, fmt.Errorf("sign a certificate: %w", err)
+		return Issued{}, fmt.Errorf("sign a credential: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return Issued{}, fmt.Errorf("sign a certificate: %w", err)
+		return Issued{}, fmt.Errorf("sign a credential: %w", err)
 	}
 	private, err := keyPEM(key)
 	if err != nil {
 		return Issued{}, err
 	}
 	out := Issued{Record: recordOf(cert, r.Identity)}
-	// The record comes first: there is no certificate that is not listed and cannot be revoked.
+	// The record comes first, so that every credential is listed and can be revoked.
 	issued := filepath.Join(a.folder, IssuedFolder)
 	if err := os.MkdirAll(issued, 0o700); err != nil {
 		return Issued{}, fmt.Errorf("keep a record: %w", err)
@@ -343,7 +346,7 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	return out, writeFile(filepath.Join(out.Folder, identity.ClientFile), both, 0o600)
 }
 
-// bundle returns the folder that is handed to a worker or an operator.
+// bundle returns the folder that a worker or an operator gets.
 func (a *Authority) bundle(id identity.Identity) string {
 	kind := WorkersFolder
 	if id.Role == identity.Operator {
@@ -365,7 +368,7 @@ func (a *Authority) nameIsFree(r Request) error {
 			return fmt.Errorf("%w: the name %s, with the role %s; take another name", ErrExists, known.Name, known.Role)
 		}
 		if !r.Renew {
-			return fmt.Errorf("%w: %v has certificate %s, %s; --renew makes a new one in its place", ErrExists,
+			return fmt.Errorf("%w: %v has credential %s, %s; --renew makes a new one in its place", ErrExists,
 				r.Identity, known.Serial, known.State(a.now()))
 		}
 	}
