@@ -18,17 +18,7 @@ const (
 )
 
 // String returns "dead", "simple" or "active".
-func (k Kind) String() string {
-	switch k {
-	case Dead:
-		return "dead"
-	case Simple:
-		return "simple"
-	case Active:
-		return "active"
-	}
-	return "unknown"
-}
+func (k Kind) String() string { return [...]string{"dead", "simple", "active"}[k] }
 
 // Area is a part of a position.
 type Area struct {

@@ -26,15 +26,7 @@ func (s Side) Other() Side {
 }
 
 // String returns "nobody", "left" or "right".
-func (s Side) String() string {
-	switch s {
-	case Left:
-		return "left"
-	case Right:
-		return "right"
-	}
-	return "nobody"
-}
+func (s Side) String() string { return [...]string{"nobody", "left", "right"}[s] }
 
 // Strength says what a bound promises about its number n (Song and Müller 2014, section
 // II.D). Read for a lower bound; for an upper one all signs turn.

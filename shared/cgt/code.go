@@ -179,17 +179,8 @@ func (v Value) walls(in *room) (left, negRight climb, scale int) {
 	return l, r, scale
 }
 
-// AppendBinary appends the canonical bytes, which tell where they end. Equal Values have
-// equal bytes.
-func (v Value) AppendBinary(b []byte) ([]byte, error) {
-	if v.code == "" {
-		return append(b, zeroCode...), nil
-	}
-	return append(b, v.code...), nil
-}
-
-// MarshalBinary returns the canonical bytes.
-func (v Value) MarshalBinary() ([]byte, error) { return v.AppendBinary(nil) }
+// Append appends the canonical bytes, which tell where they end. Equal Values have equal bytes.
+func (v Value) Append(b []byte) []byte { return append(b, v.bytes()...) }
 
 // bytes returns the canonical bytes.
 func (v Value) bytes() string {

@@ -26,17 +26,7 @@ const (
 
 // String returns "number", "infinitesimal", "number+infinitesimal" or "hot".
 func (k Kind) String() string {
-	switch k {
-	case Number:
-		return "number"
-	case Infinitesimal:
-		return "infinitesimal"
-	case NumberPlusInfinitesimal:
-		return "number+infinitesimal"
-	case Hot:
-		return "hot"
-	}
-	return fmt.Sprintf("Kind(%d)", uint8(k))
+	return [...]string{"number", "infinitesimal", "number+infinitesimal", "hot"}[k]
 }
 
 // Tail is the class of a game minus its mean, where that difference is 0 or infinitesimal (Song
@@ -55,21 +45,7 @@ const (
 
 // String returns "zero", "star", "positive", "negative", "fuzzy" or "none".
 func (t Tail) String() string {
-	switch t {
-	case Zero:
-		return "zero"
-	case Star:
-		return "star"
-	case Positive:
-		return "positive"
-	case Negative:
-		return "negative"
-	case Fuzzy:
-		return "fuzzy"
-	case NoTail:
-		return "none"
-	}
-	return fmt.Sprintf("Tail(%d)", uint8(t))
+	return [...]string{"zero", "star", "positive", "negative", "fuzzy", "none"}[t]
 }
 
 // Mean returns the value of the mast.

@@ -170,6 +170,14 @@ func (w *worker) membersOf(class uint32) []uint32 {
 	return w.members[class]
 }
 
+// found looks a key up in a table that all workers share.
+func (w *worker) found(table map[uint64]uint32, key uint64) (uint32, bool) {
+	w.mu.RLock()
+	defer w.mu.RUnlock()
+	v, ok := table[key]
+	return v, ok
+}
+
 // join returns the class of the options of both classes together.
 func (w *worker) join(a, b uint32) uint32 {
 	switch {
@@ -184,9 +192,7 @@ func (w *worker) join(a, b uint32) uint32 {
 	if c, ok := w.joins.get(key); ok {
 		return c
 	}
-	w.mu.RLock()
-	c, ok := w.algebra.joins[key]
-	w.mu.RUnlock()
+	c, ok := w.found(w.algebra.joins, key)
 	if !ok {
 		x, y := w.membersOf(a), w.membersOf(b)
 		c = w.classOfAll(append(append(make([]uint32, 0, len(x)+len(y)), x...), y...))
@@ -204,9 +210,7 @@ func (w *worker) value(left, right uint32) uint32 {
 	if id, ok := w.pairs.get(key); ok {
 		return id
 	}
-	w.mu.RLock()
-	id, ok := w.algebra.pairs[key]
-	w.mu.RUnlock()
+	id, ok := w.found(w.algebra.pairs, key)
 	if !ok {
 		var l, r []cgt.Value
 		for _, id := range w.membersOf(left) {
@@ -240,9 +244,7 @@ func (w *worker) plus(id uint32, n int) uint32 {
 	if s, ok := w.moved.get(key); ok {
 		return s
 	}
-	w.mu.RLock()
-	s, ok := w.algebra.moved[key]
-	w.mu.RUnlock()
+	s, ok := w.found(w.algebra.moved, key)
 	if !ok {
 		w.know(id)
 		v, err := w.vals[id].AddInt(int64(n))

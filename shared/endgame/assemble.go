@@ -102,13 +102,11 @@ func writeSection[T any](w *writer, kind, n int, list []T, put func(T)) {
 func writeValues(w *writer, values numbering) {
 	end := uint32(0)
 	writeSection(w, sectionValueEnds, 0, values.list, func(v cgt.Value) {
-		code, _ := v.MarshalBinary() // never fails
-		end += uint32(len(code))
+		end += uint32(len(v.Append(nil)))
 		w.u32(end)
 	})
 	writeSection(w, sectionValues, 0, values.list, func(v cgt.Value) {
-		code, _ := v.MarshalBinary()
-		w.write(code)
+		w.write(v.Append(nil))
 	})
 	writeSection(w, sectionNegatives, 0, values.list, func(v cgt.Value) { w.u32(values.ids[v.Neg()]) })
 }

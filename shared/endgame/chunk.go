@@ -96,10 +96,7 @@ func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
 	out := binary.AppendUvarint(nil, uint64(len(w.used)))
 	for k, id := range w.used {
 		w.local[id] = 0
-		var err error
-		if out, err = w.b.vals[id].AppendBinary(out); err != nil {
-			return err
-		}
+		out = w.b.vals[id].Append(out)
 		out = binary.AppendUvarint(out, uint64(counts[k]))
 	}
 	width := entryWidth(len(w.used))
