@@ -29,8 +29,8 @@ const (
 	factRecord        = 16 + 41 + 4
 	certificateRecord = 32 + 16 + 4
 	chunkOverhead     = 12 + 4
-	memories          = 64
-	memoryRecord      = 16 + mib + 4
+	hintRecords       = 64
+	hintRecord        = 16 + mib + 4
 )
 
 // check is one thing that must hold.
@@ -430,11 +430,11 @@ func (a *analysis) store(r run) {
 	}
 	a.check(len(wide) == 0, "pages take at most 2.2 times their records (a B+ tree's pages are half full at least, "+
 		"and those above them some percent)", "more: %s", nothing(wide))
-	// What is free was memories and pages on the way to others; it must not grow with the campaign.
+	// What is free was hints and pages on the way to others; it must not grow with the campaign.
 	free := last.Layout.FreeBytes + last.Layout.BeyondBytes
-	bound := int64(3*memories*256<<10 + 32*mib)
+	bound := int64(3*hintRecords*256<<10 + 32*mib)
 	a.check(free <= max(bound, last.FileBytes/3), fmt.Sprintf(
-		"free and not yet used: at most a third of the file or %d MiB (memories are replaced all the time, and the "+
+		"free and not yet used: at most a third of the file or %d MiB (hints are replaced all the time, and the "+
 			"file grows by up to 16 MiB at once)", bound/mib),
 		"%.1f of %.1f MiB", float64(free)/mib, float64(last.FileBytes)/mib)
 }
@@ -454,7 +454,7 @@ func (a *analysis) records(l store.Layout, certificates int64) (bad []string) {
 		case "chunks":
 			ok = p.Bytes >= certificates+n*chunkOverhead // unfinished uploads have some as well
 		case "memories":
-			ok = n <= memories && p.Bytes <= n*memoryRecord
+			ok = n <= hintRecords && p.Bytes <= n*hintRecord
 		}
 		if !ok {
 			bad = append(bad, fmt.Sprintf("%s: %d bytes in %d records", p.Kind, p.Bytes, n))
