@@ -88,7 +88,7 @@ func callError(address string, err error) error {
 	if !ok {
 		return err
 	}
-	if agent.RefusedByCertificate(err) {
+	if agent.RefusedByCredential(err) {
 		return fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err))
 	}
 	switch s.Code() {

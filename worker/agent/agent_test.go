@@ -295,12 +295,12 @@ func (s *fakeStream) result() *farmv1.Result {
 	return m.GetResult()
 }
 
-// handedBack waits for a lease to be handed back that was not searched.
-func (s *fakeStream) handedBack(id, epoch uint64) {
+// returned waits for a lease to be returned that was not searched.
+func (s *fakeStream) returned(id, epoch uint64) {
 	s.t.Helper()
 	if r := s.result(); r.Lease != id || r.Epoch != epoch || !r.Cancelled || r.Nodes != 0 || r.Serial != 0 ||
 		string(r.Key) != string(farmv1.WriteKey(rootKey())) {
-		s.t.Errorf("handed back %v", r)
+		s.t.Errorf("returned %v", r)
 	}
 }
 
@@ -771,14 +771,14 @@ func TestLeaseComesTwice(t *testing.T) {
 }
 
 // TestSecondLease sends a lease to a worker that has one, as a question that came twice would: it
-// is handed back at once, and the first one goes on.
+// is returned at once, and the first one goes on.
 func TestSecondLease(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		s := f.stream()
 		s.ready()
 		s.lease(1, 5, 1000)
 		s.lease(2, 5, 1000)
-		s.handedBack(2, 5)
+		s.returned(2, 5)
 		s.cancelLease(1)
 		if r := s.result(); r.Lease != 1 || r.Nodes == 0 {
 			t.Errorf("result %v", r)
@@ -802,7 +802,7 @@ func TestSecondLease(t *testing.T) {
 }
 
 // TestLeasesOfCampaigns sends leases of two campaigns of one board, each of which counts its own:
-// none is taken for one that came before, and one that is handed back goes to its own.
+// none is taken for one that came before, and one that is returned goes to its own.
 func TestLeasesOfCampaigns(t *testing.T) {
 	work(t, Config{}, endless, nil, func(f *farm) {
 		send := func(s *fakeStream, campaign uint32, id, epoch uint64) {
@@ -819,7 +819,7 @@ func TestLeasesOfCampaigns(t *testing.T) {
 		send(s, 1, 7, 5)
 		send(s, 2, 7, 5)
 		if r := s.result(); r.Campaign != 2 || r.Lease != 7 || !r.Cancelled || r.Serial != 0 {
-			t.Errorf("handed back %v", r)
+			t.Errorf("returned %v", r)
 		}
 		cancel(s, 2, 7) // of the other campaign
 		cancel(s, 1, 7)

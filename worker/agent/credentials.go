@@ -76,9 +76,9 @@ func NameFor(id identity.Identity, wish string) string {
 	return id.Name + "/" + wish
 }
 
-// RefusedByCertificate says whether an error means that the master does not accept the credential.
+// RefusedByCredential says whether an error means that the master does not accept the credential.
 // Then there is no use in trying again.
-func RefusedByCertificate(err error) bool {
+func RefusedByCredential(err error) bool {
 	switch status.Code(err) {
 	case codes.Unauthenticated, codes.PermissionDenied:
 		return true

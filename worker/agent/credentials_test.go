@@ -25,7 +25,7 @@ func TestNameFor(t *testing.T) {
 	}
 }
 
-func TestRefusedByCertificate(t *testing.T) {
+func TestRefusedByCredential(t *testing.T) {
 	for _, c := range []struct {
 		code codes.Code
 		text string
@@ -40,11 +40,11 @@ func TestRefusedByCertificate(t *testing.T) {
 		{codes.Unavailable, "the certificate of worker w1 expired; connect with a new one", false},
 		{codes.ResourceExhausted, "too many", false},
 	} {
-		if got := RefusedByCertificate(status.Error(c.code, c.text)); got != c.want {
+		if got := RefusedByCredential(status.Error(c.code, c.text)); got != c.want {
 			t.Errorf("%v %q: %v", c.code, c.text, got)
 		}
 	}
-	if RefusedByCertificate(nil) || RefusedByCertificate(errors.New("remote error: tls: bad certificate")) {
+	if RefusedByCredential(nil) || RefusedByCredential(errors.New("remote error: tls: bad certificate")) {
 		t.Error("what is no status of a call is taken for one")
 	}
 }

@@ -131,7 +131,7 @@ func TestPrefetchWithoutWork(t *testing.T) {
 	})
 }
 
-// TestPrefetchCancelled calls back the lease in hand: it is handed back at once, another one is
+// TestPrefetchCancelled cancels the lease in hand: it is returned at once, another one is
 // asked for, and the running one goes on.
 func TestPrefetchCancelled(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
@@ -139,7 +139,7 @@ func TestPrefetchCancelled(t *testing.T) {
 		known(s)
 		inHand(s, masterDelay)
 		s.cancelLease(3)
-		s.handedBack(3, 1)
+		s.returned(3, 1)
 		s.ready()
 		time.Sleep(masterDelay / 4)
 		s.lease(4, 1, 1000)
@@ -157,18 +157,18 @@ func TestPrefetchCancelled(t *testing.T) {
 	})
 }
 
-// TestPrefetchHeldTooLong has a lease that takes far longer than its nodes say: the one in hand
+// TestPrefetchWaitsTooLong has a lease that takes far longer than its nodes say: the one in hand
 // goes back to the master after two heartbeats, for others.
-func TestPrefetchHeldTooLong(t *testing.T) {
+func TestPrefetchWaitsTooLong(t *testing.T) {
 	work(t, Config{}, steady, nil, func(f *farm) {
 		s := f.stream()
 		known(s)
 		f.solver.search = endless
 		inHand(s, 0)
 		begun := time.Now()
-		s.handedBack(3, 1)
-		if held := time.Since(begun); held > 2*heartbeat || held < heartbeat {
-			t.Errorf("held for %v", held)
+		s.returned(3, 1)
+		if waited := time.Since(begun); waited > 2*heartbeat || waited < heartbeat {
+			t.Errorf("it waited for %v", waited)
 		}
 		s.cancelLease(2)
 		if r := s.result(); r.Lease != 2 {
@@ -250,7 +250,7 @@ func TestDrainWithLeaseInHand(t *testing.T) {
 		inHand(s, 0)
 		time.Sleep(time.Millisecond)
 		close(f.drain)
-		s.handedBack(3, 1)
+		s.returned(3, 1)
 		r := s.result()
 		if r.Lease != 2 || !r.Cancelled || r.Nodes < 765 || r.Nodes > 785 {
 			t.Errorf("result %v", r)

@@ -145,7 +145,7 @@ func (c *connection) join() (err error) {
 	case code == codes.OK:
 		return nil
 	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented,
-		RefusedByCertificate(err):
+		RefusedByCredential(err):
 		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
 	default:
 		return errors.New(Reason(err))
@@ -154,7 +154,7 @@ func (c *connection) join() (err error) {
 
 // streamError is the end of a stream as the machine is told of it.
 func streamError(err error) error {
-	if RefusedByCertificate(err) {
+	if RefusedByCredential(err) {
 		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
 	}
 	return fmt.Errorf("%w: %s", errLost, Reason(err))

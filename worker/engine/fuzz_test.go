@@ -21,7 +21,7 @@ var fuzzTruth reference.Fast
 
 // FuzzJob searches leases of a master that cannot be trusted: any position, any facts, true or
 // false, and any hints, and proves what was found. It ends within its budget. Without false
-// facts what is proved is true, the independent checker takes it, and no hints makes it otherwise;
+// facts what is proved is true, the independent checker takes it, and no hints change that;
 // with them, it is still a certificate.
 func FuzzJob(f *testing.F) {
 	board := amazons.Board{Width: 4, Height: 4}
