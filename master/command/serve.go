@@ -31,25 +31,22 @@ import (
 // ended.
 const drainPatience = 2 * time.Second
 
-// serveFlags are what a serving master is told.
+// serveFlags are what a serving master is told, beside the settings, which hold most of it.
 type serveFlags struct {
-	board, name        string
-	moves              []string
-	listen, level      string
-	http, https        string
-	credentials        string
-	insecure           bool
-	nodes              uint64
-	settings           *settings
-	store, proof       string
-	rulesOnly, stay    bool
-	anyBuild, oneByOne bool
+	settings            *settings
+	board               string
+	moves               []string
+	listen, http, https string
+	credentials         string
+	insecure            bool
+	level               string
 }
 
 // serveCommand is flags, validate and start. Nothing is opened before validate has accepted all flags
 // and settings, so a mistake leaves no file behind.
 func serveCommand() *cobra.Command {
 	f := &serveFlags{settings: newSettings()}
+	o := &f.settings.farm
 	c := &cobra.Command{
 		Use:   "serve --store FILE [--board BOARD|POSITION]",
 		Short: "Serve campaigns to workers on this and other machines",
@@ -69,19 +66,19 @@ func serveCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.board, "board", "", "solve this `BOARD` or position (default: what the store has)")
 	flags.StringArrayVar(&f.moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
-	flags.BoolVar(&f.rulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
-	flags.StringVar(&f.name, "name", "", "call a new campaign `NAME` (default: its board)")
-	flags.Uint64Var(&f.nodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
-	flags.BoolVar(&f.oneByOne, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
-	flags.BoolVar(&f.stay, "stay", false, "keep answering when all is settled")
-	flags.StringVar(&f.store, "store", "", "keep the campaigns in `FILE`")
-	flags.StringVar(&f.proof, "proof", "", "write the first certificate to `FILE` (default: beside the store)")
+	flags.BoolVar(&o.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
+	flags.StringVar(&o.Name, "name", "", "call a new campaign `NAME` (default: its board)")
+	flags.Uint64Var(&o.MaxNodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
+	flags.BoolVar(&o.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
+	flags.BoolVar(&o.Stay, "stay", false, "keep answering when all is settled")
+	flags.StringVar(&o.StoreFile, "store", "", "keep the campaigns in `FILE`")
+	flags.StringVar(&o.ProofFile, "proof", "", "write the first certificate to `FILE` (default: beside the store)")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:7171", "serve workers and operators at `ADDR`")
 	flags.StringVar(&f.http, "http", "", "serve pages, /metrics, /healthz, /readyz at `ADDR` (default: none)")
 	flags.StringVar(&f.https, "https", "", "serve the same encrypted, with commands of operators (default: none)")
 	flags.StringVar(&f.credentials, "credentials", "", "encrypt, with the master's credential in `FOLDER`")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow unencrypted connections from other machines")
-	flags.BoolVar(&f.anyBuild, "allow-other-builds", false, "accept workers of other builds")
+	flags.BoolVar(&o.AllowOtherBuilds, "allow-other-builds", false, "accept workers of other builds")
 	cli.LogLevelFlag(flags, &f.level, "info")
 	f.settings.addTo(flags, "initial-budget", "max-budget", "heartbeat", "tree-positions", "check-first", "min-free")
 	cli.Group(flags, "Campaign", "board", "first-move", "rules-only", "name", "nodes", "easy-replies", "stay")
@@ -108,14 +105,14 @@ func (f *serveFlags) validate() error {
 			return err
 		}
 		o.Root, o.FirstMoves = q.root, q.firstMoves
-	case len(f.moves) > 0 || f.rulesOnly || f.name != "":
+	case len(f.moves) > 0 || o.RulesOnly || o.Name != "":
 		return cli.Usagef("--first-move, --rules-only and --name belong to --board: " +
 			"give the board, or leave them out to continue the campaigns of the store")
 	}
-	if f.proof == "" {
-		f.proof = farm.ProofFile(f.store)
+	if o.ProofFile == "" {
+		o.ProofFile = farm.ProofFile(o.StoreFile)
 	}
-	if err := checkFiles(f.store, f.proof, false); err != nil {
+	if err := checkFiles(o.StoreFile, o.ProofFile, false); err != nil {
 		return err
 	}
 	switch {
@@ -127,9 +124,7 @@ func (f *serveFlags) validate() error {
 		return cli.Usagef("--listen %s: without --credentials connections are not encrypted; "+
 			"use --credentials, a loopback address, or --insecure where the network is trusted", f.listen)
 	}
-	o.StoreFile, o.ProofFile, o.Name, o.RulesOnly = f.store, f.proof, f.name, f.rulesOnly
-	o.Build, o.AllowOtherBuilds = agent.Build(), f.anyBuild
-	o.MaxNodes, o.EasyReplies, o.Stay = f.nodes, f.oneByOne, f.stay
+	o.Build = agent.Build()
 	return nil
 }
 
@@ -297,7 +292,7 @@ func (f *serveFlags) announce(w io.Writer, on listeners, campaigns *farm.Farm) {
 	if campaigns.Created {
 		how = "made"
 	}
-	fmt.Fprintf(w, "master: %s store %s\n", how, f.store)
+	fmt.Fprintf(w, "master: %s store %s\n", how, f.settings.farm.StoreFile)
 	var names []string
 	for _, about := range campaigns.Loop.Campaigns() {
 		names = append(names, about.Name)

@@ -30,8 +30,6 @@ type settings struct {
 	access access.Limits
 	pages  web.Config
 
-	minFree, certificate, uploads cli.Size
-
 	file  string
 	all   *pflag.FlagSet // one flag for each key
 	title string         // of the group that is being defined
@@ -39,9 +37,9 @@ type settings struct {
 
 // newSettings returns the settings with their defaults.
 func newSettings() *settings {
-	s := &settings{all: pflag.NewFlagSet("settings", pflag.ContinueOnError), minFree: store.DefaultMinFreeBytes}
+	s := &settings{all: pflag.NewFlagSet("settings", pflag.ContinueOnError)}
 	s.all.SortFlags = false
-	s.farm.Limits.CheckFirst = 2
+	s.farm.Limits.CheckFirst, s.farm.MinFreeBytes = 2, store.DefaultMinFreeBytes
 	s.addLeases()
 	s.addWorkers()
 	s.addRest()
@@ -88,29 +86,24 @@ func (s *settings) addWorkers() {
 	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, most, "serve at most `N` workers (default 10000)")
 	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,
 		"accept `N` messages a second from a worker (default 2000)")
-	s.all.Var(&s.certificate, "max-certificate", "accept certificates up to `SIZE` (default 1GiB)")
-	s.group("max-certificate")
+	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 1GiB)")
 	define(s, s.all.Int64Var, "upload-rate", &x.UploadRate, -1, 1<<40,
 		"end uploads below `N` bytes a second (default 32768, -1: never)")
 	define(s, s.all.DurationVar, "upload-idle", &x.CallIdle, 10*time.Millisecond, 24*time.Hour,
 		"end a call that is silent for `TIME` (default 1m)")
-	s.all.Var((*cli.Size)(&x.HintBytes), "hints",
-		"keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
-	s.group("hints")
+	s.size("hints", &x.HintBytes, "keep hints of unsolved positions in `SIZE` of memory (default 256MiB)")
 	s.title = "Limits of a credential"
 	define(s, s.all.Float64Var, "credential-messages", &s.access.MessagesPerSecond, 0, 1e9,
 		"accept `N` messages a second from a credential (default 4000)")
 	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 0, most,
 		"accept `N` calls at a time from a credential (default 64; a worker needs 2)")
-	s.all.Var(&s.uploads, "credential-uploads", "accept uploads of `SIZE` at a time from a credential (default 1GiB)")
-	s.group("credential-uploads")
+	s.size("credential-uploads", &s.access.UploadBytes, "accept uploads of `SIZE` at a time from a credential (default 1GiB)")
 }
 
 // addRest defines how much the store holds and how often pages change.
 func (s *settings) addRest() {
 	s.title = "Store"
-	s.all.Var(&s.minFree, "min-free", "pause while the disk of the store has less than `SIZE` left")
-	s.group("min-free")
+	s.size("min-free", &s.farm.MinFreeBytes, "pause while the disk of the store has less than `SIZE` left")
 	define(s, s.all.IntVar, "max-campaigns", &s.farm.MaxCampaigns, 0, most,
 		"hold at most `N` campaigns, finished ones included (default 64)")
 	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Credit, 0, math.MaxInt64,
@@ -152,6 +145,12 @@ func define[T int | int64 | uint64 | float64 | time.Duration](s *settings, add f
 	s.group(name)
 }
 
+// size adds a setting in bytes.
+func (s *settings) size(name string, at *int64, help string) {
+	s.all.Var((*cli.Size)(at), name, help)
+	s.group(name)
+}
+
 func (s *settings) group(name string) { cli.Group(s.all, s.title, name) }
 
 // addTo makes some of the settings flags of a command, and adds --config for all of them.
@@ -173,8 +172,6 @@ func (s *settings) read() error {
 			return err
 		}
 	}
-	s.farm.MinFreeBytes, s.farm.Limits.MaxCertificateBytes = int64(s.minFree), int64(s.certificate)
-	s.access.UploadBytes = int64(s.uploads)
 	if m, i := s.farm.MaxBudget, s.farm.InitialBudget; m > 0 && m < i {
 		return cli.Usagef("max-budget %d: it must be at least initial-budget %d", m, i)
 	}

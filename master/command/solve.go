@@ -25,25 +25,23 @@ import (
 // one lease, whose evidence is the certificate.
 const loneBudget = 1_000_000
 
-// solveFlags are what a farm in one process is told.
+// solveFlags are what a farm in one process is told, beside the settings, which hold most of it.
 type solveFlags struct {
-	moves               []string
-	store, proof        string
-	workers, cores      int
-	table               cli.TableSize
-	nodes               uint64
-	rulesOnly, oneByOne bool
-	level               string
-	settings            *settings
-	asJSON              bool
-	makeFolder          bool // for a store whose place nobody chose
+	settings       *settings
+	moves          []string
+	workers, cores int
+	table          cli.TableSize
+	level          string
+	asJSON         bool
+	makeFolder     bool // for a store whose place nobody chose
 }
 
 // solveCommand is flags, validate and start, like serve. The same code runs as in a cluster: the
 // workers of this process talk to its master over gRPC in memory.
 func solveCommand() *cobra.Command {
 	f := &solveFlags{table: cli.TableSize{Bytes: 256 << 20}, settings: newSettings()}
-	f.settings.farm.Limits.CheckFirst = 0 // all workers are our own
+	o := &f.settings.farm
+	o.Limits.CheckFirst = 0 // all workers are our own
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
 		Short: "Solve a board or position in this process, and prove the answer",
@@ -63,11 +61,11 @@ func solveCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringArrayVar(&f.moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
-	flags.BoolVar(&f.rulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
-	flags.Uint64Var(&f.nodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
-	flags.BoolVar(&f.oneByOne, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
-	flags.StringVar(&f.store, "store", "", "keep the campaign in `FILE` (default: see above)")
-	flags.StringVar(&f.proof, "proof", "", "write the certificate to `FILE` (default: beside the store)")
+	flags.BoolVar(&o.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
+	flags.Uint64Var(&o.MaxNodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
+	flags.BoolVar(&o.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
+	flags.StringVar(&o.StoreFile, "store", "", "keep the campaign in `FILE` (default: see above)")
+	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: beside the store)")
 	flags.IntVar(&f.workers, "workers", 1, "run `N` workers, which share cores and table")
 	flags.IntVar(&f.cores, "cores", allCores(), "use `N` cores")
 	flags.Var(&f.table, "table", "use tables of `SIZE` together, "+cli.TableHelp)
@@ -98,39 +96,38 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
 	if err := checkTable(f.table.Bytes, f.workers); err != nil {
 		return err
 	}
-	if f.store == "" {
-		if f.store, err = defaultStore(q, f.rulesOnly); err != nil {
+	o := &f.settings.farm
+	if o.StoreFile == "" {
+		if o.StoreFile, err = defaultStore(q, o.RulesOnly); err != nil {
 			return err
 		}
 		f.makeFolder = true
 	}
-	if f.proof == "" {
-		f.proof = farm.ProofFile(f.store)
+	if o.ProofFile == "" {
+		o.ProofFile = farm.ProofFile(o.StoreFile)
 	}
-	o := &f.settings.farm
 	if o.InitialBudget == 0 && f.workers == 1 {
 		o.InitialBudget = loneBudget
-		if f.nodes > 0 {
-			o.InitialBudget = min(o.InitialBudget, f.nodes)
+		if o.MaxNodes > 0 {
+			o.InitialBudget = min(o.InitialBudget, o.MaxNodes)
 		}
 		if o.MaxBudget > 0 {
 			o.InitialBudget = min(o.InitialBudget, o.MaxBudget)
 		}
 	}
-	o.Root, o.FirstMoves, o.RulesOnly, o.StoreFile, o.ProofFile = q.root, q.firstMoves, f.rulesOnly, f.store, f.proof
-	o.Build, o.MaxNodes, o.EasyReplies, o.CheckWorkers = agent.Build(), f.nodes, f.oneByOne, f.cores
+	o.Root, o.FirstMoves, o.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
 	o.Embedded, o.Alone = true, true
-	return checkFiles(f.store, f.proof, f.makeFolder)
+	return checkFiles(o.StoreFile, o.ProofFile, f.makeFolder)
 }
 
 // start runs the farm until it has an answer or is stopped, and prints the answer.
 func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Logger) error {
+	o := f.settings.farm
 	if f.makeFolder {
-		if err := os.MkdirAll(filepath.Dir(f.store), 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(o.StoreFile), 0o755); err != nil {
 			return fmt.Errorf("make the folder for the store: %w", err)
 		}
 	}
-	o := f.settings.farm
 	o.Log = log
 	campaign, err := farm.Open(o)
 	if err != nil {
