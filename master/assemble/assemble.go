@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
@@ -54,7 +55,7 @@ type Input struct {
 	Board     amazons.Board
 	RulesOnly bool         // leaf rule 1 alone is allowed
 	Roots     []proof.Root // of the certificate
-	Won       []tree.WonNode
+	Won       []graph.WonNode
 	Fragments []Fragment // all of the campaign
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
 
-	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
@@ -143,7 +143,7 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 
 // numberText writes a proof or disproof number. The largest stands for a proved result.
 func numberText(x uint32) string {
-	if x >= tree.Infinity {
+	if x >= graph.Infinity {
 		return "inf"
 	}
 	return fmt.Sprint(x)

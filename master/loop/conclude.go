@@ -6,13 +6,14 @@ import (
 
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 )
 
 // Evidence is what the tree itself contributes to the certificate of a settled campaign.
 type Evidence struct {
 	Settled    tree.Settled
-	Won        []tree.WonNode
-	FirstMoves []tree.FirstMove
+	Won        []graph.WonNode
+	FirstMoves []graph.FirstMove
 	Nodes      uint64
 }
 

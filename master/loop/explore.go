@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -29,8 +30,8 @@ type Look func(near proof.ID, s amazons.State, most int) Proved
 
 // Explored is what is known of a position and its moves.
 type Explored struct {
-	At    tree.Position
-	Moves []tree.Move
+	At    graph.Position
+	Moves []graph.Move
 	Line  []amazons.Move // best play from here, as far as it is known
 	// Proved is what certificates prove where the tree knows no more; nil: nothing was looked up.
 	Proved *Proved

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"amazonsfarm/master/loop"
-	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -161,16 +161,16 @@ func believe(k *farmv1.Known, o eval.Verdict) {
 	if k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED || o == eval.Open {
 		return
 	}
-	k.Verdict, k.Basis, k.Phi, k.Delta = farmv1.WriteVerdict(o), "certificate", 0, tree.Infinity
+	k.Verdict, k.Basis, k.Phi, k.Delta = farmv1.WriteVerdict(o), "certificate", 0, graph.Infinity
 	if o == eval.Lost {
-		k.Phi, k.Delta = tree.Infinity, 0
+		k.Phi, k.Delta = graph.Infinity, 0
 	}
 }
 
-func knownMessage(p tree.Position) *farmv1.Known {
+func knownMessage(p graph.Position) *farmv1.Known {
 	return &farmv1.Known{
-		Verdict: farmv1.WriteVerdict(p.Verdict), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Effort.Nodes,
-		AtLeast: p.Effort.AtLeast,
+		Verdict: farmv1.WriteVerdict(p.Verdict), Basis: p.Basis.String(), Phi: p.Phi, Delta: p.Delta, Nodes: p.Nodes,
+		AtLeast: p.AtLeast,
 		InTree:  p.InTree, Expanded: p.Expanded, Leased: p.Leased, SetAside: p.Aside,
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
@@ -30,7 +31,7 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 	p, _ := payloadOf(1, 70_000)
 	id := upload(t, s, p)
 	b := tree.Persist{Spent: 5, Epoch: 2, Contradiction: &tree.Contradiction{Key: keyOf(1),
-		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: factOf(1, id), Worker: "w"}}}
+		Known: graph.Claim{Verdict: eval.Won, Basis: graph.ByFact, Fact: factOf(1, id), Worker: "w"}}}
 	for i := range records {
 		b.Nodes = append(b.Nodes, nodeOf(i))
 		b.Facts = append(b.Facts, factOf(10_000+i, id))

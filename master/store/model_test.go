@@ -15,6 +15,7 @@ import (
 
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -115,7 +116,7 @@ func TestModel(t *testing.T) {
 			payloads[i], ids[i] = payloadOf(uint64(i), size)
 		}
 		key := rapid.SampledFrom(keys)
-		number := rapid.Uint32Range(1, tree.Infinity-1)
+		number := rapid.Uint32Range(1, graph.Infinity-1)
 		node := rapid.Custom(func(t *rapid.T) tree.NodeRecord {
 			n := tree.NodeRecord{Key: key.Draw(t, "key"), Phi: number.Draw(t, "phi"), Delta: number.Draw(t, "delta"),
 				Nodes: rapid.Uint64().Draw(t, "work"), Budget: rapid.Uint64().Draw(t, "budget"),
@@ -149,7 +150,7 @@ func TestModel(t *testing.T) {
 				}
 				if rapid.IntRange(0, 19).Draw(t, "contradiction") == 0 {
 					b.Contradiction = &tree.Contradiction{Key: key.Draw(t, "key"),
-						Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: fact.Draw(t, "fact"),
+						Known: graph.Claim{Verdict: eval.Won, Basis: graph.ByFact, Fact: fact.Draw(t, "fact"),
 							Worker: rapid.String().Draw(t, "worker")}}
 				}
 				want := m.commit(b)

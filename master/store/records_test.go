@@ -14,6 +14,7 @@ import (
 
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -35,8 +36,8 @@ func oneCampaign() (Campaign, tree.Snapshot, []byte, Result) {
 	}
 	snap.Contradiction = &tree.Contradiction{
 		Key:   keyOf(4),
-		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: snap.Facts[0], Worker: "w1"},
-		Claim: tree.Claim{Verdict: eval.Lost, Basis: tree.ByRules},
+		Known: graph.Claim{Verdict: eval.Won, Basis: graph.ByFact, Fact: snap.Facts[0], Worker: "w1"},
+		Claim: graph.Claim{Verdict: eval.Lost, Basis: graph.ByRules},
 	}
 	r := Result{
 		Verdict: "won", Winner: "white", WinningMove: "B1-B4xD4", Verified: true, Nodes: 99, Seconds: 1.5, Workers: 3,

@@ -18,6 +18,7 @@ import (
 
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -34,8 +35,8 @@ func TestRoundTrip(t *testing.T) {
 	id := upload(t, s, []byte("evidence"))
 	contradiction := &tree.Contradiction{
 		Key:   keyOf(1),
-		Known: tree.Claim{Verdict: eval.Won, Basis: tree.ByFact, Fact: factOf(3, id), Worker: "w1"},
-		Claim: tree.Claim{Verdict: eval.Lost, Basis: tree.ByRules},
+		Known: graph.Claim{Verdict: eval.Won, Basis: graph.ByFact, Fact: factOf(3, id), Worker: "w1"},
+		Claim: graph.Claim{Verdict: eval.Lost, Basis: graph.ByRules},
 	}
 	want := tree.Snapshot{
 		Nodes:         []tree.NodeRecord{nodeOf(1), nodeOf(2)},
@@ -128,7 +129,7 @@ func TestCommitRefuses(t *testing.T) {
 			"without evidence"},
 		"no outcome": {tree.Persist{Facts: []proof.Fact{{Key: keyOf(7), Certificate: id}}}, ErrInvalid,
 			"won or lost"},
-		"solved numbers": {tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: tree.Infinity}}},
+		"solved numbers": {tree.Persist{Nodes: []tree.NodeRecord{{Key: keyOf(7), Phi: 0, Delta: graph.Infinity}}},
 			ErrInvalid, "not within"},
 		"not canonical": {tree.Persist{Nodes: []tree.NodeRecord{{Key: mirrored.Key(testBoard), Phi: 1, Delta: 1}}},
 			ErrInvalid, "canonical"},

@@ -1,9 +1,11 @@
 package tree
 
+import "amazonsfarm/master/tree/graph"
+
 // halted says why nothing is granted at all; NoReason if something may be.
 func (t *Tree) halted() NoWorkReason {
 	switch {
-	case t.stopped != nil:
+	case t.graph.Contradiction != nil:
 		return NoWorkStopped
 	case t.settled:
 		return NoWorkSettled
@@ -29,12 +31,12 @@ func (t *Tree) busy() NoWorkReason {
 func (t *Tree) assign() {
 	halted := t.halted()
 	for halted == NoReason {
-		if w, c := t.nextCheck(); w != nil {
-			t.grant(w, c.node, c.planned, c.budget, c)
-			t.propagate()
+		if w, u := t.nextCheck(); w != nil {
+			t.grant(w, u.node, u.planned, u.budget, u)
+			t.graph.Propagate()
 			continue
 		}
-		if t.root.class == locked {
+		if t.graph.Root.Class == graph.Locked {
 			break
 		}
 		w := t.nextWorker()
@@ -44,10 +46,10 @@ func (t *Tree) assign() {
 		n, use := t.mostUseful(w)
 		planned := t.budgetOf(n, use)
 		t.grant(t.fittest(n, w), n, planned, t.stretched(planned), nil)
-		t.propagate()
+		t.graph.Propagate()
 	}
 	t.starving = 0
-	if t.elsewhere && halted == NoReason && t.root.class == locked {
+	if t.elsewhere && halted == NoReason && t.graph.Root.Class == graph.Locked {
 		t.starving++
 	}
 	for _, w := range t.waiting {
@@ -99,34 +101,34 @@ func (t *Tree) nextWorker() *worker {
 // it takes the most proving of them. With EasyReplies it takes the child with the smallest phi
 // after a first move, where all have to be won. It returns what work at the leaf is worth, too,
 // whoever does it: 1 for the most proving one.
-func (t *Tree) mostUseful(w *worker) (n *node, use float64) {
-	n, use = t.root, 1
-	want, warmth := t.root.class, float64(t.cfg.policy.warmPercent)/100
-	for n.expanded {
-		var best *node
+func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
+	n, use = t.graph.Root, 1
+	want, warmth := t.graph.Root.Class, float64(t.cfg.policy.warmPercent)/100
+	for n.Expanded {
+		var best *graph.Node
 		var most, step float64
-		lost := t.chance(n)
+		lost := t.graph.Chance(n)
 		easy := t.easy(n)
-		for _, c := range n.children {
-			if c.class < want {
+		for _, c := range n.Children {
+			if c.Class < want {
 				continue
 			}
-			here, number := worth(n, c.delta, lost), c.delta
-			below := here * c.use // 0 where leaves were set aside
-			if c.warm == w.serial {
+			here, number := graph.Worth(n, c.Delta, lost), c.Delta
+			below := here * c.Use // 0 where leaves were set aside
+			if c.Warm == w.serial {
 				below *= warmth
 			}
 			if easy {
-				here, below, number = 1, 1, c.phi
+				here, below, number = 1, 1, c.Phi
 			}
 			first := uint32(0)
 			if best != nil {
-				if first = best.delta; easy {
-					first = best.phi
+				if first = best.Delta; easy {
+					first = best.Phi
 				}
 			}
 			if best == nil || below > most || below == most &&
-				(number < first || number == first && c.warm == w.serial && best.warm != w.serial) {
+				(number < first || number == first && c.Warm == w.serial && best.Warm != w.serial) {
 				best, most, step = c, below, here
 			}
 		}
@@ -137,23 +139,23 @@ func (t *Tree) mostUseful(w *worker) (n *node, use float64) {
 
 // fittest returns the worker to search n: the one whose table is warm, if it
 // waits as well; not the one that lost it last, if another waits; else w.
-func (t *Tree) fittest(n *node, w *worker) *worker {
-	if n.warm == w.serial && n.lostBy != w.serial {
+func (t *Tree) fittest(n *graph.Node, w *worker) *worker {
+	if n.Warm == w.serial && n.LostBy != w.serial {
 		return w
 	}
 	var other *worker
 	for _, o := range t.waiting {
-		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots || o.serial == n.lostBy {
+		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots || o.serial == n.LostBy {
 			continue
 		}
-		if o.serial == n.warm {
+		if o.serial == n.Warm {
 			return o
 		}
 		if other == nil {
 			other = o
 		}
 	}
-	if n.lostBy == w.serial && other != nil {
+	if n.LostBy == w.serial && other != nil {
 		return other
 	}
 	return w
@@ -161,14 +163,14 @@ func (t *Tree) fittest(n *node, w *worker) *worker {
 
 // easy reports whether n is the position after a first move, with replies that are settled one by
 // one (Config.EasyReplies).
-func (t *Tree) easy(n *node) bool { return t.cfg.EasyReplies && n.layer == t.root.layer+1 }
+func (t *Tree) easy(n *graph.Node) bool { return t.cfg.EasyReplies && n.Layer == t.graph.Root.Layer+1 }
 
 // budgetOf returns the planned nodes of the next lease of a leaf, work at which is worth so much beside
 // the most proving one. While other workers can search the most proving leaf, the first lease of a
 // leaf that is likely not needed is short: its numbers show whether to go on.
-func (t *Tree) budgetOf(n *node, use float64) uint64 {
-	if n.budget > 0 {
-		return min(n.budget, t.cfg.MaxBudget)
+func (t *Tree) budgetOf(n *graph.Node, use float64) uint64 {
+	if n.Budget > 0 {
+		return min(n.Budget, t.cfg.MaxBudget)
 	}
 	if len(t.roll) < 2 {
 		return t.cfg.InitialBudget

@@ -6,36 +6,37 @@ import (
 	"slices"
 	"testing"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
 
 // same compares what must survive a crash.
 func same(a, b *Tree) error {
-	if a.index.n != b.index.n || len(a.facts) != len(b.facts) || a.nodes != b.nodes {
-		return fmt.Errorf("nodes %d and %d, facts %d and %d, spent %d and %d", a.index.n, b.index.n, len(a.facts),
-			len(b.facts), a.nodes, b.nodes)
+	if a.graph.Len() != b.graph.Len() || a.graph.Counts != b.graph.Counts || a.nodes != b.nodes {
+		return fmt.Errorf("positions %d and %d, counts %v and %v, nodes %d and %d", a.graph.Len(), b.graph.Len(),
+			a.graph.Counts, b.graph.Counts, a.nodes, b.nodes)
 	}
-	for n := range a.index.all() {
-		k := n.key
-		m := b.index.get(k)
+	for n := range a.graph.All() {
+		k := n.Key
+		m := b.graph.Get(k)
 		if m == nil {
-			return fmt.Errorf("node %s is missing", keyName(k))
+			return fmt.Errorf("node %s is missing", graph.NameOf(k))
 		}
-		if n.phi != m.phi || n.delta != m.delta || n.expanded != m.expanded || n.nodes != m.nodes ||
-			a.budgetOf(n, 1) != b.budgetOf(m, 1) || n.live != m.live {
-			return fmt.Errorf("node %s: %s work=%d budget=%d, then %s work=%d budget=%d", keyName(k),
-				numbersText(n.phi, n.delta), n.nodes, n.budget, numbersText(m.phi, m.delta), m.nodes, m.budget)
+		if n.Phi != m.Phi || n.Delta != m.Delta || n.Expanded != m.Expanded || n.Nodes != m.Nodes ||
+			a.budgetOf(n, 1) != b.budgetOf(m, 1) || n.Live != m.Live {
+			return fmt.Errorf("node %s: %s work=%d budget=%d, then %s work=%d budget=%d", graph.NameOf(k),
+				numbersText(n.Phi, n.Delta), n.Nodes, n.Budget, numbersText(m.Phi, m.Delta), m.Nodes, m.Budget)
 		}
-		for i, c := range n.children {
-			if m.children[i].key != c.key {
-				return fmt.Errorf("node %s: children in another order", keyName(k))
+		for i, c := range n.Children {
+			if m.Children[i].Key != c.Key {
+				return fmt.Errorf("node %s: children in another order", graph.NameOf(k))
 			}
 		}
 	}
-	for k, f := range a.facts {
-		if b.facts[k] != f {
-			return fmt.Errorf("fact about %s differs", keyName(k))
+	for f := range a.graph.Facts() {
+		if other, ok := b.Fact(f.Key); !ok || other != f {
+			return fmt.Errorf("fact about %s differs", graph.NameOf(f.Key))
 		}
 	}
 	return nil
@@ -56,13 +57,13 @@ func newDisk() *disk {
 func (d *disk) write(p Persist) error {
 	for _, n := range p.Nodes {
 		if old := d.nodes[n.Key]; old.Expanded && !n.Expanded || old.Nodes > n.Nodes {
-			return fmt.Errorf("record of %s goes back: %+v, then %+v", keyName(n.Key), old, n)
+			return fmt.Errorf("record of %s goes back: %+v, then %+v", graph.NameOf(n.Key), old, n)
 		}
 		d.nodes[n.Key] = n
 	}
 	for _, f := range p.Facts {
 		if _, ok := d.facts[f.Key]; ok {
-			return fmt.Errorf("fact about %s comes twice", keyName(f.Key))
+			return fmt.Errorf("fact about %s comes twice", graph.NameOf(f.Key))
 		}
 		d.facts[f.Key] = f
 	}

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"testing"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/numbers"
 )
 
@@ -14,12 +15,12 @@ import (
 func grown(b testing.TB, nodes int, r *rand.Rand) (*Tree, Lease) {
 	b.Helper()
 	tree, err := New(Config{Root: start(b, 6, 6), SplitAfter: 1, InitialBudget: 1,
-		MaxPositions: maxPositions}, Snapshot{})
+		MaxPositions: graph.MaxPositions}, Snapshot{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	l := ask(b, tree, "w")
-	for tree.index.n < nodes {
+	for tree.graph.Len() < nodes {
 		l = turn(b, tree, l, r)
 	}
 	tree.cfg.SplitAfter = 1 << 62
@@ -53,7 +54,7 @@ func BenchmarkTurn(b *testing.B) {
 			tree, l := grown(b, nodes, r)
 			runtime.GC()
 			runtime.ReadMemStats(&after)
-			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(tree.index.n)
+			size := float64(after.HeapAlloc-before.HeapAlloc) / float64(tree.graph.Len())
 			b.ReportAllocs()
 			for b.Loop() {
 				l = turn(b, tree, l, r)
@@ -72,7 +73,7 @@ func BenchmarkSplit(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 1))
 			number := func() uint32 { return 1000 + uint32(1000*r.ExpFloat64()) }
 			tree, err := New(Config{Root: start(b, 6, 6), SplitAfter: 1, InitialBudget: 1,
-				MaxPositions: maxPositions}, Snapshot{})
+				MaxPositions: graph.MaxPositions}, Snapshot{})
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -91,7 +92,7 @@ func BenchmarkSplit(b *testing.B) {
 					return // it waits for one
 				}
 				l := w.leases[0]
-				state, err := l.node.key.State(tree.cfg.Root.Board)
+				state, err := l.node.Key.State(tree.cfg.Root.Board)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -100,7 +101,7 @@ func BenchmarkSplit(b *testing.B) {
 					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: number(),
 						Delta: number()})
 				}
-				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.key, Nodes: 1, Phi: number(),
+				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.Key, Nodes: 1, Phi: number(),
 					Delta: number(), Children: numbers.Append(nil, list)}
 				b.StartTimer()
 				tree.Step(result)
@@ -109,17 +110,17 @@ func BenchmarkSplit(b *testing.B) {
 				searched++
 			}
 			b.StopTimer()
-			for tree.index.n < nodes {
+			for tree.graph.Len() < nodes {
 				step()
 			}
-			before, begun := tree.index.n, searched
+			before, begun := tree.graph.Len(), searched
 			b.ResetTimer()
 			b.StopTimer()
 			for range b.N {
 				step()
 			}
-			b.ReportMetric(float64(tree.index.n-before)/float64(searched-begun), "nodes/op")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(tree.index.n-before), "ns/node")
+			b.ReportMetric(float64(tree.graph.Len()-before)/float64(searched-begun), "nodes/op")
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(tree.graph.Len()-before), "ns/node")
 		})
 	}
 }
@@ -128,8 +129,8 @@ func BenchmarkSplit(b *testing.B) {
 func BenchmarkRestore(b *testing.B) {
 	tree, _ := grown(b, 100_000, rand.New(rand.NewPCG(1, 1)))
 	var s Snapshot
-	for n := range tree.index.all() {
-		s.Nodes = append(s.Nodes, tree.record(n))
+	for n := range tree.graph.All() {
+		s.Nodes = append(s.Nodes, tree.graph.RecordOf(n))
 	}
 	b.ResetTimer()
 	for b.Loop() {
@@ -153,7 +154,7 @@ func BenchmarkFarm(b *testing.B) {
 				names = append(names, fmt.Sprint("w", i))
 				leases = append(leases, ask(b, tree, names[i+1]))
 			}
-			before, i := tree.index.n, 0
+			before, i := tree.graph.Len(), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				w, l := names[i%workers], leases[i%workers]
@@ -166,7 +167,26 @@ func BenchmarkFarm(b *testing.B) {
 				leases[i%workers] = take(b, tree.Step(Ready{w}))
 				i++
 			}
-			b.ReportMetric(float64(tree.index.n-before)/float64(i), "nodes/op")
+			b.ReportMetric(float64(tree.graph.Len()-before)/float64(i), "nodes/op")
+		})
+	}
+}
+
+// BenchmarkExplore is the root of a large tree: it must not cost more than a fixed number of looks.
+// It also asks for the status.
+func BenchmarkExplore(b *testing.B) {
+	for _, nodes := range []int{1_000_000, 5_000_000} {
+		b.Run(fmt.Sprintf("6x6/nodes=%d", nodes), func(b *testing.B) {
+			tree, _ := grown(b, nodes, rand.New(rand.NewPCG(1, 1)))
+			s := tree.cfg.Root.State()
+			for b.Loop() {
+				if at, moves := tree.Explore(s); !at.AtLeast || len(moves) == 0 {
+					b.Fatalf("explored %+v and %d moves", at, len(moves))
+				}
+				if tree.Status().Nodes < nodes {
+					b.Fatal("the tree is too small")
+				}
+			}
 		})
 	}
 }

@@ -3,6 +3,8 @@ package tree
 import (
 	"fmt"
 	"slices"
+
+	"amazonsfarm/master/tree/graph"
 )
 
 // The numbers of an open position cannot be verified as a fact can: only another search shows
@@ -25,7 +27,7 @@ const maxUnchecked = 2
 
 // unchecked is a result whose numbers wait for the search of another party.
 type unchecked struct {
-	node    *node
+	node    *graph.Node
 	planned uint64   // nodes planned for the lease that brought the result
 	budget  uint64   // nodes of the search that is repeated
 	reports []report // one, or two that do not agree
@@ -73,7 +75,7 @@ func mix(x uint64) uint64 {
 // check compares the numbers of a result with those of other searches, and reports whether they have
 // to wait for another one. The result is of a full search of an open leaf.
 func (t *Tree) check(l *lease, e Result) (waits bool) {
-	r := report{l.worker.party, e.Worker, l.worker.serial, l.id, unproved(e.Phi), unproved(e.Delta)}
+	r := report{l.worker.party, e.Worker, l.worker.serial, l.id, graph.Unproved(e.Phi), graph.Unproved(e.Delta)}
 	u := l.checks
 	if u == nil {
 		return t.first(l, r)
@@ -93,9 +95,9 @@ func (t *Tree) first(l *lease, r report) (waits bool) {
 	}
 	u := &unchecked{node: l.node, planned: l.planned, budget: l.budget, reports: []report{r}, since: t.now}
 	r.party.pending++
-	u.node.unchecked = true
+	u.node.Unchecked = true
 	t.unchecked = append(t.unchecked, u)
-	t.reclass(u.node)
+	t.graph.Reclass(u.node)
 	return true
 }
 
@@ -220,7 +222,7 @@ func (t *Tree) settle(u *unchecked) (applyLast bool) {
 // apply gives a leaf the numbers of a report, unchecked.
 func (t *Tree) apply(u *unchecked, r report) {
 	n := u.node
-	if n.solved() || n.expanded {
+	if n.Solved() || n.Expanded {
 		return
 	}
 	t.searched(n, r.phi, r.delta, u.planned)
@@ -235,13 +237,13 @@ func (t *Tree) drop(u *unchecked) {
 	if u.lease != nil {
 		u.lease.checks = nil
 	}
-	u.node.unchecked = false
+	u.node.Unchecked = false
 	t.unchecked = slices.DeleteFunc(t.unchecked, func(o *unchecked) bool { return o == u })
-	t.reclass(u.node)
+	t.graph.Reclass(u.node)
 }
 
 // moot reports whether nobody needs a result any more.
-func (u *unchecked) moot() bool { return u.node.solved() || u.node.live == 0 }
+func (u *unchecked) moot() bool { return u.node.Solved() || u.node.Live == 0 }
 
 // review drops unchecked results that nobody needs, and settles those that nobody can check: at each
 // tick, and when a worker leaves.
@@ -251,14 +253,14 @@ func (t *Tree) review() {
 		case u.moot():
 			t.drop(u)
 		case u.lease == nil &&
-			(u.node.aside || t.now-u.since >= t.cfg.policy.checkTicks || !t.witnesses(u)):
+			(u.node.Aside || t.now-u.since >= t.cfg.policy.checkTicks || !t.witnesses(u)):
 			// A leaf that is set aside was lost again and again.
 			if t.settle(u) {
 				t.apply(u, u.reports[len(u.reports)-1])
 			}
 		}
 	}
-	t.propagate()
+	t.graph.Propagate()
 }
 
 // waits reports whether a result waits for a check that nobody has begun.

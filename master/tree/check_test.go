@@ -83,8 +83,8 @@ func (f *farmhands) wantChecked(confirmed, contradicted []string) {
 // wantRoot holds the root to the numbers it has as a leaf: where a worker starves it is split.
 func (f *farmhands) wantRoot(phi, delta uint32) {
 	f.t.Helper()
-	if n := f.tree.root; n.leafPhi != phi || n.leafDelta != delta {
-		f.t.Errorf("the root has the numbers %d/%d, want %d/%d", n.leafPhi, n.leafDelta, phi, delta)
+	if n := f.tree.graph.Root; n.LeafPhi != phi || n.LeafDelta != delta {
+		f.t.Errorf("the root has the numbers %d/%d, want %d/%d", n.LeafPhi, n.LeafDelta, phi, delta)
 	}
 }
 
@@ -108,8 +108,8 @@ func TestClaims(t *testing.T) {
 	f.says("b", 200, 290)
 	f.wantChecked([]string{"a", "b"}, nil)
 	f.wantRoot(200, 290)
-	if l := f.leases["a"]; l.Check || f.tree.root.budget != 2*first.Budget {
-		t.Errorf("after the check the waiting worker got %+v, and the leaf has the budget %d", l, f.tree.root.budget)
+	if l := f.leases["a"]; l.Check || f.tree.graph.Root.Budget != 2*first.Budget {
+		t.Errorf("after the check the waiting worker got %+v, and the leaf has the budget %d", l, f.tree.graph.Root.Budget)
 	}
 }
 

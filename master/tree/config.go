@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -155,8 +156,8 @@ func (c Config) validate() error {
 		return bad("ProbePercent %d is not from 1 to 100", c.ProbePercent)
 	case c.CheckFirst < 0:
 		return bad("CheckFirst %d is negative", c.CheckFirst)
-	case c.MaxPositions > maxPositions:
-		return bad("MaxPositions %d is more than %d", c.MaxPositions, maxPositions)
+	case c.MaxPositions > graph.MaxPositions:
+		return bad("MaxPositions %d is more than %d", c.MaxPositions, graph.MaxPositions)
 	}
 	for _, f := range []struct {
 		name  string

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -18,7 +19,7 @@ import (
 func (t *Tree) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d tick %d spent %d: %d nodes, %d expanded, %d frontier, %d leased, %d facts\n",
-		t.epoch, t.now, t.nodes, t.index.n, t.expansions, t.frontier, len(t.running), len(t.facts))
+		t.epoch, t.now, t.nodes, t.graph.Len(), t.graph.Expanded, t.graph.Frontier, len(t.running), t.graph.FactsWon+t.graph.FactsLost)
 	for _, w := range t.roll {
 		fmt.Fprintf(&b, "%s slots=%d waiting=%d", w.name, w.slots, w.waiting)
 		for _, l := range w.leases {
@@ -29,40 +30,40 @@ func (t *Tree) Describe() string {
 		}
 		b.WriteByte('\n')
 	}
-	t.describe(&b, t.root, 0, map[*node]bool{})
+	t.describe(&b, t.graph.Root, 0, map[*graph.Node]bool{})
 	return b.String()
 }
 
-func (t *Tree) describe(b *strings.Builder, n *node, depth int, shown map[*node]bool) {
+func (t *Tree) describe(b *strings.Builder, n *graph.Node, depth int, shown map[*graph.Node]bool) {
 	indent := strings.Repeat("  ", depth)
-	fmt.Fprintf(b, "%s%s %s", indent, t.text(n.key), numbersText(n.phi, n.delta))
-	if n.solved() {
-		fmt.Fprintf(b, " %s by %s", n.verdict(), n.basis)
+	fmt.Fprintf(b, "%s%s %s", indent, t.text(n.Key), numbersText(n.Phi, n.Delta))
+	if n.Solved() {
+		fmt.Fprintf(b, " %s by %s", n.Verdict(), n.Basis)
 	}
-	if n.nodes > 0 {
-		fmt.Fprintf(b, " work=%d", n.nodes)
+	if n.Nodes > 0 {
+		fmt.Fprintf(b, " work=%d", n.Nodes)
 	}
-	if n.lease != nil {
-		fmt.Fprintf(b, " leased to %s", n.lease.worker.name)
+	if n.Lease != 0 {
+		fmt.Fprintf(b, " leased to %s", t.leaseAt(n).worker.name)
 	}
-	if n.aside {
+	if n.Aside {
 		b.WriteString(" aside")
 	}
-	if n.live == 0 && !n.solved() {
+	if n.Live == 0 && !n.Solved() {
 		b.WriteString(" closed")
 	}
-	if shown[n] && n.expanded {
+	if shown[n] && n.Expanded {
 		b.WriteString(" above\n")
 		return
 	}
 	shown[n] = true
 	b.WriteByte('\n')
 	untouched, byRules := 0, 0
-	for _, c := range n.children {
+	for _, c := range n.Children {
 		switch {
-		case c.basis == ByRules:
+		case c.Basis == graph.ByRules:
 			byRules++
-		case !c.solved() && !c.expanded && c.lease == nil && c.nodes == 0 && c.tries == 0 && c.phi == 1 && c.delta == 1:
+		case !c.Solved() && !c.Expanded && c.Lease == 0 && c.Nodes == 0 && c.Tries == 0 && c.Phi == 1 && c.Delta == 1:
 			untouched++
 		default:
 			t.describe(b, c, depth+1, shown)
@@ -78,20 +79,20 @@ func (t *Tree) describe(b *strings.Builder, n *node, depth int, shown map[*node]
 
 // text returns a key as a position with the colours of the campaign.
 func (t *Tree) text(k amazons.Key) string {
-	s, err := k.State(t.board)
+	s, err := k.State(t.cfg.Root.Board)
 	if err != nil {
-		return keyName(k)
+		return graph.NameOf(k)
 	}
 	colour := t.cfg.Root.ToMove
-	if (layerOf(k)-t.root.layer)%2 == 1 {
+	if (graph.LayerOf(k)-t.graph.Root.Layer)%2 == 1 {
 		colour = colour.Other()
 	}
-	return amazons.PositionOf(t.board, s, colour).String()
+	return amazons.PositionOf(t.cfg.Root.Board, s, colour).String()
 }
 
 func numbersText(phi, delta uint32) string {
 	text := func(x uint32) string {
-		if x >= Infinity {
+		if x >= graph.Infinity {
 			return "inf"
 		}
 		return fmt.Sprint(x)

@@ -3,6 +3,7 @@ package tree
 import (
 	"fmt"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -121,39 +122,10 @@ type Settled struct {
 	NoGivenMoveWins bool
 }
 
-// Basis says what a verdict rests on.
-type Basis uint8
-
-// The bases of a verdict.
-const (
-	NoBasis    Basis = iota // unsolved
-	ByFact                  // a fact with a certificate
-	ByRules                 // the side to move has no move
-	ByChildren              // a lost child, or all children won
-	ByParent                // a lost position before it; of no node, only what Explore concludes
-)
-
-// String returns one word.
-func (b Basis) String() string {
-	return nameOf(uint8(b), "basis", "none", "fact", "rules", "children", "parent")
-}
-
-// Claim is one side of a contradiction.
-type Claim struct {
-	Verdict eval.Verdict
-	Basis   Basis
-	Fact    proof.Fact // with ByFact
-	Worker  string     // who reported it, if known
-}
-
 // Contradiction says that two claims about one position exclude each other. The campaign stops: no
 // lease is granted and no fact accepted until a person has looked. If the fact of Claim caused it,
 // that fact is not persisted.
-type Contradiction struct {
-	Key   amazons.Key
-	Known Claim
-	Claim Claim
-}
+type Contradiction graph.Contradiction
 
 // Refused says that an event, or one fact of it, was not accepted, and why. It is final: to send the
 // same again does not help.
@@ -209,7 +181,7 @@ func (e Persist) String() string {
 // String returns "grant", the worker and the lease.
 func (e Grant) String() string {
 	s := fmt.Sprintf("grant %s lease=%d/%d key=%s budget=%d facts=%d",
-		e.Worker, e.Lease.Epoch, e.Lease.ID, keyName(e.Lease.Key), e.Lease.Budget, len(e.Lease.Facts))
+		e.Worker, e.Lease.Epoch, e.Lease.ID, graph.NameOf(e.Lease.Key), e.Lease.Budget, len(e.Lease.Facts))
 	if e.Lease.Check {
 		s += " check"
 	}
@@ -244,21 +216,7 @@ func (e Settled) String() string {
 }
 
 // String returns both sides in words.
-func (e Contradiction) String() string {
-	return fmt.Sprintf("contradiction at %s: known %s, now %s", keyName(e.Key), e.Known, e.Claim)
-}
-
-// String returns the claim in words.
-func (c Claim) String() string {
-	s := fmt.Sprintf("%s by %s", c.Verdict, c.Basis)
-	if c.Basis == ByFact {
-		s += fmt.Sprintf(" (certificate %s)", c.Fact.Certificate)
-	}
-	if c.Worker != "" {
-		s += " of " + c.Worker
-	}
-	return s
-}
+func (e Contradiction) String() string { return graph.Contradiction(e).String() }
 
 // String returns "refused", the worker, the lease and the reason.
 func (e Refused) String() string {

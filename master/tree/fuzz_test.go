@@ -133,8 +133,8 @@ func (p *play) step() error {
 				return fmt.Errorf("%s: %w", ev, err)
 			}
 		case Grant:
-			if n := p.tree.index.get(e.Lease.Key); n == nil || n.solved() || n.lease == nil ||
-				n.lease.id != e.Lease.ID || len(e.Lease.Facts) > p.cfg.policy.factsPerLease {
+			if n := p.tree.graph.Get(e.Lease.Key); n == nil || n.Solved() || n.Lease == 0 ||
+				LeaseID(n.Lease) != e.Lease.ID || len(e.Lease.Facts) > p.cfg.policy.factsPerLease {
 				return fmt.Errorf("%s: %s", ev, e)
 			}
 			if p.leases = append(p.leases, e.Lease); len(p.leases) > 8 {
@@ -169,8 +169,8 @@ func (p *play) restart() error {
 	if err := same(p.tree, again); err != nil {
 		return err
 	}
-	if again.stopped == nil != (p.tree.stopped == nil) {
-		return fmt.Errorf("stopped by %v, after a restart by %v", p.tree.stopped, again.stopped)
+	if again.graph.Contradiction == nil != (p.tree.graph.Contradiction == nil) {
+		return fmt.Errorf("stopped by %v, after a restart by %v", p.tree.graph.Contradiction, again.graph.Contradiction)
 	}
 	p.tree = again
 	return again.Audit()

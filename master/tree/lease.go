@@ -3,12 +3,14 @@ package tree
 import (
 	"math"
 	"slices"
+
+	"amazonsfarm/master/tree/graph"
 )
 
 // lease is one running lease.
 type lease struct {
 	id        LeaseID
-	node      *node
+	node      *graph.Node
 	worker    *worker
 	planned   uint64 // nodes that it would have with fewer workers (pace)
 	budget    uint64
@@ -54,6 +56,9 @@ func (t *Tree) leaseOf(name string, id LeaseID, epoch uint64) *lease {
 	return l
 }
 
+// leaseAt returns the lease of a node, or nil.
+func (t *Tree) leaseAt(n *graph.Node) *lease { return t.leases[LeaseID(n.Lease)] }
+
 // foreign reports whether an event names a lease of this epoch that is another worker's or was never
 // granted. A late worker, by contrast, names an ended lease of its own.
 func (t *Tree) foreign(name string, id LeaseID, epoch uint64) bool {
@@ -68,7 +73,7 @@ func (t *Tree) refuseForeign(name string, id LeaseID) {
 
 // grant leases a leaf to a waiting worker. planned is the budget without the pace; u is the result
 // that the lease checks, if it is not nil.
-func (t *Tree) grant(w *worker, n *node, planned, budget uint64, u *unchecked) {
+func (t *Tree) grant(w *worker, n *graph.Node, planned, budget uint64, u *unchecked) {
 	i := slices.Index(t.waiting, w)
 	t.waiting = slices.Delete(t.waiting, i, i+1)
 	w.waiting--
@@ -79,20 +84,20 @@ func (t *Tree) grant(w *worker, n *node, planned, budget uint64, u *unchecked) {
 	if u != nil {
 		u.lease = l
 	}
-	n.lease = l
+	n.Lease = uint64(l.id)
 	w.leases = append(w.leases, l)
 	t.leases[l.id] = l
 	t.running = append(t.running, l)
 	t.promised = plus(t.promised, l.budget)
-	t.reclass(n)
-	facts := t.offers.Pick(&w.known, n.key, t.cfg.policy.factsPerLease)
-	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.key, l.budget, u != nil, facts}})
+	t.graph.Reclass(n)
+	facts := t.offers.Pick(&w.known, n.Key, t.cfg.policy.factsPerLease)
+	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.Key, l.budget, u != nil, facts}})
 }
 
 // end takes a lease off the books, with the nodes it used.
 func (t *Tree) end(l *lease, nodes uint64) {
 	n, w := l.node, l.worker
-	n.lease = nil
+	n.Lease = 0
 	if l.checks != nil {
 		l.checks.lease, l.checks.since = nil, t.now
 	}
@@ -104,7 +109,7 @@ func (t *Tree) end(l *lease, nodes uint64) {
 	t.running = slices.Delete(t.running, i, i+1)
 	t.promised -= l.left()
 	t.charge(l, nodes)
-	t.reclass(n)
+	t.graph.Reclass(n)
 }
 
 // charge counts the nodes that a lease has used.
@@ -117,10 +122,10 @@ func (t *Tree) charge(l *lease, nodes uint64) {
 		t.promised -= min(more, l.left())
 	}
 	l.charged = nodes
-	l.node.nodes = plus(l.node.nodes, more)
+	l.node.Nodes = plus(l.node.Nodes, more)
 	t.nodes = plus(t.nodes, more)
 	l.worker.nodes = plus(l.worker.nodes, more)
-	t.change(l.node)
+	t.graph.Changed(l.node)
 }
 
 // plus adds without wrapping around.
@@ -138,7 +143,7 @@ func (t *Tree) lose(l *lease) {
 	if l.checks != nil {
 		t.pass(l)
 	}
-	l.node.lostBy = l.worker.serial
+	l.node.LostBy = l.worker.serial
 	t.failed(l.node)
 }
 
@@ -176,7 +181,7 @@ func (t *Tree) proved(e Proved) {
 		t.refuseForeign(e.Worker, e.Lease)
 	}
 	t.learn(e.Worker, e.Facts, e.Certificates)
-	t.propagate()
+	t.graph.Propagate()
 }
 
 // cancel asks the worker of a lease to end it.

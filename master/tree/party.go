@@ -1,6 +1,10 @@
 package tree
 
-import "slices"
+import (
+	"slices"
+
+	"amazonsfarm/master/tree/graph"
+)
 
 // party is all workers of one owner, or one worker without an owner: they do not check each other.
 // What one of them does counts for all.
@@ -21,7 +25,7 @@ type party struct {
 
 // accepted is a leaf that has the numbers of a worker.
 type accepted struct {
-	node   *node
+	node   *graph.Node
 	serial uint32 // of the worker
 }
 
@@ -99,7 +103,7 @@ func (t *Tree) blocked(w *worker) bool {
 }
 
 // accept notes that a result counts without a check.
-func (t *Tree) accept(p *party, n *node, serial uint32) {
+func (t *Tree) accept(p *party, n *graph.Node, serial uint32) {
 	if t.cfg.CheckFirst == 0 {
 		return
 	}
@@ -133,26 +137,26 @@ func (t *Tree) distrust(name string) {
 		t.requeue(a)
 	}
 	p.accepted = nil
-	t.propagate()
+	t.graph.Propagate()
 }
 
 // requeue has a leaf searched as if nobody had searched it. It does nothing if a later search has
 // replaced the accepted numbers, or those of the leaf's children.
 func (t *Tree) requeue(a accepted) {
 	n := a.node
-	if n.solved() || n.warm != a.serial {
+	if n.Solved() || n.Warm != a.serial {
 		return
 	}
 	t.requeued++
-	if n.expanded {
-		for _, c := range n.children {
-			if !c.solved() && !c.expanded && c.nodes == 0 {
-				t.setLeaf(c, 1, 1)
+	if n.Expanded {
+		for _, c := range n.Children {
+			if !c.Solved() && !c.Expanded && c.Nodes == 0 {
+				t.graph.SetLeaf(c, 1, 1)
 			}
 		}
 		return
 	}
-	n.budget, n.warm = 0, 0
-	t.setLeaf(n, 1, 1)
-	t.change(n)
+	n.Budget, n.Warm = 0, 0
+	t.graph.SetLeaf(n, 1, 1)
+	t.graph.Changed(n)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/proof"
 )
 
@@ -61,20 +62,20 @@ func (e TableCleared) String() string { return "table cleared " + e.Worker }
 // poolFacts enters the facts of another campaign, which has checked their form.
 func (t *Tree) poolFacts(facts []proof.Fact) {
 	for _, f := range facts {
-		if t.stopped != nil {
+		if t.graph.Contradiction != nil {
 			break
 		}
 		if t.reach.Has(f.Key) {
 			t.enter(f, "", false)
 		}
 	}
-	t.propagate()
+	t.graph.Propagate()
 }
 
 // poolContradiction stops the campaign because of a contradiction in another one.
 func (t *Tree) poolContradiction(c Contradiction) {
-	if t.stopped == nil {
-		t.stopped, t.newStop = &c, &c
+	if t.graph.Contradiction == nil {
+		t.graph.Contradiction = (*graph.Contradiction)(&c)
 	}
 }
 
@@ -85,7 +86,7 @@ func (t *Tree) Idle() NoWorkReason { return t.halted() }
 // Free reports whether a leaf could be leased now, or a result checked.
 func (t *Tree) Free() bool {
 	return t.halted() == NoReason &&
-		(t.root.class != locked || slices.ContainsFunc(t.unchecked, (*unchecked).waits))
+		(t.graph.Root.Class != graph.Locked || slices.ContainsFunc(t.unchecked, (*unchecked).waits))
 }
 
 // Serves reports whether a request of a worker would be granted now, or lead to a grant for another
@@ -95,7 +96,7 @@ func (t *Tree) Serves(worker string) bool {
 	if w == nil || len(w.leases) >= w.slots || t.halted() != NoReason {
 		return false
 	}
-	return t.root.class != locked && !t.blocked(w) ||
+	return t.graph.Root.Class != graph.Locked && !t.blocked(w) ||
 		slices.ContainsFunc(t.unchecked, func(u *unchecked) bool { return u.waits() && !u.excludes(w.party) })
 }
 

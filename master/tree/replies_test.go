@@ -3,6 +3,7 @@ package tree
 import (
 	"testing"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/numbers"
 )
@@ -24,31 +25,37 @@ func TestEasyReplies(t *testing.T) {
 			}
 		}
 		step(Joined{Worker: "w", Slots: 1})
-		next := func() *node {
+		next := func() *graph.Node {
 			t.Helper()
 			lease = Lease{}
 			step(Ready{Worker: "w"})
-			n := tr.index.get(lease.Key)
+			n := tr.graph.Get(lease.Key)
 			if n == nil {
 				t.Fatal("nothing was leased")
 			}
 			return n
 		}
 		// Results that leave the position open; its children get a falling phi and a rising delta.
-		open := func(n *node) {
+		open := func(n *graph.Node) {
 			t.Helper()
 			r := Result{Worker: "w", Lease: lease.ID, Epoch: lease.Epoch, Key: lease.Key, Phi: 10, Delta: 10,
 				Nodes: lease.Budget}
 			var list []numbers.Child
-			for i, c := range tr.successors(n) {
-				list = append(list, numbers.Child{Key: c.key, Phi: uint32(1000 - i), Delta: uint32(100 + i)})
+			state, _ := n.Key.State(root.Board)
+			seen := map[amazons.Key]bool{}
+			for _, m := range state.Moves(nil) {
+				if k := state.After(m).CanonicalKey(root.Board); !seen[k] {
+					i := len(seen)
+					seen[k] = true
+					list = append(list, numbers.Child{Key: k, Phi: uint32(1000 - i), Delta: uint32(100 + i)})
+				}
 			}
 			r.Children = numbers.Append(nil, list)
 			step(r)
 		}
 		n := next()
-		if n.layer != tr.root.layer+1 { // the root of given first moves is expanded from the start
-			t.Fatalf("the first lease is in layer %d", n.layer)
+		if n.Layer != tr.graph.Root.Layer+1 { // the root of given first moves is expanded from the start
+			t.Fatalf("the first lease is in layer %d", n.Layer)
 		}
 		open(n)
 		if !easy {
@@ -58,15 +65,15 @@ func TestEasyReplies(t *testing.T) {
 			continue
 		}
 		reply := next()
-		if reply.layer != tr.root.layer+2 {
-			t.Fatalf("the second lease is in layer %d", reply.layer)
+		if reply.Layer != tr.graph.Root.Layer+2 {
+			t.Fatalf("the second lease is in layer %d", reply.Layer)
 		}
-		for _, c := range n.children {
-			if c.phi < reply.phi {
-				t.Errorf("phi %d was leased, there is %d", reply.phi, c.phi)
+		for _, c := range n.Children {
+			if c.Phi < reply.Phi {
+				t.Errorf("phi %d was leased, there is %d", reply.Phi, c.Phi)
 			}
-			if c.delta > reply.delta {
-				t.Errorf("delta %d was leased: that is not the largest", reply.delta)
+			if c.Delta > reply.Delta {
+				t.Errorf("delta %d was leased: that is not the largest", reply.Delta)
 			}
 		}
 	}

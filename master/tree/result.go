@@ -1,6 +1,9 @@
 package tree
 
-import "amazonsfarm/shared/eval"
+import (
+	"amazonsfarm/master/tree/graph"
+	"amazonsfarm/shared/eval"
+)
 
 // What a result does on its way, in the order of this file:
 //
@@ -20,14 +23,14 @@ func (t *Tree) result(e Result) {
 		t.refuseForeign(e.Worker, e.Lease)
 	case l == nil:
 		t.refuse(e.Worker, e.Lease, "lease is not running")
-	case l.node.key != e.Key:
+	case l.node.Key != e.Key:
 		t.refuse(e.Worker, e.Lease, "result is for another position")
 	default:
 		l.worker.beat = t.now
 		t.returned(l, e)
 		return
 	}
-	t.propagate()
+	t.graph.Propagate()
 }
 
 // kind says what a result is worth.
@@ -78,10 +81,10 @@ func (t *Tree) returned(l *lease, e Result) {
 	t.end(l, l.nodes)
 	t.pace.end(l)
 	if l.nodes > 0 { // else its table knows nothing of the leaf
-		n.warm = l.worker.serial
+		n.Warm = l.worker.serial
 	}
-	if t.stopped != nil {
-		t.propagate() // what came before the contradiction, in this very result
+	if t.graph.Contradiction != nil {
+		t.graph.Propagate() // what came before the contradiction, in this very result
 		return
 	}
 	k := t.kindOf(l, e)
@@ -89,7 +92,7 @@ func (t *Tree) returned(l *lease, e Result) {
 		t.emit(Refused{Worker: e.Worker, Lease: l.id, Why: "the search ended before its budget", Short: true})
 	}
 	heard, waits := t.heard(l, k), false
-	if !n.solved() {
+	if !n.Solved() {
 		switch k {
 		case full:
 			waits = t.returnedFull(l, e)
@@ -101,22 +104,22 @@ func (t *Tree) returned(l *lease, e Result) {
 			t.returnedNothing(l, k)
 		}
 	}
-	t.propagate()
+	t.graph.Propagate()
 	if !waits && k != short && t.splits(l, scarce) {
 		if !heard && k != empty {
 			e.Children = nil
 		}
 		t.split(n, e.Children)
-		t.propagate()
+		t.graph.Propagate()
 	}
 }
 
 // returnedFull applies the numbers of a full search, unless they have to wait for a check.
 func (t *Tree) returnedFull(l *lease, e Result) (waits bool) {
-	if l.node.live > 0 && t.check(l, e) {
+	if l.node.Live > 0 && t.check(l, e) {
 		return true
 	}
-	t.searched(l.node, unproved(e.Phi), unproved(e.Delta), l.planned)
+	t.searched(l.node, graph.Unproved(e.Phi), graph.Unproved(e.Delta), l.planned)
 	return false
 }
 
@@ -127,20 +130,20 @@ func (t *Tree) returnedPartial(l *lease, e Result, heard bool) {
 		return
 	}
 	if heard {
-		t.setLeaf(l.node, unproved(e.Phi), unproved(e.Delta))
+		t.graph.SetLeaf(l.node, graph.Unproved(e.Phi), graph.Unproved(e.Delta))
 	}
 	t.succeeded(l.node)
 }
 
-// returnedAsserted applies a solved result without a fact: as a hint, and as a failed try.
+// returnedAsserted applies a solved result without a fact: as a graph.Hint, and as a failed try.
 func (t *Tree) returnedAsserted(l *lease, e Result, heard bool) {
 	t.uncheckedReturn(l, heard)
 	if heard {
-		phi, delta := hint, uint32(1)
+		phi, delta := graph.Hint, uint32(1)
 		if e.Verdict == eval.Won {
-			phi, delta = 1, hint
+			phi, delta = 1, graph.Hint
 		}
-		t.setLeaf(l.node, phi, delta)
+		t.graph.SetLeaf(l.node, phi, delta)
 	}
 	if !e.Cancelled {
 		t.raiseBudget(l.node, l.planned)
@@ -163,7 +166,7 @@ func (t *Tree) returnedNothing(l *lease, k kind) {
 // for another party.
 func (t *Tree) uncheckedReturn(l *lease, heard bool) {
 	switch {
-	case l.node.live == 0:
+	case l.node.Live == 0:
 	case l.checks != nil && l.cancelled:
 		t.drop(l.checks)
 	case l.checks != nil:
@@ -174,46 +177,46 @@ func (t *Tree) uncheckedReturn(l *lease, heard bool) {
 }
 
 // searched gives a leaf the numbers of a full search, and a larger budget.
-func (t *Tree) searched(n *node, phi, delta uint32, planned uint64) {
-	t.setLeaf(n, phi, delta)
+func (t *Tree) searched(n *graph.Node, phi, delta uint32, planned uint64) {
+	t.graph.SetLeaf(n, phi, delta)
 	t.raiseBudget(n, planned)
 	t.succeeded(n)
 }
 
 // raiseBudget doubles the budget of a leaf after a lease that was planned with so many nodes.
-func (t *Tree) raiseBudget(n *node, planned uint64) {
-	n.budget = min(plus(planned, planned), t.cfg.MaxBudget)
-	t.change(n)
+func (t *Tree) raiseBudget(n *graph.Node, planned uint64) {
+	n.Budget = min(plus(planned, planned), t.cfg.MaxBudget)
+	t.graph.Changed(n)
 }
 
 // fruitless counts a result that brought nothing. One worker counts once for a leaf in a row, so it
 // cannot set positions aside alone.
 func (t *Tree) fruitless(l *lease) {
-	if l.node.lostBy == l.worker.serial && t.present > 1 {
+	if l.node.LostBy == l.worker.serial && t.present > 1 {
 		return
 	}
-	l.node.lostBy = l.worker.serial
+	l.node.LostBy = l.worker.serial
 	t.failed(l.node)
 }
 
 // failed counts a try at a leaf that brought nothing. After policy.maxTries the leaf is set aside.
-func (t *Tree) failed(n *node) {
-	n.tries++
-	if int(n.tries) < t.cfg.policy.maxTries || n.aside {
+func (t *Tree) failed(n *graph.Node) {
+	n.Tries++
+	if int(n.Tries) < t.cfg.policy.maxTries || n.Aside {
 		return
 	}
-	n.aside = true
+	n.Aside = true
 	t.aside = append(t.aside, n)
-	n.budget = t.cfg.InitialBudget
-	t.change(n)
-	t.reclass(n)
+	n.Budget = t.cfg.InitialBudget
+	t.graph.Changed(n)
+	t.graph.Reclass(n)
 }
 
 // succeeded puts a leaf back among the ordinary ones.
-func (t *Tree) succeeded(n *node) {
-	n.tries = 0
-	if n.aside {
-		n.aside = false
-		t.reclass(n)
+func (t *Tree) succeeded(n *graph.Node) {
+	n.Tries = 0
+	if n.Aside {
+		n.Aside = false
+		t.graph.Reclass(n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
@@ -116,7 +117,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error() + "\n"
 		}
 		s.tree = tree
-		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.index.n, len(tree.facts),
+		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.graph.Len(), tree.graph.FactsWon+tree.graph.FactsLost,
 			tree.nodes)
 	case "describe":
 		return s.tree.Describe()
@@ -125,7 +126,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "first-moves":
 		var b strings.Builder
 		for _, m := range s.tree.FirstMoves() {
-			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, keyName(m.Key), m.Verdict, numbersText(m.Phi, m.Delta),
+			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, graph.NameOf(m.Key), m.Verdict, numbersText(m.Phi, m.Delta),
 				m.Nodes)
 		}
 		return b.String()

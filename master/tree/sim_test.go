@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"testing"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
@@ -110,18 +111,18 @@ func (s *simulation) chance(n int) bool { return s.r.IntN(n) == 0 }
 // deliver gives one event to the master, with crashes before and after the
 // commit, and its effects to the workers.
 func (s *simulation) deliver(ev Event) error {
-	before := s.tree.expansions
+	before := s.tree.graph.Expanded
 	effects := s.tree.Step(ev)
 	s.steps++
 	if s.twin != nil && !reflect.DeepEqual(effects, s.twin.Step(ev)) {
 		return fmt.Errorf("the same events have other effects at %s", ev)
 	}
-	if s.steps < 50 || s.chance(5+s.tree.index.n/20) {
+	if s.steps < 50 || s.chance(5+s.tree.graph.Len()/20) {
 		if err := s.tree.Audit(); err != nil {
 			return fmt.Errorf("after %s: %w", ev, err)
 		}
 	}
-	s.seen.splits += s.tree.expansions - before
+	s.seen.splits += s.tree.graph.Expanded - before
 	if s.chance(400) { // nothing was written, nothing acknowledged: the worker sends again
 		s.seen.crashes++
 		s.send(ev)
@@ -137,7 +138,7 @@ func (s *simulation) deliver(ev Event) error {
 			}
 		}
 	}
-	if s.steps < 20 || s.chance(5+s.tree.index.n/10) {
+	if s.steps < 20 || s.chance(5+s.tree.graph.Len()/10) {
 		again, err := New(s.cfg, s.disk.snapshot(s.r))
 		if err != nil {
 			return err
@@ -156,16 +157,16 @@ func (s *simulation) deliver(ev Event) error {
 	}
 	live := map[amazons.Key]LeaseID{}
 	for _, l := range s.tree.running {
-		if other, ok := live[l.node.key]; ok {
+		if other, ok := live[l.node.Key]; ok {
 			return fmt.Errorf("leases %d and %d on one leaf", other, l.id)
 		}
-		live[l.node.key] = l.id
+		live[l.node.Key] = l.id
 	}
 	for _, e := range effects {
 		switch e := e.(type) {
 		case Grant:
-			n := s.tree.index.get(e.Lease.Key)
-			if n == nil || n.solved() || n.expanded || n.live == 0 || n.lease == nil || n.lease.id != e.Lease.ID {
+			n := s.tree.graph.Get(e.Lease.Key)
+			if n == nil || n.Solved() || n.Expanded || n.Live == 0 || n.Lease == 0 || LeaseID(n.Lease) != e.Lease.ID {
 				return fmt.Errorf("%s of a leaf that is not free", e)
 			}
 			if len(e.Lease.Facts) > s.cfg.policy.factsPerLease {
@@ -232,7 +233,7 @@ func (s *simulation) work(name string) {
 			c := numbers.Child{Key: state.After(m).CanonicalKey(b), Phi: 1 + s.r.Uint32N(10), Delta: 1 +
 				s.r.Uint32N(10)}
 			if s.chance(50) {
-				c.Phi, c.Delta = 0, Infinity // "solved", they say
+				c.Phi, c.Delta = 0, graph.Infinity // "solved", they say
 			}
 			list = append(list, c)
 		}
@@ -375,7 +376,7 @@ func TestSimulation(t *testing.T) {
 func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 	t.Helper()
 	b := tree.cfg.Root.Board
-	entries := map[amazons.Key]WonNode{}
+	entries := map[amazons.Key]graph.WonNode{}
 	for e := range tree.WonNodes() {
 		s, _ := e.Key.State(b)
 		if !s.Legal(e.Move) || s.After(e.Move).CanonicalKey(b) != e.Child || o.wins(b, s.After(e.Move)) {
@@ -419,8 +420,8 @@ func checkEvidence(t *testing.T, tree *Tree, o oracle) {
 			won(m.Key)
 		}
 	case a.Verdict == eval.Won:
-		won(tree.root.key)
+		won(tree.graph.Root.Key)
 	default:
-		lost(tree.root.key)
+		lost(tree.graph.Root.Key)
 	}
 }

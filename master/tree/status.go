@@ -1,10 +1,9 @@
 package tree
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 )
@@ -30,7 +29,7 @@ type Status struct {
 	FactsDropped        uint64 // facts beyond MaxFacts, since this tree was made
 
 	Workers    []WorkerStatus // in the order they joined
-	FirstMoves []FirstMove
+	FirstMoves []graph.FirstMove
 	SetAside   []amazons.Key // the leaves that are set aside, at most 100
 
 	// how many times as long as planned leases are now, since the master cannot take in more
@@ -69,53 +68,6 @@ type LeaseStatus struct {
 	Cancelled bool   // it was called back
 }
 
-// FirstMove is a move of the root and the position after it. On boards with a
-// symmetric root several of them share their Key.
-type FirstMove struct {
-	Move       amazons.Move // in the root's own orientation
-	Key        amazons.Key  // of the position after it, canonical
-	Verdict    eval.Verdict // of that position for its side to move: Lost means that Move wins
-	Phi, Delta uint32       // of that position
-	Nodes      uint64       // nodes spent on that position itself
-	Leased     bool
-	Expanded   bool
-}
-
-// keyName is the short form of a key in traces.
-func keyName(k amazons.Key) string { return fmt.Sprintf("%x:%x", k.A, k.B) }
-
-// listFirstMoves notes the moves of the root and the keys they lead to.
-func (t *Tree) listFirstMoves(s amazons.State) {
-	moves := slices.Clone(t.cfg.FirstMoves)
-	if len(moves) == 0 {
-		moves = s.Moves(nil)
-	}
-	slices.SortFunc(moves, func(a, b amazons.Move) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To), cmp.Compare(a.Arrow, b.Arrow))
-	})
-	for _, m := range slices.Compact(moves) {
-		t.firstMoves = append(t.firstMoves, rootMove{m, s.After(m).CanonicalKey(t.board)})
-	}
-}
-
-// FirstMoves returns the moves of the root (the given ones where some were
-// given) in increasing order, in the root's own orientation.
-func (t *Tree) FirstMoves() []FirstMove {
-	out := make([]FirstMove, 0, len(t.firstMoves))
-	for _, m := range t.firstMoves {
-		f := FirstMove{Move: m.move, Key: m.key, Phi: 1, Delta: 1}
-		if n := t.index.get(m.key); n != nil {
-			f.Verdict, f.Phi, f.Delta, f.Nodes = n.verdict(), n.phi, n.delta, n.nodes
-			f.Leased, f.Expanded = n.lease != nil, n.expanded
-		} else if fact, ok := t.facts[m.key]; ok {
-			f.Verdict = fact.Verdict
-			f.Phi, f.Delta = numbersOf(f.Verdict)
-		}
-		out = append(out, f)
-	}
-	return out
-}
-
 // Leased returns the number of leases that are out.
 func (t *Tree) Leased() int { return len(t.running) }
 
@@ -138,37 +90,37 @@ func (t *Tree) AllNodes() uint64 {
 }
 
 // Answered reports whether the campaign has its answer: Settled of Status.
-func (t *Tree) Answered() bool { return t.root.solved() && t.stopped == nil }
+func (t *Tree) Answered() bool { return t.graph.Root.Solved() && t.graph.Contradiction == nil }
 
 // Status returns a summary. It costs time in the number of workers, leases and
 // first moves, not of nodes.
 func (t *Tree) Status() Status {
 	s := Status{
-		Settled: t.Answered(), Phi: t.root.phi, Delta: t.root.delta, Epoch: t.epoch, Spent: t.nodes,
-		Nodes: t.index.n, Expanded: t.expansions, Frontier: t.frontier, Leased: len(t.running),
-		FactsWon: t.factsWon, FactsLost: t.factsLost, FactsDropped: t.dropped,
+		Settled: t.Answered(), Phi: t.graph.Root.Phi, Delta: t.graph.Root.Delta, Epoch: t.epoch, Spent: t.nodes,
+		Nodes: t.graph.Len(), Expanded: t.graph.Expanded, Frontier: t.graph.Frontier, Leased: len(t.running),
+		FactsWon: t.graph.FactsWon, FactsLost: t.graph.FactsLost, FactsDropped: t.graph.FactsDropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
-		Contradiction: t.stopped, Stretch: t.pace.stretch, Unchecked: len(t.unchecked), Unsettled: t.unsettled,
+		Contradiction: (*Contradiction)(t.graph.Contradiction), Stretch: t.pace.stretch, Unchecked: len(t.unchecked), Unsettled: t.unsettled,
 		Requeued: t.requeued,
 	}
 	if s.Settled {
 		a := t.answer()
 		s.Verdict, s.NoGivenMoveWins = a.Verdict, a.NoGivenMoveWins
 	}
-	if s.NoWork = t.halted(); s.NoWork == NoReason && t.root.class == locked {
+	if s.NoWork = t.halted(); s.NoWork == NoReason && t.graph.Root.Class == graph.Locked {
 		s.NoWork = t.busy()
 	}
-	t.aside = slices.DeleteFunc(t.aside, func(n *node) bool { return !n.aside || n.solved() })
+	t.aside = slices.DeleteFunc(t.aside, func(n *graph.Node) bool { return !n.Aside || n.Solved() })
 	s.Aside = len(t.aside)
 	for _, n := range t.aside[:min(len(t.aside), 100)] {
-		s.SetAside = append(s.SetAside, n.key)
+		s.SetAside = append(s.SetAside, n.Key)
 	}
 	for _, w := range t.roll {
 		ws := WorkerStatus{Name: w.name, Slots: w.slots, Waiting: w.waiting, Nodes: w.nodes, Facts: w.facts,
 			Lost: w.lost}
 		for _, l := range w.leases {
 			s.Running = plus(s.Running, l.nodes-l.charged)
-			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.key, l.budget, l.nodes, t.now - l.granted,
+			ws.Leases = append(ws.Leases, LeaseStatus{l.id, l.node.Key, l.budget, l.nodes, t.now - l.granted,
 				t.now - l.lastSign(), l.cancelled})
 		}
 		s.Workers = append(s.Workers, ws)

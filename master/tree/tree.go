@@ -3,11 +3,10 @@ package tree
 import (
 	"errors"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/tree/offers"
 	"amazonsfarm/master/tree/reach"
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
-	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/proof"
 )
 
@@ -15,29 +14,34 @@ import (
 var ErrConfig = errors.New("bad tree setting")
 
 // ErrSnapshot is wrapped by every error about what the store gave back.
-var ErrSnapshot = errors.New("snapshot does not fit the campaign")
+var ErrSnapshot = graph.ErrRecords
+
+// NodeRecord is what the store keeps of one position.
+type NodeRecord = graph.Record
+
+// Snapshot is what the store holds: the last record of each position, every fact, the last counters.
+// The order of the slices does not matter. The zero Snapshot begins a campaign.
+type Snapshot struct {
+	Nodes         []NodeRecord
+	Facts         []proof.Fact
+	Spent         uint64         // nodes searched in all returned and lost leases
+	Epoch         uint64         // of the last tree that could grant leases
+	Contradiction *Contradiction // not nil: the campaign was stopped by it
+}
 
 // Tree is the state machine. It is not safe for concurrent use.
 type Tree struct {
 	cfg   Config
-	board amazons.Board
 	epoch uint64
 	now   int // ticks since New
 
-	// The graph.
-	root       *node
-	index      index
-	dirty      [65][]*node // nodes in line, by layer
-	frontier   int
-	expansions int
-	full       bool
-	aside      []*node // set aside, in order; may hold some that are not any more
-
-	facts               map[amazons.Key]proof.Fact // looked up only
-	factsWon, factsLost int
-	dropped             uint64
-	offers              *offers.List
-	reach               reach.Reach
+	// View is what is known of positions and facts.
+	graph.View
+	graph  *graph.Graph
+	full   bool          // a split was not possible because of MaxPositions
+	aside  []*graph.Node // leaves set aside, in order; may hold some that are not any more
+	offers *offers.List
+	reach  reach.Reach
 
 	// The farm.
 	workers   map[string]*worker // looked up only
@@ -62,31 +66,12 @@ type Tree struct {
 	unsettled, requeued uint64            // results that nothing was learned from; that are searched again
 
 	paused, draining, settled bool
-	stopped                   *Contradiction
-
-	firstMoves []rootMove
 
 	// What the present step has brought so far.
 	effects  []Effect
-	changed  []*node
-	begins   map[*node]string // of the nodes that were expanded: NodeRecord.Children
 	newFacts []proof.Fact
-	newStop  *Contradiction
-	closed   []*lease // of nodes that were solved or died
-	epochOut bool     // the epoch was persisted
-
-	// Buffers.
-	moves   []amazons.Move
-	seen    map[amazons.Key]struct{}
-	next    []child
-	order   []int
-	begun   []numbers.Child // by their ranks
-	encoded []byte
-}
-
-type rootMove struct {
-	move amazons.Move
-	key  amazons.Key
+	epochOut bool // the epoch was persisted
+	stopOut  bool // the contradiction was persisted
 }
 
 // New makes a tree from its settings and from what the store holds. Errors wrap ErrConfig or
@@ -96,39 +81,31 @@ func New(cfg Config, restored Snapshot) (*Tree, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	board, state := cfg.Root.Board, cfg.Root.State()
-	root := state.CanonicalKey(board)
+	g := graph.New(cfg.Root, cfg.FirstMoves, cfg.MaxFacts)
 	t := &Tree{
 		cfg:     cfg,
-		board:   board,
 		epoch:   restored.Epoch + 1,
-		facts:   map[amazons.Key]proof.Fact{},
-		offers:  offers.New(board, cfg.policy.factsKept),
-		reach:   reach.Below(board, root),
+		View:    g.View(),
+		graph:   g,
+		offers:  offers.New(cfg.Root.Board, cfg.policy.factsKept),
+		reach:   reach.Below(cfg.Root.Board, g.Root.Key),
 		workers: map[string]*worker{},
 		parties: map[string]*party{},
 		leases:  map[LeaseID]*lease{},
 		nodes:   restored.Spent,
 		pace:    pace{searched: restored.Spent, stretch: 1},
-		stopped: restored.Contradiction,
-		newStop: restored.Contradiction,
-		seen:    map[amazons.Key]struct{}{},
-		begins:  map[*node]string{},
 	}
-	t.listFirstMoves(state)
-	t.root = t.add(root, state.CanMove())
-	t.root.live = 1
-	if !t.root.solved() {
-		t.frontier = 1
-	}
-	if err := t.restore(restored); err != nil {
+	g.Contradiction = (*graph.Contradiction)(restored.Contradiction)
+	facts, err := g.RestoreFacts(restored.Facts)
+	if err != nil {
 		return nil, err
 	}
-	if t.restricted() && !t.root.expanded {
-		t.expand(t.root, t.successors(t.root))
+	for _, f := range facts {
+		t.offers.Add(f)
 	}
-	t.propagate()
-	t.closed = nil
+	if err := g.Restore(restored.Nodes); err != nil {
+		return nil, err
+	}
 	return t, nil
 }
 
@@ -177,7 +154,7 @@ func (t *Tree) Step(ev Event) []Effect {
 	case PoolContradiction:
 		t.poolContradiction(e.Contradiction)
 	}
-	t.propagate()
+	t.graph.Propagate()
 	t.conclude()
 	t.assign()
 	return t.flush()
@@ -186,12 +163,12 @@ func (t *Tree) Step(ev Event) []Effect {
 // conclude cancels the leases that have lost their purpose.
 func (t *Tree) conclude() {
 	switch {
-	case t.stopped != nil:
-		if t.newStop != nil {
-			t.emit(*t.newStop)
+	case t.graph.Contradiction != nil:
+		if !t.stopOut {
+			t.emit(Contradiction(*t.graph.Contradiction))
 		}
 		t.cancelAll(CancelStopped)
-	case t.root.solved():
+	case t.graph.Root.Solved():
 		if !t.settled {
 			t.settled = true
 			t.emit(t.answer())
@@ -200,20 +177,20 @@ func (t *Tree) conclude() {
 	case t.draining:
 		t.cancelAll(CancelDrain)
 	}
-	for _, l := range t.closed {
-		if t.leases[l.id] == l && (l.node.solved() || l.node.live == 0) {
+	for _, n := range t.graph.Closed {
+		if l := t.leaseAt(n); l != nil && !n.Matters() {
 			t.cancel(l, CancelClosed)
 		}
 	}
-	t.closed = t.closed[:0]
+	t.graph.Closed = t.graph.Closed[:0]
 }
 
 // answer returns the answer of a campaign whose root is solved.
 func (t *Tree) answer() Settled {
-	if t.restricted() && t.root.verdict() == eval.Lost {
+	if t.graph.Restricted() && t.graph.Root.Verdict() == eval.Lost {
 		return Settled{NoGivenMoveWins: true}
 	}
-	return Settled{Verdict: t.root.verdict()}
+	return Settled{Verdict: t.graph.Root.Verdict()}
 }
 
 func (t *Tree) emit(e Effect) { t.effects = append(t.effects, e) }
@@ -226,16 +203,13 @@ func (t *Tree) refuse(worker string, l LeaseID, why string) {
 func (t *Tree) flush() []Effect {
 	effects := t.effects
 	t.effects = nil
-	if t.epochOut && len(t.changed) == 0 && len(t.newFacts) == 0 && t.newStop == nil {
+	p := Persist{Nodes: t.graph.Take(), Facts: t.newFacts, Spent: t.nodes, Epoch: t.epoch}
+	if t.graph.Contradiction != nil && !t.stopOut {
+		p.Contradiction, t.stopOut = (*Contradiction)(t.graph.Contradiction), true
+	}
+	if t.epochOut && len(p.Nodes) == 0 && len(p.Facts) == 0 && p.Contradiction == nil {
 		return effects // the nodes searched change only together with a record
 	}
-	p := Persist{Facts: t.newFacts, Spent: t.nodes, Epoch: t.epoch, Contradiction: t.newStop}
-	for _, n := range t.changed {
-		n.changed = false
-		p.Nodes = append(p.Nodes, t.record(n))
-	}
-	clear(t.changed)
-	clear(t.begins)
-	t.changed, t.newFacts, t.newStop, t.epochOut = t.changed[:0], nil, nil, true
+	t.newFacts, t.epochOut = nil, true
 	return append([]Effect{p}, effects...)
 }

@@ -4,13 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
 	"amazonsfarm/shared/proof"
@@ -23,10 +22,10 @@ func TestClamped(t *testing.T) {
 	grant := ask(t, tree, "w")
 	state, _ := grant.Key.State(tree.cfg.Root.Board)
 	r := Result{Worker: "w", Lease: grant.ID, Epoch: grant.Epoch, Key: grant.Key, Nodes: grant.Budget,
-		Phi: Infinity - 1, Delta: Infinity - 1}
+		Phi: graph.Infinity - 1, Delta: graph.Infinity - 1}
 	var list []numbers.Child
 	for i, m := range state.Moves(nil) {
-		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: Infinity - 1, Delta: Infinity - 1}
+		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: graph.Infinity - 1, Delta: graph.Infinity - 1}
 		if i == 0 {
 			c.Phi, c.Delta = 1<<32-1, 0
 		}
@@ -37,30 +36,8 @@ func TestClamped(t *testing.T) {
 	if err := tree.Audit(); err != nil {
 		t.Fatal(err)
 	}
-	if s := tree.Status(); s.Settled || s.Phi != 1 || s.Delta != Infinity-1 || s.Expanded != 1 {
+	if s := tree.Status(); s.Settled || s.Phi != 1 || s.Delta != graph.Infinity-1 || s.Expanded != 1 {
 		t.Errorf("root %d/%d, settled %v", s.Phi, s.Delta, s.Settled)
-	}
-}
-
-// TestCombine compares with the formula in rational numbers.
-func TestCombine(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 1000 {
-		n := &node{}
-		var sum, largest uint64
-		least := Infinity
-		for range 1 + r.IntN(20) {
-			c := shown{phi: 1 + r.Uint32N(1000), delta: 1 + r.Uint32N(1000)}
-			n.shown = append(n.shown, c)
-			sum += uint64(c.phi)
-			largest = max(largest, uint64(c.phi))
-			least = min(least, c.delta)
-		}
-		phi, delta := combine(n)
-		parts := 256*largest + dfpn.SumWeight*(sum-largest)
-		if phi != least || uint64(delta)*256 < parts || uint64(delta)*256 >= parts+256 {
-			t.Fatalf("%d/%d from sum %d, largest %d", phi, delta, sum, largest)
-		}
 	}
 }
 
@@ -85,7 +62,7 @@ func TestFalseFacts(t *testing.T) {
 		if i := slices.IndexFunc(effects, func(e Effect) bool {
 			r, ok := e.(Refused)
 			return ok && strings.Contains(r.Why, want)
-		}); i < 0 || len(tree.facts) != 0 {
+		}); i < 0 || tree.graph.FactsWon+tree.graph.FactsLost != 0 {
 			t.Errorf("%s: %v", want, effects)
 		}
 	}
@@ -104,7 +81,7 @@ func TestSnapshotErrors(t *testing.T) {
 	for name, s := range map[string]Snapshot{
 		"not reached": {Nodes: []NodeRecord{{Key: other, Phi: 1, Delta: 1}}},
 		"twice":       {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1}, {Key: root, Phi: 1, Delta: 1}}},
-		"solved":      {Nodes: []NodeRecord{{Key: root, Phi: 0, Delta: Infinity}}},
+		"solved":      {Nodes: []NodeRecord{{Key: root, Phi: 0, Delta: graph.Infinity}}},
 		"leaf's":      {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Children: "\x01\x01"}}},
 		"too few":     {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Expanded: true, Children: "\x01\x01"}}},
 		"malformed":   {Nodes: []NodeRecord{{Key: root, Phi: 1, Delta: 1, Expanded: true, Children: "\x01"}}},
@@ -137,7 +114,7 @@ func TestConfigErrors(t *testing.T) {
 		"CheckFirst":       {Root: root, CheckFirst: -1},
 		"ProbePercent 101": {Root: root, ProbePercent: 101},
 		"ProbePercent -1":  {Root: root, ProbePercent: -1},
-		"MaxPositions":     {Root: root, MaxPositions: maxPositions + 1},
+		"MaxPositions":     {Root: root, MaxPositions: graph.MaxPositions + 1},
 		"not legal":        {Root: root, FirstMoves: []amazons.Move{{}}},
 	} {
 		if _, err := New(cfg, Snapshot{}); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), want) {
@@ -166,7 +143,7 @@ func TestLoneWorker(t *testing.T) {
 			}
 			tree.Step(Progress{Worker: "w", Lease: l.id, Epoch: 1, Nodes: l.budget})
 			tree.Step(Tick{})
-			tree.Step(Result{Worker: "w", Lease: l.id, Epoch: 1, Key: l.node.key, Nodes: l.budget, Phi: 3, Delta: 3})
+			tree.Step(Result{Worker: "w", Lease: l.id, Epoch: 1, Key: l.node.Key, Nodes: l.budget, Phi: 3, Delta: 3})
 			spent += l.budget
 			if s := tree.Status(); s.Expanded > 0 && s.Spent < 8_000_000 {
 				t.Fatalf("split after %d nodes", s.Spent)
@@ -204,28 +181,6 @@ func take(tb testing.TB, effects []Effect) Lease {
 	}
 	tb.Fatalf("no grant: %v", effects)
 	return Lease{}
-}
-
-// TestWorth: where a loss is likely all children are about as useful as the best; where a win is
-// likely a child is worth the less the harder it is than the best.
-func TestWorth(t *testing.T) {
-	tree := small(t, Config{})
-	for _, c := range []struct {
-		phi, delta, child uint32
-		least, most       float64
-	}{
-		{phi: 5, delta: 5, child: 5, least: 1, most: 1},
-		{phi: 10_000, delta: 1, child: 40_000, least: 0.99, most: 1},
-		{phi: 1, delta: 10_000, child: 1, least: 1, most: 1},
-		{phi: 10, delta: 100_000, child: 11, least: 0.68, most: 0.7},
-		{phi: 1, delta: 10_000, child: 2, least: 0.07, most: 0.08},
-		{phi: 1, delta: 10_000, child: 100, least: 0.009, most: 0.01},
-	} {
-		n := &node{phi: c.phi, delta: c.delta}
-		if w := worth(n, c.child, tree.chance(n)); w < c.least || w > c.most {
-			t.Errorf("%+v: %v", c, w)
-		}
-	}
 }
 
 // TestChance: the more workers there are, the less do the numbers say of what is asked, and nothing
@@ -269,10 +224,10 @@ func TestChance(t *testing.T) {
 				t.Errorf("first moves %v, %d others: %v", c.moves, others, err)
 			}
 			sides := 0
-			for n := range tree.index.all() {
-				if plies := int(n.layer) - int(tree.root.layer); n.expanded && plies >= c.asked {
-					got := tree.chance(n)
-					outside := math.Sqrt(float64(n.phi)) / (math.Sqrt(float64(n.phi)) + math.Sqrt(float64(n.delta)))
+			for n := range tree.graph.All() {
+				if plies := int(n.Layer) - int(tree.graph.Root.Layer); n.Expanded && plies >= c.asked {
+					got := tree.graph.Chance(n)
+					outside := math.Sqrt(float64(n.Phi)) / (math.Sqrt(float64(n.Phi)) + math.Sqrt(float64(n.Delta)))
 					switch {
 					case plies == c.asked && others > 126 && (got < 0.4 || got > 0.6 || (got < 0.5) != (outside < 0.5)):
 						t.Errorf("first moves %v, %d others: the chance is %v where the numbers say %v", c.moves,
@@ -309,13 +264,12 @@ func TestSplittingSlowsDown(t *testing.T) {
 		{1, 100, 1000}, {9, 100, 1000}, {10, 100, 2000}, {39, 100, 8000}, {40, 1600, 16_000}, {49, 1600, 16_000},
 		{50, 25_600, 32_000}, {79, 6_553_600, 128_000}, {80, 104_857_600, 256_000},
 	} {
-		tr.index.n = c.nodes
-		if early, late := tr.earlySplit(), tr.splitAfter(); early != c.early || late != c.late {
+		if early, late := tr.earlySplit(c.nodes), tr.splitAfter(c.nodes); early != c.early || late != c.late {
 			t.Errorf("with %d of 80 positions a leaf is split after %d nodes while work is scarce, else %d; want %d and %d", c.nodes, early, late, c.early, c.late)
 		}
 	}
 	tr.cfg.InitialBudget, tr.cfg.SplitAfter = math.MaxUint64/3, math.MaxUint64/3
-	if tr.earlySplit() != math.MaxUint64 || tr.splitAfter() != math.MaxUint64 {
-		t.Errorf("with huge settings a leaf is split after %d and %d nodes", tr.earlySplit(), tr.splitAfter())
+	if tr.earlySplit(80) != math.MaxUint64 || tr.splitAfter(80) != math.MaxUint64 {
+		t.Errorf("with huge settings a leaf is split after %d and %d nodes", tr.earlySplit(80), tr.splitAfter(80))
 	}
 }

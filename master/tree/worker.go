@@ -48,7 +48,7 @@ func (t *Tree) joined(e Joined) {
 	t.workers[e.Worker] = w
 	t.come(w, e)
 	t.roll = append(t.roll, w)
-	t.crowd()
+	t.graph.Crowd(len(t.roll))
 }
 
 // rejoined makes up for what may have been lost on a broken connection: grants
@@ -79,7 +79,7 @@ func (t *Tree) left(e Left) {
 	delete(t.workers, w.name)
 	t.gone(w)
 	t.roll = slices.DeleteFunc(t.roll, func(o *worker) bool { return o == w })
-	t.crowd()
+	t.graph.Crowd(len(t.roll))
 	t.review()
 }
 

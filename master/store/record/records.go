@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/numbers"
@@ -245,8 +246,8 @@ func CheckNode(n tree.NodeRecord) error {
 }
 
 func checkNumbers(phi, delta uint32) error {
-	if phi < 1 || phi >= tree.Infinity || delta < 1 || delta >= tree.Infinity {
-		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", phi, delta, tree.Infinity-1)
+	if phi < 1 || phi >= graph.Infinity || delta < 1 || delta >= graph.Infinity {
+		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", phi, delta, graph.Infinity-1)
 	}
 	return nil
 }
@@ -502,7 +503,7 @@ type factJSON struct {
 // EncodeContradiction returns the record of what stopped a campaign.
 func EncodeContradiction(campaign uint32, c tree.Contradiction) ([]byte, error) {
 	hexKey := func(k amazons.Key) string { b := k.Bytes(); return hex.EncodeToString(b[:]) }
-	claim := func(c tree.Claim) claimJSON {
+	claim := func(c graph.Claim) claimJSON {
 		j := claimJSON{Verdict: uint8(c.Verdict), Basis: uint8(c.Basis), Worker: c.Worker}
 		if f := c.Fact; f != (proof.Fact{}) {
 			j.Fact = &factJSON{Key: hexKey(f.Key), Verdict: uint8(f.Verdict), Work: f.Nodes,
@@ -527,8 +528,8 @@ func DecodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, er
 		failed = errors.Join(failed, err, err2)
 		return k
 	}
-	claim := func(j claimJSON) tree.Claim {
-		c := tree.Claim{Verdict: eval.Verdict(j.Verdict), Basis: tree.Basis(j.Basis), Worker: j.Worker}
+	claim := func(j claimJSON) graph.Claim {
+		c := graph.Claim{Verdict: eval.Verdict(j.Verdict), Basis: graph.Basis(j.Basis), Worker: j.Worker}
 		if f := j.Fact; f != nil {
 			c.Fact = proof.Fact{Key: key(f.Key), Verdict: eval.Verdict(f.Verdict), Nodes: f.Work}
 			id, err := hex.DecodeString(f.Certificate)

@@ -1,4 +1,4 @@
-package tree
+package graph
 
 import (
 	"iter"
@@ -29,28 +29,28 @@ type indexPart struct {
 	used  int
 }
 
-// maxPositions is the most that the slots have numbers for.
-const maxPositions = 1<<32 - 1
+// MaxPositions is the most that the slots have numbers for.
+const MaxPositions = 1<<32 - 1
 
 // slabNodes is how many nodes are made at a time. They are not moved.
 const slabNodes = 256
 
-type slab [slabNodes]node
+type slab [slabNodes]Node
 
 // hash scatters the bits of a key: the upper eight say which part it is in, the lower 32 where.
 func hash(k amazons.Key) uint64 { return mix(k.A ^ bits.RotateLeft64(k.B*0x9e3779b97f4a7c15, 29)) }
 
-func (x *index) at(i uint32) *node { return &x.slabs[i/slabNodes][i%slabNodes] }
+func (x *index) at(i uint32) *Node { return &x.slabs[i/slabNodes][i%slabNodes] }
 
 // get returns the node of a key, or nil.
-func (x *index) get(k amazons.Key) *node { return x.find(k, hash(k)) }
+func (x *index) get(k amazons.Key) *Node { return x.find(k, hash(k)) }
 
-func (x *index) find(k amazons.Key, h uint64) *node {
+func (x *index) find(k amazons.Key, h uint64) *Node {
 	slots := x.parts[h>>56].slots
 	mask := len(slots) - 1
 	for i := int(uint32(h)) & mask; mask >= 0 && slots[i] != 0; i = (i + 1) & mask {
 		if uint32(slots[i]>>32) == uint32(h) {
-			if n := x.at(uint32(slots[i]) - 1); n.key == k {
+			if n := x.at(uint32(slots[i]) - 1); n.Key == k {
 				return n
 			}
 		}
@@ -70,13 +70,13 @@ func (x *index) warm(next []child) (sum uint64) {
 }
 
 // add makes a node for a key that is not there yet. It is zero but for its key.
-func (x *index) add(k amazons.Key) *node {
+func (x *index) add(k amazons.Key) *Node {
 	if x.n%slabNodes == 0 {
 		x.slabs = append(x.slabs, new(slab))
 	}
 	n := x.at(uint32(x.n))
 	x.n++
-	n.key = k
+	n.Key = k
 	h := hash(k)
 	p := &x.parts[h>>56]
 	if p.used*4 >= len(p.slots)*3 {
@@ -107,12 +107,20 @@ func (p *indexPart) grow() {
 }
 
 // all yields the nodes in the order in which they came.
-func (x *index) all() iter.Seq[*node] {
-	return func(yield func(*node) bool) {
+func (x *index) all() iter.Seq[*Node] {
+	return func(yield func(*Node) bool) {
 		for i := range x.n {
 			if !yield(x.at(uint32(i))) {
 				return
 			}
 		}
 	}
+}
+
+// mix scatters the bits of x (the finalizer of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }

@@ -1,4 +1,4 @@
-package tree
+package graph
 
 import (
 	"math/rand/v2"
@@ -11,7 +11,7 @@ import (
 func TestIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var x index
-	want := map[amazons.Key]*node{}
+	want := map[amazons.Key]*Node{}
 	var keys []amazons.Key
 	for range 100_000 {
 		k := amazons.Key{A: r.Uint64() >> r.IntN(64), B: r.Uint64N(5)} // hardly scattered, as keys are
@@ -20,7 +20,7 @@ func TestIndex(t *testing.T) {
 		}
 		if want[k] == nil {
 			n := x.add(k)
-			if n.key != k || n.parents != nil {
+			if n.Key != k || n.parents != nil {
 				t.Fatalf("a new node for %v is %+v", k, n)
 			}
 			want[k], keys = n, append(keys, k)
@@ -39,8 +39,8 @@ func TestIndex(t *testing.T) {
 	}
 	i := 0
 	for n := range x.all() {
-		if n.key != keys[i] || x.get(keys[i]) != n {
-			t.Fatalf("node %d is %v, want %v", i, n.key, keys[i])
+		if n.Key != keys[i] || x.get(keys[i]) != n {
+			t.Fatalf("node %d is %v, want %v", i, n.Key, keys[i])
 		}
 		i++
 	}

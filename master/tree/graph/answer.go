@@ -1,4 +1,4 @@
-package tree
+package graph
 
 import (
 	"iter"
@@ -23,23 +23,23 @@ type WonNode struct {
 // certificate that the master itself adds. A node comes after those above it.
 // Where several children are lost it takes one with a fact, with as little
 // work as there is.
-func (t *Tree) WonNodes() iter.Seq[WonNode] {
+func (v View) WonNodes() iter.Seq[WonNode] {
 	return func(yield func(WonNode) bool) {
-		queue, met := []*node{t.root}, map[*node]bool{t.root: true}
+		queue, met := []*Node{v.g.Root}, map[*Node]bool{v.g.Root: true}
 		for len(queue) > 0 {
 			n := queue[0]
 			queue = queue[1:]
-			var best *node
-			for _, c := range n.children {
+			var best *Node
+			for _, c := range n.Children {
 				if !met[c] {
 					met[c] = true
 					queue = append(queue, c)
 				}
-				if c.verdict() == eval.Lost && (best == nil || t.cheaper(c, best)) {
+				if c.Verdict() == eval.Lost && (best == nil || v.cheaper(c, best)) {
 					best = c
 				}
 			}
-			if best != nil && !yield(WonNode{n.key, t.moveTo(n, best), best.key}) {
+			if best != nil && !yield(WonNode{n.Key, v.moveTo(n, best), best.Key}) {
 				return
 			}
 		}
@@ -47,12 +47,12 @@ func (t *Tree) WonNodes() iter.Seq[WonNode] {
 }
 
 // cheaper says that the evidence for a is likely smaller than for b.
-func (t *Tree) cheaper(a, b *node) bool {
-	cost := func(n *node) uint64 {
-		if n.basis == ByRules {
+func (v View) cheaper(a, b *Node) bool {
+	cost := func(n *Node) uint64 {
+		if n.Basis == ByRules {
 			return 0
 		}
-		if f, ok := t.facts[n.key]; ok {
+		if f, ok := v.g.facts[n.Key]; ok {
 			return f.Nodes
 		}
 		return 1 << 63
@@ -62,14 +62,14 @@ func (t *Tree) cheaper(a, b *node) bool {
 
 // moveTo returns the first move that leads from n, in the orientation of its
 // key, to a child.
-func (t *Tree) moveTo(n, c *node) amazons.Move {
-	s, _ := n.key.State(t.board)
+func (v View) moveTo(n, c *Node) amazons.Move {
+	s, _ := n.Key.State(v.g.board)
 	for _, m := range s.Moves(nil) {
-		if s.After(m).CanonicalKey(t.board) == c.key {
+		if s.After(m).CanonicalKey(v.g.board) == c.Key {
 			return m
 		}
 	}
-	panic("tree: no move leads to a child")
+	panic("graph: no move leads to a child")
 }
 
 // Needed returns the nodes that were spent on positions of a proof, as leaves before they were
@@ -77,54 +77,54 @@ func (t *Tree) moveTo(n, c *node) amazons.Move {
 // position it has the lost child that took least, of a lost one all children. What a position took
 // that another lease has solved on its way, as a fact, is counted where that lease was. Without an
 // answer nothing is needed. It looks at the whole tree.
-func (t *Tree) Needed() (needed, all uint64) {
-	for n := range t.index.all() {
-		all = plus(all, n.nodes)
+func (v View) Needed() (needed, all uint64) {
+	for n := range v.g.index.all() {
+		all = plus(all, n.Nodes)
 	}
-	if !t.root.solved() {
+	if !v.g.Root.Solved() {
 		return 0, all
 	}
-	p := proofTree{cost: map[*node]uint64{}, in: map[*node]bool{}}
-	p.enter(t.root)
+	p := proofTree{cost: map[*Node]uint64{}, in: map[*Node]bool{}}
+	p.enter(v.g.Root)
 	for n := range p.in {
-		needed = plus(needed, n.nodes)
+		needed = plus(needed, n.Nodes)
 	}
 	return needed, all
 }
 
 // proofTree is the part of a tree that an answer stands on.
 type proofTree struct {
-	cost map[*node]uint64 // nodes spent on a solved position and the proof below it; what two ways lead to counts twice
-	in   map[*node]bool
+	cost map[*Node]uint64 // nodes spent on a solved position and the proof below it; what two ways lead to counts twice
+	in   map[*Node]bool
 }
 
 // below returns the children of a solved position that its outcome follows from; none where it
 // follows from a fact or from the rules.
-func (p *proofTree) below(n *node) []*node {
-	if n.verdict() == eval.Lost {
-		if slices.ContainsFunc(n.children, func(c *node) bool { return c.verdict() != eval.Won }) {
+func (p *proofTree) below(n *Node) []*Node {
+	if n.Verdict() == eval.Lost {
+		if slices.ContainsFunc(n.Children, func(c *Node) bool { return c.Verdict() != eval.Won }) {
 			return nil
 		}
-		return n.children
+		return n.Children
 	}
-	var best *node
-	for _, c := range n.children {
-		if c.verdict() == eval.Lost && (best == nil || p.of(c) < p.of(best)) {
+	var best *Node
+	for _, c := range n.Children {
+		if c.Verdict() == eval.Lost && (best == nil || p.of(c) < p.of(best)) {
 			best = c
 		}
 	}
 	if best == nil {
 		return nil
 	}
-	return []*node{best}
+	return []*Node{best}
 }
 
 // of returns the cost of a solved position.
-func (p *proofTree) of(n *node) uint64 {
+func (p *proofTree) of(n *Node) uint64 {
 	if cost, ok := p.cost[n]; ok {
 		return cost
 	}
-	cost := n.nodes
+	cost := n.Nodes
 	for _, c := range p.below(n) {
 		cost = plus(cost, p.of(c))
 	}
@@ -133,7 +133,7 @@ func (p *proofTree) of(n *node) uint64 {
 }
 
 // enter takes a solved position and what it stands on into the proof.
-func (p *proofTree) enter(n *node) {
+func (p *proofTree) enter(n *Node) {
 	if p.in[n] {
 		return
 	}
