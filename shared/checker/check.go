@@ -1,16 +1,3 @@
-// Package checker verifies a proof certificate for the game of Amazons with its own code. It
-// imports nothing of this module: whoever reads these files and FORMAT.md (in shared/proof) can
-// judge the proof without trusting the solver.
-//
-// A certificate is a set of canonical positions that the side to move wins, each with a winning
-// move, in layers by number of burnt squares. The checker goes through the layers from the deepest
-// one up. An entry holds if its move is legal and each reply to it is an entry two layers deeper or
-// decided by one of two leaf rules. Then the roots, the claims of the certificate, are looked up
-// the same way.
-//
-// The files in reading order: board.go (squares, symmetries, moves), rules.go (the leaf rules),
-// verify.go (one entry, one root), table.go (the set of positions of a layer), file.go (the file
-// format), check.go (the whole run), text.go.
 package checker
 
 import (

@@ -1,12 +1,3 @@
-// Package proof holds certificates: who wins a position of the game of Amazons, with all the
-// evidence. FORMAT.md beside this file says what a certificate is, byte by byte, and when it is
-// valid.
-//
-// A [Set] collects entries: positions that the side to move wins, each with a winning move. A
-// [Builder] extracts them from a search. [Write] and [Read] turn a [Certificate] into a file and
-// back, [Set.Merge] unites sets, and [Prune] keeps what the roots need and tells what they lack.
-// Whether a certificate is valid is for the package checker to say, which shares no code with
-// this one.
 package proof
 
 import (
