@@ -193,7 +193,7 @@ func TestServingNewCertificates(t *testing.T) {
 		c.guard.Reload()
 	}
 	done, failed := c.metric("credential_reloads_total", "done"), c.metric("credential_reloads_total", "failed")
-	if done != 1 || failed != 1 || strings.Count(c.log.String(), "are not taken") != 1 {
+	if done != 1 || failed != 1 || strings.Count(c.log.String(), "cannot be read; the one before stays in use") != 1 {
 		t.Errorf("%v done, %v failed, log %q", done, failed, c.log)
 	}
 	if err := ask(b); err != nil || serial() != second {
@@ -262,7 +262,7 @@ func TestClientReadsAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		cut()
-		if err := ask(); err != nil || strings.Count(log.String(), "are not taken") != 1 {
+		if err := ask(); err != nil || strings.Count(log.String(), "cannot be read; the one before stays in use") != 1 {
 			t.Errorf("with a damaged file: %v, log %q", err, log)
 		}
 		time.Sleep(11 * time.Hour) // the authority's clock is two hours late

@@ -78,6 +78,18 @@ func (b *Book) Standing(p Party) Standing {
 	return Standing{Party: p}
 }
 
+// Standings returns what is known of parties that are not in quarantine, by party.
+func (b *Book) Standings() []Standing {
+	list := []Standing{}
+	for _, r := range b.records {
+		if r.quarantine == nil {
+			list = append(list, r.Standing)
+		}
+	}
+	slices.SortFunc(list, func(a, b Standing) int { return byText(a.Party, b.Party) })
+	return list
+}
+
 // InQuarantine returns the quarantine of a party, nil if there is none.
 func (b *Book) InQuarantine(p Party) *Quarantine {
 	if r := b.records[p]; r != nil {
