@@ -193,7 +193,7 @@ func TestServingNewCertificates(t *testing.T) {
 		c.guard.Reload()
 	}
 	done, failed := c.metric("credential_reloads_total", "done"), c.metric("credential_reloads_total", "failed")
-	if done != 1 || failed != 1 || strings.Count(c.log.String(), "cannot be read; the one before stays in use") != 1 {
+	if done != 1 || failed != 1 || strings.Count(c.log.String(), "are not taken") != 1 {
 		t.Errorf("%v done, %v failed, log %q", done, failed, c.log)
 	}
 	if err := ask(b); err != nil || serial() != second {
