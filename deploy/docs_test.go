@@ -171,3 +171,30 @@ func TestEveryScriptIsListed(t *testing.T) {
 		}
 	}
 }
+
+// TestCheckNamesPackages wants each package and fuzz target that .ci/run names to be there.
+func TestCheckNamesPackages(t *testing.T) {
+	data, err := os.ReadFile("../.ci/run")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := regexp.MustCompile(`[ /]((?:master|worker|shared)(?:/[a-z]+)+)(?::(Fuzz\w+))?`).
+		FindAllStringSubmatch(string(data), -1)
+	if len(named) < 10 {
+		t.Fatalf("only %d packages found", len(named))
+	}
+	for _, m := range named {
+		text := ""
+		files, err := filepath.Glob("../" + m[1] + "/*_test.go")
+		for _, file := range files {
+			data, _ := os.ReadFile(file)
+			text += string(data)
+		}
+		if err != nil || len(files) == 0 {
+			t.Errorf("%s has no tests: %v", m[1], err)
+		}
+		if !strings.Contains(text, "func "+m[2]+"(") && m[2] != "" {
+			t.Errorf("%s has no target %s", m[1], m[2])
+		}
+	}
+}
