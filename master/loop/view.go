@@ -83,7 +83,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	case c.Ended:
 		v.State, v.Why = StateEnded, "an operator gave the campaign up"
 	case l.draining != nil:
-		v.State, v.Why = StateDraining, l.draining.Error()+"; leases are called back"
+		v.State, v.Why = StateDraining, l.draining.Error()+"; leases are cancelled"
 	case l.paused:
 		v.State, v.Why = StatePaused, "an operator paused the campaign"
 	case c.Paused:

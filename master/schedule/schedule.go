@@ -10,7 +10,7 @@
 // puts one question before another; and little is lost by it, because a tree that has no leaf to
 // lease leaves its workers to the others meanwhile. It is told that they would come back
 // (tree.WorkersElsewhere), so it is split as if they waited, and takes as many workers as it can use after a
-// while. Running leases are not called back for a campaign of a higher priority: they end within a
+// while. Running leases are not cancelled for a campaign of a higher priority: they end within a
 // budget.
 //
 // Among campaigns of one priority the work, in nodes, is divided as their shares are: a request
