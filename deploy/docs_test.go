@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -104,6 +105,35 @@ func TestArchitectureListsPackages(t *testing.T) {
 				t.Errorf("no page says what %s is for", name)
 				text += "`" + name + "`" // once
 			}
+		}
+	}
+}
+
+// TestWayOfALease wants each function on the way of a lease and its result, as the page about the
+// architecture lists them, at most fifteen each way with at most five conversions.
+func TestWayOfALease(t *testing.T) {
+	row := regexp.MustCompile("(?m)^\\| (down|back) (\\d+) \\| `([^`]+)` \\| `([^`]+)`( \\*)? \\|")
+	hops, conversions := map[string]int{}, map[string]int{}
+	for _, m := range row.FindAllStringSubmatch(pages(t)["docs/ARCHITECTURE.md"], -1) {
+		way, file, function := m[1], m[3], m[4]
+		if hops[way]++; m[2] != fmt.Sprint(hops[way]) {
+			t.Errorf("%s %s is hop %d", way, m[2], hops[way])
+		}
+		if m[5] != "" {
+			conversions[way]++
+		}
+		source, err := os.ReadFile("../" + file)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + function + `[(\[]`).Match(source) {
+			t.Errorf("%s %s: %s has no function %s", way, m[2], file, function)
+		}
+	}
+	for _, way := range []string{"down", "back"} {
+		if hops[way] == 0 || hops[way] > 15 || conversions[way] > 5 {
+			t.Errorf("%s: %d hops, %d conversions", way, hops[way], conversions[way])
 		}
 	}
 }
