@@ -47,8 +47,8 @@ func flags(atMost, atLeast bool) (f byte) {
 // From the foot of the mast down, the pieces of a wall are by turns diagonal and
 // vertical, the top one diagonal; so temperatures tell the values.
 
-// encode returns the code of the walls in c.left and c.right (negated), given at a scale.
-func (c *Combiner) encode(head byte, scale int) ([]byte, error) {
+// encode returns the Value with the walls in c.left and c.right (negated), given at a scale.
+func (c *Combiner) encode(head byte, scale int) Value {
 	l, r := c.left, c.right
 	mean := l[len(l)-1].v
 	all := uint64(mean)
@@ -76,7 +76,7 @@ func (c *Combiner) encode(head byte, scale int) ([]byte, error) {
 		b = binary.AppendUvarint(b, uint64(r[i+1].t-r[i].t)>>k)
 	}
 	c.code = b
-	return b, nil
+	return valueOf(b)
 }
 
 // scaleOf returns the e of a code.

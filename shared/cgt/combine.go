@@ -1,8 +1,6 @@
 package cgt
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // ValueOf returns the Value of the game whose options have these Values, in any order, repeated or
 // not. The error wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of at
@@ -27,64 +25,47 @@ func IntValue(n int64) Value {
 	return v
 }
 
-// Combiner computes Values of games from those of their options, with memory that it
-// reuses. The zero value is ready. It is not safe for concurrent use.
+// Combiner computes Values of games from the Values of their options, and reuses its memory. The zero
+// value is ready. It is not safe for concurrent use.
 type Combiner struct {
-	fold    [2][2]climb // per side: the maximum so far, and the next one
-	one     climb
-	left    climb
-	right   climb
-	code    []byte
-	options []string
+	fold        [2][2]climb // per side: the maximum so far, and the next one
+	one         climb       // of one option
+	left, right climb       // the walls of the game, the right one negated
+	code        []byte
 }
 
-// Combine is ValueOf.
+// Combine is ValueOf. The walls of the options give the scaffolds of the game, and the scaffolds its
+// walls, as the package comment says.
 func (c *Combiner) Combine(left, right []Value) (Value, error) {
-	c.options = c.options[:0]
+	scale := 0
 	for _, v := range left {
-		c.options = append(c.options, v.code)
+		scale = max(scale, scaleOf(v.code))
 	}
 	for _, v := range right {
-		c.options = append(c.options, v.code)
-	}
-	code, err := c.combine(c.options[:len(left)], c.options[len(left):])
-	if err != nil {
-		return Value{}, err
-	}
-	return valueOf(code), nil
-}
-
-// combine returns the code of the game whose options have these codes ("" for 0). The code is valid
-// until the next call.
-func (c *Combiner) combine(left, right []string) ([]byte, error) {
-	scale := 0
-	for _, code := range left {
-		scale = max(scale, scaleOf(code))
-	}
-	for _, code := range right {
-		scale = max(scale, scaleOf(code))
+		scale = max(scale, scaleOf(v.code))
 	}
 	scale++ // where walls meet half-way between two units
+	tooFine := func() error { return overflow(fmt.Sprintf("a wall with denominator 2^%d", scale)) }
 	if scale > maxScale {
-		return nil, overflow(fmt.Sprintf("a wall with denominator 2^%d", scale))
+		return Value{}, tooFine()
 	}
 	// The scaffolds before taxes.
 	ok := true
-	for i, code := range left {
-		ok = c.join(Left, i == 0, code, scale) && ok
+	for i, v := range left {
+		ok = c.join(Left, i == 0, v.code, scale) && ok
 	}
-	for i, code := range right {
-		ok = c.join(Right, i == 0, code, scale) && ok
+	for i, v := range right {
+		ok = c.join(Right, i == 0, v.code, scale) && ok
 	}
 	if !ok {
-		return nil, overflow(fmt.Sprintf("a wall with denominator 2^%d", scale))
+		return Value{}, tooFine()
 	}
 	l, r := c.fold[0][0], c.fold[1][0]
 	one := int64(1) << scale
 	// a and b are l(-1) and r(-1) of the package comment.
 	switch {
 	case len(left) == 0 && len(right) == 0:
-		return []byte(zeroCode), nil
+		return Value{}, nil
 	case len(left) == 0:
 		return c.integer(min(0, -r[0].v/one-1))
 	case len(right) == 0:
@@ -96,7 +77,7 @@ func (c *Combiner) combine(left, right []string) ([]byte, error) {
 	c.left, c.right = mast(c.left[:0], c.right[:0], l, r)
 	foot := max(c.left[len(c.left)-1].t, c.right[len(c.right)-1].t)
 	if !fits(c.left[0].v, 0) || !fits(c.right[0].v, 0) || foot >= maxUnits {
-		return nil, overflow(fmt.Sprintf("a wall with denominator 2^%d", scale))
+		return Value{}, tooFine()
 	}
 	head := byte(0)
 	if foot >= 0 { // no number
@@ -106,15 +87,15 @@ func (c *Combiner) combine(left, right []string) ([]byte, error) {
 		ls, rs := c.left.at(0), c.right.at(0) // rs is negated
 		atMost := -c.right.at(-1) < ls
 		for i := 0; i < len(left) && atMost; i++ {
-			atMost = !c.reaches(Left, left[i], scale, ls)
+			atMost = !c.reaches(Left, left[i].code, scale, ls)
 		}
 		atLeast := -c.left.at(-1) < rs
 		for i := 0; i < len(right) && atLeast; i++ {
-			atLeast = !c.reaches(Right, right[i], scale, rs)
+			atLeast = !c.reaches(Right, right[i].code, scale, rs)
 		}
 		head = flags(atMost, atLeast)
 	}
-	return c.encode(head, scale)
+	return c.encode(head, scale), nil
 }
 
 // join raises the fold of a side by the wall of one option, or begins with it. It reports
@@ -148,14 +129,14 @@ func (c *Combiner) reaches(side Side, code string, scale int, s int64) bool {
 	return c.one.at(0) == s
 }
 
-// integer returns the code of the integer n.
-func (c *Combiner) integer(n int64) ([]byte, error) {
+// integer returns the value of the integer n.
+func (c *Combiner) integer(n int64) (Value, error) {
 	if !fits(n, 0) {
-		return nil, overflow(fmt.Sprint(n))
+		return Value{}, overflow(fmt.Sprint(n))
 	}
 	c.left = append(c.left[:0], point{-1, n})
 	c.right = append(c.right[:0], point{-1, -n})
-	return c.encode(0, 0)
+	return c.encode(0, 0), nil
 }
 
 // number returns the value of the number n, built from its canonical options.
@@ -165,11 +146,7 @@ func (c *Combiner) number(n Dyadic) (Value, error) {
 		return Value{}, overflow(n.String())
 	}
 	if exp == 0 {
-		code, err := c.integer(num)
-		if err != nil {
-			return Value{}, err
-		}
-		return valueOf(code), nil
+		return c.integer(num)
 	}
 	// The walls of m/2^k: at each coarser -1/2^j they are its floor and ceiling there.
 	// Building them from the two neighbours, both of a smaller k, and one of

@@ -178,8 +178,7 @@ func (v Value) Neg() Value {
 	var in room
 	c.right, c.left, scale = v.walls(&in)
 	f := v.code[0]
-	code, _ := c.encode(flags(f&atLeastStar != 0, f&atMostStar != 0), scale)
-	return valueOf(code)
+	return c.encode(flags(f&atLeastStar != 0, f&atMostStar != 0), scale)
 }
 
 // AddInt returns the Value of the game plus the integer n. (Adding other numbers moves the
@@ -203,11 +202,7 @@ func (v Value) AddInt(n int64) (Value, error) {
 	if v.code != "" {
 		head = v.code[0] & (atMostStar | atLeastStar)
 	}
-	code, err := c.encode(head, scale)
-	if err != nil {
-		return Value{}, err
-	}
-	return valueOf(code), nil
+	return c.encode(head, scale), nil
 }
 
 // Compare orders Values totally, by their canonical bytes; it is not the order of games.
