@@ -289,10 +289,7 @@ func TestOperatorInBrowser(t *testing.T) {
 	defer cancel()
 	all.Go(func() { _ = f.Loop.Run(ctx) })
 	var operator atomic.Bool
-	campaign, err := rpc.CampaignOf(f.Loop, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	campaign := func(name string) (web.Campaign, error) { return rpc.CampaignOf(f.Loop, name) }
 	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: campaign, Commands: f.Loop,
 		Operator: func(*tls.ConnectionState) string {
 			if operator.Load() {

@@ -265,16 +265,9 @@ func (on listeners) Close() {
 // site makes the pages of a master, which end with ctx.
 func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheus.Registry, guard *access.Guard,
 	log *slog.Logger) (*web.Server, error) {
-	standard, err := rpc.CampaignOf(l, "")
-	if err != nil {
-		return nil, err
-	}
 	w := f.settings.pages
-	w.Gatherer, w.Campaign, w.Commands, w.Log = registry, standard, l, log
-	w.Named = func(name string) (web.Campaign, bool) {
-		campaign, err := rpc.CampaignOf(l, name)
-		return campaign, err == nil
-	}
+	w.Gatherer, w.Commands, w.Log = registry, l, log
+	w.Campaign = func(name string) (web.Campaign, error) { return rpc.CampaignOf(l, name) }
 	if guard != nil {
 		w.Operator = guard.Operator
 	}

@@ -118,10 +118,7 @@ func TestRevokedCertificate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	campaign, err := rpc.CampaignOf(f.Loop, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	campaign := func(name string) (web.Campaign, error) { return rpc.CampaignOf(f.Loop, name) }
 	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: campaign, Commands: f.Loop,
 		Operator: guard.Operator})
 	if err != nil {

@@ -38,8 +38,8 @@ func FuzzRequest(f *testing.F) {
 			return // it goes on for ever
 		}
 		c := newCampaign(t)
-		s := newServer(t, Config{Campaign: c, ExploresPerSecond: 1e6})
-		s.watch.ask(t.Context())
+		s := newServer(t, Config{Campaign: only(c), ExploresPerSecond: 1e6})
+		first(t, s).ask(t.Context())
 		fuzzing.Within(t, 10*time.Second, 64<<20, func() {
 			w := httptest.NewRecorder()
 			s.handler().ServeHTTP(w, r.WithContext(t.Context()))

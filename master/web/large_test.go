@@ -133,8 +133,9 @@ func TestLargeTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := web.New(web.Config{Gatherer: registry, Campaign: campaign, ExploresPerSecond: 1000,
-		Period: 200 * time.Millisecond})
+	site, err := web.New(web.Config{Gatherer: registry, Campaign: func(string) (web.Campaign, error) { return campaign, nil },
+		ExploresPerSecond: 1000,
+		Period:            200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

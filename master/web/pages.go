@@ -93,25 +93,16 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 
 // watched returns the watch of the campaign that an address names.
 func (s *Server) watched(r *http.Request) (*watch, error) {
-	name := r.URL.Query().Get("campaign")
-	c, err := s.campaign(name)
-	if err != nil || name == "" {
-		return s.watch, err
-	}
-	return s.more.of(r.Context(), name, c, s.watch.period, s.cfg.HistoryPoints), nil
+	return s.watches.of(r.Context(), r.URL.Query().Get("campaign"))
 }
 
-// campaign returns the campaign of a name, the one that is shown otherwise for an empty name.
-func (s *Server) campaign(name string) (Campaign, error) {
-	if name == "" {
-		return s.cfg.Campaign, nil
+// campaign returns the campaign of a name. The error is the reader's.
+func (c *Config) campaign(name string) (Campaign, error) {
+	campaign, err := c.Campaign(name)
+	if err != nil {
+		return nil, errInput{fmt.Errorf("there is no campaign %.80q", name)}
 	}
-	if s.cfg.Named != nil {
-		if c, ok := s.cfg.Named(name); ok {
-			return c, nil
-		}
-	}
-	return nil, errInput{fmt.Errorf("there is no campaign %.80q", name)}
+	return campaign, nil
 }
 
 func writeJSON(w http.ResponseWriter, document any) {
@@ -160,7 +151,7 @@ next:
 // position, or from the campaign's root. The last is the one that is meant. last is the move before
 // it, nil if there is none.
 func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move, err error) {
-	c, err := s.campaign(q.Get("campaign"))
+	c, err := s.cfg.campaign(q.Get("campaign"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,7 +207,7 @@ func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
 		return
 	}
-	c, err := s.campaign(q.Get("campaign"))
+	c, err := s.cfg.campaign(q.Get("campaign"))
 	if err != nil {
 		fail(w, err)
 		return

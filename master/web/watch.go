@@ -188,47 +188,65 @@ func (w *watch) past() historyJSON {
 	return w.history.document(w.now())
 }
 
-// watches are those of campaigns that readers have named. Each runs from the first time that
-// somebody asks until the server ends.
+// watches has one watch for each campaign that a reader has asked for, and for the one that the
+// pages show at first. A watch runs until the server ends.
 type watches struct {
-	mu     sync.Mutex
-	byName map[string]*watch // as many as there are campaigns
-	run    func(*watch)      // nil: the server does not run
+	c *Config
+
+	mu      sync.Mutex
+	byName  map[string]*watch // as many as there are campaigns
+	running sync.WaitGroup
+	ctx     context.Context // of the running watches; nil: the server does not run
 }
 
-func (w *watches) begin(run func(*watch)) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.run = run
-	for _, one := range w.byName {
-		run(one)
+// begin runs the watches, and the one of the first campaign from now on. stop ends them all.
+func (w *watches) begin(ctx context.Context) (stop func(), err error) {
+	if w.c.Campaign == nil {
+		return func() {}, nil
 	}
-}
-
-// end keeps others from being begun.
-func (w *watches) end() {
+	if _, err := w.add(""); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.run = nil
+	w.ctx = ctx
+	for _, one := range w.byName {
+		w.running.Go(func() { one.run(ctx) })
+	}
+	return func() {
+		cancel()
+		w.mu.Lock()
+		w.ctx = nil
+		w.mu.Unlock()
+		w.running.Wait()
+	}, nil
 }
 
-// of returns the watch of a campaign, which has asked at least once.
-func (w *watches) of(ctx context.Context, name string, c Campaign, period time.Duration, points int) *watch {
+// add returns the watch of a campaign, a new one if there is none.
+func (w *watches) add(name string) (*watch, error) {
+	c, err := w.c.campaign(name)
+	if err != nil {
+		return nil, err
+	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	one := w.byName[name]
 	if one == nil {
-		one = newWatch(c, period, points)
-		if w.byName == nil {
-			w.byName = map[string]*watch{}
-		}
+		one = newWatch(c, w.c.Period, w.c.HistoryPoints)
 		w.byName[name] = one
-		if w.run != nil {
-			w.run(one)
+		if ctx := w.ctx; ctx != nil {
+			w.running.Go(func() { one.run(ctx) })
 		}
 	}
-	w.mu.Unlock()
-	if !one.last().known {
+	return one, nil
+}
+
+// of returns the watch of a campaign. One that a reader names has asked at least once.
+func (w *watches) of(ctx context.Context, name string) (*watch, error) {
+	one, err := w.add(name)
+	if err == nil && name != "" && !one.last().known {
 		one.ask(ctx)
 	}
-	return one
+	return one, err
 }

@@ -1,6 +1,9 @@
 // Package web serves what a master shows over HTTP: a status page and an explorer of positions, the
-// same as JSON and SVG, /metrics for Prometheus, /healthz (the process is alive) and /readyz (it
-// takes workers). Only who shows the certificate of an operator can change anything.
+// same as JSON and SVG, /metrics for Prometheus, /healthz (the process is alive) and /readyz
+// (workers can join). Only a reader with an operator's credential can change anything.
+//
+// A [watch] asks each campaign once a second, whatever the number of readers. Pages, documents and
+// events show its last answer. Only /api/explore and the commands ask the campaign themselves.
 package web
 
 import (
@@ -11,7 +14,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -26,29 +28,28 @@ var ErrSetting = errors.New("bad web setting")
 type Config struct {
 	// Gatherer holds the metrics.
 	Gatherer prometheus.Gatherer
-	// Ready returns nil when workers can join, otherwise the reason why not, one sentence. nil
-	// means always ready.
+	// Ready returns nil when workers can join, otherwise the reason why not, in one sentence.
+	// Default: always ready.
 	Ready func() error
-	// Alive returns nil unless the process should be started again, otherwise why. nil means always
+	// Alive returns nil, or the reason why the process should be started again. Default: always
 	// alive.
 	Alive func() error
 
-	// Campaign is shown on the pages where no other is named. nil: there are no pages.
-	Campaign Campaign
-	// Named returns the campaign of a name, false where there is none. nil: Campaign is the only one.
-	Named func(name string) (Campaign, bool)
-	// Commands are for those whom Operator names. nil: nobody can change anything.
+	// Campaign returns the campaign of a name; for no name, the one that the pages show at first.
+	// Default: there are no pages.
+	Campaign func(name string) (Campaign, error)
+	// Commands are what operators can do. Default: nobody can change anything.
 	Commands Commands
-	// Operator returns the name of the operator whose certificate came with a connection, empty if
-	// there is none that is good now. nil: there are no operators.
+	// Operator returns the name of the operator whose credential came with a connection, empty if
+	// there is none that is good now. Default: there are no operators.
 	Operator func(*tls.ConnectionState) string
-	// Log takes the commands of operators. Default: discards.
+	// Log receives the commands of operators. Default: discards.
 	Log *slog.Logger
 	// Period is how often the campaign is asked, 100 ms to a minute; pages are as old as that.
 	// Default 1 s. Too short: work for the loop that owns the tree.
 	Period time.Duration
-	// MaxLive bounds the pages that are kept up to date over an open connection. Default 64. Others
-	// ask every five seconds.
+	// MaxLive bounds the pages that are kept up to date over an open connection. Default 64. The
+	// other pages ask every five seconds.
 	MaxLive int
 	// HistoryPoints bounds the points of the curve of proof numbers, at least 2. Default 600. Too
 	// few: a coarse curve, since it always shows the whole time since the master began.
@@ -104,8 +105,7 @@ const (
 // Server answers HTTP requests.
 type Server struct {
 	cfg      Config
-	watch    *watch        // of Config.Campaign; nil without one
-	more     watches       // of those that were named
+	watches  *watches
 	live     chan struct{} // a token for each open stream of events
 	explores *rate.Limiter
 	closing  chan struct{} // closed when Serve ends: streams of events end, too
@@ -119,9 +119,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{cfg: c, live: make(chan struct{}, c.MaxLive), closing: make(chan struct{}), readTime: readTimeout,
 		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), max(1, int(c.ExploresPerSecond)))}
-	if c.Campaign != nil {
-		s.watch = newWatch(c.Campaign, c.Period, c.HistoryPoints)
-	}
+	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}}
 	return s, nil
 }
 
@@ -132,7 +130,7 @@ func (s *Server) handler() http.Handler {
 		promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	mux.HandleFunc("GET /healthz", probe(s.cfg.Alive))
 	mux.HandleFunc("GET /readyz", probe(s.cfg.Ready))
-	if s.watch == nil {
+	if s.cfg.Campaign == nil {
 		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			fmt.Fprintln(w, "amazons master: /metrics /healthz /readyz")
@@ -183,20 +181,15 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // who breaks off a connection
 	}
-	watching, stop := context.WithCancel(ctx)
-	var watches sync.WaitGroup
-	defer watches.Wait()
-	defer stop()
-	if s.watch != nil {
-		watches.Go(func() { s.watch.run(watching) })
-		s.more.begin(func(w *watch) { watches.Go(func() { w.run(watching) }) })
-		defer s.more.end()
+	stop, err := s.watches.begin(ctx)
+	if err != nil {
+		return err
 	}
+	defer stop()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func() { failed <- server.Serve(l) }()
 	}
-	var err error
 	left := len(listeners)
 	select {
 	case err = <-failed:

@@ -106,6 +106,26 @@ func newServer(t testing.TB, c Config) *Server {
 	return s
 }
 
+// only is a master of one campaign.
+func only(c Campaign) func(string) (Campaign, error) {
+	return func(name string) (Campaign, error) {
+		if name != "" {
+			return nil, errors.New("none")
+		}
+		return c, nil
+	}
+}
+
+// first returns the watch of the campaign that the pages show at first.
+func first(t testing.TB, s *Server) *watch {
+	t.Helper()
+	w, err := s.watches.add("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func request(h http.Handler, method, address string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, address, nil))
@@ -143,12 +163,12 @@ func TestProbesAndMetrics(t *testing.T) {
 // TestPages asks for every address, with GET and HEAD, and for what is none.
 func TestPages(t *testing.T) {
 	c := newCampaign(t)
-	s := newServer(t, Config{Campaign: c, MaxLive: 1})
+	s := newServer(t, Config{Campaign: only(c), MaxLive: 1})
 	h := s.handler()
 	if w := request(h, "GET", "/api/status"); w.Code != 503 || !strings.Contains(w.Body.String(), "not answered yet") {
 		t.Errorf("before the first answer: %d %q", w.Code, w.Body)
 	}
-	s.watch.ask(t.Context())
+	first(t, s).ask(t.Context())
 	const position = ".BB./B..B/W..W/xWW.%20w"
 	for _, x := range []struct {
 		address string
@@ -238,7 +258,7 @@ func TestPages(t *testing.T) {
 // TestOneForm: the explorer answers with the document of the command line.
 func TestOneForm(t *testing.T) {
 	c := newCampaign(t)
-	h := newServer(t, Config{Campaign: c}).handler()
+	h := newServer(t, Config{Campaign: only(c)}).handler()
 	r, err := c.Explore(t.Context(), []amazons.Position{c.root})
 	if err != nil {
 		t.Fatal(err)
@@ -255,18 +275,18 @@ func TestOneForm(t *testing.T) {
 // TestNoAnswer: a page goes on with what it knew when the campaign does not answer, and says so.
 func TestNoAnswer(t *testing.T) {
 	c := newCampaign(t)
-	s := newServer(t, Config{Campaign: c})
+	s := newServer(t, Config{Campaign: only(c)})
 	h := s.handler()
-	s.watch.ask(t.Context())
+	first(t, s).ask(t.Context())
 	c.set(1, errors.New("it commits"))
-	s.watch.ask(t.Context())
-	s.watch.now = func() time.Time { return time.Now().Add(90 * time.Second) }
+	first(t, s).ask(t.Context())
+	first(t, s).now = func() time.Time { return time.Now().Add(90 * time.Second) }
 	w := request(h, "GET", "/api/status")
 	if w.Code != 200 || !strings.Contains(w.Body.String(), `"proof_number":7`) ||
 		!strings.HasPrefix(w.Header().Get("Age"), "9") {
 		t.Errorf("status: %d %v %s", w.Code, w.Header(), w.Body)
 	}
-	if link := string(s.watch.last().part[partLink]); !strings.Contains(link, `"answers":false`) ||
+	if link := string(first(t, s).last().part[partLink]); !strings.Contains(link, `"answers":false`) ||
 		!strings.Contains(link, "it commits") {
 		t.Errorf("the page is told %s", link)
 	}
@@ -279,7 +299,7 @@ func TestNoAnswer(t *testing.T) {
 func TestExploreRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCampaign(t)
-		h := newServer(t, Config{Campaign: c, ExploresPerSecond: 0.1}).handler()
+		h := newServer(t, Config{Campaign: only(c), ExploresPerSecond: 0.1}).handler()
 		begin := time.Now()
 		codes := map[int]int{}
 		for range 2 {
@@ -363,7 +383,7 @@ func event(t *testing.T, r *bufio.Reader) (name, data string) {
 // server.
 func TestEvents(t *testing.T) {
 	c := newCampaign(t)
-	s := newServer(t, Config{Campaign: c, Period: 100 * time.Millisecond, MaxLive: 1})
+	s := newServer(t, Config{Campaign: only(c), Period: 100 * time.Millisecond, MaxLive: 1})
 	s.readTime = 300 * time.Millisecond
 	address, end := serve(t, s)
 	transport := &http.Transport{}
@@ -483,7 +503,7 @@ func (c *commands) Drain(context.Context) error  { return errors.New("it is not 
 func TestCommands(t *testing.T) {
 	c := &commands{}
 	who := "me"
-	h := newServer(t, Config{Campaign: newCampaign(t), Commands: c,
+	h := newServer(t, Config{Campaign: only(newCampaign(t)), Commands: c,
 		Operator: func(*tls.ConnectionState) string { return who }}).handler()
 	post := func(name string, secure bool, origin string) int {
 		r := httptest.NewRequest("POST", "https://farm.example/api/"+name, nil)
@@ -519,7 +539,7 @@ func TestCommands(t *testing.T) {
 	if !slices.Equal(c.given, []string{"pause", "resume"}) {
 		t.Errorf("given were %q", c.given)
 	}
-	if w := request(newServer(t, Config{Campaign: newCampaign(t)}).handler(), "POST", "/api/pause"); w.Code != 403 {
+	if w := request(newServer(t, Config{Campaign: only(newCampaign(t))}).handler(), "POST", "/api/pause"); w.Code != 403 {
 		t.Errorf("without operators: %d", w.Code)
 	}
 }
