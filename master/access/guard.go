@@ -139,10 +139,12 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 		files: o.Files, limits: o.Limits, log: o.Log, lines: rate.NewLimiter(10, 100),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
 			Name: "access_refused_total",
-			Help: "Connections, calls and streams refused or ended because of their credential, its role or a limit, by reason."}, []string{"reason"}),
+			Help: "Connections, calls and streams refused or ended because of their credential, its role or a " +
+				"limit, by reason."}, []string{"reason"}),
 		reloads: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",
 			Name: "credential_reloads_total",
-			Help: "Changed credential files that were read again, by result. After a failure the ones before stay in use."}, []string{"result"}),
+			Help: "Changed credential files that were read again, by result. After a failure the ones before " +
+				"stay in use."}, []string{"result"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "amazons", Subsystem: "master",
 			Name: "credential_expiry_timestamp_seconds",
 			Help: "When the master's own credential expires, in seconds since 1970."}),

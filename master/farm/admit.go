@@ -57,7 +57,8 @@ func (a *admission) remember(c proof.Certificate) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if !a.full {
-		a.campaign.farm.options.Log.Warn("there is no room to remember what was proved: uploads are not verified any more before the final check; raise proved-positions in the settings file",
+		a.campaign.farm.options.Log.Warn("there is no room to remember what was proved: uploads are not verified "+
+			"any more before the final check; raise proved-positions in the settings file",
 			"board", a.campaign.about.Board, "positions", a.ledger.Positions())
 	}
 	a.full = true

@@ -55,7 +55,8 @@ func TestRevokedCertificate(t *testing.T) {
 	defer authority.Close()
 	issue := func(role identity.Role, name string, hosts ...string) string {
 		t.Helper()
-		out, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Hosts: hosts})
+		out, err := authority.Issue(credentials.Request{Identity: identity.Identity{Role: role, Name: name},
+			Hosts: hosts})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,7 +46,8 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 
 // concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is
 // one that passes.
-func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence, report func(state, why string)) (loop.Conclusion,
+func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
+	report func(state, why string)) (loop.Conclusion,
 	error) {
 	conclusion, err := c.conclude(ctx, e, report)
 	if (errors.Is(err, store.ErrNoRoom) || disk.Full(err)) && !errors.Is(err, store.ErrFailed) {

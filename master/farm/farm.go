@@ -186,7 +186,8 @@ func has(all []store.Campaign, asked store.Campaign) error {
 		}
 	}
 	if len(all) > 1 {
-		err = fmt.Errorf("%w: none of the %d campaigns of the store asks this; leave the board out to go on with them, and add it with \"master campaign add\"", store.ErrCampaign, len(all))
+		err = fmt.Errorf("%w: none of the %d campaigns of the store asks this; leave the board out to go on with "+
+			"them, and add it with \"master campaign add\"", store.ErrCampaign, len(all))
 	}
 	return err
 }

@@ -41,8 +41,9 @@ func TestStandingsOfTheStore(t *testing.T) {
 	defer s.Close()
 	seen := time.Unix(1700000000, 0).UTC()
 	in := []trust.Standing{
-		{Party: trust.Party{Name: "a", Credential: true}, Confirmed: 1, Solved: 2, Contradicted: 3, Forgiven: true, Offences: 4,
-			Seen: seen},
+		{Party: trust.Party{Name: "a", Credential: true}, Confirmed: 1, Solved: 2, Contradicted: 3, Forgiven: true,
+			Offences: 4,
+			Seen:     seen},
 		{Party: trust.Party{Name: "b"}, Confirmed: 1 << 40},
 	}
 	if err := s.SetStandings(in); err != nil {

@@ -110,7 +110,8 @@ type campaign struct {
 }
 
 func newCampaign(c Campaign, metrics *Metrics) *campaign {
-	return &campaign{About: &c.About, Settings: c.Settings, Tree: c.Tree, state: StateRunning, metrics: metrics.of(c.Name)}
+	return &campaign{About: &c.About, Settings: c.Settings, Tree: c.Tree, state: StateRunning,
+		metrics: metrics.of(c.Name)}
 }
 
 // over reports whether nothing more comes of a campaign.

@@ -78,7 +78,8 @@ func oneLease() error {
 	// It searches, and returns the lease with the numbers it has. The answer comes after the commit.
 	result := tree.Result{Worker: "w", Lease: lease.ID, Epoch: lease.Epoch, Key: lease.Key, Phi: 3, Delta: 4,
 		Nodes: lease.Budget}
-	if err := l.Post(ctx, loop.Event{Session: w, Link: link, Campaign: lease.Campaign, Tree: result, Serial: 1}); err != nil {
+	if err := l.Post(ctx, loop.Event{Session: w, Link: link, Campaign: lease.Campaign, Tree: result,
+		Serial: 1}); err != nil {
 		return err
 	}
 	fmt.Printf("acknowledged is message %d\n", (<-link.Answers).(loop.Ack).Serial)

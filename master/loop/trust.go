@@ -63,7 +63,8 @@ func (l *Loop) offend(s *Session, kind string, why error) {
 
 // checked notes how a comparison came out.
 func (l *Loop) checked(e tree.Checked) {
-	c := trust.Comparison{Party: trust.Named(e.Party), Worker: e.Worker, Agreed: e.Confirmed, Proven: e.Proven, Why: e.Why}
+	c := trust.Comparison{Party: trust.Named(e.Party), Worker: e.Worker, Agreed: e.Confirmed, Proven: e.Proven,
+		Why: e.Why}
 	if s := l.crew.byName[e.Worker]; s != nil {
 		c.Address = s.Address
 	}

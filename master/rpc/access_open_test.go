@@ -135,8 +135,9 @@ func TestExpiryWhileConnected(t *testing.T) {
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
 			RulesVersion: 1, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "expired certificate")
-		c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"}, Lifetime: 24 * time.Hour,
-			Renew: true})
+		c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},
+			Lifetime: 24 * time.Hour,
+			Renew:    true})
 		c.enter(folder).worker("w1").lease()
 		synctest.Wait()
 		if c.refused(access.ReasonExpired) < 2 {

@@ -223,7 +223,8 @@ func (c *cluster) revoke(name string) {
 func TestRefusedAccess(t *testing.T) {
 	c := startCluster(t, false, access.Limits{})
 	other := newAuthority(t, filepath.Join(t.TempDir(), "certs"), 0)
-	foreign, err := other.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Operator, Name: "mallory"}})
+	foreign, err := other.Issue(credentials.Request{Identity: identity.Identity{Role: identity.Operator,
+		Name: "mallory"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -265,8 +266,10 @@ func TestRefusedAccess(t *testing.T) {
 		logged  string
 	}{
 		{"plaintext", insecure.NewCredentials(), drain, codes.Unavailable, "", access.ReasonHandshake, "first record"},
-		{"TLS 1.2", tlsOf(old), drain, codes.Unavailable, "protocol version", access.ReasonHandshake, "unsupported versions"},
-		{"no certificate", tlsOf(c.stranger()), drain, codes.Unavailable, "certificate required", access.ReasonNoCredential,
+		{"TLS 1.2", tlsOf(old), drain, codes.Unavailable, "protocol version", access.ReasonHandshake,
+			"unsupported versions"},
+		{"no certificate", tlsOf(c.stranger()), drain, codes.Unavailable, "certificate required",
+			access.ReasonNoCredential,
 			"didn't provide"},
 		{"another authority", tlsOf(c.config(foreign.Folder)), drain, codes.Unavailable,
 			"unknown certificate authority", access.ReasonUnknownAuthority, "said to be operator mallory"},
@@ -399,7 +402,8 @@ func TestOwnSession(t *testing.T) {
 // have limits of their own, and what is given back can be used again.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := startCluster(t, true, access.Limits{MessagesPerSecond: 10, MessageBurst: 20, OpenCalls: 3, UploadBytes: 1000})
+		c := startCluster(t, true, access.Limits{MessagesPerSecond: 10, MessageBurst: 20, OpenCalls: 3,
+			UploadBytes: 1000})
 		b, other := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 
 		// Messages: the burst, then ten a second.
@@ -457,8 +461,9 @@ func TestLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		sibling := c.enter(filepath.Join(c.folder, credentials.WorkersFolder, "w1"))
-		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
-			RulesVersion: 1, Build: "this build"})
+		_, err = sibling.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1",
+			ProtocolVersion: farmv1.ProtocolVersion,
+			RulesVersion:    1, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "limit of 3 open calls")
 		if c.refused(access.ReasonCalls) != 1 {
 			t.Errorf("%v refusals for calls are counted, want 1", c.refused(access.ReasonCalls))

@@ -151,7 +151,8 @@ var rigMetrics = sync.OnceValue(func() *loop.Metrics { return loop.NewMetrics(pr
 // boot starts a loop on what the store has.
 func (r *rig) boot() {
 	cfg := loop.Config{
-		Metrics: rigMetrics(), Ticks: r.ticks, Stay: r.stay, Campaigns: r.store, MaxWorkers: rigWorkers, MaxOffences: 12,
+		Metrics: rigMetrics(), Ticks: r.ticks, Stay: r.stay, Campaigns: r.store, MaxWorkers: rigWorkers,
+		MaxOffences: 12,
 		Limits: loop.Limits{Answers: rigQueue, SessionTicks: 5, Parties: rigOffenders, Waiting: rigHeld, Recent: 5,
 			ShownTicks: 3},
 	}
@@ -888,7 +889,8 @@ func (r *rig) settle() {
 	select {
 	case err := <-r.ended:
 		switch {
-		case err == nil, errors.Is(err, loop.ErrDrained), errors.Is(err, store.ErrContradiction), errors.Is(err, loop.ErrStore):
+		case err == nil, errors.Is(err, loop.ErrDrained), errors.Is(err, store.ErrContradiction),
+			errors.Is(err, loop.ErrStore):
 		default:
 			r.t.Fatalf("the master ended with %v", err)
 		}
@@ -933,7 +935,8 @@ func (r *rig) auditCampaign(c loop.Still, full error) {
 		r.t.Fatalf("campaign %d has the settings %+v, %+v in the store", c.Number, c.Settings, kept.Settings)
 	}
 	// without room it waits
-	if kept.own.contra != nil && c.State != loop.StateStopped && c.Settled == nil && full == nil && r.store.fail == nil {
+	if kept.own.contra != nil && c.State != loop.StateStopped && c.Settled == nil && full == nil &&
+		r.store.fail == nil {
 		r.t.Fatal("a contradiction is on disk, and the campaign goes on")
 	}
 	if c.Settled != nil && r.store.room == nil && r.store.fail == nil {

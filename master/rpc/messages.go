@@ -28,9 +28,11 @@ func answerMessage(a loop.Answer) *farmv1.WorkResponse {
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
 			Lease: uint64(a.Lease), Reason: a.Reason.String(), Campaign: a.Campaign}}}
 	case loop.NoWork:
-		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{Reason: a.Reason.String()}}}
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{
+			Reason: a.Reason.String()}}}
 	case loop.Ack:
-		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: &farmv1.Ack{Serial: a.Serial, Refused: a.Refused}}}
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: &farmv1.Ack{Serial: a.Serial,
+			Refused: a.Refused}}}
 	case loop.Hold:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Hold{Hold: &farmv1.Hold{Reason: a.Why}}}
 	case loop.Finished:
@@ -64,7 +66,8 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 	out := &farmv1.StatusResponse{
 		Campaign: campaignMessage(v.About, true), State: v.State, Why: v.Why, Verdict: farmv1.WriteVerdict(t.Verdict),
 		RootPhi: t.Phi, RootDelta: t.Delta, Nodes: t.Spent, RunningNodes: t.Running, Seconds: v.Seconds,
-		TreePositions: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased), SetAside: uint64(t.Aside),
+		TreePositions: uint64(t.Nodes), Frontier: uint64(t.Frontier), Leased: uint64(t.Leased),
+		SetAside: uint64(t.Aside),
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
@@ -122,7 +125,8 @@ func quarantinesMessage(list []trust.Quarantine) *farmv1.QuarantinesResponse {
 	out := new(farmv1.QuarantinesResponse)
 	for _, q := range list {
 		out.Quarantines = append(out.Quarantines, &farmv1.Quarantine{Name: q.Name, Credential: q.Credential,
-			Since: q.Since.Unix(), Offences: farmv1.WriteCount(q.Offences), Offence: q.Offence, Why: q.Why, Worker: q.Worker,
+			Since: q.Since.Unix(), Offences: farmv1.WriteCount(q.Offences), Offence: q.Offence, Why: q.Why,
+			Worker:  q.Worker,
 			Address: q.Address})
 	}
 	return out

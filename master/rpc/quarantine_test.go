@@ -38,8 +38,9 @@ func TestQuarantineOfCertificate(t *testing.T) {
 			wantCode(t, err, codes.PermissionDenied, "credential w1")
 		}
 		join := func(b *bench, name string) error {
-			_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
-				RulesVersion: farmv1.RulesVersion, Build: "this build"})
+			_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name,
+				ProtocolVersion: farmv1.ProtocolVersion,
+				RulesVersion:    farmv1.RulesVersion, Build: "this build"})
 			return err
 		}
 		renewed := c.enter(c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},

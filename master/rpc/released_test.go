@@ -110,8 +110,10 @@ func TestReleased(t *testing.T) {
 	}
 
 	// Another campaign of the board, whose facts contradict each other.
-	keeper.added = loop.Campaign{Settings: loop.Settings{Share: 1}, About: loop.About{Number: 2, Name: "two", Root: root,
-		FirstMoves: []amazons.Move{moves[len(moves)/2]}, Pool: 1, ReadRoots: readRoots, Conclude: keeper.about.Conclude}}
+	keeper.added = loop.Campaign{Settings: loop.Settings{Share: 1},
+		About: loop.About{Number: 2, Name: "two", Root: root,
+			FirstMoves: []amazons.Move{moves[len(moves)/2]}, Pool: 1, ReadRoots: readRoots,
+			Conclude: keeper.about.Conclude}}
 	if _, err := b.loop.Add(ctx, loop.Asked{Name: "two", Root: root}); err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,8 @@ func TestNoRoom(t *testing.T) {
 				full(s)
 				if name == "seen at a tick" {
 					time.Sleep(1500 * time.Millisecond)
-					if r := b.status(); r.GetState() != loop.StatePaused || !strings.Contains(r.GetWhy(), "3 MiB left") ||
+					if r := b.status(); r.GetState() != loop.StatePaused ||
+						!strings.Contains(r.GetWhy(), "3 MiB left") ||
 						!strings.Contains(r.GetWhy(), "by itself") {
 						t.Errorf("without room: %s (%s)", r.GetState(), r.GetWhy())
 					}
@@ -244,7 +245,8 @@ func TestBackup(t *testing.T) {
 		for err == nil {
 			var m *farmv1.BackupResponse
 			if m, err = stream.Recv(); err == nil {
-				if len(m.GetData()) > farmv1.ChunkBytes || all.Len() == 0 && last.GetSize() == 0 && m.GetSize() != 12345 {
+				if len(m.GetData()) > farmv1.ChunkBytes || all.Len() == 0 && last.GetSize() == 0 &&
+					m.GetSize() != 12345 {
 					t.Fatalf("a message of %d bytes, size %d", len(m.GetData()), m.GetSize())
 				}
 				all.Write(m.GetData())

@@ -135,7 +135,8 @@ func (s *memory) Backup(w io.Writer, begun func(int64) error) (int64, error) {
 
 func newMemory() *memory {
 	return &memory{nodes: map[amazons.Key]tree.NodeRecord{}, certificates: map[proof.ID][]byte{},
-		hints: map[amazons.Key][]byte{}, quarantines: map[trust.Party]trust.Quarantine{}, standings: map[trust.Party]trust.Standing{}}
+		hints: map[amazons.Key][]byte{}, quarantines: map[trust.Party]trust.Quarantine{},
+		standings: map[trust.Party]trust.Standing{}}
 }
 
 func (s *memory) Hint(_ uint32, k amazons.Key) ([]byte, error) {
@@ -340,7 +341,10 @@ func start(t testing.TB, s *memory, change func(*settings)) *bench {
 		t.Fatal(err)
 	}
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -511,7 +515,8 @@ func TestJoinGate(t *testing.T) {
 		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
 			"protocol version 4"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
-		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 }, codes.FailedPrecondition,
+		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 },
+			codes.FailedPrecondition,
 			"use worker and master of one release"},
 		{"build", func(r *farmv1.JoinRequest) { r.Build = "another" }, codes.FailedPrecondition, "build this build"},
 		{"no name", func(r *farmv1.JoinRequest) { r.Worker = "" }, codes.InvalidArgument, "name"},

@@ -44,7 +44,8 @@ func (u *uploads) begin(s *loop.Session) error {
 		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.Name,
 			sessionUploads)
 	case s.Party.Credential && u.party[s.Party] >= most:
-		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again", s.Party,
+		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again",
+			s.Party,
 			most)
 	}
 	u.count(s, 1)

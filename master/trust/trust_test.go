@@ -127,7 +127,8 @@ func (s *shop) want(t *testing.T, when string, want ...Standing) {
 	if got := s.held(); !maps.Equal(got, all) {
 		t.Errorf("%s the store has %+v, want %+v", when, got, all)
 	}
-	if err := s.Audit(slices.Collect(maps.Values(s.quarantines)), slices.Collect(maps.Values(s.standings))); err != nil {
+	if err := s.Audit(slices.Collect(maps.Values(s.quarantines)),
+		slices.Collect(maps.Values(s.standings))); err != nil {
 		t.Errorf("%s: %v", when, err)
 	}
 }
