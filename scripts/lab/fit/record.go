@@ -19,7 +19,7 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// row is one reply in a recorded search, and what a search of its own found out about it.
+// row is one reply of a recorded search, with the result of a search of its own.
 type row struct {
 	board       amazons.Board
 	parent      amazons.State

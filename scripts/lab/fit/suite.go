@@ -15,7 +15,7 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// suitePosition is a position of medium difficulty and who wins it.
+// suitePosition is a position of medium difficulty and its winner.
 type suitePosition struct {
 	position amazons.Position
 	verdict  string // won or lost, for the side to move
@@ -67,7 +67,7 @@ func suite(ctx context.Context, boards []string, n int, seed uint64, moves [2]in
 	return nil
 }
 
-// randomGame plays some moves from p, and is false where the game is decided by then.
+// randomGame plays some moves from p, and reports false where the game is then decided.
 func randomGame(random *rand.Rand, judge *eval.Judge, p amazons.Position, moves int) (amazons.Position, bool) {
 	for range moves {
 		var open []amazons.Move
@@ -95,7 +95,7 @@ func randomGame(random *rand.Rand, judge *eval.Judge, p amazons.Position, moves 
 	return p, true
 }
 
-// readSuite reads what suite wrote.
+// readSuite reads a file that suite wrote.
 func readSuite(file string) ([]suitePosition, error) {
 	f, err := os.Open(file)
 	if err != nil {
