@@ -13,10 +13,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Backup writes a consistent copy of the store to w while it is in use, and returns its bytes;
-// begun, where not nil, is told of them before the first one. The copy is a store of its own. The
-// file grows while a backup runs, because no page of its moment is reused; so w must not be
-// something that may wait for ever. Errors: ErrClosed, and those of w and begun.
+// Backup writes a consistent copy of the store to w while the store is in use, and returns the size
+// of the copy. begun, where not nil, gets the size before the first byte. The copy is a store of its
+// own. No page of the copied moment is reused during a backup, so the file grows and w must not wait
+// for ever. Errors: ErrClosed, and those of w and begun.
 func (s *Store) Backup(w io.Writer, begun func(size int64) error) (n int64, err error) {
 	tx, err := s.db.Begin(false)
 	if err != nil {
@@ -35,8 +35,8 @@ func (s *Store) Backup(w io.Writer, begun func(size int64) error) (n int64, err 
 	return n, nil
 }
 
-// Progress is told how far something is: done of total, in bytes, records or pages as the part has
-// it. A total of 0 is not known.
+// Progress is called with how much of a part is done: in bytes, records or pages, whatever the part
+// consists of. A total of 0 is unknown.
 type Progress func(part string, done, total int64)
 
 func (p Progress) tell(part string, done, total int64) {
@@ -45,9 +45,9 @@ func (p Progress) tell(part string, done, total int64) {
 	}
 }
 
-// BackupFile copies a store that no process has open for writing to a path where there is nothing
-// yet, and goes over the copy before it gets its name. It returns what the check found. Errors:
-// those of Open; ErrExists; ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
+// BackupFile copies a store that no process has open for writing. The path of the copy must be free.
+// BackupFile checks the copy before it gives it its name, and returns the report of the check.
+// Errors: those of Open and of the file system, disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
 func BackupFile(ctx context.Context, from, to string, progress Progress) (Report, error) {
 	s, err := Open(from, Options{ReadOnly: true})
 	if err != nil {
@@ -86,7 +86,7 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 	return r, nil
 }
 
-// Fits says early that a file will not fit on its disk.
+// Fits returns an error that wraps ErrNoRoom if a file of this size does not fit on its disk.
 func Fits(path string, size int64) error {
 	if free, known := disk.FreeBytes(filepath.Dir(path)); known && free < size {
 		return fmt.Errorf("%w: %s needs %d MiB and the disk has %d MiB left; make room, or choose another disk",
@@ -115,23 +115,23 @@ func (m *meter) Write(p []byte) (int, error) {
 
 // Compaction says what Compact did.
 type Compaction struct {
-	File   string `json:"file"`           // that is compact now
+	File   string `json:"file"`           // the compact file
 	Kept   string `json:"kept,omitempty"` // the store as it was
 	Before int64  `json:"bytes_before"`
 	After  int64  `json:"bytes_after"`
 }
 
-// OldSuffix is what the name of a store that Compact has replaced ends with.
+// OldSuffix ends the name of a store that Compact has replaced.
 const OldSuffix = ".old"
 
 // compactBytes bounds the keys and values of one transaction of a compaction.
 const compactBytes = 16 << 20
 
-// Compact copies a store that no process has open without its free pages, goes over the copy, and
-// gives it the name to, where there must be nothing yet; or, where to is empty, the store's own
-// name, and the store as it was is kept under its name with OldSuffix, or not at all with replace.
-// At any moment there is a whole store under the store's name. Errors: those of Open; ErrExists;
-// ErrNoSpace; ErrCorrupt; ctx's; those of the file system.
+// Compact copies a store that no process has open, without its free pages, and checks the copy. It
+// gives the copy the name to, which must be free. If to is empty the copy takes the place of the
+// store, which Compact keeps under its name with OldSuffix, or with replace removes. At any moment
+// there is a whole store under the store's name. Errors: those of Open and of the file system,
+// disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
 func Compact(ctx context.Context, from, to string, replace bool, progress Progress) (Compaction, error) {
 	path, err := filepath.EvalSymlinks(from) // a rename would replace the link
 	if err != nil {
@@ -217,7 +217,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	return out, disk.Rename(d.Name(), path)
 }
 
-// compactInto writes every record to a new file, page after page full.
+// compactInto writes every record to a new file, into full pages.
 func (s *Store) compactInto(ctx context.Context, file string, total int64, progress Progress) error {
 	// The file is synced as a whole before it gets its name.
 	to, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: pageSize, FreelistType: bbolt.FreelistMapType,

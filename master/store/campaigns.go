@@ -15,24 +15,24 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Campaign is a question that the store holds the work on. Its number, the question itself and
-// whose facts it shares never change.
+// Campaign is a question, and the settings of the work on it. Its number, question and pool never
+// change.
 type Campaign struct {
-	Number uint32 `json:"-"` // from 1, in the order in which they came; part of its record's key
-	// Name is how people call it. A store that knows none calls it as the board.
+	Number uint32 `json:"-"` // from 1, in the order in which campaigns came; part of the record's key
+	// Name is for people. The default is the name of the board.
 	Name       string    `json:"name,omitempty"`
 	Board      string    `json:"board"`                 // such as "5x6"
 	Root       string    `json:"root"`                  // the position to solve, in the text of amazons.Position
-	FirstMoves []string  `json:"first_moves,omitempty"` // only these are asked at the root; empty: all
+	FirstMoves []string  `json:"first_moves,omitempty"` // the search considers only these at the root; empty: all
 	Created    time.Time `json:"created"`
 	RulesOnly  bool      `json:"rules_only,omitempty"` // proofs may not use the counting lemma
 	Build      string    `json:"build,omitempty"`      // the program that created the store
-	// Pool is the campaign whose facts, certificates and memories it shares: the first one of the
-	// same board and kind of proof, perhaps itself.
+	// Pool names the campaigns that use each other's facts, certificates and hints: those of one
+	// board and kind of proof. It is the number of the first of them.
 	Pool uint32 `json:"facts,omitempty"`
 
 	Priority int  `json:"priority,omitempty"` // the higher goes first
-	Share    int  `json:"share,omitempty"`    // of the work, among those of the same priority
+	Share    int  `json:"share,omitempty"`    // of the farm's work, among campaigns of the same priority
 	Paused   bool `json:"paused,omitempty"`   // by an operator
 	Ended    bool `json:"ended,omitempty"`    // by an operator, for good
 }
@@ -82,11 +82,11 @@ func (c Campaign) check() (amazons.Board, error) {
 	return b, nil
 }
 
-// Same returns nil where both campaigns ask the same question (board, root, first moves as
-// written, kind of proof), and otherwise an error that wraps ErrCampaign and names the difference.
+// Same returns nil if both campaigns ask the same question: board, root, first moves as written, kind
+// of proof. Otherwise it returns an error that wraps ErrCampaign and names the difference.
 func (c Campaign) Same(asked Campaign) error {
 	differ := func(what string, stored, asked any) error {
-		return fmt.Errorf("%w: the store holds %s %v, asked was %v; take another store or ask what this one holds",
+		return fmt.Errorf("%w: the store holds %s %v, and you asked for %v; use another store, or ask this question",
 			ErrCampaign, what, stored, asked)
 	}
 	switch {
@@ -102,17 +102,16 @@ func (c Campaign) Same(asked Campaign) error {
 	return nil
 }
 
-// kin reports whether facts of one campaign are facts of the other: they are about the same board
-// and of the same kind of proof.
+// kin reports whether both campaigns belong to one pool: they have the same board and kind of proof.
 func (c Campaign) kin(o Campaign) bool { return c.Board == o.Board && c.RulesOnly == o.RulesOnly }
 
-// board returns the board of a campaign that was checked.
+// board returns the board of a checked campaign.
 func (c Campaign) board() amazons.Board {
 	b, _ := amazons.ParseBoard(c.Board)
 	return b
 }
 
-// buckets are the names of the buckets that belong to a campaign alone.
+// buckets returns the names of the buckets that a campaign or its pool has alone.
 func (c Campaign) buckets() []string {
 	own := []string{record.Of(record.BucketNodes, c.Number)}
 	if c.Pool == c.Number {
@@ -171,13 +170,13 @@ func campaignsIn(records func(yield func(key string, value []byte) error) error)
 				"it is missing")
 		}
 		if c.Pool > c.Number || !list[c.Pool-1].kin(c) || list[c.Pool-1].Pool != c.Pool {
-			return nil, record.Corrupt(record.BucketMeta, key, "it cannot share the facts of campaign %d", c.Pool)
+			return nil, record.Corrupt(record.BucketMeta, key, "it cannot belong to the pool of campaign %d", c.Pool)
 		}
 	}
 	return list, nil
 }
 
-// readCampaigns reads the campaigns as of a transaction.
+// readCampaigns reads the campaigns in a transaction.
 func readCampaigns(tx *bbolt.Tx) ([]Campaign, error) {
 	return campaignsIn(func(yield func(string, []byte) error) error {
 		cursor := tx.Bucket([]byte(record.BucketMeta)).Cursor()
@@ -191,7 +190,7 @@ func readCampaigns(tx *bbolt.Tx) ([]Campaign, error) {
 	})
 }
 
-// Campaigns returns what the store is about, by number.
+// Campaigns returns all campaigns, by number.
 func (s *Store) Campaigns() []Campaign {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,10 +201,10 @@ func (s *Store) Campaigns() []Campaign {
 	return list
 }
 
-// Campaign returns the first campaign, which a store always has.
+// Campaign returns the first campaign. Every store has one.
 func (s *Store) Campaign() Campaign { return s.Campaigns()[0] }
 
-// campaign returns the campaign of a number; 0 stands for the first one. Errors wrap ErrCampaign.
+// campaign returns the campaign with a number; 0 stands for 1. Errors wrap ErrCampaign.
 func (s *Store) campaign(number uint32) (Campaign, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,7 +218,7 @@ func (s *Store) campaign(number uint32) (Campaign, error) {
 	return s.campaigns[number-1], nil
 }
 
-// PoolOf returns the campaign whose facts a campaign shares, 0 where there is no such campaign.
+// PoolOf returns the pool of a campaign, 0 if there is no such campaign.
 func (s *Store) PoolOf(number uint32) uint32 {
 	c, err := s.campaign(number)
 	if err != nil {
@@ -228,10 +227,9 @@ func (s *Store) PoolOf(number uint32) uint32 {
 	return c.Pool
 }
 
-// AddCampaign adds a campaign and returns it with its number. It shares the facts of those of its
-// board and kind of proof. An empty name becomes that of its board, perhaps with a number. Errors:
-// ErrCampaign (malformed), ErrTaken, ErrTooLarge (there are as many as Options.MaxCampaigns), and
-// as of Commit.
+// AddCampaign adds a campaign to the pool of its board and kind of proof, and returns it with its
+// number. An empty name becomes the name of the board, with a number if that is taken. Errors:
+// ErrCampaign (malformed), ErrTaken, ErrTooLarge (more than Options.MaxCampaigns), and as of Commit.
 func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 	if c.Created.IsZero() {
 		c.Created = time.Now()
@@ -253,7 +251,8 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 				return err
 			}
 			if len(all) >= s.options.MaxCampaigns {
-				return fmt.Errorf("%w: it has %d campaigns, which is the limit; raise the limit, or take another store",
+				return fmt.Errorf("%w: it has %d campaigns, and more are not allowed; raise the limit, or use "+
+					"another store",
 					ErrTooLarge, len(all))
 			}
 			c.Number = uint32(len(all) + 1)
@@ -262,7 +261,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			for _, o := range all {
 				taken[o.Name] = true
 				if o.Same(c) == nil {
-					return fmt.Errorf("%w: campaign %s has this root, these first moves and this kind of proof",
+					return fmt.Errorf("%w: campaign %s asks the same question",
 						ErrTaken, o.Name)
 				}
 				if o.kin(c) && c.Pool == c.Number {
@@ -297,14 +296,14 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 	return c, nil
 }
 
-// Change is what an operator changes of a campaign; nil: it stays.
+// Change is a change of settings by an operator; nil leaves a setting as it is.
 type Change struct {
 	Priority, Share *int
 	Paused          *bool
 	End             bool // for good
 }
 
-// ChangeCampaign changes the settings of a campaign and returns it as it is then. Errors:
+// ChangeCampaign changes the settings of a campaign and returns the changed campaign. Errors:
 // ErrCampaign, and as of Commit.
 func (s *Store) ChangeCampaign(number uint32, change Change) (Campaign, error) {
 	if _, err := s.campaign(number); err != nil {
@@ -358,15 +357,15 @@ func (s *Store) setCampaigns(list []Campaign) {
 	s.campaigns = list
 }
 
-// Result is the final answer, so that a solved campaign answers at once.
+// Result is the final answer of a campaign. With it, a solved campaign answers at once.
 type Result struct {
-	// of the root for the side to move: won, lost; unknown with NoGivenMoveWins
+	// Verdict is won or lost, for the side to move at the root; unknown with NoGivenMoveWins.
 	Verdict string `json:"outcome"`
 	Winner  string `json:"winner,omitempty"` // white or black
-	// first moves were given and each of them loses
+	// NoGivenMoveWins says that each of the given first moves loses.
 	NoGivenMoveWins bool   `json:"no_given_move_wins,omitempty"`
 	WinningMove     string `json:"winning_move,omitempty"` // at the root
-	// the independent checker has accepted the certificate
+	// Verified says that the independent checker has accepted the certificate.
 	Verified    bool            `json:"verified"`
 	Certificate CertificateFile `json:"certificate,omitzero"`
 	Nodes       uint64          `json:"nodes"`   // expanded by df-pn in all leases
@@ -384,7 +383,7 @@ type CertificateFile struct {
 	Positions uint64 `json:"positions"` // entries
 }
 
-// Contradicted returns what stopped a campaign, nil if nothing did.
+// Contradicted returns the contradiction that stopped a campaign, nil if there is none.
 func (s *Store) Contradicted(number uint32) (c *tree.Contradiction, err error) {
 	number = max(number, 1)
 	err = s.view(func(tx *bbolt.Tx) error {

@@ -99,7 +99,7 @@ type incoming struct {
 	chunks uint64 // so many are in the store
 }
 
-// write writes the next bytes and, in the same transaction, what last does.
+// write writes the next bytes and, in the same transaction, calls last.
 func (u *incoming) write(data []byte, last func(number uint64, tx *bbolt.Tx, c *record.Counters) error) error {
 	number := u.number
 	err := u.s.do(&request{
@@ -208,8 +208,8 @@ func removeSome(tx *bbolt.Tx, number uint64) (more bool, err error) {
 	return false, tx.Bucket([]byte(record.BucketUploads)).Delete(prefix)
 }
 
-// removeUnfinished removes the uploads that an earlier process has not finished. It runs before the
-// writer does.
+// removeUnfinished removes the unfinished uploads of an earlier process. It runs before the writer
+// starts.
 func (s *Store) removeUnfinished() error {
 	var numbers []uint64
 	err := s.view(func(tx *bbolt.Tx) error {
@@ -324,7 +324,7 @@ func (r *certificateReader) load(index uint64) error {
 	})
 }
 
-// readChunk returns chunk i of a certificate, valid as long as the transaction.
+// readChunk returns chunk i of a certificate, valid during the transaction.
 func readChunk(tx *bbolt.Tx, c record.Certificate, i uint64) ([]byte, error) {
 	key := record.ChunkKey(c.Number, i)
 	v := tx.Bucket([]byte(record.BucketChunks)).Get(key)

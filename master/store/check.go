@@ -18,11 +18,11 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// findings is how many findings Check names.
+// findings is the number of findings that Check names.
 const findings = 20
 
 // Check verifies the whole store and returns nil, or an error that matches ErrCorrupt and names the
-// first findings. It reads every byte of the file, beside commits; see Findings.
+// first findings. It reads every byte of the file; commits go on meanwhile. See Findings.
 func (s *Store) Check() error {
 	var list []error
 	more := 0
@@ -42,14 +42,19 @@ func (s *Store) Check() error {
 	return fmt.Errorf("check proof store: %w", errors.Join(list...))
 }
 
-// Findings verifies the whole store as of one moment and yields what is wrong, each a
-// *record.CorruptError; or, when the check itself could not go on, an error of another kind. What is
-// verified, in this order: the page structure of the file, and that each page is used once or free;
-// that every record decodes and is on its campaign's board; that every fact's certificate is
-// complete and for its board; that every chunk is there, belongs to something, and that the chunks
-// of a certificate have its SHA-256; that the counters agree. Commits go on beside it; the file
-// grows meanwhile, because no page of that moment is reused. The consumer may read from the store
-// but not write to it.
+// Findings verifies the whole store as of one moment and yields each damage as a
+// *record.CorruptError. If the check cannot go on, it yields an error of another kind. It verifies,
+// in this order:
+//
+//   - the page structure of the file: each page is used once or free;
+//   - every record decodes, and its position is on the board of its campaign;
+//   - the certificate of every fact is complete and for the fact's pool;
+//   - every chunk is there and belongs to something, and the chunks of a certificate have its
+//     SHA-256;
+//   - the counters agree with the records.
+//
+// Commits go on meanwhile. No page of the checked moment is reused, so the file grows. The consumer
+// may read from the store but not write to it.
 func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		// The consumer's code never runs inside guard: its panics are not ours.
@@ -75,7 +80,7 @@ func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error]
 	}
 }
 
-// maxFound is how many findings one part of the check gathers.
+// maxFound is the largest number of findings in one part of the check.
 const maxFound = 10_000
 
 type checker struct {
@@ -85,7 +90,7 @@ type checker struct {
 	tx       *bbolt.Tx
 	found    []error
 
-	lone      int  // how often only one header was whole
+	lone      int  // times that only one header was whole
 	broken    bool // the page structure is damaged: records cannot be reached safely
 	campaigns []Campaign
 	counters  record.Counters
@@ -115,7 +120,7 @@ func (c *checker) each(bucket string, decode func(k, v []byte) error) error {
 	})
 }
 
-// totalOf is how many records of a bucket the counters promise, 0 where they say nothing.
+// totalOf returns how many records of a bucket the counters promise, 0 if they say nothing.
 func (c *checker) totalOf(bucket string) int64 {
 	if bucket == record.BucketCertificates {
 		return int64(c.counters.Certificates)
@@ -133,8 +138,8 @@ func (c *checker) totalOf(bucket string) int64 {
 	return 0
 }
 
-// begin opens the transaction and returns the file's header of that moment. A header lives until
-// the second commit after it, so it has to be caught in time.
+// begin opens the transaction and returns the header of its moment. The second commit after it
+// overwrites a header, so begin tries again until it has caught one in time.
 func (c *checker) begin() (page.Header, error) {
 	first, last := 0, 0 // transactions that were tried
 	for i := range 100 {
@@ -265,7 +270,7 @@ func (c *checker) meta() error {
 	return err
 }
 
-// own calls f for each campaign that has facts of its own.
+// own calls f for the first campaign of each pool.
 func (c *checker) own(f func(about Campaign) error) error {
 	for _, about := range c.campaigns {
 		if about.Pool != about.Number {
@@ -332,7 +337,7 @@ func (c *checker) certificates() error {
 		}
 		if int(known.Pool) > len(c.campaigns) || c.campaigns[known.Pool-1].Pool != known.Pool {
 			return record.Corrupt(record.BucketCertificates, k,
-				"it is for the facts of campaign %d, which has none of its own",
+				"it is for the pool of campaign %d, and there is no such pool",
 				known.Pool)
 		}
 		c.complete[id], c.numbers[known.Number] = known, id
@@ -457,7 +462,7 @@ type Report struct {
 	More             int      `json:"more,omitempty"`     // findings that are not listed
 }
 
-// maxListed is how many findings a Report lists.
+// maxListed is the largest number of findings in a Report.
 const maxListed = 100
 
 func (r *Report) found(err error) {
@@ -468,7 +473,7 @@ func (r *Report) found(err error) {
 	}
 }
 
-// String returns the report in lines for people: what is good, or each finding.
+// String returns the report in lines for people: the numbers of records, or each finding.
 func (r *Report) String() string {
 	if r.Good {
 		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, "+
@@ -501,9 +506,9 @@ func (r *Report) Err() error {
 	}
 }
 
-// CheckFile verifies the whole of a store that no process has open for writing; see Findings.
-// Damage is in the report, also where it keeps the store from being opened. Nothing is written.
-// Errors: those of Open but ErrCorrupt; ctx's.
+// CheckFile verifies a store that no process has open for writing; see Findings. Damage is in the
+// report, even damage for which Open refuses the store. CheckFile writes nothing. Errors: those of
+// Open except ErrCorrupt, and ctx's.
 func CheckFile(ctx context.Context, file string, progress Progress) (Report, error) {
 	r := Report{File: file}
 	s, err := Open(file, Options{ReadOnly: true})

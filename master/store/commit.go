@@ -21,37 +21,40 @@ import (
 )
 
 // The simple way to commit is one transaction per caller: two fsyncs each, some hundred a second.
-// So one goroutine writes, and every request that waits when it is free shares the next
-// transaction. Three things must hold:
+// That is not enough for a large farm. So one goroutine writes, and all requests that wait when it
+// is free share the next transaction. Three things must hold:
 //
-//   - A request that is refused (a contradiction, no evidence) leaves no trace and does not disturb the others. So each
-//     request has two parts: check, which only reads and may refuse, and apply, which only writes and
-//     may not fail. Requests run one after the other, check then apply, so that each sees those before it.
-//   - An error in apply or in the transaction's commit is the end: it is not known what is on disk. Everybody in
-//     the transaction and everybody after it gets ErrFailed; opening the file again shows what is there. The one exception is a disk that is
-//     full before the header was written: the file then still has the header of the commit before, bbolt has rolled back, and
-//     what was written lies in free pages. Everybody in the transaction gets ErrNoSpace, and the next transaction may succeed.
+//   - A refused request (a contradiction, no evidence) leaves no trace and does not disturb the
+//     others. So each request has two parts: check only reads and may refuse; apply only writes and
+//     may not fail. Requests run one after the other, check then apply, so that each sees those
+//     before it.
+//   - After an error in apply or in the commit of the transaction, nobody knows what is on disk.
+//     Every request in the transaction and every later one gets ErrFailed; opening the file again
+//     shows what is there. The one exception is a disk that fills up before the header is written:
+//     the file still has the header of the commit before, bbolt has rolled back, and the written
+//     pages are free ones. Every request in the transaction gets ErrNoRoom, and the next
+//     transaction may succeed.
 //   - Requests of one caller are in order, because a caller waits for each.
 
-// groupRecords is how many records a transaction gathers before it stops taking more requests in.
-// Its first request may be larger. About 30 ms of work.
+// groupRecords is the number of records after which a transaction accepts no more requests: about
+// 30 ms of work. Its first request may be larger.
 const groupRecords = 4096
 
-// A request is one caller's share of a transaction.
+// A request is one caller's part of a transaction.
 type request struct {
 	records int
-	bytes   int64                                              // of values and keys, for the guard of free space
+	bytes   int64                                              // of values and keys, to guard free space
 	check   func(tx *bbolt.Tx, c *record.Counters) error       // nil: nothing to refuse
 	apply   func(tx *bbolt.Tx, c *record.Counters) (err error) // all of the writes; updates the counters
-	then    func()                                             // once it is on disk, before the caller is told; nil: nothing
-	refused error                                              // result of check
+	// once it is on disk, before the caller is told; nil: nothing
+	then    func()
+	refused error // result of check
 	done    chan error
 }
 
-// ContradictionError names two facts about one position that exclude each other. It matches
-// ErrContradiction.
+// ContradictionError names two facts that exclude each other. It matches ErrContradiction.
 type ContradictionError struct {
-	Stored  proof.Fact // or, where both are of one batch, the first
+	Stored  proof.Fact // or the first one, if both came in one Commit
 	Claimed proof.Fact
 }
 
@@ -66,11 +69,11 @@ func (e *ContradictionError) Error() string {
 // Is reports whether target is ErrContradiction.
 func (e *ContradictionError) Is(target error) bool { return target == ErrContradiction }
 
-// Commit writes effects of the trees of some campaigns, and hints, as a whole or not at all, and
+// Commit writes effects of the trees of some campaigns, and hints, as a whole or not at all. It
 // returns when they are on disk. Effects of one campaign are in their order: of records with equal
-// keys the last one counts. A fact that is stored already stays as it is; the certificates of new
-// ones are complete in the store. Hints beyond the limits are dropped. Callers that come together
-// share a transaction. Errors: ErrContradiction, ErrNoEvidence, ErrInvalid, ErrTooLarge,
+// keys the last one counts. A stored fact stays as it is; the certificate of a new fact must be
+// complete in the store. Commit drops hints beyond the limits. Callers that come together share a
+// transaction. Errors: ErrContradiction, ErrNoEvidence, ErrInvalid, ErrTooLarge,
 // ErrCampaign, ErrNoRoom, ErrCorrupt, ErrReadOnly, ErrFailed, ErrClosed; after any of them but
 // ErrFailed nothing of the effects is in the store.
 func (s *Store) Commit(effects []tree.Persist, hints []hints.Hint) error {
@@ -256,8 +259,8 @@ func (b *batch) apply(tx *bbolt.Tx, c *record.Counters) error {
 	return nil
 }
 
-// lastOfEach returns the last record of each key, in the order of the keys: so one page after the
-// other is written, not one here and one there.
+// lastOfEach returns the last record of each key, in the order of the keys, so that records of one
+// page are written together.
 func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 	sorted := slices.Clone(all)
 	slices.SortStableFunc(sorted, func(a, b tree.NodeRecord) int { return a.Key.Compare(b.Key) })
@@ -270,7 +273,7 @@ func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 	return kept
 }
 
-// freshFacts returns those of a campaign's facts that the store does not have, each once.
+// freshFacts returns the facts that the store lacks, each once.
 func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact, error) {
 	bucket := record.Of(record.BucketFacts, campaign)
 	stored, certificates := tx.Bucket([]byte(bucket)), tx.Bucket([]byte(record.BucketCertificates))
@@ -311,8 +314,8 @@ func freshFacts(tx *bbolt.Tx, campaign uint32, facts []proof.Fact) ([]proof.Fact
 	return fresh, nil
 }
 
-// SetResult writes the final answer of a campaign. It may be written again, for instance once it
-// is verified; a different outcome is ErrContradiction. Other errors as of Commit.
+// SetResult writes the final answer of a campaign. A later call may replace it, for instance once the
+// certificate is verified; a different verdict is ErrContradiction. Other errors as of Commit.
 func (s *Store) SetResult(campaign uint32, r Result) error {
 	if r.Verdict != eval.Won.String() && r.Verdict != eval.Lost.String() &&
 		!(r.Verdict == eval.Open.String() && r.NoGivenMoveWins) {
@@ -394,7 +397,7 @@ func (s *Store) write() {
 		case r := <-s.requests:
 			group = append(group, r)
 		case <-s.closing:
-			select { // those who came before Close are served
+			select { // requests that came before Close are served
 			case r := <-s.requests:
 				group = append(group, r)
 			default:
@@ -427,7 +430,8 @@ func (s *Store) write() {
 
 var errNothing = errors.New("nothing to write")
 
-// transact writes a group in one transaction. Its error is that of all requests that were not refused.
+// transact writes a group in one transaction. Its error is the error of all requests that were not
+// refused.
 func (s *Store) transact(group []*request) error {
 	if failed := s.failed.Load(); failed != nil {
 		return *failed
@@ -502,21 +506,21 @@ func (s *Store) transact(group []*request) error {
 	return err
 }
 
-// isAt reports whether both headers of the file are whole and the newer one is that of the given
+// isAt reports whether both headers of the file are whole and the newer one is of the given
 // transaction.
 func (s *Store) isAt(id uint64) bool {
 	headers, err := page.ReadHeaders(s.file, math.MaxInt64)
 	return err == nil && len(headers) == 2 && max(headers[0].TxID, headers[1].TxID) == id
 }
 
-// The file grows by an eighth of its size at a time, between these bounds: each time costs an fsync.
+// The file grows by an eighth of its size at a time, between these bounds. Each time costs an fsync.
 const (
 	minGrowth = 64 << 10
 	maxGrowth = 16 << 20
 )
 
-// pace sets by how much the next transaction makes the file grow, if it has to. bbolt reads it in
-// that transaction only.
+// pace sets by how much the next transaction makes the file grow. bbolt reads the number in that
+// transaction only.
 func (s *Store) pace() {
 	if info, err := s.file.Stat(); err == nil {
 		s.db.AllocSize = int(min(max(info.Size()/8, minGrowth), maxGrowth))

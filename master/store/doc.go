@@ -1,17 +1,28 @@
-// Package store keeps everything of a campaign that must survive: the tree's
-// nodes, the proved facts, the certificates that are their evidence, and the final
-// result. It is one bbolt file; SCHEMA.md describes every byte of it.
+// Package store keeps everything of some campaigns that must survive: the positions of their trees,
+// the proved facts, the certificates behind the facts, and the results. It is one bbolt file, and
+// SCHEMA.md describes every byte of it.
 //
-// What the store promises:
+// # A walk through the package
 //
-//   - Commit and Upload.Close return after the data is on disk. What they have
-//     acknowledged survives kill -9 and power loss; of what they have not
-//     acknowledged, each commit is there as a whole or not at all.
-//   - A fact enters only when its certificate lies whole in the store, and never when a
-//     stored fact says otherwise.
-//   - Whatever is read back is what was written: every record carries a checksum over
-//     its bucket, key and value, the numbers of records are counted, and the page
-//     structure of the file is verified before it is used. Damage is an error that
-//     names its place, never a wrong answer and never a crash.
-//   - A file that is not a store of this program, or is a damaged one, is never written to.
+// [Create] makes a store with its first campaign, and [Open] opens one: it locks the file and
+// verifies its pages (package page) before bbolt sees them. [Store.AddCampaign] and
+// [Store.ChangeCampaign] are for operators. A master reads [Store.Snapshot] and [Store.Hint], and
+// then calls [Store.PutCertificate] for each certificate and [Store.Commit] for each step of a tree.
+// Every write is a request to one goroutine, which gathers requests into transactions: commit.go
+// tells how. [Store.SetResult] keeps the answer of a campaign. Package record turns values into
+// bytes and back.
+//
+// The commands of "master store" work on files: [ReadInfo], [CheckFile], [BackupFile], [Compact].
+//
+// # What the store promises
+//
+//   - Commit and PutCertificate return after the data is on disk. Acknowledged data survives kill -9
+//     and power loss. Of the rest, each commit is there as a whole or not at all.
+//   - A fact enters only when its certificate lies whole in the store, and never against a stored
+//     fact.
+//   - Data that is read is the data that was written. Every record carries a checksum over its
+//     bucket, key and value, the numbers of records are counted, and the page structure of the file
+//     is verified before use. Damage is an error that names its place, never a wrong answer and
+//     never a crash.
+//   - The package never writes to a file of another program or to a damaged store.
 package store

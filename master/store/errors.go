@@ -6,8 +6,8 @@ import (
 	"amazonsfarm/master/store/record"
 )
 
-// The kinds of error; judge with errors.Is. The message of each error that the
-// package returns is one sentence that says what is wrong and what would be right.
+// The kinds of error; judge with errors.Is. Each message is one sentence that says what is wrong and
+// what would be right.
 var (
 	// ErrMissing: there is no file at the path.
 	ErrMissing = errors.New("there is no proof store")
@@ -20,30 +20,31 @@ var (
 	// ErrCorrupt: the file is damaged. Errors about a place in the file are also a
 	// *record.CorruptError.
 	ErrCorrupt = record.ErrCorrupt
-	// ErrCampaign: the campaign given is not one a store can hold, or not the one it holds.
+	// ErrCampaign: a campaign is malformed, or is not in the store.
 	ErrCampaign = errors.New("wrong campaign")
-	// ErrTaken: there is a campaign of that name, or of that question.
+	// ErrTaken: another campaign has the name, or asks the question.
 	ErrTaken = errors.New("the campaign is there already")
-	// ErrInvalid: a batch, result or upload is malformed, which is a mistake of the caller.
+	// ErrInvalid: the caller passed a malformed effect, result, certificate or option.
 	ErrInvalid = errors.New("not accepted by the proof store")
-	// ErrContradiction: a fact or result says the opposite of what is stored, also a
-	// *ContradictionError for facts.
+	// ErrContradiction: a fact or result says the opposite of the stored one. For facts the error
+	// is also a *ContradictionError.
 	ErrContradiction = errors.New("contradiction")
-	// ErrNoEvidence: a fact's certificate is not whole in the store.
+	// ErrNoEvidence: the certificate of a fact is not complete in the store.
 	ErrNoEvidence = errors.New("a fact without evidence does not enter the store")
 	// ErrNoCertificate: there is no complete certificate with that id.
 	ErrNoCertificate = errors.New("no such certificate")
 	// ErrMismatch: a certificate does not have the hash that names it, or is for another pool.
 	ErrMismatch = errors.New("the certificate is not what was announced")
-	// ErrTooLarge: a certificate or batch is larger than a limit in Options.
+	// ErrTooLarge: a certificate, a commit or the number of campaigns is above its limit.
 	ErrTooLarge = record.ErrTooLarge
-	// ErrNoRoom: the store or the disk has reached its limit; nothing was written.
+	// ErrNoRoom: the disk or the store is full, and nothing was written. The error passes once
+	// somebody makes room; it never comes with ErrFailed.
 	ErrNoRoom = errors.New("no space for the proof store")
-	// ErrReadOnly: a write to a store opened with Options.ReadOnly.
+	// ErrReadOnly: a write to a store that was opened with Options.ReadOnly.
 	ErrReadOnly = errors.New("the proof store is open for reading only")
-	// ErrFailed: a write to disk failed earlier, so that memory and disk may differ; the store
-	// takes no more writes until it is opened again.
+	// ErrFailed: an earlier write to disk failed, so that memory and disk may differ. The store
+	// refuses writes until it is opened again.
 	ErrFailed = errors.New("the proof store has failed")
-	// ErrClosed: the store or the upload was closed before.
+	// ErrClosed: the store is closed.
 	ErrClosed = errors.New("the proof store is closed")
 )

@@ -11,8 +11,8 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// Info says what a store is about and how large its parts are. What it says of one campaign is of
-// the first; Campaigns has all.
+// Info says what a store holds and how large its parts are. Its figures about one campaign are of the
+// first one; Campaigns has all.
 type Info struct {
 	File             string    `json:"file"`
 	Format           uint32    `json:"format"`
@@ -21,9 +21,9 @@ type Info struct {
 	FirstMoves       []string  `json:"first_moves,omitempty"`
 	RulesOnly        bool      `json:"rules_only"`
 	Created          time.Time `json:"created"`
-	Build            string    `json:"build"` // that made it
+	Build            string    `json:"build"` // the program that made it
 	FileBytes        int64     `json:"file_bytes"`
-	UsedBytes        int64     `json:"used_bytes"` // the rest are free pages
+	UsedBytes        int64     `json:"used_bytes"` // the other pages are free
 	TreeRecords      uint64    `json:"tree_records"`
 	Facts            uint64    `json:"facts"`
 	Certificates     uint64    `json:"certificates"`
@@ -41,7 +41,7 @@ type Info struct {
 	Campaigns []CampaignInfo `json:"campaigns"`
 }
 
-// CampaignInfo says how far one campaign of a store is.
+// CampaignInfo says how far a campaign is.
 type CampaignInfo struct {
 	Number      uint32    `json:"number"`
 	Name        string    `json:"name"`
@@ -54,15 +54,15 @@ type CampaignInfo struct {
 	Share       int       `json:"share"`
 	State       string    `json:"state"` // open, paused, ended, settled or stopped
 	TreeRecords uint64    `json:"tree_records"`
-	Facts       uint64    `json:"facts"` // with those that it shares
+	Facts       uint64    `json:"facts"` // of its pool
 	Nodes       uint64    `json:"nodes"`
 	Epoch       uint64    `json:"epoch"`
 	Winner      string    `json:"winner,omitempty"`
 	Verified    bool      `json:"verified"`
 }
 
-// ReadInfo reads what a store that no process has open for writing says about itself. Its page
-// structure is verified, its records are not. Errors: those of Open.
+// ReadInfo describes a store that no process has open for writing. It verifies the page structure and
+// not the records. Errors: those of Open.
 func ReadInfo(file string) (Info, error) {
 	s, err := Open(file, Options{ReadOnly: true})
 	if err != nil {
@@ -145,7 +145,7 @@ func (i *Info) String() string {
 		}
 	}
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
-	fmt.Fprintf(&s, "size           %s, of which %s are in use\n", cli.FormatSize(i.FileBytes),
+	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes),
 		cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d "+
 		"unfinished uploads\n", i.TreeRecords, i.Facts,

@@ -10,28 +10,27 @@ import (
 	"amazonsfarm/shared/cli"
 )
 
-// Part is one kind of record and what it takes in the file. Sizes are in bytes.
+// Part is one kind of record and its space in the file. Sizes are in bytes.
 type Part struct {
 	Kind    string `json:"kind"` // the bucket's name, see SCHEMA.md
 	Records int    `json:"records"`
 	Bytes   int64  `json:"bytes"` // keys and values
-	// pages of its own; 0 where the bucket is so small that it lies in the page of the list of
-	// buckets
+	// Pages are the pages of the bucket; 0 for a small bucket inside the list of buckets.
 	Pages int64 `json:"page_bytes"`
 }
 
-// Layout is a partition of the file: the pages of the parts and the fields here that end in Bytes
-// add up to its size.
+// Layout divides the file: the pages of the parts and the fields that end in Bytes add up to its
+// size.
 type Layout struct {
 	Parts       []Part `json:"parts"`
 	HeaderBytes int64  `json:"header_bytes"`    // the two headers and the list of buckets
 	ListBytes   int64  `json:"free_list_bytes"` // the list of free pages
-	FreeBytes   int64  `json:"free_bytes"`      // free pages: what was there was written anew elsewhere
-	BeyondBytes int64  `json:"beyond_bytes"`    // after the last page: the file grows by more than it needs
+	FreeBytes   int64  `json:"free_bytes"`      // free pages, which later commits use again
+	BeyondBytes int64  `json:"beyond_bytes"`    // after the last page, because the file grows in steps
 }
 
-// layout says what takes how much of a file of so many bytes. It reads the page headers of all
-// buckets, twice. What a reader keeps from being used again counts as free.
+// layout divides a file of so many bytes. It reads the page headers of all buckets, twice. Pages that
+// only a reader still uses count as free.
 func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
 	all := tx.Cursor().Bucket().Stats() // with what is in it
 	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}

@@ -4,9 +4,9 @@ import (
 	"fmt"
 )
 
-// Room returns nil when more bytes can be written and Options.MinFreeBytes still be left, and
-// otherwise an error that wraps ErrNoSpace and says how much there is. It costs one system call. A
-// file system that does not say how much it has is taken to have enough.
+// Room returns nil if Options.MinFreeBytes are left after writing more bytes. Otherwise it returns an
+// error that wraps ErrNoRoom and says how much room there is. It costs one system call. A file system
+// that does not tell its room counts as large enough.
 func (s *Store) Room(more int64) error { return s.options.room(s.path, more) }
 
 func (o Options) room(path string, more int64) error {
@@ -15,7 +15,7 @@ func (o Options) room(path string, more int64) error {
 	}
 	wanted := o.MinFreeBytes + more
 	if free, known := o.FreeBytes(path); known && free < wanted {
-		return fmt.Errorf("%w: the disk under %s has %d MiB left where %d MiB are wanted; make room", ErrNoRoom, path,
+		return fmt.Errorf("%w: the disk under %s has %d MiB left and needs %d MiB; make room", ErrNoRoom, path,
 			free>>20, (wanted+1<<20-1)>>20)
 	}
 	return nil

@@ -24,9 +24,9 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-const pageSize = 4096 // of every store, whatever the machine's pages are
+const pageSize = 4096 // of every store, whatever size the machine's pages have
 
-// Store is an open proof store. All methods may be called by any number of goroutines at once.
+// Store is an open proof store. Any number of goroutines may call its methods at once.
 type Store struct {
 	path    string
 	options Options
@@ -37,19 +37,19 @@ type Store struct {
 	campaigns []Campaign // by number, from 1; the slice is replaced, never changed
 
 	requests  chan *request
-	closing   chan struct{} // closed by Close: nothing new is taken
+	closing   chan struct{} // closed by Close: new requests are refused
 	stopped   chan struct{} // closed when the writer has ended
 	closeOnce sync.Once
 	closeErr  error
 
-	failed  atomic.Pointer[error] // the failure after which nothing is written
+	failed  atomic.Pointer[error] // the failure after which the store writes nothing
 	uploads atomic.Int64          // open ones
 }
 
-// Create makes a new store at path and opens it. A crash in the middle leaves nothing at path, and
-// a temporary file ".NAME.*.tmp" beside it that a later Create removes once it is an hour old.
-// Errors: ErrExists, ErrCampaign, ErrInvalid, ErrNoSpace, those of Open, and those of the file
-// system.
+// Create makes a new store at path and opens it. A crash in the middle leaves nothing at path. It may
+// leave a temporary file ".NAME.*.tmp" beside it; a later Create removes that file once it is an
+// hour old. Errors: disk.ErrExists, ErrCampaign, ErrInvalid, ErrNoRoom, those of Open, and those of
+// the file system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -116,9 +116,9 @@ func create(path string, c Campaign, o Options) (err error) {
 	return file.Publish()
 }
 
-// Open opens the store at path. Before anything may write to the file, its page structure and the
-// records about the store itself are verified; facts, nodes and certificates are verified when they
-// are read. Uploads that were not finished are then removed. Errors: ErrMissing, ErrForeign,
+// Open opens the store at path. It verifies the page structure and the records about the store
+// itself before anything may write to the file. Facts, tree positions and certificates are verified
+// when they are read. Open then removes unfinished uploads. Errors: ErrMissing, ErrForeign,
 // ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, and those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
@@ -128,8 +128,8 @@ func Open(path string, o Options) (*Store, error) {
 	return open(path, o, false)
 }
 
-// open is Open with complete options; alone keeps even readers away from a store that is opened for
-// reading only.
+// open is Open with complete options. With alone it keeps even readers away from a store that is
+// opened for reading only.
 func open(path string, o Options, alone bool) (*Store, error) {
 	s := &Store{
 		path:     path,
@@ -175,7 +175,7 @@ func (s *Store) open(alone bool) error {
 		}
 		return err
 	}
-	// Who waited for the lock may have got that of a file which a compaction has replaced meanwhile.
+	// While we waited, a compaction may have replaced the file; then we locked the old one.
 	if now, err := os.Stat(s.path); err != nil || !same(f, now) {
 		f.Close()
 		return locked
@@ -233,14 +233,14 @@ func (s *Store) begin() error {
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
-	// On a full disk they stay: that must not keep a campaign from being opened.
+	// On a full disk they stay, and the campaign can still be opened.
 	if err := s.removeUnfinished(); err != nil && !disk.Full(err) {
 		return err
 	}
 	return nil
 }
 
-// same reports whether an open file is the one that was found at a path.
+// same reports whether an open file is the file that was found at a path.
 func same(f *os.File, at fs.FileInfo) bool {
 	info, err := f.Stat()
 	return err == nil && os.SameFile(info, at)
@@ -258,8 +258,8 @@ func kindOf(m fs.FileMode) string {
 	return "device"
 }
 
-// verify reads the file without bbolt: is it a store of ours, of a format that this build reads,
-// and is its page structure whole?
+// verify reads the file without bbolt. It returns an error unless the file is a store of this
+// program, in the format of this build, with a whole page structure.
 func (s *Store) verify(f *os.File) error {
 	info, err := f.Stat()
 	if err != nil {
@@ -344,8 +344,8 @@ func (s *Store) verify(f *os.File) error {
 	return m.Whole(buckets, bucketsOf(campaigns), record.BucketMeta)
 }
 
-// buildThatFits says with which build a store of another format can be used: the one that made it,
-// if the record about the campaign still says so.
+// buildThatFits names a build that can use a store of another format: the build that made it, if the
+// record about the campaign says so.
 func buildThatFits(campaign []byte) string {
 	var c Campaign
 	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" {
@@ -376,7 +376,7 @@ func (s *Store) view(f func(tx *bbolt.Tx) error) error {
 	return err
 }
 
-// place adds the store's path to the first damage in err.
+// place adds the path of the store to the first damage in err.
 func (s *Store) place(err error) {
 	if c := (*record.CorruptError)(nil); errors.As(err, &c) {
 		c.Path = s.path
@@ -409,7 +409,7 @@ func readCounters(tx *bbolt.Tx) (record.Counters, error) {
 	return c, nil
 }
 
-// writeCounters writes what differs from the counters as they were read.
+// writeCounters writes the counters that differ from the read ones.
 func writeCounters(tx *bbolt.Tx, c record.Counters, was map[uint32]record.Tally) error {
 	meta := tx.Bucket([]byte(record.BucketMeta))
 	if err := meta.Put([]byte(record.KeyCounters), record.EncodeCounters(c)); err != nil {
@@ -426,11 +426,11 @@ func writeCounters(tx *bbolt.Tx, c record.Counters, was map[uint32]record.Tally)
 	return nil
 }
 
-// Path returns the path the store was opened with.
+// Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for the commits under way and closes the file. Later calls of other methods answer
-// ErrClosed; unfinished uploads are removed at the next Open.
+// Close waits for the commits under way and closes the file. Other methods then return ErrClosed. The
+// next Open removes unfinished uploads.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
@@ -440,9 +440,9 @@ func (s *Store) Close() error {
 	return s.closeErr
 }
 
-// Snapshot returns every record for the tree of a campaign to start from, as of one moment, with
-// all facts that it shares. It holds about 80 bytes of memory a record. Damage is a *record.CorruptError,
-// and then nothing is returned.
+// Snapshot returns the records from which the tree of a campaign starts, as of one moment, with all
+// facts of its pool. It takes about 80 bytes of memory a record. Damage is a *record.CorruptError;
+// then nothing is returned.
 func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 	var snap tree.Snapshot
 	about, err := s.campaign(campaign)
@@ -466,7 +466,7 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 				return err
 			}
 		}
-		// The counters come from the file: they are a hint for the capacity, not more.
+		// The counters come from the file: they only guess the capacity.
 		snap.Nodes = make([]tree.NodeRecord, 0, min(own.Positions, 1<<20))
 		snap.Facts = make([]proof.Fact, 0, min(shared.Facts, 1<<20))
 		nodes, facts := record.Of(record.BucketNodes, about.Number), record.Of(record.BucketFacts, about.Pool)
@@ -506,7 +506,7 @@ func counted(bucket string, found, expected uint64) error {
 	return nil
 }
 
-// Result returns the final answer of a campaign; false where there is none yet.
+// Result returns the final answer of a campaign, and false if there is none yet.
 func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 	err = s.view(func(tx *bbolt.Tx) error {
 		key := record.Of(record.KeyResult, max(campaign, 1))
@@ -526,10 +526,10 @@ func (s *Store) Result(campaign uint32) (r Result, ok bool, err error) {
 // Stats are figures about a store as of one moment.
 type Stats struct {
 	FileBytes          int64           // size of the file
-	UsedBytes          int64           // of that, pages that are in use
+	UsedBytes          int64           // of them, pages in use
 	TreeRecords, Facts uint64          // records, of all campaigns
 	Certificates       uint64          // complete ones
-	CertificateBytes   uint64          // of those
+	CertificateBytes   uint64          // of complete ones
 	Hints              int             // records
 	Uploads            int64           // open ones
 	Commits            uint64          // transactions in the life of the store
@@ -539,7 +539,7 @@ type Stats struct {
 
 // CampaignStats are figures about one campaign.
 type CampaignStats struct {
-	TreeRecords, Facts uint64 // records; those of facts that it shares
+	TreeRecords, Facts uint64 // records; of facts: those of its pool
 	Nodes, Epoch       uint64 // as last committed
 }
 

@@ -75,8 +75,8 @@ func parseHeader(p []byte) (h Header, magic, ok bool) {
 	return h, true, ok
 }
 
-// ReadHeaders returns the valid headers of a bbolt file. Errors: ErrForeign where
-// nothing looks like bbolt, a record.CorruptError where it does and no header is whole.
+// ReadHeaders returns the valid headers of a bbolt file. Errors: ErrForeign if nothing looks like
+// bbolt, a *record.CorruptError if no header is whole.
 func ReadHeaders(r io.ReaderAt, size int64) ([]Header, error) {
 	read := func(page int64) (Header, bool, bool) {
 		var p [MetaBytes]byte
@@ -164,7 +164,7 @@ type Bucket struct {
 	bytes  int64  // and how long it is
 }
 
-// A Leaf is a key and where its value lies in the file.
+// A Leaf is a key and the place of its value in the file.
 type Leaf struct {
 	Key    []byte // valid until the next read
 	Bucket bool
@@ -172,7 +172,7 @@ type Leaf struct {
 	Bytes  int64
 }
 
-// Buckets returns the Buckets at the top level.
+// Buckets returns the buckets at the top level.
 func (m *Image) Buckets() (map[string]Bucket, error) {
 	found := map[string]Bucket{}
 	err := m.tree(m.Root, nil, nil, func(l Leaf) error {
@@ -281,8 +281,8 @@ func (m *Image) tree(id uint64, lo, hi []byte, visit func(Leaf) error) error {
 	return nil
 }
 
-// leaves visits the entries of a leaf page of total bytes at offset, of which the
-// first part lies in p.
+// leaves visits the entries of a leaf page of total bytes at offset. The beginning of the page lies
+// in p.
 func (m *Image) leaves(id uint64, p []byte, offset, total int64, lo, hi []byte, visit func(Leaf) error) error {
 	order := binary.NativeEndian
 	count := int64(order.Uint16(p[10:]))
@@ -343,8 +343,8 @@ func inOrder(key, lo, hi []byte, strict bool) error {
 	return nil
 }
 
-// Account reads the list of free pages and verifies that every page of the file is
-// either reached or free. It comes after all buckets have been walked.
+// account reads the list of free pages and verifies that every page of the file is either reached or
+// free. It comes after the walk through all buckets.
 func (m *Image) account() error {
 	if m.Freelist == boltNoFreelist {
 		return &record.CorruptError{Reason: "it has no list of free pages"}
@@ -396,8 +396,8 @@ func (m *Image) account() error {
 	return nil
 }
 
-// Whole verifies all buckets, which are to have these names, and the account of pages. The bucket
-// named walked was walked already; "" names none.
+// Whole verifies that the buckets have these names and are whole, and that each page is used once or
+// free. It skips the bucket named walked, which the caller has walked already.
 func (m *Image) Whole(buckets map[string]Bucket, names []string, walked string) error {
 	for _, name := range names {
 		b, ok := buckets[name]

@@ -66,7 +66,7 @@ func Of(name string, campaign uint32) string {
 	return name + "/" + strconv.FormatUint(uint64(campaign), 10)
 }
 
-// NumberIn undoes Of: it returns the number of the campaign, 0 for another kind of name.
+// NumberIn undoes Of: it returns the number of the campaign, 0 for a name of another kind.
 func NumberIn(name, full string) uint32 {
 	if full == name {
 		return 1
@@ -97,8 +97,8 @@ const (
 
 // ChunkBytes is the data of one chunk of a certificate. Two chunks with their keys, checksums and
 // page header (16 + 2*(16+12+4) bytes) fill 32 pages of 4 KiB exactly. A leaf of bbolt is split
-// only once it holds more than four values, and is written anew with every value that joins it:
-// chunks of 1 MiB, one a transaction, wrote 4.5 bytes for each byte of data, these, sixteen a
+// only once it holds more than four values, and is written anew with every new value. Chunks of
+// 1 MiB, one a transaction, wrote 4.5 bytes for each byte of data; these chunks, sixteen a
 // transaction, write 1.25.
 const ChunkBytes = 64<<10 - 40
 
@@ -227,7 +227,7 @@ func CheckNode(n tree.NodeRecord) error {
 		return fmt.Errorf("the record of a node has %d bytes, more than %d", size, maxNodeBytes)
 	}
 	if n.Expansion > 0 && !n.Expanded || len(n.Children) > 0 && n.Expansion == 0 {
-		return errors.New("a node has numbers of children and is not expanded, or nobody knows when")
+		return errors.New("a position has numbers of children but is not expanded, or its expansion has no number")
 	}
 	for rest := n.Children; rest != ""; {
 		var phi, delta uint32
@@ -300,11 +300,11 @@ func OnBoard(b amazons.Board, k amazons.Key) error {
 	return nil
 }
 
-// A certificate is complete once it has this record.
+// Certificate is the record of a complete certificate.
 type Certificate struct {
 	Number uint64 // under which its chunks lie
 	Size   uint64 // bytes
-	Pool   uint32 // it is evidence for the facts of this campaign, and of those that share them; from 1
+	Pool   uint32 // its first campaign, from 1
 }
 
 // EncodeCertificate returns the record that marks a certificate as complete.
@@ -370,20 +370,22 @@ func DecodeUpload(key, value []byte) (number uint64, id proof.ID, size uint64, e
 	return binary.BigEndian.Uint64(key), id, binary.LittleEndian.Uint64(p[32:]), nil
 }
 
-// Counters are kept in one record that every transaction writes.
+// Counters are the counters of a store. Every transaction writes their record.
 type Counters struct {
 	Tally                   // of the first campaign
-	Certificates     uint64 // records in this bucket
+	Certificates     uint64 // complete ones
 	CertificateBytes uint64
 	Uploads          uint64 // number of the last upload begun
 	Commits          uint64 // transactions of this program
 
-	More map[uint32]*Tally // of the other campaigns, each in a record of its own that is written when it changes
+	// More are the counters of the other campaigns, each in a record of its own that is written when
+	// it changes.
+	More map[uint32]*Tally
 }
 
 // Tally are the counters of one campaign.
 type Tally struct {
-	Positions, Facts uint64 // records in the buckets that it has for itself
+	Positions, Facts uint64 // records in buckets of its own
 	Searched, Epoch  uint64 // nodes of its searches, and epoch of its tree
 }
 
@@ -452,8 +454,8 @@ func DecodeFormat(value []byte) (uint32, error) {
 	return binary.LittleEndian.Uint32(p), nil
 }
 
-// Records that are few and may grow are JSON. Readers pass over fields they do not know; a change
-// of meaning takes a new format version.
+// Some records are JSON, because they are few and may get new fields. Readers pass over fields that
+// they do not know. A change of meaning needs a new format version.
 
 // EncodeJSON returns a record of meta as JSON. Errors: ErrTooLarge.
 func EncodeJSON(key string, v any) ([]byte, error) {
@@ -479,7 +481,7 @@ func DecodeJSON(key string, value []byte, v any) error {
 	return nil
 }
 
-// A contradiction as it is stored.
+// contradictionJSON is a contradiction in the file.
 type contradictionJSON struct {
 	Key   string    `json:"key"`
 	Known claimJSON `json:"known"`
