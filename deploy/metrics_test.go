@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"amazonsfarm/master/access"
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/credentials"
-	"amazonsfarm/master/farm"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/identity"
@@ -47,8 +47,8 @@ func registered(t *testing.T) series {
 	}
 	registry := prometheus.NewRegistry()
 	loop.NewMetrics(registry).Campaign("5x6")
-	farm.RegisterDisk(registry, folder)
-	farm.RegisterLedgers(registry, func() []*proof.Ledger { return nil })
+	campaign.RegisterDisk(registry, folder)
+	campaign.RegisterLedgers(registry, func() []*proof.Ledger { return nil })
 	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		t.Fatal(err)

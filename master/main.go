@@ -19,9 +19,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
-	"amazonsfarm/master/farm"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
@@ -37,7 +37,7 @@ func main() {
 
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Err: farm.ErrVerification, Code: cli.ExitVerification},
+	{Err: campaign.ErrVerification, Code: cli.ExitVerification},
 	{Err: store.ErrContradiction, Code: cli.ExitVerification},
 	{Err: loop.ErrLimit, Code: cli.ExitLimit},
 	{Err: loop.ErrDrained, Code: cli.ExitLimit},

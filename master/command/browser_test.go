@@ -21,8 +21,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/credentials"
-	"amazonsfarm/master/farm"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/amazons"
@@ -278,7 +278,7 @@ func TestOperatorInBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := farm.Open(farm.Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")})
+	f, err := campaign.Open(campaign.Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")})
 	if err != nil {
 		t.Fatal(err)
 	}

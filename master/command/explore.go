@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/document"
-	"amazonsfarm/master/farm"
 	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -18,7 +18,7 @@ import (
 )
 
 // exploreCommand looks at a position from two sides with one answer: a serving master builds the
-// message from its tree, and farm.OpenReader builds the same message from a store.
+// message from its tree, and campaign.OpenReader builds the same message from a store.
 func exploreCommand() *cobra.Command {
 	var (
 		master        remote
@@ -81,8 +81,8 @@ func exploreMaster(ctx context.Context, master *remote, campaign string, moves [
 }
 
 // exploreStore finds the position after some moves in a store that no master has open.
-func exploreStore(file, campaign string, moves []string) (*farmv1.ExploreResponse, error) {
-	r, err := farm.OpenReader(file, campaign)
+func exploreStore(file, name string, moves []string) (*farmv1.ExploreResponse, error) {
+	r, err := campaign.OpenReader(file, name)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/export"
-	"amazonsfarm/master/farm"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
@@ -41,7 +41,7 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 	p amazons.Position, last *amazons.Move, err error) {
 	// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
 	if s.store != "" && (len(args) == 0 || !c.Flags().Changed("store") || s.store != os.Getenv("AMAZONS_STORE")) {
-		if cert, from, err = farm.ReadCertificate(ctx, s.store, s.campaign); err != nil {
+		if cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign); err != nil {
 			return cert, from, p, nil, proofError(err)
 		}
 	} else if len(args) == 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/access"
-	"amazonsfarm/master/farm"
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
@@ -110,7 +110,7 @@ func (f *serveFlags) validate() error {
 			"give the board, or leave them out to continue the campaigns of the store")
 	}
 	if o.ProofFile == "" {
-		o.ProofFile = farm.ProofFile(o.StoreFile)
+		o.ProofFile = campaign.ProofFile(o.StoreFile)
 	}
 	if err := checkFiles(o.StoreFile, o.ProofFile, false); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	}
 	o := f.settings.farm
 	o.Registerer, o.Log = registry, log
-	campaigns, err := farm.Open(o)
+	campaigns, err := campaign.Open(o)
 	if errors.Is(err, store.ErrMissing) {
 		return fmt.Errorf("%w, or give --board", err)
 	} else if err != nil {
@@ -277,7 +277,7 @@ func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheu
 }
 
 // announce says on the terminal where the master is and what it serves.
-func (f *serveFlags) announce(w io.Writer, on listeners, campaigns *farm.Farm) {
+func (f *serveFlags) announce(w io.Writer, on listeners, campaigns *campaign.Farm) {
 	for _, url := range on.urls {
 		fmt.Fprintf(w, "master: status page and metrics on %s\n", url)
 	}

@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"amazonsfarm/master/access"
-	"amazonsfarm/master/farm"
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/web"
@@ -26,7 +26,7 @@ import (
 // settings are what an operator may change of a master. Every setting is a key of the settings file
 // (--config), and a few are flags, too. A flag beats the environment, which beats the file.
 type settings struct {
-	farm   farm.Options
+	farm   campaign.Options
 	access access.Limits
 	pages  web.Config
 

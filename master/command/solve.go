@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"amazonsfarm/master/farm"
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
@@ -104,7 +104,7 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
 		f.makeFolder = true
 	}
 	if o.ProofFile == "" {
-		o.ProofFile = farm.ProofFile(o.StoreFile)
+		o.ProofFile = campaign.ProofFile(o.StoreFile)
 	}
 	if o.InitialBudget == 0 && f.workers == 1 {
 		o.InitialBudget = loneBudget
@@ -129,7 +129,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 		}
 	}
 	o.Log = log
-	campaign, err := farm.Open(o)
+	campaign, err := campaign.Open(o)
 	if err != nil {
 		return err
 	}

@@ -7,20 +7,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"amazonsfarm/master/farm"
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 )
 
 // verificationJSON is what verify says to programs. Fields may be added, never renamed.
 type verificationJSON struct {
-	MessageType string            `json:"message_type"` // "verification"
-	File        string            `json:"file,omitempty"`
-	Store       *farm.StoreReport `json:"store,omitempty"`
-	Verified    bool              `json:"verified"` // the certificate holds; for a store: and all its records do
-	Reason      string            `json:"reason,omitempty"`
-	Fault       *checker.Fault    `json:"fault,omitempty"`
-	Report      *checker.Report   `json:"report,omitempty"`
+	MessageType string                `json:"message_type"` // "verification"
+	File        string                `json:"file,omitempty"`
+	Store       *campaign.StoreReport `json:"store,omitempty"`
+	Verified    bool                  `json:"verified"` // the certificate holds; for a store: and all its records do
+	Reason      string                `json:"reason,omitempty"`
+	Fault       *checker.Fault        `json:"fault,omitempty"`
+	Report      *checker.Report       `json:"report,omitempty"`
 }
 
 // verifyCommand runs the independent checker on a file, or on all that a store holds.
@@ -53,8 +53,8 @@ func verifyCommand() *cobra.Command {
 				out.Report, err = checker.CheckFile(ctx, args[0], checker.Options{RulesOnly: rulesOnly, Workers: cores})
 				err = certificateError(err)
 			} else {
-				var store farm.StoreReport
-				store, out.Report, err = farm.VerifyStore(ctx, storeFile,
+				var store campaign.StoreReport
+				store, out.Report, err = campaign.VerifyStore(ctx, storeFile,
 					checker.Options{RulesOnly: rulesOnly, Workers: cores})
 				if store.File != "" {
 					out.Store = &store
@@ -99,13 +99,13 @@ func writeVerification(c *cobra.Command, v verificationJSON, failure error, asJS
 func certificateError(err error) error {
 	var fault *checker.Fault
 	if errors.As(err, &fault) {
-		return fmt.Errorf("%w: %w", farm.ErrVerification, err)
+		return fmt.Errorf("%w: %w", campaign.ErrVerification, err)
 	}
 	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
 		checker.ErrTrailing,
 		checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
 		if errors.Is(err, kind) {
-			return fmt.Errorf("%w: %w", farm.ErrVerification, err)
+			return fmt.Errorf("%w: %w", campaign.ErrVerification, err)
 		}
 	}
 	return err

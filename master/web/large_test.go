@@ -20,7 +20,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"amazonsfarm/master/farm"
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
@@ -119,7 +119,7 @@ func TestLargeTree(t *testing.T) {
 	debug.FreeOSMemory()
 	begin := time.Now()
 	registry := prometheus.NewRegistry()
-	f, err := farm.Open(farm.Options{
+	f, err := campaign.Open(campaign.Options{
 		Root: root, StoreFile: file, Build: agent.Build(), Embedded: true, InitialBudget: 50, SplitAfter: 1,
 		MaxTreeNodes: 4 * *largeNodes,
 		Heartbeat:    200 * time.Millisecond, Registerer: registry,

@@ -1,7 +1,7 @@
-// Package farm puts campaigns together: their store, their trees, the services around them, and
+// Package campaign puts campaigns together: their store, their trees, the services around them, and
 // what is done when a tree is settled: the certificate is assembled, written, checked by the
 // independent checker, and the answer is stored.
-package farm
+package campaign
 
 import (
 	"errors"
