@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"amazonsfarm/master/campaign"
+	campaigns "amazonsfarm/master/campaign"
 	"amazonsfarm/master/store"
 	"amazonsfarm/scripts/lab/observe"
 )
@@ -119,7 +119,7 @@ func (c *campaign) store() string { return filepath.Join(c.disk, "farm.db") }
 func (c *campaign) proofs() []string {
 	list := []string{filepath.Join(c.disk, "farm.proof")}
 	if c.Second != "" {
-		list = append(list, campaign.ProofFileOf(c.store(), c.Second))
+		list = append(list, campaigns.ProofFileOf(c.store(), c.Second))
 	}
 	return list
 }
