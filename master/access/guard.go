@@ -27,7 +27,8 @@ import (
 // anyone is the role, in the table below, of methods for all who have a credential.
 const anyone identity.Role = "anyone"
 
-// Roles says who may call what. What is not in it is refused.
+// Roles says which role may call which method. Methods that are not listed are refused. It is not to
+// be changed.
 var Roles = map[string]identity.Role{
 	farmv1.Farm_Join_FullMethodName:              identity.Worker,
 	farmv1.Farm_Work_FullMethodName:              identity.Worker,
@@ -287,8 +288,8 @@ func callerOf(ctx context.Context) *caller {
 	return nil
 }
 
-// admit decides about a call: the caller's credential, role, and number of calls. Who is admitted
-// has to leave.
+// admit decides about a call: the caller's credential, role, and number of calls. Each
+// admitted call has to end its account's call.
 func (g *Guard) admit(ctx context.Context, method string) (*caller, error) {
 	p := callerOf(ctx)
 	if p == nil {

@@ -24,7 +24,7 @@ type campaign struct {
 	known      *store.Result // stored before
 	ended      bool          // by an operator; guarded by Farm.mu
 
-	// What the conclusion found; read after Master.Run has returned.
+	// The findings of the conclusion; read after Loop.Run has returned.
 	settled  *tree.Settled
 	evidence loop.Evidence
 	searched time.Duration

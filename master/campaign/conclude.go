@@ -239,7 +239,7 @@ func (c *campaign) result() store.Result {
 	return r
 }
 
-// Result returns the answer of the first campaign for people and programs, given how Master.Run
+// Result returns the answer of the first campaign for people and programs, given how Loop.Run
 // ended. Seconds are those since Open.
 func (f *Farm) Result(ended error) cli.SolveResult { return f.Results(ended)[0] }
 

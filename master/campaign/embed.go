@@ -20,7 +20,7 @@ import (
 const memoryBuffer = 1 << 20
 
 // RunEmbedded runs the campaign with workers in this process, over gRPC on an in-memory connection:
-// the same code as on many machines. It returns what Master.Run returns, or the errors of all
+// the same code as on many machines. It returns what Loop.Run returns, or the errors of all
 // workers when none could go on. A drain that ends calls the leases back first; ctx ends everything
 // at once.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {

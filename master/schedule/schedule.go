@@ -152,7 +152,7 @@ func (s *Scheduler) Standing(party string) (agreed, solved int) {
 }
 
 // Remove takes out a campaign that nothing more comes of and of which no lease is out. Its tree is
-// the caller's again. Whoever waits there waits elsewhere.
+// the caller's again. Workers that wait there wait elsewhere.
 func (s *Scheduler) Remove(number uint32) []Effect {
 	c := s.find(number)
 	if c == nil {

@@ -126,7 +126,7 @@ type Comparison struct {
 // Effect is what the shell has to do after a step: Offended, Contradicted, Quarantined or Forgotten.
 type Effect interface{ effect() }
 
-// Offended says that an offence was counted.
+// Offended says that a worker committed an offence.
 type Offended struct {
 	Offence
 	Times int // with this one; 0: the party was in quarantine already, so it does not count
