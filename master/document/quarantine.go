@@ -6,13 +6,13 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// Quarantines is who may not join a master's farm any more.
+// Quarantines lists the parties that may not join.
 type Quarantines struct {
 	MessageType string       `json:"message_type"` // "quarantines"
 	List        []Quarantine `json:"list"`
 }
 
-// Quarantine says who may not join, and why.
+// Quarantine names a party that may not join, and the reason.
 type Quarantine struct {
 	Name       string    `json:"name"`
 	Credential bool      `json:"credential"` // the name is that of a credential
@@ -35,7 +35,7 @@ func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
 	return out
 }
 
-// PartyOf says whose quarantine it is.
+// PartyOf names the party in words: its credential, or its name without one.
 func PartyOf(q *farmv1.Quarantine) string {
 	if q.GetCredential() {
 		return "credential " + q.GetName()

@@ -52,8 +52,8 @@ type Graph struct {
 	Full      bool // some are cut because of Limits.Positions
 }
 
-// New follows the proof of p through the certificate. It takes the entries for true, which is for
-// the checker to say. Errors wrap ErrOpen.
+// New follows the proof of p through the certificate. It believes the entries, which only
+// the checker can judge. Errors wrap ErrOpen.
 func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error) {
 	g := &Graph{Positions: []Position{{Finding: c.Look(p.State()), Position: p}}}
 	if g.Positions[0].Verdict == eval.Open {

@@ -43,7 +43,8 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "// %v, %d positions, %d of them cut. A way through it: dot -Tsvg -o proof.svg\n",
 		g.Positions[0].Position, len(g.Positions), g.Cut)
-	fmt.Fprint(out, "digraph proof {\n  rankdir=TB;\n  node [shape=box, style=filled, fontname=\"monospace\", fontsize=10];\n  edge [fontname=\"monospace\", fontsize=9];\n")
+	fmt.Fprint(out, "digraph proof {\n  rankdir=TB;\n"+
+		"  node [shape=box, style=filled, fontname=\"monospace\", fontsize=10];\n  edge [fontname=\"monospace\", fontsize=9];\n")
 	for i := range g.Positions {
 		p := &g.Positions[i]
 		colour, style := "#f2b8b5", "filled"
@@ -66,7 +67,7 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	return out.Flush()
 }
 
-// WriteSGF writes the graph as a game with variations. What was reached before, as it is or as an
+// WriteSGF writes the graph as a game with variations. A position that was reached before, as it is or as an
 // image, is not repeated: a comment gives the moves that lead to it.
 func (g *Graph) WriteSGF(w io.Writer, name string) error {
 	first := &g.Positions[0]

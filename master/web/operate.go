@@ -10,7 +10,7 @@ import (
 type Commands interface {
 	Pause(context.Context) error  // no new leases; running ones go on
 	Resume(context.Context) error // after a pause
-	Drain(context.Context) error  // calls all leases back; the master ends then
+	Drain(context.Context) error  // cancels all leases; then the master ends
 }
 
 // operatorJSON says who is looking.
@@ -34,7 +34,7 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 		mux.Handle("POST /api/"+name, protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			who := s.operator(r.TLS)
 			if who == "" || commands[name] == nil {
-				refuse(w, http.StatusForbidden, "this needs the certificate of an operator, on the address for https")
+				refuse(w, http.StatusForbidden, "this needs an operator credential, on the address for https")
 				return
 			}
 			ctx, cancel := context.WithTimeout(r.Context(), askPatience)

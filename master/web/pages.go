@@ -108,7 +108,7 @@ func (c *Config) campaign(name string) (Campaign, error) {
 func writeJSON(w http.ResponseWriter, document any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(document) // whoever does not read it to the end has gone
+	_ = json.NewEncoder(w).Encode(document) // a reader that does not read it to the end has gone
 }
 
 // refuse answers with one sentence.
@@ -253,5 +253,5 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "max-age=60") // another campaign may be served here some day
-	_ = way[len(way)-1].WriteSVG(w, o)            // whoever does not read it to the end has gone
+	_ = way[len(way)-1].WriteSVG(w, o)            // a reader that does not read it to the end has gone
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What can be wrong with the file itself, for errors.Is. Each error that Check returns for them is
-// one sentence that says what is wrong and what would be right.
+// The faults of the file itself, for errors.Is. Each error that Check returns for them is one
+// sentence: it says what is wrong and what would be right.
 var (
 	ErrNotCertificate     = errors.New("not a certificate")
 	ErrUnsupportedVersion = errors.New("unsupported certificate version")

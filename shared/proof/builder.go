@@ -11,10 +11,10 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// Searcher is a search that a [Builder] takes proofs from. States that it is given are canonical.
+// Searcher is a search from which a [Builder] extracts proofs. All states that it is given are canonical.
 //
-// Nothing depends on the truth of what it says but time and success: a builder takes an entry only
-// when all of its evidence is there, down to the leaf rules.
+// A searcher that errs costs time, and may make a proof fail. It cannot make a proof false: a builder
+// adds an entry only when all of its evidence is there, down to the leaf rules.
 //
 // A searcher that also has a method Best(amazons.State) (amazons.Move, bool), the legal move with
 // which it won a position if it remembers, saves the builder from looking at all the others.
@@ -45,8 +45,8 @@ type BuilderOptions struct {
 
 // BuilderStats counts what a [Builder] has done.
 type BuilderStats struct {
-	Entries    int    // won positions proved, those taken included
-	Pending    int    // of those, not taken yet
+	Entries    int    // won positions proved, with those of earlier calls of Take
+	Pending    int    // won positions proved since the last Take
 	Lost       int    // lost positions proved
 	Positions  uint64 // positions expanded
 	Researches uint64 // searches for what the search's table had lost
@@ -57,7 +57,7 @@ type BuilderStats struct {
 // Evidence is collected from the leaves up: a position is marked as won when a move of it leads to
 // a lost one, and that is marked as lost when all replies are won, each by a mark, a leaf rule or a
 // known fact. So every entry is good for itself, with the entries made before it and the known
-// facts. What is on the way when a proof fails has no mark yet.
+// facts. A position whose proof was under way when the whole proof failed has no mark.
 //
 // With several searchers, as many goroutines work on the same claim from its root down. They share
 // the marks, and of the replies to a lost position each takes first those where no other is at

@@ -33,7 +33,7 @@ type Ledger struct {
 	won  *hashes // entries, and roots claimed won
 	lost *hashes // roots claimed lost
 
-	positions atomic.Int64 // in both, for those who do not wait for mu: a large certificate is judged for seconds
+	positions atomic.Int64 // in both; readable without mu, which is held for seconds while a large certificate is judged
 }
 
 // NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28,
@@ -90,7 +90,7 @@ func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
 }
 
 // Remember adds what c proves. It has been verified before. The error wraps ErrLedgerFull: the
-// limit is reached, or the system gives no more memory. What fits is remembered.
+// limit is reached, or the system gives no more memory. The positions that fit are remembered.
 func (l *Ledger) Remember(c Certificate) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

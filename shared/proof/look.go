@@ -29,8 +29,8 @@ type Finding struct {
 	Move    amazons.Move // the winning move, in the orientation of the position looked up; with ByEntry only
 }
 
-// Look returns what the certificate says of s, in any orientation: it takes the entries for true,
-// which is for the checker to say. A position that neither is an entry nor follows from entries and
+// Look returns what the certificate says of s, in any orientation: it believes the entries,
+// which only the checker can judge. A position that neither is an entry nor follows from entries and
 // leaf rules in one move is Open, whoever wins it. The time it takes is that of looking up each
 // reply once.
 func (c *Certificate) Look(s amazons.State) Finding {

@@ -8,7 +8,7 @@ import (
 	"amazonsfarm/shared/eval"
 )
 
-// What can be wrong with a file that is read as a certificate. Errors of [Read], [ReadFile] and
+// The faults of a file that is read as a certificate. Errors of [Read], [ReadFile] and
 // [ReadInfo] wrap one of these, or are errors of reading.
 var (
 	ErrNotCertificate = errors.New("not a certificate")
