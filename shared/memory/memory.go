@@ -1,4 +1,4 @@
-// Package memory gives large tables memory outside the Go heap. The garbage collector neither goes
-// through it nor lets as much again become garbage before it collects, and it is given back at
-// once.
+// Package memory gives large tables memory outside the Go heap. The garbage collector does not walk
+// through such memory and does not count it when it decides to collect. Release gives it back to the
+// system at once.
 package memory

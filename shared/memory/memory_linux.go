@@ -22,7 +22,7 @@ func Reserve(n int) ([]byte, error) {
 	return m, nil
 }
 
-// Release gives back what Reserve returned, nil among it. Nobody may use it any more.
+// Release gives memory of Reserve back to the system; nil is allowed. Nobody may use it afterwards.
 func Release(m []byte) error {
 	if m == nil {
 		return nil

@@ -8,5 +8,5 @@ func Total() int64 { return 0 }
 // Reserve returns n zeroed bytes, from the Go heap on this system.
 func Reserve(n int) ([]byte, error) { return make([]byte, n), nil }
 
-// Release gives back what Reserve returned, nil among it. Nobody may use it any more.
+// Release gives memory of Reserve back to the system; nil is allowed. Nobody may use it afterwards.
 func Release(m []byte) error { return nil }

@@ -13,7 +13,7 @@ func Reserve(n int) ([]byte, error) {
 	return unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 }
 
-// Release gives back what Reserve returned, nil among it. Nobody may use it any more.
+// Release gives memory of Reserve back to the system; nil is allowed. Nobody may use it afterwards.
 func Release(m []byte) error {
 	if m == nil {
 		return nil
