@@ -18,7 +18,7 @@ import (
 // maxLine is the longest line that is read, in bytes.
 const maxLine = 4096
 
-// line is a line of input and where its answer goes.
+// line is a line of input with its answer, once it has one.
 type line struct {
 	text   string
 	answer chan lineAnswer // holds one
@@ -29,101 +29,118 @@ type lineAnswer struct {
 	err    error
 }
 
-// solveLines answers one question a line, in order, on all cores: each position
-// is searched by one thread in an empty table of its own, so that answers do not depend on each other.
-// Empty lines are passed over.
+// lines answers one question a line, in order, on all cores. One goroutine reads, one a core
+// searches, and one writes.
+type lines struct {
+	question question
+	flags    searchFlags
+	work     chan line // to the searches
+	order    chan line // to the writer, in the order of the input; bounds the lines that are read ahead
+
+	bad, stopped, wrong int // lines without an answer, at the limit of nodes, not verified
+}
+
+// solveLines answers the lines of in on out. Each position is searched by one thread in an empty
+// table of its own, so that no answer depends on another line. Empty lines are passed over.
 func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFlags, q question) error {
+	l := &lines{question: q, flags: flags, work: make(chan line), order: make(chan line, 4*flags.cores)}
 	group, ctx := errgroup.WithContext(ctx)
-	work := make(chan line)
-	order := make(chan line, 4*flags.cores) // bounds what is read ahead
-	group.Go(func() error {
-		defer close(work)
-		defer close(order)
-		scanner := bufio.NewScanner(in)
-		scanner.Buffer(make([]byte, 0, maxLine), maxLine)
-		for scanner.Scan() {
-			l := line{strings.TrimSpace(scanner.Text()), make(chan lineAnswer, 1)}
-			if l.text == "" {
-				continue
-			}
-			for _, to := range []chan line{order, work} {
-				select {
-				case to <- l:
-				case <-ctx.Done():
-					return ctx.Err()
-				}
-			}
-		}
-		if err := scanner.Err(); err != nil {
-			return fmt.Errorf("read positions: %w", err)
-		}
-		return nil
-	})
-	share := max(flags.table.Bytes/int64(flags.cores), dfpn.MinTableBytes)
+	group.Go(func() error { return l.read(ctx, in) })
 	for range flags.cores {
-		group.Go(func() error {
-			s, err := newSolver(share, 1, flags.judge)
-			if err != nil {
-				return err
-			}
-			defer s.close()
-			for l := range work {
-				q := q
-				var a lineAnswer
-				if q.position, a.err = amazons.ParsePosition(l.text); a.err == nil {
-					a.result, a.err = s.solve(ctx, q)
-				} else {
-					a.result.Position = l.text
-				}
-				if ctx.Err() != nil {
-					return ctx.Err()
-				}
-				l.answer <- a
-			}
-			return nil
-		})
+		group.Go(func() error { return l.search(ctx) })
 	}
-	var bad, stopped, wrong int
-	group.Go(func() error {
-		buffered := bufio.NewWriter(out)
-		for l := range order {
-			var a lineAnswer
-			select {
-			case a = <-l.answer:
-			case <-ctx.Done():
-				return errors.Join(buffered.Flush(), ctx.Err())
-			}
-			switch {
-			case errors.Is(a.err, errBudget):
-				stopped++
-			case a.err != nil:
-				a.result.MessageType, a.result.Error = "error", a.err.Error()
-				bad++
-				if errors.Is(a.err, cli.ErrVerification) {
-					wrong++
-				}
-			}
-			if err := a.result.WriteJSON(buffered); err != nil {
-				return err
-			}
-			if len(order) == 0 {
-				if err := buffered.Flush(); err != nil {
-					return err
-				}
-			}
-		}
-		return buffered.Flush()
-	})
+	group.Go(func() error { return l.write(ctx, out) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	switch {
-	case wrong > 0:
-		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", wrong))
-	case bad > 0:
-		return fmt.Errorf("%d lines were not answered", bad)
-	case stopped > 0:
-		return cli.As(cli.ErrLimit, fmt.Errorf("%d positions: %w", stopped, errBudget))
+	case l.wrong > 0:
+		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", l.wrong))
+	case l.bad > 0:
+		return fmt.Errorf("%d lines were not answered", l.bad)
+	case l.stopped > 0:
+		return cli.As(cli.ErrLimit, fmt.Errorf("%d positions: %w", l.stopped, errBudget))
 	}
 	return nil
+}
+
+// read hands each line to the writer and to a search.
+func (l *lines) read(ctx context.Context, in io.Reader) error {
+	defer close(l.work)
+	defer close(l.order)
+	scanner := bufio.NewScanner(in)
+	scanner.Buffer(make([]byte, 0, maxLine), maxLine)
+	for scanner.Scan() {
+		next := line{strings.TrimSpace(scanner.Text()), make(chan lineAnswer, 1)}
+		if next.text == "" {
+			continue
+		}
+		for _, to := range []chan line{l.order, l.work} {
+			select {
+			case to <- next:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	}
+	if err := scanner.Err(); err != nil {
+		return fmt.Errorf("read positions: %w", err)
+	}
+	return nil
+}
+
+// search answers lines, one after the other, with its share of the tables.
+func (l *lines) search(ctx context.Context) error {
+	share := max(l.flags.table.Bytes/int64(l.flags.cores), dfpn.MinTableBytes)
+	s, err := newSolver(share, 1, l.flags.judge)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	for next := range l.work {
+		q := l.question
+		var a lineAnswer
+		if q.position, a.err = amazons.ParsePosition(next.text); a.err == nil {
+			a.result, a.err = s.solve(ctx, q)
+		} else {
+			a.result.Position = next.text
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		next.answer <- a
+	}
+	return nil
+}
+
+// write writes the answers in the order of the input. It flushes when it would wait for an answer.
+func (l *lines) write(ctx context.Context, out io.Writer) error {
+	buffered := bufio.NewWriter(out)
+	for next := range l.order {
+		var a lineAnswer
+		select {
+		case a = <-next.answer:
+		case <-ctx.Done():
+			return errors.Join(buffered.Flush(), ctx.Err())
+		}
+		switch {
+		case errors.Is(a.err, errBudget):
+			l.stopped++
+		case a.err != nil:
+			a.result.MessageType, a.result.Error = "error", a.err.Error()
+			l.bad++
+			if errors.Is(a.err, cli.ErrVerification) {
+				l.wrong++
+			}
+		}
+		if err := a.result.WriteJSON(buffered); err != nil {
+			return err
+		}
+		if len(l.order) == 0 {
+			if err := buffered.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return buffered.Flush()
 }

@@ -17,10 +17,10 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// errBudget says that the node budget was spent before the winner was known.
-var errBudget = errors.New("the node budget is spent")
+// errBudget says that the nodes of the budget were used up before the winner was known.
+var errBudget = errors.New("the node budget is used up")
 
-// question is a position to solve and how.
+// question is a position to solve, and how to solve it.
 type question struct {
 	position   amazons.Position
 	firstMoves []amazons.Move // when given, only these are tried
@@ -37,7 +37,7 @@ type solver struct {
 	cores     int
 	judge     func() *eval.Judge // for each thread; nil: the search's own, without a database
 	searchers map[amazons.Board]search
-	running   func(func() string) // if given, told what tells how far the work at hand is
+	running   func(func() string) // if given, receives a function that describes the progress
 }
 
 func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, error) {
@@ -58,13 +58,15 @@ func (s *solver) close() error {
 	return errors.Join(append(errs, s.table.Close())...)
 }
 
-// search is the search of one board, and what proofs are extracted by, one a core.
+// search is the search of one board, with one witness a core: the builder of a proof asks witnesses
+// which moves win.
 type search struct {
 	*dfpn.Searcher
 	witnesses []*dfpn.Witness
 }
 
-// searcher returns a searcher for a board over an empty table.
+// searcher empties the table and returns the search of a board. A search of another board must not
+// meet its entries.
 func (s *solver) searcher(b amazons.Board) (search, error) {
 	s.table.Clear()
 	found, ok := s.searchers[b]
@@ -96,8 +98,8 @@ type answer struct {
 	builds []amazons.Move // first moves whose win the certificate shall show, if possible
 }
 
-// solve answers a question. With errBudget, cli.ErrVerification and interruption
-// the result tells what is known so far.
+// solve answers a question. With errBudget, cli.ErrVerification and after an interruption the result
+// holds what is known so far.
 func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error) {
 	begun := time.Now()
 	search, err := s.searcher(q.position.Board)
@@ -115,8 +117,8 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 }
 
 func (a *answer) run(ctx context.Context) error {
-	// A claim of the search may be false if two positions share a hash. Then it is searched again
-	// in an empty table.
+	// A claim of the search may be false: two positions may share a hash. The proof shows it, and the
+	// search begins again.
 	for try := 1; ; try++ {
 		begun := time.Now()
 		err := a.find(ctx)
@@ -126,7 +128,8 @@ func (a *answer) run(ctx context.Context) error {
 			return err
 		}
 		if !a.prove {
-			// another thread may have written over what is known of the position after it
+			// A thread may have overwritten the table's entry of a position that wins; the best move
+			// is known all the same.
 			best, known := a.search.Best(a.position.State())
 			for _, c := range a.search.Children(a.position.State()) {
 				if c.Verdict == eval.Lost || known && c.Move == best {
@@ -147,7 +150,8 @@ func (a *answer) run(ctx context.Context) error {
 	}
 }
 
-// look searches one position within the budget that is left, and within nodes, if that is not 0.
+// look searches one position within the rest of the budget, and for at most so many nodes; 0: no
+// other limit. It returns Open when the nodes are used up.
 func (a *answer) look(ctx context.Context, st amazons.State, nodes uint64) (eval.Verdict, error) {
 	for {
 		limit := nodes
@@ -193,8 +197,8 @@ func (a *answer) find(ctx context.Context) error {
 	return err
 }
 
-// findAmong searches the positions after the given first moves in turns, each
-// time with twice the nodes, until one of them is lost for the opponent or all are won.
+// findAmong searches the positions after the given first moves in turns, each time with twice the
+// nodes. It ends when one of them is lost for the opponent, or all are won.
 func (a *answer) findAmong(ctx context.Context) (err error) {
 	verdicts := make([]eval.Verdict, len(a.firstMoves))
 	open := len(a.firstMoves)
@@ -205,7 +209,7 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 				continue
 			}
 			if open == 1 {
-				nodes = 0 // nothing else to turn to
+				nodes = 0 // no other move is open
 			}
 			if verdicts[i], err = a.look(ctx, a.position.State().After(m), nodes); err != nil {
 				break
@@ -242,7 +246,8 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	return nil
 }
 
-// complete reports whether the given first moves are all there are, up to symmetry.
+// complete reports whether the given first moves are all moves, up to symmetry. Only then are their
+// losses the root's loss.
 func (a *answer) complete() bool {
 	s, b := a.position.State(), a.position.Board
 	given := make(map[amazons.Key]bool)
@@ -260,81 +265,89 @@ func (a *answer) complete() bool {
 // maxEntries bounds the proved positions held in memory, about 40 bytes each: 8 GiB.
 const maxEntries = 200 << 20
 
-// certify makes the certificate of the claims and has it checked.
+// certify makes the certificate of the claims, stores it, and has it checked, as far as the question
+// asks for it.
 func (a *answer) certify(ctx context.Context) error {
 	begun := time.Now()
-	b := a.position.Board
+	c, err := a.extract(ctx)
+	if err != nil {
+		return err
+	}
+	a.result.WinningMoves = winningMoves(c, a.position.State())
+	file := &cli.Certificate{Positions: uint64(c.Set.Len()), File: a.proofFile}
+	var data []byte // of a certificate that goes nowhere
+	if a.proofFile != "" {
+		err = proof.WriteFile(a.proofFile, c)
+	} else if data, err = proof.Encode(c); err == nil {
+		sum := sha256.Sum256(data)
+		file.Bytes, file.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
+	}
+	if err != nil {
+		return err
+	}
+	a.result.ExtractSeconds = time.Since(begun).Seconds()
+	a.result.Certificate = file
+	if a.verify {
+		return a.check(ctx, file, data)
+	}
+	if a.proofFile != "" {
+		file.Bytes, file.SHA256, err = hashFile(a.proofFile)
+	}
+	return err
+}
+
+// extract proves the claims from what the search left in the table.
+func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 	var more []proof.Searcher
 	for _, w := range a.search.witnesses[1:] {
 		more = append(more, w)
 	}
-	builder := proof.NewBuilder(b, a.search.witnesses[0], proof.BuilderOptions{RulesOnly: a.rulesOnly,
+	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0], proof.BuilderOptions{RulesOnly: a.rulesOnly,
 		MaxEntries: maxEntries, More: more})
 	a.tell(func() string { return fmt.Sprintf("the winner is known; %d positions proved", builder.Proved()) })
+	// The win of a first move is proved before the root: then the root's entry names this move.
 	for _, m := range a.builds {
 		if err := builder.Prove(ctx, a.position.State().After(m), eval.Lost); err != nil {
-			return err
+			return proof.Certificate{}, err
 		}
 	}
 	for _, claim := range a.claims {
 		if err := builder.Prove(ctx, claim.State, claim.Claim); err != nil {
-			return err
+			return proof.Certificate{}, err
 		}
 	}
-	c := proof.Certificate{Board: b, RulesOnly: a.rulesOnly, Roots: a.claims, Set: builder.Take()}
-	a.result.WinningMoves = winningMoves(c, a.position.State())
+	return proof.Certificate{Board: a.position.Board, RulesOnly: a.rulesOnly, Roots: a.claims, Set: builder.Take()}, nil
+}
 
-	file := &cli.Certificate{Positions: uint64(c.Set.Len())}
-	var data []byte
-	if a.proofFile != "" {
-		if err := proof.WriteFile(a.proofFile, c); err != nil {
-			return err
-		}
-		file.File = a.proofFile
-	} else {
-		var err error
-		if data, err = proof.Encode(c); err != nil {
-			return err
-		}
-		sum := sha256.Sum256(data)
-		file.Bytes, file.SHA256 = int64(len(data)), hex.EncodeToString(sum[:])
-	}
-	a.result.ExtractSeconds = time.Since(begun).Seconds()
-	if !a.verify && a.proofFile == "" {
-		a.result.Certificate = file
-		return nil
-	}
+// check has the independent checker verify the certificate: the file, or data where there is none.
+func (a *answer) check(ctx context.Context, file *cli.Certificate, data []byte) error {
 	a.tell(func() string { return fmt.Sprintf("checking the certificate, %d positions", file.Positions) })
-	begun = time.Now()
+	begun := time.Now()
 	options := checker.Options{RulesOnly: a.rulesOnly}
 	var report *checker.Report
 	var err error
-	switch {
-	case !a.verify:
-		file.Bytes, file.SHA256, err = hashFile(a.proofFile)
-	case a.proofFile != "":
+	if a.proofFile != "" {
 		report, err = checker.CheckFile(ctx, a.proofFile, options)
-	default:
-		options.Workers = 1 + len(data)>>16 // the certificates of small positions come by the thousands
+	} else {
+		// With "worker solve -" small certificates come by the thousands: one goroutine for each 64
+		// KiB is enough.
+		options.Workers = 1 + len(data)>>16
 		report, err = checker.Check(ctx, bytes.NewReader(data), int64(len(data)), options)
 	}
-	a.result.Certificate = file
-	if err != nil {
-		if ctx.Err() != nil || !a.verify {
-			return err
-		}
-		return cli.As(cli.ErrVerification, fmt.Errorf("verification failed: %w", err))
-	}
-	if report != nil {
+	switch {
+	case err == nil:
 		file.Bytes, file.SHA256 = report.Bytes, report.SHA256
 		a.result.Verified = true
 		a.result.VerifySeconds = time.Since(begun).Seconds()
+		return nil
+	case ctx.Err() != nil:
+		return err
 	}
-	return nil
+	return cli.As(cli.ErrVerification, fmt.Errorf("verification failed: %w", err))
 }
 
-// winningMoves returns the moves of s that c shows to win: those after which
-// every reply is an entry or won by a leaf rule.
+// winningMoves returns the moves of s that c shows to win. After such a move every reply is an entry
+// of c, or won for the player by a leaf rule.
 func winningMoves(c proof.Certificate, s amazons.State) []string {
 	won := []string{}
 	for _, m := range s.Moves(nil) {

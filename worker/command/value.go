@@ -105,24 +105,6 @@ standard input has one area a line, each answered with one line (of JSON with --
 	return c
 }
 
-// readyDatabase opens the best database of a folder, or builds the small one where the folder has
-// none. When neither works, it says why on w and returns nil: everything works without a database,
-// only more slowly.
-func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, error) {
-	db, skipped, err := endgame.OpenOrBuild(ctx, dir, endgame.Options{})
-	for _, e := range skipped {
-		fmt.Fprintf(w, "worker: passed over: %v\n", e)
-	}
-	switch {
-	case err == nil:
-		return db, nil
-	case ctx.Err() != nil:
-		return nil, err
-	}
-	fmt.Fprintf(w, "worker: going on without a database of areas: %v\n", err)
-	return nil, nil
-}
-
 // valuer values areas.
 type valuer struct{ solver endgame.Solver }
 
