@@ -138,10 +138,10 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 		return err
 	}
 	on, err := f.open(guard)
-	defer on.Close()
 	if err != nil {
 		return err
 	}
+	defer on.Close()
 	o := f.settings.farm
 	o.Registerer, o.Log = registry, log
 	campaigns, err := campaign.Open(o)
@@ -232,6 +232,11 @@ type listeners struct {
 
 // open listens at all addresses. Also with an error, what is returned must be closed.
 func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
+	defer func() {
+		if err != nil {
+			on.Close()
+		}
+	}()
 	if on.workers, err = net.Listen("tcp", f.listen); err != nil {
 		return on, fmt.Errorf("listen for workers: %w", err)
 	}
