@@ -21,8 +21,10 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/tree/graph"
@@ -83,19 +85,59 @@ func parseQuestion(text string, moves []string) (question, error) {
 	return q, nil
 }
 
-// checkCores refuses numbers of cores that make no sense.
-func checkCores(flag string, n int) error {
-	if n < 1 || n > 1<<14 {
-		return cli.Usagef("--%s %d: it must be from 1 to %d", flag, n, 1<<14)
+// defaultHTTP is where the pages of a master usually are.
+const defaultHTTP = "127.0.0.1:9171"
+
+// maxCores bounds the cores of a process and the workers in it.
+const maxCores = 1 << 14
+
+// coresFlag defines --cores. The default is what the Go runtime may use, limits of control groups
+// included.
+func coresFlag(c *cobra.Command, cores *int) {
+	ranged(c.Flags(), c.Flags().IntVar, "cores", cores, runtime.GOMAXPROCS(0), 1, maxCores, "use `N` cores")
+}
+
+// storeGiven reports whether --store is on the command line. AMAZONS_STORE is for the commands that
+// work on a store; where a command can read something else, what is given beats the variable.
+func storeGiven(c *cobra.Command) bool {
+	f := c.Flags().Lookup("store")
+	return f.Changed && f.Value.String() != os.Getenv("AMAZONS_STORE")
+}
+
+// number is what settings and flags with a range are.
+type number interface {
+	int | int64 | uint64 | float64 | time.Duration
+}
+
+// bounded is the value of a setting or flag with a range.
+type bounded[T number] struct {
+	pflag.Value
+	at        *T
+	low, high T
+}
+
+// Set reads a value and refuses one outside the range.
+func (b bounded[T]) Set(text string) error {
+	if err := b.Value.Set(text); err != nil {
+		return err
+	}
+	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
+		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
 	}
 	return nil
 }
 
-// defaultHTTP is where the pages of a master usually are.
-const defaultHTTP = "127.0.0.1:9171"
+// most is the largest count, so that nothing that is made of one overflows.
+const most = 1_000_000_000
 
-// allCores is the default of --cores: what the Go runtime may use, limits of control groups included.
-func allCores() int { return runtime.GOMAXPROCS(0) }
+// ranged defines a flag with a range; add is the method of flags for its type.
+func ranged[T number](flags *pflag.FlagSet, add func(*T, string, T, string), name string, at *T, value, low, high T,
+	help string) *pflag.Flag {
+	add(at, name, value, help)
+	f := flags.Lookup(name)
+	f.Value = bounded[T]{f.Value, at, low, high}
+	return f
+}
 
 // checkTable refuses tables that do not fit this machine or are too small to share.
 func checkTable(bytes int64, workers int) error {
@@ -162,6 +204,11 @@ func count(n uint64) string {
 	return fmt.Sprint(n)
 }
 
+// jsonFlag defines --json for the commands that answer with documents.
+func jsonFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("json", false, "answer as one JSON document")
+}
+
 // answer prints a document as one line of JSON, or a text.
 func answer(c *cobra.Command, asJSON bool, document any, text string) error {
 	if asJSON {
@@ -169,6 +216,29 @@ func answer(c *cobra.Command, asJSON bool, document any, text string) error {
 	}
 	_, err := io.WriteString(c.OutOrStdout(), text)
 	return err
+}
+
+// view is how a position and its moves are shown: as text, as JSON, or as a picture.
+type view struct {
+	top   int
+	json  *bool
+	asSVG bool
+}
+
+// add defines the flags of a view.
+func (v *view) add(c *cobra.Command) {
+	v.json = jsonFlag(c)
+	ranged(c.Flags(), c.Flags().IntVar, "top", &v.top, 20, 0, most, "show `N` moves as text (0: all)")
+	c.Flags().BoolVar(&v.asSVG, "svg", false, "print a picture of the board, with the last move marked")
+	c.MarkFlagsMutuallyExclusive("json", "svg")
+}
+
+// show prints a position. The last move may be nil.
+func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, document any, text string) error {
+	if v.asSVG {
+		return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{Last: last})
+	}
+	return answer(c, *v.json, document, text)
 }
 
 // group is a command that only holds others; by itself it prints its help.

@@ -1,9 +1,7 @@
 package command
 
 import (
-	"context"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,11 +19,9 @@ import (
 // message from its tree, and campaign.OpenReader builds the same message from a store.
 func exploreCommand() *cobra.Command {
 	var (
-		master        remote
-		storeFile     string
-		campaign      string
-		top           int
-		asJSON, asSVG bool
+		master              remote
+		storeFile, campaign string
+		view                view
 	)
 	c := &cobra.Command{
 		Use:     "explore [MOVE...]",
@@ -33,12 +29,7 @@ func exploreCommand() *cobra.Command {
 		Long:    long("explore"),
 		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
 		RunE: func(c *cobra.Command, moves []string) error {
-			switch {
-			case asJSON && asSVG:
-				return cli.Usagef("--json and --svg: choose one")
-			case top < 0:
-				return cli.Usagef("--top %d: give the number of moves to show, or 0 for all", top)
-			case c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") && c.Flags().Changed("master"):
+			if storeGiven(c) && c.Flags().Changed("master") {
 				return cli.Usagef("--master and --store: choose one")
 			}
 			ctx, _, stop := cli.Signals(c.Context())
@@ -48,7 +39,8 @@ func exploreCommand() *cobra.Command {
 			if storeFile != "" && !c.Flags().Changed("master") {
 				r, err = exploreStore(storeFile, campaign, moves)
 			} else {
-				r, err = exploreMaster(ctx, &master, campaign, moves)
+				r, err = ask(ctx, &master, farmv1.ControlClient.Explore,
+					&farmv1.ExploreRequest{Moves: moves, Campaign: campaign})
 			}
 			if err != nil {
 				return err
@@ -57,27 +49,14 @@ func exploreCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("the master's answer: %w", err)
 			}
-			if asSVG {
-				return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{})
-			}
-			return answer(c, asJSON, document.OfPosition(p, r), exploreReport(p, r, top))
+			return view.show(c, p, nil, document.OfPosition(p, r), exploreReport(p, r, view.top))
 		},
 	}
 	master.add(c)
 	c.Flags().StringVar(&storeFile, "store", "", "read the store in `FILE` instead of asking a master")
 	c.Flags().StringVar(&campaign, "campaign", "", "look at the campaign `NAME` (default: the first)")
-	c.Flags().IntVar(&top, "top", 20, "show `N` moves (0: all)")
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
-	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board")
+	view.add(c)
 	return c
-}
-
-// exploreMaster asks a serving master for the position after some moves.
-func exploreMaster(ctx context.Context, master *remote, campaign string, moves []string) (*farmv1.ExploreResponse,
-	error) {
-	return ask(ctx, master, func(ctx context.Context, client farmv1.ControlClient) (*farmv1.ExploreResponse, error) {
-		return client.Explore(ctx, &farmv1.ExploreRequest{Moves: moves, Campaign: campaign})
-	})
 }
 
 // exploreStore finds the position after some moves in a store that no master has open.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -39,8 +38,7 @@ func (s *proofSource) add(c *cobra.Command) {
 // with the last move that led there.
 func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string) (cert proof.Certificate, from string,
 	p amazons.Position, last *amazons.Move, err error) {
-	// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
-	if s.store != "" && (len(args) == 0 || !c.Flags().Changed("store") || s.store != os.Getenv("AMAZONS_STORE")) {
+	if s.store != "" && (len(args) == 0 || storeGiven(c)) {
 		if cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign); err != nil {
 			return cert, from, p, nil, proofError(err)
 		}
@@ -100,9 +98,9 @@ func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last
 // proofShowCommand shows one position. A reader steps through a proof by adding moves.
 func proofShowCommand() *cobra.Command {
 	var (
-		source        proofSource
-		top, count    int
-		asJSON, asSVG bool
+		source proofSource
+		count  int
+		view   view
 	)
 	c := &cobra.Command{
 		Use:   "show FILE|--store FILE [POSITION] [MOVE...]",
@@ -111,32 +109,20 @@ func proofShowCommand() *cobra.Command {
 		Example: `  master proof show 5x5.proof B1-B3xD3
   master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5`,
 		RunE: func(c *cobra.Command, args []string) error {
-			switch {
-			case asJSON && asSVG:
-				return cli.Usagef("--json and --svg: choose one")
-			case top < 0:
-				return cli.Usagef("--top %d: give the number of moves to show, or 0 for all", top)
-			case count < 0:
-				return cli.Usagef("--count %d: give the number of positions to count, or 0 for none", count)
-			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
 			cert, _, p, last, err := source.read(ctx, c, args)
 			if err != nil {
 				return err
 			}
-			if asSVG {
-				return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{Last: last})
-			}
 			d := document.OfProof(&cert, p, count)
-			return answer(c, asJSON, d, proofReport(&cert, p, last, d, top))
+			return view.show(c, p, last, d, proofReport(&cert, p, last, d, view.top))
 		},
 	}
 	source.add(c)
-	c.Flags().IntVar(&top, "top", 20, "show `N` moves (0: all)")
-	c.Flags().IntVar(&count, "count", 400_000, "count up to `N` entries of each proof; fewer make sizes lower bounds")
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document, with all moves")
-	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture of the board with the last move marked")
+	view.add(c)
+	ranged(c.Flags(), c.Flags().IntVar, "count", &count, 400_000, 0, most,
+		"count up to `N` entries of each proof; fewer make sizes lower bounds")
 	return c
 }
 
@@ -210,14 +196,10 @@ func proofExportCommand() *cobra.Command {
   master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf`,
 		RunE: func(c *cobra.Command, args []string) error {
 			standard, ok := standardPositions[format]
-			switch {
-			case !ok:
+			if !ok {
 				return cli.Usagef("--format %q: it must be json, dot or sgf", format)
-			case depth < 0:
-				return cli.Usagef("--depth %d: give a number of plies, or 0 for no limit", depth)
-			case positions < 0:
-				return cli.Usagef("--positions %d: give a number of positions, or 0 for no limit", positions)
-			case !c.Flags().Changed("positions"):
+			}
+			if !c.Flags().Changed("positions") {
 				positions = standard
 			}
 			ctx, _, stop := cli.Signals(c.Context())
@@ -251,8 +233,8 @@ func proofExportCommand() *cobra.Command {
 	}
 	source.add(c)
 	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot or sgf")
-	c.Flags().IntVar(&depth, "depth", 2, "go `N` plies below the position (0: no limit)")
-	c.Flags().IntVar(&positions, "positions", 0, "write `N` positions (0: no limit; default: json 100000, dot "+
-		"1000, sgf 10000)")
+	ranged(c.Flags(), c.Flags().IntVar, "depth", &depth, 2, 0, most, "go `N` plies below the position (0: no limit)")
+	ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 0, 0, most,
+		"write `N` positions (0: no limit; default: json 100000, dot 1000, sgf 10000)")
 	return c
 }

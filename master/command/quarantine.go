@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
@@ -18,43 +19,32 @@ import (
 // quarantineCommand shows the list, and "lift" takes a party off it. Both answer with the parties that
 // they are about.
 func quarantineCommand() *cobra.Command {
-	c := quarantineCall(&cobra.Command{
+	c := calling(&cobra.Command{
 		Use:   "quarantine",
 		Short: "Show which parties may not join any more, and why",
 		Long:  long("quarantine"),
 		Args:  cobra.NoArgs,
-	}, "", func(ctx context.Context, client farmv1.ControlClient, _ []string) (*farmv1.QuarantinesResponse, error) {
-		return client.Quarantines(ctx, &farmv1.QuarantinesRequest{})
-	})
-	c.AddCommand(quarantineCall(&cobra.Command{
-		Use:   "lift NAME",
-		Short: "Let a party join again",
-		Args:  cobra.ExactArgs(1),
-	}, "released: ", func(ctx context.Context, client farmv1.ControlClient, args []string) (*farmv1.QuarantinesResponse,
-		error) {
-		r, err := client.Release(ctx, &farmv1.ReleaseRequest{Name: args[0]})
-		if status.Code(err) == codes.NotFound { // the name is wrong
-			err = cli.Usagef("%s", status.Convert(err).Message())
-		}
-		return r, err
-	}))
+	}, farmv1.ControlClient.Quarantines,
+		func([]string) *farmv1.QuarantinesRequest { return &farmv1.QuarantinesRequest{} }, quarantines(""))
+	c.AddCommand(calling(&cobra.Command{Use: "lift NAME", Short: "Let a party join again", Args: cobra.ExactArgs(1)},
+		release, func(args []string) *farmv1.ReleaseRequest { return &farmv1.ReleaseRequest{Name: args[0]} },
+		quarantines("released: ")))
 	return c
 }
 
-// quarantineCall makes a command call a master and print the quarantines that it answers with, each
-// after a word.
-func quarantineCall(c *cobra.Command, word string, do func(context.Context, farmv1.ControlClient,
-	[]string) (*farmv1.QuarantinesResponse, error)) *cobra.Command {
-	var master remote
-	var asJSON bool
-	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := ask(c.Context(), &master, func(ctx context.Context,
-			client farmv1.ControlClient) (*farmv1.QuarantinesResponse, error) {
-			return do(ctx, client, args)
-		})
-		if err != nil {
-			return err
-		}
+// release calls a master. A name that is not quarantined is a wrong input.
+func release(client farmv1.ControlClient, ctx context.Context, r *farmv1.ReleaseRequest,
+	options ...grpc.CallOption) (*farmv1.QuarantinesResponse, error) {
+	list, err := client.Release(ctx, r, options...)
+	if status.Code(err) == codes.NotFound {
+		err = cli.Usagef("%s", status.Convert(err).Message())
+	}
+	return list, err
+}
+
+// quarantines shows a master's answer, a line for each party, which begins with a word.
+func quarantines(word string) func(*farmv1.QuarantinesResponse) (any, string) {
+	return func(r *farmv1.QuarantinesResponse) (any, string) {
 		var s strings.Builder
 		for _, q := range r.GetQuarantines() {
 			since := time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339)
@@ -65,9 +55,6 @@ func quarantineCall(c *cobra.Command, word string, do func(context.Context, farm
 		if s.Len() == 0 {
 			s.WriteString("no party is quarantined\n")
 		}
-		return answer(c, asJSON, document.OfQuarantines(r), s.String())
+		return document.OfQuarantines(r), s.String()
 	}
-	master.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
-	return c
 }

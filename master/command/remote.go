@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"log/slog"
@@ -63,29 +62,27 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	return farmv1.NewControlClient(conn), conn, nil
 }
 
+// method is a call of the control service, such as farmv1.ControlClient.Status.
+type method[Q, R any] func(farmv1.ControlClient, context.Context, Q, ...grpc.CallOption) (R, error)
+
 // ask makes one call to a master and returns its answer, within callTimeout. Errors are sentences;
 // see callError.
-func ask[R any](ctx context.Context, r *remote, call func(context.Context, farmv1.ControlClient) (R, error)) (R,
-	error) {
-	var none R
-	client, conn, err := r.dial()
+func ask[Q, R any](ctx context.Context, master *remote, call method[Q, R], request Q) (answer R, err error) {
+	client, conn, err := master.dial()
 	if err != nil {
-		return none, err
+		return answer, err
 	}
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	answer, err := call(ctx, client)
-	if err != nil {
-		return none, callError(r.address, err)
-	}
-	return answer, nil
+	answer, err = call(client, ctx, request)
+	return answer, callError(master.address, err)
 }
 
 // callError turns what a call returned into a sentence.
 func callError(address string, err error) error {
 	s, ok := status.FromError(err)
-	if !ok {
+	if !ok || err == nil {
 		return err
 	}
 	if agent.RefusedByCredential(err) {
@@ -102,33 +99,32 @@ func callError(address string, err error) error {
 	return fmt.Errorf("master at %s: %s", address, s.Message())
 }
 
-// control makes a command call a master and print the status that it answers with.
-func control(c *cobra.Command, do func(context.Context, farmv1.ControlClient, []string) (*farmv1.StatusResponse,
-	error)) *cobra.Command {
+// calling makes a command call a master and print what show makes of the answer: a document, or a
+// text.
+func calling[Q, R any](c *cobra.Command, call method[Q, R], request func(args []string) Q,
+	show func(R) (document any, text string)) *cobra.Command {
 	var master remote
-	var asJSON bool
+	asJSON := jsonFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		r, err := ask(c.Context(), &master, func(ctx context.Context,
-			client farmv1.ControlClient) (*farmv1.StatusResponse, error) {
-			return do(ctx, client, args)
-		})
+		r, err := ask(c.Context(), &master, call, request(args))
 		if err != nil {
 			return err
 		}
-		return writeStatus(c.OutOrStdout(), r, asJSON)
+		document, text := show(r)
+		return answer(c, *asJSON, document, text)
 	}
 	master.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON")
 	return c
 }
 
-// writeStatus prints a status in one line, for people or programs. --watch prints many of them.
-func writeStatus(w io.Writer, r *farmv1.StatusResponse, asJSON bool) error {
-	if asJSON {
-		return json.NewEncoder(w).Encode(document.OfStatus(r, false))
-	}
-	_, err := fmt.Fprintln(w, statusLine(r))
-	return err
+// control makes a command call a master and print the status that it answers with.
+func control[Q any](c *cobra.Command, call method[Q, *farmv1.StatusResponse], request func(args []string) Q) *cobra.Command {
+	return calling(c, call, request, showStatus)
+}
+
+// showStatus is a status in one line, for programs and for people. --watch prints many of them.
+func showStatus(r *farmv1.StatusResponse) (any, string) {
+	return document.OfStatus(r, false), statusLine(r) + "\n"
 }
 
 // statusLine is a status in one line.

@@ -115,33 +115,10 @@ func (s *settings) addRest() {
 		"draw the curve of proof numbers with `N` points (default 600)")
 }
 
-// most is the largest count, so that nothing that is made of one overflows.
-const most = 1_000_000_000
-
-// bounded is the value of a setting with a range.
-type bounded[T int | int64 | uint64 | float64 | time.Duration] struct {
-	pflag.Value
-	at        *T
-	low, high T
-}
-
-// Set reads a value and refuses one outside the range.
-func (b bounded[T]) Set(text string) error {
-	if err := b.Value.Set(text); err != nil {
-		return err
-	}
-	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
-		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
-	}
-	return nil
-}
-
 // define adds a setting with a range. A zero value stands for the default that the help names.
-func define[T int | int64 | uint64 | float64 | time.Duration](s *settings, add func(*T, string, T, string), name string,
-	at *T, low, high T, help string, values ...any) {
-	add(at, name, *at, fmt.Sprintf(help, values...))
-	f := s.all.Lookup(name)
-	f.Value, f.DefValue = bounded[T]{f.Value, at, low, high}, ""
+func define[T number](s *settings, add func(*T, string, T, string), name string, at *T, low, high T, help string,
+	values ...any) {
+	ranged(s.all, add, name, at, *at, low, high, fmt.Sprintf(help, values...)).DefValue = ""
 	s.group(name)
 }
 

@@ -91,8 +91,8 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 		return err
 	}
 	for _, n := range f.workers {
-		if err := checkCores("workers", n); err != nil {
-			return err
+		if n < 1 || n > maxCores {
+			return cli.Usagef("--workers %d: it must be from 1 to %d", n, maxCores)
 		}
 	}
 	if err := errors.Join(f.settings.read(), checkTable(int64(f.tables), 1)); err != nil {

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,7 +33,7 @@ type solveFlags struct {
 	workers, cores int
 	table          cli.TableSize
 	level          string
-	asJSON         bool
+	asJSON         *bool
 	makeFolder     bool // for a store whose place nobody chose
 }
 
@@ -66,10 +67,10 @@ func solveCommand() *cobra.Command {
 	flags.BoolVar(&o.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaign in `FILE` (default: see above)")
 	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: beside the store)")
-	flags.IntVar(&f.workers, "workers", 1, "run `N` workers, which share cores and table")
-	flags.IntVar(&f.cores, "cores", allCores(), "use `N` cores")
+	ranged(flags, flags.IntVar, "workers", &f.workers, 1, 1, maxCores, "run `N` workers, which share cores and table")
+	coresFlag(c, &f.cores)
 	flags.Var(&f.table, "table", "use tables of `SIZE` together, "+cli.TableHelp)
-	flags.BoolVar(&f.asJSON, "json", false, "answer as one JSON document")
+	f.asJSON = jsonFlag(c)
 	cli.LogLevelFlag(flags, &f.level, "warn")
 	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions", "min-free")
 	cli.Group(flags, "Campaign", "first-move", "rules-only", "nodes", "easy-replies")
@@ -84,13 +85,7 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(checkCores("cores", f.cores), checkCores("workers", f.workers)); err != nil {
-		return err
-	}
-	if err := f.settings.read(); err != nil {
-		return err
-	}
-	if err := f.table.Resolve(line); err != nil {
+	if err := errors.Join(f.settings.read(), f.table.Resolve(line)); err != nil {
 		return err
 	}
 	if err := checkTable(f.table.Bytes, f.workers); err != nil {
@@ -107,13 +102,7 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
 		o.ProofFile = campaign.ProofFile(o.StoreFile)
 	}
 	if o.InitialBudget == 0 && f.workers == 1 {
-		o.InitialBudget = loneBudget
-		if o.MaxNodes > 0 {
-			o.InitialBudget = min(o.InitialBudget, o.MaxNodes)
-		}
-		if o.MaxBudget > 0 {
-			o.InitialBudget = min(o.InitialBudget, o.MaxBudget)
-		}
+		o.InitialBudget = min(loneBudget, cmp.Or(o.MaxNodes, loneBudget), cmp.Or(o.MaxBudget, loneBudget))
 	}
 	o.Root, o.FirstMoves, o.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
 	o.Embedded, o.Alone = true, true
@@ -143,7 +132,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 
 	result := campaign.Result(ended)
 	result.Cores, result.TableBytes = f.cores, f.table.Bytes
-	if f.asJSON {
+	if *f.asJSON {
 		err = result.WriteJSON(c.OutOrStdout())
 	} else {
 		_, err = fmt.Fprint(c.OutOrStdout(), result)

@@ -3,7 +3,6 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 
@@ -19,70 +18,71 @@ import (
 // statusCommand asks once, with workers and campaigns, or watches one campaign until it is settled.
 func statusCommand() *cobra.Command {
 	var (
-		master        remote
-		campaign      string
-		watch, asJSON bool
-		period        time.Duration
+		master   remote
+		campaign string
+		watch    bool
+		period   time.Duration
 	)
-	c := &cobra.Command{
-		Use:   "status",
-		Short: "Show the progress of a serving master",
-		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			if period < 100*time.Millisecond || period > time.Hour {
-				return cli.Usagef("--period %v: it must be from 100ms to 1h", period)
-			}
-			client, conn, err := master.dial()
-			if err != nil {
-				return err
-			}
-			defer conn.Close()
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
-			if !watch {
-				ctx, cancel := context.WithTimeout(ctx, callTimeout)
-				defer cancel()
-				r, err := client.Status(ctx, &farmv1.StatusRequest{Campaign: campaign})
-				if err != nil {
-					return callError(master.address, err)
-				}
-				if !asJSON {
-					w, err := client.Workers(ctx, &farmv1.WorkersRequest{})
-					if err != nil {
-						return callError(master.address, err)
-					}
-					_, err = io.WriteString(c.OutOrStdout(), statusReport(r)+campaignsReport(r.GetCampaigns())+
-						workersReport(w))
-					return err
-				}
-				return writeStatus(c.OutOrStdout(), r, true)
-			}
-			stream, err := client.Watch(ctx, &farmv1.WatchRequest{PeriodSeconds: period.Seconds(), Campaign: campaign})
-			if err != nil {
-				return callError(master.address, err)
-			}
-			var last *farmv1.StatusResponse
-			for {
-				r, err := stream.Recv()
-				if err != nil {
-					if last != nil && status.Code(err) == codes.Unavailable && last.GetState() == "settled" {
-						return nil
-					}
-					return callError(master.address, err)
-				}
-				last = r
-				if err := writeStatus(c.OutOrStdout(), r, asJSON); err != nil {
-					return err
-				}
-			}
-		},
+	c := &cobra.Command{Use: "status", Short: "Show the progress of a serving master", Args: cobra.NoArgs}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		ctx, _, stop := cli.Signals(c.Context())
+		defer stop()
+		if watch {
+			r := &farmv1.WatchRequest{PeriodSeconds: period.Seconds(), Campaign: campaign}
+			return watchStatus(ctx, c, &master, r, *asJSON)
+		}
+		r, err := ask(ctx, &master, farmv1.ControlClient.Status, &farmv1.StatusRequest{Campaign: campaign})
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return answer(c, true, document.OfStatus(r, false), "")
+		}
+		w, err := ask(ctx, &master, farmv1.ControlClient.Workers, &farmv1.WorkersRequest{})
+		if err != nil {
+			return err
+		}
+		text := statusReport(r) + workersReport(w)
+		if all := r.GetCampaigns(); len(all) > 1 {
+			text = statusReport(r) + "\n" + campaignTable(all) + workersReport(w)
+		}
+		return answer(c, false, nil, text)
 	}
 	master.add(c)
 	c.Flags().StringVar(&campaign, "campaign", "", "show the campaign `NAME` (default: the first, and a line for each)")
 	c.Flags().BoolVar(&watch, "watch", false, "show a line at each change")
-	c.Flags().DurationVar(&period, "period", time.Second, "show at most one line of --watch in `TIME`")
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as JSON, a line for each status")
+	ranged(c.Flags(), c.Flags().DurationVar, "period", &period, time.Second, 100*time.Millisecond, time.Hour,
+		"show at most one line of --watch in `TIME`")
 	return c
+}
+
+// watchStatus prints each status that a master sends. The master ends the stream when the campaign
+// is settled; any other end is an error.
+func watchStatus(ctx context.Context, c *cobra.Command, master *remote, r *farmv1.WatchRequest, asJSON bool) error {
+	client, conn, err := master.dial()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stream, err := client.Watch(ctx, r)
+	if err != nil {
+		return callError(master.address, err)
+	}
+	for state := ""; ; {
+		r, err := stream.Recv()
+		if status.Code(err) == codes.Unavailable && state == "settled" {
+			return nil
+		}
+		if err != nil {
+			return callError(master.address, err)
+		}
+		state = r.GetState()
+		document, text := showStatus(r)
+		if err := answer(c, asJSON, document, text); err != nil {
+			return err
+		}
+	}
 }
 
 // statusReport is a status in several lines.
@@ -104,13 +104,11 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreePositions(),
 		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
 	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d fragments of %s\n", r.GetFactsWon(), r.GetFactsLost(),
-		r.GetCertificates(),
-		cli.FormatSize(int64(r.GetCertificateBytes())))
+		r.GetCertificates(), cli.FormatSize(int64(r.GetCertificateBytes())))
 	fmt.Fprintf(&s, "running since  %.0f s\n", r.GetSeconds())
 	if r.GetCertificateSha256() != "" {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(),
-			r.GetCertificatePositions(),
-			r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
+			r.GetCertificatePositions(), r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
 	}
 	if n := r.GetQuarantined(); n > 0 {
 		fmt.Fprintf(&s, "quarantined    %d; master quarantine names them\n", n)
@@ -141,8 +139,8 @@ func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
 		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results (%s), %d facts, %s nodes", w.GetName(),
-			w.GetCores(),
-			cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), standing(w), w.GetFacts(), count(w.GetNodes()))
+			w.GetCores(), cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), standing(w), w.GetFacts(),
+			count(w.GetNodes()))
 		if w.GetLease() != 0 {
 			fmt.Fprintf(&s, "; on %s, %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()),
 				count(w.GetBudgetNodes()))
@@ -150,12 +148,4 @@ func workersReport(r *farmv1.WorkersResponse) string {
 		s.WriteByte('\n')
 	}
 	return s.String()
-}
-
-// campaignsReport are the campaigns in a status, nothing where there is one.
-func campaignsReport(all []*farmv1.CampaignSummary) string {
-	if len(all) < 2 {
-		return ""
-	}
-	return "\n" + campaignTable(all)
 }

@@ -1,9 +1,9 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -26,54 +26,47 @@ type verificationJSON struct {
 // verifyCommand runs the independent checker on a file, or on all that a store holds.
 func verifyCommand() *cobra.Command {
 	var (
-		storeFile         string
-		rulesOnly, asJSON bool
-		cores             int
+		storeFile string
+		rulesOnly bool
+		cores     int
 	)
+	var asJSON *bool
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
 		Short: "Check a certificate or a store with the independent checker",
 		Long:  long("verify"),
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := checkCores("cores", cores); err != nil {
-				return err
-			}
-			// AMAZONS_STORE is for the commands that work on a store; here a file given beats it.
-			if len(args) == 1 && c.Flags().Changed("store") && storeFile != os.Getenv("AMAZONS_STORE") ||
-				len(args) == 0 && storeFile == "" {
+			if len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "" {
 				return cli.Usagef("give a certificate or --store FILE, one of them")
 			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
+			options := checker.Options{RulesOnly: rulesOnly, Workers: cores}
 			out := verificationJSON{MessageType: "verification"}
 			var err error
 			if len(args) == 1 {
 				out.File = args[0]
-				out.Report, err = checker.CheckFile(ctx, args[0], checker.Options{RulesOnly: rulesOnly, Workers: cores})
-				err = certificateError(err)
+				out.Report, err = checker.CheckFile(ctx, args[0], options)
 			} else {
 				var store campaign.StoreReport
-				store, out.Report, err = campaign.VerifyStore(ctx, storeFile,
-					checker.Options{RulesOnly: rulesOnly, Workers: cores})
+				store, out.Report, err = campaign.VerifyStore(ctx, storeFile, options)
 				if store.File != "" {
 					out.Store = &store
 				}
 				for _, c := range store.Campaigns {
-					if out.Report == nil {
-						out.Report = c.Checked
-					}
+					out.Report = cmp.Or(out.Report, c.Checked)
 				}
-				err = certificateError(err)
 			}
+			err = certificateError(err)
 			out.Verified = err == nil && out.Report != nil
-			return errors.Join(err, writeVerification(c, out, err, asJSON))
+			return errors.Join(err, writeVerification(c, out, err, *asJSON))
 		},
 	}
 	c.Flags().StringVar(&storeFile, "store", "", "check the store in `FILE` and its certificate")
 	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "allow no leaf rule but rule 1: a side without a move loses")
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
-	c.Flags().IntVar(&cores, "cores", allCores(), "use `N` cores")
+	asJSON = jsonFlag(c)
+	coresFlag(c, &cores)
 	return c
 }
 
@@ -97,13 +90,11 @@ func writeVerification(c *cobra.Command, v verificationJSON, failure error, asJS
 // certificateError makes each fault that the checker found in a file a failed verification. A file
 // that cannot be read is none.
 func certificateError(err error) error {
-	var fault *checker.Fault
-	if errors.As(err, &fault) {
+	if fault := new(checker.Fault); errors.As(err, &fault) {
 		return fmt.Errorf("%w: %w", campaign.ErrVerification, err)
 	}
 	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
-		checker.ErrTrailing,
-		checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
+		checker.ErrTrailing, checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
 		if errors.Is(err, kind) {
 			return fmt.Errorf("%w: %w", campaign.ErrVerification, err)
 		}
