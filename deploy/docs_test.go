@@ -146,7 +146,7 @@ func TestJSONFields(t *testing.T) {
 	kind := regexp.MustCompile(`json:"message_type"` + "`" + ` // "([a-z_]+)"`)
 	kinds, fields := 0, 0
 	for _, pattern := range []string{"../master/command/*.go", "../master/document/*.go", "../master/web/*.go",
-		"../master/simulate/*.go", "../worker/command/*.go",
+		"../master/simulate/*.go", "../worker/command/*.go", "../master/credentials/*.go",
 		"../master/store/check.go", "../master/store/info.go", "../master/store/parts.go", "../master/store/backup.go",
 		"../shared/cli/result.go", "../shared/checker/check.go", "../shared/checker/text.go",
 		"../shared/endgame/info.go", "../shared/eval/explain_forms.go"} {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/credentials"
-	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
 )
 
@@ -27,7 +26,17 @@ const day, maxDays = 24 * time.Hour, 36500
 // certsCommand looks after the authority of a cluster: a folder, on the machine of an operator.
 func certsCommand() *cobra.Command {
 	return group("certs", "Make and revoke the credentials of a cluster", certsInit(), certsMaster(),
-		certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(), certsRevoke(), certsList())
+		certsClient(identity.Worker), certsClient(identity.Operator), certsProvide(),
+		certsRecords(&cobra.Command{
+			Use:   "revoke NAME|SERIAL",
+			Short: "Revoke all credentials of a name, or one by its serial number",
+			Args:  cobra.ExactArgs(1),
+		}, func(a *credentials.Authority, args []string) ([]credentials.Record, error) { return a.Revoke(args[0]) }),
+		certsRecords(&cobra.Command{
+			Use:   "list",
+			Short: "List all credentials ever made, and whether they are good",
+			Args:  cobra.NoArgs,
+		}, func(a *credentials.Authority, _ []string) ([]credentials.Record, error) { return a.List() }))
 }
 
 // certsFlags are the flags of these commands; each defines those that it needs.
@@ -35,18 +44,30 @@ type certsFlags struct {
 	folder              string
 	days, authorityDays int
 	hosts               []string
+	renew               bool // replaces a credential that is there
 	asJSON              bool
+	out                 io.Writer
 }
 
-// add defines what every command has: where the authority is, and how to answer.
-func (f *certsFlags) add(c *cobra.Command) {
+// command defines what every command has: where the authority is, and how to answer. do returns the
+// credentials to print; with an error, those that were made before it.
+func (f *certsFlags) command(c *cobra.Command, do func(args []string) ([]credentials.Issued, error)) *cobra.Command {
 	c.Flags().StringVar(&f.folder, "dir", "certs", "keep the authority in `FOLDER`")
 	c.Flags().BoolVar(&f.asJSON, "json", false, "answer as JSON, a line for each credential")
+	c.RunE = func(c *cobra.Command, args []string) error {
+		f.out = c.OutOrStdout()
+		list, err := do(args)
+		for _, r := range list {
+			err = errors.Join(err, f.print(r))
+		}
+		return err
+	}
+	return c
 }
 
 // addLifetime is for commands that make credentials.
 func (f *certsFlags) addLifetime(c *cobra.Command) {
-	c.Flags().IntVar(&f.days, "days", int(credentials.DefaultLifetime/day),
+	ranged(c.Flags(), c.Flags().IntVar, "days", &f.days, int(credentials.DefaultLifetime/day), 1, maxDays,
 		"make it good for `N` days, at most as long as the authority")
 }
 
@@ -59,67 +80,66 @@ func (f *certsFlags) addMaster(c *cobra.Command) {
 
 // addAuthority is for commands that make an authority.
 func (f *certsFlags) addAuthority(c *cobra.Command) {
-	c.Flags().IntVar(&f.authorityDays, "ca-days", int(credentials.DefaultAuthorityLifetime/day),
-		"make the authority good for `N` days")
-}
-
-// lifetime turns days into a duration.
-func lifetime(flag string, days int) (time.Duration, error) {
-	if days < 1 || days > maxDays {
-		return 0, cli.Usagef("--%s %d: it must be from 1 to %d", flag, days, maxDays)
-	}
-	return time.Duration(days) * day, nil
+	f.addMaster(c)
+	ranged(c.Flags(), c.Flags().IntVar, "ca-days", &f.authorityDays, int(credentials.DefaultAuthorityLifetime/day), 1,
+		maxDays, "make the authority good for `N` days")
 }
 
 // request asks for a credential; only a master has hosts.
-func (f *certsFlags) request(role identity.Role, name string, renew bool) (credentials.Request, error) {
-	d, err := lifetime("days", f.days)
-	r := credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Lifetime: d, Renew: renew}
+func (f *certsFlags) request(role identity.Role, name string) (credentials.Request, error) {
+	r := credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Renew: f.renew,
+		Lifetime: time.Duration(f.days) * day}
 	if role == identity.Master {
 		r.Hosts = append(f.hosts, localHosts...)
 	}
-	return r, errors.Join(err, r.Check())
+	return r, r.Check()
 }
 
 // init makes an authority and says where it is.
-func (f *certsFlags) init(w io.Writer) (*credentials.Authority, error) {
-	d, err := lifetime("ca-days", f.authorityDays)
-	if err != nil {
-		return nil, err
+func (f *certsFlags) init() (*credentials.Authority, error) {
+	a, err := credentials.Init(f.folder, credentials.Options{Lifetime: time.Duration(f.authorityDays) * day})
+	if err == nil && !f.asJSON {
+		fmt.Fprintf(f.out, "authority      %s, good until %s; keep %s secret\n", f.folder,
+			a.NotAfter().UTC().Format(time.DateOnly), credentials.KeyFile)
 	}
-	a, err := credentials.Init(f.folder, credentials.Options{Lifetime: d})
-	if err != nil || f.asJSON {
-		return a, err
-	}
-	_, err = fmt.Fprintf(w, "authority      %s, good until %s; keep %s secret\n", f.folder,
-		a.NotAfter().UTC().Format(time.DateOnly), credentials.KeyFile)
 	return a, err
 }
 
-// with opens the authority for as long as do runs, and prints the credentials that do returns.
-func (f *certsFlags) with(w io.Writer, do func(*credentials.Authority) ([]credentials.Issued, error)) error {
-	a, err := credentials.Open(f.folder, credentials.Options{})
+// issue makes one credential with an authority that open returns.
+func (f *certsFlags) issue(role identity.Role, name string, open func() (*credentials.Authority, error)) (
+	[]credentials.Issued, error) {
+	r, err := f.request(role, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return f.print(w, a, do)
+	a, err := open()
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	out, err := a.Issue(r)
+	if err != nil {
+		return nil, err
+	}
+	return []credentials.Issued{out}, nil
 }
 
-// print prints the credentials that do returns, and closes the authority.
-func (f *certsFlags) print(w io.Writer, a *credentials.Authority,
-	do func(*credentials.Authority) ([]credentials.Issued, error)) error {
-	list, err := do(a)
-	err = errors.Join(err, a.Close())
-	for _, r := range list {
-		err = errors.Join(err, f.write(w, r))
-	}
-	return err
+// open opens the authority that is there.
+func (f *certsFlags) open() (*credentials.Authority, error) {
+	return credentials.Open(f.folder, credentials.Options{})
 }
 
-// write prints one credential, and where it is if it was made now.
-func (f *certsFlags) write(w io.Writer, r credentials.Issued) error {
+// credentialJSON is a credential as programs read it. Fields may be added, never renamed.
+type credentialJSON struct {
+	MessageType string `json:"message_type"` // "certificate"
+	credentials.Issued
+	Good bool `json:"good"` // neither expired nor revoked
+}
+
+// print prints one credential, and where it is if it was made now.
+func (f *certsFlags) print(r credentials.Issued) error {
 	if f.asJSON {
-		return writeRecord(w, r.Record, r.Folder)
+		return json.NewEncoder(f.out).Encode(credentialJSON{"certificate", r, r.Good(time.Now())})
 	}
 	s := fmt.Sprintf("%-14s %s, serial number %s, %s", r.Role, r.Name, r.Serial, r.State(time.Now()))
 	if len(r.Hosts) > 0 {
@@ -132,42 +152,18 @@ func (f *certsFlags) write(w io.Writer, r credentials.Issued) error {
 	default:
 		s += fmt.Sprintf("\nfolder         %s: hand it to %v and nobody else", r.Folder, r.Identity)
 	}
-	_, err := fmt.Fprintln(w, s)
+	_, err := fmt.Fprintln(f.out, s)
 	return err
-}
-
-// issue makes one credential.
-func issue(r credentials.Request) func(*credentials.Authority) ([]credentials.Issued, error) {
-	return func(a *credentials.Authority) ([]credentials.Issued, error) {
-		out, err := a.Issue(r)
-		if err != nil {
-			return nil, err
-		}
-		return []credentials.Issued{out}, nil
-	}
 }
 
 // certsInit checks the request before it makes anything, so that a wrong host leaves no authority.
 func certsInit() *cobra.Command {
-	var f certsFlags
-	c := &cobra.Command{
+	f := &certsFlags{renew: true}
+	c := f.command(&cobra.Command{
 		Use:   "init",
 		Short: "Make an authority and the credential of its master",
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			request, err := f.request(identity.Master, masterName, true)
-			if err != nil {
-				return err
-			}
-			a, err := f.init(c.OutOrStdout())
-			if err != nil {
-				return err
-			}
-			return f.print(c.OutOrStdout(), a, issue(request))
-		},
-	}
-	f.add(c)
-	f.addMaster(c)
+	}, func([]string) ([]credentials.Issued, error) { return f.issue(identity.Master, masterName, f.init) })
 	f.addAuthority(c)
 	return c
 }
@@ -175,9 +171,9 @@ func certsInit() *cobra.Command {
 // certsMaster renews the credential of a master, for other hosts or a new lifetime. A running master
 // reads the new file within a second.
 func certsMaster() *cobra.Command {
-	var f certsFlags
-	renew := true
-	c := f.issuing(identity.Master, "Replace the master's credential", &renew)
+	f := &certsFlags{renew: true}
+	c := f.command(&cobra.Command{Use: "master", Short: "Replace the master's credential", Args: cobra.NoArgs},
+		func([]string) ([]credentials.Issued, error) { return f.issue(identity.Master, masterName, f.open) })
 	f.addMaster(c)
 	return c
 }
@@ -186,65 +182,35 @@ func certsMaster() *cobra.Command {
 // the credential and the authority to trust.
 func certsClient(role identity.Role) *cobra.Command {
 	var f certsFlags
-	var renew bool
-	c := f.issuing(role, fmt.Sprintf("Make the folder of one %s", role), &renew)
+	c := f.command(&cobra.Command{
+		Use:   string(role) + " NAME",
+		Short: fmt.Sprintf("Make the folder of one %s", role),
+		Args:  cobra.ExactArgs(1),
+	}, func(args []string) ([]credentials.Issued, error) { return f.issue(role, args[0], f.open) })
 	f.addLifetime(c)
-	c.Flags().BoolVar(&renew, "renew", false,
+	c.Flags().BoolVar(&f.renew, "renew", false,
 		"replace the files; the old credential stays good until it expires or is revoked")
 	return c
 }
 
-// issuing is a command that makes one credential, of a name unless it is the master's.
-func (f *certsFlags) issuing(role identity.Role, short string, renew *bool) *cobra.Command {
-	c := &cobra.Command{Use: string(role) + " NAME", Short: short, Args: cobra.ExactArgs(1)}
-	if role == identity.Master {
-		c.Use, c.Args = string(role), cobra.NoArgs
-	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		request, err := f.request(role, append(args, masterName)[0], *renew)
-		if err != nil {
-			return err
-		}
-		return f.with(c.OutOrStdout(), issue(request))
-	}
-	f.add(c)
-	return c
-}
-
-// certsRevoke writes the list of revoked credentials again; a running master reads the list.
-func certsRevoke() *cobra.Command {
-	return certsRecords(&cobra.Command{
-		Use:   "revoke NAME|SERIAL",
-		Short: "Revoke all credentials of a name, or one by its serial number",
-		Args:  cobra.ExactArgs(1),
-	}, func(a *credentials.Authority, args []string) ([]credentials.Record, error) { return a.Revoke(args[0]) })
-}
-
-// certsList shows credentials in the order in which they were made.
-func certsList() *cobra.Command {
-	return certsRecords(&cobra.Command{
-		Use:   "list",
-		Short: "List all credentials ever made, and whether they are good",
-		Args:  cobra.NoArgs,
-	}, func(a *credentials.Authority, _ []string) ([]credentials.Record, error) { return a.List() })
-}
-
-// certsRecords makes a command print records of credentials that exist.
-func certsRecords(c *cobra.Command, do func(*credentials.Authority, []string) ([]credentials.Record,
-	error)) *cobra.Command {
+// certsRecords makes a command print records of credentials that exist, in the order in which they
+// were made. Revoking writes the list of revoked credentials again; a running master reads the list.
+func certsRecords(c *cobra.Command,
+	do func(*credentials.Authority, []string) ([]credentials.Record, error)) *cobra.Command {
 	var f certsFlags
-	c.RunE = func(c *cobra.Command, args []string) error {
-		return f.with(c.OutOrStdout(), func(a *credentials.Authority) ([]credentials.Issued, error) {
-			list, err := do(a, args)
-			out := make([]credentials.Issued, len(list))
-			for i, r := range list {
-				out[i].Record = r
-			}
-			return out, err
-		})
-	}
-	f.add(c)
-	return c
+	return f.command(c, func(args []string) ([]credentials.Issued, error) {
+		a, err := f.open()
+		if err != nil {
+			return nil, err
+		}
+		defer a.Close()
+		list, err := do(a, args)
+		out := make([]credentials.Issued, len(list))
+		for i, r := range list {
+			out[i].Record = r
+		}
+		return out, err
+	})
 }
 
 // certsProvide is init, worker and operator in one, for starts without a person. It may run again:
@@ -252,83 +218,45 @@ func certsRecords(c *cobra.Command, do func(*credentials.Authority, []string) ([
 func certsProvide() *cobra.Command {
 	var f certsFlags
 	var worker, operator, handover string
-	c := &cobra.Command{
+	c := f.command(&cobra.Command{
 		Use:   "provide",
 		Short: "Make the credentials that a farm lacks, for starts without a person",
 		Long:  long("certs-provide"),
 		Args:  cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var requests []credentials.Request
-			for _, x := range []identity.Identity{{Role: identity.Master, Name: masterName},
-				{Role: identity.Worker, Name: worker}, {Role: identity.Operator, Name: operator}} {
-				r, err := f.request(x.Role, x.Name, x.Role == identity.Master)
-				if err != nil {
-					return err
-				}
-				requests = append(requests, r)
+	}, func([]string) (list []credentials.Issued, err error) {
+		var requests []credentials.Request
+		for _, x := range []identity.Identity{{Role: identity.Master, Name: masterName},
+			{Role: identity.Worker, Name: worker}, {Role: identity.Operator, Name: operator}} {
+			r, err := f.request(x.Role, x.Name)
+			if err != nil {
+				return nil, err
 			}
-			a, err := credentials.Open(f.folder, credentials.Options{})
-			if errors.Is(err, credentials.ErrMissing) {
-				a, err = f.init(c.OutOrStdout())
+			requests = append(requests, r)
+		}
+		a, err := f.open()
+		if errors.Is(err, credentials.ErrMissing) {
+			a, err = f.init()
+		}
+		if err != nil {
+			return nil, err
+		}
+		defer a.Close()
+		for _, r := range requests {
+			out, err := a.Provide(r)
+			if err == nil && r.Identity.Role == identity.Worker && handover != "" {
+				out.Folder, err = handover, a.HandOver(r.Identity, handover)
 			}
 			if err != nil {
-				return err
+				return list, err
 			}
-			return f.print(c.OutOrStdout(), a, func(a *credentials.Authority) ([]credentials.Issued, error) {
-				return provide(a, requests, handover)
-			})
-		},
-	}
-	f.add(c)
-	f.addMaster(c)
+			list = append(list, out)
+		}
+		return list, nil
+	})
 	f.addAuthority(c)
 	c.Flags().StringVar(&worker, "worker", "worker", "call the workers `NAME`")
 	c.Flags().StringVar(&operator, "operator", "operator", "call the operator `NAME`")
 	c.Flags().StringVar(&handover, "worker-folder", "",
 		"copy the workers' credential to `FOLDER`, such as a volume of theirs")
 	return c
-}
-
-// provide makes the credentials that are missing and copies the worker's to a folder, if one is given.
-func provide(a *credentials.Authority, requests []credentials.Request, handover string) (list []credentials.Issued,
-	err error) {
-	for _, r := range requests {
-		out, err := a.Provide(r)
-		if err != nil {
-			return list, err
-		}
-		if r.Identity.Role == identity.Worker && handover != "" {
-			if err := a.HandOver(r.Identity, handover); err != nil {
-				return list, err
-			}
-			out.Folder = handover
-		}
-		list = append(list, out)
-	}
-	return list, nil
-}
-
-// recordJSON is a credential as programs read it. Fields may be added, never renamed.
-type recordJSON struct {
-	MessageType string     `json:"message_type"` // "certificate"
-	Role        string     `json:"role"`
-	Name        string     `json:"name"`
-	Serial      string     `json:"serial"`
-	Hosts       []string   `json:"hosts,omitempty"`
-	NotBefore   time.Time  `json:"not_before"`
-	NotAfter    time.Time  `json:"not_after"`
-	Revoked     *time.Time `json:"revoked,omitempty"`
-	Good        bool       `json:"good"` // neither expired nor revoked
-	Folder      string     `json:"folder,omitempty"`
-}
-
-// writeRecord prints a credential for programs; folder is empty for one that was not made now.
-func writeRecord(w io.Writer, r credentials.Record, folder string) error {
-	out := recordJSON{MessageType: "certificate", Role: string(r.Role), Name: r.Name, Serial: r.Serial, Hosts: r.Hosts,
-		NotBefore: r.NotBefore.UTC(), NotAfter: r.NotAfter.UTC(), Good: r.Good(time.Now()), Folder: folder}
-	if !r.Revoked.IsZero() {
-		revoked := r.Revoked.UTC()
-		out.Revoked = &revoked
-	}
-	return json.NewEncoder(w).Encode(out)
 }

@@ -269,7 +269,8 @@ func goodHost(h string) bool {
 // Issued is a new credential.
 type Issued struct {
 	Record
-	Folder string // for its owner: the master's own, or the one that is handed over
+	// Folder is for its owner: the master's own, or the one that is handed over.
+	Folder string `json:"folder,omitempty"`
 }
 
 // Issue makes a credential. A name belongs to one role. ErrExists says that another role has the

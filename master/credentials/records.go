@@ -18,13 +18,14 @@ import (
 	"amazonsfarm/shared/identity"
 )
 
-// Record is what the authority knows of a credential that it has made.
+// Record is what the authority knows of a credential that it has made. All times are in UTC.
 type Record struct {
 	identity.Identity
-	Serial              string // hexadecimal digits
-	Hosts               []string
-	NotBefore, NotAfter time.Time
-	Revoked             time.Time // zero: it is not
+	Serial    string    `json:"serial"` // hexadecimal digits
+	Hosts     []string  `json:"hosts,omitempty"`
+	NotBefore time.Time `json:"not_before"`
+	NotAfter  time.Time `json:"not_after"`
+	Revoked   time.Time `json:"revoked,omitzero"` // zero: it is not
 }
 
 // Good reports whether the credential is neither expired nor revoked.
@@ -101,7 +102,7 @@ func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	now := a.now()
+	now := a.now().UTC()
 	var chosen []Record
 	known := ""
 	for _, r := range list {

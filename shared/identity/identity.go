@@ -68,8 +68,8 @@ func (e *RejectedError) Unwrap() error { return e.Err }
 
 // Identity is the owner of a credential: role and name.
 type Identity struct {
-	Role Role
-	Name string
+	Role Role   `json:"role"`
+	Name string `json:"name"`
 }
 
 // String returns the role and the name, such as "worker w1".
