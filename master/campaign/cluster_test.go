@@ -120,11 +120,10 @@ func TestRevokedCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	campaign := func(name string) (web.Campaign, error) { return rpc.CampaignOf(f.Loop, name) }
-	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: campaign, Commands: f.Loop,
-		Operator: guard.Operator})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := web.DefaultConfig()
+	config.Gatherer, config.Campaign, config.Commands = prometheus.NewRegistry(), campaign, f.Loop
+	config.Operator = guard.Operator
+	site := web.New(config)
 	all.Go(func() { _ = site.Serve(watching, tls.NewListener(pages, guard.PagesTLS())) })
 	browser := func(role identity.Role, folder string) *http.Client {
 		t.Helper()

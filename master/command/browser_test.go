@@ -290,16 +290,15 @@ func TestOperatorInBrowser(t *testing.T) {
 	all.Go(func() { _ = f.Loop.Run(ctx) })
 	var operator atomic.Bool
 	campaign := func(name string) (web.Campaign, error) { return rpc.CampaignOf(f.Loop, name) }
-	site, err := web.New(web.Config{Gatherer: prometheus.NewRegistry(), Campaign: campaign, Commands: f.Loop,
-		Operator: func(*tls.ConnectionState) string {
-			if operator.Load() {
-				return "me"
-			}
-			return ""
-		}})
-	if err != nil {
-		t.Fatal(err)
+	config := web.DefaultConfig()
+	config.Gatherer, config.Campaign, config.Commands = prometheus.NewRegistry(), campaign, f.Loop
+	config.Operator = func(*tls.ConnectionState) string {
+		if operator.Load() {
+			return "me"
+		}
+		return ""
 	}
+	site := web.New(config)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

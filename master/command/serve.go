@@ -156,10 +156,7 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 
 	pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 	defer closePages()
-	site, err := f.site(pages, campaigns.Loop, registry, guard, log)
-	if err != nil {
-		return err
-	}
+	site := f.site(pages, campaigns.Loop, registry, guard, log)
 	server, err := rpc.NewServer(campaigns.Loop, campaigns.Services,
 		rpc.ServerOptions{Registerer: registry, Log: log, Guard: guard})
 	if err != nil {
@@ -269,7 +266,7 @@ func (on listeners) Close() {
 
 // site makes the pages of a master, which end with ctx.
 func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheus.Registry, guard *access.Guard,
-	log *slog.Logger) (*web.Server, error) {
+	log *slog.Logger) *web.Server {
 	w := f.settings.pages
 	w.Gatherer, w.Commands, w.Log = registry, l, log
 	w.Campaign = func(name string) (web.Campaign, error) { return rpc.CampaignOf(l, name) }

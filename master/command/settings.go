@@ -40,6 +40,7 @@ func newSettings() *settings {
 	s := &settings{all: pflag.NewFlagSet("settings", pflag.ContinueOnError)}
 	s.all.SortFlags = false
 	s.farm.Limits.CheckFirst, s.farm.MinFreeBytes = 2, store.DefaultMinFreeBytes
+	s.pages = web.DefaultConfig()
 	s.addLeases()
 	s.addWorkers()
 	s.addRest()
@@ -97,7 +98,8 @@ func (s *settings) addWorkers() {
 		"accept `N` messages a second from a credential (default 4000)")
 	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 0, most,
 		"accept `N` calls at a time from a credential (default 64; a worker needs 2)")
-	s.size("credential-uploads", &s.access.UploadBytes, "accept uploads of `SIZE` at a time from a credential (default 1GiB)")
+	s.size("credential-uploads", &s.access.UploadBytes,
+		"accept uploads of `SIZE` at a time from a credential (default 1GiB)")
 }
 
 // addRest defines how much the store holds and how often pages change.
@@ -111,7 +113,7 @@ func (s *settings) addRest() {
 	s.title = "Pages"
 	define(s, s.all.DurationVar, "page-period", &s.pages.Period, 100*time.Millisecond, time.Minute,
 		"renew the status page once in `TIME` (default 1s)")
-	define(s, s.all.IntVar, "page-history", &s.pages.HistoryPoints, 0, most,
+	define(s, s.all.IntVar, "page-history", &s.pages.HistoryPoints, 2, 100_000,
 		"draw the curve of proof numbers with `N` points (default 600)")
 }
 
@@ -151,9 +153,6 @@ func (s *settings) read() error {
 	}
 	if m, i := s.farm.MaxBudget, s.farm.InitialBudget; m > 0 && m < i {
 		return cli.Usagef("max-budget %d: it must be at least initial-budget %d", m, i)
-	}
-	if err := s.pages.Check(); err != nil {
-		return cli.Usagef("%w", err)
 	}
 	return nil
 }

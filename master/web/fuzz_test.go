@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"amazonsfarm/shared/testkit/fuzzing"
 )
 
@@ -38,7 +40,8 @@ func FuzzRequest(f *testing.F) {
 			return // it goes on for ever
 		}
 		c := newCampaign(t)
-		s := newServer(t, Config{Campaign: only(c), ExploresPerSecond: 1e6})
+		s := newServer(t, Config{Campaign: only(c)})
+		s.explores = rate.NewLimiter(1e6, 1e6)
 		first(t, s).ask(t.Context())
 		fuzzing.Within(t, 10*time.Second, 64<<20, func() {
 			w := httptest.NewRecorder()

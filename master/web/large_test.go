@@ -133,12 +133,10 @@ func TestLargeTree(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	site, err := web.New(web.Config{Gatherer: registry, Campaign: func(string) (web.Campaign, error) { return campaign, nil },
-		ExploresPerSecond: 1000,
-		Period:            200 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	config := web.DefaultConfig()
+	config.Gatherer, config.Period, config.ExploresPerSecond = registry, 200*time.Millisecond, 1000
+	config.Campaign = func(string) (web.Campaign, error) { return campaign, nil }
+	site := web.New(config)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -25,21 +25,18 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/operator", func(w http.ResponseWriter, r *http.Request) {
 		writeJSON(w, operatorJSON{"operator", s.operator(r.TLS)})
 	})
-	commands := map[string]func(context.Context) error{}
-	if c := s.cfg.Commands; c != nil {
-		commands = map[string]func(context.Context) error{"pause": c.Pause, "resume": c.Resume, "drain": c.Drain}
-	}
 	protection := http.NewCrossOriginProtection()
-	for _, name := range []string{"pause", "resume", "drain"} {
+	for name, do := range map[string]func(Commands, context.Context) error{"pause": Commands.Pause,
+		"resume": Commands.Resume, "drain": Commands.Drain} {
 		mux.Handle("POST /api/"+name, protection.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			who := s.operator(r.TLS)
-			if who == "" || commands[name] == nil {
+			if who == "" {
 				refuse(w, http.StatusForbidden, "this needs an operator credential, on the address for https")
 				return
 			}
 			ctx, cancel := context.WithTimeout(r.Context(), askPatience)
 			defer cancel()
-			if err := commands[name](ctx); err != nil {
+			if err := do(s.cfg.Commands, ctx); err != nil {
 				fail(w, err)
 				return
 			}
@@ -52,7 +49,7 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 
 // operator returns the name of the operator at the other end of a connection, empty if it is none.
 func (s *Server) operator(connection *tls.ConnectionState) string {
-	if s.cfg.Operator == nil || connection == nil {
+	if connection == nil {
 		return ""
 	}
 	return s.cfg.Operator(connection)

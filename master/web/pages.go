@@ -12,6 +12,7 @@ import (
 	"math/bits"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -128,21 +129,15 @@ func arguments(r *http.Request, names ...string) (url.Values, error) {
 	if err != nil {
 		return nil, errInput{fmt.Errorf("the query of the address cannot be read: %w", err)}
 	}
-next:
 	for name, values := range q {
-		for _, known := range names {
-			if name != known {
-				continue
-			}
-			if len(values) > 1 {
-				return nil, errInput{fmt.Errorf("%s is given more than once", name)}
-			}
-			if len(values[0]) > maxText {
-				return nil, errInput{fmt.Errorf("%s is longer than %d characters", name, maxText)}
-			}
-			continue next
+		switch {
+		case !slices.Contains(names, name):
+			return nil, errInput{fmt.Errorf("%.40q is none of %s", name, strings.Join(names, ", "))}
+		case len(values) > 1:
+			return nil, errInput{fmt.Errorf("%s is given more than once", name)}
+		case len(values[0]) > maxText:
+			return nil, errInput{fmt.Errorf("%s is longer than %d characters", name, maxText)}
 		}
-		return nil, errInput{fmt.Errorf("%.40q is none of %s", name, strings.Join(names, ", "))}
 	}
 	return q, nil
 }
@@ -179,11 +174,8 @@ func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move,
 	if way, err = loop.Follow(p, list); err != nil {
 		return nil, nil, errInput{err}
 	}
-	m, err := way[len(way)-2].ParseMove(list[len(list)-1])
-	if err != nil {
-		return nil, nil, errInput{err} // Follow has played it
-	}
-	return way, &m, nil
+	m, err := way[len(way)-2].ParseMove(list[len(list)-1]) // Follow has played it
+	return way, &m, err
 }
 
 func queens(p amazons.Position) (white, black int) {

@@ -199,28 +199,24 @@ type watches struct {
 	ctx     context.Context // of the running watches; nil: the server does not run
 }
 
-// begin runs the watches, and the one of the first campaign from now on. stop ends them all.
+// begin runs the watch of the first campaign, and from now on those that are added. stop ends them
+// all.
 func (w *watches) begin(ctx context.Context) (stop func(), err error) {
-	if w.c.Campaign == nil {
-		return func() {}, nil
-	}
-	if _, err := w.add(""); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithCancel(ctx)
+	w.run(ctx)
+	_, err = w.add("")
+	return func() {
+		cancel()
+		w.run(nil)
+		w.running.Wait()
+	}, err
+}
+
+// run sets the context of the watches that are added from now on.
+func (w *watches) run(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ctx = ctx
-	for _, one := range w.byName {
-		w.running.Go(func() { one.run(ctx) })
-	}
-	return func() {
-		cancel()
-		w.mu.Lock()
-		w.ctx = nil
-		w.mu.Unlock()
-		w.running.Wait()
-	}, nil
 }
 
 // add returns the watch of a campaign, a new one if there is none.

@@ -21,74 +21,41 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// ErrSetting is wrapped by New for a setting out of its range.
-var ErrSetting = errors.New("bad web setting")
-
-// Config says what a Server shows. Zero stands for the default where one is named.
+// Config says what a Server shows.
 type Config struct {
 	// Gatherer holds the metrics.
 	Gatherer prometheus.Gatherer
 	// Ready returns nil when workers can join, otherwise the reason why not, in one sentence.
-	// Default: always ready.
 	Ready func() error
-	// Alive returns nil, or the reason why the process should be started again. Default: always
-	// alive.
+	// Alive returns nil, or the reason why the process should be started again.
 	Alive func() error
 
 	// Campaign returns the campaign of a name; for no name, the one that the pages show at first.
-	// Default: there are no pages.
 	Campaign func(name string) (Campaign, error)
-	// Commands are what operators can do. Default: nobody can change anything.
+	// Commands are what operators can do.
 	Commands Commands
 	// Operator returns the name of the operator whose credential came with a connection, empty if
-	// there is none that is good now. Default: there are no operators.
+	// there is none that is good now.
 	Operator func(*tls.ConnectionState) string
-	// Log receives the commands of operators. Default: discards.
+	// Log receives the commands of operators.
 	Log *slog.Logger
-	// Period is how often the campaign is asked, 100 ms to a minute; pages are as old as that.
-	// Default 1 s. Too short: work for the loop that owns the tree.
+	// Period is how often the campaign is asked; pages are as old as that. Too short: work for the
+	// loop that owns the tree.
 	Period time.Duration
-	// MaxLive bounds the pages that are kept up to date over an open connection. Default 64. The
-	// other pages ask every five seconds.
-	MaxLive int
-	// HistoryPoints bounds the points of the curve of proof numbers, at least 2. Default 600. Too
-	// few: a coarse curve, since it always shows the whole time since the master began.
+	// HistoryPoints bounds the points of the curve of proof numbers, at least 2. Too few: a coarse
+	// curve, since it always shows the whole time since the master began.
 	HistoryPoints int
-	// ExploresPerSecond bounds the positions looked up, for all readers together. Default 20. Each
-	// may take the loop that owns the tree some ten milliseconds. Too small: readers wait.
-	ExploresPerSecond float64
+	// ExploresPerSecond bounds the positions looked up, for all readers together. Each may take the
+	// loop that owns the tree some ten milliseconds. Too small: readers wait.
+	ExploresPerSecond int
 }
 
-// Check returns what New would say of the settings.
-func (c Config) Check() error { return c.complete() }
-
-func (c *Config) complete() error {
-	if c.Period == 0 {
-		c.Period = time.Second
-	}
-	if c.MaxLive == 0 {
-		c.MaxLive = 64
-	}
-	if c.HistoryPoints == 0 {
-		c.HistoryPoints = 600
-	}
-	if c.ExploresPerSecond == 0 {
-		c.ExploresPerSecond = 20
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-	switch {
-	case c.Period < 100*time.Millisecond || c.Period > time.Minute:
-		return fmt.Errorf("%w: Period %v is not from 100ms to 1m", ErrSetting, c.Period)
-	case c.MaxLive < 1:
-		return fmt.Errorf("%w: MaxLive %d is less than 1", ErrSetting, c.MaxLive)
-	case c.HistoryPoints < 2 || c.HistoryPoints > 100_000:
-		return fmt.Errorf("%w: HistoryPoints %d is not from 2 to 100000", ErrSetting, c.HistoryPoints)
-	case !(c.ExploresPerSecond > 0 && c.ExploresPerSecond <= 1e6):
-		return fmt.Errorf("%w: ExploresPerSecond %v is not from 0 to a million", ErrSetting, c.ExploresPerSecond)
-	}
-	return nil
+// DefaultConfig returns what a server shows that is always ready. It lacks Gatherer, Campaign and
+// Commands.
+func DefaultConfig() Config {
+	well := func() error { return nil }
+	return Config{Ready: well, Alive: well, Operator: func(*tls.ConnectionState) string { return "" },
+		Log: slog.New(slog.DiscardHandler), Period: time.Second, HistoryPoints: 600, ExploresPerSecond: 20}
 }
 
 // Limits of the server: a request is small, an answer is one scrape, one document or one event.
@@ -100,6 +67,7 @@ const (
 	maxScrapes     = 4               // at once
 	askPatience    = 5 * time.Second // with the campaign, which commits to disk between answers
 	eventPatience  = 10 * time.Second
+	maxLive        = 64 // pages that an open connection keeps up to date; others ask every five seconds
 )
 
 // Server answers HTTP requests.
@@ -112,15 +80,12 @@ type Server struct {
 	readTime time.Duration
 }
 
-// New makes a server. Errors wrap ErrSetting.
-func New(c Config) (*Server, error) {
-	if err := c.complete(); err != nil {
-		return nil, err
-	}
-	s := &Server{cfg: c, live: make(chan struct{}, c.MaxLive), closing: make(chan struct{}), readTime: readTimeout,
-		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), max(1, int(c.ExploresPerSecond)))}
+// New makes a server.
+func New(c Config) *Server {
+	s := &Server{cfg: c, live: make(chan struct{}, maxLive), closing: make(chan struct{}), readTime: readTimeout,
+		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), c.ExploresPerSecond)}
 	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}}
-	return s, nil
+	return s
 }
 
 // handler returns the handler of all pages.
@@ -130,15 +95,8 @@ func (s *Server) handler() http.Handler {
 		promhttp.HandlerOpts{MaxRequestsInFlight: maxScrapes}))
 	mux.HandleFunc("GET /healthz", probe(s.cfg.Alive))
 	mux.HandleFunc("GET /readyz", probe(s.cfg.Ready))
-	if s.cfg.Campaign == nil {
-		mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			fmt.Fprintln(w, "amazons master: /metrics /healthz /readyz")
-		})
-	} else {
-		s.addPages(mux)
-		s.addCommands(mux)
-	}
+	s.addPages(mux)
+	s.addCommands(mux)
 	return guarded(mux)
 }
 
@@ -147,8 +105,8 @@ func (s *Server) handler() http.Handler {
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "+
-			"base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+		h.Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "+
+			"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Referrer-Policy", "no-referrer")
 		next.ServeHTTP(w, r)
@@ -158,12 +116,10 @@ func guarded(next http.Handler) http.Handler {
 func probe(check func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		if check != nil {
-			if err := check(); err != nil {
-				w.WriteHeader(http.StatusServiceUnavailable)
-				fmt.Fprintln(w, err)
-				return
-			}
+		if err := check(); err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, err)
+			return
 		}
 		fmt.Fprintln(w, "ok")
 	}
