@@ -168,31 +168,27 @@ func (s *settings) parse(data []byte) error {
 	case root.Content[0].Kind != yaml.MappingNode:
 		return cli.Usagef("%s:%d: write a line KEY: VALUE for each setting", s.file, root.Content[0].Line)
 	}
-	var given, known []string
-	s.all.VisitAll(func(f *pflag.Flag) {
-		known = append(known, f.Name)
-		if f.Changed {
-			given = append(given, f.Name)
-		}
-	})
+	set := map[string]bool{}
+	s.all.VisitAll(func(f *pflag.Flag) { set[f.Name] = f.Changed })
 	seen := map[string]bool{}
 	for pair := range slices.Chunk(root.Content[0].Content, 2) {
 		key, value := pair[0], pair[1]
-		switch name := key.Value; {
-		case !slices.Contains(known, name):
-			return cli.Usagef("%s:%d: there is no setting %q; did you mean %s?", s.file, key.Line, name,
-				cli.Nearest(name, known))
+		name := key.Value
+		given, known := set[name]
+		switch {
+		case !known:
+			return cli.Usagef("%s:%d: there is no setting %q; see master help settings", s.file, key.Line, name)
 		case seen[name]:
 			return cli.Usagef("%s:%d: %s is set twice", s.file, key.Line, name)
 		case value.Kind != yaml.ScalarNode:
 			return cli.Usagef("%s:%d: %s: write one value", s.file, value.Line, name)
-		case slices.Contains(given, name):
-		default:
-			if err := s.all.Lookup(name).Value.Set(value.Value); err != nil {
-				return cli.Usagef("%s:%d: %s %s: %w", s.file, value.Line, name, value.Value, err)
-			}
+		case given:
+			continue // the flag beats the file
 		}
-		seen[key.Value] = true
+		seen[name] = true
+		if err := s.all.Lookup(name).Value.Set(value.Value); err != nil {
+			return cli.Usagef("%s:%d: %s %s: %w", s.file, value.Line, name, value.Value, err)
+		}
 	}
 	return nil
 }

@@ -203,20 +203,16 @@ type watches struct {
 // all.
 func (w *watches) begin(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	w.run(ctx)
+	w.mu.Lock()
+	w.ctx = ctx
+	w.mu.Unlock()
 	_, err = w.add("")
 	return func() {
 		cancel()
-		w.run(nil)
+		w.mu.Lock() // nothing is added from now on that runs
+		defer w.mu.Unlock()
 		w.running.Wait()
 	}, err
-}
-
-// run sets the context of the watches that are added from now on.
-func (w *watches) run(ctx context.Context) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ctx = ctx
 }
 
 // add returns the watch of a campaign, a new one if there is none.
@@ -231,7 +227,7 @@ func (w *watches) add(name string) (*watch, error) {
 	if one == nil {
 		one = newWatch(c, w.c.Period, w.c.HistoryPoints)
 		w.byName[name] = one
-		if ctx := w.ctx; ctx != nil {
+		if ctx := w.ctx; ctx != nil && ctx.Err() == nil {
 			w.running.Go(func() { one.run(ctx) })
 		}
 	}

@@ -138,10 +138,10 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // who breaks off a connection
 	}
 	stop, err := s.watches.begin(ctx)
+	defer stop()
 	if err != nil {
 		return err
 	}
-	defer stop()
 	failed := make(chan error, len(listeners))
 	for _, l := range listeners {
 		go func() { failed <- server.Serve(l) }()

@@ -117,10 +117,9 @@ func TestUnknownVariables(t *testing.T) {
 			t.Errorf("%s: %v", good, err)
 		}
 	}
-	for bad, right := range map[string]string{"AMAZONS_TABEL=1G": "AMAZONS_TABLE", "AMAZONS_CERTS=x": "AMAZONS_CREDENTIALS",
-		"AMAZONS_LOGLEVEL=": "AMAZONS_LOG_LEVEL", "AMAZONS_=": "AMAZONS_HTTP"} {
+	for _, bad := range []string{"AMAZONS_TABEL=1G", "AMAZONS_CERTS=x", "AMAZONS_LOGLEVEL=", "AMAZONS_="} {
 		err := checkVariables([]string{"A=b", bad})
-		if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "did you mean "+right+"?") {
+		if ExitCode(err) != ExitUsage || !strings.Contains(err.Error(), "known are AMAZONS_BOARD, ") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

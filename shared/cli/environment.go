@@ -23,15 +23,12 @@ var variables = map[string]string{
 // so that they are not reported.
 var deployment = []string{"AMAZONS_DATA", "AMAZONS_MASTER_MEMORY", "AMAZONS_WORKER_CPUS", "AMAZONS_WORKER_MEMORY"}
 
-// former maps names that had been known to those of today.
-var former = map[string]string{"AMAZONS_CERTS": "AMAZONS_CREDENTIALS"}
-
 // Every variable of ours begins with ourPrefix; those of tests with testPrefix.
 const ourPrefix, testPrefix = "AMAZONS_", "AMAZONS_TEST_"
 
 // ReadEnvironment makes all commands of a program read the environment before they begin: a
 // variable stands in for a flag that is not given. An unknown AMAZONS_ variable is a usage error
-// that names the nearest known one.
+// that names the known ones.
 func ReadEnvironment(root *cobra.Command) {
 	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
 		if err := checkVariables(os.Environ()); err != nil {
@@ -57,11 +54,7 @@ func checkVariables(environ []string) error {
 	for _, entry := range environ {
 		name, _, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, ourPrefix) && !strings.HasPrefix(name, testPrefix) && !slices.Contains(known, name) {
-			right := former[name]
-			if right == "" {
-				right = Nearest(name, known)
-			}
-			return Usagef("the environment variable %s is unknown; did you mean %s?", name, right)
+			return Usagef("the environment variable %s is unknown; known are %s", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
@@ -94,30 +87,4 @@ func environment(flags *pflag.FlagSet, getenv func(string) string, names map[str
 		}
 	})
 	return err
-}
-
-// Nearest returns the candidate that takes the fewest changes of a letter to become word.
-func Nearest(word string, candidates []string) string {
-	return slices.MinFunc(candidates, func(a, b string) int { return distance(word, a) - distance(word, b) })
-}
-
-// distance is the Levenshtein distance of two words.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			changed := diagonal
-			if a[i] != b[j] {
-				changed++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(changed, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
 }

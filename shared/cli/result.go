@@ -142,11 +142,7 @@ func (r SolveResult) String() string {
 		if c.File != "" {
 			fmt.Fprintf(&s, "file           %s\n", c.File)
 		}
-		if r.Verified {
-			fmt.Fprintf(&s, "verified       yes\n")
-		} else {
-			fmt.Fprintf(&s, "verified       no\n")
-		}
+		fmt.Fprintf(&s, "verified       %s\n", map[bool]string{true: "yes", false: "no"}[r.Verified])
 	}
 	if r.Store != "" {
 		fmt.Fprintf(&s, "store          %s\n", r.Store)

@@ -25,8 +25,7 @@ func (t *TableSize) String() string {
 	if t.Auto {
 		return "auto"
 	}
-	size := Size(t.Bytes)
-	return size.String()
+	return (*Size)(&t.Bytes).String()
 }
 
 // Set reads a size or auto.

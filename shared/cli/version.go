@@ -14,7 +14,6 @@ import (
 type Part struct {
 	Name   string
 	Format int // that it writes or speaks
-	Oldest int // that it reads, too; 0: only Format
 }
 
 // AddVersion gives a program the flag --version, which prints the revision that it was built from,
@@ -46,11 +45,7 @@ func versionText(program string, info *debug.BuildInfo, parts []Part) string {
 	fmt.Fprintf(&s, "%-14s %s%s\n", "revision", revision, changed)
 	fmt.Fprintf(&s, "%-14s %s %s/%s\n", "built with", runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, p := range parts {
-		fmt.Fprintf(&s, "%-14s %d", p.Name, p.Format)
-		if p.Oldest != 0 && p.Oldest < p.Format {
-			fmt.Fprintf(&s, ", reads from %d on", p.Oldest)
-		}
-		s.WriteByte('\n')
+		fmt.Fprintf(&s, "%-14s %d\n", p.Name, p.Format)
 	}
 	return s.String()
 }

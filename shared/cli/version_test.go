@@ -9,8 +9,8 @@ import (
 
 func TestVersionText(t *testing.T) {
 	built := "built with     " + runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH + "\n"
-	parts := []Part{{Name: "rules", Format: 1}, {Name: "store", Format: 3, Oldest: 2}}
-	tail := built + "rules          1\nstore          3, reads from 2 on\n"
+	parts := []Part{{Name: "rules", Format: 1}, {Name: "store", Format: 3}}
+	tail := built + "rules          1\nstore          3\n"
 	for name, c := range map[string]struct {
 		info *debug.BuildInfo
 		want string
