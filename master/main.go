@@ -71,8 +71,7 @@ same command continues a campaign that was stopped in any way.
 	cli.ReadEnvironment(root)
 	root.AddCommand(command.All()...)
 	cli.AddPages(root)
-	cli.AddVersion(root,
-		cli.Part{Name: "rules", Format: farmv1.RulesVersion},
+	cli.AddVersion(root, cli.Part{Name: "rules", Format: farmv1.RulesVersion},
 		cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "stores", Format: record.Format})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)

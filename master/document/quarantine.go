@@ -29,8 +29,7 @@ func OfQuarantines(r *farmv1.QuarantinesResponse) Quarantines {
 	out := Quarantines{MessageType: "quarantines", List: []Quarantine{}}
 	for _, q := range r.GetQuarantines() {
 		out.List = append(out.List, Quarantine{q.GetName(), q.GetCredential(), time.Unix(q.GetSince(), 0).UTC(),
-			q.GetOffences(), q.GetOffence(),
-			q.GetWhy(), q.GetWorker(), q.GetAddress()})
+			q.GetOffences(), q.GetOffence(), q.GetWhy(), q.GetWorker(), q.GetAddress()})
 	}
 	return out
 }

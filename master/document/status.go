@@ -59,13 +59,10 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		MessageType: "status", Campaign: r.GetCampaign().GetName(), Priority: r.GetPriority(), Share: r.GetShare(),
 		Board: r.GetCampaign().GetBoard(), Root: r.GetCampaign().GetRoot(), State: r.GetState(), Why: r.GetWhy(),
 		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(),
-		RunningNodes: r.GetRunningNodes(),
-		Seconds:      r.GetSeconds(), TreeNodes: r.GetTreePositions(), Frontier: r.GetFrontier(), Leased: r.GetLeased(),
-		SetAside: r.GetSetAside(),
-		FactsWon: r.GetFactsWon(), FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(),
-		FragmentSize: r.GetCertificateBytes(),
-		Workers:      r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(),
-		Quarantined: r.GetQuarantined(),
+		RunningNodes: r.GetRunningNodes(), Seconds: r.GetSeconds(), TreeNodes: r.GetTreePositions(),
+		Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(), FactsWon: r.GetFactsWon(),
+		FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
+		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(), Quarantined: r.GetQuarantined(),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {
@@ -75,14 +72,12 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 			len(r.GetCampaign().GetFirstMoves()) == 0 {
 			continue
 		}
-		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), FirstMoveWord(f), f.GetPhi(),
-			f.GetDelta(), f.GetNodes(),
-			f.GetLeased(), f.GetExpanded()})
+		out.FirstMoves = append(out.FirstMoves, FirstMove{f.GetMove(), FirstMoveWord(f), f.GetPhi(), f.GetDelta(),
+			f.GetNodes(), f.GetLeased(), f.GetExpanded()})
 	}
 	if r.GetCertificateSha256() != "" {
 		out.Certificate = &cli.Certificate{Positions: r.GetCertificatePositions(),
-			Bytes:  int64(r.GetCertificateFileBytes()),
-			SHA256: r.GetCertificateSha256(), File: r.GetCertificateFile()}
+			Bytes: int64(r.GetCertificateFileBytes()), SHA256: r.GetCertificateSha256(), File: r.GetCertificateFile()}
 	}
 	return out
 }
@@ -163,12 +158,9 @@ func OfCampaigns(all []*farmv1.CampaignSummary) Campaigns {
 		about := c.GetCampaign()
 		out.Campaigns = append(out.Campaigns, Campaign{
 			Name: about.GetName(), Number: about.GetNumber(), Board: about.GetBoard(), Root: about.GetRoot(),
-			RulesOnly: about.GetRulesOnly(),
-			Priority:  c.GetPriority(), Share: c.GetShare(), State: c.GetState(), Why: c.GetWhy(),
-			Winner:   c.GetWinner(),
-			Verified: c.GetVerified(),
-			Phi:      c.GetRootPhi(), Delta: c.GetRootDelta(), Nodes: c.GetNodes(), RunningNodes: c.GetRunningNodes(),
-			Leased: c.GetLeased(),
+			RulesOnly: about.GetRulesOnly(), Priority: c.GetPriority(), Share: c.GetShare(), State: c.GetState(),
+			Why: c.GetWhy(), Winner: c.GetWinner(), Verified: c.GetVerified(), Phi: c.GetRootPhi(),
+			Delta: c.GetRootDelta(), Nodes: c.GetNodes(), RunningNodes: c.GetRunningNodes(), Leased: c.GetLeased(),
 		})
 	}
 	return out

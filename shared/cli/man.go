@@ -38,8 +38,7 @@ func writePages(root *cobra.Command, folder string) error {
 		}
 	}
 	name := root.Name()
-	completions := errors.Join(
-		root.GenBashCompletionFileV2(filepath.Join(shells, name+".bash"), true),
+	completions := errors.Join(root.GenBashCompletionFileV2(filepath.Join(shells, name+".bash"), true),
 		root.GenZshCompletionFile(filepath.Join(shells, "_"+name)),
 		root.GenFishCompletionFile(filepath.Join(shells, name+".fish"), true))
 	forPages(root)
