@@ -156,29 +156,26 @@ func checkTable(bytes int64, workers int) error {
 }
 
 // checkFiles says before anything is done that the store or the certificate could not be written.
+// willMake says that the folder of the store is made later.
 func checkFiles(storeFile, proof string, willMake bool) error {
 	for _, f := range []struct{ flag, file string }{{"store", storeFile}, {"proof", proof}} {
 		folder := filepath.Dir(f.file)
-		info, err := os.Stat(folder)
-		switch {
+		switch err := unix.Access(folder, unix.W_OK); {
 		case errors.Is(err, os.ErrNotExist) && willMake && folder == filepath.Dir(storeFile):
 		case errors.Is(err, os.ErrNotExist):
 			return cli.Usagef("--%s %s: there is no folder %s", f.flag, f.file, folder)
 		case err != nil:
-			return cli.Usagef("--%s %s: %w", f.flag, f.file, err)
-		case !info.IsDir():
-			return cli.Usagef("--%s %s: %s is not a folder", f.flag, f.file, folder)
-		case unix.Access(folder, unix.W_OK) != nil:
-			return cli.Usagef("--%s %s: the folder %s cannot be written to", f.flag, f.file, folder)
+			return cli.Usagef("--%s %s: %s cannot be written to: %w", f.flag, f.file, folder, err)
 		}
-		if info, err := os.Stat(f.file); err == nil && !info.Mode().IsRegular() {
-			return cli.Usagef("--%s %s: it is there and is not a regular file", f.flag, f.file)
+		info, err := os.Stat(f.file)
+		if err == nil && !info.Mode().IsRegular() || errors.Is(err, unix.ENOTDIR) {
+			return cli.Usagef("--%s %s: it is no regular file in a folder", f.flag, f.file)
 		}
 	}
-	if a, err := filepath.Abs(storeFile); err == nil {
-		if b, err := filepath.Abs(proof); err == nil && a == b {
-			return cli.Usagef("--store and --proof name the same file %s", storeFile)
-		}
+	a, errA := filepath.Abs(storeFile)
+	b, errB := filepath.Abs(proof)
+	if errA == nil && errB == nil && a == b {
+		return cli.Usagef("--store and --proof name the same file %s", storeFile)
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func exploreStore(file, name string, moves []string) (*farmv1.ExploreResponse, e
 		return nil, err
 	}
 	defer r.Close()
-	way, err := loop.Follow(r.Root, moves)
+	way, _, err := loop.Follow(r.Root, moves)
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}

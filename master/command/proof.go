@@ -12,6 +12,7 @@ import (
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/export"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
@@ -85,14 +86,11 @@ func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last
 			p, args = given, args[1:]
 		}
 	}
-	for i, text := range args {
-		m, err := p.ParseMove(text)
-		if err != nil {
-			return p, nil, cli.Usagef("move %d: %w", i+1, err)
-		}
-		p, last = p.After(m), &m
+	way, last, err := loop.Follow(p, args)
+	if err != nil {
+		return p, nil, cli.Usagef("%w", err)
 	}
-	return p, last, nil
+	return way[len(way)-1], last, nil
 }
 
 // proofShowCommand shows one position. A reader steps through a proof by adding moves.

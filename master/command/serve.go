@@ -274,7 +274,10 @@ func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheu
 		w.Operator = guard.Operator
 	}
 	w.Ready = func() error { return ready(ctx, l) }
-	w.Alive = func() error { return alive(ctx, l) }
+	w.Alive = func() error {
+		_, err := alive(ctx, l)
+		return err
+	}
 	return web.New(w)
 }
 
@@ -301,33 +304,23 @@ func (f *serveFlags) announce(w io.Writer, on listeners, campaigns *campaign.Far
 // probePatience is the longest a probe waits for the loop, which commits to disk between answers.
 const probePatience = 5 * time.Second
 
-// alive is nil while the loop answers. Where it is not, starting the master again may help, and the
-// store has everything.
-func alive(ctx context.Context, l *loop.Loop) error {
+// alive returns what the loop says of its campaigns. The error is nil while the loop answers. Where
+// it is not, starting the master again may help, and the store has everything.
+func alive(ctx context.Context, l *loop.Loop) ([]loop.View, error) {
 	ctx, cancel := context.WithTimeout(ctx, probePatience)
 	defer cancel()
-	_, err := l.Views(ctx)
-	return err
+	return l.Views(ctx)
 }
 
 // ready is nil while workers can join with a hope for work: one campaign that is neither drained nor
 // stopped is enough.
 func ready(ctx context.Context, l *loop.Loop) error {
-	ctx, cancel := context.WithTimeout(ctx, probePatience)
-	defer cancel()
-	all, err := l.Views(ctx)
-	if err != nil {
-		return err
-	}
+	all, err := alive(ctx, l)
 	for _, c := range all {
-		switch c.State {
-		case loop.StateDraining:
-			return fmt.Errorf("%s: %s", c.State, c.Why)
-		case loop.StateStopped:
-			err = fmt.Errorf("%s: %s", c.State, c.Why)
-		default:
-			return nil // there is work, or may be
+		if c.State != loop.StateDraining && c.State != loop.StateStopped {
+			return nil
 		}
+		err = fmt.Errorf("%s: %s", c.State, c.Why)
 	}
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -126,7 +127,19 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 	drain, abort, stop := cli.Signals(c.Context())
 	defer stop()
 
-	hide := line.Show(abort, func() string { return statusText(abort, campaign.Loop) })
+	status, err := rpc.CampaignOf(campaign.Loop, "")
+	if err != nil {
+		return err
+	}
+	hide := line.Show(abort, func() string {
+		ctx, cancel := context.WithTimeout(abort, time.Second)
+		defer cancel()
+		r, err := status.Status(ctx)
+		if err != nil {
+			return "starting or stopping"
+		}
+		return statusLine(r)
+	})
 	ended := campaign.RunEmbedded(abort, drain.Done(), agents(f.workers, f.cores, f.table.Bytes))
 	hide()
 
@@ -195,32 +208,4 @@ func defaultStore(q question, rulesOnly bool) (string, error) {
 func short(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
-}
-
-// statusText is the status line of a campaign.
-func statusText(ctx context.Context, l *loop.Loop) string {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	all, err := l.Views(ctx)
-	if err != nil {
-		return "starting or stopping"
-	}
-	v := all[0]
-	t := v.Tree
-	nodes := t.Spent + t.Running
-	text := fmt.Sprintf("%s: %s nodes in %s", v.State, count(nodes), (time.Duration(v.Seconds) * time.Second).String())
-	if v.State == loop.StateRunning || v.State == loop.StatePaused {
-		text += fmt.Sprintf(", proof number %d, disproof number %d, %d facts, %d of %d leased",
-			t.Phi, t.Delta, t.FactsWon+t.FactsLost, t.Leased, t.Frontier)
-	}
-	settled := 0
-	for _, f := range t.FirstMoves {
-		if f.Verdict != 0 {
-			settled++
-		}
-	}
-	if len(t.FirstMoves) > 0 {
-		text += fmt.Sprintf(", first moves %d/%d", settled, len(t.FirstMoves))
-	}
-	return text
 }

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,10 +23,10 @@ import (
 	"amazonsfarm/shared/disk"
 )
 
-// storeCheckJSON is what "store check" says to programs. Fields may be added, never renamed; so
-// with those below.
-type storeCheckJSON struct {
-	MessageType string `json:"message_type"` // "store_check"
+// storeReportJSON is what "store check" and "store backup" say to programs. Fields may be added,
+// never renamed; so with those below.
+type storeReportJSON struct {
+	MessageType string `json:"message_type"` // "store_check" or "store_backup"
 	store.Report
 	Seconds float64 `json:"seconds"`
 }
@@ -34,12 +34,6 @@ type storeCheckJSON struct {
 type storeInfoJSON struct {
 	MessageType string `json:"message_type"` // "store_info"
 	store.Info
-}
-
-type storeBackupJSON struct {
-	MessageType string `json:"message_type"` // "store_backup"
-	store.Report
-	Seconds float64 `json:"seconds"`
 }
 
 type storeCompactionJSON struct {
@@ -67,8 +61,9 @@ func copyError(err error) error {
 }
 
 // watched runs f with a status line that says how far it is, until a signal ends it, and returns
-// the seconds that it took.
-func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progress) error) (float64, error) {
+// what f returns, with the seconds that it took.
+func watched[T any](c *cobra.Command, f func(ctx context.Context, progress store.Progress) (T, error)) (T, float64,
+	error) {
 	ctx, _, stop := cli.Signals(c.Context())
 	defer stop()
 	var text atomic.Pointer[string]
@@ -81,7 +76,7 @@ func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progre
 	})
 	defer hide()
 	began, last := time.Now(), time.Time{}
-	err := f(ctx, func(part string, done, total int64) {
+	result, err := f(ctx, func(part string, done, total int64) {
 		if time.Since(last) < cli.TerminalPeriod/2 {
 			return
 		}
@@ -95,90 +90,79 @@ func watched(c *cobra.Command, f func(ctx context.Context, progress store.Progre
 	if ctx.Err() != nil && err != nil {
 		err = cli.As(cli.ErrInterrupted, nil)
 	}
-	return time.Since(began).Seconds(), err
+	return result, time.Since(began).Seconds(), err
 }
 
 // storeCheck prints all faults that it finds, and ends with the exit code of a failed verification.
 func storeCheck() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "check STORE",
 		Short: "Verify every byte of a store: pages, records, certificates, counts",
 		Long:  long("store-check"),
 		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			var r store.Report
-			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
-				r, err = store.CheckFile(ctx, args[0], progress)
-				return err
-			})
-			if err != nil {
-				return err
-			}
-			err = answer(c, asJSON, storeCheckJSON{"store_check", r, seconds}, r.String())
-			if bad := r.Err(); bad != nil {
-				return cli.As(cli.ErrVerification, errors.Join(bad, err))
-			}
-			return err
-		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
+			return store.CheckFile(ctx, args[0], progress)
+		})
+		if err != nil {
+			return err
+		}
+		err = answer(c, *asJSON, storeReportJSON{"store_check", r, seconds}, r.String())
+		if bad := r.Err(); bad != nil {
+			return cli.As(cli.ErrVerification, errors.Join(bad, err))
+		}
+		return err
+	}
 	return c
 }
 
 // storeInfo reads headers and counts, not every record: it is quick where check takes minutes.
 func storeInfo() *cobra.Command {
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "info STORE",
 		Short: "Show the campaigns of a store and the sizes of its parts",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			info, err := store.ReadInfo(args[0])
-			if err != nil {
-				return err
-			}
-			return answer(c, asJSON, storeInfoJSON{"store_info", info}, info.String())
-		},
 	}
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		info, err := store.ReadInfo(args[0])
+		if err != nil {
+			return err
+		}
+		return answer(c, *asJSON, storeInfoJSON{"store_info", info}, info.String())
+	}
 	return c
 }
 
 // storeBackup copies from a master or from a file. Both ways the copy is checked before it gets its
 // name.
 func storeBackup() *cobra.Command {
-	var (
-		master remote
-		asJSON bool
-	)
+	var master remote
 	c := &cobra.Command{
 		Use:   "backup [STORE] TO",
 		Short: "Copy a store, of a running master or a file that no master has open",
 		Long:  long("store-backup"),
 		Args:  cobra.RangeArgs(1, 2),
-		RunE: func(c *cobra.Command, args []string) error {
-			to := args[len(args)-1]
-			var r store.Report
-			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
-				if len(args) == 2 {
-					r, err = store.BackupFile(ctx, args[0], to, progress)
-				} else {
-					r, err = master.backup(ctx, to, progress)
-				}
-				return err
-			})
-			if len(args) == 2 && errors.Is(err, store.ErrLocked) {
-				return cli.As(cli.ErrLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
+			if len(args) == 2 {
+				return store.BackupFile(ctx, args[0], args[1], progress)
 			}
-			if err != nil {
-				return copyError(err)
-			}
-			return answer(c, asJSON, storeBackupJSON{"store_backup", r, seconds}, r.String())
-		},
+			return master.backup(ctx, args[0], progress)
+		})
+		if len(args) == 2 && errors.Is(err, store.ErrLocked) {
+			return cli.As(cli.ErrLocked, fmt.Errorf("%w: master store backup TO --master ADDR", err))
+		}
+		if err != nil {
+			return copyError(err)
+		}
+		return answer(c, *asJSON, storeReportJSON{"store_backup", r, seconds}, r.String())
 	}
 	master.add(c)
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
 	return c
 }
 
@@ -223,12 +207,12 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 		}
 		done += int64(len(m.GetData()))
 		progress("copying", done, size)
-		if len(m.GetSha256()) > 0 {
-			if done != size || !bytes.Equal(sum.Sum(nil), m.GetSha256()) {
-				return store.Report{}, fmt.Errorf(
-					"the %d bytes that came from %s are not the %d that the master sent; try again", done, r.address,
-					size)
-			}
+		switch {
+		case len(m.GetSha256()) == 0:
+		case done != size || !bytes.Equal(sum.Sum(nil), m.GetSha256()):
+			return store.Report{}, fmt.Errorf("the %d bytes that came from %s are not the %d that the master sent; "+
+				"try again", done, r.address, size)
+		default:
 			return store.PublishCopy(ctx, d, progress)
 		}
 	}
@@ -244,44 +228,35 @@ func backupError(address string, err error) error {
 
 // storeCompact keeps the old store beside the new one unless --replace is given.
 func storeCompact() *cobra.Command {
-	var replace, asJSON bool
+	var replace bool
 	c := &cobra.Command{
 		Use:   "compact STORE [TO]",
 		Short: "Write a store again without its free pages",
 		Long:  long("store-compact"),
 		Args:  cobra.RangeArgs(1, 2),
-		RunE: func(c *cobra.Command, args []string) error {
-			to := ""
-			if len(args) == 2 {
-				if to = args[1]; to == "" || filepath.Clean(to) == filepath.Clean(args[0]) {
-					return cli.Usagef("compact to another file than the store, or leave out the second file")
-				}
-				if replace {
-					return cli.Usagef("--replace is for a store that is compacted in its place; leave out "+
-						"--replace or %s", to)
-				}
-			}
-			var done store.Compaction
-			seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (err error) {
-				done, err = store.Compact(ctx, args[0], to, replace, progress)
-				return err
-			})
-			if err != nil {
-				return copyError(err)
-			}
-			if asJSON {
-				return json.NewEncoder(c.OutOrStdout()).Encode(storeCompactionJSON{"store_compaction", done, seconds})
-			}
-			_, err = fmt.Fprintf(c.OutOrStdout(), "store          %s: %s, before %s\n", done.File,
-				cli.FormatSize(done.After), cli.FormatSize(done.Before))
-			if err == nil && done.Kept != "" {
-				_, err = fmt.Fprintf(c.OutOrStdout(),
-					"kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
-			}
-			return err
-		},
+	}
+	asJSON := jsonFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		to := strings.Join(args[1:], "")
+		switch {
+		case len(args) == 2 && (to == "" || filepath.Clean(to) == filepath.Clean(args[0])):
+			return cli.Usagef("compact to another file than the store, or leave out the second file")
+		case len(args) == 2 && replace:
+			return cli.Usagef("--replace is for a store that is compacted in its place; leave out --replace or %s", to)
+		}
+		done, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Compaction, error) {
+			return store.Compact(ctx, args[0], to, replace, progress)
+		})
+		if err != nil {
+			return copyError(err)
+		}
+		text := fmt.Sprintf("store          %s: %s, before %s\n", done.File, cli.FormatSize(done.After),
+			cli.FormatSize(done.Before))
+		if done.Kept != "" {
+			text += fmt.Sprintf("kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
+		}
+		return answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "remove the old store")
-	c.Flags().BoolVar(&asJSON, "json", false, "answer as one JSON document")
 	return c
 }

@@ -44,19 +44,19 @@ type Explored struct {
 	decided bool
 }
 
-// Follow plays moves, as text, from a position, and returns the positions on the way, that one first.
-// The error names the first one that is no legal move.
-func Follow(p amazons.Position, moves []string) ([]amazons.Position, error) {
-	way := append(make([]amazons.Position, 0, 1+len(moves)), p)
+// Follow plays moves, as text, from a position, and returns the positions on the way, that one first,
+// and the last move, nil if there is none. The error names the first one that is no legal move.
+func Follow(p amazons.Position, moves []string) (way []amazons.Position, last *amazons.Move, err error) {
+	way = append(make([]amazons.Position, 0, 1+len(moves)), p)
 	for i, text := range moves {
 		m, err := p.ParseMove(text)
 		if err != nil {
-			return nil, fmt.Errorf("move %d: %w", i+1, err)
+			return nil, nil, fmt.Errorf("move %d: %w", i+1, err)
 		}
-		p = p.After(m)
+		p, last = p.After(m), &m
 		way = append(way, p)
 	}
-	return way, nil
+	return way, last, nil
 }
 
 // Explore asks the loop about the last position of a way (each after a move from the one before, all of

@@ -165,7 +165,7 @@ func (c *controlService) Explore(ctx context.Context, r *farmv1.ExploreRequest) 
 	if err != nil {
 		return nil, err
 	}
-	way, err := loop.Follow(h.Root(), r.GetMoves())
+	way, _, err := loop.Follow(h.Root(), r.GetMoves())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}

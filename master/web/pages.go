@@ -166,16 +166,14 @@ func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move,
 				black)}
 		}
 	}
-	text := q.Get("moves")
-	if text == "" {
-		return []amazons.Position{p}, nil, nil
+	var moves []string
+	if text := q.Get("moves"); text != "" {
+		moves = strings.Split(text, ",")
 	}
-	list := strings.Split(text, ",")
-	if way, err = loop.Follow(p, list); err != nil {
+	if way, last, err = loop.Follow(p, moves); err != nil {
 		return nil, nil, errInput{err}
 	}
-	m, err := way[len(way)-2].ParseMove(list[len(list)-1]) // Follow has played it
-	return way, &m, err
+	return way, last, nil
 }
 
 func queens(p amazons.Position) (white, black int) {
