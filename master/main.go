@@ -23,8 +23,10 @@ import (
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
@@ -53,6 +55,14 @@ var kinds = []cli.Kind{
 	{Err: credentials.ErrExists, Code: cli.ExitUsage},
 	{Err: credentials.ErrRequest, Code: cli.ExitUsage},
 	{Err: credentials.ErrUnknown, Code: cli.ExitUsage},
+	{Err: simulate.ErrConfig, Code: cli.ExitUsage},
+	{Err: tree.ErrConfig, Code: cli.ExitUsage},
+	{Err: simulate.ErrLimit, Code: cli.ExitLimit},
+	{Err: proof.ErrVersion, Code: cli.ExitIncompatible},
+	{Err: proof.ErrNotCertificate, Code: cli.ExitVerification},
+	{Err: proof.ErrTruncated, Code: cli.ExitVerification},
+	{Err: proof.ErrChecksum, Code: cli.ExitVerification},
+	{Err: proof.ErrCorrupt, Code: cli.ExitVerification},
 }
 
 // run is main with its surroundings given.

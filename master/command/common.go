@@ -238,6 +238,16 @@ func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, do
 	return answer(c, *v.json, document, text)
 }
 
+// outcomesLine counts the moves of a position by what they do: wins, open or loses.
+func outcomesLine(outcomes []string) string {
+	counts := map[string]int{}
+	for _, outcome := range outcomes {
+		counts[outcome]++
+	}
+	return fmt.Sprintf("moves          %d: %d win, %d open, %d lose\n", len(outcomes), counts["wins"], counts["open"],
+		counts["loses"])
+}
+
 // group is a command that only holds others; by itself it prints its help.
 func group(use, short string, commands ...*cobra.Command) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Long: long(use), Args: cobra.NoArgs,

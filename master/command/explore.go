@@ -85,16 +85,15 @@ func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) strin
 	}
 	fmt.Fprintf(&s, "\nproof number   %s, disproof number %s\n", numberText(k.GetPhi()), numberText(k.GetDelta()))
 	fmt.Fprintf(&s, "nodes          %s\n", atLeast(k.GetNodes(), k.GetAtLeast()))
-	counts := map[string]int{}
-	for _, m := range r.GetMoves() {
-		counts[document.MoveWord(m)]++
-	}
 	if line := r.GetLine(); len(line) > 0 {
 		fmt.Fprintf(&s, "play           %s\n", strings.Join(line, " "))
 	}
-	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n\n", len(r.GetMoves()), counts["wins"],
-		counts["open"], counts["loses"])
-	if len(r.GetMoves()) == 0 {
+	outcomes := make([]string, len(r.GetMoves()))
+	for i, m := range r.GetMoves() {
+		outcomes[i] = document.MoveWord(m)
+	}
+	s.WriteString(outcomesLine(outcomes) + "\n")
+	if len(outcomes) == 0 {
 		return s.String()
 	}
 	var rows [][]any

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,31 +40,18 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 	p amazons.Position, last *amazons.Move, err error) {
 	if s.store != "" && (len(args) == 0 || storeGiven(c)) {
 		if cert, from, err = campaign.ReadCertificate(ctx, s.store, s.campaign); err != nil {
-			return cert, from, p, nil, proofError(err)
+			return cert, from, p, nil, err
 		}
 	} else if len(args) == 0 {
 		return cert, "", p, nil, cli.Usagef("give a certificate or --store FILE, one of them")
 	} else {
 		from, args = args[0], args[1:]
 		if cert, err = proof.ReadFile(from); err != nil {
-			return cert, from, p, nil, proofError(err)
+			return cert, from, p, nil, err
 		}
 	}
 	p, last, err = findPosition(&cert, args)
 	return cert, from, p, last, err
-}
-
-// proofError gives the errors of reading a certificate their exit code.
-func proofError(err error) error {
-	if errors.Is(err, proof.ErrVersion) {
-		return cli.As(cli.ErrIncompatible, err)
-	}
-	for _, kind := range []error{proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt} {
-		if errors.Is(err, kind) {
-			return cli.As(cli.ErrVerification, err)
-		}
-	}
-	return err
 }
 
 // findPosition returns the position that arguments name: perhaps a position, then perhaps moves
@@ -153,12 +139,11 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	if i := slices.IndexFunc(c.Roots, func(r proof.Root) bool { return r.Position(c.Board) == p }); i >= 0 {
 		fmt.Fprintf(&s, "root           %d of %d: this is what the certificate claims\n", i+1, len(c.Roots))
 	}
-	counts := map[string]int{}
-	for _, m := range d.Moves {
-		counts[m.Wins]++
+	outcomes := make([]string, len(d.Moves))
+	for i, m := range d.Moves {
+		outcomes[i] = m.Wins
 	}
-	fmt.Fprintf(&s, "moves          %d: %d win, %d open, %d lose\n", len(d.Moves), counts["wins"], counts["open"],
-		counts["loses"])
+	s.WriteString(outcomesLine(outcomes))
 	if len(d.Moves) == 0 {
 		return s.String()
 	}

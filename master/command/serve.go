@@ -65,11 +65,8 @@ func serveCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.board, "board", "", "solve this `BOARD` or position (default: what the store has)")
-	flags.StringArrayVar(&f.moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
-	flags.BoolVar(&o.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
+	f.settings.addCampaign(flags, &f.moves)
 	flags.StringVar(&o.Name, "name", "", "call a new campaign `NAME` (default: its board)")
-	flags.Uint64Var(&o.MaxNodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
-	flags.BoolVar(&o.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
 	flags.BoolVar(&o.Stay, "stay", false, "keep answering when all is settled")
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaigns in `FILE`")
 	flags.StringVar(&o.ProofFile, "proof", "", "write the first certificate to `FILE` (default: beside the store)")
@@ -212,12 +209,7 @@ func (f *serveFlags) guard(registry *prometheus.Registry, log *slog.Logger) (*ac
 	if err != nil {
 		return nil, cli.Usagef("--credentials %s: %w", f.credentials, err)
 	}
-	options := access.GuardOptions{Files: files, Limits: f.settings.access, Registerer: registry, Log: log}
-	guard, err := access.NewGuard(options)
-	if err != nil {
-		return nil, cli.Usagef("%w", err)
-	}
-	return guard, nil
+	return access.NewGuard(access.GuardOptions{Files: files, Limits: f.settings.access, Registerer: registry, Log: log})
 }
 
 // listeners are the open addresses of a master.

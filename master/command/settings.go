@@ -140,6 +140,16 @@ func (s *settings) addTo(flags *pflag.FlagSet, names ...string) {
 	flags.StringVar(&s.file, "config", "", "read more settings from `FILE`; see master help settings")
 }
 
+// addCampaign makes the flags of a campaign that solve and serve have in common; moves is for those of
+// the root.
+func (s *settings) addCampaign(flags *pflag.FlagSet, moves *[]string) {
+	o := &s.farm
+	flags.StringArrayVar(moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
+	flags.BoolVar(&o.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
+	flags.Uint64Var(&o.MaxNodes, "nodes", 0, "stop after about `NODES` in all (exit code 3; default: never)")
+	flags.BoolVar(&o.EasyReplies, "easy-replies", false, "settle replies to first moves one by one, easy ones first")
+}
+
 // read reads the settings file, and checks what cannot be checked of one setting alone.
 func (s *settings) read() error {
 	if s.file != "" {

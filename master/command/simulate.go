@@ -1,7 +1,6 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +26,7 @@ type simulateFlags struct {
 	config            simulate.Config
 	settings          *settings
 	record, svg, name string
-	asJSON            bool
+	asJSON            *bool
 	table, tables     cli.Size
 }
 
@@ -73,7 +72,7 @@ func simulateCommand() *cobra.Command {
 	flags.StringVar(&f.record, "record", "", "keep finished runs in `FILE` and do not repeat them")
 	flags.StringVar(&f.svg, "svg", "", "draw the curve into `FILE`")
 	flags.StringVar(&f.name, "title", "", "call the picture `TITLE` (default: the question)")
-	flags.BoolVar(&f.asJSON, "json", false, "answer as one JSON document")
+	f.asJSON = jsonFlag(c)
 	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions")
 	cli.Group(flags, "Question", "first-move", "lemma", "nodes")
 	cli.Group(flags, "Workers", "workers", "speed", "speed-spread", "table", "tables", "shared-table", "prefetch")
@@ -133,14 +132,10 @@ func (f *simulateFlags) start(cmd *cobra.Command) error {
 		}
 		fmt.Fprintln(cmd.ErrOrStderr())
 	})
-	switch {
-	case errors.Is(err, simulate.ErrConfig) || errors.Is(err, tree.ErrConfig):
-		return cli.Usagef("%w", err)
-	case ctx.Err() != nil:
+	if err != nil && ctx.Err() != nil {
 		return cli.As(cli.ErrInterrupted, nil)
-	case errors.Is(err, simulate.ErrLimit):
-		return cli.As(cli.ErrLimit, err)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	if f.svg != "" {
@@ -152,8 +147,8 @@ func (f *simulateFlags) start(cmd *cobra.Command) error {
 			return err
 		}
 	}
-	if f.asJSON {
-		return json.NewEncoder(cmd.OutOrStdout()).Encode(curve)
+	if *f.asJSON {
+		return answer(cmd, true, curve, "")
 	}
 	return curve.WriteTable(cmd.OutOrStdout())
 }

@@ -51,8 +51,7 @@ func askHealth(ctx context.Context, address string, w io.Writer) error {
 	if err != nil {
 		return Usagef("--http %s: %w", address, err)
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // and no proxy: it is about this machine
-	response, err := transport.RoundTrip(request)
+	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request) // no proxy: it is this machine
 	if err != nil {
 		return fmt.Errorf("ask for health: %w", err)
 	}
