@@ -237,8 +237,8 @@ func TestMayImport(t *testing.T) {
 			t.Errorf("mayImport(a test of %s, shared/testkit/reference) = %v, want %v", c.from, got, c.want)
 		}
 	}
-	if !foreign("shared/dfpn", "google.golang.org/grpc/codes") || !foreign("master/loop", "google.golang.org/grpc/codes") ||
-		foreign("master/rpc", "google.golang.org/grpc/codes") {
+	const codes = "google.golang.org/grpc/codes"
+	if !foreign("shared/dfpn", codes) || !foreign("master/loop", codes) || foreign("master/rpc", codes) {
 		t.Error("foreign does not tell shared and the loop from the services")
 	}
 }

@@ -118,7 +118,8 @@ func calling[Q, R any](c *cobra.Command, call method[Q, R], request func(args []
 }
 
 // control makes a command call a master and print the status that it answers with.
-func control[Q any](c *cobra.Command, call method[Q, *farmv1.StatusResponse], request func(args []string) Q) *cobra.Command {
+func control[Q any](c *cobra.Command, call method[Q, *farmv1.StatusResponse],
+	request func(args []string) Q) *cobra.Command {
 	return calling(c, call, request, showStatus)
 }
 

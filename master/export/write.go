@@ -43,8 +43,11 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "// %v, %d positions, %d of them cut. A way through it: dot -Tsvg -o proof.svg\n",
 		g.Positions[0].Position, len(g.Positions), g.Cut)
-	fmt.Fprint(out, "digraph proof {\n  rankdir=TB;\n"+
-		"  node [shape=box, style=filled, fontname=\"monospace\", fontsize=10];\n  edge [fontname=\"monospace\", fontsize=9];\n")
+	fmt.Fprint(out, `digraph proof {
+  rankdir=TB;
+  node [shape=box, style=filled, fontname="monospace", fontsize=10];
+  edge [fontname="monospace", fontsize=9];
+`)
 	for i := range g.Positions {
 		p := &g.Positions[i]
 		colour, style := "#f2b8b5", "filled"
