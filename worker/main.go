@@ -53,8 +53,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := &cobra.Command{
 		Use:   "worker",
 		Short: "Search positions of the game of Amazons, for a master or alone",
-		Long: `worker searches positions of the game of Amazons: for a master that solves a board with many
-workers (run), or alone (solve).
+		Long: `worker searches positions of the game of Amazons: for a master that solves a board with
+many workers (run), or alone (solve).
 
 ` + cli.ExitHelp,
 	}

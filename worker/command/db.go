@@ -62,10 +62,11 @@ func dbBuildCommand() *cobra.Command {
   small   all areas of up to 7 squares
   medium  up to 8, and 9 with at most two queens a side
   large   up to 8, 9 with at most three queens a side, 10 with one
-  SPEC    such as 8,9:2,10:1: all areas of up to 8 squares, 9 with at most two queens a side, 10 with one
+  SPEC    such as 8,9:2,10:1: all areas of up to 8 squares, 9 with at most two queens a
+          side, 10 with one
 
-Finished work is kept in FILE.part until all is done: after an interruption the same command goes
-on from there. A whole database of this size is kept.`,
+Finished work is kept in FILE.part until all is done: after an interruption the same
+command goes on from there. A whole database of this size is kept.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			config, err := endgame.ParseSize(size)

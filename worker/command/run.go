@@ -38,8 +38,8 @@ func runCommand() *cobra.Command {
 		Short: "Work for a master until its campaign is over",
 		Long: `run joins a master and searches what the master leases to it, until the campaign is over.
 
-The first SIGINT or SIGTERM returns the running lease, with everything that was found, and ends
-with exit code 0. The second one aborts.
+The first SIGINT or SIGTERM returns the running lease, with everything that was found,
+and ends with exit code 0. The second one aborts.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,

@@ -67,9 +67,10 @@ func valueCommand() *cobra.Command {
 		Long: `value tells what an area is worth as a combinatorial game. Black is Left: what is good for
 Black is positive.
 
-AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for empty
-squares, such as "..W/.../..B". Several areas in one text are valued as their sum. With -,
-standard input has one area a line, each answered with one line (of JSON with --json).`,
+AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for
+empty squares, such as "..W/.../..B". Several areas in one text are valued as their sum.
+With -, standard input has one area a line, each answered with one line (of JSON with
+--json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, _, stop := cli.Signals(c.Context())
