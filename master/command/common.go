@@ -46,17 +46,22 @@ func All() []*cobra.Command {
 //go:embed help/*.txt
 var texts embed.FS
 
+// text returns a help text.
+func text(name string) string {
+	data, err := texts.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(data)
+}
+
 // long returns a help text, put together from files, with the exit codes.
 func long(names ...string) string {
-	var s strings.Builder
+	s := ""
 	for _, name := range names {
-		data, err := texts.ReadFile("help/" + name + ".txt")
-		if err != nil {
-			panic(err) // it is part of the program
-		}
-		s.Write(append(data, '\n'))
+		s += text(name) + "\n"
 	}
-	return s.String() + cli.ExitHelp
+	return s + cli.ExitHelp
 }
 
 // question is what is asked: a position and perhaps first moves.

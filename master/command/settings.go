@@ -1,10 +1,8 @@
 package command
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -169,35 +167,23 @@ func (s *settings) read() error {
 
 // parse sets what a settings file says and no flag has set: lines of KEY: VALUE, in YAML.
 func (s *settings) parse(data []byte) error {
-	var root yaml.Node
-	switch err := yaml.NewDecoder(bytes.NewReader(data)).Decode(&root); {
-	case errors.Is(err, io.EOF):
-		return nil // an empty file
-	case err != nil:
-		return cli.Usagef("%s: %w", s.file, err)
-	case root.Content[0].Kind != yaml.MappingNode:
-		return cli.Usagef("%s:%d: write a line KEY: VALUE for each setting", s.file, root.Content[0].Line)
+	var values map[string]yaml.Node
+	if err := yaml.Unmarshal(data, &values); err != nil {
+		why := strings.Join(strings.Fields(err.Error()), " ") // in one line
+		return cli.Usagef("%s: write a line KEY: VALUE for each setting: %s", s.file, why)
 	}
-	set := map[string]bool{}
-	s.all.VisitAll(func(f *pflag.Flag) { set[f.Name] = f.Changed })
-	seen := map[string]bool{}
-	for pair := range slices.Chunk(root.Content[0].Content, 2) {
-		key, value := pair[0], pair[1]
-		name := key.Value
-		given, known := set[name]
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		value, f := values[name], s.all.Lookup(name)
 		switch {
-		case !known:
-			return cli.Usagef("%s:%d: there is no setting %q; see master help settings", s.file, key.Line, name)
-		case seen[name]:
-			return cli.Usagef("%s:%d: %s is set twice", s.file, key.Line, name)
+		case f == nil:
+			return cli.Usagef("%s:%d: there is no setting %q; see master help settings", s.file, value.Line, name)
 		case value.Kind != yaml.ScalarNode:
 			return cli.Usagef("%s:%d: %s: write one value", s.file, value.Line, name)
-		case given:
-			continue // the flag beats the file
-		}
-		seen[name] = true
-		if err := s.all.Lookup(name).Value.Set(value.Value); err != nil {
-			return cli.Usagef("%s:%d: %s %s: %w", s.file, value.Line, name, value.Value, err)
+		case f.Changed: // the flag beats the file
+		default:
+			if err := f.Value.Set(value.Value); err != nil {
+				return cli.Usagef("%s:%d: %s %s: %w", s.file, value.Line, name, value.Value, err)
+			}
 		}
 	}
 	return nil
@@ -205,30 +191,7 @@ func (s *settings) parse(data []byte) error {
 
 // settingsTopic is the help topic about the settings file.
 func settingsTopic() *cobra.Command {
-	var text strings.Builder
-	text.WriteString(`The file of --config holds settings of a master, one a line, in YAML:
-
-  split-after: 2000000
-  worker-messages: 500
-
-A flag beats the environment, which beats the file. Unknown keys are refused.
-`)
-	title := ""
-	newSettings().all.VisitAll(func(f *pflag.Flag) {
-		if t := cli.GroupOf(f); t != title {
-			title = t
-			text.WriteString("\n" + title + ":\n")
-		}
-		_, help := pflag.UnquoteUsage(f)
-		if f.DefValue != "" && f.DefValue != "0" {
-			help += " (default " + f.DefValue + ")"
-		}
-		line := fmt.Sprintf("  %-20s %s", f.Name, help)
-		if len(line) > 90 {
-			at := strings.LastIndexByte(line[:90], ' ')
-			line = line[:at] + "\n" + strings.Repeat(" ", 22) + line[at:]
-		}
-		text.WriteString(line + "\n")
-	})
-	return &cobra.Command{Use: "settings", Short: "What a settings file may hold", Long: text.String()}
+	keys := strings.NewReplacer("\n      --", "\n  ", "\n      ", "\n") // not as flags
+	return &cobra.Command{Use: "settings", Short: "What a settings file may hold",
+		Long: text("settings") + keys.Replace(cli.FlagUsages(newSettings().all))}
 }

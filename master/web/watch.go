@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -109,16 +110,10 @@ func (w *watch) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	next := w.last()
-	status, err := w.campaign.Status(ctx)
-	var workers []*farmv1.Worker
-	if err == nil {
-		workers, err = w.campaign.Workers(ctx)
-	}
-	var facts []loop.Learned
-	if err == nil {
-		facts, err = w.campaign.Recent(ctx)
-	}
-	if err != nil {
+	status, noStatus := w.campaign.Status(ctx)
+	workers, noWorkers := w.campaign.Workers(ctx)
+	facts, noFacts := w.campaign.Recent(ctx)
+	if err := cmp.Or(noStatus, noWorkers, noFacts); err != nil {
 		next.put(partLink, linkJSON{Why: "the campaign does not answer: " + err.Error()})
 		w.show(next, nil)
 		return

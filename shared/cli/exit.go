@@ -64,7 +64,7 @@ type kindError struct{ kind, err error }
 
 func (e *kindError) Error() string {
 	if e.err == nil {
-		return e.kind.Error()
+		return ""
 	}
 	return e.err.Error()
 }
@@ -81,16 +81,12 @@ func As(kind, err error) error { return &kindError{kind, err} }
 // Usagef returns an error about the command line or an input: one of the kind ErrUsage.
 func Usagef(format string, args ...any) error { return As(ErrUsage, fmt.Errorf(format, args...)) }
 
-// ExitCode returns the code of an error: that of the outermost kind that [As] gave it, otherwise of
+// ExitCode returns the code of an error: that of the first kind above that [As] gave it, otherwise of
 // the first of kinds that matches, otherwise ExitInterrupted for a cancelled context, ExitFailed for
 // anything else and ExitDone for nil.
 func ExitCode(err error, kinds ...Kind) int {
 	if err == nil {
 		return ExitDone
-	}
-	var marked *kindError
-	if errors.As(err, &marked) {
-		err = marked.kind
 	}
 	for _, k := range slices.Concat(common, kinds) {
 		if errors.Is(err, k.Err) {
@@ -136,9 +132,8 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 	if !started {
 		err = Usagef("%w; see %s --help", err, cmd.CommandPath())
 	}
-	var marked *kindError
-	if !errors.As(err, &marked) || marked.err != nil {
-		fmt.Fprintf(stderr, "%s: %v\n", root.Name(), err)
+	if text := err.Error(); text != "" {
+		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), text)
 	}
 	return ExitCode(err, kinds...)
 }

@@ -27,20 +27,15 @@ func Group(flags *pflag.FlagSet, title string, names ...string) {
 // ungrouped is the title of the flags without a group.
 const ungrouped = "Flags"
 
-// GroupOf returns the title of a flag's group, "Flags" if it has none.
-func GroupOf(f *pflag.Flag) string {
-	if titles := f.Annotations[groupAnnotation]; len(titles) > 0 {
-		return titles[0]
-	}
-	return ungrouped
-}
-
-// flagUsages returns the help of a set of flags: a paragraph for each group.
-func flagUsages(flags *pflag.FlagSet) string {
+// FlagUsages returns the help of a set of flags: a paragraph for each group.
+func FlagUsages(flags *pflag.FlagSet) string {
 	var titles []string
 	groups := map[string]*pflag.FlagSet{}
 	flags.VisitAll(func(f *pflag.Flag) {
-		title := GroupOf(f)
+		title := ungrouped
+		if given := f.Annotations[groupAnnotation]; len(given) > 0 {
+			title = given[0]
+		}
 		if groups[title] == nil {
 			groups[title] = pflag.NewFlagSet(title, pflag.ContinueOnError)
 			groups[title].SortFlags = false
@@ -53,7 +48,7 @@ func flagUsages(flags *pflag.FlagSet) string {
 	var s strings.Builder
 	for _, title := range append(titles, ungrouped) {
 		if g := groups[title]; g != nil && g.HasAvailableFlags() {
-			s.WriteString("\n" + title + ":\n" + groups[title].FlagUsagesWrapped(helpColumns))
+			s.WriteString("\n" + title + ":\n" + g.FlagUsagesWrapped(helpColumns))
 		}
 	}
 	return s.String()
@@ -62,7 +57,7 @@ func flagUsages(flags *pflag.FlagSet) string {
 // useGroups makes the help of all commands of a program show flags in groups, and the environment
 // variables that stand in for them.
 func useGroups(root *cobra.Command) {
-	cobra.AddTemplateFunc("flagUsages", flagUsages)
+	cobra.AddTemplateFunc("flagUsages", FlagUsages)
 	cobra.AddTemplateFunc("environmentHelp", environmentHelp)
 	text := root.UsageTemplate()
 	from := strings.Index(text, "{{if .HasAvailableLocalFlags}}")
