@@ -27,6 +27,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"amazonsfarm/master/document"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
@@ -243,14 +244,21 @@ func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, do
 	return answer(c, *v.json, document, text)
 }
 
-// outcomesLine counts the moves of a position by what they do: wins, open or loses.
-func outcomesLine(outcomes []string) string {
+// movesReport counts the moves of a position by what they do, and lists them in a table: row is what it
+// says of a move beside that.
+func movesReport[T any](top int, header string, moves []document.Move[T], row func(document.Move[T]) []any) string {
 	counts := map[string]int{}
-	for _, outcome := range outcomes {
-		counts[outcome]++
+	var rows [][]any
+	for _, m := range moves {
+		counts[m.Wins]++
+		rows = append(rows, append([]any{m.Move, m.Wins}, row(m)...))
 	}
-	return fmt.Sprintf("moves          %d: %d win, %d open, %d lose\n", len(outcomes), counts["wins"], counts["open"],
+	s := fmt.Sprintf("moves          %d: %d win, %d open, %d lose\n", len(moves), counts["wins"], counts["open"],
 		counts["loses"])
+	if len(moves) == 0 {
+		return s
+	}
+	return s + "\n" + table(top, "move|outcome|"+header, rows)
 }
 
 // group is a command that only holds others; by itself it prints its help.

@@ -49,7 +49,8 @@ func exploreCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("the master's answer: %w", err)
 			}
-			return view.show(c, p, nil, document.OfPosition(p, r), exploreReport(p, r, view.top))
+			d := document.OfPosition(p, r)
+			return view.show(c, p, nil, d, exploreReport(p, d, view.top))
 		},
 	}
 	master.add(c)
@@ -74,49 +75,38 @@ func exploreStore(file, name string, moves []string) (*farmv1.ExploreResponse, e
 }
 
 // exploreReport is the position in text: the board, what is known, and a table of its moves.
-func exploreReport(p amazons.Position, r *farmv1.ExploreResponse, top int) string {
+func exploreReport(p amazons.Position, d document.Position, top int) string {
 	var s strings.Builder
-	s.WriteString(p.Text())
-	k := r.GetKnown()
-	fmt.Fprintf(&s, "\nposition       %s\n", p)
-	fmt.Fprintf(&s, "value          %s", eval.Verdict(k.GetVerdict()))
-	if k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
-		fmt.Fprintf(&s, " for the side to move, by %s", k.GetBasis())
+	fmt.Fprintf(&s, "%s\nposition       %s\n", p.Text(), p)
+	fmt.Fprintf(&s, "value          %s", d.Verdict)
+	if d.Verdict != eval.Open.String() {
+		fmt.Fprintf(&s, " for the side to move, by %s", d.Basis)
 	}
-	fmt.Fprintf(&s, "\nproof number   %s, disproof number %s\n", numberText(k.GetPhi()), numberText(k.GetDelta()))
-	fmt.Fprintf(&s, "nodes          %s\n", atLeast(k.GetNodes(), k.GetAtLeast()))
-	if line := r.GetLine(); len(line) > 0 {
-		fmt.Fprintf(&s, "play           %s\n", strings.Join(line, " "))
+	fmt.Fprintf(&s, "\nproof number   %s, disproof number %s\n", numberText(d.Phi), numberText(d.Delta))
+	fmt.Fprintf(&s, "nodes          %s\n", atLeast(d.Nodes, d.AtLeast))
+	if len(d.Line) > 0 {
+		fmt.Fprintf(&s, "play           %s\n", strings.Join(d.Line, " "))
 	}
-	outcomes := make([]string, len(r.GetMoves()))
-	for i, m := range r.GetMoves() {
-		outcomes[i] = document.MoveWord(m)
-	}
-	s.WriteString(outcomesLine(outcomes) + "\n")
-	if len(outcomes) == 0 {
-		return s.String()
-	}
-	var rows [][]any
-	for _, m := range r.GetMoves() {
-		k := m.GetAfter()
-		rows = append(rows, []any{m.GetMove(), document.MoveWord(m), numberText(k.GetPhi()), numberText(k.GetDelta()),
-			atLeast(k.GetNodes(), k.GetAtLeast()), stateText(k)})
-	}
-	return s.String() + table(top, "move|outcome|proof number|disproof number|nodes|state", rows)
+	s.WriteString(movesReport(top, "proof number|disproof number|nodes|state", d.Moves,
+		func(m document.Move[document.Known]) []any {
+			k := m.Then
+			return []any{numberText(k.Phi), numberText(k.Delta), atLeast(k.Nodes, k.AtLeast), stateText(k)}
+		}))
+	return s.String()
 }
 
 // stateText says what is being done about a position.
-func stateText(k *farmv1.Known) string {
+func stateText(k document.Known) string {
 	switch {
-	case k.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED:
-		return "by " + k.GetBasis()
-	case k.GetLeased():
+	case k.Verdict != eval.Open.String():
+		return "by " + k.Basis
+	case k.Leased:
 		return "leased"
-	case k.GetSetAside():
+	case k.SetAside:
 		return "set aside"
-	case k.GetExpanded():
+	case k.Expanded:
 		return "expanded"
-	case k.GetNodes() > 0:
+	case k.Nodes > 0:
 		return "searched"
 	}
 	return "untouched"

@@ -69,9 +69,9 @@ func FuzzAnswers(f *testing.F) {
 				if err != nil {
 					return
 				}
-				if document, err := json.Marshal(document.OfPosition(p, r)); err == nil && !json.Valid(document) ||
-					exploreReport(p, r, 5) == "" {
-					t.Fatalf("%s", document)
+				d := document.OfPosition(p, r)
+				if text, err := json.Marshal(d); err == nil && !json.Valid(text) || exploreReport(p, d, 5) == "" {
+					t.Fatalf("%s", text)
 				}
 			}
 		})

@@ -139,23 +139,14 @@ func proofReport(c *proof.Certificate, p amazons.Position, last *amazons.Move, d
 	if i := slices.IndexFunc(c.Roots, func(r proof.Root) bool { return r.Position(c.Board) == p }); i >= 0 {
 		fmt.Fprintf(&s, "root           %d of %d: this is what the certificate claims\n", i+1, len(c.Roots))
 	}
-	outcomes := make([]string, len(d.Moves))
-	for i, m := range d.Moves {
-		outcomes[i] = m.Wins
-	}
-	s.WriteString(outcomesLine(outcomes))
-	if len(d.Moves) == 0 {
-		return s.String()
-	}
-	var rows [][]any
-	for _, m := range d.Moves {
+	s.WriteString(movesReport(top, "by|refutation|entries", d.Moves, func(m document.Move[document.ProofAfter]) []any {
 		by := m.Then.Reason
 		if by == "none" {
 			by = ""
 		}
-		rows = append(rows, []any{m.Move, m.Wins, by, m.Then.WinningMove, entriesText(m.Then.Size)})
-	}
-	return s.String() + "\n" + table(top, "move|outcome|by|refutation|entries", rows)
+		return []any{by, m.Then.WinningMove, entriesText(m.Then.Size)}
+	}))
+	return s.String()
 }
 
 func entriesText(s document.Size) string { return atLeast(uint64(s.Entries), s.AtLeast) }

@@ -16,14 +16,15 @@ type Position struct {
 	Line []string `json:"line,omitempty"` // how a decided position is played out, as far as the tree knows
 	// the winning ones first, then the open ones, then the losing ones; among them the most nodes
 	// first
-	Moves []Move `json:"moves"`
+	Moves []Move[Known] `json:"moves"`
 }
 
 // Move is one move and what is known of the position after it.
-type Move struct {
+type Move[After any] struct {
 	Move string `json:"move"`
 	Wins string `json:"outcome"` // wins, loses or open, for the side that plays it
-	Then Known  `json:"after"`   // of the position after it, for the other side
+	// of the position after it, for the other side; a winning move there is the refutation
+	Then After `json:"after"`
 }
 
 // Known is what a tree says of a position.
@@ -43,9 +44,10 @@ type Known struct {
 // OfPosition makes the document of a master's answer about p.
 func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
 	out := Position{MessageType: "position", Board: p.Board.String(), Position: p.String(),
-		Known: knownOf(r.GetKnown()), Line: r.GetLine(), Moves: []Move{}}
+		Known: knownOf(r.GetKnown()), Line: r.GetLine(), Moves: []Move[Known]{}}
 	for _, m := range r.GetMoves() {
-		out.Moves = append(out.Moves, Move{m.GetMove(), MoveWord(m), knownOf(m.GetAfter())})
+		wins := cli.MoveWord(verdict(m.GetAfter().GetVerdict()))
+		out.Moves = append(out.Moves, Move[Known]{m.GetMove(), wins, knownOf(m.GetAfter())})
 	}
 	return out
 }
@@ -63,6 +65,3 @@ func verdict(v farmv1.Verdict) eval.Verdict {
 	out, _ := farmv1.ReadVerdict(v)
 	return out
 }
-
-// MoveWord says what a move of a message does for the side that plays it: wins, loses or open.
-func MoveWord(m *farmv1.ExploredMove) string { return cli.MoveWord(verdict(m.GetAfter().GetVerdict())) }

@@ -35,15 +35,7 @@ type ProofPosition struct {
 	Line []string `json:"line,omitempty"` // how it is played out
 	// the winning ones first, then those the certificate says nothing of, then the losing ones;
 	// among them the largest proofs first
-	Moves []ProofMove `json:"moves"`
-}
-
-// ProofMove is one move and what a certificate says of the position after it.
-type ProofMove struct {
-	Move string `json:"move"`
-	Wins string `json:"outcome"` // wins, loses or open, for the side that plays it
-	// of the position after it, for the other side; a winning move there is the refutation
-	Then ProofAfter `json:"after"`
+	Moves []Move[ProofAfter] `json:"moves"`
 }
 
 // ProofAfter is a position after a move.
@@ -63,7 +55,7 @@ type Size struct {
 func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition {
 	s := p.State()
 	out := ProofPosition{MessageType: "proof_position", Board: p.Board.String(), Position: p.String(),
-		Proved: OfFinding(c.Look(s)), Moves: []ProofMove{}}
+		Proved: OfFinding(c.Look(s)), Moves: []Move[ProofAfter]{}}
 	out.Entries, out.AtLeast = c.Below(s, count/2)
 	for _, m := range c.Line(s, proofLine) {
 		out.Line = append(out.Line, m.String())
@@ -71,11 +63,11 @@ func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition 
 	moves := s.Moves(nil)
 	for _, m := range moves {
 		f := c.Look(s.After(m))
-		move := ProofMove{Move: m.String(), Wins: cli.MoveWord(f.Verdict), Then: ProofAfter{Proved: OfFinding(f)}}
-		move.Then.Entries, move.Then.AtLeast = c.Below(s.After(m), count/2/len(moves))
-		out.Moves = append(out.Moves, move)
+		after := ProofAfter{Proved: OfFinding(f)}
+		after.Entries, after.AtLeast = c.Below(s.After(m), count/2/len(moves))
+		out.Moves = append(out.Moves, Move[ProofAfter]{m.String(), cli.MoveWord(f.Verdict), after})
 	}
-	slices.SortStableFunc(out.Moves, func(a, b ProofMove) int {
+	slices.SortStableFunc(out.Moves, func(a, b Move[ProofAfter]) int {
 		return cmp.Or(cmp.Compare(moveRank[a.Wins], moveRank[b.Wins]), cmp.Compare(b.Then.Entries, a.Then.Entries))
 	})
 	return out
