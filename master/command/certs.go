@@ -105,7 +105,8 @@ func (f *certsFlags) init() (*credentials.Authority, error) {
 	return a, err
 }
 
-// issue makes one credential with an authority that open returns.
+// issue makes one credential with an authority that open returns: a new one, or the one that is there.
+// The request is checked first, so that a wrong name or host leaves nothing behind.
 func (f *certsFlags) issue(role identity.Role, name string, open func() (*credentials.Authority, error)) (
 	[]credentials.Issued, error) {
 	r, err := f.request(role, name)

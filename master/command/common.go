@@ -7,6 +7,12 @@
 // The commands that run a farm (solve, serve, simulate) have one shape: a struct of their flags,
 // validate, which opens nothing, and start. Help texts lie in the folder help. Commands return
 // errors of the kinds in shared/cli or of the packages that they call; main gives them exit codes.
+//
+// To add a command that asks a master, name the method of the control service, the request and how
+// the answer is shown, and give the three to calling: it connects, checks the credential, bounds the
+// time, turns errors into sentences, and prints a document or a text. A new setting of the master is
+// one line in settings.go, with its range; it is then a key of the settings file, a line of "master
+// help settings", and a flag where a command names it in addTo.
 package command
 
 import (
@@ -136,7 +142,9 @@ func (b bounded[T]) Set(text string) error {
 // most is the largest count, so that nothing that is made of one overflows.
 const most = 1_000_000_000
 
-// ranged defines a flag with a range; add is the method of flags for its type.
+// ranged defines a flag with a range; add is the method of flags for its type, such as IntVar. The
+// range is checked where the value is read: on the command line, from the environment and from the
+// settings file alike, and the error names the place.
 func ranged[T number](flags *pflag.FlagSet, add func(*T, string, T, string), name string, at *T, value, low, high T,
 	help string) *pflag.Flag {
 	add(at, name, value, help)

@@ -62,7 +62,8 @@ func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	return farmv1.NewControlClient(conn), conn, nil
 }
 
-// method is a call of the control service, such as farmv1.ControlClient.Status.
+// method is a call of the control service, as a method expression of the generated client: its first
+// argument is the connection. For example farmv1.ControlClient.Status asks for a status.
 type method[Q, R any] func(farmv1.ControlClient, context.Context, Q, ...grpc.CallOption) (R, error)
 
 // ask makes one call to a master and returns its answer, within callTimeout. Errors are sentences;

@@ -1,5 +1,11 @@
 // Package document has what programs read about a campaign, as JSON: one form for the command line
 // and for the pages of a master. Fields may be added, never renamed.
+//
+// Each document is made once, by a function Of..., from the answer of a master. The command line
+// prints it with --json, and prints text from it otherwise; the pages send it as it is. A document
+// begins with the field message_type, so that a program that reads many kinds tells them apart. What
+// people outside must not see (folders of the machine, addresses of workers) is left out where the
+// document goes to pages.
 package document
 
 import (

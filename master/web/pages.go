@@ -142,38 +142,48 @@ func arguments(r *http.Request, names ...string) (url.Values, error) {
 	return q, nil
 }
 
-// find returns the positions on the way that an address names: moves (separated by commas) from
-// position, or from the campaign's root. The last is the one that is meant. last is the move before
-// it, nil if there is none.
-func (s *Server) find(q url.Values) (way []amazons.Position, last *amazons.Move, err error) {
-	c, err := s.cfg.campaign(q.Get("campaign"))
-	if err != nil {
-		return nil, nil, err
+// place is what an address names: a position of a campaign and the way to it.
+type place struct {
+	query    url.Values
+	campaign Campaign
+	way      []amazons.Position // each after a move from the one before; the last is the one that is meant
+	last     *amazons.Move      // that led to it; nil: none
+}
+
+// position returns the position that is meant.
+func (p *place) position() amazons.Position { return p.way[len(p.way)-1] }
+
+// find returns the place that an address names: moves (separated by commas) from position, or from
+// the root of the campaign. The address may also have arguments of the given names.
+func (s *Server) find(r *http.Request, names ...string) (at place, err error) {
+	if at.query, err = arguments(r, append([]string{"moves", "position", "campaign"}, names...)...); err != nil {
+		return at, err
 	}
-	p := c.Root()
-	if text := q.Get("position"); text != "" {
-		root := p
+	if at.campaign, err = s.cfg.campaign(at.query.Get("campaign")); err != nil {
+		return at, err
+	}
+	root := at.campaign.Root()
+	p := root
+	if text := at.query.Get("position"); text != "" {
 		if p, err = amazons.ParsePosition(text); err != nil {
-			return nil, nil, errInput{fmt.Errorf("position: %w", err)}
+			return at, errInput{fmt.Errorf("position: %w", err)}
 		}
 		if p.Board != root.Board {
-			return nil, nil, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board,
-				root.Board)}
+			return at, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board, root.Board)}
 		}
 		white, black := queens(root)
 		if w, b := queens(p); w != white || b != black {
-			return nil, nil, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white,
-				black)}
+			return at, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white, black)}
 		}
 	}
 	var moves []string
-	if text := q.Get("moves"); text != "" {
+	if text := at.query.Get("moves"); text != "" {
 		moves = strings.Split(text, ",")
 	}
-	if way, last, err = loop.Follow(p, moves); err != nil {
-		return nil, nil, errInput{err}
+	if at.way, at.last, err = loop.Follow(p, moves); err != nil {
+		return at, errInput{err}
 	}
-	return way, last, nil
+	return at, nil
 }
 
 func queens(p amazons.Position) (white, black int) {
@@ -182,11 +192,7 @@ func queens(p amazons.Position) (white, black int) {
 
 // explore answers with what is known of a position and its moves.
 func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
-	q, err := arguments(r, "moves", "position", "campaign")
-	var way []amazons.Position
-	if err == nil {
-		way, _, err = s.find(q)
-	}
+	at, err := s.find(r)
 	if err != nil {
 		fail(w, err)
 		return
@@ -197,17 +203,12 @@ func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
 		return
 	}
-	c, err := s.cfg.campaign(q.Get("campaign"))
+	answer, err := at.campaign.Explore(ctx, at.way)
 	if err != nil {
 		fail(w, err)
 		return
 	}
-	answer, err := c.Explore(ctx, way)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	writeJSON(w, document.OfPosition(way[len(way)-1], answer))
+	writeJSON(w, document.OfPosition(at.position(), answer))
 }
 
 // fail tells bad input from a campaign that does not answer.
@@ -221,18 +222,14 @@ func fail(w http.ResponseWriter, err error) {
 
 // board draws a position: square is the side of a square in pixels, bare=1 leaves out the coordinates.
 func (s *Server) board(w http.ResponseWriter, r *http.Request) {
-	q, err := arguments(r, "moves", "position", "campaign", "square", "bare")
-	var way []amazons.Position
-	var o amazons.SVGOptions
-	if err == nil {
-		way, o.Last, err = s.find(q)
-	}
-	if text := q.Get("square"); err == nil && text != "" {
+	at, err := s.find(r, "square", "bare")
+	o := amazons.SVGOptions{Last: at.last}
+	if text := at.query.Get("square"); err == nil && text != "" {
 		if o.Square, err = strconv.Atoi(text); err != nil || o.Square < 8 || o.Square > 512 {
 			err = errInput{fmt.Errorf("square %.20q: the pixels of a square are a number from 8 to 512", text)}
 		}
 	}
-	if text := q.Get("bare"); err == nil && text != "" {
+	if text := at.query.Get("bare"); err == nil && text != "" {
 		if o.Bare = text == "1"; !o.Bare && text != "0" {
 			err = errInput{fmt.Errorf("bare %.20q: it is 0 or 1", text)}
 		}
@@ -243,5 +240,5 @@ func (s *Server) board(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "image/svg+xml")
 	w.Header().Set("Cache-Control", "max-age=60") // another campaign may be served here some day
-	_ = way[len(way)-1].WriteSVG(w, o)            // a reader that does not read it to the end has gone
+	_ = at.position().WriteSVG(w, o)              // a reader that does not read it to the end has gone
 }

@@ -2,6 +2,13 @@
 // same as JSON and SVG, /metrics for Prometheus, /healthz (the process is alive) and /readyz
 // (workers can join). Only a reader with an operator's credential can change anything.
 //
+// How an answer comes about:
+//
+//   - pages.go, static: the pages themselves, and the documents and pictures that they ask for
+//   - watch.go: what each campaign said last, and history.go: how its proof numbers went
+//   - events.go: a stream that tells an open page what has changed
+//   - operate.go: the three commands of operators
+//
 // A [watch] asks each campaign once a second, whatever the number of readers. Pages, documents and
 // events show its last answer. Only /api/explore and the commands ask the campaign themselves.
 package web
