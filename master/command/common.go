@@ -240,11 +240,16 @@ type view struct {
 func (v *view) add(c *cobra.Command) {
 	v.json = jsonFlag(c)
 	ranged(c.Flags(), c.Flags().IntVar, "top", &v.top, 20, 0, most, "show `N` moves as text (0: all)")
-	c.Flags().BoolVar(&v.asSVG, "svg", false, "print a picture of the board, with the last move marked")
-	c.MarkFlagsMutuallyExclusive("json", "svg")
+	c.Flags().BoolVar(&v.asSVG, "svg", false, "print a picture of the board")
+	c.PreRunE = func(*cobra.Command, []string) error {
+		if v.asSVG && *v.json {
+			return cli.Usagef("--json and --svg: choose one")
+		}
+		return nil
+	}
 }
 
-// show prints a position. The last move may be nil.
+// show prints a position. A picture marks the last move, if there is one.
 func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, document any, text string) error {
 	if v.asSVG {
 		return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{Last: last})

@@ -17,20 +17,11 @@ var errMemory = errors.New("cannot tell how much memory is free")
 // version 1 or 2, may leave less. File pages that were not used lately do not count against the
 // limit of a group. Elsewhere than on Linux the error wraps errMemory.
 func freeMemory(root fs.FS) (int64, error) {
-	info, err := fs.ReadFile(root, "proc/meminfo")
-	if err != nil {
-		return 0, fmt.Errorf("%w: %w", errMemory, err)
-	}
-	free, ok := int64(0), false
-	for line := range strings.Lines(string(info)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemAvailable:" && f[2] == "kB" {
-			n, err := strconv.ParseInt(f[1], 10, 44)
-			free, ok = n<<10, err == nil
-		}
-	}
-	if !ok {
+	kib, ok := readEntry(root, "proc/meminfo", "MemAvailable:")
+	if !ok || kib > 1<<43 {
 		return 0, fmt.Errorf("%w: /proc/meminfo does not say what is available", errMemory)
 	}
+	free := kib << 10
 	for _, group := range controlGroups(root) {
 		if left, limited := group.left(root); limited {
 			free = min(free, max(left, 0))
@@ -98,13 +89,8 @@ func (g controlGroup) left(root fs.FS) (bytes int64, limited bool) {
 	if !limited || !ok {
 		return 0, false
 	}
-	stat, _ := fs.ReadFile(root, path.Join(g.folder, "memory.stat"))
-	for line := range strings.Lines(string(stat)) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == g.inactive {
-			if n, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-				used -= min(n, used)
-			}
-		}
+	if inactive, ok := readEntry(root, path.Join(g.folder, "memory.stat"), g.inactive); ok {
+		used -= min(inactive, used)
 	}
 	return limit - used, true
 }
@@ -117,4 +103,16 @@ func readNumber(root fs.FS, name string) (int64, bool) {
 	}
 	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	return n, err == nil
+}
+
+// readEntry reads the number behind a name from a file of such lines.
+func readEntry(root fs.FS, file, name string) (int64, bool) {
+	text, _ := fs.ReadFile(root, file)
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) > 1 && f[0] == name {
+			n, err := strconv.ParseInt(f[1], 10, 64)
+			return n, err == nil
+		}
+	}
+	return 0, false
 }
