@@ -35,17 +35,17 @@ func main() {
 
 // kinds gives the errors of the worker's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Err: agent.ErrRefused, Code: cli.ExitIncompatible},
-	{Err: agent.ErrConfig, Code: cli.ExitUsage},
-	{Err: engine.ErrConfig, Code: cli.ExitUsage},
-	{Err: dfpn.ErrTableSize, Code: cli.ExitUsage},
-	{Err: dfpn.ErrOptions, Code: cli.ExitUsage},
-	{Err: endgame.ErrSize, Code: cli.ExitUsage},
-	{Err: endgame.ErrBusy, Code: cli.ExitLocked},
-	{Err: endgame.ErrNone, Code: cli.ExitNoStore},
-	{Err: endgame.ErrVersion, Code: cli.ExitIncompatible},
-	{Err: endgame.ErrFormat, Code: cli.ExitIncompatible},
-	{Err: endgame.ErrDamaged, Code: cli.ExitVerification},
+	{Code: cli.ExitIncompatible, Errs: []error{agent.ErrRefused}},
+	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig}},
+	{Code: cli.ExitUsage, Errs: []error{engine.ErrConfig}},
+	{Code: cli.ExitUsage, Errs: []error{dfpn.ErrTableSize}},
+	{Code: cli.ExitUsage, Errs: []error{dfpn.ErrOptions}},
+	{Code: cli.ExitUsage, Errs: []error{endgame.ErrSize}},
+	{Code: cli.ExitLocked, Errs: []error{endgame.ErrBusy}},
+	{Code: cli.ExitNoStore, Errs: []error{endgame.ErrNone}},
+	{Code: cli.ExitIncompatible, Errs: []error{endgame.ErrVersion}},
+	{Code: cli.ExitIncompatible, Errs: []error{endgame.ErrFormat}},
+	{Code: cli.ExitVerification, Errs: []error{endgame.ErrDamaged}},
 }
 
 // run is main with its surroundings given.

@@ -63,8 +63,8 @@ func TestExitCode(t *testing.T) {
 			t.Errorf("ExitCode(%v) = %d; want %d", c.err, got, c.want)
 		}
 	}
-	if own := errors.New("of the program"); ExitCode(fmt.Errorf("deeper: %w", own), Kind{own, 12}) != 12 ||
-		ExitCode(As(ErrUsage, own), Kind{own, 12}) != 64 {
+	if own := errors.New("of the program"); ExitCode(fmt.Errorf("deeper: %w", own), Kind{12, []error{own}}) != 12 ||
+		ExitCode(As(ErrUsage, own), Kind{12, []error{own}}) != 64 {
 		t.Error("a kind of the program, and one that was given")
 	}
 	if !errors.Is(As(ErrUsage, cause), cause) {

@@ -47,16 +47,17 @@ var (
 	ErrInterrupted  = errors.New("interrupted")                 // by a signal
 )
 
-// Kind is a kind of error with its exit code.
+// Kind is the errors that end a program with one exit code.
 type Kind struct {
-	Err  error // judged with errors.Is
-	Code int   // one of the Exit constants
+	Code int     // one of the Exit constants
+	Errs []error // judged with errors.Is
 }
 
 // common are the kinds of this package.
 var common = []Kind{
-	{ErrLimit, ExitLimit}, {ErrNoStore, ExitNoStore}, {ErrLocked, ExitLocked}, {ErrIncompatible, ExitIncompatible},
-	{ErrVerification, ExitVerification}, {ErrUsage, ExitUsage}, {ErrInterrupted, ExitInterrupted},
+	{ExitLimit, []error{ErrLimit}}, {ExitNoStore, []error{ErrNoStore}}, {ExitLocked, []error{ErrLocked}},
+	{ExitIncompatible, []error{ErrIncompatible}}, {ExitVerification, []error{ErrVerification}},
+	{ExitUsage, []error{ErrUsage}}, {ExitInterrupted, []error{ErrInterrupted}},
 }
 
 // kindError is an error of a kind, with a text of its own.
@@ -89,7 +90,7 @@ func ExitCode(err error, kinds ...Kind) int {
 		return ExitDone
 	}
 	for _, k := range slices.Concat(common, kinds) {
-		if errors.Is(err, k.Err) {
+		if slices.ContainsFunc(k.Errs, func(kind error) bool { return errors.Is(err, kind) }) {
 			return k.Code
 		}
 	}
