@@ -44,7 +44,7 @@ func (o Order) String() string {
 
 // Compare returns how f compares with g.
 func (a *Arena) Compare(f, g Form) Order {
-	switch le, ge := a.lessEq(f, g), a.lessEq(g, f); {
+	switch le, ge := a.LessEq(f, g), a.LessEq(g, f); {
 	case le && ge:
 		return Equal
 	case le:
@@ -57,7 +57,7 @@ func (a *Arena) Compare(f, g Form) Order {
 
 // Winner returns who wins f when mover (Left or Right) begins.
 func (a *Arena) Winner(f Form, mover Side) Side {
-	if mover == Left && !a.lessEq(f, 0) || mover == Right && a.lessEq(0, f) {
+	if mover == Left && !a.LessEq(f, 0) || mover == Right && a.LessEq(0, f) {
 		return Left
 	}
 	return Right
@@ -326,4 +326,57 @@ func scanDyadic(text string) (d Dyadic, rest string, err error) {
 	}
 	d, err = NewDyadic(num, exp)
 	return d, rest, err
+}
+
+// At returns the value of the wall at temperature t; below -1, that at -1. It panics where the
+// value is out of range (see Dyadic).
+func (w Wall) At(t Dyadic) Dyadic {
+	if t.Cmp(w[0].Temperature) <= 0 {
+		return w[0].Value
+	}
+	for i := 1; i < len(w); i++ {
+		if a, b := w[i-1], w[i]; t.Less(b.Temperature) {
+			d := t.Sub(a.Temperature)
+			switch b.Value.Cmp(a.Value) {
+			case 1:
+				return a.Value.Add(d)
+			case -1:
+				return a.Value.Sub(d)
+			}
+			return a.Value
+		}
+	}
+	return w[len(w)-1].Value
+}
+
+// Mean returns the value of the mast.
+func (t Thermograph) Mean() Dyadic { return t.Left[len(t.Left)-1].Value }
+
+// Temperature returns the temperature of the foot of the mast.
+func (t Thermograph) Temperature() Dyadic {
+	l, r := t.Left[len(t.Left)-1].Temperature, t.Right[len(t.Right)-1].Temperature
+	if l.Less(r) {
+		return r
+	}
+	return l
+}
+
+// Sub returns f - g. Errors wrap ErrLimit or ErrOverflow.
+func (a *Arena) Sub(f, g Form) (difference Form, err error) {
+	defer catch(&err)
+	return a.add(f, a.neg(g)), nil
+}
+
+// Number returns the number n. Errors wrap ErrLimit or ErrOverflow.
+func (a *Arena) Number(n Dyadic) (f Form, err error) {
+	defer catch(&err)
+	return a.named(name{ok: true, number: n}), nil
+}
+
+// ValueOf returns the Value of the game whose options have these Values, in any order, repeated or
+// not. The error wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of at
+// most 2^55.
+func ValueOf(left, right []Value) (Value, error) {
+	var c Combiner
+	return c.Combine(left, right)
 }

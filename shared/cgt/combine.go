@@ -2,14 +2,6 @@ package cgt
 
 import "fmt"
 
-// ValueOf returns the Value of the game whose options have these Values, in any order, repeated or
-// not. The error wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of at
-// most 2^55.
-func ValueOf(left, right []Value) (Value, error) {
-	var c Combiner
-	return c.Combine(left, right)
-}
-
 // NumberValue returns the Value of the number n, or an error that wraps ErrOverflow.
 func NumberValue(n Dyadic) (Value, error) {
 	var c Combiner
@@ -34,7 +26,9 @@ type Combiner struct {
 	code        []byte
 }
 
-// Combine is ValueOf. The walls of the options give the scaffolds of the game, and the scaffolds its
+// Combine returns the Value of the game whose options have these Values, in any order, repeated or
+// not. The error wraps ErrOverflow where the walls do not fit in 60 bits at one denominator of at most
+// 2^55. The walls of the options give the scaffolds of the game, and the scaffolds its
 // walls, as the package comment says.
 func (c *Combiner) Combine(left, right []Value) (Value, error) {
 	scale := 0

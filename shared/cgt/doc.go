@@ -4,7 +4,7 @@
 // positive, Right is White and negative.
 //
 // There are two views of a game. A [Value] is compact: the game's thermograph and how it compares
-// with a star, a few bytes. It follows from the Values of the options alone ([ValueOf], [Combiner]),
+// with a star, a few bytes. It follows from the Values of the options alone ([Combiner]),
 // and databases store it. A [Form] is exact: the game's canonical form in an [Arena]. It says all for
 // play in any sum, but its size grows fast, so forms serve tests and explanations only.
 //

@@ -1,6 +1,7 @@
 package cgt
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,9 +17,9 @@ type limit string
 func (l limit) Error() string { return ErrLimit.Error() + ": " + string(l) }
 func (limit) Unwrap() error   { return ErrLimit }
 
-// Limits bound an Arena. A field of 0 means its default; a negative one makes NewArena panic.
+// Limits bound an Arena. A field of 0 means its default.
 type Limits struct {
-	Forms    int // how many forms it holds; default 1,000,000, at most 2^31
+	Forms    int // how many forms it holds; default 1,000,000
 	Birthday int // how many moves a form may last; default 500
 	// how many comparisons, sums and games by their options it remembers, each; beyond it forgets
 	// all and begins again; default 4,000,000
@@ -26,25 +27,10 @@ type Limits struct {
 	Text int // how many bytes the text of a form may have, written or read; default 1,000,000
 }
 
-func (l Limits) validate() Limits {
-	for _, f := range []struct {
-		name      string
-		n         *int
-		def, most int
-	}{
-		{"Forms", &l.Forms, 1_000_000, 1 << 31},
-		{"Birthday", &l.Birthday, 500, 1 << 20},
-		{"Memo", &l.Memo, 4_000_000, 1 << 31},
-		{"Text", &l.Text, 1_000_000, 1 << 31},
-	} {
-		if *f.n == 0 {
-			*f.n = f.def
-		}
-		if *f.n < 0 || *f.n > f.most {
-			panic(fmt.Sprintf("cgt: Limits.%s is %d, not from 0 to %d", f.name, *f.n, f.most))
-		}
-	}
-	return l
+// orDefault returns the limits with the defaults in place of 0.
+func (l Limits) orDefault() Limits {
+	return Limits{Forms: cmp.Or(l.Forms, 1_000_000), Birthday: cmp.Or(l.Birthday, 500),
+		Memo: cmp.Or(l.Memo, 4_000_000), Text: cmp.Or(l.Text, 1_000_000)}
 }
 
 // Form is a canonical form in an Arena: games are equal exactly if their Forms are. Form 0
@@ -89,7 +75,7 @@ func (n name) isNumber() bool { return n.ok && n.ups == 0 && n.nimber == 0 }
 // NewArena returns an arena that holds the game 0.
 func NewArena(limits Limits) *Arena {
 	a := &Arena{
-		limits: limits.validate(),
+		limits: limits.orDefault(),
 		ids:    map[string]Form{},
 		le:     map[[2]Form]bool{},
 		sums:   map[[2]Form]Form{},
@@ -209,11 +195,16 @@ func (a *Arena) form(left, right []Form) Form {
 	}
 	key := string(k)
 	f := a.canonical(left, right)
-	if len(a.games) >= a.limits.Memo {
-		clear(a.games)
-	}
-	a.games[key] = f
+	remember(a, a.games, key, f)
 	return f
+}
+
+// remember puts an answer into one of the tables of an arena; a full table forgets all it had.
+func remember[K comparable, V any](a *Arena, table map[K]V, key K, answer V) {
+	if len(table) >= a.limits.Memo {
+		clear(table)
+	}
+	table[key] = answer
 }
 
 func (a *Arena) canonical(left, right []Form) Form {
@@ -230,7 +221,7 @@ func (a *Arena) undominated(side Side, fs []Form) []Form {
 		if side == Left {
 			f, g = g, f
 		}
-		return a.lessEq(f, g)
+		return a.LessEq(f, g)
 	}
 	kept := fs[:0:0]
 	for i, f := range fs {
@@ -289,7 +280,7 @@ func (g *raw) lessEq(f Form) bool {
 	if is, ok := g.le[f]; ok {
 		return is
 	}
-	is := !slices.ContainsFunc(g.left, func(l Form) bool { return g.a.lessEq(f, l) }) &&
+	is := !slices.ContainsFunc(g.left, func(l Form) bool { return g.a.LessEq(f, l) }) &&
 		!slices.ContainsFunc(g.a.nodes[f].right, g.greaterEq)
 	g.le[f] = is
 	return is
@@ -300,16 +291,14 @@ func (g *raw) greaterEq(f Form) bool {
 	if is, ok := g.ge[f]; ok {
 		return is
 	}
-	is := !slices.ContainsFunc(g.right, func(r Form) bool { return g.a.lessEq(r, f) }) &&
+	is := !slices.ContainsFunc(g.right, func(r Form) bool { return g.a.LessEq(r, f) }) &&
 		!slices.ContainsFunc(g.a.nodes[f].left, g.lessEq)
 	g.ge[f] = is
 	return is
 }
 
 // LessEq reports whether f <= g: Right wins f - g if Left begins.
-func (a *Arena) LessEq(f, g Form) bool { return a.lessEq(f, g) }
-
-func (a *Arena) lessEq(f, g Form) bool {
+func (a *Arena) LessEq(f, g Form) bool {
 	if f == g {
 		return true
 	}
@@ -321,12 +310,9 @@ func (a *Arena) lessEq(f, g Form) bool {
 	if is, ok := a.le[k]; ok {
 		return is
 	}
-	is := !slices.ContainsFunc(x.left, func(l Form) bool { return a.lessEq(g, l) }) &&
-		!slices.ContainsFunc(y.right, func(r Form) bool { return a.lessEq(r, f) })
-	if len(a.le) >= a.limits.Memo {
-		clear(a.le)
-	}
-	a.le[k] = is
+	is := !slices.ContainsFunc(x.left, func(l Form) bool { return a.LessEq(g, l) }) &&
+		!slices.ContainsFunc(y.right, func(r Form) bool { return a.LessEq(r, f) })
+	remember(a, a.le, k, is)
 	return is
 }
 
@@ -357,12 +343,6 @@ func (a *Arena) neg(f Form) Form {
 func (a *Arena) Add(f, g Form) (sum Form, err error) {
 	defer catch(&err)
 	return a.add(f, g), nil
-}
-
-// Sub returns f - g. Errors wrap ErrLimit or ErrOverflow.
-func (a *Arena) Sub(f, g Form) (difference Form, err error) {
-	defer catch(&err)
-	return a.add(f, a.neg(g)), nil
 }
 
 func (a *Arena) add(f, g Form) Form {
@@ -399,17 +379,8 @@ func (a *Arena) add(f, g Form) Form {
 		}
 	}
 	s := a.form(left, right)
-	if len(a.sums) >= a.limits.Memo {
-		clear(a.sums)
-	}
-	a.sums[k] = s
+	remember(a, a.sums, k, s)
 	return s
-}
-
-// Number returns the number n. Errors wrap ErrLimit or ErrOverflow.
-func (a *Arena) Number(n Dyadic) (f Form, err error) {
-	defer catch(&err)
-	return a.named(name{ok: true, number: n}), nil
 }
 
 // named returns the form with this name, built from its canonical options (see nameOf).

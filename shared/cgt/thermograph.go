@@ -27,27 +27,6 @@ func (w Wall) String() string {
 	return sb.String()
 }
 
-// At returns the value of the wall at temperature t; below -1, that at -1. It panics where the
-// value is out of range (see Dyadic).
-func (w Wall) At(t Dyadic) Dyadic {
-	if t.Cmp(w[0].Temperature) <= 0 {
-		return w[0].Value
-	}
-	for i := 1; i < len(w); i++ {
-		if a, b := w[i-1], w[i]; t.Less(b.Temperature) {
-			d := t.Sub(a.Temperature)
-			switch b.Value.Cmp(a.Value) {
-			case 1:
-				return a.Value.Add(d)
-			case -1:
-				return a.Value.Sub(d)
-			}
-			return a.Value
-		}
-	}
-	return w[len(w)-1].Value
-}
-
 // Thermograph is the picture of a game at all taxes from -1 up (see the package comment).
 // The walls end at the same value, the mean; the higher of their last corners is the
 // foot of the mast, at the temperature of the game.
@@ -67,18 +46,6 @@ func (v Value) Thermograph() Thermograph {
 		return w
 	}
 	return Thermograph{wall(l, 1), wall(r, -1)}
-}
-
-// Mean returns the value of the mast.
-func (t Thermograph) Mean() Dyadic { return t.Left[len(t.Left)-1].Value }
-
-// Temperature returns the temperature of the foot of the mast.
-func (t Thermograph) Temperature() Dyadic {
-	l, r := t.Left[len(t.Left)-1].Temperature, t.Right[len(t.Right)-1].Temperature
-	if l.Less(r) {
-		return r
-	}
-	return l
 }
 
 // String returns "left wall | right wall".

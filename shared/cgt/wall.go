@@ -27,25 +27,10 @@ func higher(dst, a, b climb) climb {
 	base := len(dst)
 	dst = append(dst, point{t, max(va, vb)})
 	for {
-		// The next corner of either, if there is one, and the slopes up to it.
-		next := int64(0)
-		more := false
-		sa, sb := int64(0), int64(0)
-		if i+1 < len(a) {
-			next, more = a[i+1].t, true
-			if a[i+1].v > a[i].v {
-				sa = 1
-			}
-		}
-		if j+1 < len(b) {
-			if !more || b[j+1].t < next {
-				next, more = b[j+1].t, true
-			}
-			if b[j+1].v > b[j].v {
-				sb = 1
-			}
-		}
-		if !more {
+		endA, sa := a.piece(i)
+		endB, sb := b.piece(j)
+		next := min(endA, endB)
+		if next == endless {
 			return settle(dst, base)
 		}
 		// They cross inside exactly where the flat one is ahead by less than the way to go.
@@ -55,13 +40,27 @@ func higher(dst, a, b climb) climb {
 		}
 		va, vb, t = va+sa*(next-t), vb+sb*(next-t), next
 		dst = corner(dst, base, point{t, max(va, vb)})
-		if i+1 < len(a) && a[i+1].t == t {
+		if endA == t {
 			i++
 		}
-		if j+1 < len(b) && b[j+1].t == t {
+		if endB == t {
 			j++
 		}
 	}
+}
+
+// endless is above every temperature: the end of the last piece of a climb, which is constant.
+const endless = 1 << 62
+
+// piece returns where the piece of a climb that begins at point i ends, and its slope.
+func (c climb) piece(i int) (end, slope int64) {
+	switch {
+	case i+1 == len(c):
+		return endless, 0
+	case c[i+1].v > c[i].v:
+		return c[i+1].t, 1
+	}
+	return c[i+1].t, 0
 }
 
 // corner appends p to the points from base on, and drops the point before it where the line
@@ -100,40 +99,27 @@ func mast(dl, dr, l, r climb) (left, right climb) {
 	dr = append(dr, point{t, q})
 	bl, br := len(dl)-1, len(dr)-1
 	for {
-		next := int64(0)
-		more := false
-		sp, sq := int64(-1), int64(-1)
-		if i+1 < len(l) {
-			next, more = l[i+1].t, true
-			if l[i+1].v > l[i].v {
-				sp = 0
-			}
-		}
-		if j+1 < len(r) {
-			if !more || r[j+1].t < next {
-				next, more = r[j+1].t, true
-			}
-			if r[j+1].v > r[j].v {
-				sq = 0
-			}
-		}
+		endL, sl := l.piece(i)
+		endR, sr := r.piece(j)
+		next := min(endL, endR)
+		sp, sq := sl-1, sr-1 // the slopes of the scaffolds, which the tax lowers
 		// The gap is p + q; it closes at 0, 1 or 2 units for a unit of temperature.
-		rate := -sp - sq
-		if rate > 0 {
-			if way := (p + q) / rate; !more || way <= next-t {
-				next, more = t+way, false
+		met := false
+		if rate := -sp - sq; rate > 0 {
+			if way := (p + q) / rate; way <= next-t {
+				next, met = t+way, true
 			}
 		}
 		p, q, t = p+sp*(next-t), q+sq*(next-t), next
 		dl = corner(dl, bl, point{t, p})
 		dr = corner(dr, br, point{t, q})
-		if !more {
+		if met {
 			return settle(dl, bl), settle(dr, br)
 		}
-		if i+1 < len(l) && l[i+1].t == t {
+		if endL == t {
 			i++
 		}
-		if j+1 < len(r) && r[j+1].t == t {
+		if endR == t {
 			j++
 		}
 	}

@@ -1,14 +1,14 @@
 package endgame
 
 import (
+	"slices"
 	"sync"
 
 	"amazonsfarm/shared/cgt"
 )
 
-// algebra numbers the distinct values of a build, and computes the value of a position from the
-// values of its options. All goroutines of a build share one algebra. Each has a worker of its own,
-// whose caches answer nearly everything.
+// algebra numbers the distinct values of a build. All goroutines of the build share it. Each has a
+// worker of its own, which computes the value of a position from the values of its options.
 //
 // The simple way combines the thermographs of all options at every position. That is too slow, since
 // a build has billions of positions with some sixty options each. But the value of a game depends on
@@ -24,13 +24,6 @@ type algebra struct {
 	values []cgt.Value
 	neg    []uint32 // id of the negative
 	whole  []int8   // the integer it is, or notWhole
-
-	classes map[cgt.Value]uint32 // by {options | -far}
-	members [][]uint32           // of a class; class 0 has none
-
-	joins map[uint64]uint32 // two classes -> class of the union
-	pairs map[uint64]uint32 // left and right class -> value
-	moved map[uint64]uint32 // value and integer -> sum
 }
 
 const (
@@ -39,26 +32,15 @@ const (
 )
 
 func newAlgebra() *algebra {
-	a := &algebra{
-		ids:     map[cgt.Value]uint32{},
-		classes: map[cgt.Value]uint32{},
-		members: [][]uint32{nil},
-		joins:   map[uint64]uint32{},
-		pairs:   map[uint64]uint32{},
-		moved:   map[uint64]uint32{},
-	}
+	a := &algebra{ids: map[cgt.Value]uint32{}}
 	a.intern(cgt.Value{})
 	return a
 }
 
-// intern returns the id of v. The caller holds no lock.
+// intern returns the id of v, a new one where v has none. Then its negative gets one, too.
 func (a *algebra) intern(v cgt.Value) uint32 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.internLocked(v)
-}
-
-func (a *algebra) internLocked(v cgt.Value) uint32 {
 	if id, ok := a.ids[v]; ok {
 		return id
 	}
@@ -83,14 +65,20 @@ func (a *algebra) internLocked(v cgt.Value) uint32 {
 	return id
 }
 
-// worker is one goroutine's view of an algebra.
+// worker is one goroutine's view of an algebra. Its classes and what it remembers are its own. Other
+// workers compute the same again, which takes less time than to wait for one another at every
+// position.
 type worker struct {
 	*algebra
-	c     cgt.Combiner
-	err   error
-	joins cache
-	pairs cache
-	moved cache
+	c   cgt.Combiner
+	err error
+
+	classes map[cgt.Value]uint32 // by {options | -far}
+	members [][]uint32           // of a class; class 0 has none
+	joins   cache                // two classes -> class of the union
+	pairs   cache                // left and right class -> value
+	moved   cache                // value and integer -> sum
+
 	vals  []cgt.Value // the algebra's slices as last seen
 	negs  []uint32
 	whol  []int8
@@ -100,7 +88,7 @@ type worker struct {
 }
 
 func (a *algebra) worker() *worker {
-	w := &worker{algebra: a}
+	w := &worker{algebra: a, classes: map[cgt.Value]uint32{}, members: [][]uint32{nil}}
 	w.refresh()
 	return w
 }
@@ -145,14 +133,11 @@ func (w *worker) classOfAll(ids []uint32) uint32 {
 		w.fail(err)
 		return 0
 	}
-	a := w.algebra
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	c, ok := a.classes[v]
+	c, ok := w.classes[v]
 	if !ok {
-		c = uint32(len(a.members))
-		a.members = append(a.members, ids)
-		a.classes[v] = c
+		c = uint32(len(w.members))
+		w.members = append(w.members, ids)
+		w.classes[v] = c
 	}
 	return c
 }
@@ -162,20 +147,6 @@ func (w *worker) fail(err error) {
 	if w.err == nil {
 		w.err = err
 	}
-}
-
-func (w *worker) membersOf(class uint32) []uint32 {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return w.members[class]
-}
-
-// found looks a key up in a table that all workers share.
-func (w *worker) found(table map[uint64]uint32, key uint64) (uint32, bool) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	v, ok := table[key]
-	return v, ok
 }
 
 // join returns the class of the options of both classes together.
@@ -189,49 +160,34 @@ func (w *worker) join(a, b uint32) uint32 {
 		a, b = b, a
 	}
 	key := uint64(a)<<32 | uint64(b)
-	if c, ok := w.joins.get(key); ok {
-		return c
-	}
-	c, ok := w.found(w.algebra.joins, key)
+	c, ok := w.joins.get(key)
 	if !ok {
-		x, y := w.membersOf(a), w.membersOf(b)
-		c = w.classOfAll(append(append(make([]uint32, 0, len(x)+len(y)), x...), y...))
-		w.mu.Lock()
-		w.algebra.joins[key] = c
-		w.mu.Unlock()
+		c = w.classOfAll(slices.Concat(w.members[a], w.members[b]))
+		w.joins.put(key, c)
 	}
-	w.joins.put(key, c)
 	return c
 }
 
 // value returns the id of the game with options of the given classes.
 func (w *worker) value(left, right uint32) uint32 {
 	key := uint64(left)<<32 | uint64(right)
-	if id, ok := w.pairs.get(key); ok {
-		return id
-	}
-	id, ok := w.found(w.algebra.pairs, key)
+	id, ok := w.pairs.get(key)
 	if !ok {
 		var l, r []cgt.Value
-		for _, id := range w.membersOf(left) {
-			w.know(id)
+		for _, id := range w.members[left] {
 			l = append(l, w.vals[id])
 		}
-		for _, id := range w.membersOf(right) {
-			w.know(id)
+		for _, id := range w.members[right] {
 			r = append(r, w.vals[id].Neg())
 		}
 		v, err := w.c.Combine(l, r)
 		if err != nil {
 			w.fail(err)
 		}
-		w.mu.Lock()
-		id = w.internLocked(v)
-		w.algebra.pairs[key] = id
-		w.mu.Unlock()
+		id = w.intern(v)
 		w.know(id)
+		w.pairs.put(key, id)
 	}
-	w.pairs.put(key, id)
 	return id
 }
 
@@ -241,23 +197,17 @@ func (w *worker) plus(id uint32, n int) uint32 {
 		return id
 	}
 	key := uint64(id)<<8 | uint64(uint8(int8(n)))
-	if s, ok := w.moved.get(key); ok {
-		return s
-	}
-	s, ok := w.found(w.algebra.moved, key)
+	s, ok := w.moved.get(key)
 	if !ok {
 		w.know(id)
 		v, err := w.vals[id].AddInt(int64(n))
 		if err != nil {
 			w.fail(err)
 		}
-		w.mu.Lock()
-		s = w.internLocked(v)
-		w.algebra.moved[key] = s
-		w.mu.Unlock()
+		s = w.intern(v)
+		w.know(s)
+		w.moved.put(key, s)
 	}
-	w.know(s)
-	w.moved.put(key, s)
 	return s
 }
 

@@ -174,17 +174,12 @@ func (b *build) writeTerritories(w *writer) error {
 	for n := 1; n <= b.config.Squares(); n++ {
 		w.begin(sectionTerritory, n)
 		rows := b.l.layouts[n].territoryRows
-		shapes, count := b.chunks(n, rows)
-		for i := range count {
-			name := fmt.Sprintf("territory-%02d-%05d", n, i)
-			data, ok := readChunk(filepath.Join(b.dir, name), b.sum)
-			if want := rows * min(shapes, len(b.l.shapes[n])-i*shapes); !ok || len(data) != want {
-				return changed(name)
-			}
+		err := b.eachFile("territory", n, rows, func(data []byte, entries int) (whole bool, err error) {
 			w.write(data)
-			if err := b.ctx.Err(); err != nil {
-				return err
-			}
+			return len(data) == entries, nil
+		})
+		if err != nil {
+			return err
 		}
 		w.end(uint64(rows * len(b.l.shapes[n])))
 	}
@@ -194,22 +189,35 @@ func (b *build) writeTerritories(w *writer) error {
 // eachChunk calls f with all chunks of values, in order.
 func (b *build) eachChunk(f func(n int, c chunk, entries int) error) error {
 	for n := 1; n <= b.config.Squares(); n++ {
-		rows := b.l.layouts[n].rows
-		shapes, count := b.chunks(n, rows)
-		for i := range count {
-			if err := b.ctx.Err(); err != nil {
-				return err
+		err := b.eachFile("active", n, b.l.layouts[n].rows, func(data []byte, entries int) (whole bool, err error) {
+			c, ok := parseChunk(data, entries)
+			if ok {
+				err = f(n, c, entries)
 			}
-			name := fmt.Sprintf("active-%02d-%05d", n, i)
-			entries := rows * min(shapes, len(b.l.shapes[n])-i*shapes)
-			data, ok := readChunk(filepath.Join(b.dir, name), b.sum)
-			c, good := parseChunk(data, entries)
-			if !ok || !good {
-				return changed(name)
-			}
-			if err := f(n, c, entries); err != nil {
-				return err
-			}
+			return ok, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// eachFile calls f with the data and the number of entries of each chunk of a layer, in order. f
+// reports whether the data are whole.
+func (b *build) eachFile(stage string, n, rows int, f func(data []byte, entries int) (whole bool, err error)) error {
+	shapes, count := b.chunks(n, rows)
+	for i := range count {
+		if err := b.ctx.Err(); err != nil {
+			return err
+		}
+		name := chunkName(stage, n, i)
+		data, ok := readChunk(filepath.Join(b.dir, name), b.sum)
+		if !ok {
+			return changed(name)
+		}
+		if whole, err := f(data, rows*min(shapes, len(b.l.shapes[n])-i*shapes)); err != nil || !whole {
+			return cmp.Or(err, changed(name))
 		}
 	}
 	return nil

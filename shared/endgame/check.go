@@ -2,7 +2,6 @@ package endgame
 
 import (
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 
@@ -39,12 +38,9 @@ func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
 		for i := 0; i < len(b); i += blockBytes {
-			c := b[i:min(i+blockBytes, len(b))]
-			if crc32.Checksum(c, castagnoli) != db.crcs[(from+i-headerBytes)/blockBytes] {
-				return fmt.Errorf("%w: the checksum of bytes %d to %d does not agree", ErrDamaged, from+i, from+i+
-					len(c)-1)
+			if err := db.compare(from+i, b[i:min(i+blockBytes, len(b))]); err != nil {
+				return err
 			}
-			db.checked[(from+i-headerBytes)/blockBytes].Store(true)
 		}
 		if tell != nil {
 			tell(int64(from+len(b)), int64(end))
@@ -53,14 +49,11 @@ func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64
 	return nil
 }
 
-// checkValues decodes all values and compares each with its negative.
+// checkValues decodes all values, whose places Open has verified, and compares each with its negative.
 func (db *DB) checkValues() error {
 	values := make([]cgt.Value, len(db.ends))
 	start := uint32(0)
 	for i, end := range db.ends {
-		if end < start || int(end) > len(db.values) {
-			return fmt.Errorf("%w: value %d has no place", ErrDamaged, i)
-		}
 		v, n, err := cgt.DecodeValue(db.values[start:end])
 		if err != nil || n != int(end-start) {
 			return fmt.Errorf("%w: value %d is not one", ErrDamaged, i)

@@ -1,7 +1,6 @@
 package endgame
 
 import (
-	"amazonsfarm/shared/cgt"
 	"bytes"
 	"encoding/binary"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"amazonsfarm/shared/cgt"
 )
 
 // chunker makes the chunks of one layer for one goroutine.
@@ -55,8 +56,11 @@ func (w *chunker) make(i, first, end int, last bool) error {
 
 // name returns the name of the file of a chunk.
 func (w *chunker) name(i int) string {
-	return filepath.Join(w.dir, fmt.Sprintf("%s-%02d-%05d", w.stage, w.n, i))
+	return filepath.Join(w.dir, chunkName(w.stage, w.n, i))
 }
+
+// chunkName returns the name of the file of chunk i of a layer within the folder of the build.
+func chunkName(stage string, n, i int) string { return fmt.Sprintf("%s-%02d-%05d", stage, n, i) }
 
 // makeActive makes a chunk of values: the distinct values in the order of their first entries, how
 // often each occurs, and for each entry the number of its value in that list.

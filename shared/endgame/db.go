@@ -105,13 +105,21 @@ func (db *DB) checkBlock(block int) bool {
 	}
 	from := headerBytes + block*blockBytes
 	to := min(from+blockBytes, db.crcsAt())
-	if crc32.Checksum(db.data[from:to], castagnoli) != db.crcs[block] {
-		err := fmt.Errorf("%s: %w: the checksum of bytes %d to %d does not agree", db.name, ErrDamaged, from, to-1)
-		db.fail(err)
+	if err := db.compare(from, db.data[from:to]); err != nil {
+		db.fail(fmt.Errorf("%s: %w", db.name, err))
 		return false
 	}
-	db.checked[block].Store(true)
 	return true
+}
+
+// compare compares the bytes of the block at an offset with the checksum of that block.
+func (db *DB) compare(from int, b []byte) error {
+	block := (from - headerBytes) / blockBytes
+	if crc32.Checksum(b, castagnoli) != db.crcs[block] {
+		return fmt.Errorf("%w: the checksum of bytes %d to %d does not agree", ErrDamaged, from, from+len(b)-1)
+	}
+	db.checked[block].Store(true)
+	return nil
 }
 
 // crcsAt returns the offset of the checksums.

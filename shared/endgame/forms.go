@@ -1,7 +1,6 @@
 package endgame
 
 import (
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
 	"amazonsfarm/shared/cgt"
 )
@@ -40,11 +39,11 @@ func (s *Forms) area(a *area.Area) (cgt.Form, error) {
 	c := area.Canonical(a.Black, a.White, a.Empty)
 	f, ok := s.areas[c.Key()]
 	if !ok {
-		left, err := s.options(c.Black, c.White, c.Shape, false)
+		left, err := options(c.Black, c.White, c.Shape&^(c.Black|c.White), false, s.Form)
 		if err != nil {
 			return 0, err
 		}
-		right, err := s.options(c.White, c.Black, c.Shape, true)
+		right, err := options(c.White, c.Black, c.Shape&^(c.Black|c.White), true, s.Form)
 		if err != nil {
 			return 0, err
 		}
@@ -60,26 +59,4 @@ func (s *Forms) area(a *area.Area) (cgt.Form, error) {
 		return s.Arena.Neg(f)
 	}
 	return f, nil
-}
-
-// options returns the distinct forms after the moves of own. swap says that own is White.
-func (s *Forms) options(own, opp, shape Set, swap bool) (forms []cgt.Form, err error) {
-	seen := map[cgt.Form]bool{}
-	state := amazons.State{Own: own, Opp: opp, Empty: shape &^ (own | opp)}
-	for m := range state.AllMoves() {
-		after := state.After(m)
-		black, white := after.Opp, after.Own
-		if swap {
-			black, white = white, black
-		}
-		f, err := s.Form(black, white, after.Empty)
-		if err != nil {
-			return nil, err
-		}
-		if !seen[f] {
-			seen[f] = true
-			forms = append(forms, f)
-		}
-	}
-	return forms, nil
 }

@@ -88,9 +88,12 @@ func TestGuarded(t *testing.T) {
 		}
 		split++
 		rest &^= used
-		promise, err := g.arena.Number(cgt.Int(int64(whole)))
-		if err != nil {
-			t.Fatal(err)
+		var promise cgt.Form
+		var err error
+		for range whole { // n+1 is {n|}
+			if promise, err = g.arena.Form([]cgt.Form{promise}, nil); err != nil {
+				t.Fatal(err)
+			}
 		}
 		edge := black & rest // all queens of Black there that are blockers of a territory
 		blockers := Set(0)

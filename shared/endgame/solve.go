@@ -121,20 +121,22 @@ func (s *Solver) one(a *area.Area) (cgt.Value, []byte, error) {
 
 // search values a position from its options.
 func (s *Solver) search(black, white, empty Set) (cgt.Value, error) {
-	left, err := s.options(black, white, empty, false)
+	left, err := options(black, white, empty, false, s.value)
 	if err != nil {
 		return cgt.Value{}, err
 	}
-	right, err := s.options(white, black, empty, true)
+	right, err := options(white, black, empty, true, s.value)
 	if err != nil {
 		return cgt.Value{}, err
 	}
 	return s.c.Combine(left, right)
 }
 
-// options returns the distinct values after the moves of own. swap says that own is White.
-func (s *Solver) options(own, opp, empty Set, swap bool) (values []cgt.Value, err error) {
-	seen := map[cgt.Value]bool{}
+// options returns the distinct values, as value computes them, after the moves of own. swap says that
+// own is White.
+func options[V comparable](own, opp, empty Set, swap bool,
+	value func(black, white, empty Set) (V, error)) (values []V, err error) {
+	seen := map[V]bool{}
 	state := amazons.State{Own: own, Opp: opp, Empty: empty}
 	for m := range state.AllMoves() {
 		after := state.After(m)
@@ -142,7 +144,7 @@ func (s *Solver) options(own, opp, empty Set, swap bool) (values []cgt.Value, er
 		if swap {
 			black, white = white, black
 		}
-		v, err := s.value(black, white, after.Empty)
+		v, err := value(black, white, after.Empty)
 		if err != nil {
 			return nil, err
 		}

@@ -30,7 +30,7 @@ func (x bindingValues) of(t *testing.T, mine, theirs, bound, empty amazons.Set) 
 		after := s.After(m)
 		right = append(right, x.of(t, after.Own, after.Opp, bound, after.Empty))
 	}
-	v, err := cgt.ValueOf(left, right)
+	v, err := new(cgt.Combiner).Combine(left, right)
 	if err != nil {
 		t.Fatal(err)
 	}
