@@ -35,16 +35,11 @@ func main() {
 
 // kinds gives the errors of the worker's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Code: cli.ExitIncompatible, Errs: []error{agent.ErrRefused}},
-	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig}},
-	{Code: cli.ExitUsage, Errs: []error{engine.ErrConfig}},
-	{Code: cli.ExitUsage, Errs: []error{dfpn.ErrTableSize}},
-	{Code: cli.ExitUsage, Errs: []error{dfpn.ErrOptions}},
-	{Code: cli.ExitUsage, Errs: []error{endgame.ErrSize}},
+	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, engine.ErrConfig, dfpn.ErrTableSize, dfpn.ErrOptions,
+		endgame.ErrSize}},
+	{Code: cli.ExitIncompatible, Errs: []error{agent.ErrRefused, endgame.ErrVersion, endgame.ErrFormat}},
 	{Code: cli.ExitLocked, Errs: []error{endgame.ErrBusy}},
 	{Code: cli.ExitNoStore, Errs: []error{endgame.ErrNone}},
-	{Code: cli.ExitIncompatible, Errs: []error{endgame.ErrVersion}},
-	{Code: cli.ExitIncompatible, Errs: []error{endgame.ErrFormat}},
 	{Code: cli.ExitVerification, Errs: []error{endgame.ErrDamaged}},
 }
 

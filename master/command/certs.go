@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/credentials"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
 )
 
@@ -67,7 +68,7 @@ func (f *certsFlags) command(c *cobra.Command, do func(args []string) ([]credent
 
 // addLifetime is for commands that make credentials.
 func (f *certsFlags) addLifetime(c *cobra.Command) {
-	ranged(c.Flags(), c.Flags().IntVar, "days", &f.days, int(credentials.DefaultLifetime/day), 1, maxDays,
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "days", &f.days, int(credentials.DefaultLifetime/day), 1, maxDays,
 		"make it good for `N` days, at most as long as the authority")
 }
 
@@ -81,7 +82,7 @@ func (f *certsFlags) addMaster(c *cobra.Command) {
 // addAuthority is for commands that make an authority.
 func (f *certsFlags) addAuthority(c *cobra.Command) {
 	f.addMaster(c)
-	ranged(c.Flags(), c.Flags().IntVar, "ca-days", &f.authorityDays, int(credentials.DefaultAuthorityLifetime/day), 1,
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "ca-days", &f.authorityDays, int(credentials.DefaultAuthorityLifetime/day), 1,
 		maxDays, "make the authority good for `N` days")
 }
 

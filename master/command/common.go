@@ -17,20 +17,16 @@ package command
 
 import (
 	"embed"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/document"
@@ -106,7 +102,7 @@ const maxCores = 1 << 14
 // coresFlag defines --cores. The default is what the Go runtime may use, limits of control groups
 // included.
 func coresFlag(c *cobra.Command, cores *int) {
-	ranged(c.Flags(), c.Flags().IntVar, "cores", cores, runtime.GOMAXPROCS(0), 1, maxCores, "use `N` cores")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, runtime.GOMAXPROCS(0), 1, maxCores, "use `N` cores")
 }
 
 // storeGiven reports whether --store is on the command line. AMAZONS_STORE is for the commands that
@@ -116,57 +112,17 @@ func storeGiven(c *cobra.Command) bool {
 	return f.Changed && f.Value.String() != os.Getenv("AMAZONS_STORE")
 }
 
-// number is what settings and flags with a range are.
-type number interface {
-	int | int64 | uint64 | float64 | time.Duration
-}
-
-// bounded is the value of a setting or flag with a range.
-type bounded[T number] struct {
-	pflag.Value
-	at        *T
-	low, high T
-}
-
-// Set reads a value and refuses one outside the range.
-func (b bounded[T]) Set(text string) error {
-	if err := b.Value.Set(text); err != nil {
-		return err
-	}
-	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
-		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
-	}
-	return nil
-}
-
-// most is the largest count, so that nothing that is made of one overflows.
-const most = 1_000_000_000
-
-// ranged defines a flag with a range; add is the method of flags for its type, such as IntVar. The
-// range is checked where the value is read: on the command line, from the environment and from the
-// settings file alike, and the error names the place.
-func ranged[T number](flags *pflag.FlagSet, add func(*T, string, T, string), name string, at *T, value, low, high T,
-	help string) *pflag.Flag {
-	add(at, name, value, help)
-	f := flags.Lookup(name)
-	f.Value = bounded[T]{f.Value, at, low, high}
-	return f
-}
-
 // checkTable refuses tables that do not fit this machine or are too small to share.
 func checkTable(bytes int64, workers int) error {
 	if smallest := int64(dfpn.MinTableBytes); bytes/int64(workers) < smallest {
 		return cli.Usagef("--table %s: each of %d workers needs at least %s", cli.FormatSize(bytes), workers,
 			cli.FormatSize(smallest))
 	}
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return nil
+	t, err := dfpn.NewTable(bytes)
+	if err != nil {
+		return cli.Usagef("--table %s: %w", cli.FormatSize(bytes), err)
 	}
-	if memory := int64(uint64(info.Totalram) * uint64(info.Unit)); bytes > memory {
-		return cli.Usagef("--table %s: this machine has %s of memory", cli.FormatSize(bytes), cli.FormatSize(memory))
-	}
-	return nil
+	return t.Close()
 }
 
 // checkFiles says before anything is done that the store or the certificate could not be written.
@@ -215,20 +171,6 @@ func count(n uint64) string {
 	return fmt.Sprint(n)
 }
 
-// jsonFlag defines --json for the commands that answer with documents.
-func jsonFlag(c *cobra.Command) *bool {
-	return c.Flags().Bool("json", false, "answer as one JSON document")
-}
-
-// answer prints a document as one line of JSON, or a text.
-func answer(c *cobra.Command, asJSON bool, document any, text string) error {
-	if asJSON {
-		return json.NewEncoder(c.OutOrStdout()).Encode(document)
-	}
-	_, err := io.WriteString(c.OutOrStdout(), text)
-	return err
-}
-
 // view is how a position and its moves are shown: as text, as JSON, or as a picture.
 type view struct {
 	top   int
@@ -238,8 +180,8 @@ type view struct {
 
 // add defines the flags of a view.
 func (v *view) add(c *cobra.Command) {
-	v.json = jsonFlag(c)
-	ranged(c.Flags(), c.Flags().IntVar, "top", &v.top, 20, 0, most, "show `N` moves as text (0: all)")
+	v.json = cli.JSONFlag(c)
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "top", &v.top, 20, 0, cli.Most, "show `N` moves as text (0: all)")
 	c.Flags().BoolVar(&v.asSVG, "svg", false, "print a picture of the board")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		if v.asSVG && *v.json {
@@ -254,7 +196,7 @@ func (v *view) show(c *cobra.Command, p amazons.Position, last *amazons.Move, do
 	if v.asSVG {
 		return p.WriteSVG(c.OutOrStdout(), amazons.SVGOptions{Last: last})
 	}
-	return answer(c, *v.json, document, text)
+	return cli.Answer(c, *v.json, document, text)
 }
 
 // movesReport counts the moves of a position by what they do, and lists them in a table: row is what it

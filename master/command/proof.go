@@ -105,7 +105,7 @@ func proofShowCommand() *cobra.Command {
 	}
 	source.add(c)
 	view.add(c)
-	ranged(c.Flags(), c.Flags().IntVar, "count", &count, 400_000, 0, most,
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "count", &count, 400_000, 0, cli.Most,
 		"count up to `N` entries of each proof; fewer make sizes lower bounds")
 	return c
 }
@@ -207,8 +207,8 @@ func proofExportCommand() *cobra.Command {
 	}
 	source.add(c)
 	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot or sgf")
-	ranged(c.Flags(), c.Flags().IntVar, "depth", &depth, 2, 0, most, "go `N` plies below the position (0: no limit)")
-	ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 0, 0, most,
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "depth", &depth, 2, 0, cli.Most, "go `N` plies below the position (0: no limit)")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 0, 0, cli.Most,
 		"write `N` positions (0: no limit; default: json 100000, dot 1000, sgf 10000)")
 	return c
 }

@@ -105,14 +105,14 @@ func callError(address string, err error) error {
 func calling[Q, R any](c *cobra.Command, call method[Q, R], request func(args []string) Q,
 	show func(R) (document any, text string)) *cobra.Command {
 	var master remote
-	asJSON := jsonFlag(c)
+	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, err := ask(c.Context(), &master, call, request(args))
 		if err != nil {
 			return err
 		}
 		document, text := show(r)
-		return answer(c, *asJSON, document, text)
+		return cli.Answer(c, *asJSON, document, text)
 	}
 	master.add(c)
 	return c

@@ -59,15 +59,15 @@ func (s *settings) addLeases() {
 		"split a position after `NODES` (default %d)", d.SplitAfter)
 	define(s, s.all.IntVar, "short-percent", &x.ShortPercent, -1, 100,
 		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
-	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, most,
+	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, cli.Most,
 		"lose a lease after `N` heartbeats without progress (default %d)", d.SilentTicks)
 	define(s, s.all.DurationVar, "heartbeat", &o.Heartbeat, 10*time.Millisecond, 24*time.Hour,
 		"let workers report once in `TIME` (default 1s)")
-	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, most,
+	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, cli.Most,
 		"make leases longer above `N` results a second (default %d)", d.ResultsPerTick)
-	define(s, s.all.IntVar, "tree-positions", &o.MaxTreeNodes, 0, most,
+	define(s, s.all.IntVar, "tree-positions", &o.MaxTreeNodes, 0, cli.Most,
 		"keep at most `N` positions in the tree, 500 bytes each (default %d)", d.MaxPositions)
-	define(s, s.all.IntVar, "tree-facts", &x.MaxTreeFacts, 0, most,
+	define(s, s.all.IntVar, "tree-facts", &x.MaxTreeFacts, 0, cli.Most,
 		"keep at most `N` facts in memory, 150 bytes each (default %d)", d.MaxFacts)
 }
 
@@ -75,14 +75,14 @@ func (s *settings) addLeases() {
 func (s *settings) addWorkers() {
 	x := &s.farm.Limits
 	s.title = "Trust in workers"
-	define(s, s.all.IntVar, "check-first", &x.CheckFirst, 0, most,
+	define(s, s.all.IntVar, "check-first", &x.CheckFirst, 0, cli.Most,
 		"check `N` results of a new party (default 2; 0: trust all)")
-	define(s, s.all.IntVar, "max-offences", &x.MaxOffences, 0, most,
+	define(s, s.all.IntVar, "max-offences", &x.MaxOffences, 0, cli.Most,
 		"quarantine a party after `N` offences (default 3)")
 	define(s, s.all.IntVar, "proved-positions", &s.farm.MaxProved, -1, math.MaxInt32,
 		"verify uploads with `N` proved positions in memory (default 268435456, -1: none)")
 	s.title = "Limits of a worker"
-	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, most, "serve at most `N` workers (default 10000)")
+	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
 	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,
 		"accept `N` messages a second from a worker (default 2000)")
 	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 1GiB)")
@@ -94,7 +94,7 @@ func (s *settings) addWorkers() {
 	s.title = "Limits of a credential"
 	define(s, s.all.Float64Var, "credential-messages", &s.access.MessagesPerSecond, 0, 1e9,
 		"accept `N` messages a second from a credential (default 4000)")
-	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 0, most,
+	define(s, s.all.IntVar, "credential-calls", &s.access.OpenCalls, 0, cli.Most,
 		"accept `N` calls at a time from a credential (default 64; a worker needs 2)")
 	s.size("credential-uploads", &s.access.UploadBytes,
 		"accept uploads of `SIZE` at a time from a credential (default 1GiB)")
@@ -104,7 +104,7 @@ func (s *settings) addWorkers() {
 func (s *settings) addRest() {
 	s.title = "Store"
 	s.size("min-free", &s.farm.MinFreeBytes, "pause while the disk of the store has less than `SIZE` left")
-	define(s, s.all.IntVar, "max-campaigns", &s.farm.MaxCampaigns, 0, most,
+	define(s, s.all.IntVar, "max-campaigns", &s.farm.MaxCampaigns, 0, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")
 	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Credit, 0, math.MaxInt64,
 		"let a campaign that was idle catch up `NODES` (default 10000000)")
@@ -116,9 +116,9 @@ func (s *settings) addRest() {
 }
 
 // define adds a setting with a range. A zero value stands for the default that the help names.
-func define[T number](s *settings, add func(*T, string, T, string), name string, at *T, low, high T, help string,
+func define[T cli.Number](s *settings, add func(*T, string, T, string), name string, at *T, low, high T, help string,
 	values ...any) {
-	ranged(s.all, add, name, at, *at, low, high, fmt.Sprintf(help, values...)).DefValue = ""
+	cli.Ranged(s.all, add, name, at, *at, low, high, fmt.Sprintf(help, values...)).DefValue = ""
 	s.group(name)
 }
 

@@ -72,7 +72,7 @@ func simulateCommand() *cobra.Command {
 	flags.StringVar(&f.record, "record", "", "keep finished runs in `FILE` and do not repeat them")
 	flags.StringVar(&f.svg, "svg", "", "draw the curve into `FILE`")
 	flags.StringVar(&f.name, "title", "", "call the picture `TITLE` (default: the question)")
-	f.asJSON = jsonFlag(c)
+	f.asJSON = cli.JSONFlag(c)
 	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions")
 	cli.Group(flags, "Question", "first-move", "lemma", "nodes")
 	cli.Group(flags, "Workers", "workers", "speed", "speed-spread", "table", "tables", "shared-table", "prefetch")
@@ -148,7 +148,7 @@ func (f *simulateFlags) start(cmd *cobra.Command) error {
 		}
 	}
 	if *f.asJSON {
-		return answer(cmd, true, curve, "")
+		return cli.Answer(cmd, true, curve, "")
 	}
 	return curve.WriteTable(cmd.OutOrStdout())
 }

@@ -24,7 +24,7 @@ func statusCommand() *cobra.Command {
 		period   time.Duration
 	)
 	c := &cobra.Command{Use: "status", Short: "Show the progress of a serving master", Args: cobra.NoArgs}
-	asJSON := jsonFlag(c)
+	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, _ []string) error {
 		ctx, _, stop := cli.Signals(c.Context())
 		defer stop()
@@ -37,7 +37,7 @@ func statusCommand() *cobra.Command {
 			return err
 		}
 		if *asJSON {
-			return answer(c, true, document.OfStatus(r, false), "")
+			return cli.Answer(c, true, document.OfStatus(r, false), "")
 		}
 		w, err := ask(ctx, &master, farmv1.ControlClient.Workers, &farmv1.WorkersRequest{})
 		if err != nil {
@@ -47,12 +47,12 @@ func statusCommand() *cobra.Command {
 		if all := r.GetCampaigns(); len(all) > 1 {
 			text = statusReport(r) + "\n" + campaignTable(all) + workersReport(w)
 		}
-		return answer(c, false, nil, text)
+		return cli.Answer(c, false, nil, text)
 	}
 	master.add(c)
 	c.Flags().StringVar(&campaign, "campaign", "", "show the campaign `NAME` (default: the first, and a line for each)")
 	c.Flags().BoolVar(&watch, "watch", false, "show a line at each change")
-	ranged(c.Flags(), c.Flags().DurationVar, "period", &period, time.Second, 100*time.Millisecond, time.Hour,
+	cli.Ranged(c.Flags(), c.Flags().DurationVar, "period", &period, time.Second, 100*time.Millisecond, time.Hour,
 		"show at most one line of --watch in `TIME`")
 	return c
 }
@@ -79,7 +79,7 @@ func watchStatus(ctx context.Context, c *cobra.Command, master *remote, r *farmv
 		}
 		state = r.GetState()
 		document, text := showStatus(r)
-		if err := answer(c, asJSON, document, text); err != nil {
+		if err := cli.Answer(c, asJSON, document, text); err != nil {
 			return err
 		}
 	}

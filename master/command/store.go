@@ -101,7 +101,7 @@ func storeCheck() *cobra.Command {
 		Long:  long("store-check"),
 		Args:  cobra.ExactArgs(1),
 	}
-	asJSON := jsonFlag(c)
+	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
 			return store.CheckFile(ctx, args[0], progress)
@@ -109,7 +109,7 @@ func storeCheck() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		err = answer(c, *asJSON, storeReportJSON{"store_check", r, seconds}, r.String())
+		err = cli.Answer(c, *asJSON, storeReportJSON{"store_check", r, seconds}, r.String())
 		if bad := r.Err(); bad != nil {
 			return cli.As(cli.ErrVerification, errors.Join(bad, err))
 		}
@@ -125,13 +125,13 @@ func storeInfo() *cobra.Command {
 		Short: "Show the campaigns of a store and the sizes of its parts",
 		Args:  cobra.ExactArgs(1),
 	}
-	asJSON := jsonFlag(c)
+	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		info, err := store.ReadInfo(args[0])
 		if err != nil {
 			return err
 		}
-		return answer(c, *asJSON, storeInfoJSON{"store_info", info}, info.String())
+		return cli.Answer(c, *asJSON, storeInfoJSON{"store_info", info}, info.String())
 	}
 	return c
 }
@@ -146,7 +146,7 @@ func storeBackup() *cobra.Command {
 		Long:  long("store-backup"),
 		Args:  cobra.RangeArgs(1, 2),
 	}
-	asJSON := jsonFlag(c)
+	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
 			if len(args) == 2 {
@@ -160,7 +160,7 @@ func storeBackup() *cobra.Command {
 		if err != nil {
 			return copyError(err)
 		}
-		return answer(c, *asJSON, storeReportJSON{"store_backup", r, seconds}, r.String())
+		return cli.Answer(c, *asJSON, storeReportJSON{"store_backup", r, seconds}, r.String())
 	}
 	master.add(c)
 	return c
@@ -235,7 +235,7 @@ func storeCompact() *cobra.Command {
 		Long:  long("store-compact"),
 		Args:  cobra.RangeArgs(1, 2),
 	}
-	asJSON := jsonFlag(c)
+	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
 		to := strings.Join(args[1:], "")
 		switch {
@@ -255,7 +255,7 @@ func storeCompact() *cobra.Command {
 		if done.Kept != "" {
 			text += fmt.Sprintf("kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
 		}
-		return answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
+		return cli.Answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "remove the old store")
 	return c

@@ -65,7 +65,7 @@ func verifyCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&storeFile, "store", "", "check the store in `FILE` and its certificate")
 	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "allow no leaf rule but rule 1: a side without a move loses")
-	asJSON = jsonFlag(c)
+	asJSON = cli.JSONFlag(c)
 	coresFlag(c, &cores)
 	return c
 }
@@ -84,7 +84,7 @@ func writeVerification(c *cobra.Command, v verificationJSON, failure error, asJS
 	if v.Report != nil && (v.Store == nil || len(v.Store.Campaigns) == 1) {
 		text += v.Report.String()
 	}
-	return answer(c, asJSON, v, text)
+	return cli.Answer(c, asJSON, v, text)
 }
 
 // certificateError makes each fault that the checker found in a file a failed verification. A file

@@ -83,12 +83,6 @@ thread. Times, and nodes of several threads, are medians over the runs.
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if cores < 1 || cores > dfpn.MaxThreads {
-				return cli.Usagef("--cores %d: it must be from 1 to %d", cores, dfpn.MaxThreads)
-			}
-			if runs < 1 || runs > maxBenchRuns {
-				return cli.Usagef("--runs %d: it must be from 1 to %d", runs, maxBenchRuns)
-			}
 			if err := checkTable(&table, c.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -102,8 +96,9 @@ thread. Times, and nodes of several threads, are medians over the runs.
 		},
 	}
 	jsonFlag(c, &asJSON)
-	c.Flags().IntVar(&cores, "cores", 1, "the most threads of a search")
-	c.Flags().IntVar(&runs, "runs", 1, "how often the suite is searched with each number of threads")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &cores, 1, 1, dfpn.MaxThreads, "the most threads of a search")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "runs", &runs, 1, 1, maxBenchRuns,
+		"how often the suite is searched with each number of threads")
 	c.Flags().Var(&table, "table", "size of the transposition table, "+cli.TableHelp)
 	return c
 }

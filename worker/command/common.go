@@ -5,7 +5,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -39,18 +38,13 @@ type searchFlags struct {
 
 func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
 	f.table.Bytes = table
-	c.Flags().IntVar(&f.cores, "cores", cores, "threads of the search")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &f.cores, cores, 1, dfpn.MaxThreads, "threads of the search")
 	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
 }
 
 // check refuses impossible settings before anything else is done. It says on w how large the table
 // is when its size was left open.
-func (f *searchFlags) check(w io.Writer) error {
-	if f.cores < 1 || f.cores > dfpn.MaxThreads {
-		return cli.Usagef("--cores %d: it must be from 1 to %d", f.cores, dfpn.MaxThreads)
-	}
-	return checkTable(&f.table, w)
-}
+func (f *searchFlags) check(w io.Writer) error { return checkTable(&f.table, w) }
 
 // checkTable chooses the size of a table that was left open, and refuses a table that the machine
 // cannot have.
@@ -118,11 +112,7 @@ func (f *dbFlags) folder() (string, error) {
 
 // show prints a result for people, or as one JSON document.
 func show(c *cobra.Command, asJSON bool, r fmt.Stringer) error {
-	if asJSON {
-		return json.NewEncoder(c.OutOrStdout()).Encode(r)
-	}
-	_, err := io.WriteString(c.OutOrStdout(), r.String())
-	return err
+	return cli.Answer(c, asJSON, r, r.String())
 }
 
 func jsonFlag(c *cobra.Command, asJSON *bool) {
@@ -130,5 +120,5 @@ func jsonFlag(c *cobra.Command, asJSON *bool) {
 }
 
 func coresFlag(c *cobra.Command, cores *int) {
-	c.Flags().IntVar(cores, "cores", allCores(), "threads")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "threads")
 }

@@ -76,9 +76,6 @@ command goes on from there. A whole database of this size is kept.`,
 			if err != nil {
 				return cli.Usagef("--size: %w", err)
 			}
-			if cores < 1 {
-				return cli.Usagef("--cores %d: it must be at least 1", cores)
-			}
 			dir, err := flags.folder()
 			if err != nil {
 				return err

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Number is what settings and flags with a range are.
+type Number interface {
+	int | int64 | uint64 | float64 | time.Duration
+}
+
+// bounded is the value of a setting or flag with a range.
+type bounded[T Number] struct {
+	pflag.Value
+	at        *T
+	low, high T
+}
+
+// Set reads a value and refuses one outside the range.
+func (b bounded[T]) Set(text string) error {
+	if err := b.Value.Set(text); err != nil {
+		return err
+	}
+	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
+		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
+	}
+	return nil
+}
+
+// Most is the largest count, so that nothing that is made of one overflows.
+const Most = 1_000_000_000
+
+// Ranged defines a flag with a range; add is the method of flags for its type, such as IntVar. The
+// range is checked where the value is read: on the command line, from the environment and from the
+// settings file alike, and the error names the place.
+func Ranged[T Number](flags *pflag.FlagSet, add func(*T, string, T, string), name string, at *T, value, low, high T,
+	help string) *pflag.Flag {
+	add(at, name, value, help)
+	f := flags.Lookup(name)
+	f.Value = bounded[T]{f.Value, at, low, high}
+	return f
+}
+
+// JSONFlag defines --json for the commands that answer with documents.
+func JSONFlag(c *cobra.Command) *bool {
+	return c.Flags().Bool("json", false, "answer as one JSON document")
+}
+
+// Answer prints a document as one line of JSON, or a text.
+func Answer(c *cobra.Command, asJSON bool, document any, text string) error {
+	if asJSON {
+		return json.NewEncoder(c.OutOrStdout()).Encode(document)
+	}
+	_, err := io.WriteString(c.OutOrStdout(), text)
+	return err
+}
