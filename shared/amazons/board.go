@@ -3,6 +3,7 @@ package amazons
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -35,6 +36,23 @@ func (s Square) String() string {
 		return "??"
 	}
 	return string([]byte{'A' + byte(s&7), '1' + byte(s>>3)})
+}
+
+// Squares returns the squares of a set by increasing number.
+func Squares(x Set) iter.Seq[Square] {
+	return func(yield func(Square) bool) {
+		for ; x != 0 && yield(Square(bits.TrailingZeros64(x))); x &= x - 1 {
+		}
+	}
+}
+
+// Names returns the names of the squares of a set by increasing number.
+func Names(x Set) []string {
+	names := []string{}
+	for s := range Squares(x) {
+		names = append(names, s.String())
+	}
+	return names
 }
 
 // Board is the size of a board. The zero Board is not a board.
@@ -186,6 +204,18 @@ func Flood(from, empty Set) Set {
 			return x
 		}
 		x = y
+	}
+}
+
+// Fill returns the squares of open that are 8-connected to the squares of from, which are in open.
+func Fill(from, open Set) Set {
+	for {
+		y := Grow(from) & open
+		y = Grow(y) & open
+		if y == from {
+			return y
+		}
+		from = y
 	}
 }
 

@@ -39,7 +39,7 @@ func (p Position) text(marked Set) string {
 				sb.WriteByte(' ')
 			}
 			if f < width {
-				sb.WriteByte(p.letter(p.Board.Square(f, r)))
+				sb.WriteByte(p.Letter(p.Board.Square(f, r)))
 			}
 		}
 		sb.WriteByte('\n')
@@ -97,10 +97,13 @@ const (
 	svgShot  = "#c2321f"
 	svgIvory = "#fffdf7"
 	svgEbony = "#1c1a19"
-	svgCrown = "M-11.5 9.5L-16 -7L-8.4 1.2L-8.6 -11.5L-2.6 0L0 -14L2.6 0L8.6 -11.5L8.4 1.2L16 -7L11.5 9.5Q0 6 -11.5 9.5Z"
+	svgCrown = "M-11.5 9.5L-16 -7L-8.4 1.2L-8.6 -11.5L-2.6 0L0 -14L2.6 0" +
+		"L8.6 -11.5L8.4 1.2L16 -7L11.5 9.5Q0 6 -11.5 9.5Z"
 	svgBase  = "M-11.5 12.5Q0 9 11.5 12.5L11 17Q0 14.5 -11 17Z"
-	svgBalls = "M-18.2 -8.6a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M-11 -13.2a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M-2.2 -15.8a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M6.6 -13.2a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0M13.8 -8.6a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0"
-	svgFont  = "Helvetica, Arial, sans-serif"
+	svgBall  = "a2.2 2.2 0 1 0 4.4 0a2.2 2.2 0 1 0 -4.4 0"
+	svgBalls = "M-18.2 -8.6" + svgBall + "M-11 -13.2" + svgBall + "M-2.2 -15.8" + svgBall + "M6.6 -13.2" + svgBall +
+		"M13.8 -8.6" + svgBall
+	svgFont = "Helvetica, Arial, sans-serif"
 )
 
 // SVG returns the position as a self-contained SVG picture. It uses no ids,
@@ -163,7 +166,7 @@ func (d *drawing) y(s Square) int { return d.top + d.height - svgSquare*s.Rank()
 func (d *drawing) path(set Set, inset int) string {
 	var path strings.Builder
 	side := svgSquare - 2*inset
-	for _, s := range squaresOf(set) {
+	for s := range Squares(set) {
 		fmt.Fprintf(&path, "M%d %dh%dv%dh-%dz", d.x(s)-svgSquare/2+inset, d.y(s)-svgSquare/2+inset, side, side, side)
 	}
 	return path.String()
@@ -191,7 +194,7 @@ func (d *drawing) squares(last *Move) {
 	if burnt := d.Burnt & mask; burnt != 0 {
 		d.Element("path", "fill", svgBurnt, "d", d.path(burnt, 1))
 		var crosses strings.Builder
-		for _, s := range squaresOf(burnt) {
+		for s := range Squares(burnt) {
 			fmt.Fprintf(&crosses, "M%d %dl18 18m0 -18l-18 18", d.x(s)-9, d.y(s)-9)
 		}
 		d.Element("path", "fill", "none", "stroke", svgEmber, "stroke-width", 3, "stroke-linecap", "round",
@@ -219,12 +222,12 @@ func (d *drawing) queens() {
 		queens Set
 		fill   string
 	}{{d.White, svgIvory}, {d.Black, svgEbony}} {
-		queens := squaresOf(side.queens & d.Board.Mask())
-		if len(queens) == 0 {
+		queens := side.queens & d.Board.Mask()
+		if queens == 0 {
 			continue
 		}
 		d.Open("g", "fill", side.fill, "stroke", svgEbony, "stroke-width", "1.8", "stroke-linejoin", "round")
-		for _, s := range queens {
+		for s := range Squares(queens) {
 			d.Element("path", "transform", fmt.Sprintf("translate(%d %d)", d.x(s), d.y(s)),
 				"d", svgCrown+svgBase+svgBalls)
 		}
@@ -259,18 +262,9 @@ func (d *drawing) margin() {
 func (p Position) describe(last *Move) string {
 	var sb strings.Builder
 	list := func(what string, x Set) {
-		if x &= p.Board.Mask(); x == 0 {
-			return
+		if x &= p.Board.Mask(); x != 0 {
+			fmt.Fprintf(&sb, "%s %s. ", what, strings.Join(Names(x), ", "))
 		}
-		sb.WriteString(what)
-		for i, s := range squaresOf(x) {
-			if i > 0 {
-				sb.WriteByte(',')
-			}
-			sb.WriteByte(' ')
-			sb.WriteString(s.String())
-		}
-		sb.WriteString(". ")
 	}
 	list("White queens:", p.White)
 	list("Black queens:", p.Black)
@@ -280,15 +274,4 @@ func (p Position) describe(last *Move) string {
 	}
 	fmt.Fprintf(&sb, "%s to move. Text: %v", p.ToMove.title(), p)
 	return sb.String()
-}
-
-// squaresOf lists a set by increasing square number.
-func squaresOf(x Set) []Square {
-	var out []Square
-	for s := range NoSquare {
-		if x&s.Bit() != 0 {
-			out = append(out, s)
-		}
-	}
-	return out
 }

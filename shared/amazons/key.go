@@ -18,10 +18,7 @@ type Key struct{ A, B uint64 }
 
 // Compare orders keys by A, then by B.
 func (k Key) Compare(o Key) int {
-	if c := cmp.Compare(k.A, o.A); c != 0 {
-		return c
-	}
-	return cmp.Compare(k.B, o.B)
+	return cmp.Or(cmp.Compare(k.A, o.A), cmp.Compare(k.B, o.B))
 }
 
 // Pack squeezes a set on the 8x8 grid to bits Width*rank+file. Squares outside

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -45,7 +46,8 @@ type Position struct {
 // none (the queens would share squares); the error wraps ErrBoard.
 func Start(b Board) (Position, error) {
 	if !b.Valid() || b.Width < 4 || b.Height < 4 {
-		return Position{}, fmt.Errorf("%w with a starting position: %v: at least 4 files and 4 ranks are needed; give a position instead", ErrBoard, b)
+		return Position{}, fmt.Errorf("%w with a starting position: %v: at least 4 files and 4 ranks are needed; "+
+			"give a position instead", ErrBoard, b)
 	}
 	w := int(b.Width)
 	white := b.Square(1, 0).Bit() | b.Square(w-2, 0).Bit() | b.Square(0, 1).Bit() | b.Square(w-1, 1).Bit()
@@ -83,21 +85,17 @@ func (p Position) String() string {
 	var sb strings.Builder
 	for r := int(p.Board.Height) - 1; r >= 0; r-- {
 		for f := range int(p.Board.Width) {
-			sb.WriteByte(p.letter(p.Board.Square(f, r)))
+			sb.WriteByte(p.Letter(p.Board.Square(f, r)))
 		}
 		if r > 0 {
 			sb.WriteByte('/')
 		}
 	}
-	if p.ToMove == White {
-		sb.WriteString(" w")
-	} else {
-		sb.WriteString(" b")
-	}
-	return sb.String()
+	return sb.String() + " " + p.ToMove.String()[:1]
 }
 
-func (p Position) letter(s Square) byte {
+// Letter returns what String writes for a square: W, B, x or a point.
+func (p Position) Letter(s Square) byte {
 	switch bit := s.Bit(); {
 	case p.White&bit != 0:
 		return 'W'
@@ -110,6 +108,9 @@ func (p Position) letter(s Square) byte {
 	}
 }
 
+// boardName matches what is always the name of a board and never rows of squares.
+var boardName = regexp.MustCompile(`^[0-9]+[xX][0-9]+$`)
+
 // ParsePosition reads a position, or the name of a board such as 5x6, which stands for its
 // starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
 // burnt square, "." an empty one, and a digit n stands for n empty ones. Letter case
@@ -119,7 +120,8 @@ func (p Position) letter(s Square) byte {
 func ParsePosition(text string) (Position, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
-		return Position{}, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w", ErrPosition)
+		return Position{}, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as "+
+			".B.B./...../.W.W. w", ErrPosition)
 	}
 	p := Position{}
 	switch {
@@ -131,7 +133,7 @@ func ParsePosition(text string) (Position, error) {
 		return Position{}, fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else",
 			ErrPosition, quote(text))
 	}
-	if w, h, ok := strings.Cut(strings.ToLower(fields[0]), "x"); ok && isDigits(w) && isDigits(h) {
+	if boardName.MatchString(fields[0]) {
 		b, err := ParseBoard(fields[0])
 		if err != nil {
 			return Position{}, err
@@ -165,7 +167,8 @@ func ParsePosition(text string) (Position, error) {
 				n = int(c - '0')
 			default:
 				r, _ := utf8.DecodeRuneInString(row[j:])
-				return Position{}, fmt.Errorf("%w: row %d (%s) has %q; squares are W, B, x, . or a digit for empty squares", ErrPosition, i+1, quote(row), r)
+				return Position{}, fmt.Errorf("%w: row %d (%s) has %q; squares are W, B, x, . or a digit for empty "+
+					"squares", ErrPosition, i+1, quote(row), r)
 			}
 			if file+n > MaxSide {
 				return Position{}, fmt.Errorf("%w: row %d (%s) is longer than %d squares", ErrPosition, i+
@@ -198,13 +201,4 @@ func quote(text string) string {
 		return strconv.Quote(text[:most]) + "..."
 	}
 	return strconv.Quote(text)
-}
-
-func isDigits(s string) bool {
-	for _, c := range s {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return s != ""
 }

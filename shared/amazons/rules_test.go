@@ -50,7 +50,7 @@ func TestQueenReachIsTheUnionOfTargetsWithoutFrom(t *testing.T) {
 		from, empty := drawSets(t, b)
 		d := onlyEmpty(b, empty)
 		var want Set
-		for _, s := range squaresOf(from) {
+		for s := range Squares(from) {
 			want |= setOfPoints(d.slides(pointOf(s)))
 		}
 		want &^= from
@@ -100,7 +100,7 @@ func TestGrowAndNeighbours(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.Uint64().Draw(t, "x") & rapid.Uint64().Draw(t, "y")
 		want := x
-		for _, s := range squaresOf(x) {
+		for s := range Squares(x) {
 			want |= neighbours(s)
 		}
 		if got := Grow(x); got != want {
@@ -116,7 +116,7 @@ func TestFloodIsAWalkOverTouchingSquares(t *testing.T) {
 		d := onlyEmpty(b, empty)
 		seen := map[point]bool{}
 		var todo []point
-		for _, s := range squaresOf(from) {
+		for s := range Squares(from) {
 			// A square of from that is empty is entered from the start, as Grow
 			// includes it.
 			if p := pointOf(s); d[p.rank][p.file] == '.' && !seen[p] {
@@ -280,7 +280,7 @@ func TestSymmetries(t *testing.T) {
 			if back := image.Apply(b, sym.Inverse()); back != s {
 				t.Fatalf("%v: image %d under its inverse %d is %+v, want %+v", b, i, sym.Inverse(), back, s)
 			}
-			for _, q := range squaresOf(b.Mask()) {
+			for q := range Squares(b.Mask()) {
 				to := b.ApplySquare(sym, q)
 				if !b.Contains(to) || to.Bit() != b.Apply(sym, q.Bit()) || b.ApplySquare(sym.Inverse(), to) != q {
 					t.Fatalf("%v: image %d of %v is %v", b, i, q, to)

@@ -3,6 +3,7 @@ package amazons
 import (
 	"iter"
 	"math/bits"
+	"slices"
 )
 
 // State is a position from the view of the side to move. Squares of the board
@@ -34,10 +35,8 @@ func (s State) Before(m Move) State {
 
 // Legal reports whether the side to move may play m.
 func (s State) Legal(m Move) bool {
-	if m.From >= NoSquare || m.To >= NoSquare || m.Arrow >= NoSquare {
-		return false
-	}
-	return s.Own&m.From.Bit() != 0 &&
+	return max(m.From, m.To, m.Arrow) < NoSquare &&
+		s.Own&m.From.Bit() != 0 &&
 		QueenTargets(m.From, s.Empty)&m.To.Bit() != 0 &&
 		QueenTargets(m.To, s.Empty|m.From.Bit())&m.Arrow.Bit() != 0
 }
@@ -47,22 +46,9 @@ func (s State) Legal(m Move) bool {
 func (s State) CanMove() bool { return Grow(s.Own)&s.Empty != 0 }
 
 // Moves appends every legal move to dst, in increasing order of queen, target and arrow square.
-func (s State) Moves(dst []Move) []Move {
-	for queens := s.Own; queens != 0; queens &= queens - 1 {
-		from := Square(bits.TrailingZeros64(queens))
-		open := s.Empty | from.Bit()
-		for targets := QueenTargets(from, s.Empty); targets != 0; targets &= targets - 1 {
-			to := Square(bits.TrailingZeros64(targets))
-			for arrows := QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				dst = append(dst, Move{from, to, Square(bits.TrailingZeros64(arrows))})
-			}
-		}
-	}
-	return dst
-}
+func (s State) Moves(dst []Move) []Move { return slices.AppendSeq(dst, s.AllMoves()) }
 
-// AllMoves returns every legal move, in the order of Moves. It takes no memory; where all that is
-// done with a move is to note it, Moves is a little faster.
+// AllMoves returns every legal move, in the order of Moves. It takes no memory.
 func (s State) AllMoves() iter.Seq[Move] {
 	return func(yield func(Move) bool) {
 		for queens := s.Own; queens != 0; queens &= queens - 1 {

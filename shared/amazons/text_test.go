@@ -2,6 +2,7 @@ package amazons
 
 import (
 	"errors"
+	"math/bits"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -71,7 +72,8 @@ func TestParsePositionErrors(t *testing.T) {
 		sentinel error
 		want     string
 	}{
-		{"", ErrPosition, "not a position: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w"},
+		{"", ErrPosition, "not a position: the text is empty; write a board such as 5x6 or rows such as " +
+			".B.B./...../.W.W. w"},
 		{" \n", ErrPosition, "not a position: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w"},
 		{"3x9", ErrBoard, "not a board: 3x9: width and height must be 1 to 8"},
 		{"0x4", ErrBoard, "not a board: 0x4: width and height must be 1 to 8"},
@@ -123,7 +125,8 @@ func TestParseBoard(t *testing.T) {
 			}
 			p, err := Start(b)
 			if w >= 4 && h >= 4 {
-				if err != nil || p.White&p.Black != 0 || len(squaresOf(p.White)) != 4 || len(squaresOf(p.Black)) != 4 ||
+				if err != nil || p.White&p.Black != 0 || bits.OnesCount64(p.White) != 4 ||
+					bits.OnesCount64(p.Black) != 4 ||
 					p.Burnt != 0 || p.ToMove != White {
 					t.Errorf("Start(%v) = %v, %v", b, p, err)
 				}

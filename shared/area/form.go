@@ -126,4 +126,4 @@ func (f *Form) improve(shape, black, white Set, motion uint8) {
 func CanonicalShape(shape Set) Set { return Canonical(0, 0, shape).Shape }
 
 // Component returns the 8-connected component of the lowest square of shape, which is not empty.
-func Component(shape Set) Set { return fill(shape&-shape, shape) }
+func Component(shape Set) Set { return amazons.Fill(shape&-shape, shape) }

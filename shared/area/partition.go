@@ -45,26 +45,13 @@ type Partition struct {
 // Areas returns the areas. They are valid until the Partition is used again.
 func (p *Partition) Areas() []Area { return p.areas[:p.n] }
 
-// fill returns the squares of open that are 8-connected to the squares of from,
-// which are in open.
-func fill(from, open Set) Set {
-	for {
-		y := amazons.Grow(from) & open
-		y = amazons.Grow(y) & open
-		if y == from {
-			return y
-		}
-		from = y
-	}
-}
-
 // Basic finds the basic partition: the 8-connected components of the empty squares
 // and the queens. Areas come in the order of their lowest empty squares.
 func (p *Partition) Basic(black, white, empty Set) {
 	p.n = 0
 	all := black | white | empty
 	for rest := empty; rest != 0; {
-		c := fill(rest&-rest, all)
+		c := amazons.Fill(rest&-rest, all)
 		rest &^= c
 		b, w := c&black, c&white
 		if b|w == 0 {

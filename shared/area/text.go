@@ -3,7 +3,10 @@ package area
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"strings"
+
+	"amazonsfarm/shared/amazons"
 )
 
 // ErrText is wrapped by every error about the text of an area.
@@ -59,33 +62,19 @@ func Text(black, white, empty Set) string {
 	if all == 0 {
 		return "x"
 	}
-	f := all | all>>32
-	f |= f >> 16
-	f |= f >> 8
-	f &= 255
-	var sb strings.Builder
-	for r := 7; r >= 0; r-- {
-		if all>>(8*r) == 0 {
-			continue
-		}
-		for c := range 8 {
-			s := Set(1) << (8*r + c)
-			switch {
-			case f>>c == 0 || f&(1<<(c+1)-1) == 0:
-			case black&s != 0:
-				sb.WriteByte('B')
-			case white&s != 0:
-				sb.WriteByte('W')
-			case empty&s != 0:
-				sb.WriteByte('.')
-			default:
-				sb.WriteByte('x')
-			}
-		}
-		if r == 0 || all<<(64-8*r) == 0 {
-			break
-		}
-		sb.WriteByte('/')
-	}
-	return sb.String()
+	shift, width, height := Frame(all)
+	board := amazons.Board{Width: uint8(width), Height: uint8(height)}
+	p := amazons.Position{Board: board, White: white >> shift, Black: black >> shift,
+		Burnt: board.Mask() &^ (all >> shift)}
+	return strings.TrimSuffix(p.String(), " w")
+}
+
+// Frame returns the width and the height of a set of squares, not empty, and by how much the set is
+// shifted down to come to the lower left corner.
+func Frame(x Set) (shift, width, height int) {
+	files := x | x>>32
+	files |= files >> 16
+	files |= files >> 8
+	file, row := bits.TrailingZeros8(uint8(files)), bits.TrailingZeros64(x)&^7
+	return row + file, bits.Len8(uint8(files)) - file, (bits.Len64(x) - row + 7) >> 3
 }

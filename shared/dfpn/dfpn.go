@@ -225,12 +225,7 @@ func (s *Searcher) Probe(st amazons.State) (eval.Verdict, uint64) {
 func (s *Searcher) stored(st amazons.State) (numbers, uint64) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
-	data := s.o.Table.get(st.Hash(s.o.Board))
-	if data == 0 {
-		return numbers{1, 1}, 0
-	}
-	phi, delta, nodes := unpack(data)
-	return numbers{phi, delta}, nodes
+	return s.o.Table.known(st.Hash(s.o.Board))
 }
 
 // Best returns the move with which a search won st, false where the table has no such move. Best

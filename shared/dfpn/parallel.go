@@ -73,7 +73,7 @@ func (t *thread) enter(hash uint64) {
 		t.s.stop.Store(true)
 	}
 	for i, h := range t.path {
-		if t.known(h).solved() {
+		if n, _ := t.table.known(h); n.solved() {
 			t.cut = min(t.cut, i+1)
 			break
 		}
@@ -89,20 +89,11 @@ func (t *thread) leave(hash uint64) {
 	}
 }
 
-// known returns the numbers that the table has for hash, {1, 1} where it has none.
-func (t *thread) known(hash uint64) numbers {
-	if data := t.table.get(hash); data != 0 {
-		phi, delta, _ := unpack(data)
-		return numbers{phi, delta}
-	}
-	return numbers{1, 1}
-}
-
 // refresh reads what other threads learned. If the position itself is solved, refresh returns its
 // numbers. Otherwise it reads the numbers of the busy children again; where one of them is solved,
 // the position may be, too.
 func (t *thread) refresh(hash uint64, base int) (numbers, amazons.Move) {
-	if n := t.known(hash); n.solved() {
+	if n, _ := t.table.known(hash); n.solved() {
 		return n, noMove // the table has the move and keeps it
 	}
 	for i := base; i < len(t.stack); i++ {

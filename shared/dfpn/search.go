@@ -2,6 +2,7 @@ package dfpn
 
 import (
 	"math/bits"
+	"slices"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/estimate"
@@ -165,31 +166,14 @@ func (t *thread) generate(st amazons.State) {
 		for targets := amazons.QueenTargets(from, st.Empty); targets != 0; targets &= targets - 1 {
 			to := amazons.Square(bits.TrailingZeros64(targets))
 			for arrows := amazons.QueenTargets(to, open); arrows != 0; arrows &= arrows - 1 {
-				t.push(st, base, amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))},
-					symmetric)
+				m := amazons.Move{From: from, To: to, Arrow: amazons.Square(bits.TrailingZeros64(arrows))}
+				hash := st.After(m).Hash(t.b)
+				if !symmetric || !slices.ContainsFunc(t.stack[base:], func(c child) bool { return c.hash == hash }) {
+					t.stack = append(t.stack, child{hash: hash, move: m})
+				}
 			}
 		}
 	}
-}
-
-// push pushes the child of st after m. Where st is symmetric, it skips a child whose hash stands on
-// the stack since base.
-func (t *thread) push(st amazons.State, base int, m amazons.Move, symmetric bool) {
-	hash := st.After(m).Hash(t.b)
-	if symmetric && t.pushed(base, hash) {
-		return
-	}
-	t.stack = append(t.stack, child{hash: hash, move: m})
-}
-
-// pushed reports whether the stack has a child with this hash since base.
-func (t *thread) pushed(base int, hash uint64) bool {
-	for i := base; i < len(t.stack); i++ {
-		if t.stack[i].hash == hash {
-			return true
-		}
-	}
-	return false
 }
 
 // look returns the numbers of a position: from the table, or by the static evaluation.

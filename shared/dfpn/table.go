@@ -229,6 +229,16 @@ func (t *Table) get(hash uint64) uint64 {
 	return 0
 }
 
+// known returns the numbers of hash and the nodes behind them, {1, 1} and 0 where there are none.
+func (t *Table) known(hash uint64) (numbers, uint64) {
+	data := t.get(hash)
+	if data == 0 {
+		return numbers{1, 1}, 0
+	}
+	phi, delta, nodes := unpack(data)
+	return numbers{phi, delta}, nodes
+}
+
 // put stores the data word of hash: in the entry of the same hash, else in a free entry, else in
 // place of the entry with the fewest nodes. A solved position stays solved.
 func (t *Table) put(hash, data uint64) {

@@ -136,7 +136,7 @@ func small(r *rand.Rand) (x [3]Set) {
 	for {
 		x = randomArea(r, 2+r.IntN(5), [3]int{1, 1, 1})
 		s := x[0] | x[1] | x[2]
-		k := cornerShift(s)
+		k, _, _ := area.Frame(s)
 		if s>>k&0xf8f8f8f8f8f8f8f8 == 0 && bits.OnesCount64(x[2]) <= 3 {
 			return [3]Set{x[0] >> k, x[1] >> k, x[2] >> k}
 		}

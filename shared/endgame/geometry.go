@@ -156,17 +156,9 @@ func (m motion) apply(x Set) Set { return grid8.Apply(m.sym, x) >> m.shift }
 func mapping(shape, canonical Set) motion {
 	for sym := amazons.Symmetry(0); sym < 8; sym++ {
 		x := grid8.Apply(sym, shape)
-		if shift := cornerShift(x); x>>shift == canonical {
+		if shift, _, _ := area.Frame(x); x>>shift == canonical {
 			return motion{sym, shift}
 		}
 	}
 	panic("endgame: no motion to the canonical shape")
-}
-
-// cornerShift returns by how much x, not empty, is shifted to come to the lower left corner.
-func cornerShift(x Set) int {
-	files := x | x>>32
-	files |= files >> 16
-	files |= files >> 8
-	return bits.TrailingZeros64(x)&^7 + bits.TrailingZeros8(uint8(files))
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/area"
 )
 
 // Defect is a row of the table of seed 004, "Storing chambers efficiently", about regions of one
@@ -63,7 +64,8 @@ func images(s Set) int {
 	seen := map[Set]bool{}
 	for sym := range amazons.Symmetry(8) {
 		x := grid8.Apply(sym, s)
-		seen[x>>cornerShift(x)] = true
+		shift, _, _ := area.Frame(x)
+		seen[x>>shift] = true
 	}
 	return len(seen)
 }

@@ -1,7 +1,6 @@
 package endgame
 
 import (
-	"math/bits"
 	"slices"
 
 	"amazonsfarm/shared/amazons"
@@ -20,7 +19,7 @@ func grow(shapes []Set) []Set {
 	}
 	out := make([]Set, 0, 8*len(shapes))
 	for _, s := range shapes {
-		w, h := extent(s)
+		_, w, h := area.Frame(s)
 		for dx := 0; dx < 2 && w+dx <= 8; dx++ {
 			for dy := 0; dy < 2 && h+dy <= 8; dy++ {
 				t := s << (dx + 8*dy)
@@ -37,12 +36,4 @@ func grow(shapes []Set) []Set {
 	}
 	slices.Sort(out)
 	return slices.Clip(slices.Compact(out))
-}
-
-// extent returns the width and the height of a shape in the lower left corner.
-func extent(s Set) (width, height int) {
-	f := s | s>>32
-	f |= f >> 16
-	f |= f >> 8
-	return bits.Len8(uint8(f)), (bits.Len64(s) + 7) >> 3
 }

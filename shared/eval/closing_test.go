@@ -18,7 +18,7 @@ func TestCuts(t *testing.T) {
 		for squares := x; squares != 0; squares &= squares - 1 {
 			square := squares & -squares
 			ring := amazons.Grow(square) &^ square & x
-			if ring != 0 && fill(ring&-ring, ring) != ring {
+			if ring != 0 && amazons.Fill(ring&-ring, ring) != ring {
 				want |= square
 			}
 		}

@@ -20,7 +20,7 @@ type contest struct {
 func (j *Judge) contests(free, blockers, theirs, theirReach amazons.Set, t *tally) {
 	j.opens = 0
 	for todo := theirReach; todo != 0; {
-		c := fill(todo&-todo, theirs|theirReach|free)
+		c := amazons.Fill(todo&-todo, theirs|theirReach|free)
 		todo &^= c
 		j.contested(c&free, c&free&blockers, c&theirs, c&theirReach, t)
 	}
@@ -126,7 +126,7 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 func (j *Judge) parts(mine, theirs, empty amazons.Set) (t tally, ok bool) {
 	squares := mine | theirs | empty
 	for todo := empty; todo != 0; {
-		c := fill(todo&-todo, squares)
+		c := amazons.Fill(todo&-todo, squares)
 		todo &^= c
 		v, ok := j.find(c&mine, c&theirs, c&empty)
 		if !ok {

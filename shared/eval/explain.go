@@ -182,20 +182,26 @@ func (t *trace) walked(j *Judge, mine, near, blockers, inside amazons.Set) {
 	if t == nil {
 		return
 	}
-	j.eachTerritory(mine, near, blockers, inside, func(squares amazons.Set, moves int, used amazons.Set,
-		source string) {
-		kind := "simple"
+	before := amazons.Set(0)
+	for todo := inside; todo != 0; {
+		squares, moves, used, known := j.territory(todo, mine&^near, blockers, inside, before)
+		todo &^= squares
+		before |= used
+		kind, source := "simple", "plodding"
 		absent := amazons.Grow(squares) &^ squares & t.own() // blockers that are spared or used elsewhere
 		if squares&blockers|absent != 0 {
 			kind = "blocker"
 		}
 		upper := bits.OnesCount64(squares & inside)
-		if source == "database" && absent == 0 {
-			upper = moves
+		if known {
+			source = "database"
+			if absent == 0 {
+				upper = moves
+			}
 		}
 		t.add(AreaBounds{Squares: squares, Kind: kind, Source: source, Queens: squares & mine &^ (blockers &^ used),
 			Bounds: t.black(cgt.Bound{N: cgt.Int(int64(moves))}, upper)})
-	})
+	}
 }
 
 // own returns the queens of the side at work.

@@ -3,22 +3,12 @@ package eval
 import (
 	"encoding/json"
 	"fmt"
-	"math/bits"
 	"slices"
 	"strings"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/svg"
 )
-
-// names returns the names of squares.
-func names(x amazons.Set) []string {
-	out := []string{}
-	for ; x != 0; x &= x - 1 {
-		out = append(out, amazons.Square(bits.TrailingZeros64(x)).String())
-	}
-	return out
-}
 
 // letter names an area: a to z, then A to Z. There are at most 16 areas known to both sides, twice,
 // and 16 of each side.
@@ -30,7 +20,7 @@ func letter(i int) string {
 func (a *AreaBounds) line() string {
 	text := fmt.Sprintf("%-5s %-7s %-12s %s", a.For, a.Kind, a.Bounds, a.Source)
 	if a.Queens != 0 {
-		text += "; queens " + strings.Join(names(a.Queens), " ")
+		text += "; queens " + strings.Join(amazons.Names(a.Queens), " ")
 	}
 	return text
 }
@@ -72,8 +62,8 @@ func (e Explanation) MarshalJSON() ([]byte, error) {
 	}
 	areas, sums := []jsonArea{}, []jsonSum{}
 	for i, a := range e.Areas {
-		areas = append(areas, jsonArea{letter(i), a.For, names(a.Squares), a.Kind, a.Bounds.String(), a.Source,
-			names(a.Queens)})
+		areas = append(areas, jsonArea{letter(i), a.For, amazons.Names(a.Squares), a.Kind, a.Bounds.String(), a.Source,
+			amazons.Names(a.Queens)})
 	}
 	for _, s := range e.Sums {
 		sums = append(sums, jsonSum{s.For, s.Text(), s.Wins})
@@ -119,7 +109,7 @@ func (e *Explanation) Text() string {
 		e.marked(&sb, side)
 	}
 	for i, a := range e.Areas {
-		fmt.Fprintf(&sb, "\n%s  %s\n   %s", letter(i), a.line(), strings.Join(names(a.Squares), " "))
+		fmt.Fprintf(&sb, "\n%s  %s\n   %s", letter(i), a.line(), strings.Join(amazons.Names(a.Squares), " "))
 	}
 	if len(e.Areas) > 0 {
 		sb.WriteByte('\n')
@@ -146,19 +136,8 @@ func (e *Explanation) marked(sb *strings.Builder, side string) {
 	b := e.Position.Board
 	var cells [64]string
 	width := 0
-	for x := b.Mask(); x != 0; x &= x - 1 {
-		sq := amazons.Square(bits.TrailingZeros64(x))
-		switch bit := sq.Bit(); {
-		case e.Position.White&bit != 0:
-			cells[sq&63] = "W"
-		case e.Position.Black&bit != 0:
-			cells[sq&63] = "B"
-		case e.Position.Burnt&bit != 0:
-			cells[sq&63] = "x"
-		default:
-			cells[sq&63] = "."
-		}
-		cells[sq&63] += e.marks(sq, "both", side)
+	for sq := range amazons.Squares(b.Mask()) {
+		cells[sq&63] = string(e.Position.Letter(sq)) + e.marks(sq, "both", side)
 		width = max(width, len(cells[sq&63]))
 	}
 	if side == "both" {
@@ -194,16 +173,14 @@ func (e *Explanation) SVG() string {
 	w.Picture(e.Position.SVG(amazons.SVGOptions{}))
 	for i, a := range e.Areas {
 		colour := colours[i%len(colours)]
-		for x := a.Squares; x != 0; x &= x - 1 {
-			sq := amazons.Square(bits.TrailingZeros64(x))
+		for sq := range amazons.Squares(a.Squares) {
 			inset := 2 + 3*(i%5)
 			w.Element("rect", "x", left+square*sq.File()+inset, "y", top+square*(int(b.Height)-1-sq.Rank())+inset,
 				"width", square-2*inset, "height", square-2*inset, "fill", "none", "stroke", colour, "stroke-width", 2)
 		}
 	}
 	// The letters: those of both and of Black at the upper left, those of White at the lower right.
-	for x := b.Mask(); x != 0; x &= x - 1 {
-		sq := amazons.Square(bits.TrailingZeros64(x))
+	for sq := range amazons.Squares(b.Mask()) {
 		at := [2]int{left + square*sq.File(), top + square*(int(b.Height)-1-sq.Rank())}
 		mark := func(x, y int, anchor, text string) {
 			if text != "" {

@@ -41,9 +41,9 @@ func DefaultSettings() Settings {
 // FullSettings returns the settings for people who look at one position: every rule, whatever it
 // costs. Single areas are not played out (AreaSearch), or the rules would have nothing left to show.
 func FullSettings() Settings {
-	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true,
-		SafeMoves: true, FirstMove: true, HotLookahead: true, Stars: true,
-		Closing: true, LocalSearch: 6, GuardedSearch: 6}
+	s := DefaultSettings()
+	s.LocalSearch, s.GuardedSearch = 6, 6
+	return s
 }
 
 // Judge evaluates positions by all static rules: those of [Evaluate], then the sum of the areas'
@@ -112,18 +112,6 @@ func (j *Judge) Evaluate(s amazons.State) (Verdict, Features) {
 // takes longer.
 const closingLead = 5
 
-// fill returns the squares of open that are 8-connected to the squares of from, which are in open.
-func fill(from, open amazons.Set) amazons.Set {
-	for {
-		y := amazons.Grow(from) & open
-		y = amazons.Grow(y) & open
-		if y == from {
-			return y
-		}
-		from = y
-	}
-}
-
 // find returns the value of an area with left as Left.
 func (j *Judge) find(left, right, empty amazons.Set) (*value, bool) {
 	if bits.OnesCount64(left|right|empty) > j.largest || !j.set.Databases {
@@ -151,7 +139,7 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 		rest, open = all, all
 	}
 	for todo := used &^ rest; todo != 0; {
-		c := fill(todo&-todo, all)
+		c := amazons.Fill(todo&-todo, all)
 		todo &^= c
 		v, ok := j.find(c&s.Own, c&s.Opp, c&s.Empty)
 		if ok {
@@ -282,6 +270,6 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 		return false
 	}
 	// Most of the time there is one area only.
-	c := fill(theirReach&-theirReach, theirs|theirReach)
+	c := amazons.Fill(theirReach&-theirReach, theirs|theirReach)
 	return c&theirReach == theirReach && n+min(queens, 1)*2*one < 0
 }

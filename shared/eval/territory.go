@@ -19,22 +19,6 @@ func (j *Judge) territories(mine, near, blockers, inside amazons.Set) (moves int
 	return moves, used
 }
 
-// eachTerritory calls tell with each term of the sum of territories.
-func (j *Judge) eachTerritory(mine, near, blockers, inside amazons.Set,
-	tell func(squares amazons.Set, moves int, used amazons.Set, source string)) {
-	used := amazons.Set(0)
-	for todo := inside; todo != 0; {
-		c, n, needed, known := j.territory(todo, mine&^near, blockers, inside, used)
-		todo &^= c
-		used |= needed
-		source := "plodding"
-		if known {
-			source = "database"
-		}
-		tell(c, n, needed, source)
-	}
-}
-
 // territory returns the territory with the lowest square of todo: its squares, how many moves P is
 // sure of there without the blockers used before, which blockers these moves need, and whether the
 // database says so.
@@ -44,14 +28,14 @@ func (j *Judge) territory(todo, normal, blockers, inside, before amazons.Set) (c
 		// Territories that share a blocker are one area of the database, if it is small enough.
 		// None of these blockers was used before: a territory that was counted alone was too large,
 		// and so is every union with it.
-		c = fill(todo&-todo, inside|normal|blockers)
+		c = amazons.Fill(todo&-todo, inside|normal|blockers)
 		if c&before == 0 {
 			if n, needed, ok := j.db.Territory(c&normal, c&blockers, c&inside); ok {
 				return c, n, needed, true
 			}
 		}
 	}
-	c = fill(todo&-todo, inside|normal)
+	c = amazons.Fill(todo&-todo, inside|normal)
 	edge := amazons.Grow(c) & blockers &^ before
 	if j.db != nil && j.set.Territories {
 		// The others stand still: they are not in the area.
