@@ -82,7 +82,8 @@ func (f *certsFlags) addMaster(c *cobra.Command) {
 // addAuthority is for commands that make an authority.
 func (f *certsFlags) addAuthority(c *cobra.Command) {
 	f.addMaster(c)
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "ca-days", &f.authorityDays, int(credentials.DefaultAuthorityLifetime/day), 1,
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "ca-days", &f.authorityDays, int(credentials.DefaultAuthorityLifetime/day),
+		1,
 		maxDays, "make the authority good for `N` days")
 }
 

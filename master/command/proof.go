@@ -207,7 +207,8 @@ func proofExportCommand() *cobra.Command {
 	}
 	source.add(c)
 	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot or sgf")
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "depth", &depth, 2, 0, cli.Most, "go `N` plies below the position (0: no limit)")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "depth", &depth, 2, 0, cli.Most,
+		"go `N` plies below the position (0: no limit)")
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 0, 0, cli.Most,
 		"write `N` positions (0: no limit; default: json 100000, dot 1000, sgf 10000)")
 	return c

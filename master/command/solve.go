@@ -65,7 +65,8 @@ func solveCommand() *cobra.Command {
 	f.settings.addCampaign(flags, &f.moves)
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaign in `FILE` (default: see above)")
 	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: beside the store)")
-	cli.Ranged(flags, flags.IntVar, "workers", &f.workers, 1, 1, maxCores, "run `N` workers, which share cores and table")
+	cli.Ranged(flags, flags.IntVar, "workers", &f.workers, 1, 1, maxCores,
+		"run `N` workers, which share cores and table")
 	coresFlag(c, &f.cores)
 	flags.Var(&f.table, "table", "use tables of `SIZE` together, "+cli.TableHelp)
 	f.asJSON = cli.JSONFlag(c)

@@ -49,7 +49,8 @@ func (t *Tree) auditLeases() error {
 // auditOffers checks that the offered facts are those with the most nodes.
 func (t *Tree) auditOffers() error {
 	offered := slices.Collect(t.offers.All)
-	if len(offered) != min(t.graph.FactsWon+t.graph.FactsLost, t.cfg.policy.factsKept) || t.offers.Len() != len(offered) {
+	if len(offered) != min(t.graph.FactsWon+t.graph.FactsLost, t.cfg.policy.factsKept) ||
+		t.offers.Len() != len(offered) {
 		return fmt.Errorf("%d facts are offered", len(offered))
 	}
 	if !slices.IsSortedFunc(offered, offers.Compare) {

@@ -98,7 +98,8 @@ func BenchmarkSplit(b *testing.B) {
 				}
 				var list []numbers.Child
 				for _, m := range state.Moves(nil) {
-					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: number(),
+					list = append(list, numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board),
+						Phi:   number(),
 						Delta: number()})
 				}
 				result := Result{Worker: name, Lease: l.id, Epoch: tree.epoch, Key: l.node.Key, Nodes: 1, Phi: number(),

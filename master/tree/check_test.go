@@ -109,7 +109,8 @@ func TestClaims(t *testing.T) {
 	f.wantChecked([]string{"a", "b"}, nil)
 	f.wantRoot(200, 290)
 	if l := f.leases["a"]; l.Check || f.tree.graph.Root.Budget != 2*first.Budget {
-		t.Errorf("after the check the waiting worker got %+v, and the leaf has the budget %d", l, f.tree.graph.Root.Budget)
+		t.Errorf("after the check the waiting worker got %+v, and the leaf has the budget %d", l,
+			f.tree.graph.Root.Budget)
 	}
 }
 
@@ -300,7 +301,8 @@ func TestBlocked(t *testing.T) {
 	state, _ := l.Key.State(f.tree.cfg.Root.Board)
 	var children []numbers.Child
 	for _, m := range state.Moves(nil) {
-		children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Root.Board), Phi: 5, Delta: 5})
+		children = append(children, numbers.Child{Key: state.After(m).CanonicalKey(f.tree.cfg.Root.Board), Phi: 5,
+			Delta: 5})
 	}
 	f.step(Result{Worker: "lone", Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Phi: 5, Delta: 5, Nodes: l.Budget,
 		Children: numbers.Append(nil, children)})
@@ -486,9 +488,11 @@ func TestEvidenceCounts(t *testing.T) {
 	for _, k := range []struct {
 		fact proof.Fact
 		want int
-	}{{proof.Fact{Key: below, Verdict: eval.Won, Certificate: proof.ID{1}}, 0}, {proof.Fact{Key: l.Key, Verdict: eval.Won, Certificate: proof.ID{1}},
-		1}} {
-		f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []proof.Fact{k.fact}, Certificates: []proof.ID{{1}}})
+	}{{proof.Fact{Key: below, Verdict: eval.Won, Certificate: proof.ID{1}}, 0},
+		{proof.Fact{Key: l.Key, Verdict: eval.Won, Certificate: proof.ID{1}},
+			1}} {
+		f.step(Proved{Worker: "a", Lease: l.ID, Epoch: l.Epoch, Facts: []proof.Fact{k.fact},
+			Certificates: []proof.ID{{1}}})
 		if p := f.tree.parties["a"]; p.solved != k.want || f.tree.Trusted("a") {
 			t.Errorf("%d positions count as solved, want %d", p.solved, k.want)
 		}

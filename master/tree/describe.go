@@ -19,7 +19,8 @@ import (
 func (t *Tree) Describe() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "epoch %d tick %d spent %d: %d nodes, %d expanded, %d frontier, %d leased, %d facts\n",
-		t.epoch, t.now, t.nodes, t.graph.Len(), t.graph.Expanded, t.graph.Frontier, len(t.running), t.graph.FactsWon+t.graph.FactsLost)
+		t.epoch, t.now, t.nodes, t.graph.Len(), t.graph.Expanded, t.graph.Frontier, len(t.running), t.graph.FactsWon+
+			t.graph.FactsLost)
 	for _, w := range t.roll {
 		fmt.Fprintf(&b, "%s slots=%d waiting=%d", w.name, w.slots, w.waiting)
 		for _, l := range w.leases {

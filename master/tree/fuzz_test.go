@@ -78,8 +78,9 @@ func (p *play) event() Event {
 			Activity: p.tape.Number()}
 	case 6, 7, 8, 9:
 		l := p.lease()
-		r := Result{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Key: l.Key, Verdict: eval.Verdict(p.tape.Choose(4)),
-			Phi: p.number32(), Delta: p.number32(),
+		r := Result{Worker: p.worker(), Lease: l.ID, Epoch: l.Epoch, Key: l.Key,
+			Verdict: eval.Verdict(p.tape.Choose(4)),
+			Phi:     p.number32(), Delta: p.number32(),
 			Nodes: p.tape.Number(), Cancelled: p.tape.Choose(3) == 0}
 		r.Facts, r.Certificates = p.facts()
 		if s, err := l.Key.State(p.cfg.Root.Board); err == nil && p.tape.Choose(2) == 1 {
@@ -151,7 +152,8 @@ func (p *play) step() error {
 		return fmt.Errorf("%s: %w", ev, err)
 	}
 	s := p.tree.Status()
-	if len(s.Workers) > p.cfg.MaxWorkers || s.Nodes > p.cfg.MaxPositions || s.Leased > p.cfg.MaxWorkers*p.cfg.policy.maxSlots {
+	if len(s.Workers) > p.cfg.MaxWorkers || s.Nodes > p.cfg.MaxPositions ||
+		s.Leased > p.cfg.MaxWorkers*p.cfg.policy.maxSlots {
 		return fmt.Errorf("%s: %d workers, %d nodes, %d leases", ev, len(s.Workers), s.Nodes, s.Leased)
 	}
 	if s.Spent != p.disk.spent {

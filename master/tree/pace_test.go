@@ -105,7 +105,8 @@ func TestPace(t *testing.T) {
 		for i := range 5 {
 			if got := p.over(20, c.nodes); got < 0.8*float64(c.welcome) || got > 1.25*float64(c.welcome) ||
 				tree.pace.stretch < 0.7*want || tree.pace.stretch > 1.4*want {
-				t.Errorf("%+v: %d workers bring %.1f results a tick after %d ticks with leases stretched by %.2f, want %d and %.2f", c, c.workers, got, 80+20*i, tree.pace.stretch, c.welcome, want)
+				t.Errorf("%+v: %d workers bring %.1f results a tick after %d ticks with leases stretched by %.2f, "+
+					"want %d and %.2f", c, c.workers, got, 80+20*i, tree.pace.stretch, c.welcome, want)
 			}
 		}
 		p.leave(c.workers - few)

@@ -117,7 +117,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 			return err.Error() + "\n"
 		}
 		s.tree = tree
-		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.graph.Len(), tree.graph.FactsWon+tree.graph.FactsLost,
+		return fmt.Sprintf("epoch %d, %d nodes, %d facts, spent %d\n", tree.epoch, tree.graph.Len(),
+			tree.graph.FactsWon+tree.graph.FactsLost,
 			tree.nodes)
 	case "describe":
 		return s.tree.Describe()
@@ -126,7 +127,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	case "first-moves":
 		var b strings.Builder
 		for _, m := range s.tree.FirstMoves() {
-			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, graph.NameOf(m.Key), m.Verdict, numbersText(m.Phi, m.Delta),
+			fmt.Fprintf(&b, "%s %s %s %s work=%d\n", m.Move, graph.NameOf(m.Key), m.Verdict,
+				numbersText(m.Phi, m.Delta),
 				m.Nodes)
 		}
 		return b.String()
@@ -252,7 +254,8 @@ func outcomeArg(t *testing.T, d *datadriven.TestData, key string) eval.Verdict {
 	return eval.Open
 }
 
-func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (facts []proof.Fact, certificates []proof.ID) {
+func (s *script) facts(t *testing.T, d *datadriven.TestData, k amazons.Key) (facts []proof.Fact,
+	certificates []proof.ID) {
 	if !d.HasArg("fact") {
 		return nil, nil
 	}

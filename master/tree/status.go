@@ -100,8 +100,9 @@ func (t *Tree) Status() Status {
 		Nodes: t.graph.Len(), Expanded: t.graph.Expanded, Frontier: t.graph.Frontier, Leased: len(t.running),
 		FactsWon: t.graph.FactsWon, FactsLost: t.graph.FactsLost, FactsDropped: t.graph.FactsDropped,
 		FirstMoves: t.FirstMoves(), Paused: t.paused, Draining: t.draining, Full: t.full,
-		Contradiction: (*Contradiction)(t.graph.Contradiction), Stretch: t.pace.stretch, Unchecked: len(t.unchecked), Unsettled: t.unsettled,
-		Requeued: t.requeued,
+		Contradiction: (*Contradiction)(t.graph.Contradiction), Stretch: t.pace.stretch, Unchecked: len(t.unchecked),
+		Unsettled: t.unsettled,
+		Requeued:  t.requeued,
 	}
 	if s.Settled {
 		a := t.answer()

@@ -25,7 +25,8 @@ func TestClamped(t *testing.T) {
 		Phi: graph.Infinity - 1, Delta: graph.Infinity - 1}
 	var list []numbers.Child
 	for i, m := range state.Moves(nil) {
-		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: graph.Infinity - 1, Delta: graph.Infinity - 1}
+		c := numbers.Child{Key: state.After(m).CanonicalKey(tree.cfg.Root.Board), Phi: graph.Infinity - 1,
+			Delta: graph.Infinity - 1}
 		if i == 0 {
 			c.Phi, c.Delta = 1<<32-1, 0
 		}
@@ -58,7 +59,8 @@ func TestFalseFacts(t *testing.T) {
 	} {
 		f := good
 		spoil(&f)
-		effects := tree.Step(Proved{Worker: "w", Facts: []proof.Fact{f}, Certificates: []proof.ID{good.Certificate, {}}})
+		effects := tree.Step(Proved{Worker: "w", Facts: []proof.Fact{f},
+			Certificates: []proof.ID{good.Certificate, {}}})
 		if i := slices.IndexFunc(effects, func(e Effect) bool {
 			r, ok := e.(Refused)
 			return ok && strings.Contains(r.Why, want)
@@ -233,7 +235,8 @@ func TestChance(t *testing.T) {
 						t.Errorf("first moves %v, %d others: the chance is %v where the numbers say %v", c.moves,
 							others, got, outside)
 					case (plies > c.asked || others <= 126) && got != outside:
-						t.Errorf("first moves %v, %d others, %d plies from the root: the chance is %v where the numbers say %v", c.moves, others, plies, got, outside)
+						t.Errorf("first moves %v, %d others, %d plies from the root: the chance is %v where the "+
+							"numbers say %v", c.moves, others, plies, got, outside)
 					case outside < 0.4 || outside > 0.6:
 						sides++
 					}
@@ -265,7 +268,8 @@ func TestSplittingSlowsDown(t *testing.T) {
 		{50, 25_600, 32_000}, {79, 6_553_600, 128_000}, {80, 104_857_600, 256_000},
 	} {
 		if early, late := tr.earlySplit(c.nodes), tr.splitAfter(c.nodes); early != c.early || late != c.late {
-			t.Errorf("with %d of 80 positions a leaf is split after %d nodes while work is scarce, else %d; want %d and %d", c.nodes, early, late, c.early, c.late)
+			t.Errorf("with %d of 80 positions a leaf is split after %d nodes while work is scarce, else %d; "+
+				"want %d and %d", c.nodes, early, late, c.early, c.late)
 		}
 	}
 	tr.cfg.InitialBudget, tr.cfg.SplitAfter = math.MaxUint64/3, math.MaxUint64/3

@@ -19,7 +19,8 @@ func tool() *cobra.Command {
 	run := func(*cobra.Command, []string) error { return nil }
 	do := &cobra.Command{
 		Use: "do FILE | do --all FOLDER", Short: "Do one thing",
-		Long:    "do does it.\n.Not a request, nor\n'this\\one. Kinds:\n\n  a  the first\n  b  the second\n\nThat is all.\n\n" + ExitHelp,
+		Long: "do does it.\n.Not a request, nor\n'this\\one. Kinds:\n\n  a  the first\n  b  the " +
+			"second\n\nThat is all.\n\n" + ExitHelp,
 		Example: "  tool do x\n  tool do y", RunE: run,
 	}
 	do.Flags().String("table", "3", "size in bytes")
@@ -46,7 +47,8 @@ func TestManPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, last := string(data), 0
-	for _, want := range []string{".TH \"TOOL-DO\" \"1\"", "\"Amazons proof farm\"", ".SH NAME", "tool-do - Do one thing",
+	for _, want := range []string{".TH \"TOOL-DO\" \"1\"", "\"Amazons proof farm\"", ".SH NAME",
+		"tool-do - Do one thing",
 		".SH SYNOPSIS", "tool do FILE | do --all FOLDER [flags]", ".SH DESCRIPTION", "do does it.", "Not a request",
 		"\na  the first\nb  the second\n", "That is all.", ".SH ENVIRONMENT", "AMAZONS_TABLE stands in for --table",
 		".SH EXIT STATUS", "\n130  interrupted\n", ".SH OPTIONS", "-a", "--all", "--cores", "=all", "--table", "size in bytes",

@@ -50,7 +50,8 @@ func TestFreeMemory(t *testing.T) {
 	const (
 		info = "MemTotal:       24684084 kB\nMemFree:        23582708 kB\nMemAvailable:   8388608 kB\n" // 8 GiB
 		v2   = "35 25 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n"
-		v1   = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
+		v1   = "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n35 31 0:32 / /sys/fs/cgroup/memory rw - " +
+			"cgroup cgroup rw,memory\n"
 	)
 	const gib = 1 << 30
 	for _, c := range []struct {
@@ -91,8 +92,9 @@ func TestFreeMemory(t *testing.T) {
 			"sys/fs/cgroup/memory/box/memory.stat":           "inactive_file 1\ntotal_inactive_file 536870912\n",
 		}, 3 * gib / 2},
 		{"a container whose mount begins at its own group", map[string]string{
-			"proc/self/cgroup":                           "4:memory:/docker/f00\n",
-			"proc/self/mountinfo":                        "35 31 0:32 /docker/f00 /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+			"proc/self/cgroup": "4:memory:/docker/f00\n",
+			"proc/self/mountinfo": "35 31 0:32 /docker/f00 /sys/fs/cgroup/memory ro " +
+				"- cgroup cgroup rw,memory\n",
 			"sys/fs/cgroup/memory/memory.limit_in_bytes": "1073741824\n",
 			"sys/fs/cgroup/memory/memory.usage_in_bytes": "0\n",
 		}, gib},

@@ -22,7 +22,8 @@ func (g *Graph) Audit() error {
 	classes := map[*Node]Class{}
 	for _, n := range nodes {
 		if n.changed != changed[n] {
-			return fmt.Errorf("node %s: changed %v, and it has a record to take: %v", NameOf(n.Key), n.changed, changed[n])
+			return fmt.Errorf("node %s: changed %v, and it has a record to take: %v", NameOf(n.Key), n.changed,
+				changed[n])
 		}
 		if err := errors.Join(g.auditNumbers(n), g.auditClass(n, classes)); err != nil {
 			return fmt.Errorf("node %s: %w", NameOf(n.Key), err)

@@ -76,7 +76,8 @@ func (l *List) Add(f proof.Fact) {
 // insert puts an entry in its place. To move all entries after it would cost more than all else that
 // a fact does, so they lie in blocks of a bounded length.
 func (l *List) insert(e *entry) {
-	i, _ := slices.BinarySearchFunc(l.blocks, e.fact, func(b []*entry, f proof.Fact) int { return Compare(b[len(b)-1].fact, f) })
+	i, _ := slices.BinarySearchFunc(l.blocks, e.fact,
+		func(b []*entry, f proof.Fact) int { return Compare(b[len(b)-1].fact, f) })
 	if i == len(l.blocks) { // after all others
 		if i == 0 {
 			l.blocks = append(l.blocks, nil)

@@ -60,7 +60,8 @@ func newLife() *life { return &life{serials: map[uint64]*farmv1.WorkRequest{}} }
 func newRelay(p plan, number int, master string, w *wire, l *ledger, c *counts, heard func()) (*relay, error) {
 	conn, err := grpc.NewClient(master, grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(farmv1.MaxMessageBytes), grpc.MaxCallSendMsgSize(farmv1.MaxMessageBytes)),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(farmv1.MaxMessageBytes),
+			grpc.MaxCallSendMsgSize(farmv1.MaxMessageBytes)),
 		grpc.WithConnectParams(grpc.ConnectParams{Backoff: backoff.Config{BaseDelay: 50 * time.Millisecond,
 			Multiplier: 1.5, MaxDelay: 300 * time.Millisecond}, MinConnectTimeout: time.Second}))
 	if err != nil {
