@@ -494,3 +494,9 @@ func TestBytesSortAsKeys(t *testing.T) {
 		}
 	})
 }
+
+// Before undoes After: it returns the state from which m led to s.
+func (s State) Before(m Move) State {
+	from, to := m.From.Bit(), m.To.Bit()
+	return State{Own: s.Opp ^ from ^ to, Opp: s.Own, Empty: (s.Empty | m.Arrow.Bit()) ^ from ^ to}
+}

@@ -27,12 +27,6 @@ func (s State) After(m Move) State {
 	return State{Own: s.Opp, Opp: s.Own ^ from ^ to, Empty: (s.Empty ^ from ^ to) &^ m.Arrow.Bit()}
 }
 
-// Before undoes After: it returns the state from which m led to s.
-func (s State) Before(m Move) State {
-	from, to := m.From.Bit(), m.To.Bit()
-	return State{Own: s.Opp ^ from ^ to, Opp: s.Own, Empty: (s.Empty | m.Arrow.Bit()) ^ from ^ to}
-}
-
 // Legal reports whether the side to move may play m.
 func (s State) Legal(m Move) bool {
 	return max(m.From, m.To, m.Arrow) < NoSquare &&

@@ -16,44 +16,28 @@ var ErrText = errors.New("not an area")
 // ones; a digit stands for that many empty squares. Rows that are shorter than
 // others are filled up with burnt squares. Errors wrap ErrText.
 func Parse(text string) (black, white, empty Set, err error) {
-	bad := func(format string, args ...any) (Set, Set, Set, error) {
-		return 0, 0, 0, fmt.Errorf("%w: %q: %s", ErrText, text, fmt.Sprintf(format, args...))
-	}
-	rows := strings.Split(strings.TrimSpace(text), "/")
-	if len(rows) > 8 {
-		return bad("%d rows; the most are 8", len(rows))
-	}
+	rows := strings.Split(points.Replace(strings.TrimSpace(text)), "/")
 	for i, row := range rows {
-		at := 0
-		base := 8 * (len(rows) - 1 - i)
-		for _, c := range row {
-			n := 1
-			if c >= '1' && c <= '8' {
-				n, c = int(c-'0'), '.'
-			}
-			if at+n > 8 {
-				return bad("row %q is longer than 8 squares", row)
-			}
-			s := (Set(1)<<n - 1) << at << base
-			switch c {
-			case 'B', 'b':
-				black |= s
-			case 'W', 'w':
-				white |= s
-			case '.':
-				empty |= s
-			case 'x', 'X':
-			default:
-				return bad("%q is none of W B x . and 1 to 8", c)
-			}
-			at += n
-		}
+		rows[i] = row + strings.Repeat("x", max(0, amazons.MaxSide-len(row)))
 	}
-	if black|white|empty == 0 {
-		return bad("no square that is not burnt")
+	// The rows are as wide as the grid, so they are the rows of a position.
+	p, err := amazons.ParsePosition(strings.Join(rows, "/"))
+	switch {
+	case strings.ContainsFunc(text, func(c rune) bool { return !strings.ContainsRune("WwBbXx./12345678 \t\n", c) }),
+		len(strings.Fields(text)) > 1:
+		err = errors.New("squares are W, B, x, . and 1 to 8")
+	case err == nil && p.Burnt == p.Board.Mask():
+		err = errors.New("no square that is not burnt")
 	}
-	return black, white, empty, nil
+	if err != nil {
+		return 0, 0, 0, fmt.Errorf("%w: %q: %w", ErrText, text, err)
+	}
+	return p.Black, p.White, p.Board.Mask() &^ (p.Black | p.White | p.Burnt), nil
 }
+
+// points replaces a digit by as many empty squares.
+var points = strings.NewReplacer("1", ".", "2", "..", "3", "...", "4", "....", "5", ".....", "6", "......",
+	"7", ".......", "8", "........")
 
 // Text returns the text that Parse reads of the smallest rectangle that holds the squares, or "x" where
 // there are none.

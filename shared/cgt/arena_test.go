@@ -380,3 +380,15 @@ func ValueOf(left, right []Value) (Value, error) {
 	var c Combiner
 	return c.Combine(left, right)
 }
+
+// String describes the value for people: the number that it is, or its kind, its tail where there
+// is one, and its thermograph.
+func (v Value) String() string {
+	switch v.Kind() {
+	case Number:
+		return v.Mean().String()
+	case Hot:
+		return "hot " + v.Thermograph().String()
+	}
+	return v.Kind().String() + " " + v.Tail().String() + " " + v.Thermograph().String()
+}

@@ -1,6 +1,7 @@
 package cgt
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/bits"
@@ -102,15 +103,7 @@ func (d Dyadic) IsInt() bool { return d.exp == 0 }
 func (d Dyadic) Floor() int64 { return d.num >> d.exp }
 
 // Sign returns -1, 0 or 1.
-func (d Dyadic) Sign() int {
-	switch {
-	case d.num < 0:
-		return -1
-	case d.num > 0:
-		return 1
-	}
-	return 0
-}
+func (d Dyadic) Sign() int { return cmp.Compare(d.num, 0) }
 
 // Cmp returns -1, 0 or 1 as d is less than, equal to or greater than o.
 func (d Dyadic) Cmp(o Dyadic) int {
@@ -119,13 +112,7 @@ func (d Dyadic) Cmp(o Dyadic) int {
 		a = (d.num - a<<d.exp) << (maxExp - d.exp)
 		b = (o.num - b<<o.exp) << (maxExp - o.exp)
 	}
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Compare(a, b)
 }
 
 // Less reports whether d < o.

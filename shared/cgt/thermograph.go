@@ -50,15 +50,3 @@ func (v Value) Thermograph() Thermograph {
 
 // String returns "left wall | right wall".
 func (t Thermograph) String() string { return t.Left.String() + " | " + t.Right.String() }
-
-// String describes the value for people: the number that it is, or its kind, its tail where there
-// is one, and its thermograph.
-func (v Value) String() string {
-	switch v.Kind() {
-	case Number:
-		return v.Mean().String()
-	case Hot:
-		return "hot " + v.Thermograph().String()
-	}
-	return v.Kind().String() + " " + v.Tail().String() + " " + v.Thermograph().String()
-}

@@ -125,8 +125,7 @@ func (v Value) Ceil() int64 {
 
 // Winner returns who wins the game alone when mover (Left or Right) begins.
 func (v Value) Winner(mover Side) Side {
-	switch {
-	case mover == Left && v.Ceil() > 0, mover == Right && v.Floor() >= 0:
+	if mover == Left && v.Ceil() > 0 || mover == Right && v.Floor() >= 0 {
 		return Left
 	}
 	return Right

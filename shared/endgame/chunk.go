@@ -2,6 +2,7 @@ package endgame
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -25,7 +26,6 @@ type chunker struct {
 	bytes []uint8
 	local []uint32 // by id: number in the chunk's list + 1
 	used  []uint32 // the chunk's list
-	buf   bytes.Buffer
 }
 
 // make makes chunk i, of the shapes from first to before end, in the layer's memory unless the layer
@@ -70,18 +70,9 @@ func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
 			return nil
 		}
 	}
-	if dst == nil {
-		w.ids = slices.Grow(w.ids[:0], (end-first)*w.rows)[:(end-first)*w.rows]
-		dst = w.ids
-	}
-	for k := first; k < end; k++ {
-		w.b.fillActive(w.l.shapes[w.n][k], dst[(k-first)*w.rows:(k-first+1)*w.rows])
-		if w.ctx.Err() != nil {
-			return w.ctx.Err()
-		}
-	}
-	if w.b.err != nil {
-		return w.b.err
+	dst, err := fillRows(w, first, end, dst, &w.ids, w.b.fillActive)
+	if err = cmp.Or(err, w.b.err); err != nil {
+		return err
 	}
 	w.b.refresh()
 	w.local = append(w.local, make([]uint32, len(w.b.vals)-len(w.local))...)
@@ -105,13 +96,7 @@ func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
 	}
 	width := entryWidth(len(w.used))
 	for _, e := range entries {
-		out = append(out, byte(e))
-		if width > 1 {
-			out = append(out, byte(e>>8))
-		}
-		if width > 2 {
-			out = append(out, byte(e>>16), byte(e>>24))
-		}
+		out = binary.LittleEndian.AppendUint32(out, e)[:len(out)+width]
 	}
 	return w.save(i, out)
 }
@@ -197,17 +182,24 @@ func (w *chunker) makeTerritory(i, first, end int, dst []uint8) error {
 		copy(dst, data)
 		return nil
 	}
-	if dst == nil {
-		w.bytes = slices.Grow(w.bytes[:0], entries)[:entries]
-		dst = w.bytes
-	}
-	for k := first; k < end; k++ {
-		w.b.fillTerritory(w.l.shapes[w.n][k], dst[(k-first)*w.rows:(k-first+1)*w.rows])
-		if w.ctx.Err() != nil {
-			return w.ctx.Err()
-		}
+	dst, err := fillRows(w, first, end, dst, &w.bytes, w.b.fillTerritory)
+	if err != nil {
+		return err
 	}
 	return w.save(i, dst)
+}
+
+// fillRows calls fill for each shape of a chunk with the shape's part of dst, and returns dst. A dst
+// of nil stands for the spare memory.
+func fillRows[T any](w *chunker, first, end int, dst []T, spare *[]T, fill func(s Set, rows []T)) ([]T, error) {
+	if dst == nil {
+		*spare = slices.Grow((*spare)[:0], (end-first)*w.rows)[:(end-first)*w.rows]
+		dst = *spare
+	}
+	for k := first; k < end && w.ctx.Err() == nil; k++ {
+		fill(w.l.shapes[w.n][k], dst[(k-first)*w.rows:(k-first+1)*w.rows])
+	}
+	return dst, w.ctx.Err()
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -218,16 +210,12 @@ const chunkMagic = "AMZCHUNK"
 // data. The checksum tells a whole chunk from a torn one. save does not sync the file, since a chunk
 // that a power cut spoils is made again.
 func (w *chunker) save(i int, data []byte) error {
-	w.buf.Reset()
-	w.buf.WriteString(chunkMagic)
-	w.buf.Write(w.sum[:])
-	binary.Write(&w.buf, binary.LittleEndian, crc32.Checksum(data, castagnoli))
 	name := w.name(i)
 	f, err := w.o.create(name + ".tmp")
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(w.buf.Bytes())
+	_, err = f.Write(chunkHead(w.sum, data))
 	if err == nil {
 		_, err = f.Write(data)
 	}
@@ -243,15 +231,19 @@ func (w *chunker) save(i int, data []byte) error {
 	return err
 }
 
+// chunkHead returns what stands before the data of a chunk.
+func chunkHead(sum [32]byte, data []byte) []byte {
+	head := append([]byte(chunkMagic), sum[:]...)
+	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(data, castagnoli))
+}
+
 // load returns the data of a chunk that an earlier run has made.
 func (w *chunker) load(i int) ([]byte, bool) { return readChunk(w.name(i), w.sum) }
 
 func readChunk(name string, sum [32]byte) ([]byte, bool) {
 	data, err := os.ReadFile(name)
 	head := len(chunkMagic) + len(sum) + 4
-	if err != nil || len(data) < head || string(data[:len(chunkMagic)]) != chunkMagic ||
-		[32]byte(data[len(chunkMagic):]) != sum ||
-		binary.LittleEndian.Uint32(data[head-4:]) != crc32.Checksum(data[head:], castagnoli) {
+	if err != nil || len(data) < head || !bytes.Equal(data[:head], chunkHead(sum, data[head:])) {
 		return nil, false
 	}
 	return data[head:], true

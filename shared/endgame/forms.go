@@ -39,11 +39,7 @@ func (s *Forms) area(a *area.Area) (cgt.Form, error) {
 	c := area.Canonical(a.Black, a.White, a.Empty)
 	f, ok := s.areas[c.Key()]
 	if !ok {
-		left, err := options(c.Black, c.White, c.Shape&^(c.Black|c.White), false, s.Form)
-		if err != nil {
-			return 0, err
-		}
-		right, err := options(c.White, c.Black, c.Shape&^(c.Black|c.White), true, s.Form)
+		left, right, err := options(c.Black, c.White, c.Shape&^(c.Black|c.White), s.Form)
 		if err != nil {
 			return 0, err
 		}

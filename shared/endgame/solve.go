@@ -121,20 +121,24 @@ func (s *Solver) one(a *area.Area) (cgt.Value, []byte, error) {
 
 // search values a position from its options.
 func (s *Solver) search(black, white, empty Set) (cgt.Value, error) {
-	left, err := options(black, white, empty, false, s.value)
-	if err != nil {
-		return cgt.Value{}, err
-	}
-	right, err := options(white, black, empty, true, s.value)
+	left, right, err := options(black, white, empty, s.value)
 	if err != nil {
 		return cgt.Value{}, err
 	}
 	return s.c.Combine(left, right)
 }
 
-// options returns the distinct values, as value computes them, after the moves of own. swap says that
-// own is White.
-func options[V comparable](own, opp, empty Set, swap bool,
+// options returns the distinct values, as value computes them, after the moves of Black and of White.
+func options[V comparable](black, white, empty Set,
+	value func(black, white, empty Set) (V, error)) (left, right []V, err error) {
+	if left, err = optionsOf(black, white, empty, false, value); err == nil {
+		right, err = optionsOf(white, black, empty, true, value)
+	}
+	return left, right, err
+}
+
+// optionsOf returns the distinct values after the moves of own. swap says that own is White.
+func optionsOf[V comparable](own, opp, empty Set, swap bool,
 	value func(black, white, empty Set) (V, error)) (values []V, err error) {
 	seen := map[V]bool{}
 	state := amazons.State{Own: own, Opp: opp, Empty: empty}

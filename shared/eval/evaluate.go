@@ -86,11 +86,11 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 func moverWins(queens, t, c amazons.Set, n int) bool {
 	near, room := amazons.Grow(c), bits.OnesCount64(t)
 	if room >= n+1 && walks(queens, near, t, n+1) {
-		return true
+		return true // 2a
 	}
 	for free := queens & near; free != 0; free &= free - 1 {
 		if walks(queens&^(free&-free), near, t, n-1) {
-			return true
+			return true // 2b
 		}
 	}
 	return false

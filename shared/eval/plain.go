@@ -24,16 +24,8 @@ func Plain(s amazons.State) Verdict {
 	c := amazons.Flood(s.Opp, empty)
 	t := empty &^ c
 	n, room := bits.OnesCount64(c), bits.OnesCount64(t)
-	if room+1 >= n {
-		near := amazons.Grow(c)
-		if room >= n+1 && walks(s.Own, near, t, n+1) {
-			return Won // 2a
-		}
-		for touching := s.Own & near; touching != 0; touching &= touching - 1 {
-			if walks(s.Own&^(touching&-touching), near, t, n-1) {
-				return Won // 2b
-			}
-		}
+	if room+1 >= n && moverWins(s.Own, t, c, n) {
+		return Won // 2a or 2b
 	}
 
 	// Own to move, the opponent is P.
