@@ -177,31 +177,43 @@ func (r dbCheckResult) String() string {
 }
 
 func dbCheckCommand() *cobra.Command {
+	return dbFileCommand("check", "Compare all checksums of a database", func(db *endgame.DB) (fmt.Stringer, error) {
+		begun := time.Now()
+		err := db.Check(nil)
+		return dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
+			Sum: sumText(db), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}, err
+	})
+}
+
+// dbFileCommand is a command about one database: the file given, or the best one of the folder.
+func dbFileCommand(name, short string, answer func(*endgame.DB) (fmt.Stringer, error)) *cobra.Command {
 	var flags dbFlags
 	var asJSON bool
 	c := &cobra.Command{
-		Use:   "check [FILE]",
-		Short: "Compare all checksums of a database",
+		Use:   name + " [FILE]",
+		Short: short,
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			begun := time.Now()
 			db, err := openDatabase(args, &flags, c.ErrOrStderr())
 			if err != nil {
 				return interrupted(err)
 			}
 			defer db.Close()
-			if err := db.Check(nil); err != nil {
+			r, err := answer(db)
+			if err != nil {
 				return interrupted(err)
 			}
-			sum := db.Sum()
-			r := dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
-				Sum: hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}
 			return show(c, asJSON, r)
 		},
 	}
 	flags.add(c)
 	jsonFlag(c, &asJSON)
 	return c
+}
+
+func sumText(db *endgame.DB) string {
+	sum := db.Sum()
+	return hex.EncodeToString(sum[:])
 }
 
 // dbInfoResult is the answer of db info as JSON.
@@ -250,32 +262,11 @@ func (r dbInfoResult) String() string {
 }
 
 func dbInfoCommand() *cobra.Command {
-	var flags dbFlags
-	var asJSON bool
-	c := &cobra.Command{
-		Use:   "info [FILE]",
-		Short: "Tell what a database holds, and the table of defects",
-		Args:  cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			db, err := openDatabase(args, &flags, c.ErrOrStderr())
-			if err != nil {
-				return interrupted(err)
-			}
-			defer db.Close()
-			sum := db.Sum()
-			r := dbInfoResult{
-				MessageType: "db_info", File: db.Name(), Size: db.Config().Name(), Config: db.Config().String(),
-				Version: endgame.Version,
-				Sum:     hex.EncodeToString(sum[:]), Bytes: db.Bytes(), Values: db.Values(), Escapes: db.Escapes(),
-				Layers: db.Layers(),
-			}
-			if r.Defects, err = db.Defects(); err != nil {
-				return interrupted(err)
-			}
-			return show(c, asJSON, r)
-		},
-	}
-	flags.add(c)
-	jsonFlag(c, &asJSON)
-	return c
+	return dbFileCommand("info", "Tell what a database holds, and the table of defects",
+		func(db *endgame.DB) (fmt.Stringer, error) {
+			defects, err := db.Defects()
+			return dbInfoResult{MessageType: "db_info", File: db.Name(), Size: db.Config().Name(),
+				Config: db.Config().String(), Version: endgame.Version, Sum: sumText(db), Bytes: db.Bytes(),
+				Values: db.Values(), Escapes: db.Escapes(), Layers: db.Layers(), Defects: defects}, err
+		})
 }

@@ -8,11 +8,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -74,26 +74,13 @@ type Config struct {
 }
 
 func (c Config) withDefaults() (Config, error) {
-	if c.TableBytes == 0 {
-		c.TableBytes = DefaultTableBytes
-	}
-	if c.Cores == 0 {
-		c.Cores = runtime.GOMAXPROCS(0)
-	}
-	if c.MinFactNodes == 0 {
-		c.MinFactNodes = DefaultMinFactNodes
-	}
-	for _, s := range []struct {
-		field    *int
-		standard int
-	}{{&c.MaxFacts, DefaultMaxFacts}, {&c.MaxKnown, DefaultMaxKnown}, {&c.MaxEntries, DefaultMaxEntries}} {
-		if *s.field == 0 {
-			*s.field = s.standard
-		}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
-	}
+	c.TableBytes = cmp.Or(c.TableBytes, DefaultTableBytes)
+	c.Cores = cmp.Or(c.Cores, runtime.GOMAXPROCS(0))
+	c.MinFactNodes = cmp.Or(c.MinFactNodes, DefaultMinFactNodes)
+	c.MaxFacts = cmp.Or(c.MaxFacts, DefaultMaxFacts)
+	c.MaxKnown = cmp.Or(c.MaxKnown, DefaultMaxKnown)
+	c.MaxEntries = cmp.Or(c.MaxEntries, DefaultMaxEntries)
+	c.Log = cmp.Or(c.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case !c.Board.Valid():
 		return c, fmt.Errorf("%w: no board", ErrConfig)

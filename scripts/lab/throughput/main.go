@@ -134,8 +134,9 @@ func (s *settings) validate() error {
 // double; with --stretch the least.
 const budget = 5_000_000
 
-// serveFlags writes the master's settings file and returns its command line: leases of one size, and a split after so many of them. The
-// tree has room for so much more that the master does not begin to put splits off.
+// serveFlags writes the master's settings file and returns its command line: leases of one size,
+// and a split after so many of them. The tree has room for so much more that the master does not
+// begin to put splits off.
 func (s *settings) serveFlags(store string) ([]string, error) {
 	room := max(8*s.positions, 40_000_000) + 1
 	file, text := store+".yaml", fmt.Sprintf("probe-percent: 100\nsplit-after: %d\n", budget*s.returns)
