@@ -63,7 +63,8 @@ func (e *echo) Work(s farmv1.Farm_WorkServer) error {
 		}
 		if f := m.GetFacts(); f != nil {
 			e.note(func() { e.serials = append(e.serials, f.GetSerial()) })
-			if err := s.Send(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Ack{Ack: &farmv1.Ack{Serial: f.GetSerial()}}}); err != nil {
+			if err := s.Send(&farmv1.WorkResponse{
+				Kind: &farmv1.WorkResponse_Ack{Ack: &farmv1.Ack{Serial: f.GetSerial()}}}); err != nil {
 				return err
 			}
 		}

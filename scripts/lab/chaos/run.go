@@ -14,7 +14,7 @@ import (
 
 	campaigns "amazonsfarm/master/campaign"
 	"amazonsfarm/master/store"
-	"amazonsfarm/scripts/lab/observe"
+	"amazonsfarm/scripts/lab/farm"
 )
 
 const (
@@ -165,7 +165,7 @@ func (c *campaign) play() error {
 	c.ledger = newLedger()
 	c.filler = &filler{path: filepath.Join(c.disk, "filler")}
 	defer os.Remove(c.filler.path)
-	address, err := observe.FreeAddress()
+	address, err := farm.FreeAddress()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 // Command fit makes the table of package estimate from recorded searches, and compares initial
 // numbers. It is a tool of development:
 //
-//	fit suite BOARD,... NUMBER SEED MOVES MOVES NODES NODES > suite.tsv   NUMBER positions of each board, from random games: least and most moves played and nodes to solve
 //	fit record suite.tsv > recording.tsv.gz      replies in their searches, each solved
 //	fit table recording.tsv.gz > table.go        the table fitted to them
 //	fit compare NODES SUITE|POSITION,... FORM...   nodes with each form of first numbers, up to NODES for a position
@@ -24,7 +23,7 @@ import (
 // compareTable is the size in bytes of each of the two tables of compare.
 const compareTable = 512 << 20
 
-var errUsage = errors.New("usage: fit suite|record|table|compare ARGUMENT... (see the comment of the package)")
+var errUsage = errors.New("usage: fit record|table|compare ARGUMENT... (see the comment of the package)")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,18 +42,6 @@ func run(ctx context.Context, args []string, w io.Writer) error {
 		return errUsage
 	}
 	switch command, args := args[0], args[1:]; {
-	case command == "suite" && len(args) == 7:
-		var n [6]uint64
-		for i := range n {
-			var err error
-			if n[i], err = strconv.ParseUint(args[1+i], 10, 32); err != nil {
-				return fmt.Errorf("%w: %w", errUsage, err)
-			}
-		}
-		if n[2] < 1 || n[3] < n[2] {
-			return fmt.Errorf("%w: the moves to play are from %d to %d", errUsage, n[2], n[3])
-		}
-		return suite(ctx, strings.Split(args[0], ","), int(n[0]), n[1], [2]int{int(n[2]), int(n[3])}, n[4], n[5], w)
 	case command == "record" && len(args) == 1:
 		positions, err := readSuite(args[0])
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/document"
-	"amazonsfarm/scripts/lab/observe"
+	"amazonsfarm/scripts/lab/farm"
 )
 
 // setup is what a run is made with.
@@ -41,56 +42,25 @@ type setup struct {
 	Cores      int           `json:"cores"`
 }
 
-// child is a process of ours.
-type child struct {
-	name  string
-	cmd   *exec.Cmd
-	http  string        // where its metrics are
-	ended chan struct{} // closed once it has been waited for
-}
-
-func (c *child) pid() int { return c.cmd.Process.Pid }
-
-// start runs a program and waits for nothing.
-func start(name string, log *os.File, program string, args ...string) (*child, error) {
-	c := &child{name: name, cmd: exec.Command(program, args...), ended: make(chan struct{})}
-	c.cmd.Stdout, c.cmd.Stderr = log, log
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	go func() {
-		defer close(c.ended)
-		_ = c.cmd.Wait() // how it ended is in ProcessState
-	}()
-	return c, nil
-}
-
 // await reports whether a process has ended within a time.
-func (c *campaign) await(p *child, d time.Duration) bool {
+func (c *campaign) await(p *farm.Process, d time.Duration) bool {
 	now, _ := c.time.read()
-	return !c.time.until(context.Background(), now+d, p.ended)
-}
-
-// cpu returns the processor seconds of a process that has ended.
-func (c *child) cpu() float64 {
-	s := c.cmd.ProcessState
-	return (s.UserTime() + s.SystemTime()).Seconds()
+	return !c.time.until(context.Background(), now+d, p.Ended)
 }
 
 // campaign is a running farm under observation.
 type campaign struct {
 	setup
 	bin, folder string
-	master      *child
-	workers     string // where they join
+	master      *farm.Process
 	time        clock
 
 	began time.Duration // when the first workers came
 
 	mu     sync.Mutex
-	roll   []*child // workers that are about, the one that stays first
-	gone   []string // names that are free again
-	spent  float64  // processor seconds of workers that have ended
+	roll   []*farm.Process // workers that are about, the one that stays first
+	gone   []string        // names that are free again
+	spent  float64         // processor seconds of workers that have ended
 	serial int
 	out    *json.Encoder
 }
@@ -115,52 +85,27 @@ func (c *campaign) log(name string) (*os.File, error) {
 func (c *campaign) store() string { return filepath.Join(c.folder, "store") }
 
 // serve starts the master and waits until it answers.
-func (c *campaign) serve(ctx context.Context) (err error) {
-	if c.workers, err = observe.FreeAddress(); err != nil {
-		return err
-	}
-	pages, err := observe.FreeAddress()
-	if err != nil {
-		return err
-	}
+func (c *campaign) serve(ctx context.Context) error {
 	log, err := c.log("master")
 	if err != nil {
 		return err
 	}
 	defer log.Close()
-	settings := c.store() + ".settings.yaml"
-	if err := os.WriteFile(settings, fmt.Appendf(nil, "split-after: %v\n", c.Split), 0o600); err != nil {
-		return err
-	}
-	args := []string{"serve", "--board", c.Board, "--store", c.store(), "--listen", c.workers, "--http", pages,
-		"--initial-budget", fmt.Sprint(c.Budget), "--config", settings, "--tree-positions", "20000000"}
+	args := []string{"--board", c.Board, "--initial-budget", fmt.Sprint(c.Budget), "--tree-positions", "20000000"}
 	if c.Easy {
 		args = append(args, "--easy-replies")
 	}
 	for _, m := range c.FirstMoves {
 		args = append(args, "--first-move", m)
 	}
-	if c.master, err = start("master", log, filepath.Join(c.bin, "master"), args...); err != nil {
-		return err
-	}
-	c.master.http = pages
-	for {
-		if _, err := scrape(pages); err == nil {
-			return nil
-		}
-		select {
-		case <-c.master.ended:
-			return fmt.Errorf("the master has ended: %v; see %s", c.master.cmd.ProcessState, log.Name())
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(100 * time.Millisecond):
-		}
-	}
+	c.master, err = farm.Serve(ctx, log, filepath.Join(c.bin, "master"), c.store(),
+		fmt.Sprintf("split-after: %v\n", c.Split), args...)
+	return err
 }
 
 // join starts a worker under a name.
 func (c *campaign) join(name string) error {
-	pages, err := observe.FreeAddress()
+	pages, err := farm.FreeAddress()
 	if err != nil {
 		return err
 	}
@@ -169,13 +114,12 @@ func (c *campaign) join(name string) error {
 		return err
 	}
 	defer log.Close()
-	w, err := start(name, log, filepath.Join(c.bin, "worker"), "run", "--master", c.workers, "--cores", "1", "--table",
-		c.Table,
-		"--name", name, "--http", pages, "--log-level", "warn")
+	w, err := farm.Start(name, log, filepath.Join(c.bin, "worker"), "run", "--master", c.master.Workers, "--cores",
+		"1", "--table", c.Table, "--name", name, "--http", pages, "--log-level", "warn")
 	if err != nil {
 		return err
 	}
-	w.http = pages
+	w.Pages = pages
 	c.mu.Lock()
 	c.roll = append(c.roll, w)
 	c.mu.Unlock()
@@ -192,10 +136,10 @@ const patience = 2 * time.Minute
 const unending = " without end"
 
 // leave ends a worker in one of the ways and waits until it is gone.
-func (c *campaign) leave(w *child, way string) error {
-	e := event{Seconds: c.seconds(), What: way, Name: w.name}
+func (c *campaign) leave(w *farm.Process, way string) error {
+	e := event{Seconds: c.seconds(), What: way, Name: w.Name}
 	signal := func(s os.Signal) error {
-		if err := w.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		if err := w.Cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
 			return err
 		}
 		return nil
@@ -218,20 +162,14 @@ func (c *campaign) leave(w *child, way string) error {
 		return err
 	}
 	if !c.await(w, patience) {
-		_ = w.cmd.Process.Kill()
-		<-w.ended
+		w.Kill()
 		e.What += unending
 	}
-	e.Code, e.Took = w.cmd.ProcessState.ExitCode(), c.seconds()-e.Seconds
+	e.Code, e.Took = w.Cmd.ProcessState.ExitCode(), c.seconds()-e.Seconds
 	c.mu.Lock()
-	for i, o := range c.roll {
-		if o == w {
-			c.roll = append(c.roll[:i], c.roll[i+1:]...)
-			break
-		}
-	}
-	c.gone = append(c.gone, w.name)
-	c.spent += w.cpu()
+	c.roll = slices.DeleteFunc(c.roll, func(o *farm.Process) bool { return o == w })
+	c.gone = append(c.gone, w.Name)
+	c.spent += (w.Cmd.ProcessState.UserTime() + w.Cmd.ProcessState.SystemTime()).Seconds()
 	c.mu.Unlock()
 	return c.write(record{Event: &e})
 }
@@ -280,7 +218,7 @@ func (c *campaign) churn(ctx context.Context) error {
 // observe takes a sample. The figures of workers that cannot be read, since they are just coming or
 // going, are left out.
 func (c *campaign) observe(phase string) (sample, error) {
-	m, err := scrape(c.master.http)
+	m, err := farm.Scrape(c.master.Pages)
 	if err != nil {
 		return sample{}, fmt.Errorf("metrics of the master: %w", err)
 	}
@@ -299,10 +237,10 @@ func (c *campaign) observe(phase string) (sample, error) {
 		Compared:   m.Sum("amazons_master_checks_total"),
 		Commits:    m["amazons_master_store_commit_duration_seconds_count"],
 		CommitTime: m["amazons_master_store_commit_duration_seconds_sum"]}
-	if s.process, err = lookAt(c.master.pid()); err != nil {
+	if s.process, err = lookAt(c.master.Cmd.Process.Pid); err != nil {
 		return s, err
 	}
-	body, err := get("http://" + c.master.http + "/api/status")
+	body, err := farm.Get("http://" + c.master.Pages + "/api/status")
 	if err != nil {
 		return s, fmt.Errorf("status of the master: %w", err)
 	}
@@ -319,11 +257,11 @@ func (c *campaign) observe(phase string) (sample, error) {
 		s.Store = float64(info.Size())
 	}
 	c.mu.Lock()
-	roll := append([]*child(nil), c.roll...)
+	roll := slices.Clone(c.roll)
 	s.WorkersCPU = c.spent
 	c.mu.Unlock()
 	for _, w := range roll {
-		p, err := lookAt(w.pid())
+		p, err := lookAt(w.Cmd.Process.Pid)
 		if err != nil {
 			return s, err
 		}
@@ -331,8 +269,8 @@ func (c *campaign) observe(phase string) (sample, error) {
 		if !p.Alive {
 			continue
 		}
-		out := worker{Name: w.name, process: p}
-		if m, err := scrape(w.http); err == nil {
+		out := worker{Name: w.Name, process: p}
+		if m, err := farm.Scrape(w.Pages); err == nil {
 			out.program, out.Seen = programFigures(m), true
 			out.Nodes, out.Evaluations = m["amazons_worker_nodes_total"], m["amazons_worker_evaluations_total"]
 			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"],
@@ -349,7 +287,7 @@ func (c *campaign) lookIntoStore(ctx context.Context) error {
 	file := filepath.Join(c.folder, "backup")
 	defer os.Remove(file)
 	out, err := exec.CommandContext(ctx, filepath.Join(c.bin, "master"), "store", "backup", file, "--master",
-		c.workers).CombinedOutput()
+		c.master.Workers).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("master store backup: %w: %s", err, strings.TrimSpace(string(out)))
 	}
@@ -372,13 +310,12 @@ func (c *campaign) storeInfo(ctx context.Context, file string) error {
 // stop ends everything that is still there.
 func (c *campaign) stop() {
 	c.mu.Lock()
-	roll := append([]*child(nil), c.roll...)
+	roll := slices.Clone(c.roll)
 	c.mu.Unlock()
 	if c.master != nil {
 		roll = append(roll, c.master)
 	}
 	for _, p := range roll {
-		_ = p.cmd.Process.Kill()
-		<-p.ended
+		p.Kill()
 	}
 }

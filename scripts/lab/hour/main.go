@@ -19,6 +19,7 @@ import (
 	"syscall"
 	"time"
 
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/cli"
 )
 
@@ -249,7 +250,7 @@ func (c *campaign) quiet(ctx context.Context, phase string) error {
 // watch takes samples until the time is over, while workers come and go, and tells progress now and
 // then how far it is. The worker steady stays
 // throughout.
-func (c *campaign) watch(ctx context.Context, steady *child, progress io.Writer) error {
+func (c *campaign) watch(ctx context.Context, steady *farm.Process, progress io.Writer) error {
 	coming, enough := context.WithCancel(ctx)
 	defer enough()
 	end := c.began + time.Duration(c.Minutes*float64(time.Minute))
@@ -261,7 +262,7 @@ func (c *campaign) watch(ctx context.Context, steady *child, progress io.Writer)
 		if at > end || !c.time.until(ctx, at, nil) {
 			break
 		}
-		if !steady.alive() {
+		if !steady.Alive() {
 			return errors.New("the worker that was to stay has ended by itself")
 		}
 		s, err := c.take("run")
@@ -298,13 +299,13 @@ func (c *campaign) watch(ctx context.Context, steady *child, progress io.Writer)
 func (c *campaign) end(ctx context.Context) error {
 	_, stood := c.time.read()
 	last := final{Stood: stood.Seconds()}
-	if err := c.master.cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := c.master.Cmd.Process.Signal(os.Interrupt); err != nil {
 		return err
 	}
 	if !c.await(c.master, patience) {
 		return fmt.Errorf("the master did not end within %v", patience)
 	}
-	last.Code = c.master.cmd.ProcessState.ExitCode()
+	last.Code = c.master.Cmd.ProcessState.ExitCode()
 	if err := c.storeInfo(ctx, c.store()); err != nil {
 		return err
 	}
@@ -317,19 +318,10 @@ func (c *campaign) end(ctx context.Context) error {
 
 // miss notes what could not be seen, unless it was because the master has ended.
 func (c *campaign) miss(err error) error {
-	if !c.master.alive() {
-		return fmt.Errorf("the master has ended by itself (%v): %w", c.master.cmd.ProcessState, err)
+	if !c.master.Alive() {
+		return fmt.Errorf("the master has ended by itself (%v): %w", c.master.Cmd.ProcessState, err)
 	}
 	return c.write(record{Missed: &missed{c.seconds(), err.Error()}})
-}
-
-func (c *child) alive() bool {
-	select {
-	case <-c.ended:
-		return false
-	default:
-		return true
-	}
 }
 
 // rest waits, unless ctx ends.

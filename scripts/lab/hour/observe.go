@@ -3,46 +3,18 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
-	"time"
 
-	"amazonsfarm/scripts/lab/observe"
+	"amazonsfarm/scripts/lab/farm"
 )
 
 // programFigures takes out what every Go program publishes.
-func programFigures(m observe.Metrics) program {
+func programFigures(m farm.Metrics) program {
 	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2,
 		Heap: m["go_memstats_heap_alloc_bytes"],
 		Sys:  m["go_memstats_sys_bytes"], Threads: m["go_threads"]}
-}
-
-// client keeps one connection to each process, so that looking costs each the same goroutines and
-// files from the first look to the last.
-var client = &http.Client{Timeout: 20 * time.Second}
-
-func get(url string) (io.ReadCloser, error) {
-	r, err := client.Get(url)
-	if err != nil {
-		return nil, err
-	}
-	if r.StatusCode != http.StatusOK {
-		r.Body.Close()
-		return nil, fmt.Errorf("%s: %s", url, r.Status)
-	}
-	return r.Body, nil
-}
-
-func scrape(address string) (observe.Metrics, error) {
-	body, err := get("http://" + address + "/metrics")
-	if err != nil {
-		return nil, err
-	}
-	defer body.Close()
-	return observe.ParseMetrics(body)
 }
 
 // lookAt asks the system about a process. One that has ended is not alive and has no figures.

@@ -7,9 +7,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 
@@ -32,8 +34,6 @@ type settings struct {
 	work        time.Duration
 	stretch     uint64 // how many times as long leases may be as they are at first
 	returns     uint64 // results of a leaf until it is split
-	children    int
-	memory      int // entries
 	results     uint64
 	positions   int
 	limit       time.Duration
@@ -43,7 +43,7 @@ type settings struct {
 	latest      time.Duration
 	refused     float64  // percent
 	pace        int      // results a second that the master is to have, 0: its default
-	serve       []string // more of the master's command line
+	serveFlags  []string // more of the master's command line
 }
 
 func command() *cobra.Command {
@@ -51,17 +51,20 @@ func command() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "throughput [--workers N] [--results N] [--positions N] [-- FLAG...]",
 		Short: "How many results a second a master takes in, and what each costs as its tree grows",
-		Long: `throughput starts "master serve" as a process of its own with a new store and connects synthetic workers to it, by gRPC over
-TCP on this machine. Each joins, asks for a lease, keeps it for about the time of --work, with a heartbeat a second, and brings an open result with arbitrary
-numbers for the position and for each position after it; nothing is searched. So the tree grows as in a campaign that settles nothing. What the
-master costs is told apart from what the workers cost, which share its processors.
+		Long: `throughput starts "master serve" as a process of its own with a new store and connects
+synthetic workers to it, by gRPC over TCP on this machine. Each joins, asks for a lease,
+keeps it for about the time of --work, with a heartbeat a second, and brings an open
+result with arbitrary numbers for the position and for each position after it; nothing
+is searched. So the tree grows as in a campaign that settles nothing. What the master
+costs is told apart from what the workers cost, which share its processors.
 
-A result counts when its acknowledgement has come. In the end the master is killed (SIGKILL), and its store has to hold all the
-nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
+A result counts when its acknowledgement has come. In the end the master is killed
+(SIGKILL), and its store has to hold all the nodes of what was acknowledged. What
+follows -- goes to "master serve" as it is.
 
 ` + cli.ExitHelp,
 		RunE: func(c *cobra.Command, args []string) error {
-			s.serve = args
+			s.serveFlags = args
 			if err := s.validate(); err != nil {
 				return err
 			}
@@ -80,10 +83,6 @@ nodes of what was acknowledged. What follows -- goes to "master serve" as it is.
 	f.IntVar(&s.pace, "pace", 0, "results a second above which the master makes leases longer, 0: its default")
 	f.Uint64Var(&s.returns, "returns", 8, "results of a position until it is split; 8 is what the master's own "+
 		"settings come to")
-	f.IntVar(&s.children, "children", -1, "moves of the lease's position for which a result has numbers, -1: all "+
-		"of them, as workers send")
-	f.IntVar(&s.memory, "memory", 0, "entries of the worker's table that come with a result, of 13 bytes; at most "+
-		"what the master asks for")
 	f.Uint64Var(&s.results, "results", 100_000, "end after so many results, 0: never")
 	f.IntVar(&s.positions, "positions", 0, "end when the tree has so many positions, 0: never")
 	f.DurationVar(&s.limit, "seconds", 30*time.Minute, "end after so long")
@@ -124,8 +123,8 @@ func (s *settings) validate() error {
 	case s.stretch < 1 || s.stretch > 1<<20 || s.stretch > 1 && s.returns > 1:
 		return cli.Usagef("--stretch %d with --returns %d: 1 to 1048576 is possible, beyond 1 with --returns 1, as "+
 			"leases double with each return", s.stretch, s.returns)
-	case s.children < -1 || s.memory < 0 || s.positions < 0:
-		return cli.Usagef("--children, --memory and --positions are not negative")
+	case s.positions < 0:
+		return cli.Usagef("--positions %d: it is not negative", s.positions)
 	}
 	return nil
 }
@@ -134,22 +133,15 @@ func (s *settings) validate() error {
 // double; with --stretch the least.
 const budget = 5_000_000
 
-// serveFlags writes the master's settings file and returns its command line: leases of one size,
-// and a split after so many of them. The tree has room for so much more that the master does not
-// begin to put splits off.
-func (s *settings) serveFlags(store string) ([]string, error) {
+// serve starts the master with leases of one size, and a split after so many of them. The tree has
+// room for so much more that the master does not begin to put splits off.
+func (s *settings) serve(ctx context.Context, store string, log io.Writer) (*farm.Process, error) {
 	room := max(8*s.positions, 40_000_000) + 1
-	file, text := store+".yaml", fmt.Sprintf("probe-percent: 100\nsplit-after: %d\n", budget*s.returns)
+	text := fmt.Sprintf("probe-percent: 100\nsplit-after: %d\n", budget*s.returns)
 	if s.pace > 0 {
 		text += fmt.Sprintf("results-per-second: %d\n", s.pace)
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	return append([]string{
-		"serve", "--board", s.board, "--store", store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
-		"--allow-other-builds", "--log-level", "warn",
-		"--initial-budget", fmt.Sprint(uint64(budget)), "--max-budget", fmt.Sprint(budget * s.stretch),
-		"--config", file, "--tree-positions", fmt.Sprint(room),
-	}, s.serve...), nil
+	return farm.Serve(ctx, log, s.master, store, text, append([]string{"--board", s.board, "--allow-other-builds",
+		"--log-level", "warn", "--initial-budget", fmt.Sprint(uint64(budget)), "--max-budget",
+		fmt.Sprint(budget * s.stretch), "--tree-positions", fmt.Sprint(room)}, s.serveFlags...)...)
 }

@@ -18,6 +18,7 @@ import (
 
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
@@ -47,19 +48,15 @@ func (s *settings) run(ctx context.Context, out, log io.Writer) (err error) {
 	}
 	file := filepath.Join(folder, "throughput.store")
 	began := time.Now()
-	flags, err := s.serveFlags(file)
+	master, err := s.serve(ctx, file, log)
 	if err != nil {
 		return err
 	}
-	master, err := start(ctx, s.master, flags, log)
-	if err != nil {
-		return err
-	}
-	defer master.kill()
+	defer master.Kill()
 	took := time.Since(began)
 	m, err := s.load(ctx, master, file, log)
 	m.start = took
-	master.kill()
+	master.Kill()
 	if err != nil {
 		return err
 	}
@@ -71,7 +68,7 @@ func (s *settings) run(ctx context.Context, out, log io.Writer) (err error) {
 }
 
 // load connects the workers and watches the master while they work.
-func (s *settings) load(ctx context.Context, master *process, file string, log io.Writer) (m measured, err error) {
+func (s *settings) load(ctx context.Context, master *farm.Process, file string, log io.Writer) (m measured, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	f := &fleet{settings: *s, failed: make(chan error, 1)}
 	defer func() {
@@ -81,14 +78,14 @@ func (s *settings) load(ctx context.Context, master *process, file string, log i
 			_ = c.Close()
 		}
 	}()
-	if err := f.connect(master.address); err != nil {
+	if err := f.connect(master.Workers); err != nil {
 		return m, err
 	}
 	control := farmv1.NewControlClient(f.conns[0])
 	if _, err := control.Pause(ctx, &farmv1.PauseRequest{}, grpc.WaitForReady(true)); err != nil {
 		return m, fmt.Errorf("pause: %w", err)
 	}
-	if m.alone, err = master.ask(ctx); err != nil {
+	if m.alone, err = ask(master); err != nil {
 		return m, err
 	}
 	if err := f.join(ctx, log); err != nil {
@@ -97,7 +94,7 @@ func (s *settings) load(ctx context.Context, master *process, file string, log i
 	if err := f.wait(ctx, settle); err != nil {
 		return m, err
 	}
-	if m.idle, err = master.ask(ctx); err != nil {
+	if m.idle, err = ask(master); err != nil {
 		return m, err
 	}
 	f.record.take()
@@ -111,7 +108,7 @@ func (s *settings) load(ctx context.Context, master *process, file string, log i
 		if err := f.wait(ctx, s.window); err != nil {
 			return m, err
 		}
-		g, err := master.ask(ctx)
+		g, err := ask(master)
 		if err != nil {
 			return m, err
 		}

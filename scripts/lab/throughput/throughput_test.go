@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/cli"
 )
 
@@ -40,8 +41,7 @@ func loaded(t *testing.T, s settings) string {
 // else leases may be lost.
 func TestThroughput(t *testing.T) {
 	out := loaded(t, settings{
-		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 1, returns: 3, children: -1,
-		memory:  10,
+		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 1, returns: 3,
 		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100,
 	})
 	for _, want := range []string{"60 workers on 20 connections", "| **all but the start** |", "a waiting worker: ",
@@ -56,8 +56,7 @@ func TestThroughput(t *testing.T) {
 func TestPace(t *testing.T) {
 	out := loaded(t, settings{
 		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 100, returns: 1,
-		children: -1,
-		limit:    12 * time.Second, window: 4 * time.Second, refused: 100, pace: 50,
+		limit: 12 * time.Second, window: 4 * time.Second, refused: 100, pace: 50,
 	})
 	rows := regexp.MustCompile(`(?m)^\| \d+ \| \d+ \| (\d+) \|`).FindAllStringSubmatch(out, -1)
 	if len(rows) < 3 {
@@ -70,7 +69,7 @@ func TestPace(t *testing.T) {
 }
 
 func TestValidate(t *testing.T) {
-	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, stretch: 1, returns: 8, children: -1,
+	good := settings{master: "m", board: "6x6", workers: 400, work: time.Second, stretch: 1, returns: 8,
 		limit: time.Second, window: time.Second}
 	for part, change := range map[string]func(*settings){
 		"":              func(*settings) {},
@@ -81,7 +80,7 @@ func TestValidate(t *testing.T) {
 		"--window":      func(s *settings) { s.window = 0 },
 		"--returns":     func(s *settings) { s.returns = 0 },
 		"--stretch":     func(s *settings) { s.stretch = 2 },
-		"--memory":      func(s *settings) { s.memory = -1 },
+		"--positions":   func(s *settings) { s.positions = -1 },
 	} {
 		s := good
 		change(&s)
@@ -121,12 +120,19 @@ amazons_master_batch_events_bucket{le="1"} 3
 amazons_master_batch_events_count 10
 amazons_master_batch_events_sum 11
 `
-	g, err := readGauges(strings.NewReader(text))
+	read := func(text string) (gauges, error) {
+		figures, err := farm.ParseMetrics(strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return readGauges(figures)
+	}
+	g, err := read(text)
 	if err != nil || g.cpu != 1.5 || g.resident != 2e6 || g.positions != 8 || g.commitSeconds != 0.25 ||
 		g.events != 11 {
 		t.Errorf("%+v, %v", g, err)
 	}
-	if _, err := readGauges(strings.NewReader(strings.Replace(text, "tree_positions", "positions", 1))); err == nil ||
+	if _, err := read(strings.Replace(text, "tree_positions", "positions", 1)); err == nil ||
 		!strings.Contains(err.Error(), "amazons_master_tree_positions") {
 		t.Errorf("a missing figure: %v", err)
 	}

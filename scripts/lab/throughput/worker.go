@@ -23,14 +23,12 @@ type synthetic struct {
 	record *record
 	random *rand.Rand
 
-	stream  farmv1.Farm_WorkClient
-	serial  uint64
-	lease   *farmv1.Lease
-	begun   time.Time            // of the lease
-	asked   time.Time            // for a lease; zero: not now
-	sent    map[uint64]delivered // not acknowledged
-	entries []byte               // of a made-up table
-	most    int                  // of entries, as the master asks
+	stream farmv1.Farm_WorkClient
+	serial uint64
+	lease  *farmv1.Lease
+	begun  time.Time            // of the lease
+	asked  time.Time            // for a lease; zero: not now
+	sent   map[uint64]delivered // not acknowledged
 }
 
 // scratch is room for the making of one result. Workers share it: of thousands few deliver at a
@@ -58,11 +56,11 @@ func (w *synthetic) join(ctx context.Context, conn *grpc.ClientConn) error {
 	if err != nil {
 		return err
 	}
-	w.most = int(joined.GetMaxHintEntries())
 	if w.stream, err = client.Work(ctx); err != nil {
 		return err
 	}
-	return w.stream.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: joined.GetSession()}}})
+	hello := &farmv1.Hello{Session: joined.GetSession()}
+	return w.stream.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: hello}})
 }
 
 // run works until the stream or ctx ends.
@@ -176,15 +174,6 @@ func (w *synthetic) deliver(cancelled bool) error {
 	if err := w.addChildren(r, room); err != nil {
 		return err
 	}
-	if n := min(w.memory, w.most); n > 0 {
-		if w.entries == nil { // the master does not look into it
-			w.entries = make([]byte, 13*n)
-			for i := range w.entries {
-				w.entries[i] = byte(w.random.Uint32())
-			}
-		}
-		r.Hints = w.entries
-	}
 	w.sent[w.serial] = delivered{now, r.Nodes}
 	return w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
 }
@@ -201,12 +190,9 @@ func (w *synthetic) addChildren(r *farmv1.Result, room *scratch) error {
 		return err
 	}
 	room.moves, room.children = state.Moves(room.moves[:0]), room.children[:0]
-	for i, m := range room.moves {
-		c := numbers.Child{Key: state.After(m).CanonicalKey(w.board)}
-		if w.children < 0 || i < w.children {
-			c.Phi, c.Delta = w.number(), w.number()
-		}
-		room.children = append(room.children, c)
+	for _, m := range room.moves {
+		room.children = append(room.children, numbers.Child{Key: state.After(m).CanonicalKey(w.board),
+			Phi: w.number(), Delta: w.number()})
 	}
 	room.encoded = numbers.Append(room.encoded[:0], room.children)
 	r.Children = room.encoded

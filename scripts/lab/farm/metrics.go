@@ -1,6 +1,6 @@
-// Package observe is what the scripts share that run masters and workers as processes and watch
-// them: addresses to listen on, and the figures that they publish.
-package observe
+// Package farm is what the scripts share that run masters and workers as processes and watch them:
+// addresses to listen on, processes, and the figures that they publish.
+package farm
 
 import (
 	"fmt"

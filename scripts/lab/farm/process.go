@@ -1,0 +1,113 @@
+package farm
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// Process is a master or worker of ours.
+type Process struct {
+	Name    string
+	Cmd     *exec.Cmd
+	Pages   string        // address of its metrics
+	Workers string        // of a master: address where workers join
+	Ended   chan struct{} // closed once it has been waited for; how it ended is in Cmd.ProcessState
+}
+
+// Start runs a program and waits for nothing. Everything that the program prints goes to log.
+func Start(name string, log io.Writer, program string, args ...string) (*Process, error) {
+	p := &Process{Name: name, Cmd: exec.Command(program, args...), Ended: make(chan struct{})}
+	p.Cmd.Stdout, p.Cmd.Stderr = log, log
+	if err := p.Cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the %s: %w", name, err)
+	}
+	go func() {
+		defer close(p.Ended)
+		_ = p.Cmd.Wait()
+	}()
+	return p, nil
+}
+
+// Serve starts a master on a store, with the text of a settings file and more of its command line,
+// and waits until its pages answer.
+func Serve(ctx context.Context, log io.Writer, program, store, settings string, args ...string) (*Process, error) {
+	workers, err := FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	pages, err := FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	file := store + ".settings.yaml"
+	if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := Start("master", log, program, append([]string{"serve", "--store", store, "--config", file,
+		"--listen", workers, "--http", pages}, args...)...)
+	if err != nil {
+		return nil, err
+	}
+	p.Pages, p.Workers = pages, workers
+	for {
+		if _, err := Scrape(pages); err == nil {
+			return p, nil
+		}
+		select {
+		case <-p.Ended:
+			return nil, fmt.Errorf("the master has ended at once: %v", p.Cmd.ProcessState)
+		case <-ctx.Done():
+			p.Kill()
+			return nil, ctx.Err()
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// Kill ends the process as a power cut would, and waits until it is gone.
+func (p *Process) Kill() {
+	_ = p.Cmd.Process.Kill()
+	<-p.Ended
+}
+
+// Alive reports whether the process has not ended.
+func (p *Process) Alive() bool {
+	select {
+	case <-p.Ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// client keeps one connection to each process, so that looking costs each the same goroutines and
+// files from the first look to the last.
+var client = &http.Client{Timeout: 20 * time.Second}
+
+// Get reads a page. The caller reads the body to its end and closes it.
+func Get(url string) (io.ReadCloser, error) {
+	r, err := client.Get(url)
+	if err != nil {
+		return nil, err
+	}
+	if r.StatusCode != http.StatusOK {
+		r.Body.Close()
+		return nil, fmt.Errorf("%s: %s", url, r.Status)
+	}
+	return r.Body, nil
+}
+
+// Scrape reads the metrics of a process at an address.
+func Scrape(address string) (Metrics, error) {
+	body, err := Get("http://" + address + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	return ParseMetrics(body)
+}
