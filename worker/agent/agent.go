@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func (a *agent) run(ctx context.Context) error {
 	for !over && err == nil {
 		timer.Reset(a.machine.Wake() - time.Since(a.began))
 		var ev Event
-		c := a.conn
+		told, received, writer, next := a.conn.channels()
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -91,11 +92,11 @@ func (a *agent) run(ctx context.Context) error {
 			return fmt.Errorf("%w: %w", errEngine, err)
 		case ev = <-a.engine:
 			a.freed(ev)
-		case ev = <-c.told():
-		case m := <-c.received():
+		case ev = <-told:
+		case m := <-received:
 			ev = Received{m}
-		case c.toWrite() <- c.next():
-			c.outgoing = c.outgoing[1:]
+		case writer <- next:
+			a.conn.outgoing = a.conn.outgoing[1:]
 			continue
 		}
 		over, err = a.step(ctx, ev)
@@ -223,11 +224,7 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 			a.failed <- fmt.Errorf("gather evidence: %w", err)
 			return
 		}
-		proved := false
-		for _, f := range out.Fragment.Facts {
-			proved = proved || f.Key == e.Key
-		}
-		if !proved {
+		if !slices.ContainsFunc(out.Fragment.Facts, func(f proof.Fact) bool { return f.Key == e.Key }) {
 			out.Hints = solver.Hints()
 		}
 		a.tell(ctx, out)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"fmt"
+	"slices"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -59,14 +60,7 @@ func (m *Machine) meet(r *farmv1.JoinResponse) error {
 		}
 		m.campaigns[c.number] = c
 	}
-	kept := m.waiting[:0]
-	for _, p := range m.waiting {
-		if m.wanted(p) {
-			kept = append(kept, p)
-		}
-	}
-	clear(m.waiting[len(kept):])
-	m.waiting = kept
+	m.waiting = slices.DeleteFunc(m.waiting, func(p *parcel) bool { return !m.wanted(p) })
 	if m.running != nil && m.campaigns[m.running.of.number] != m.running.of {
 		m.cancel()
 	}

@@ -3,7 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"log/slog"
+	"slices"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -114,29 +114,21 @@ func (m *Machine) send() {
 }
 
 func (m *Machine) allSent() bool {
-	for _, p := range m.waiting {
-		if !p.sent {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.waiting, func(p *parcel) bool { return !p.sent })
 }
 
-// sendAgain readies parcels for another stream. It gives up those on which the stream broke too
-// often.
-func (m *Machine) sendAgain(parcels []*parcel) []*parcel {
-	kept := parcels[:0]
-	for _, p := range parcels {
+// sendAgain readies the waiting parcels for another stream. It gives up those on which the stream
+// broke too often.
+func (m *Machine) sendAgain() {
+	m.waiting = slices.DeleteFunc(m.waiting, func(p *parcel) bool {
 		p.sent = false
-		if p.sends >= m.c.MaxSends {
+		hopeless := p.sends >= m.c.MaxSends
+		if hopeless {
 			m.c.Log.Error("given up: the stream broke each time this was sent", "serial", p.serial, "times", p.sends)
 			m.c.Stats.Refused.Add(1)
-			continue
 		}
-		kept = append(kept, p)
-	}
-	clear(parcels[len(kept):])
-	return kept
+		return hopeless
+	})
 }
 
 // masterFull notes that the master is there and acknowledges nothing for now.
@@ -151,21 +143,20 @@ func (m *Machine) masterFull(reason string) {
 	}
 }
 
+// acknowledged drops a parcel that the master has, or has refused for good.
 func (m *Machine) acknowledged(ack *farmv1.Ack) {
 	m.toldFull = 0
-	for i, p := range m.waiting {
-		if p.serial != ack.GetSerial() {
-			continue
-		}
-		m.waiting = append(m.waiting[:i:i], m.waiting[i+1:]...)
-		switch {
-		case ack.GetRefused() != "":
-			m.c.Stats.Refused.Add(1)
-			m.c.Log.Warn("refused by the master", slog.Uint64("serial", p.serial),
-				slog.String("reason", ack.GetRefused()))
-		case p.lease != nil:
-			m.c.Stats.Results.Add(1)
-		}
+	i := slices.IndexFunc(m.waiting, func(p *parcel) bool { return p.serial == ack.GetSerial() })
+	if i < 0 {
 		return
+	}
+	p := m.waiting[i]
+	m.waiting = slices.Delete(m.waiting, i, i+1)
+	switch {
+	case ack.GetRefused() != "":
+		m.c.Stats.Refused.Add(1)
+		m.c.Log.Warn("refused by the master", "serial", p.serial, "reason", ack.GetRefused())
+	case p.lease != nil:
+		m.c.Stats.Results.Add(1)
 	}
 }

@@ -323,7 +323,7 @@ func (m *Machine) join(e Joined) error {
 	}
 	m.link, m.workless = joined, m.now
 	m.stream = stream{began: m.now, beat: beat, beatAt: m.now + first, latest: map[uint32]granted{}, aheadAt: never}
-	m.waiting = m.sendAgain(m.waiting)
+	m.sendAgain()
 	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: r.GetSession()}}}})
 	m.planAhead()
 	return nil

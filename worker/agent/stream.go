@@ -50,34 +50,21 @@ func (c *connection) hangUp() {
 	c.running.Wait()
 }
 
-func (c *connection) told() <-chan Event {
+// channels returns what an agent selects on: what the connection tells; what the master sends, while
+// there is room for the messages that this may cause; and the writer with the next message for it.
+// A channel is nil where nothing can happen on it.
+func (c *connection) channels() (told <-chan Event, received <-chan *farmv1.WorkResponse,
+	writer chan<- *farmv1.WorkRequest, next *farmv1.WorkRequest) {
 	if c == nil {
-		return nil
+		return nil, nil, nil, nil
 	}
-	return c.events
-}
-
-// received returns the channel of what the master sends while there is room for what it may cause.
-func (c *connection) received() <-chan *farmv1.WorkResponse {
-	if c == nil || len(c.outgoing) >= maxOutgoing {
-		return nil
+	if len(c.outgoing) < maxOutgoing {
+		received = c.in
 	}
-	return c.in
-}
-
-// toWrite returns the channel of the writer while there is something to write.
-func (c *connection) toWrite() chan<- *farmv1.WorkRequest {
-	if c == nil || len(c.outgoing) == 0 {
-		return nil
+	if len(c.outgoing) > 0 {
+		writer, next = c.out, c.outgoing[0]
 	}
-	return c.out
-}
-
-func (c *connection) next() *farmv1.WorkRequest {
-	if c == nil || len(c.outgoing) == 0 {
-		return nil
-	}
-	return c.outgoing[0]
+	return c.events, received, writer, next
 }
 
 // send queues a message. A report on a lease replaces an older one that still waits.

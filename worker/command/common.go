@@ -42,10 +42,6 @@ func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
 	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
 }
 
-// check refuses impossible settings before anything else is done. It says on w how large the table
-// is when its size was left open.
-func (f *searchFlags) check(w io.Writer) error { return checkTable(&f.table, w) }
-
 // checkTable chooses the size of a table that was left open, and refuses a table that the machine
 // cannot have.
 func checkTable(size *cli.TableSize, w io.Writer) error {

@@ -74,7 +74,7 @@ func (o *runFlags) add(c *cobra.Command) {
 
 // check refuses flags that are wrong or contradict each other.
 func (o *runFlags) check(stderr io.Writer) error {
-	if err := o.search.check(stderr); err != nil {
+	if err := checkTable(&o.search.table, stderr); err != nil {
 		return err
 	}
 	if o.credentials != "" && o.insecure {

@@ -46,7 +46,7 @@ side to move wins, perhaps not all.
 ` + cli.ExitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := flags.check(c.ErrOrStderr()); err != nil {
+			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
 				return err
 			}
 			q.prove, q.verify = !noProof, !noProof && !noTest

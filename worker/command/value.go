@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,33 +203,16 @@ func (v *valuer) value(text string) (valueResult, error) {
 
 // line is the result in one line.
 func (r valueResult) line() string {
-	value := r.Canonical
-	if value == "" {
-		value = r.Bounds
-	}
-	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", value, r.Kind, r.LeftStop, r.RightStop,
+	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", cmp.Or(r.Canonical, r.Bounds), r.Kind, r.LeftStop, r.RightStop,
 		r.Mean, r.Temperature)
 }
 
-// String is the result for people.
+// String is the result for people: a row for each property, without those that say nothing.
 func (r valueResult) String() string {
-	var s strings.Builder
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&s, "%-13s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	row("area", "%s", r.Area)
-	if r.Canonical != "" {
-		row("value", "%s", r.Canonical)
-	}
 	kind := r.Kind
 	if r.Tail != "none" && r.Tail != "zero" {
 		kind += ", " + r.Tail
 	}
-	row("kind", "%s", kind)
-	row("stops", "%s and %s", r.LeftStop, r.RightStop)
-	row("mean", "%s", r.Mean)
-	row("temperature", "%s", r.Temperature)
-	row("bounds", "%s", r.Bounds)
 	wall := func(corners []cornerText) string {
 		var out []string
 		for _, c := range corners {
@@ -236,10 +220,14 @@ func (r valueResult) String() string {
 		}
 		return strings.Join(out, " ")
 	}
-	row("left wall", "%s", wall(r.Left))
-	row("right wall", "%s", wall(r.Right))
-	row("Black first", "%s wins", r.BlackFirst)
-	row("White first", "%s wins", r.WhiteFirst)
-	row("from", "%s", r.Source)
+	var s strings.Builder
+	for _, row := range [][2]string{{"area", r.Area}, {"value", r.Canonical}, {"kind", kind},
+		{"stops", r.LeftStop + " and " + r.RightStop}, {"mean", r.Mean}, {"temperature", r.Temperature},
+		{"bounds", r.Bounds}, {"left wall", wall(r.Left)}, {"right wall", wall(r.Right)},
+		{"Black first", r.BlackFirst + " wins"}, {"White first", r.WhiteFirst + " wins"}, {"from", r.Source}} {
+		if row[1] != "" {
+			fmt.Fprintf(&s, "%-13s %s\n", row[0], row[1])
+		}
+	}
 	return s.String()
 }
