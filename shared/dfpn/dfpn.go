@@ -233,12 +233,17 @@ func (s *Searcher) stored(st amazons.State) (numbers, uint64) {
 func (s *Searcher) Best(st amazons.State) (amazons.Move, bool) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
-	m, ok := unpackMove(s.o.Table.get(st.Hash(s.o.Board)))
+	return s.o.Table.best(s.o.Board, st)
+}
+
+// best returns the move with which a search won st, if the table has one and it is legal.
+func (t *Table) best(b amazons.Board, st amazons.State) (amazons.Move, bool) {
+	m, ok := unpackMove(t.get(st.Hash(b)))
 	if !ok {
-		return amazons.Move{}, false
+		return noMove, false
 	}
-	_, symmetry := st.Canonical(s.o.Board)
-	m = s.o.Board.ApplyMove(symmetry.Inverse(), m)
+	_, symmetry := st.Canonical(b)
+	m = b.ApplyMove(symmetry.Inverse(), m)
 	return m, st.Legal(m)
 }
 

@@ -15,15 +15,17 @@ type child struct {
 	phi, delta uint32
 	move       amazons.Move
 	busy       uint8 // threads that were searching it when this one last looked, 255 at most
+	tried      uint8 // models that were tried on it
 }
 
 // thread is one thread of a search, with counters and stacks of its own over the shared table.
 type thread struct {
-	s     *Searcher
-	b     amazons.Board
-	table *Table
-	judge *eval.Judge // nil: eval.Evaluate
-	stack []child     // children of all nodes on the path, the deepest last
+	s      *Searcher
+	b      amazons.Board
+	table  *Table
+	judge  *eval.Judge // nil: eval.Evaluate
+	stack  []child     // children of all nodes on the path, the deepest last
+	models []model     // refuted children of all nodes on the path, the deepest last
 
 	nodes, evaluations uint64
 	published          counters // what the searcher already knows of the two
@@ -60,6 +62,23 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, nodes uint
 		}
 	}
 	before := t.nodes
+	t.count()
+	if t.s.parallel {
+		t.enter(hash)
+		defer t.leave(hash)
+	}
+	base, models := len(t.stack), len(t.models)
+	n, m := t.expand(st)
+	if !n.solved() {
+		n, m = t.deepen(st, hash, base, models, limit)
+	}
+	t.stack, t.models = t.stack[:base], t.models[:models]
+	t.put(st, hash, n, m, nodes+t.nodes-before)
+	return n
+}
+
+// count counts a node, and now and then looks what else there is to do.
+func (t *thread) count() {
 	t.nodes++
 	if t.nodes%publishPeriod == 0 {
 		t.publish()
@@ -67,18 +86,6 @@ func (t *thread) search(st amazons.State, hash uint64, limit numbers, nodes uint
 			t.s.crowded.Store(true)
 		}
 	}
-	if t.s.parallel {
-		t.enter(hash)
-		defer t.leave(hash)
-	}
-	base := len(t.stack)
-	n, m := t.expand(st)
-	if !n.solved() {
-		n, m = t.deepen(st, hash, base, limit)
-	}
-	t.stack = t.stack[:base]
-	t.put(st, hash, n, m, nodes+t.nodes-before)
-	return n
 }
 
 // put stores the numbers of st with the nodes behind them and, if st is won, the winning move m. It
@@ -100,12 +107,12 @@ var noMove amazons.Move
 
 // expand pushes the children of st that the opponent is not yet known to win. It returns won and the
 // move when it meets a child that the opponent loses, lost when no child remains, and otherwise
-// numbers that are not solved.
+// numbers that are not solved. It remembers refuted children that the table has.
 //
 // It passes over the children several times and does one thing each time. Most of the time goes to
 // waiting for memory, and cache lines that are requested together arrive together.
 func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
-	base := len(t.stack)
+	base, models := len(t.stack), len(t.models)
 	t.generate(st)
 	t.fetched = t.table.fetch(t.stack[base:])
 
@@ -120,6 +127,7 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 				return won, c.move
 			}
 			if c.phi == 0 {
+				t.remember(st, c.move, models)
 				continue
 			}
 		}
@@ -201,7 +209,7 @@ func (t *thread) evaluate(st amazons.State) (numbers, eval.Features) {
 }
 
 // deepen searches the most promising child, again and again, until the numbers of st reach limit.
-func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) (numbers, amazons.Move) {
+func (t *thread) deepen(st amazons.State, hash uint64, base, models int, limit numbers) (numbers, amazons.Move) {
 	lean := even
 	for {
 		if t.s.parallel {
@@ -228,11 +236,21 @@ func (t *thread) deepen(st amazons.State, hash uint64, base int, limit numbers) 
 		// thresholds. It must still get somewhere.
 		next = numbers{max(next.phi, c.phi+1), max(next.delta, c.delta+1)}
 		_, _, nodes := unpack(t.table.get(c.hash))
+		// Models that were tried on it before are not tried again.
+		if known := len(t.models) - models; nodes < siblingNodes && int(c.tried) < known {
+			t.stack[i].tried = uint8(known)
+			if t.refuteLike(st, c.move, c.hash, t.models[models+int(c.tried):]) {
+				t.remember(st, c.move, models)
+				t.drop(i)
+				continue
+			}
+		}
 		r := t.search(st.After(c.move), c.hash, next, nodes)
 		switch {
 		case r.delta == 0:
 			return won, c.move
 		case r.phi == 0:
+			t.remember(st, c.move, models)
 			t.drop(i)
 		default:
 			t.stack[i].phi, t.stack[i].delta = r.phi, r.delta
