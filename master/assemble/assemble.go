@@ -53,7 +53,7 @@ type Fragment struct {
 // Input is what a certificate is made of.
 type Input struct {
 	Board     amazons.Board
-	RulesOnly bool         // leaf rule 1 alone is allowed
+	Leaves    eval.Leaves  // the leaf rules that are allowed
 	Roots     []proof.Root // of the certificate
 	Won       []graph.WonNode
 	Fragments []Fragment // all of the campaign
@@ -76,7 +76,7 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	} else if whole != nil {
 		return Output{Set: set, Copied: true}, proof.WriteEncoded(name, whole)
 	}
-	union := proof.Certificate{Board: in.Board, RulesOnly: true, Roots: in.Roots, Set: new(proof.Set)}
+	union := proof.Certificate{Board: in.Board, Leaves: eval.MoveLeaves, Roots: in.Roots, Set: new(proof.Set)}
 	for _, n := range in.Won {
 		union.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
 	}
@@ -88,16 +88,14 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 		if err != nil {
 			return Output{}, fmt.Errorf("fragment %v: %w", f.ID, err)
 		}
-		union.RulesOnly = union.RulesOnly && c.RulesOnly
+		union.Leaves = min(union.Leaves, c.Leaves)
 		if union.Set.Len() == 0 {
 			union.Set = c.Set
 		} else {
 			union.Set.Merge(c.Set)
 		}
 	}
-	if in.RulesOnly {
-		union.RulesOnly = true
-	}
+	union.Leaves = max(union.Leaves, in.Leaves)
 	pruned, missing, err := proof.Prune(ctx, union, proof.PruneOptions{})
 	if err != nil {
 		return Output{}, err
@@ -124,8 +122,7 @@ func whole(in Input) ([]byte, *proof.Set, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("fragment %v: %w", f.ID, err)
 	}
-	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || in.RulesOnly &&
-		!info.RulesOnly {
+	if len(info.Roots) != 1 || info.Roots[0] != in.Roots[0] || info.Board != in.Board || info.Leaves < in.Leaves {
 		return nil, nil, nil
 	}
 	if in.Roots[0].Claim != eval.Won {

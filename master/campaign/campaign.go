@@ -10,6 +10,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -100,7 +101,7 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 		}
 		if c.admission == nil {
 			c.admission = &admission{campaign: c, workers: f.options.CheckWorkers,
-				ledger: proof.NewLedger(c.root.Board, about.RulesOnly, f.options.MaxProved),
+				ledger: proof.NewLedger(c.root.Board, eval.LeavesOf(about.RulesOnly), f.options.MaxProved),
 				full:   f.options.MaxProved < 0}
 		}
 	}

@@ -34,7 +34,7 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	switch {
 	case info.Board != board:
 		return nil, fmt.Errorf("%w: it is for board %v, the campaign's is %v", loop.ErrOther, info.Board, board)
-	case c.about.RulesOnly && !info.RulesOnly:
+	case c.about.RulesOnly && info.Leaves != eval.MoveLeaves:
 		return nil, fmt.Errorf("%w: it uses the counting rule, which this campaign does not allow", loop.ErrOther)
 	}
 	roots := make([]loop.Root, len(info.Roots))
@@ -81,7 +81,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(st
 	// Under its own name a certificate appears only after the checker has accepted it.
 	draft := name + ".unverified"
 	out, err := assemble.Write(ctx, draft, assemble.Input{
-		Board: c.root.Board, RulesOnly: c.about.RulesOnly, Roots: roots, Won: e.Won, Fragments: fragments,
+		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots, Won: e.Won, Fragments: fragments,
 	})
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)

@@ -46,8 +46,8 @@ func TestRegisterLedgers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ledger := proof.NewLedger(root.Board, false, 0)
-	other := proof.NewLedger(amazons.Board{Width: 4, Height: 5}, false, 0)
+	ledger := proof.NewLedger(root.Board, eval.SumLeaves, 0)
+	other := proof.NewLedger(amazons.Board{Width: 4, Height: 5}, eval.SumLeaves, 0)
 	registry := prometheus.NewRegistry()
 	RegisterLedgers(registry, func() []*proof.Ledger { return []*proof.Ledger{ledger, other} })
 	for _, want := range []float64{0, 1, 1} {

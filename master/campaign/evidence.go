@@ -140,14 +140,8 @@ func before(a, b amazons.Move) bool {
 
 // leaf judges a position by the leaf rules of the campaign.
 func (k *look) leaf(s amazons.State) eval.Verdict {
-	if !s.CanMove() {
-		return eval.Lost
-	}
-	if k.campaign.RulesOnly {
-		return eval.Open
-	}
 	canonical, _ := s.Canonical(k.board)
-	return eval.Plain(canonical)
+	return eval.Plain(canonical, eval.LeavesOf(k.campaign.RulesOnly))
 }
 
 // find returns the winning moves of those of the sorted keys that are in fragments. It stops when

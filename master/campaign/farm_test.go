@@ -202,7 +202,7 @@ func TestUploadsAreJudged(t *testing.T) {
 	defer f.Close()
 	encode := func(text string, rulesOnly bool) []byte {
 		p := position(t, text)
-		data, err := proof.Encode(proof.Certificate{Board: p.Board, RulesOnly: rulesOnly,
+		data, err := proof.Encode(proof.Certificate{Board: p.Board, Leaves: eval.LeavesOf(rulesOnly),
 			Roots: []proof.Root{proof.RootOf(p, eval.Lost)}, Set: new(proof.Set)})
 		if err != nil {
 			t.Fatal(err)

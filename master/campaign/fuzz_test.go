@@ -62,7 +62,7 @@ func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certi
 // forge changes a certificate as the tape says: entries are missing or have another move, positions
 // are claimed that it does not prove.
 func forge(c proof.Certificate, root amazons.Position, tape *fuzzing.Tape) proof.Certificate {
-	out := proof.Certificate{Board: c.Board, RulesOnly: tape.Choose(8) == 7, Roots: slices.Clone(c.Roots),
+	out := proof.Certificate{Board: c.Board, Leaves: eval.LeavesOf(tape.Choose(8) == 7), Roots: slices.Clone(c.Roots),
 		Set: new(proof.Set)}
 	var entries []proof.Entry
 	for e := range c.Set.All() {
@@ -165,7 +165,7 @@ func FuzzAdmit(f *testing.F) {
 		limit := 1 + 100*tape.Choose(64)
 		var into []*admission // of the campaigns
 		for _, c := range campaign.campaigns {
-			a := &admission{campaign: c, workers: 1, ledger: proof.NewLedger(c.root.Board, c.about.RulesOnly, limit)}
+			a := &admission{campaign: c, workers: 1, ledger: proof.NewLedger(c.root.Board, eval.LeavesOf(c.about.RulesOnly), limit)}
 			if facts := c.about.Pool; facts != c.about.Number {
 				a = into[facts-1]
 			}
@@ -240,8 +240,8 @@ func upload(t *testing.T, into *campaign, a *admission, data []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Board != board || into.about.RulesOnly && !c.RulesOnly {
-		t.Fatalf("campaign %d has taken a certificate for %v, rules only: %v", into.about.Number, c.Board, c.RulesOnly)
+	if c.Board != board || into.about.RulesOnly && c.Leaves != eval.MoveLeaves {
+		t.Fatalf("campaign %d has taken a certificate for %v, rules only: %v", into.about.Number, c.Board, c.Leaves)
 	}
 	for e := range c.Set.All() {
 		s, err := e.Key.State(board)

@@ -176,7 +176,7 @@ func TestLiars(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	a := &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, false, 0)}
+	a := &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, eval.SumLeaves, 0)}
 	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Lost)}})
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestLiars(t *testing.T) {
 	}
 	// Without room for what comes, uploads are not verified any more, and false ones are left to
 	// the final check.
-	a = &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, false, 1)}
+	a = &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, eval.SumLeaves, 1)}
 	if data, err = proof.Encode(lies[0]); err != nil {
 		t.Fatal(err)
 	}

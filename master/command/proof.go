@@ -188,7 +188,7 @@ func proofExportCommand() *cobra.Command {
 			}
 			switch out := c.OutOrStdout(); format {
 			case "json":
-				err = g.WriteJSON(out, document.ProofExport{File: from, RulesOnly: cert.RulesOnly,
+				err = g.WriteJSON(out, document.ProofExport{File: from, RulesOnly: cert.Leaves == eval.MoveLeaves,
 					Entries: cert.Set.Len()})
 			case "dot":
 				err = g.WriteDOT(out)

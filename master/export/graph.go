@@ -125,6 +125,8 @@ func (p *Position) Why() string {
 		return fmt.Sprintf("%v has no move and has lost (rule 1)", side)
 	case proof.ByRule2:
 		return fmt.Sprintf("%v wins by counting (rule 2)", p.Winner())
+	case proof.ByRule3:
+		return fmt.Sprintf("%v wins by the sum of areas (rule 3)", p.Winner())
 	}
 	return fmt.Sprintf("%v loses: each move is answered", side)
 }

@@ -71,7 +71,7 @@ func TestRevokedWhileConnected(t *testing.T) {
 			t.Errorf("a hanging upload was ended after %v: %v", took, err)
 		}
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "bad", ProtocolVersion: farmv1.ProtocolVersion,
-			RulesVersion: 1, Build: "this build"})
+			RulesVersion: farmv1.RulesVersion, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "bad certificate")
 		var second *farmv1.Lease
 		for second == nil {
@@ -133,7 +133,7 @@ func TestExpiryWhileConnected(t *testing.T) {
 		}
 		time.Sleep(time.Second) // until the connection is closed, too
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
-			RulesVersion: 1, Build: "this build"})
+			RulesVersion: farmv1.RulesVersion, Build: "this build"})
 		wantCode(t, err, codes.Unavailable, "expired certificate")
 		c.issue(credentials.Request{Identity: identity.Identity{Role: identity.Worker, Name: "w1"},
 			Lifetime: 24 * time.Hour,

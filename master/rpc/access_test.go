@@ -368,7 +368,7 @@ func TestOwnSession(t *testing.T) {
 	one, two := c.enter(c.member(identity.Worker, "w1", 0)), c.enter(c.member(identity.Worker, "w2", 0))
 	for _, name := range []string{"w1", "w11", "w1x/a", "W2", "w2 ", "x/w2"} {
 		_, err := two.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
-			RulesVersion: 1, Build: "this build"})
+			RulesVersion: farmv1.RulesVersion, Build: "this build"})
 		wantCode(t, err, codes.PermissionDenied, "worker w2 cannot join as")
 	}
 	victim := one.worker("w1/a")
@@ -423,7 +423,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("%v refusals for messages are counted, want 1", c.refused(access.ReasonMessages))
 		}
 		_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w1", ProtocolVersion: farmv1.ProtocolVersion,
-			RulesVersion: 1, Build: "this build"})
+			RulesVersion: farmv1.RulesVersion, Build: "this build"})
 		wantCode(t, err, codes.ResourceExhausted, "messages a second")
 		neighbour.ready()
 		if neighbour.receive().GetLease() == nil {

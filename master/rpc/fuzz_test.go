@@ -622,7 +622,7 @@ func (r *rig) connect(w *caller, join bool) {
 	if join {
 		w.name = fmt.Sprint("w", r.tape.Choose(8))
 		if a, ok := call(r, farm.Join, &farmv1.JoinRequest{Worker: w.name, ProtocolVersion: farmv1.ProtocolVersion,
-			RulesVersion: 1, Build: "b"}); ok {
+			RulesVersion: farmv1.RulesVersion, Build: "b"}); ok {
 			w.session = a.GetSession()
 		}
 	}

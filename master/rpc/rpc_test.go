@@ -381,7 +381,7 @@ func (b *bench) view() loop.View {
 func (b *bench) join(name string) string {
 	b.t.Helper()
 	r, err := b.farm.Join(b.t.Context(), &farmv1.JoinRequest{Worker: name, ProtocolVersion: farmv1.ProtocolVersion,
-		RulesVersion: 1, Build: "this build", Cores: 1})
+		RulesVersion: farmv1.RulesVersion, Build: "this build", Cores: 1})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -503,7 +503,7 @@ func wantCode(t testing.TB, err error, want codes.Code, part string) {
 func TestJoinGate(t *testing.T) {
 	b := start(t, newMemory(), func(c *settings) { c.MaxWorkers = 1 })
 	good := func() *farmv1.JoinRequest {
-		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: 1,
+		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion,
 			Build: "this build"}
 	}
 	for _, c := range []struct {
@@ -514,7 +514,7 @@ func TestJoinGate(t *testing.T) {
 	}{
 		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
 			"protocol version 4"},
-		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 1"},
+		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 2"},
 		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 },
 			codes.FailedPrecondition,
 			"use worker and master of one release"},
@@ -549,7 +549,7 @@ func TestJoinGate(t *testing.T) {
 func TestOtherBuildsWhenAllowed(t *testing.T) {
 	b := start(t, newMemory(), func(c *settings) { c.services.AllowOtherBuilds = true })
 	_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion,
-		RulesVersion: 1, Build: "another"})
+		RulesVersion: farmv1.RulesVersion, Build: "another"})
 	if err != nil {
 		t.Error(err)
 	}

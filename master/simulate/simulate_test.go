@@ -101,7 +101,7 @@ func TestLoneWorkerIsBusy(t *testing.T) {
 // TestPrefetch: workers that are far away wait less if they ask early, and not at all for leases
 // beside which the way is short.
 func TestPrefetch(t *testing.T) {
-	c := question(t, "4x4")
+	c := question(t, "4x5")
 	c.Workers, c.Scale, c.Delay = 4, 500, 100*time.Millisecond
 	waiting := run(t, c)
 	c.PrefetchPercent = 3

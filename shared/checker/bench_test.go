@@ -13,14 +13,14 @@ func BenchmarkCheck(b *testing.B) {
 		name  string
 		w, h  int
 		text  string
-		rule2 bool
+		rules int
 	}{
-		{"4x4Start", 4, 4, ".BB./B..B/W..W/.WW.", true},
-		{"4x4StartRulesOnly", 4, 4, ".BB./B..B/W..W/.WW.", false},
-		{"5x5After3", 5, 5, ".B.B./Bx..B/.x.x./W...W/.W.W.", true},
+		{"4x4Start", 4, 4, ".BB./B..B/W..W/.WW.", 3},
+		{"4x4StartRulesOnly", 4, 4, ".BB./B..B/W..W/.WW.", 1},
+		{"5x5After3", 5, 5, ".B.B./Bx..B/.x.x./W...W/.W.W.", 3},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			f := newProver(c.w, c.h, c.rule2).prove(root{position: fromText(c.w, c.h, c.text)}).write()
+			f := newProver(c.w, c.h, c.rules).prove(root{position: fromText(c.w, c.h, c.text)}).write()
 			var entries, replies int64
 			b.ReportAllocs()
 			for b.Loop() {
@@ -41,7 +41,7 @@ func BenchmarkCheck(b *testing.B) {
 // in the table of the next layer but one, among filler positions: the cost of making and looking up
 // canonical replies.
 func BenchmarkEntries5x5(b *testing.B) {
-	v := &verifier{board: boardOf(5, 5), rule2: true}
+	v := &verifier{board: boardOf(5, 5), rules: 3}
 	rng := rand.New(rand.NewPCG(1, 1))
 	const filler = 4 << 20
 	deeper := newTable(filler + 1<<20)
@@ -95,7 +95,7 @@ func BenchmarkLeafRule(b *testing.B) {
 	}
 	n := 0
 	for b.Loop() {
-		bd.verdict(late[n%len(late)], true)
+		bd.verdict(late[n%len(late)], 3)
 		n++
 	}
 }

@@ -127,7 +127,7 @@ func seal(f []byte) []byte {
 // prover solves positions by depth-first search with a memory and the leaf rules, or leaf rule 1 alone.
 type prover struct {
 	*board
-	rule2 bool
+	rules int // leaf rules that the certificate may use
 	known map[position]answer
 	nodes int
 }
@@ -138,8 +138,8 @@ type answer struct {
 	move    move // a winning one, where the verdict is Won and it is no leaf
 }
 
-func newProver(w, h int, rule2 bool) *prover {
-	return &prover{board: boardOf(w, h), rule2: rule2, known: map[position]answer{}}
+func newProver(w, h, rules int) *prover {
+	return &prover{board: boardOf(w, h), rules: rules, known: map[position]answer{}}
 }
 
 // solve decides a canonical position.
@@ -148,7 +148,7 @@ func (p *prover) solve(q position) answer {
 		return a
 	}
 	p.nodes++
-	if v := p.verdict(q, p.rule2); v != Open {
+	if v := p.verdict(q, p.rules); v != Open {
 		a := answer{verdict: v, leaf: true}
 		p.known[q] = a
 		return a
@@ -194,9 +194,7 @@ func (p *prover) solve(q position) answer {
 // prove solves the roots and returns the certificate that has exactly the entries that are needed.
 func (p *prover) prove(roots ...root) *paper {
 	c := &paper{w: p.width, h: p.height, roots: slices.Clone(roots), perBlock: maxBlockEntries}
-	if p.rule2 {
-		c.flags = 1
-	}
+	c.flags = [...]byte{1: 0, 2: 1, 3: 3}[p.rules]
 	layers := make([]map[position]move, p.squares+2)
 	var won, lost func(q position)
 	won = func(q position) {

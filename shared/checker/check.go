@@ -70,10 +70,11 @@ type Report struct {
 	Entries int64         `json:"entries"` // positions verified
 	Replies int64         `json:"replies"` // replies looked at, to moves of entries and to roots
 	Lookups int64         `json:"lookups"` // positions looked for in a layer
-	// LeafRule1 and LeafRule2 are the numbers of positions that were decided by the leaf rules,
+	// LeafRule1 to LeafRule3 are the numbers of positions that were decided by the leaf rules,
 	// counted each time one was met.
 	LeafRule1 int64   `json:"leaf_rule1"`
 	LeafRule2 int64   `json:"leaf_rule2"`
+	LeafRule3 int64   `json:"leaf_rule3"`
 	RulesOnly bool    `json:"rules_only"` // leaf rule 1 alone was allowed
 	Workers   int     `json:"workers"`    // goroutines that verified
 	Seconds   float64 `json:"seconds"`    // wall time of the whole check
@@ -100,7 +101,8 @@ func (r *Report) String() string {
 	if r.RulesOnly {
 		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), the only rule allowed\n", r.LeafRule1)
 	} else {
-		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting)\n", r.LeafRule1, r.LeafRule2)
+		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), %d by rule 3 (sum)\n", r.LeafRule1, r.LeafRule2,
+			r.LeafRule3)
 	}
 	rate := 0.0
 	if r.Seconds > 0 {
@@ -155,7 +157,10 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Repor
 		return nil, err
 	}
 
-	run := &run{certificate: c, opts: opts, begin: begin, rulesOnly: opts.RulesOnly || !c.rule2}
+	run := &run{certificate: c, opts: opts, begin: begin, rules: c.rules}
+	if opts.RulesOnly {
+		run.rules = 1
+	}
 	if need := run.memoryNeeded(); need > opts.MaxMemory {
 		return nil, fmt.Errorf("%w: its tables take %d bytes, the limit is %d", ErrMemory, need, opts.MaxMemory)
 	}
@@ -165,8 +170,8 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Repor
 	report := &Report{
 		Width: c.width, Height: c.height, Bytes: size, SHA256: hex.EncodeToString(sum.file[:]),
 		Entries: run.counts.entries, Replies: run.counts.replies, Lookups: run.counts.lookups,
-		LeafRule1: run.counts.rule1, LeafRule2: run.counts.rule2,
-		RulesOnly: run.rulesOnly, Workers: opts.Workers,
+		LeafRule1: run.counts.rule1, LeafRule2: run.counts.rule2, LeafRule3: run.counts.rule3,
+		RulesOnly: run.rules == 1, Workers: opts.Workers,
 	}
 	for _, r := range c.roots {
 		claim := "loss"
@@ -186,13 +191,13 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Repor
 // run is one check.
 type run struct {
 	*certificate
-	opts      Options
-	begin     time.Time
-	rulesOnly bool
-	counts    counts
-	verified  atomic.Int64                // entries, for Progress
-	tables    [maxSide*maxSide + 3]*table // by arrows; nil where there is none, or where it is not needed any more
-	chunks    chan *chunk                 // free ones
+	opts     Options
+	begin    time.Time
+	rules    int // so many leaf rules may be used, in their order
+	counts   counts
+	verified atomic.Int64                // entries, for Progress
+	tables   [maxSide*maxSide + 3]*table // by arrows; nil where there is none, or where it is not needed any more
+	chunks   chan *chunk                 // free ones
 }
 
 // chunk is a run of consecutive entries of a layer, the unit that a worker takes.
@@ -278,7 +283,7 @@ func (r *run) all(ctx context.Context, sum sums) error {
 }
 
 func (r *run) newVerifier() *verifier {
-	return &verifier{board: r.board, rule2: !r.rulesOnly, rootBlack: r.roots[0].black, rootLayer: r.roots[0].arrows()}
+	return &verifier{board: r.board, rules: r.rules, rootBlack: r.roots[0].black, rootLayer: r.roots[0].arrows()}
 }
 
 func (r *run) checkRoots(which func(root) bool) error {

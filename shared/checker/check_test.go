@@ -67,7 +67,7 @@ func TestImports(t *testing.T) {
 // late is a small certificate: 5x5 with six arrows, 290 entries in three layers; in blocks of 100.
 func late(t testing.TB) *paper {
 	t.Helper()
-	c := newProver(5, 5, true).prove(root{position: fromText(5, 5, ".B.B./Bx.xB/.x.x./W.x.W/.W.W.")})
+	c := newProver(5, 5, 2).prove(root{position: fromText(5, 5, ".B.B./Bx.xB/.x.x./W.x.W/.W.W.")})
 	c.perBlock = 100
 	if len(c.layers) < 3 || c.entries() < 100 {
 		t.Fatalf("the example has %d layers and %d entries", len(c.layers), c.entries())
@@ -78,7 +78,7 @@ func late(t testing.TB) *paper {
 // tiny is a smaller one, of some 20 entries, with roots of both sides and both claims.
 func tiny(t testing.TB) *paper {
 	t.Helper()
-	p := newProver(4, 4, true)
+	p := newProver(4, 4, 2)
 	start := p.canonical(fromText(4, 4, ".BWx/.xBx/W..x/...x"))
 	best := start.play(p.solve(start).move)
 	c := p.prove(root{position: start}, root{position: best, black: true}, root{position: p.play(start), black: true})
@@ -96,8 +96,8 @@ func tiny(t testing.TB) *paper {
 func (p *prover) play(q position) position { return q.play(p.allMoves(q)[0]) }
 
 func TestWholeGame4x4(t *testing.T) {
-	for _, rule2 := range []bool{true, false} {
-		c := newProver(4, 4, rule2).prove(root{position: startPosition(4, 4)})
+	for _, rules := range []int{1, 2, 3} {
+		c := newProver(4, 4, rules).prove(root{position: startPosition(4, 4)})
 		c.perBlock = 300
 		var first *Report
 		for _, workers := range []int{1, 2, 7} {
@@ -112,10 +112,11 @@ func TestWholeGame4x4(t *testing.T) {
 		}
 		// The second player wins 4x4: Song and Müller 2014, table I.
 		want := []RootReport{{Position: ".BB./B..B/W..W/.WW. w", SideToMove: "white", Claim: "loss", Winner: "black"}}
-		if !slices.Equal(first.Roots, want) || first.Entries != int64(c.entries()) || first.RulesOnly == rule2 {
+		if !slices.Equal(first.Roots, want) || first.Entries != int64(c.entries()) || first.RulesOnly != (rules == 1) {
 			t.Errorf("report %+v", first)
 		}
-		if first.Lookups != first.Replies || first.LeafRule1 == 0 || (first.LeafRule2 == 0) == rule2 {
+		if first.Lookups != first.Replies || first.LeafRule1 == 0 || (first.LeafRule2 == 0) == (rules > 1) ||
+			(first.LeafRule3 == 0) == (rules > 2) {
 			t.Errorf("report %+v", first)
 		}
 		if text := first.String(); !strings.Contains(text, ".BB./B..B/W..W/.WW. w: black wins") {
@@ -140,7 +141,8 @@ func TestSmallCertificates(t *testing.T) {
 	mustHold(t, c.write(), Options{})
 	c.flags = 0
 	f := mustFault(t, c.write(), Options{}, FaultRoot)
-	if f.Error() != "root 0, W.B w: white to move is claimed to win, but the position is neither an entry nor won by a leaf rule" {
+	if f.Error() != "root 0, W.B w: white to move is claimed to win, but the position is neither an entry nor won "+
+		"by a leaf rule" {
 		t.Errorf("got %q", f)
 	}
 	c = &paper{w: 2, h: 1, roots: []root{{position: fromText(2, 1, "WB"), black: true}}}
@@ -154,7 +156,7 @@ func TestSmallCertificates(t *testing.T) {
 
 // TestEightByEight is the largest board, whose words use all 64 bits.
 func TestEightByEight(t *testing.T) {
-	p := newProver(8, 8, true)
+	p := newProver(8, 8, 3)
 	q := fromText(8, 8, "W...B..B/...x.xxW/xxxxxxxx/xxxxxxxx/xxxxxxxx/xxxxxxxx/xxxxxxxx/xxxxxxxx")
 	c := p.prove(root{position: q}, root{position: position{q.b, q.a}, black: true})
 	if n := c.entries(); n == 0 {
@@ -215,8 +217,8 @@ func TestFileErrors(t *testing.T) {
 		{"header beyond the file", set32(12, 1<<20), ErrTruncated, "the header ends at byte"},
 		{"width 0", setByte(prefixBytes, 0), ErrHeader, "0x4"},
 		{"height 9", setByte(prefixBytes+1, 9), ErrHeader, "4x9"},
-		{"flags", setByte(prefixBytes+2, 3), ErrHeader, "only bit 0"},
-		{"zero byte", setByte(prefixBytes+3, 1), ErrHeader, "only bit 0"},
+		{"flags", setByte(prefixBytes+2, 2), ErrHeader, "0, 1 or 3"},
+		{"zero byte", setByte(prefixBytes+3, 1), ErrHeader, "0, 1 or 3"},
 		{"no roots", set32(prefixBytes+4, 0), ErrHeader, "0 roots"},
 		{"many roots", set32(prefixBytes+4, 1<<32-1), ErrHeader, "4294967295 roots"},
 		{"many layers", set32(prefixBytes+8, 1<<32-1), ErrHeader, "4294967295 layers"},
@@ -451,14 +453,14 @@ func TestRulesOnly(t *testing.T) {
 	c := late(t)
 	f := mustFault(t, c.write(), Options{RulesOnly: true}, FaultReply)
 	if f.Position == "" || !strings.Contains(f.Error(), f.Position) ||
-		!strings.Contains(f.Error(), "only leaf rule 1 is in use; leaf rule 2") {
+		!strings.Contains(f.Error(), "only leaf rules up to 1 are in use; leaf rule 2") {
 		t.Errorf("got %q", f)
 	}
 	t.Log(f)
 	c.flags = 0 // the certificate itself says that it needs no rule 2
 	mustFault(t, c.write(), Options{}, FaultReply)
 
-	only := newProver(4, 4, false).prove(c4())
+	only := newProver(4, 4, 1).prove(c4())
 	if r := mustHold(t, only.write(), Options{RulesOnly: true}); !r.RulesOnly || r.LeafRule2 != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -253,10 +253,188 @@ func (d dumb) verdict() Verdict {
 			}
 		}
 	}
-	if mine := d.flood('o'); mine.walk('p', nobody) >= mine.count('c') {
+	mine := d.flood('o')
+	switch {
+	case mine.walk('p', nobody) >= mine.count('c'):
+		return Lost
+	case theirs.sum('o', true):
+		return Won
+	case mine.sum('p', false):
 		return Lost
 	}
 	return Open
+}
+
+// sum is rule 3 of FORMAT.md word by word on a flooded board, for the side p.
+func (d dumb) sum(p byte, begins bool) bool {
+	nobody := [2]int{-1, -1}
+	spared := append([][2]int{nobody}, d.walkers(p, nobody)...)
+	for _, q := range spared {
+		plods := d.walk(p, q)
+		walkers := d.walkers(p, q)
+		total, areas := plods, d.areas(p, walkers)
+		for _, a := range areas {
+			total += a.value(p)
+		}
+		if !begins && total >= 0 || begins && total >= 1 {
+			return true
+		}
+		for _, a := range areas {
+			if !begins || a.count(p) == 0 {
+				continue
+			}
+			rest := total - a.value(p) + 1 - a.count('c')
+			if rest >= 0 || rest+2 >= 0 && a.safeAfterPlod(p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// walkers returns the queens of p next to C that make a plod in the walk of all but except.
+func (d dumb) walkers(p byte, except [2]int) (all [][2]int) {
+	var queens [][2]int
+	for r := range d.h {
+		for f := range d.w {
+			for _, n := range d.around(f, r) {
+				if d.cell[r][f] == p && d.cell[n[1]][n[0]] == 'c' && [2]int{f, r} != except {
+					queens = append(queens, [2]int{f, r})
+					break
+				}
+			}
+		}
+	}
+	// A queen walks if the plods of those up to it are more than of those before it.
+	e := d.copy()
+	for _, q := range queens {
+		e.cell[q[1]][q[0]] = 'x'
+	}
+	before := e.walk(p, except)
+	for _, q := range queens {
+		e.cell[q[1]][q[0]] = p
+		if n := e.walk(p, except); n > before {
+			all, before = append(all, q), n
+		}
+	}
+	return all
+}
+
+// areas returns a board for each area of C, on which all else is burnt.
+func (d dumb) areas(p byte, walkers [][2]int) (all []dumb) {
+	o := byte('o' + 'p' - p)
+	e := d.copy()
+	for _, q := range walkers {
+		e.cell[q[1]][q[0]] = 'x'
+	}
+	for r := range d.h { // P's queens that do not touch C are in no area
+		for f := range d.w {
+			touches := false
+			for _, n := range d.around(f, r) {
+				touches = touches || d.cell[n[1]][n[0]] == 'c'
+			}
+			if d.cell[r][f] == p && !touches {
+				e.cell[r][f] = 'x'
+			}
+		}
+	}
+	done := map[[2]int]bool{}
+	for r := range d.h {
+		for f := range d.w {
+			if e.cell[r][f] != 'c' || done[[2]int{f, r}] {
+				continue
+			}
+			in := map[[2]int]bool{{f, r}: true}
+			for todo := [][2]int{{f, r}}; len(todo) > 0; todo = todo[1:] {
+				for _, n := range e.around(todo[0][0], todo[0][1]) {
+					if c := e.cell[n[1]][n[0]]; (c == 'c' || c == p || c == o) && !in[n] {
+						in[n] = true
+						todo = append(todo, n)
+					}
+				}
+			}
+			a := e.copy()
+			for r := range d.h {
+				for f := range d.w {
+					if at := [2]int{f, r}; !in[at] {
+						a.cell[r][f] = 'x'
+					} else {
+						done[at] = true
+					}
+				}
+			}
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// value is what an area counts for p.
+func (d dumb) value(p byte) int {
+	if d.safe(p) {
+		return 2 - d.count('c')
+	}
+	return -d.count('c')
+}
+
+// safe says that p has a move in an area after each move of the other side there.
+func (d dumb) safe(p byte) bool {
+	canStep := func(e dumb) bool {
+		for r := range e.h {
+			for f := range e.w {
+				for _, n := range e.around(f, r) {
+					if c := e.cell[n[1]][n[0]]; e.cell[r][f] == p && (c == 'c' || c == '.') {
+						return true
+					}
+				}
+			}
+		}
+		return false
+	}
+	// As a position in which the other side is to move.
+	e := d.copy()
+	for r, row := range e.cell {
+		for f, c := range row {
+			switch {
+			case c == 'c':
+				e.cell[r][f] = '.'
+			case c == p:
+				e.cell[r][f] = 'p'
+			case c != 'x':
+				e.cell[r][f] = 'o'
+			}
+		}
+	}
+	p = 'p'
+	if !canStep(e) {
+		return false
+	}
+	p = 'o' // seen by the side that then is to move
+	for _, after := range e.moves() {
+		if !canStep(dumbOf(e.w, e.h, after)) {
+			return false
+		}
+	}
+	return true
+}
+
+// safeAfterPlod says that p has a plod in an area after which it has a safe move there.
+func (d dumb) safeAfterPlod(p byte) bool {
+	for r := range d.h {
+		for f := range d.w {
+			for _, n := range d.around(f, r) {
+				if d.cell[r][f] != p || d.cell[n[1]][n[0]] != 'c' {
+					continue
+				}
+				e := d.copy()
+				e.cell[r][f], e.cell[n[1]][n[0]] = 'x', p
+				if e.safe(p) {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // randomPosition returns a position with 2 to 4 queens a side where the board has room, and at most

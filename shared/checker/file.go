@@ -73,7 +73,7 @@ type certificate struct {
 	*board
 	r       io.ReaderAt
 	size    int64
-	rule2   bool
+	rules   int // leaf rules that the flags allow, in their order
 	roots   []root
 	layers  []layer
 	entries int64
@@ -149,10 +149,10 @@ func (c *certificate) parseHeader(h []byte) error {
 	if c.board = boardOf(int(h[0]), int(h[1])); c.board == nil {
 		return bad("the board is said to be %dx%d, sides are 1 to %d", h[0], h[1], maxSide)
 	}
-	if h[2] > 1 || h[3] != 0 {
-		return bad("its flags and the byte after them are %#02x %#02x, only bit 0 of the flags may be set", h[2], h[3])
+	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
+		return bad("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1 or 3 and the byte 0", h[2], h[3])
 	}
-	c.rule2 = h[2] == 1
+	c.rules = [...]int{0: 1, 1: 2, 3: 3}[h[2]]
 	roots, layers := le.Uint32(h[4:]), le.Uint32(h[8:])
 	if want := headerFixed + rootBytes*uint64(roots) + layerBytes*uint64(layers); want != uint64(len(h)) {
 		return bad("%d roots and %d layers make %d bytes, but the header has %d", roots, layers, want, len(h))

@@ -24,27 +24,27 @@ func (v Verdict) String() string {
 	return "open"
 }
 
-// LeafVerdict applies the two leaf rules of a certificate (FORMAT.md, "The two leaf rules") to the
+// LeafVerdict applies the leaf rules of a certificate (FORMAT.md, "The leaf rules") to the
 // position with the words a and b in the certificate's packing, on a board of width files and
-// height ranks. It canonicalises first. With rulesOnly it applies rule 1 alone. A side that is not
+// height ranks. It canonicalises first. rules is the number of leaf rules allowed, 1 to 3, in their order. A side that is not
 // 1..8, or a bit outside the board, gives Open. It is exported so that the tests of other
 // implementations can compare themselves with this one.
-func LeafVerdict(width, height int, a, b uint64, rulesOnly bool) Verdict {
+func LeafVerdict(width, height int, a, b uint64, rules int) Verdict {
 	bd := boardOf(width, height)
 	if bd == nil || (a|b)&^bd.full != 0 {
 		return Open
 	}
-	return bd.verdict(bd.canonical(position{a, b}), !rulesOnly)
+	return bd.verdict(bd.canonical(position{a, b}), rules)
 }
 
 // verdict applies the leaf rules to a canonical position. Rule 1 alone never gives Won.
-func (b *board) verdict(p position, rule2 bool) Verdict {
+func (b *board) verdict(p position, rules int) Verdict {
 	switch {
 	case b.stuck(p):
 		return Lost
-	case rule2 && b.wonByCount(p):
+	case rules >= 2 && b.wonByCount(p), rules >= 3 && b.winsSum(p.own(), p.opponent(), p, true):
 		return Won
-	case rule2 && b.lostByCount(p):
+	case rules >= 2 && b.lostByCount(p), rules >= 3 && b.winsSum(p.opponent(), p.own(), p, false):
 		return Lost
 	}
 	return Open
@@ -108,24 +108,26 @@ func (b *board) walks(queens, c, t uint64, want int) bool {
 	for _, group := range [2]uint64{queens &^ touching, touching} {
 		for ; group != 0; group &= group - 1 {
 			at := bits.TrailingZeros64(group)
-			for {
-				next, fewest := -1, 9
-				for near := b.neighbours[at&63] & unvisited; near != 0; near &= near - 1 {
-					square := bits.TrailingZeros64(near)
-					if around := bits.OnesCount64(b.neighbours[square&63] & unvisited); around < fewest {
-						next, fewest = square, around
-					}
-				}
-				if next < 0 {
-					break
-				}
-				unvisited &^= 1 << next
+			for at = b.step(at, unvisited); at >= 0; at = b.step(at, unvisited) {
+				unvisited &^= 1 << at
 				if want--; want == 0 {
 					return true
 				}
-				at = next
 			}
 		}
 	}
 	return false
+}
+
+// step returns where a walking queen goes on from a square: the unvisited square next to it that has
+// the fewest unvisited squares around it; among equals the one with the smallest number; -1: nowhere.
+func (b *board) step(at int, unvisited uint64) int {
+	next, fewest := -1, 9
+	for near := b.neighbours[at&63] & unvisited; near != 0; near &= near - 1 {
+		square := bits.TrailingZeros64(near)
+		if around := bits.OnesCount64(b.neighbours[square&63] & unvisited); around < fewest {
+			next, fewest = square, around
+		}
+	}
+	return next
 }

@@ -34,7 +34,7 @@ func TestLeafRulesAgainstExhaustiveSearch(t *testing.T) {
 		w, h := size[0], size[1]
 		b := boardOf(w, h)
 		p := randomPosition(rng, w, h, 4+i%6)
-		got := LeafVerdict(w, h, p.a, p.b, false)
+		got := LeafVerdict(w, h, p.a, p.b, 3)
 		seen[got]++
 		if want := dumbOf(w, h, p).verdict(); got != want {
 			t.Fatalf("%s: %v, word by word %v", b.positionText(p, false), got, want)
@@ -44,7 +44,7 @@ func TestLeafRulesAgainstExhaustiveSearch(t *testing.T) {
 				t.Fatalf("%s: rules say %v, search says won = %v", b.positionText(p, false), got, won)
 			}
 		}
-		if only := LeafVerdict(w, h, p.a, p.b, true); only != Open && (only != Lost || len(b.allMoves(p)) != 0) {
+		if only := LeafVerdict(w, h, p.a, p.b, 1); only != Open && (only != Lost || len(b.allMoves(p)) != 0) {
 			t.Fatalf("%s: rule 1 alone says %v", b.positionText(p, false), only)
 		}
 	}
@@ -64,7 +64,7 @@ func TestLeafRulesOnWholeBoards(t *testing.T) {
 		decided := 0
 		for a := range b.full + 1 {
 			for c := range b.full + 1 {
-				v := LeafVerdict(b.width, b.height, a, c, false)
+				v := LeafVerdict(b.width, b.height, a, c, 3)
 				if v == Open {
 					continue
 				}
@@ -95,19 +95,19 @@ func TestLeafVerdictExamples(t *testing.T) {
 		{"outside sizes", "W", 1, 1, Lost, Lost},
 	} {
 		p := fromText(c.w, c.h, c.text)
-		if got := LeafVerdict(c.w, c.h, p.a, p.b, false); got != c.want {
+		if got := LeafVerdict(c.w, c.h, p.a, p.b, 3); got != c.want {
 			t.Errorf("%s: %s is %v, want %v", c.name, c.text, got, c.want)
 		}
-		if got := LeafVerdict(c.w, c.h, p.a, p.b, true); got != c.only {
+		if got := LeafVerdict(c.w, c.h, p.a, p.b, 1); got != c.only {
 			t.Errorf("%s: %s is %v by rule 1, want %v", c.name, c.text, got, c.only)
 		}
 	}
 	for _, bad := range [][2]int{{0, 4}, {4, 0}, {9, 1}, {1, 9}, {-1, -1}} {
-		if got := LeafVerdict(bad[0], bad[1], 1, 0, false); got != Open {
+		if got := LeafVerdict(bad[0], bad[1], 1, 0, 3); got != Open {
 			t.Errorf("a board of %v: %v", bad, got)
 		}
 	}
-	if got := LeafVerdict(2, 2, 1<<4, 0, false); got != Open {
+	if got := LeafVerdict(2, 2, 1<<4, 0, 3); got != Open {
 		t.Errorf("a bit outside the board: %v", got)
 	}
 }
@@ -123,7 +123,7 @@ func FuzzLeafRule(f *testing.F) {
 		rng := rand.New(rand.NewPCG(seed, more))
 		b := boardOf(width, height)
 		p := randomPosition(rng, width, height, 9)
-		got := LeafVerdict(width, height, p.a, p.b, false)
+		got := LeafVerdict(width, height, p.a, p.b, 3)
 		if want := dumbOf(width, height, p).verdict(); got != want {
 			t.Fatalf("%s: %v, word by word %v", b.positionText(p, false), got, want)
 		}

@@ -7,7 +7,7 @@ import (
 
 // counts is what a check did.
 type counts struct {
-	entries, replies, lookups, rule1, rule2 int64
+	entries, replies, lookups, rule1, rule2, rule3 int64
 }
 
 func (c *counts) add(d counts) {
@@ -16,6 +16,7 @@ func (c *counts) add(d counts) {
 	c.lookups += d.lookups
 	c.rule1 += d.rule1
 	c.rule2 += d.rule2
+	c.rule3 += d.rule3
 }
 
 // entry is one position of the certificate, won by the side to move with the move.
@@ -27,7 +28,7 @@ type entry struct {
 // verifier checks positions. Each worker has its own.
 type verifier struct {
 	*board
-	rule2     bool // leaf rule 2 may be used
+	rules     int  // so many leaf rules may be used, in their order
 	rootBlack bool // black is to move in layers with the parity of rootArrows
 	rootLayer int
 	counts    counts
@@ -89,10 +90,13 @@ func (v *verifier) unproved(p position, reply move) string {
 	n := q.arrows()
 	s := fmt.Sprintf("%s leads to %s (canonical), which is neither an entry of layer %d nor won by a leaf rule",
 		v.moveText(reply), v.positionText(q, v.blackToMove(n)), n)
-	if !v.rule2 && v.verdict(q, true) == Won {
-		s += " while only leaf rule 1 is in use; leaf rule 2 wins it"
-	} else if !v.rule2 && v.verdict(v.canonical(p), true) == Lost {
-		s += " while only leaf rule 1 is in use; leaf rule 2 decides the position before that reply"
+	for more := v.rules + 1; more <= 3; more++ {
+		if v.verdict(q, more) == Won {
+			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it", v.rules, more)
+		} else if v.verdict(v.canonical(p), more) == Lost {
+			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d decides the position before that reply",
+				v.rules, more)
+		}
 	}
 	return s
 }
@@ -104,12 +108,16 @@ func (v *verifier) won(p position, t *table) bool {
 	return t.has(p) || v.wonByLeaf(p)
 }
 
-// wonByLeaf looks at rule 2 alone: rule 1 wins nothing for the side to move.
+// wonByLeaf looks at rules 2 and 3: rule 1 wins nothing for the side to move.
 func (v *verifier) wonByLeaf(p position) bool {
-	if !v.rule2 || !v.wonByCount(p) {
+	switch {
+	case v.rules >= 2 && v.wonByCount(p):
+		v.counts.rule2++
+	case v.rules >= 3 && v.winsSum(p.own(), p.opponent(), p, true):
+		v.counts.rule3++
+	default:
 		return false
 	}
-	v.counts.rule2++
 	return true
 }
 
@@ -141,8 +149,12 @@ func (v *verifier) lost(p position, next *table) (move, bool) {
 		v.counts.rule1++
 		return move{}, true
 	}
-	if v.rule2 && v.lostByCount(v.canonical(p)) {
+	switch c := v.canonical(p); {
+	case v.rules >= 2 && v.lostByCount(c):
 		v.counts.rule2++
+		return move{}, true
+	case v.rules >= 3 && v.winsSum(c.opponent(), c.own(), c, false):
+		v.counts.rule3++
 		return move{}, true
 	}
 	var others, mine [8]uint64 // images of the words of p: p.b becomes a, and p.a becomes b

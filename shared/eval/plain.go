@@ -6,17 +6,39 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Plain applies the leaf rules of a certificate to s: rule 1, and rule 2 in its cases 2a, 2b and 2c
-// (proof/FORMAT.md, "The two leaf rules"; Müller 2001, sections 2.1 to 2.3). Won and Lost hold on any
-// board and with any number of queens. Most positions are Open.
+// Leaves says which leaf rules a proof may use (proof/FORMAT.md, "The leaf rules"). The smaller, the
+// more rules, and the smaller the proof.
+type Leaves uint8
+
+const (
+	SumLeaves   Leaves = iota // rules 1, 2 and 3
+	CountLeaves               // rules 1 and 2
+	MoveLeaves                // rule 1 alone
+)
+
+// LeavesOf returns the leaf rules of a proof: rule 1 alone, or all.
+func LeavesOf(rulesOnly bool) Leaves {
+	if rulesOnly {
+		return MoveLeaves
+	}
+	return SumLeaves
+}
+
+// Plain applies the leaf rules of a certificate to s: rule 1, rule 2 in its cases 2a, 2b and 2c, and
+// rule 3 (proof/FORMAT.md, "The leaf rules"; Müller 2001, sections 2.1 to 2.3; Song and Müller 2014,
+// section IV), as far as allowed. Won and Lost hold on any board and with any number of queens. Most
+// positions are Open.
 //
 // For an answer in a proof, s must be canonical ([amazons.State.Canonical]), since the checker looks
 // at the canonical image. Walks break ties by square number, so one image of a position may be Open
 // where another is decided. Two images are never Won and Lost.
-func Plain(s amazons.State) Verdict {
+func Plain(s amazons.State, allowed Leaves) Verdict {
 	empty := s.Empty
 	if amazons.Grow(s.Own)&empty == 0 {
 		return Lost // rule 1
+	}
+	if allowed == MoveLeaves {
+		return Open
 	}
 
 	// Own to move, own is P: c is what the opponent can ever enter while own only plods, and n the
@@ -27,6 +49,9 @@ func Plain(s amazons.State) Verdict {
 	if room+1 >= n && moverWins(s.Own, t, c, n) {
 		return Won // 2a or 2b
 	}
+	if allowed == SumLeaves && winsSum(s.Own, s.Opp, c, t, true) {
+		return Won
+	}
 
 	// Own to move, the opponent is P.
 	c = amazons.Flood(s.Own, empty)
@@ -34,6 +59,9 @@ func Plain(s amazons.State) Verdict {
 	n, room = bits.OnesCount64(c), bits.OnesCount64(t)
 	if room >= n && walks(s.Opp, amazons.Grow(c), t, n) {
 		return Lost // 2c
+	}
+	if allowed == SumLeaves && winsSum(s.Opp, s.Own, c, t, false) {
+		return Lost
 	}
 	return Open
 }
@@ -69,6 +97,55 @@ func walks(queens, near, t amazons.Set, want int) bool {
 					return true
 				}
 			}
+		}
+	}
+	return false
+}
+
+// winsSum is leaf rule 3 for the side P with the queens mine. c holds the squares that the other side
+// can ever enter while P plods, t the other empty squares. P is to move if it begins.
+func winsSum(mine, theirs, c, t amazons.Set, begins bool) bool {
+	touching := mine & amazons.Grow(c)
+	most := bits.OnesCount64(t) + 2*bits.OnesCount64(touching) - bits.OnesCount64(c)
+	if most < 0 && !(begins && most == -1) {
+		return false
+	}
+	plods, walked := walk(mine&^touching, touching, t)
+	if sumOfAreas(plods, touching&^walked, theirs, c, begins) {
+		return true
+	}
+	for ; walked != 0; walked &= walked - 1 {
+		plods, others := walk(mine&^touching, touching&^(walked&-walked), t)
+		if sumOfAreas(plods, touching&^others, theirs, c, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// sumOfAreas reports whether the plods and what P is sure of in the areas of c are enough.
+func sumOfAreas(plods int, free, theirs, c amazons.Set, begins bool) bool {
+	var areas [64]contest
+	n, total := 0, plods
+	for todo := c; todo != 0; n++ {
+		squares := fill(todo&-todo, c|theirs|free)
+		todo &^= squares
+		a := contest{mine: squares & free, theirs: squares & theirs, empty: squares & c}
+		a.counted = int32(-bits.OnesCount64(a.empty))
+		if a.mine != 0 && safeMove(a.mine, a.theirs, a.empty) {
+			a.counted += 2
+		}
+		total += int(a.counted)
+		areas[n&63] = a
+	}
+	if !begins || total > 0 {
+		return total >= 0
+	}
+	for i := range areas[:n] {
+		a := &areas[i]
+		after := total - int(a.counted) + 1 - bits.OnesCount64(a.empty)
+		if a.mine != 0 && (after >= 0 || after+2 >= 0 && a.keepsSafe()) {
+			return true
 		}
 	}
 	return false

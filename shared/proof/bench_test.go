@@ -130,7 +130,7 @@ func BenchmarkPrune(b *testing.B) {
 
 func BenchmarkLedger(b *testing.B) {
 	solve(b)
-	ledger := proof.NewLedger(solved.board, false, 0)
+	ledger := proof.NewLedger(solved.board, eval.SumLeaves, 0)
 	for b.Loop() {
 		if err := ledger.Verify(context.Background(), solved.cert, 0); err != nil {
 			b.Fatal(err)

@@ -29,8 +29,8 @@ type Searcher interface {
 
 // BuilderOptions are the settings of a [Builder]. The zero value is good.
 type BuilderOptions struct {
-	// RulesOnly makes proofs that do without leaf rule 2. They are much longer.
-	RulesOnly bool
+	// Leaves are the leaf rules that proofs may use. With fewer they are longer.
+	Leaves eval.Leaves
 	// Known tells of positions (by canonical key) whose evidence lies elsewhere, in other fragments
 	// of the same proof. They are not expanded. nil stands for none.
 	Known func(amazons.Key) eval.Verdict
@@ -107,7 +107,7 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 		return fmt.Errorf("prove %s %v: %w: the claim must be won or lost", b.text(s), claim, ErrNotProved)
 	}
 	k := s.Key(b.board)
-	switch got, _ := b.decided(k, leaf(s, b.o.RulesOnly)); got {
+	switch got, _ := b.decided(k, eval.Plain(s, b.o.Leaves)); got {
 	case claim:
 		return nil
 	case claim.Other():

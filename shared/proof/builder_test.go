@@ -16,13 +16,13 @@ import (
 
 // build proves s with its true verdict and returns the certificate.
 func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, search proof.Searcher,
-	rulesOnly bool) (proof.Certificate, proof.BuilderStats) {
+	leaves eval.Leaves) (proof.Certificate, proof.BuilderStats) {
 	t.Helper()
-	builder := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly})
+	builder := proof.NewBuilder(b, search, proof.BuilderOptions{Leaves: leaves})
 	if err := builder.Prove(context.Background(), s, claim); err != nil {
 		t.Fatal(err)
 	}
-	c := proof.Certificate{Board: b, RulesOnly: rulesOnly, Roots: []proof.Root{{State: s, Claim: claim}},
+	c := proof.Certificate{Board: b, Leaves: leaves, Roots: []proof.Root{{State: s, Claim: claim}},
 		Set: builder.Take()}
 	if st := builder.Stats(); st.Entries != c.Set.Len() || st.Pending != 0 {
 		t.Fatalf("stats %+v, but %d entries", st, c.Set.Len())
@@ -38,7 +38,7 @@ func TestBuilder(t *testing.T) {
 	for i := range 100 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
-		rulesOnly := i%3 == 0
+		leaves := eval.Leaves(i % 3)
 		x := newExact(b, i%2 == 0)
 		v := x.wins(s)
 		games[v]++
@@ -51,17 +51,17 @@ func TestBuilder(t *testing.T) {
 			newExact(b, true), // knows nothing yet
 			poisoned{x, 10},
 		} {
-			c, st := build(t, b, s, v, search, rulesOnly)
+			c, st := build(t, b, s, v, search, leaves)
 			verify(t, c)
 			entries += c.Set.Len()
 			researches += st.Researches
-			if kind == 0 && !rulesOnly && i%2 == 0 && st.Researches != 0 {
+			if kind == 0 && leaves != eval.MoveLeaves && i%2 == 0 && st.Researches != 0 {
 				t.Errorf("%d searches where all was known", st.Researches)
 			}
 			if kind == 6 {
 				continue // it may find no disproof
 			}
-			err := proof.NewBuilder(b, search, proof.BuilderOptions{RulesOnly: rulesOnly}).Prove(context.Background(),
+			err := proof.NewBuilder(b, search, proof.BuilderOptions{Leaves: leaves}).Prove(context.Background(),
 				s, v.Other())
 			if !errors.Is(err, proof.ErrNotProved) {
 				t.Fatalf("the opposite of the truth: %v", err)
@@ -94,7 +94,7 @@ func TestBuilderSmallBoards(t *testing.T) {
 		if c.want != eval.Open && v != c.want {
 			t.Fatalf("%s: %v, want %v", c.position, v, c.want)
 		}
-		cert, st := build(t, p.Board, p.State(), v, x, c.rulesOnly)
+		cert, st := build(t, p.Board, p.State(), v, x, eval.LeavesOf(c.rulesOnly))
 		cert.Roots[0] = proof.RootOf(p, v)
 		data := verify(t, cert)
 		pruned, missing, err := proof.Prune(context.Background(), cert, proof.PruneOptions{})
@@ -125,7 +125,7 @@ func TestBuilderSearch(t *testing.T) {
 	if err != nil || v != eval.Won { // Müller 2001
 		t.Fatal(v, err)
 	}
-	c, st := build(t, p.Board, p.State(), v, search, false)
+	c, st := build(t, p.Board, p.State(), v, search, eval.SumLeaves)
 	data := verify(t, c)
 	t.Logf("%d entries, %d bytes, %+v", c.Set.Len(), len(data), st)
 }
@@ -354,10 +354,10 @@ func TestBuilderErrors(t *testing.T) {
 
 // merge unites certificates for one board, with the roots of all.
 func merge(certs ...proof.Certificate) proof.Certificate {
-	out := proof.Certificate{Board: certs[0].Board, RulesOnly: true, Set: new(proof.Set)}
+	out := proof.Certificate{Board: certs[0].Board, Leaves: eval.MoveLeaves, Set: new(proof.Set)}
 	for _, c := range certs {
 		out.Roots = append(out.Roots, c.Roots...)
-		out.RulesOnly = out.RulesOnly && c.RulesOnly
+		out.Leaves = min(out.Leaves, c.Leaves)
 		out.Set.Merge(c.Set)
 	}
 	return out

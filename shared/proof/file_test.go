@@ -27,7 +27,7 @@ func sample(t testing.TB) (proof.Certificate, []byte) {
 	t.Helper()
 	p := position(t, "4x4")
 	x := newExact(p.Board, true)
-	c, _ := build(t, p.Board, p.State(), x.wins(p.State()), x, false)
+	c, _ := build(t, p.Board, p.State(), x.wins(p.State()), x, eval.CountLeaves)
 	c.Roots[0] = proof.RootOf(p, eval.Lost)
 	data, err := proof.Encode(c)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestReadFormat1(t *testing.T) {
 		t.Fatal(err)
 	}
 	want, _ := sample(t)
-	if c.Set.Len() < 100 || c.RulesOnly || c.Roots[0] != want.Roots[0] {
+	if c.Set.Len() < 100 || c.Leaves != eval.CountLeaves || c.Roots[0] != want.Roots[0] {
 		t.Errorf("%d entries, %+v", c.Set.Len(), c.Roots)
 	}
 	if err := dumbCheck(c); err != nil {
@@ -205,7 +205,8 @@ func TestReadInfo(t *testing.T) {
 		}
 		entries += l.Entries
 	}
-	if info.Entries != entries || int(entries) != c.Set.Len() || info.Board != c.Board || info.RulesOnly ||
+	if info.Entries != entries || int(entries) != c.Set.Len() || info.Board != c.Board ||
+		info.Leaves != eval.CountLeaves ||
 		info.Roots[0] != c.Roots[0] {
 		t.Errorf("%+v", info)
 	}
@@ -233,7 +234,7 @@ func TestReadRefuses(t *testing.T) {
 			proof.ErrTruncated},
 		{"board", func(p []byte) []byte { p[48] = 9; return rehash(p) }, proof.ErrCorrupt},
 		{"other board", func(p []byte) []byte { p[48] = 5; return rehash(p) }, proof.ErrCorrupt},
-		{"flags", func(p []byte) []byte { p[50] = 3; return rehash(p) }, proof.ErrCorrupt},
+		{"flags", func(p []byte) []byte { p[50] = 2; return rehash(p) }, proof.ErrCorrupt},
 		{"zero byte", func(p []byte) []byte { p[51] = 1; return rehash(p) }, proof.ErrCorrupt},
 		{"no root", func(p []byte) []byte { p[52] = 0; return rehash(p) }, proof.ErrCorrupt},
 		{"layers", func(p []byte) []byte { p[56]--; return rehash(p) }, proof.ErrCorrupt},
@@ -397,7 +398,7 @@ func TestMutations(t *testing.T) {
 	}
 	harmless := 0
 	for i := range 200 {
-		changed := proof.Certificate{Board: c.Board, Roots: c.Roots, Set: new(proof.Set)}
+		changed := proof.Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(proof.Set)}
 		victim := r.IntN(len(entries))
 		for j, e := range entries {
 			if j == victim {
@@ -455,7 +456,7 @@ func TestMutations(t *testing.T) {
 func TestManyBlocks(t *testing.T) {
 	b := amazons.Board{Width: 6, Height: 5}
 	r := rand.New(rand.NewPCG(6, 6))
-	c := proof.Certificate{Board: b, RulesOnly: true, Set: new(proof.Set),
+	c := proof.Certificate{Board: b, Leaves: eval.MoveLeaves, Set: new(proof.Set),
 		Roots: []proof.Root{{State: reference.Scattered(r, b, 2, 2, 20), ToMove: amazons.Black, Claim: eval.Won},
 			{State: reference.Scattered(r, b, 1, 2, 20), Claim: eval.Lost}}}
 	for c.Set.LayerLen(10) < 200_000 {

@@ -31,7 +31,7 @@ func fuzzCertificates(f *testing.F) (files [][]byte) {
 		p := position(f, text)
 		x := newExact(p.Board, true)
 		for _, s := range []amazons.State{p.State(), p.State().After(p.State().Moves(nil)[0])} {
-			c, _ := build(f, p.Board, s, x.wins(s), x, false)
+			c, _ := build(f, p.Board, s, x.wins(s), x, eval.CountLeaves)
 			data, err := proof.Encode(c)
 			if err != nil {
 				f.Fatal(err)
@@ -101,7 +101,7 @@ func judge(t *testing.T, data []byte) (proof.Certificate, bool) {
 	if err := dumbCheck(c); (err == nil) != (checkErr == nil) {
 		t.Fatalf("the checker says %v, the plain rules say %v", checkErr, err)
 	}
-	ledger := proof.NewLedger(c.Board, false, 1000).Verify(context.Background(), c, 1)
+	ledger := proof.NewLedger(c.Board, eval.SumLeaves, 1000).Verify(context.Background(), c, 1)
 	if (ledger == nil) != (checkErr == nil) && !errors.Is(ledger, proof.ErrInvalid) {
 		t.Fatalf("the checker says %v, the ledger %v", checkErr, ledger)
 	}
@@ -166,7 +166,7 @@ func FuzzRead(f *testing.F) {
 func FuzzBlock(f *testing.F) {
 	p := position(f, ".BWx/.xBx/W..x/...x w")
 	x := newExact(p.Board, true)
-	c, _ := build(f, p.Board, p.State(), x.wins(p.State()), x, false)
+	c, _ := build(f, p.Board, p.State(), x.wins(p.State()), x, eval.CountLeaves)
 	for arrows := range 16 {
 		entries := c.Set.Sorted(arrows)
 		var a, b, m []byte

@@ -22,13 +22,13 @@ func TestLeafRulesAgree(t *testing.T) {
 		opp = min(n-own, r.IntN(6))
 		s, _ := reference.Scattered(r, b, own, opp, min(n-own-opp, r.IntN(n+1))).Canonical(b)
 		k := s.Key(b)
-		got, want := eval.Plain(s), checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, false)
+		got, want := eval.Plain(s, eval.SumLeaves), checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B, 3)
 		if got.String() != want.String() {
 			t.Fatalf("%v: eval says %v, the checker %v", amazons.PositionOf(b, s, amazons.White), got, want)
 		}
 		seen[got]++
 		if stuck := checker.LeafVerdict(int(b.Width), int(b.Height), k.A, k.B,
-			true) == checker.Lost; stuck == s.CanMove() {
+			1) == checker.Lost; stuck == s.CanMove() {
 			t.Fatalf("%v: the checker's rule 1 says %v", amazons.PositionOf(b, s, amazons.White), stuck)
 		}
 	}

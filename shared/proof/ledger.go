@@ -24,9 +24,9 @@ var ErrLedgerFull = errors.New("the ledger is full")
 // It keeps false claims of others out while a proof grows. It is no check of the whole proof: that
 // is the independent checker's.
 type Ledger struct {
-	board     amazons.Board
-	rulesOnly bool
-	limit     int
+	board  amazons.Board
+	leaves eval.Leaves
+	limit  int
 
 	mu   sync.RWMutex
 	seed maphash.Seed
@@ -38,11 +38,11 @@ type Ledger struct {
 
 // NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28,
 // with up to 4 GiB of memory.
-func NewLedger(b amazons.Board, rulesOnly bool, limit int) *Ledger {
+func NewLedger(b amazons.Board, leaves eval.Leaves, limit int) *Ledger {
 	if limit <= 0 {
 		limit = 1 << 28
 	}
-	l := &Ledger{board: b, rulesOnly: rulesOnly, limit: limit, seed: maphash.MakeSeed(), won: new(hashes),
+	l := &Ledger{board: b, leaves: leaves, limit: limit, seed: maphash.MakeSeed(), won: new(hashes),
 		lost: new(hashes)}
 	for _, h := range []*hashes{l.won, l.lost} {
 		runtime.AddCleanup(l, (*hashes).release, h)
@@ -72,7 +72,7 @@ func (l *Ledger) Verify(ctx context.Context, c Certificate, workers int) error {
 	if set == nil {
 		set = new(Set)
 	}
-	v := &fragmentCheck{ledger: l, set: set, rulesOnly: c.RulesOnly || l.rulesOnly}
+	v := &fragmentCheck{ledger: l, set: set, leaves: max(c.Leaves, l.leaves)}
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	for arrows := range set.layers {
@@ -130,9 +130,9 @@ func (l *Ledger) hash(k amazons.Key) uint64 {
 
 // fragmentCheck is one Verify.
 type fragmentCheck struct {
-	ledger    *Ledger
-	set       *Set
-	rulesOnly bool
+	ledger *Ledger
+	set    *Set
+	leaves eval.Leaves
 }
 
 // layer checks the entries with the given number of arrows.
@@ -183,7 +183,7 @@ func (v *fragmentCheck) entry(e Entry, arrows int) error {
 
 // won reports whether the canonical state s is shown to be won.
 func (v *fragmentCheck) won(s amazons.State) bool {
-	if leaf(s, v.rulesOnly) == eval.Won {
+	if eval.Plain(s, v.leaves) == eval.Won {
 		return true
 	}
 	k := s.Key(v.ledger.board)
@@ -193,7 +193,7 @@ func (v *fragmentCheck) won(s amazons.State) bool {
 // lost reports whether the canonical state s is shown to be lost.
 func (v *fragmentCheck) lost(s amazons.State) bool {
 	b := v.ledger.board
-	switch leaf(s, v.rulesOnly) {
+	switch eval.Plain(s, v.leaves) {
 	case eval.Lost:
 		return true
 	case eval.Won:

@@ -28,7 +28,7 @@ func TestLedger(t *testing.T) {
 		t.Fatal(v, err)
 	}
 	builder := proof.NewBuilder(b, search, proof.BuilderOptions{})
-	ledger := proof.NewLedger(b, false, 0)
+	ledger := proof.NewLedger(b, eval.SumLeaves, 0)
 	ctx := context.Background()
 	r := rand.New(rand.NewPCG(4, 4))
 	all, refused := 0, 0
@@ -92,7 +92,7 @@ func TestLedger(t *testing.T) {
 	if err := ledger.Verify(ctx, root, 1); err != nil {
 		t.Errorf("the root does not follow: %v", err)
 	}
-	if err := proof.NewLedger(b, false, 0).Verify(ctx, root, 1); !errors.Is(err, proof.ErrNotProved) {
+	if err := proof.NewLedger(b, eval.SumLeaves, 0).Verify(ctx, root, 1); !errors.Is(err, proof.ErrNotProved) {
 		t.Errorf("an empty ledger takes the root: %v", err)
 	}
 	if refused < 20 {
@@ -101,7 +101,7 @@ func TestLedger(t *testing.T) {
 	t.Logf("%d entries, %d remembered, %d false fragments refused", all, ledger.Positions(), refused)
 
 	// Limits.
-	small := proof.NewLedger(b, false, 10)
+	small := proof.NewLedger(b, eval.SumLeaves, 10)
 	full := proof.Certificate{Board: b, Roots: []proof.Root{proof.RootOf(p, eval.Lost)}, Set: new(proof.Set)}
 	again := proof.NewBuilder(b, search, proof.BuilderOptions{})
 	if err := again.Prove(ctx, p.State(), eval.Lost); err != nil {

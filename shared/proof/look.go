@@ -14,12 +14,13 @@ const (
 	ByEntry                 // won: the position is an entry, with a winning move
 	ByRule1                 // lost: the side to move has no move
 	ByRule2                 // won or lost by the counting lemma
+	ByRule3                 // won or lost by the sum of areas
 	ByReplies               // lost: each move leads to a position that is won by an entry or by a leaf rule
 )
 
 // String returns the reason in a word or two.
 func (r Reason) String() string {
-	return [...]string{"none", "entry", "rule 1", "rule 2", "replies"}[r]
+	return [...]string{"none", "entry", "rule 1", "rule 2", "rule 3", "replies"}[r]
 }
 
 // Finding is what a certificate says of a position.
@@ -51,13 +52,15 @@ func (c *Certificate) won(s amazons.State) Finding {
 	if m, ok := c.Set.Move(canonical.Key(c.Board)); ok {
 		return Finding{Verdict: eval.Won, Reason: ByEntry, Move: c.Board.ApplyMove(symmetry.Inverse(), m)}
 	}
-	switch v := leaf(canonical, c.RulesOnly); {
+	switch v := eval.Plain(canonical, c.Leaves); {
 	case v == eval.Open:
 		return Finding{}
 	case !canonical.CanMove():
 		return Finding{Verdict: v, Reason: ByRule1}
-	default:
+	case v == eval.Plain(canonical, eval.CountLeaves):
 		return Finding{Verdict: v, Reason: ByRule2}
+	default:
+		return Finding{Verdict: v, Reason: ByRule3}
 	}
 }
 
@@ -93,7 +96,7 @@ func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) 
 	reach := func(s amazons.State) {
 		canonical, _ := s.Canonical(c.Board)
 		key := canonical.Key(c.Board)
-		if _, ok := seen[key]; ok || !c.Set.Has(key) || leaf(canonical, c.RulesOnly) == eval.Won {
+		if _, ok := seen[key]; ok || !c.Set.Has(key) || eval.Plain(canonical, c.Leaves) == eval.Won {
 			return
 		}
 		if len(seen) == most {
@@ -105,7 +108,7 @@ func (c *Certificate) Below(s amazons.State, most int) (entries int, more bool) 
 	}
 	replies := func(s amazons.State) {
 		canonical, _ := s.Canonical(c.Board)
-		if leaf(canonical, c.RulesOnly) != eval.Open {
+		if eval.Plain(canonical, c.Leaves) != eval.Open {
 			return
 		}
 		for m := range s.AllMoves() {

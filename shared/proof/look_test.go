@@ -21,7 +21,7 @@ func TestLook(t *testing.T) {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
-		c, _ := build(t, b, s, x.wins(s), x, i%3 == 0)
+		c, _ := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
 		if f := c.Look(s); f.Verdict != x.wins(s) {
 			t.Fatalf("%v: the root is %v instead of %v", c.Roots[0].Position(b), f.Verdict, x.wins(s))
 		}
@@ -40,7 +40,8 @@ func TestLook(t *testing.T) {
 				if g := c.Look(at.Apply(b, image)); g.Verdict != f.Verdict || g.Reason != f.Reason {
 					t.Fatalf("an image is %+v, the position %+v", g, f)
 				} else if g.Reason == proof.ByEntry &&
-					(!at.Apply(b, image).Legal(g.Move) || c.Look(at.Apply(b, image).After(g.Move)).Verdict != eval.Lost) {
+					(!at.Apply(b, image).Legal(g.Move) ||
+						c.Look(at.Apply(b, image).After(g.Move)).Verdict != eval.Lost) {
 					t.Fatalf("the move %v of an image does not win", g.Move)
 				}
 				moves := at.Moves(nil)
@@ -55,9 +56,10 @@ func TestLook(t *testing.T) {
 					if len(moves) != 0 {
 						t.Fatal("rule 1 where there is a move")
 					}
-				case proof.ByRule2:
-					if c.RulesOnly || len(moves) == 0 {
-						t.Fatalf("rule 2 with %d moves, rules only %v", len(moves), c.RulesOnly)
+				case proof.ByRule2, proof.ByRule3:
+					if c.Leaves == eval.MoveLeaves || f.Reason == proof.ByRule3 && c.Leaves != eval.SumLeaves ||
+						len(moves) == 0 {
+						t.Fatalf("a leaf rule with %d moves, rules only %v", len(moves), c.Leaves)
 					}
 				}
 				break
@@ -101,11 +103,11 @@ func TestLookOutside(t *testing.T) {
 func TestLineAndBelow(t *testing.T) {
 	r := rand.New(rand.NewPCG(73, 74))
 	long, counted := 0, 0
-	for i := range 60 {
+	for i := range 90 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
-		c, _ := build(t, b, s, x.wins(s), x, i%3 == 0)
+		c, _ := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
 		at := s
 		line := c.Line(s, 64)
 		for _, m := range line {

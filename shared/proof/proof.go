@@ -60,10 +60,10 @@ func (r Root) Position(b amazons.Board) amazons.Position {
 
 // Certificate proves its roots. A nil Set stands for an empty one.
 type Certificate struct {
-	Board     amazons.Board
-	RulesOnly bool // the proof does without leaf rule 2
-	Roots     []Root
-	Set       *Set
+	Board  amazons.Board
+	Leaves eval.Leaves // the leaf rules that the proof may use
+	Roots  []Root
+	Set    *Set
 }
 
 // validate returns an error that wraps ErrInvalid if the header of c cannot be written. Entries are
@@ -106,15 +106,4 @@ func checkEntry(b amazons.Board, e Entry, arrows int) string {
 		return fmt.Sprintf("its move %v is not legal", e.Move)
 	}
 	return ""
-}
-
-// leaf returns what the leaf rules say about a canonical state: rule 1 alone where rulesOnly.
-func leaf(s amazons.State, rulesOnly bool) eval.Verdict {
-	if !rulesOnly {
-		return eval.Plain(s)
-	}
-	if !s.CanMove() {
-		return eval.Lost
-	}
-	return eval.Open
 }

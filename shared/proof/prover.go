@@ -184,6 +184,16 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) (bool, error) {
 	return p.refute(s, k, failedWon, "no move is shown to win")
 }
 
+// leaf returns what the leaf rules say of c, which is canonical. Where those that the proof may use
+// leave it open, it is what the others say; sure is then false.
+func (p *prover) leaf(c amazons.State) (v eval.Verdict, sure bool) {
+	v = eval.Plain(c, p.o.Leaves)
+	if v != eval.Open || p.o.Leaves == eval.SumLeaves {
+		return v, true
+	}
+	return eval.Plain(c, eval.SumLeaves), false
+}
+
 // wonAtOnce looks for a move of s to a position that the leaf rules or earlier proofs call lost. If
 // there is none, f.open holds the successors that may still be lost.
 func (p *prover) wonAtOnce(f *frame, s amazons.State) (amazons.Move, bool) {
@@ -195,10 +205,10 @@ func (p *prover) wonAtOnce(f *frame, s amazons.State) (amazons.Move, bool) {
 			return m, true
 		}
 		c, _ = c.Canonical(p.board)
-		switch v := eval.Plain(c); {
+		switch v, sure := p.leaf(c); {
 		case v == eval.Won:
 			continue
-		case v == eval.Lost && !p.o.RulesOnly:
+		case v == eval.Lost && sure:
 			return m, true
 		default:
 			f.open = append(f.open, successor{state: c, move: m, said: v})
@@ -252,7 +262,7 @@ func (p *prover) searchEach(f *frame, k amazons.Key, depth int) (bool, error) {
 // wonByBest tries the move that the search remembers, which saves looking at all the others. It
 // returns false where that move is no short cut: k may be won all the same.
 func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) (bool, error) {
-	if p.best == nil || p.o.RulesOnly {
+	if p.best == nil || p.o.Leaves == eval.MoveLeaves {
 		return false, nil
 	}
 	m, ok := p.best.Best(s)
@@ -261,7 +271,7 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) (bool, err
 	}
 	c, _ := s.After(m).Canonical(p.board)
 	key := c.Key(p.board)
-	v, failed := p.decided(key, eval.Plain(c))
+	v, failed := p.decided(key, eval.Plain(c, p.o.Leaves))
 	if v == eval.Lost {
 		return p.addWon(k, m)
 	}
@@ -289,7 +299,7 @@ func (p *prover) plausible(s amazons.State, depth int) bool {
 	f.moves = s.Moves(f.moves[:0])
 	for _, m := range f.moves {
 		c, _ := s.After(m).Canonical(p.board)
-		v := eval.Plain(c)
+		v, _ := p.leaf(c)
 		if v == eval.Open {
 			v, _ = p.decided(c.Key(p.board), v)
 		}
@@ -309,7 +319,7 @@ func (p *prover) tryLost(f *frame, k amazons.Key, depth int) (bool, error) {
 	for i := range f.open {
 		switch c := &f.open[i]; {
 		case c.tried:
-		case eval.Plain(c.state) == eval.Lost: // and leaf rule 1 alone may be used
+		case eval.Plain(c.state, eval.SumLeaves) == eval.Lost: // and the proof may not use that rule
 			c.said, c.work = eval.Lost, uint64(c.state.CountMoves())
 		default:
 			c.said, c.work = p.search.Probe(c.state)
@@ -396,11 +406,11 @@ func (p *prover) openReplies(f *frame, s amazons.State) (why string) {
 			return "a move ends the game"
 		}
 		c, _ = c.Canonical(p.board)
-		v := eval.Plain(c)
+		v, sure := p.leaf(c)
 		if v == eval.Lost {
 			return m.String() + " wins"
 		}
-		if v == eval.Open || p.o.RulesOnly {
+		if v == eval.Open || !sure {
 			f.open = append(f.open, successor{state: c, key: c.Key(p.board), move: m})
 		}
 	}

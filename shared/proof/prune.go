@@ -42,7 +42,7 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, mis
 	if set == nil {
 		set = new(Set)
 	}
-	p := &pruner{board: c.Board, rulesOnly: c.RulesOnly, set: set, missing: make(map[amazons.Key]struct{}),
+	p := &pruner{board: c.Board, leaves: c.Leaves, set: set, missing: make(map[amazons.Key]struct{}),
 		room: o.MaxMissing}
 	for arrows := range p.marks {
 		if set.layers[arrows].n > 0 {
@@ -74,10 +74,10 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, mis
 }
 
 type pruner struct {
-	board     amazons.Board
-	rulesOnly bool
-	set       *Set
-	marks     [maxLayers][]atomic.Uint64 // one bit a slot: the roots need it
+	board  amazons.Board
+	leaves eval.Leaves
+	set    *Set
+	marks  [maxLayers][]atomic.Uint64 // one bit a slot: the roots need it
 
 	mu      sync.Mutex
 	missing map[amazons.Key]struct{}
@@ -86,7 +86,7 @@ type pruner struct {
 
 // won notes that the canonical state s must be won.
 func (p *pruner) won(s amazons.State) {
-	if leaf(s, p.rulesOnly) == eval.Won {
+	if eval.Plain(s, p.leaves) == eval.Won {
 		return
 	}
 	k := s.Key(p.board)
@@ -107,7 +107,7 @@ func (p *pruner) won(s amazons.State) {
 // returns false if a leaf rule says that it is won.
 func (p *pruner) lost(s amazons.State) bool {
 	canonical, _ := s.Canonical(p.board)
-	switch leaf(canonical, p.rulesOnly) {
+	switch eval.Plain(canonical, p.leaves) {
 	case eval.Lost:
 		return true
 	case eval.Won:

@@ -20,11 +20,11 @@ import (
 
 // Info is what the header of a certificate says.
 type Info struct {
-	Board     amazons.Board
-	RulesOnly bool
-	Roots     []Root
-	Entries   int64
-	Layers    []LayerInfo // deepest first
+	Board   amazons.Board
+	Leaves  eval.Leaves
+	Roots   []Root
+	Entries int64
+	Layers  []LayerInfo // deepest first
 }
 
 // LayerInfo is what the header says about one layer.
@@ -146,7 +146,7 @@ func (d *decoder) header() error {
 	if !board.Valid() {
 		return corrupt("%v is not a board", board)
 	}
-	if flags > 1 || h[3] != 0 {
+	if int(flags) >= len(leavesOf) || flags == 2 || h[3] != 0 {
 		return corrupt("unknown flags %#x %#x", flags, h[3])
 	}
 	roots, layers, entries := int64(le.Uint32(h[4:])), int64(le.Uint32(h[8:])), le.Uint64(h[12:])
@@ -156,7 +156,7 @@ func (d *decoder) header() error {
 	if entries > 1<<62 {
 		return corrupt("it cannot have %d entries", entries)
 	}
-	d.info = Info{Board: board, RulesOnly: flags&1 == 0, Entries: int64(entries)}
+	d.info = Info{Board: board, Leaves: leavesOf[flags], Entries: int64(entries)}
 	d.info.Roots = make([]Root, roots)
 	h = h[fixedHeader:]
 	for i := range d.info.Roots {
@@ -226,7 +226,7 @@ func (d *decoder) parse() (Certificate, error) {
 	if err := d.header(); err != nil {
 		return Certificate{}, err
 	}
-	c := Certificate{Board: d.info.Board, RulesOnly: d.info.RulesOnly, Roots: d.info.Roots, Set: new(Set)}
+	c := Certificate{Board: d.info.Board, Leaves: d.info.Leaves, Roots: d.info.Roots, Set: new(Set)}
 	workers := runtime.GOMAXPROCS(0)
 	for _, layer := range d.info.Layers {
 		into := &c.Set.layers[layer.Arrows]

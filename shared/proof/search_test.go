@@ -27,7 +27,7 @@ func newExact(b amazons.Board, leaves bool) *exact {
 		return &exact{b, reference.New(b)}
 	}
 	return &exact{b, reference.NewWithLeaves(b, func(s amazons.State) (won, decided bool) {
-		v := eval.Plain(s)
+		v := eval.Plain(s, eval.SumLeaves)
 		return v == eval.Won, v != eval.Open
 	})}
 }
@@ -129,14 +129,14 @@ func position(t testing.TB, text string) amazons.Position {
 func dumbCheck(c proof.Certificate) error {
 	won := func(s amazons.State) bool {
 		s, _ = s.Canonical(c.Board)
-		if !c.RulesOnly && eval.Plain(s) == eval.Won {
+		if eval.Plain(s, c.Leaves) == eval.Won {
 			return true
 		}
 		return c.Set.Has(s.Key(c.Board))
 	}
 	lost := func(s amazons.State) error {
 		canonical, _ := s.Canonical(c.Board)
-		if !c.RulesOnly && eval.Plain(canonical) == eval.Lost {
+		if eval.Plain(canonical, c.Leaves) == eval.Lost {
 			return nil
 		}
 		for _, m := range s.Moves(nil) {
@@ -184,7 +184,7 @@ func verify(t testing.TB, c proof.Certificate) []byte {
 		t.Fatal(err)
 	}
 	if _, err := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)),
-		checker.Options{RulesOnly: c.RulesOnly}); err != nil {
+		checker.Options{RulesOnly: c.Leaves == eval.MoveLeaves}); err != nil {
 		t.Fatalf("the checker: %v", err)
 	}
 	return data
@@ -193,8 +193,8 @@ func verify(t testing.TB, c proof.Certificate) []byte {
 // same fails unless both certificates have the same content.
 func same(t testing.TB, got, want proof.Certificate) {
 	t.Helper()
-	if got.Board != want.Board || got.RulesOnly != want.RulesOnly || fmt.Sprint(got.Roots) != fmt.Sprint(want.Roots) {
-		t.Fatalf("got %v %v %v, want %v %v %v", got.Board, got.RulesOnly, got.Roots, want.Board, want.RulesOnly,
+	if got.Board != want.Board || got.Leaves != want.Leaves || fmt.Sprint(got.Roots) != fmt.Sprint(want.Roots) {
+		t.Fatalf("got %v %v %v, want %v %v %v", got.Board, got.Leaves, got.Roots, want.Board, want.Leaves,
 			want.Roots)
 	}
 	if got.Set.Len() != want.Set.Len() {

@@ -13,6 +13,7 @@ import (
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/eval"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -166,10 +167,7 @@ func blockCount(entries int) int { return (entries + maxBlock - 1) / maxBlock }
 
 // appendHeader appends the header of FORMAT.md.
 func appendHeader(p []byte, c *Certificate) []byte {
-	flags := byte(1)
-	if c.RulesOnly {
-		flags = 0
-	}
+	flags := flagsOf[c.Leaves]
 	layers := 0
 	for arrows := range maxLayers {
 		if c.Set.LayerLen(arrows) > 0 {
@@ -264,3 +262,9 @@ func parallel(workers, n int, f func(i int)) {
 	}
 	wg.Wait()
 }
+
+// The flags of the header, and the leaf rules that they allow.
+var (
+	flagsOf  = [...]byte{eval.SumLeaves: 3, eval.CountLeaves: 1, eval.MoveLeaves: 0}
+	leavesOf = [...]eval.Leaves{0: eval.MoveLeaves, 1: eval.CountLeaves, 3: eval.SumLeaves}
+)

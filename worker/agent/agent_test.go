@@ -682,7 +682,7 @@ func TestUnreachable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	work(t, Config{}, spent, ErrRefused, func(f *farm) {
 		f.master.join = func(r *farmv1.JoinRequest) error {
-			if r.ProtocolVersion != farmv1.ProtocolVersion || r.RulesVersion != 1 || r.Worker != "w" || r.Cores == 0 ||
+			if r.ProtocolVersion != farmv1.ProtocolVersion || r.RulesVersion != farmv1.RulesVersion || r.Worker != "w" || r.Cores == 0 ||
 				r.TableBytes == 0 || r.Build == "" {
 				t.Errorf("join %v", r)
 			}

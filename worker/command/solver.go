@@ -302,7 +302,7 @@ func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 	for _, w := range a.search.witnesses[1:] {
 		more = append(more, w)
 	}
-	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0], proof.BuilderOptions{RulesOnly: a.rulesOnly,
+	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0], proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
 		MaxEntries: maxEntries, More: more})
 	a.tell(func() string { return fmt.Sprintf("the winner is known; %d positions proved", builder.Proved()) })
 	// The win of a first move is proved before the root: then the root's entry names this move.
@@ -316,7 +316,7 @@ func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 			return proof.Certificate{}, err
 		}
 	}
-	return proof.Certificate{Board: a.position.Board, RulesOnly: a.rulesOnly, Roots: a.claims, Set: builder.Take()}, nil
+	return proof.Certificate{Board: a.position.Board, Leaves: eval.LeavesOf(a.rulesOnly), Roots: a.claims, Set: builder.Take()}, nil
 }
 
 // check has the independent checker verify the certificate: the file, or data where there is none.
@@ -362,12 +362,12 @@ func lostBy(c proof.Certificate, s amazons.State) bool {
 	if !s.CanMove() {
 		return true
 	}
-	if canonical, _ := s.Canonical(c.Board); !c.RulesOnly && eval.Plain(canonical) != eval.Open {
-		return eval.Plain(canonical) == eval.Lost
+	if canonical, _ := s.Canonical(c.Board); eval.Plain(canonical, c.Leaves) != eval.Open {
+		return eval.Plain(canonical, c.Leaves) == eval.Lost
 	}
 	for _, m := range s.Moves(nil) {
 		reply, _ := s.After(m).Canonical(c.Board)
-		if !c.Set.Has(reply.Key(c.Board)) && (c.RulesOnly || eval.Plain(reply) != eval.Won) {
+		if !c.Set.Has(reply.Key(c.Board)) && eval.Plain(reply, c.Leaves) != eval.Won {
 			return false
 		}
 	}

@@ -221,7 +221,7 @@ func (e *Engine) renew() {
 	}
 	e.builder = proof.NewBuilder(e.c.Board, e.proofs[0], proof.BuilderOptions{
 		More:       more,
-		RulesOnly:  e.c.RulesOnly,
+		Leaves:     eval.LeavesOf(e.c.RulesOnly),
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
 		MaxEntries: 4 * e.c.MaxEntries,
 	})
@@ -333,7 +333,7 @@ func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func())
 		e.renew()
 	}
 	var f Fragment
-	c := proof.Certificate{Board: e.c.Board, RulesOnly: e.c.RulesOnly}
+	c := proof.Certificate{Board: e.c.Board, Leaves: eval.LeavesOf(e.c.RulesOnly)}
 	for _, fact := range facts {
 		if ctx.Err() != nil {
 			break

@@ -72,10 +72,10 @@ func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool,
 		}
 		parts = append(parts, part)
 	}
-	whole := proof.Certificate{Board: p.Board, RulesOnly: true, Roots: []proof.Root{proof.RootOf(p, claim)},
+	whole := proof.Certificate{Board: p.Board, Leaves: eval.MoveLeaves, Roots: []proof.Root{proof.RootOf(p, claim)},
 		Set: new(proof.Set)}
 	for _, part := range parts {
-		whole.RulesOnly = whole.RulesOnly && part.RulesOnly
+		whole.Leaves = min(whole.Leaves, part.Leaves)
 		whole.Set.Merge(part.Set)
 	}
 	data, err := proof.Encode(whole)

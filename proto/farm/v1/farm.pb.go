@@ -80,7 +80,7 @@ type JoinRequest struct {
 	state           protoimpl.MessageState `protogen:"open.v1"`
 	Worker          string                 `protobuf:"bytes,1,opt,name=worker,proto3" json:"worker,omitempty"`                                           // name chosen by the worker, unique in the farm, 1..128 bytes
 	ProtocolVersion uint32                 `protobuf:"varint,2,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"` // of this file: ProtocolVersion in versions.go
-	RulesVersion    uint32                 `protobuf:"varint,3,opt,name=rules_version,json=rulesVersion,proto3" json:"rules_version,omitempty"`          // of the game's rules and the two leaf rules: 1
+	RulesVersion    uint32                 `protobuf:"varint,3,opt,name=rules_version,json=rulesVersion,proto3" json:"rules_version,omitempty"`          // of the game's rules and the leaf rules: RulesVersion in versions.go
 	Build           string                 `protobuf:"bytes,5,opt,name=build,proto3" json:"build,omitempty"`                                             // of the solver: version and revision
 	Cores           uint32                 `protobuf:"varint,6,opt,name=cores,proto3" json:"cores,omitempty"`                                            // threads the worker searches with
 	TableBytes      uint64                 `protobuf:"varint,7,opt,name=table_bytes,json=tableBytes,proto3" json:"table_bytes,omitempty"`                // size of its transposition table

@@ -8,8 +8,10 @@ const (
 	//	4  hints were called memories, and verdicts outcomes; workers told no hash of their databases
 	//	3  several campaigns on one stream
 	ProtocolVersion = 4
-	// RulesVersion is that of the game's rules and of the two leaf rules of certificates.
-	RulesVersion = 1
+	// RulesVersion is that of the game's rules and of the leaf rules of certificates.
+	//
+	//	2  leaf rule 3
+	RulesVersion = 2
 )
 
 // Limits of messages. Both sides keep them: a larger message ends its stream.

@@ -1,0 +1,121 @@
+package checker
+
+import "math/bits"
+
+// Leaf rule 3, the sum of areas (FORMAT.md, "The leaf rules"). As in rule 2, P's queens inside t only
+// plod, and O stays in c. Here c falls into areas, and P may be sure of a move in some of them too:
+// a queen of P that stands at the edge of c and made no plod inside t can step into c.
+
+// area is a part of c that touches no other, with the queens that can move in it.
+type area struct {
+	mine, theirs, empty uint64 // P's free queens, O's queens, squares of c
+	value               int    // P's moves less O's, at least
+}
+
+// winsSum reports whether the side P with the queens mine wins by rule 3. P is to move if it begins.
+func (b *board) winsSum(mine, theirs uint64, p position, begins bool) bool {
+	c, t := b.split(theirs, p)
+	touching := mine & b.grow(c)
+	first := 0
+	if begins {
+		first = 1
+	}
+	if bits.OnesCount64(t)+2*bits.OnesCount64(touching)+first < bits.OnesCount64(c) {
+		return false // not even with a plod for each square of t, and a safe move for each queen
+	}
+	plods, walked := b.plods(mine, touching, t)
+	if b.sum(plods, touching&^walked, theirs, c, begins) {
+		return true
+	}
+	for ; walked != 0; walked &= walked - 1 {
+		// One queen may be worth more in c.
+		plods, others := b.plods(mine&^(walked&-walked), touching, t)
+		if b.sum(plods, touching&^others, theirs, c, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// plods is the greedy walk of rule 2: it returns all its plods, and the touching queens that made one.
+func (b *board) plods(queens, touching, t uint64) (n int, walked uint64) {
+	for _, group := range [2]uint64{queens &^ touching, queens & touching} {
+		for ; group != 0; group &= group - 1 {
+			before := n
+			for at := b.step(bits.TrailingZeros64(group), t); at >= 0; at = b.step(at, t) {
+				t &^= 1 << at
+				n++
+			}
+			if n > before {
+				walked |= group & -group & touching
+			}
+		}
+	}
+	return n, walked
+}
+
+// sum reports whether the plods and what P is sure of in the areas of c are enough.
+func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
+	var areas [64]area
+	n, total := 0, plods
+	for rest := c; rest != 0; n++ {
+		squares := b.flood(rest&-rest, c|theirs|free) | rest&-rest
+		rest &^= squares
+		a := &areas[n]
+		*a = area{squares & free, squares & theirs, squares & c, -bits.OnesCount64(squares & c)}
+		if b.safe(a.mine, a.theirs, a.empty) {
+			a.value += 2
+		}
+		total += a.value
+	}
+	if !begins {
+		return total >= 0
+	}
+	if total >= 1 {
+		return true
+	}
+	for _, a := range areas[:n] {
+		// P's first move takes a square of this area; after it, P may still have a safe move there.
+		after := total - a.value + 1 - bits.OnesCount64(a.empty)
+		if a.mine != 0 && (after >= 0 || after+2 >= 0 && b.keepsSafe(a)) {
+			return true
+		}
+	}
+	return false
+}
+
+// keepsSafe reports whether P has a plod into the area after which it has a safe move there.
+func (b *board) keepsSafe(a area) bool {
+	for q := a.mine; q != 0; q &= q - 1 {
+		for to := b.neighbours[bits.TrailingZeros64(q)&63] & a.empty; to != 0; to &= to - 1 {
+			if b.safe(a.mine&^(q&-q)|to&-to, a.theirs, a.empty&^(to&-to)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// safe reports whether P has a safe move: after each move of O in the area, a queen of mine still
+// touches a square of it. It plays every move of O.
+func (b *board) safe(mine, theirs, empty uint64) bool {
+	near := b.grow(mine)
+	if near&empty == 0 {
+		return false
+	}
+	occupied := b.full &^ empty
+	for q := theirs; q != 0; q &= q - 1 {
+		from := bits.TrailingZeros64(q)
+		without := occupied &^ (1 << from)
+		for tos := b.queenLines(from, occupied); tos != 0; tos &= tos - 1 {
+			to := tos & -tos
+			left := near & (empty | 1<<from) &^ to
+			for arrows := b.queenLines(bits.TrailingZeros64(to), without|to); arrows != 0; arrows &= arrows - 1 {
+				if left&^(arrows&-arrows) == 0 {
+					return false
+				}
+			}
+		}
+	}
+	return true
+}
