@@ -347,7 +347,7 @@ func (v *virtual) settle() {
 	case <-time.After(24 * time.Hour):
 		v.t.Fatal("the campaign does not end in a day")
 	}
-	time.Sleep(time.Second) // what was sent last arrives
+	time.Sleep(time.Second + 20*v.distance) // what was sent last arrives, after what waits before it
 	v.stop()
 	if _, checked, err := VerifyStore(v.t.Context(), v.options.StoreFile, checker.Options{Workers: 1}); err != nil ||
 		checked == nil {
