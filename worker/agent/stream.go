@@ -187,7 +187,8 @@ func (c *connection) uploadFragment(e Upload) error {
 			return nil
 		case codes.InvalidArgument, codes.DataLoss, codes.FailedPrecondition, codes.OutOfRange:
 			return fmt.Errorf("%w: %s", errUpload, Reason(err))
-		case codes.ResourceExhausted, codes.Aborted: // too many uploads at a time, or no room
+		case codes.ResourceExhausted, codes.Aborted, // too many uploads at a time, or no room
+			codes.Unavailable: // it is stopping, and the stream will say why; or it is gone, and the stream breaks
 			if time.Since(told) >= sayAgain {
 				told = time.Now()
 				c.Log.Warn("the master accepts no upload now, trying again", "reason", Reason(err))
