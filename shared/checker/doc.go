@@ -7,7 +7,7 @@
 // A certificate is a set of canonical positions that the side to move wins, each with a winning
 // move, in layers by number of burnt squares. The checker goes through the layers from the deepest
 // one up. An entry holds if its move is legal and every reply to it leads to an entry two layers
-// deeper, or to a position that one of two leaf rules decides. Then the roots, the claims of the
+// deeper, or to a position that a leaf rule decides. Then the roots, the claims of the
 // certificate, are looked up the same way.
 //
 // # The way of one check

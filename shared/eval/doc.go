@@ -17,8 +17,8 @@
 //  5. A closing move ([Judge.Closing]): one first move that shuts the other side out, so that rule 3
 //     then decides.
 //
-// Rules 1 and 2 are all that a certificate may use as leaves ([Plain]); the checker knows only
-// these. The other rules save search, and the proof is refined below them.
+// A certificate may use rules 1 and 2 as leaves, and a plain form of rule 3 ([Plain]); the checker
+// knows only these. The other rules save search, and the proof is refined below them.
 //
 // [Evaluate] also returns the [Features] from which a search takes its first numbers.
 //

@@ -128,7 +128,7 @@ func sumOfAreas(plods int, free, theirs, c amazons.Set, begins bool) bool {
 	var areas [64]contest
 	n, total := 0, plods
 	for todo := c; todo != 0; n++ {
-		squares := fill(todo&-todo, c|theirs|free)
+		squares := amazons.Fill(todo&-todo, c|theirs|free)
 		todo &^= squares
 		a := contest{mine: squares & free, theirs: squares & theirs, empty: squares & c}
 		a.counted = int32(-bits.OnesCount64(a.empty))
