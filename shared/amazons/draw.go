@@ -55,10 +55,8 @@ func (p Position) text(marked Set) string {
 
 // title returns the colour as the first word of a sentence.
 func (c Colour) title() string {
-	if c == White {
-		return "White"
-	}
-	return "Black"
+	name := c.String()
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 // SVGOptions says how a position is drawn. The zero value is a good picture.

@@ -15,15 +15,7 @@ const (
 )
 
 // Other returns the other player; Nobody stays.
-func (s Side) Other() Side {
-	switch s {
-	case Left:
-		return Right
-	case Right:
-		return Left
-	}
-	return Nobody
-}
+func (s Side) Other() Side { return [...]Side{Nobody: Nobody, Left: Right, Right: Left}[s] }
 
 // String returns "nobody", "left" or "right".
 func (s Side) String() string { return [...]string{"nobody", "left", "right"}[s] }

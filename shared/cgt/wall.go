@@ -20,7 +20,10 @@ type point struct{ t, v int64 }
 // before the constant rises.
 type climb []point
 
-// higher appends to dst the pointwise maximum of two climbs of the same scale.
+// higher appends to dst the pointwise maximum of two climbs of the same scale. It walks along both at
+// once, from corner to corner of either. Between two corners both are straight, with slopes 0 or 1.
+// So they cross there at most once: where the flat one was ahead and the rising one overtakes it. The
+// crossing is a whole number of units, since the slopes differ by 1.
 func higher(dst, a, b climb) climb {
 	i, j := 0, 0 // the pieces that hold the interval from t up
 	t, va, vb := a[0].t, a[0].v, b[0].v
@@ -52,7 +55,8 @@ func higher(dst, a, b climb) climb {
 // endless is above every temperature: the end of the last piece of a climb, which is constant.
 const endless = 1 << 62
 
-// piece returns where the piece of a climb that begins at point i ends, and its slope.
+// piece returns where the piece of a climb that begins at point i ends, and its slope. The last piece
+// ends nowhere, so a walk along two climbs goes on to the lesser of two ends and stops at endless.
 func (c climb) piece(i int) (end, slope int64) {
 	switch {
 	case i+1 == len(c):

@@ -119,14 +119,12 @@ func (n numbers) verdict() eval.Verdict {
 	return eval.Open
 }
 
+// numbersOf returns the numbers of a position that is won or lost.
 func numbersOf(v eval.Verdict) numbers {
-	switch v {
-	case eval.Won:
+	if v == eval.Won {
 		return won
-	case eval.Lost:
-		return lost
 	}
-	return numbers{1, 1}
+	return lost
 }
 
 // Search searches st until it is solved, it has expanded nodeLimit positions (0: no limit) or ctx
@@ -260,13 +258,8 @@ func (s *Searcher) Solve(ctx context.Context, st amazons.State) (eval.Verdict, e
 func (s *Searcher) Insert(st amazons.State, v eval.Verdict, nodes uint64) {
 	s.o.Table.mu.RLock()
 	defer s.o.Table.mu.RUnlock()
-	if n := numbersOf(v); n.solved() {
+	if v != eval.Open {
+		n := numbersOf(v)
 		s.o.Table.put(st.Hash(s.o.Board), pack(n.phi, n.delta, max(nodes, 1)))
-	}
-}
-
-func (s *Searcher) report(st amazons.State, n numbers, nodes uint64) {
-	if s.o.OnSolved != nil && nodes >= s.o.MinSolvedNodes {
-		s.o.OnSolved(st, n.verdict(), nodes)
 	}
 }

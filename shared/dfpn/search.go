@@ -97,8 +97,8 @@ func (t *thread) put(st amazons.State, hash uint64, n numbers, m amazons.Move, n
 		data = packWon(t.b.ApplyMove(symmetry, m), nodes)
 	}
 	t.table.put(hash, data)
-	if n.solved() {
-		t.s.report(st, n, nodes)
+	if o := &t.s.o; n.solved() && o.OnSolved != nil && nodes >= o.MinSolvedNodes {
+		o.OnSolved(st, n.verdict(), nodes)
 	}
 }
 
@@ -198,11 +198,8 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 func (t *thread) evaluate(st amazons.State) (numbers, eval.Features) {
 	t.evaluations++
 	verdict, f := t.judge.Evaluate(st)
-	switch verdict {
-	case eval.Won:
-		return won, f
-	case eval.Lost:
-		return lost, f
+	if verdict != eval.Open {
+		return numbersOf(verdict), f
 	}
 	phi, delta := estimate.Numbers(st, &f)
 	return numbers{phi, delta}, f

@@ -1,6 +1,7 @@
 package endgame
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 
@@ -71,7 +72,7 @@ func (a *algebra) intern(v cgt.Value) uint32 {
 type worker struct {
 	*algebra
 	c   cgt.Combiner
-	err error
+	err error // the first one
 
 	classes map[cgt.Value]uint32 // by {options | -far}
 	members [][]uint32           // of a class; class 0 has none
@@ -130,7 +131,7 @@ func (w *worker) classOfAll(ids []uint32) uint32 {
 	}
 	v, err := w.c.Combine(left, []cgt.Value{cgt.IntValue(-far)})
 	if err != nil {
-		w.fail(err)
+		w.err = cmp.Or(w.err, err)
 		return 0
 	}
 	c, ok := w.classes[v]
@@ -140,13 +141,6 @@ func (w *worker) classOfAll(ids []uint32) uint32 {
 		w.classes[v] = c
 	}
 	return c
-}
-
-// fail keeps the first error.
-func (w *worker) fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
 }
 
 // join returns the class of the options of both classes together.
@@ -181,9 +175,7 @@ func (w *worker) value(left, right uint32) uint32 {
 			r = append(r, w.vals[id].Neg())
 		}
 		v, err := w.c.Combine(l, r)
-		if err != nil {
-			w.fail(err)
-		}
+		w.err = cmp.Or(w.err, err)
 		id = w.intern(v)
 		w.know(id)
 		w.pairs.put(key, id)
@@ -201,9 +193,7 @@ func (w *worker) plus(id uint32, n int) uint32 {
 	if !ok {
 		w.know(id)
 		v, err := w.vals[id].AddInt(int64(n))
-		if err != nil {
-			w.fail(err)
-		}
+		w.err = cmp.Or(w.err, err)
 		s = w.intern(v)
 		w.know(s)
 		w.moved.put(key, s)

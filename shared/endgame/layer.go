@@ -1,6 +1,7 @@
 package endgame
 
 import (
+	"cmp"
 	"math/bits"
 )
 
@@ -172,7 +173,7 @@ func (b *builder) sum(parts []part, key sumKey, black, white uint16) uint32 {
 	}
 	v, err := b.solver.Value(bl, wh, em)
 	if err != nil {
-		b.fail(err)
+		b.err = cmp.Or(b.err, err)
 		return 0
 	}
 	id := b.intern(v)

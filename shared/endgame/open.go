@@ -76,25 +76,28 @@ func open(name string, whole uint64) (*DB, error) {
 	if db.data, db.unmap, err = mapFile(f, int(h.size)); err != nil {
 		return nil, err
 	}
-	if err := db.sections(); err != nil {
-		db.unmap()
-		return nil, err
-	}
-	for _, s := range db.header.sections {
-		from, to := s.offset, s.offset+s.length
-		if h.size > whole && (s.kind == sectionActive || s.kind == sectionTerritory) {
-			continue
-		}
-		if err := db.checkFile(f, int(from), int(to), nil); err != nil {
-			db.unmap()
-			return nil, err
-		}
-	}
-	if err := db.references(); err != nil {
+	if err := db.verify(f, whole); err != nil {
 		db.unmap()
 		return nil, err
 	}
 	return db, nil
+}
+
+// verify finds the sections of a database, compares their checksums as Open promises, and verifies
+// their references. whole is the size up to which it compares all entries.
+func (db *DB) verify(f *os.File, whole uint64) error {
+	if err := db.sections(); err != nil {
+		return err
+	}
+	for _, s := range db.header.sections {
+		if db.header.size > whole && (s.kind == sectionActive || s.kind == sectionTerritory) {
+			continue
+		}
+		if err := db.checkFile(f, int(s.offset), int(s.offset+s.length), nil); err != nil {
+			return err
+		}
+	}
+	return db.references()
 }
 
 // references verifies that every reference from one part of the file to another is valid. So no

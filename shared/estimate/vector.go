@@ -14,41 +14,32 @@ const Size = 14
 // Vector is what the table weighs of a position, seen by the side to move.
 type Vector [Size]int32
 
-// Names say what the elements of a Vector are.
-var Names = [Size]string{
-	"constant",
-	"territory",           // empty squares nearer in queen moves, minus those nearer to the other side
-	"empty squares",       //
-	"shared squares",      // empty squares equally near to both
-	"own only",            // empty squares that only the side to move can ever reach
-	"other only",          //
-	"own mobility",        // squares one queen move away: 16 times the binary logarithm
-	"other mobility",      // the same of one more than their number
-	"own liberties",       // empty squares that touch a queen
-	"other liberties",     //
-	"own neighbourhood",   // empty squares within two king's moves of a queen
-	"other neighbourhood", //
-	"own free queens",     // queens that touch an empty square
-	"other free queens",   //
-}
-
 // Of returns the vector of s, where f are its features by the static evaluation.
 func Of(s amazons.State, f *eval.Features) Vector {
 	free := amazons.Grow(s.Empty)
 	own, opp := amazons.Grow(s.Own)&s.Empty, amazons.Grow(s.Opp)&s.Empty
 	return Vector{
+		// A constant.
 		1,
+		// Empty squares nearer in queen moves, minus those nearer to the other side.
 		int32(f.Territory),
+		// Empty squares, and those of them that are equally near to both sides.
 		count(s.Empty),
 		int32(f.Shared),
+		// Empty squares that only one side can ever reach.
 		int32(f.OwnOnly),
 		int32(f.OppOnly),
+		// Mobility: squares one queen move away, as 16 times the binary logarithm of their number. The
+		// other side may have none, so there it is one more than their number.
 		logarithms[f.OwnMoves&63],
 		logarithms[(f.OppMoves+1)&63],
+		// Liberties: empty squares that touch a queen.
 		count(own),
 		count(opp),
+		// Neighbourhood: empty squares within two king's moves of a queen.
 		count(amazons.Grow(own) & s.Empty),
 		count(amazons.Grow(opp) & s.Empty),
+		// Free queens: those that touch an empty square.
 		count(s.Own & free),
 		count(s.Opp & free),
 	}

@@ -140,11 +140,8 @@ func (t *trace) sure(s amazons.State, c amazons.Set, v value) {
 	if t == nil {
 		return
 	}
-	own, opp := tally{n: v.own.n}, tally{n: v.opp.n}
-	b := cgt.Bounds{Lower: own.bound(), Upper: cgt.Bound{N: opp.bound().N.Neg()}}
-	if t.p.ToMove == amazons.White {
-		b = b.Neg()
-	}
+	own := tally{n: v.own.n}
+	b := t.black(own.bound(), int(-v.opp.n/one)) // both numbers are whole
 	t.both = append(t.both, AreaBounds{For: "both", Squares: c & (s.Own | s.Opp | s.Empty), Kind: "active", Bounds: b,
 		Source: "local search", Queens: c & (s.Own | s.Opp)})
 }

@@ -62,6 +62,11 @@ func lowerOf(b cgt.Bound, isStar, isFuzzy bool) (l lower, exact bool) {
 
 // tally adds up lower bounds for one side, by the rules of [cgt.Sum]. It works in integers, because
 // the search makes a tally for most of its positions.
+//
+// An example: a star, an area worth 1 and one worth at least -1, tightened. The numbers add up to 0,
+// one star is left over, and the bound is tightened. If the side begins, it takes the star and wins.
+// If the other side begins, the tally tells nothing: the third area may be -1 plus up. From up the
+// other side moves to star, and two stars are worth 0.
 type tally struct {
 	n         int32
 	width     int32 // the largest

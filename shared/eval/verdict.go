@@ -23,12 +23,4 @@ func (v Verdict) String() string {
 }
 
 // Other returns the verdict seen by the other side: Won and Lost exchanged.
-func (v Verdict) Other() Verdict {
-	switch v {
-	case Won:
-		return Lost
-	case Lost:
-		return Won
-	}
-	return Open
-}
+func (v Verdict) Other() Verdict { return [...]Verdict{Open: Open, Won: Lost, Lost: Won, 3: Open}[v&3] }
