@@ -6,6 +6,7 @@ require (
 	amazonsfarm v0.0.0
 	github.com/prometheus/common v0.72.0
 	github.com/spf13/cobra v1.10.2
+	golang.org/x/sync v0.24.0
 	google.golang.org/grpc v1.85.0
 )
 

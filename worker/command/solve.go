@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -60,16 +61,11 @@ side to move wins, perhaps not all.
 					flags.judge = eval.NewJudge(db, eval.DefaultSettings()).Clone
 				}
 			}
-			if q.proofFile != "" {
-				if noProof {
-					return cli.Usagef("--proof and --no-proof exclude each other")
-				}
-				if info, err := os.Stat(filepath.Dir(q.proofFile)); err != nil || !info.IsDir() {
-					return cli.Usagef("--proof %s: there is no folder %s", q.proofFile, filepath.Dir(q.proofFile))
-				}
-				if info, err := os.Stat(q.proofFile); err == nil && !info.Mode().IsRegular() {
-					return cli.Usagef("--proof %s: it is there and is not a regular file", q.proofFile)
-				}
+			if q.proofFile != "" && noProof {
+				return cli.Usagef("--proof and --no-proof exclude each other")
+			}
+			if err := checkProofFile(q.proofFile); err != nil {
+				return err
 			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
@@ -102,16 +98,27 @@ side to move wins, perhaps not all.
 	return c
 }
 
+// checkProofFile refuses a certificate's file that could not be written, before hours of search go
+// into its content. An empty name is no file.
+func checkProofFile(name string) error {
+	folder := filepath.Dir(name)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return cli.Usagef("--proof %s: there is no folder %s", name, folder)
+	}
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return cli.Usagef("--proof %s: it is there and is not a regular file", name)
+	}
+	return nil
+}
+
 func parseMoves(p amazons.Position, texts []string) ([]amazons.Move, error) {
 	var moves []amazons.Move
-	seen := make(map[amazons.Move]bool)
 	for _, text := range texts {
 		m, err := p.ParseMove(text)
 		if err != nil {
 			return nil, cli.Usagef("--first-move: %w", err)
 		}
-		if !seen[m] {
-			seen[m] = true
+		if !slices.Contains(moves, m) {
 			moves = append(moves, m)
 		}
 	}

@@ -8,6 +8,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -19,6 +20,8 @@ import (
 	"time"
 
 	"amazonsfarm/shared/amazons"
+
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
@@ -86,50 +89,36 @@ func (s settings) all(out io.Writer) (bool, error) {
 		fmt.Fprintln(out, "there is no small disk here: none fills up")
 	}
 	began := time.Now()
-	seeds := make(chan uint64)
-	results := make(chan *result)
-	failed := make(chan error, s.jobs)
-	var group sync.WaitGroup
 	var mu sync.Mutex
-	for job := range s.jobs {
-		group.Go(func() {
-			for seed := range seeds {
-				r, log, err := s.one(job, seed)
-				if err != nil {
-					failed <- err
-					return
-				}
-				mu.Lock()
-				if s.verbose || r.wrong != nil {
-					out.Write(log)
-				}
-				fmt.Fprintln(out, r)
-				mu.Unlock()
-				results <- r
+	var results []*result
+	group, ctx := errgroup.WithContext(context.Background())
+	group.SetLimit(s.jobs)
+	for i := range s.runs {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return nil // another run could not be played
 			}
+			r, log, err := s.one(s.seed + uint64(i))
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if s.verbose || r.wrong != nil {
+				out.Write(log)
+			}
+			fmt.Fprintln(out, r)
+			results = append(results, r)
+			return nil
 		})
 	}
-	go func() {
-		defer close(seeds)
-		for i := range s.runs {
-			select {
-			case seeds <- s.seed + uint64(i):
-			case err := <-failed:
-				failed <- err
-				return
-			}
-		}
-	}()
-	go func() {
-		group.Wait()
-		close(results)
-	}()
+	err := group.Wait()
 	good, stopped, wrong, skipped := 0, 0, 0, 0
 	var done [kinds]int
 	masters, pauses := 0, 0
 	var messages, twice, old, late int64
 	facts, certificates, two := 0, 0, 0
-	for r := range results {
+	for _, r := range results {
 		switch {
 		case r.wrong != nil:
 			wrong++
@@ -165,16 +154,11 @@ func (s settings) all(out io.Writer) (bool, error) {
 	fmt.Fprintf(out, " %d left out; the master was killed %d times and paused %d times for want of room; of %d "+
 		"messages %d came once more, %d were old ones, %d late\n", skipped, masters, pauses, messages, twice, old, late)
 	fmt.Fprintf(out, "acknowledged and found: %d facts, %d certificates\n", facts, certificates)
-	select {
-	case err := <-failed:
-		return false, err
-	default:
-	}
-	return wrong == 0, nil
+	return wrong == 0, err
 }
 
 // one plays the run of a seed. Its folder stays where something is wrong.
-func (s settings) one(job int, seed uint64) (*result, []byte, error) {
+func (s settings) one(seed uint64) (*result, []byte, error) {
 	folder := filepath.Join(s.folder, fmt.Sprintf("seed-%d", seed))
 	disk := filepath.Join(folder, "disk")
 	if err := os.MkdirAll(disk, 0o700); err != nil {

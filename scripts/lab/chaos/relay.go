@@ -50,8 +50,8 @@ type counts struct{ sent, twice, again, old, late atomic.Int64 }
 type life struct {
 	mu       sync.Mutex
 	serials  map[uint64]*farmv1.WorkRequest // what they stand for
-	sent     []*farmv1.WorkRequest          // the latest that may come again
-	received []*farmv1.WorkResponse
+	sent     latest[*farmv1.WorkRequest]
+	received latest[*farmv1.WorkResponse]
 }
 
 func newLife() *life { return &life{serials: map[uint64]*farmv1.WorkRequest{}} }
@@ -319,9 +319,7 @@ func hand[M any](c *counts, out *sender[M], m M, f fate) {
 func (l *life) noteSent(m *farmv1.WorkRequest, old int) (again *farmv1.WorkRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old > 0 && old <= len(l.sent) {
-		again = l.sent[len(l.sent)-old]
-	}
+	keep := true
 	switch k := m.Kind.(type) {
 	case *farmv1.WorkRequest_Facts:
 		l.serials[k.Facts.GetSerial()] = m
@@ -329,11 +327,9 @@ func (l *life) noteSent(m *farmv1.WorkRequest, old int) (again *farmv1.WorkReque
 		l.serials[k.Result.GetSerial()] = m
 	case *farmv1.WorkRequest_Progress:
 	default:
-		return again
+		keep = false
 	}
-	l.sent = append(l.sent, m)
-	l.sent = l.sent[max(0, len(l.sent)-remembered):]
-	return again
+	return l.sent.note(m, old, keep)
 }
 
 // noteReceived keeps a message of the master. The word that all is over comes on the stream on
@@ -341,12 +337,21 @@ func (l *life) noteSent(m *farmv1.WorkRequest, old int) (again *farmv1.WorkReque
 func (l *life) noteReceived(m *farmv1.WorkResponse, old int) (again *farmv1.WorkResponse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if old > 0 && old <= len(l.received) {
-		again = l.received[len(l.received)-old]
+	return l.received.note(m, old, m.GetFinished() == nil)
+}
+
+// latest are the last messages in one direction that may come again.
+type latest[M any] []M
+
+// note returns the message that was the old-th latest, if any, and then keeps m where it is to be
+// kept. An old of 0 asks for none.
+func (l *latest[M]) note(m M, old int, keep bool) (again M) {
+	if old > 0 && old <= len(*l) {
+		again = (*l)[len(*l)-old]
 	}
-	if m.GetFinished() == nil {
-		l.received = append(l.received, m)
-		l.received = l.received[max(0, len(l.received)-remembered):]
+	if keep {
+		*l = append(*l, m)
+		*l = (*l)[max(0, len(*l)-remembered):]
 	}
 	return again
 }
