@@ -57,7 +57,8 @@ many workers (run), or alone (solve).
 	root.AddCommand(command.All()...)
 	cli.AddPages(root)
 	cli.AddVersion(root,
-		cli.Part{Name: "rules", Format: farmv1.RulesVersion}, cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
+		cli.Part{Name: "rules", Format: farmv1.RulesVersion},
+		cli.Part{Name: "protocol", Format: farmv1.ProtocolVersion},
 		cli.Part{Name: "certificates", Format: proof.Format}, cli.Part{Name: "databases", Format: endgame.Version})
 	return cli.Execute(context.Background(), root, args, stdin, stdout, stderr, kinds...)
 }

@@ -165,7 +165,8 @@ func FuzzAdmit(f *testing.F) {
 		limit := 1 + 100*tape.Choose(64)
 		var into []*admission // of the campaigns
 		for _, c := range campaign.campaigns {
-			a := &admission{campaign: c, workers: 1, ledger: proof.NewLedger(c.root.Board, eval.LeavesOf(c.about.RulesOnly), limit)}
+			a := &admission{campaign: c, workers: 1,
+				ledger: proof.NewLedger(c.root.Board, eval.LeavesOf(c.about.RulesOnly), limit)}
 			if facts := c.about.Pool; facts != c.about.Number {
 				a = into[facts-1]
 			}

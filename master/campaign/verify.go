@@ -206,7 +206,8 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 	if err != nil {
 		return "", nil, err
 	}
-	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots, Fragments: fragments}
+	in := assemble.Input{Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots,
+		Fragments: fragments}
 	for n := range t.WonNodes() {
 		in.Won = append(in.Won, n)
 	}

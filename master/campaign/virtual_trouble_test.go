@@ -89,7 +89,8 @@ func TestDistantWorkers(t *testing.T) {
 		leases, early := uint64(0), uint64(0)
 		for _, m := range v.members {
 			leases, early = leases+m.stats.Leases.Load(), early+m.stats.Prefetched.Load()
-			v.t.Logf("%s: %d leases, %d of them there in time", m.name, m.stats.Leases.Load(), m.stats.Prefetched.Load())
+			v.t.Logf("%s: %d leases, %d of them there in time", m.name, m.stats.Leases.Load(),
+				m.stats.Prefetched.Load())
 		}
 		if early*6 < leases {
 			v.t.Errorf("the workers had %d leases and %d of them in time", leases, early)

@@ -410,7 +410,8 @@ func TestLimits(t *testing.T) {
 		w := b.worker("w1")
 		neighbour := other.worker("w2")
 		for range 30 {
-			if w.stream.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{}}}) != nil {
+			if w.stream.Send(&farmv1.WorkRequest{
+				Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{}}}) != nil {
 				break // the answer says why
 			}
 		}

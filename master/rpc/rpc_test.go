@@ -503,8 +503,9 @@ func wantCode(t testing.TB, err error, want codes.Code, part string) {
 func TestJoinGate(t *testing.T) {
 	b := start(t, newMemory(), func(c *settings) { c.MaxWorkers = 1 })
 	good := func() *farmv1.JoinRequest {
-		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion,
-			Build: "this build"}
+		return &farmv1.JoinRequest{Worker: "w", ProtocolVersion: farmv1.ProtocolVersion,
+			RulesVersion: farmv1.RulesVersion,
+			Build:        "this build"}
 	}
 	for _, c := range []struct {
 		name   string

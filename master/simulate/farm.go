@@ -146,7 +146,8 @@ func (f *farm) step(ev tree.Event) error {
 			}
 		case tree.Inform:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
-				news := &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: farmv1.WriteFacts(e.Facts)}}}
+				news := &farmv1.WorkResponse{
+					Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: farmv1.WriteFacts(e.Facts)}}}
 				if err := w.receive(news); err != nil {
 					return err
 				}
@@ -161,7 +162,8 @@ func (f *farm) step(ev tree.Event) error {
 		case tree.NoWork:
 			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
 				// It arrives at once: a delay of its own would change those of all others.
-				if err := w.arrive(&farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{}}}); err != nil {
+				if err := w.arrive(&farmv1.WorkResponse{
+					Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{}}}); err != nil {
 					return err
 				}
 			}

@@ -74,12 +74,14 @@ func TestParsePositionErrors(t *testing.T) {
 	}{
 		{"", ErrPosition, "not a position: the text is empty; write a board such as 5x6 or rows such as " +
 			".B.B./...../.W.W. w"},
-		{" \n", ErrPosition, "not a position: the text is empty; write a board such as 5x6 or rows such as .B.B./...../.W.W. w"},
+		{" \n", ErrPosition, "not a position: the text is empty; write a board such as 5x6 or rows such as " +
+			".B.B./...../.W.W. w"},
 		{"3x9", ErrBoard, "not a board: 3x9: width and height must be 1 to 8"},
 		{"0x4", ErrBoard, "not a board: 0x4: width and height must be 1 to 8"},
 		{"9x9", ErrBoard, "not a board: 9x9: width and height must be 1 to 8"},
 		{"9x9 b", ErrBoard, "not a board: 9x9: width and height must be 1 to 8"},
-		{"99999999999999999999x4", ErrBoard, `not a board: "99999999999999999999x4": write WIDTHxHEIGHT, for example 5x6`},
+		{"99999999999999999999x4", ErrBoard, `not a board: "99999999999999999999x4": write WIDTHxHEIGHT, for ` +
+			`example 5x6`},
 		{"3x3", ErrBoard, "not a board with a starting position: 3x3" + noStart},
 		{"3x3 w", ErrBoard, "not a board with a starting position: 3x3" + noStart},
 		{"8x3", ErrBoard, "not a board with a starting position: 8x3" + noStart},
@@ -93,14 +95,22 @@ func TestParsePositionErrors(t *testing.T) {
 		{"54", ErrPosition, `not a position: row 1 ("54") is longer than 8 squares`},
 		{long, ErrPosition, `not a position: row 1 ("` + long[:96] + `"...) is longer than 8 squares`},
 		{"./././././././././.", ErrPosition, "not a position: 10 rows; a board has at most 8"},
-		{"W.0/...", ErrPosition, `not a position: row 1 ("W.0") has '0'; squares are W, B, x, . or a digit for empty squares`},
-		{"..9", ErrPosition, `not a position: row 1 ("..9") has '9'; squares are W, B, x, . or a digit for empty squares`},
-		{"W♛.", ErrPosition, `not a position: row 1 ("W♛.") has '♛'; squares are W, B, x, . or a digit for empty squares`},
-		{"W\xff", ErrPosition, `not a position: row 1 ("W\xff") has '�'; squares are W, B, x, . or a digit for empty squares`},
-		{"start", ErrPosition, `not a position: row 1 ("start") has 's'; squares are W, B, x, . or a digit for empty squares`},
-		{"W. x", ErrPosition, `not a position: "W. x": after the rows comes the side to move, w or b, and nothing else`},
-		{"W. w b", ErrPosition, `not a position: "W. w b": after the rows comes the side to move, w or b, and nothing else`},
-		{"5 x 6", ErrPosition, `not a position: "5 x 6": after the rows comes the side to move, w or b, and nothing else`},
+		{"W.0/...", ErrPosition, `not a position: row 1 ("W.0") has '0'; squares are W, B, x, . or a digit for ` +
+			`empty squares`},
+		{"..9", ErrPosition, `not a position: row 1 ("..9") has '9'; squares are W, B, x, . or a digit for ` +
+			`empty squares`},
+		{"W♛.", ErrPosition, `not a position: row 1 ("W♛.") has '♛'; squares are W, B, x, . or a digit for ` +
+			`empty squares`},
+		{"W\xff", ErrPosition, `not a position: row 1 ("W\xff") has '�'; squares are W, B, x, . or a digit for ` +
+			`empty squares`},
+		{"start", ErrPosition, `not a position: row 1 ("start") has 's'; squares are W, B, x, . or a digit for ` +
+			`empty squares`},
+		{"W. x", ErrPosition, `not a position: "W. x": after the rows comes the side to move, w or b, and ` +
+			`nothing else`},
+		{"W. w b", ErrPosition, `not a position: "W. w b": after the rows comes the side to move, w or b, and ` +
+			`nothing else`},
+		{"5 x 6", ErrPosition, `not a position: "5 x 6": after the rows comes the side to move, w or b, and ` +
+			`nothing else`},
 	}
 	for _, test := range tests {
 		p, err := ParsePosition(test.text)

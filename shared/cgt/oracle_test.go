@@ -26,7 +26,8 @@ func oracleFile(t testing.TB, name string) string {
 	}
 	path := filepath.Join(dir, "..", "shared", "oracle", name)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("%s is missing: the oracle is not part of the project; put it beside the project's folder to run this test", path)
+		t.Skipf("%s is missing: the oracle is not part of the project; put it beside the project's folder to "+
+			"run this test", path)
 	}
 	return path
 }

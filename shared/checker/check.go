@@ -101,7 +101,8 @@ func (r *Report) String() string {
 	if r.RulesOnly {
 		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), the only rule allowed\n", r.LeafRule1)
 	} else {
-		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), %d by rule 3 (sum)\n", r.LeafRule1, r.LeafRule2,
+		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), %d by rule 3 (sum)\n", r.LeafRule1,
+			r.LeafRule2,
 			r.LeafRule3)
 	}
 	rate := 0.0
@@ -374,7 +375,8 @@ func (r *run) feed(ctx context.Context, reader *blockReader, l layer, work chan<
 			for _, e := range entries[:min(chunkEntries, len(entries))] {
 				if index > 0 && !before.less(e.position) {
 					report(r.newVerifier().fault(FaultOrder, e, index, l.arrows,
-						"the position is not larger than the one before it, the entries of a layer must increase strictly"))
+						"the position is not larger than the one before it, the entries of a layer must "+
+							"increase strictly"))
 					break
 				}
 				c.entries = append(c.entries, e)

@@ -150,7 +150,8 @@ func (c *certificate) parseHeader(h []byte) error {
 		return bad("the board is said to be %dx%d, sides are 1 to %d", h[0], h[1], maxSide)
 	}
 	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
-		return bad("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1 or 3 and the byte 0", h[2], h[3])
+		return bad("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1 or 3 and the byte 0", h[2],
+			h[3])
 	}
 	c.rules = [...]int{0: 1, 1: 2, 3: 3}[h[2]]
 	roots, layers := le.Uint32(h[4:]), le.Uint32(h[8:])

@@ -26,7 +26,8 @@ func (v Verdict) String() string {
 
 // LeafVerdict applies the leaf rules of a certificate (FORMAT.md, "The leaf rules") to the
 // position with the words a and b in the certificate's packing, on a board of width files and
-// height ranks. It canonicalises first. rules is the number of leaf rules allowed, 1 to 3, in their order. A side that is not
+// height ranks. It canonicalises first. rules is the number of leaf rules allowed, 1 to 3, in their order. A
+// side that is not
 // 1..8, or a bit outside the board, gives Open. It is exported so that the tests of other
 // implementations can compare themselves with this one.
 func LeafVerdict(width, height int, a, b uint64, rules int) Verdict {

@@ -94,7 +94,8 @@ func (v *verifier) unproved(p position, reply move) string {
 		if v.verdict(q, more) == Won {
 			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it", v.rules, more)
 		} else if v.verdict(v.canonical(p), more) == Lost {
-			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d decides the position before that reply",
+			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d decides the position "+
+				"before that reply",
 				v.rules, more)
 		}
 	}
@@ -211,7 +212,8 @@ func (v *verifier) checkRoot(r root, index int, t *table) *Fault {
 		if v.won(r.position, t) {
 			return nil
 		}
-		f.Reason = fmt.Sprintf("%s to move is claimed to win, but the position is neither an entry nor won by a leaf rule", sideName(r.black))
+		f.Reason = fmt.Sprintf("%s to move is claimed to win, but the position is neither an entry nor won by "+
+			"a leaf rule", sideName(r.black))
 		return f
 	}
 	reply, lost := v.lost(r.position, t)

@@ -51,7 +51,8 @@ func TestManPage(t *testing.T) {
 		"tool-do - Do one thing",
 		".SH SYNOPSIS", "tool do FILE | do --all FOLDER [flags]", ".SH DESCRIPTION", "do does it.", "Not a request",
 		"\na  the first\nb  the second\n", "That is all.", ".SH ENVIRONMENT", "AMAZONS_TABLE stands in for --table",
-		".SH EXIT STATUS", "\n130  interrupted\n", ".SH OPTIONS", "-a", "--all", "--cores", "=all", "--table", "size in bytes",
+		".SH EXIT STATUS", "\n130  interrupted\n", ".SH OPTIONS", "-a", "--all", "--cores", "=all", "--table",
+		"size in bytes",
 		".SH EXAMPLE", "  tool do x\n  tool do y", ".SH SEE ALSO", "tool(1)"} {
 		at := strings.Index(page[last:], want)
 		if at < 0 {

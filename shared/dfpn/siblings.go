@@ -42,7 +42,8 @@ func (t *thread) refuteLike(st amazons.State, m amazons.Move, hash uint64, model
 	for n := range tried {
 		best, most := -1, -1
 		for i, k := range models {
-			if like := alike(k.reply, m); like > most && !slices.Contains(tried[:n], k.answer) && target.Legal(k.answer) {
+			if like := alike(k.reply, m); like > most && !slices.Contains(tried[:n], k.answer) &&
+				target.Legal(k.answer) {
 				best, most = i, like
 			}
 		}

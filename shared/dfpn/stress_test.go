@@ -73,7 +73,8 @@ func TestStress(t *testing.T) {
 		}
 		s := &stress{p: p, r: r}
 		if err := s.run(t); err != nil {
-			t.Fatalf("%s %v, %s for the side to move: %v\nrun it again: go test ./shared/dfpn -run TestStress -stress-seed %d -stress-first %d -stress 1",
+			t.Fatalf("%s %v, %s for the side to move: %v\nrun it again: go test ./shared/dfpn -run TestStress "+
+				"-stress-seed %d -stress-first %d -stress 1",
 				p.from, amazons.PositionOf(p.board, p.state, amazons.White), p.want, err, *stressSeed, i)
 		}
 		count.stretches += s.stretches

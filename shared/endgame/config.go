@@ -137,7 +137,8 @@ func (c Config) Validate() error {
 			return fmt.Errorf("%w: %d queens a side on areas of %d squares: write 1 to 5", ErrSize, q, c.Full+1+i)
 		}
 		if q > last {
-			return fmt.Errorf("%w: %d queens a side on areas of %d squares, but only %d on smaller ones, which they lead to", ErrSize, q, c.Full+1+i, last)
+			return fmt.Errorf("%w: %d queens a side on areas of %d squares, but only %d on smaller ones, which "+
+				"they lead to", ErrSize, q, c.Full+1+i, last)
 		}
 		last = q
 	}

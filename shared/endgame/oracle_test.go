@@ -186,5 +186,6 @@ func TestOracleOutcomes(t *testing.T) {
 		}
 	}
 	t.Logf("%d positions and who wins whoever begins, by values alone (positions, questions, decided):", len(rows))
-	t.Logf("  all areas in the database of %v: %v; of them several areas: %v; areas of up to 12 squares searched as well: %v", db.Config(), inside, several, all)
+	t.Logf("  all areas in the database of %v: %v; of them several areas: %v; areas of up to 12 squares searched "+
+		"as well: %v", db.Config(), inside, several, all)
 }

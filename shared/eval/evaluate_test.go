@@ -11,7 +11,8 @@ import (
 	"amazonsfarm/shared/testkit/reference"
 )
 
-var positions = flag.Int("positions", 20000, "random late positions in TestEvaluateAgainstSearch; each is judged for both movers")
+var positions = flag.Int("positions", 20000, "random late positions in TestEvaluateAgainstSearch; each is judged "+
+	"for both movers")
 
 func swap(s amazons.State) amazons.State {
 	return amazons.State{Own: s.Opp, Opp: s.Own, Empty: s.Empty}

@@ -21,7 +21,8 @@ import (
 )
 
 var (
-	judged   = flag.Int("judged", 8000, "random late positions in TestJudgeAgainstSearch; each is judged for both movers")
+	judged = flag.Int("judged", 8000, "random late positions in TestJudgeAgainstSearch; each is judged for "+
+		"both movers")
 	judgeDir = flag.String("db", "", "folder of a database for the tests of the judge; empty: a tiny one is built")
 	from     = flag.Uint64("seed", 1, "seed of TestJudgeAgainstSearch")
 )
@@ -192,7 +193,8 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	}
 	wg.Wait()
 	n := float64(2**judged) / 100
-	t.Logf("%d positions, both movers: open %d, won %d, lost %d, 0 wrong; decided %.1f %%, without database %.1f %%, with areas played out %.1f %%, by the function Evaluate %.1f %%; %d closing moves",
+	t.Logf("%d positions, both movers: open %d, won %d, lost %d, 0 wrong; decided %.1f %%, without database %.1f "+
+		"%%, with areas played out %.1f %%, by the function Evaluate %.1f %%; %d closing moves",
 		*judged, seen[0].Load(), seen[1].Load(), seen[2].Load(), float64(seen[1].Load()+seen[2].Load())/n,
 		float64(plain.Load())/n, float64(byAreas.Load())/n, float64(base.Load())/n, closing.Load())
 	if seen[1].Load()+seen[2].Load() <= base.Load() ||

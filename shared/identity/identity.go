@@ -90,7 +90,8 @@ func CheckName(name string) error {
 		good = plain(name[i]) || strings.IndexByte("._-", name[i]) >= 0
 	}
 	if !good {
-		return fmt.Errorf("%w: %q: use 1 to %d small letters, digits, '.', '_' and '-', beginning with a letter or digit", ErrName, name, MaxNameBytes)
+		return fmt.Errorf("%w: %q: use 1 to %d small letters, digits, '.', '_' and '-', beginning with a "+
+			"letter or digit", ErrName, name, MaxNameBytes)
 	}
 	return nil
 }

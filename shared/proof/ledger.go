@@ -33,7 +33,9 @@ type Ledger struct {
 	won  *hashes // entries, and roots claimed won
 	lost *hashes // roots claimed lost
 
-	positions atomic.Int64 // in both; readable without mu, which is held for seconds while a large certificate is judged
+	// positions is their number in both. It is read without mu, which is held for seconds while a
+	// large certificate is judged.
+	positions atomic.Int64
 }
 
 // NewLedger returns an empty ledger that remembers at most limit positions; 0 stands for 1 << 28,

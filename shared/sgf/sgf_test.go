@@ -258,7 +258,9 @@ func TestRowsFromTheTop(t *testing.T) {
 		Comment: "wins"}}}}); err != nil {
 		t.Fatal(err)
 	}
-	const want = "(;FF[4]GM[18]CA[UTF-8]AP[amazonsfarm]SZ[5:6]\nAW[bf][df][ae][ee]AB[ab][eb][ba][da]PL[W];W[bfbcdc]GW[1]C[wins])\n"
+	const want = "(;FF[4]GM[18]CA[UTF-8]AP[amazonsfarm]SZ[5:6]\n" +
+		"AW[bf][df][ae][ee]AB[ab][eb][ba][da]PL[W]" +
+		";W[bfbcdc]GW[1]C[wins])\n"
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}

@@ -359,7 +359,8 @@ func TestLeases(t *testing.T) {
 	work(t, Config{}, spent, nil, func(f *farm) {
 		s := f.stream()
 		s.ready()
-		s.lease(1, 5, 1000, &farmv1.Fact{Key: farmv1.WriteKey(childKey()), Verdict: farmv1.Verdict_VERDICT_WON, Nodes: 3})
+		s.lease(1, 5, 1000, &farmv1.Fact{Key: farmv1.WriteKey(childKey()), Verdict: farmv1.Verdict_VERDICT_WON,
+			Nodes: 3})
 		r := s.result()
 		if r.Lease != 1 || r.Epoch != 5 || r.Nodes != 1000 || r.Evaluations != 5 || r.Phi != 3 || r.Delta != 4 ||
 			r.Cancelled ||
@@ -682,7 +683,8 @@ func TestUnreachable(t *testing.T) {
 func TestRefused(t *testing.T) {
 	work(t, Config{}, spent, ErrRefused, func(f *farm) {
 		f.master.join = func(r *farmv1.JoinRequest) error {
-			if r.ProtocolVersion != farmv1.ProtocolVersion || r.RulesVersion != farmv1.RulesVersion || r.Worker != "w" || r.Cores == 0 ||
+			if r.ProtocolVersion != farmv1.ProtocolVersion || r.RulesVersion != farmv1.RulesVersion ||
+				r.Worker != "w" || r.Cores == 0 ||
 				r.TableBytes == 0 || r.Build == "" {
 				t.Errorf("join %v", r)
 			}
@@ -900,7 +902,8 @@ func TestBadLease(t *testing.T) {
 		"board": {Id: 1, Key: []byte("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"),
 			BudgetNodes: 1},
 		"budget": {Id: 1, Key: farmv1.WriteKey(rootKey())},
-		"fact":   {Id: 1, Key: farmv1.WriteKey(rootKey()), BudgetNodes: 1, Facts: []*farmv1.Fact{{Key: farmv1.WriteKey(rootKey())}}},
+		"fact": {Id: 1, Key: farmv1.WriteKey(rootKey()), BudgetNodes: 1,
+			Facts: []*farmv1.Fact{{Key: farmv1.WriteKey(rootKey())}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			work(t, Config{}, spent, ErrProtocol, func(f *farm) {

@@ -33,10 +33,14 @@ func TestRefusedByCredential(t *testing.T) {
 	}{
 		{codes.Unauthenticated, "the certificate of worker w1 is revoked", true},
 		{codes.PermissionDenied, "for another role", true},
-		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: bad certificate"`, true},
-		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: certificate required"`, true},
-		{codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed to verify certificate: x509: certificate signed by unknown authority"`, false},
-		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: internal error"`, false},
+		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: bad ` +
+			`certificate"`, true},
+		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: ` +
+			`certificate required"`, true},
+		{codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: tls: failed ` +
+			`to verify certificate: x509: certificate signed by unknown authority"`, false},
+		{codes.Unavailable, `connection error: desc = "error reading server preface: remote error: tls: ` +
+			`internal error"`, false},
 		{codes.Unavailable, "the certificate of worker w1 expired; connect with a new one", false},
 		{codes.ResourceExhausted, "too many", false},
 	} {
@@ -51,11 +55,19 @@ func TestRefusedByCredential(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	for text, want := range map[string]string{
-		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection refused"`:                    "dial tcp 127.0.0.1:1: connect: connection refused",
-		`connection error: desc = "error reading server preface: EOF"`:                                                                    "the connection was closed at once; a master that serves with --credentials does so where they are missing",
-		`connection error: desc = "error reading server preface: remote error: tls: bad certificate"`:                                     "remote error: tls: bad certificate; it is revoked, or not for this",
-		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look like a TLS handshake"`:     "tls: first record does not look like a TLS handshake; a master that serves without --credentials answers so",
-		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
+		`connection error: desc = "transport: Error while dialing: dial tcp 127.0.0.1:1: connect: connection ` +
+			`refused"`: "dial tcp 127.0.0.1:1: connect: connection refused",
+		`connection error: desc = "error reading server preface: ` +
+			`EOF"`: "the connection was " +
+			"closed at once; a master that serves with --credentials does so where they are missing",
+		`connection error: desc = "error reading server preface: remote error: tls: bad ` +
+			`certificate"`: "remote error: tls: bad certificate; it is " +
+			"revoked, or not for this",
+		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look ` +
+			`like a TLS handshake"`: "tls: first record does not look like a TLS handshake; a master that " +
+			"serves without --credentials answers so",
+		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for ` +
+			`localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
 	} {
 		if got := Reason(status.Error(codes.Unavailable, text)); got != want {
 			t.Errorf("%s: %q, want %q", text, got, want)

@@ -216,7 +216,8 @@ func message(m *farmv1.WorkRequest) string {
 		return fmt.Sprintf("Progress lease=%d/%d nodes=%d", k.Progress.Epoch, k.Progress.Lease, k.Progress.Nodes)
 	case *farmv1.WorkRequest_Facts:
 		f := k.Facts
-		return fmt.Sprintf("Facts serial=%d lease=%d/%d nodes=%d facts=%d hints=%d", f.Serial, f.Epoch, f.Lease, f.Nodes,
+		return fmt.Sprintf("Facts serial=%d lease=%d/%d nodes=%d facts=%d hints=%d", f.Serial, f.Epoch, f.Lease,
+			f.Nodes,
 			len(f.Facts), len(f.Hints))
 	case *farmv1.WorkRequest_Result:
 		r := k.Result

@@ -249,7 +249,8 @@ func Reason(err error) string {
 	}
 	switch text {
 	case "EOF":
-		text = "the connection was closed at once; a master that serves with --credentials does so where they are missing"
+		text = "the connection was closed at once; a master that serves with --credentials does so where they " +
+			"are missing"
 	case "tls: first record does not look like a TLS handshake":
 		text += "; a master that serves without --credentials answers so"
 	case "remote error: tls: bad certificate":

@@ -44,7 +44,8 @@ func TestLeadSettles(t *testing.T) {
 		for range 20 {
 			w.saw(wait)
 		}
-		if ahead := w.lead(100*time.Millisecond, 1); ahead < min(wait*3/2, 100*time.Millisecond)*9/10 || ahead > wait*7/4 {
+		if ahead := w.lead(100*time.Millisecond, 1); ahead < min(wait*3/2, 100*time.Millisecond)*9/10 ||
+			ahead > wait*7/4 {
 			t.Errorf("a lead of %v where waits are %v", ahead, wait)
 		}
 	}

@@ -302,8 +302,9 @@ func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 	for _, w := range a.search.witnesses[1:] {
 		more = append(more, w)
 	}
-	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0], proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
-		MaxEntries: maxEntries, More: more})
+	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0],
+		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
+			MaxEntries: maxEntries, More: more})
 	a.tell(func() string { return fmt.Sprintf("the winner is known; %d positions proved", builder.Proved()) })
 	// The win of a first move is proved before the root: then the root's entry names this move.
 	for _, m := range a.builds {
@@ -316,7 +317,8 @@ func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 			return proof.Certificate{}, err
 		}
 	}
-	return proof.Certificate{Board: a.position.Board, Leaves: eval.LeavesOf(a.rulesOnly), Roots: a.claims, Set: builder.Take()}, nil
+	return proof.Certificate{Board: a.position.Board, Leaves: eval.LeavesOf(a.rulesOnly), Roots: a.claims,
+		Set: builder.Take()}, nil
 }
 
 // check has the independent checker verify the certificate: the file, or data where there is none.

@@ -203,7 +203,8 @@ func (v *valuer) value(text string) (valueResult, error) {
 
 // line is the result in one line.
 func (r valueResult) line() string {
-	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", cmp.Or(r.Canonical, r.Bounds), r.Kind, r.LeftStop, r.RightStop,
+	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", cmp.Or(r.Canonical, r.Bounds),
+		r.Kind, r.LeftStop, r.RightStop,
 		r.Mean, r.Temperature)
 }
 

@@ -69,7 +69,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
 	flags.IntVar(&o.Workers, "cores", runtime.GOMAXPROCS(0), "`cores` to check with")
 	flags.Int64Var(&o.MaxMemory, "max-memory", checker.DefaultMaxMemory,
-		"`bytes` for tables of positions, 24 a position of the layers that are needed at a time; a file that needs more is not checked")
+		"`bytes` for tables of positions, 24 a position of the layers that are needed at a time; a file that needs "+
+			"more is not checked")
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
 	switch err := flags.Parse(args); {
