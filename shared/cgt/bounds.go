@@ -71,26 +71,6 @@ func (b Bounds) Neg() Bounds {
 // Width returns the upper number minus the lower one. It panics where that is out of range.
 func (b Bounds) Width() Dyadic { return b.Upper.N.Sub(b.Lower.N) }
 
-// Winner returns who wins when mover begins, by the rules of section II.D, or Nobody where
-// the bounds do not tell. A mover of Nobody asks for the side that wins whoever begins.
-//
-// Left wins if the lower bound is above 0; or is 0 and tightened; or is 0, not relaxed, and
-// it is Right's move. Right wins in the mirrored cases.
-func (b Bounds) Winner(mover Side) Side {
-	if wins(b.Lower.N.Sign(), b.Lower.Strength, mover == Right) {
-		return Left
-	}
-	if wins(-b.Upper.N.Sign(), b.Upper.Strength, mover == Left) {
-		return Right
-	}
-	return Nobody
-}
-
-// wins is the rule for the side whose bound has the given sign, seen from that side.
-func wins(sign int, s Strength, second bool) bool {
-	return sign > 0 || sign == 0 && (s == Tightened || s == Exact && second)
-}
-
 // String returns the notation of the paper with e for epsilon, such as "[3, -1+e]",
 // "(0, +e]" or "[-3/2, 5/16]".
 func (b Bounds) String() string {
