@@ -72,17 +72,17 @@ func BenchmarkEntries5x5(b *testing.B) {
 		entries = append(entries, e)
 	}
 	n := 0
-	v.counts = counts{}
+	v.counts = Counts{}
 	b.ReportAllocs()
 	for b.Loop() {
 		e := entries[n%len(entries)]
-		if f := v.check(e, 0, e.arrows(), deeper); f != nil {
+		if f := v.check(e, 0, e.arrows(), deeper, nil); f != nil {
 			b.Fatal(f)
 		}
 		n++
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "entries/s")
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(v.counts.replies), "ns/reply")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(v.counts.Replies), "ns/reply")
 }
 
 // BenchmarkLeafRule applies the leaf rules to late positions of 6x6.

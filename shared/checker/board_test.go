@@ -94,14 +94,14 @@ func TestRepliesAgainstDumb(t *testing.T) {
 						next.add(q)
 					}
 				}
-				_, lost := v.lost(p, next)
+				_, lost := v.lost(p, next, nil)
 				return lost
 			}
-			before := v.counts.replies
+			before := v.counts.Replies
 			if !check(position{}) {
 				t.Fatalf("%dx%d %s: not lost with all replies in the table", w, h, v.positionText(p, false))
 			}
-			if n := v.counts.replies - before; n != int64(len(moves)) {
+			if n := v.counts.Replies - before; n != int64(len(moves)) {
 				t.Fatalf("%dx%d %s: %d replies, want %d", w, h, v.positionText(p, false), n, len(moves))
 			}
 			tries := 0

@@ -29,6 +29,7 @@ type paper struct {
 type paperLayer struct {
 	arrows  int
 	entries []entry
+	cited   []entry // with the claim in move.from
 }
 
 func (p *paper) clone() *paper {
@@ -36,7 +37,7 @@ func (p *paper) clone() *paper {
 	q.roots = slices.Clone(p.roots)
 	q.layers = nil
 	for _, l := range p.layers {
-		q.layers = append(q.layers, paperLayer{l.arrows, slices.Clone(l.entries)})
+		q.layers = append(q.layers, paperLayer{l.arrows, slices.Clone(l.entries), slices.Clone(l.cited)})
 	}
 	return &q
 }
@@ -48,43 +49,73 @@ func (p *paper) entries() (n int) {
 	return n
 }
 
+func (p *paper) citations() (n int) {
+	for _, l := range p.layers {
+		n += len(l.cited)
+	}
+	return n
+}
+
+// write puts a paper down, in format 2 if it cites anything.
 func (p *paper) write() []byte {
 	le := binary.LittleEndian
+	citing := p.citations() > 0
 	h := []byte{byte(p.w), byte(p.h), p.flags, 0}
 	h = le.AppendUint32(h, uint32(len(p.roots)))
 	h = le.AppendUint32(h, uint32(len(p.layers)))
 	h = le.AppendUint64(h, uint64(p.entries()))
-	for _, r := range p.roots {
-		side, claim := byte(0), byte(2)
-		if r.black {
-			side = 1
-		}
-		if r.win {
-			claim = 1
-		}
-		h = le.AppendUint64(le.AppendUint64(h, r.a), r.b)
-		h = append(h, side, claim, 0, 0, 0, 0, 0, 0)
+	if citing {
+		h = le.AppendUint64(h, uint64(p.citations()))
 	}
+	h = appendRoots(h, p.roots)
 	var body []byte
 	for _, l := range p.layers {
 		blocks := slices.Collect(slices.Chunk(l.entries, p.perBlock))
 		h = le.AppendUint32(h, uint32(l.arrows))
 		h = le.AppendUint32(h, uint32(len(blocks)))
 		h = le.AppendUint64(h, uint64(len(l.entries)))
+		if citing {
+			cited := slices.Collect(slices.Chunk(l.cited, p.perBlock))
+			h = le.AppendUint64(le.AppendUint32(h, uint32(len(cited))), 0)[:len(h)+8]
+			h = le.AppendUint64(h, uint64(len(l.cited)))
+			for _, b := range cited {
+				body = append(body, frame(rawColumns((p.w*p.h+7)/8, b, claimBytes), uint32(len(b)))...)
+			}
+		}
 		for _, b := range blocks {
 			body = append(body, writeBlock((p.w*p.h+7)/8, b)...)
 		}
 	}
 	f := []byte(magic)
-	f = le.AppendUint32(f, Format)
+	version := uint32(1)
+	if citing {
+		version = Format
+	}
+	f = le.AppendUint32(f, version)
 	f = le.AppendUint32(f, uint32(len(h)))
 	f = append(f, make([]byte, 32)...)
 	f = append(append(f, h...), body...)
 	return seal(f)
 }
 
-// rawColumns is the raw data of a block.
-func rawColumns(width int, entries []entry) (raw []byte) {
+// appendRoots appends a list of roots.
+func appendRoots(h []byte, roots []root) []byte {
+	for _, r := range roots {
+		side, claim := byte(0), byte(claimLoss)
+		if r.black {
+			side = 1
+		}
+		if r.win {
+			claim = claimWin
+		}
+		h = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(h, r.a), r.b)
+		h = append(h, side, claim, 0, 0, 0, 0, 0, 0)
+	}
+	return h
+}
+
+// rawColumns is the raw data of a block; the last column has so many bytes an entry.
+func rawColumns(width int, entries []entry, tail int) (raw []byte) {
 	var last uint64
 	for _, e := range entries {
 		raw = binary.AppendUvarint(raw, e.a-last)
@@ -94,13 +125,13 @@ func rawColumns(width int, entries []entry) (raw []byte) {
 		raw = append(raw, binary.LittleEndian.AppendUint64(nil, e.b)[:width]...)
 	}
 	for _, e := range entries {
-		raw = append(raw, e.move.from, e.move.to, e.move.arrow)
+		raw = append(raw, []byte{e.move.from, e.move.to, e.move.arrow}[:tail]...)
 	}
 	return raw
 }
 
 func writeBlock(width int, entries []entry) []byte {
-	return frame(rawColumns(width, entries), uint32(len(entries)))
+	return frame(rawColumns(width, entries, moveBytes), uint32(len(entries)))
 }
 
 // frame is a block with the raw data given.

@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,104 +25,46 @@ type Options struct {
 	// RulesOnly allows leaf rule 1 alone. A certificate whose flags say that it needs no more is
 	// always checked so.
 	RulesOnly bool
-	// Progress, if not nil, is called after each block and each layer, by the goroutine that called
-	// Check.
+	// Progress, if not nil, is called after each block and each layer of a certificate, and after each
+	// part of a proof: never twice at the same time.
 	Progress func(Progress)
 	// MaxMemory limits the tables of positions, in bytes. 0, or a negative number, means
 	// DefaultMaxMemory. A certificate that needs more gives ErrMemory before any entry is read; the
-	// message has the number needed.
+	// message has the number needed. It bounds the parts of a proof that are checked at the same
+	// time together.
 	MaxMemory int64
+	// Part lets a certificate cite positions. The report then says what holds if each cited position
+	// is as claimed. Without it a part alone is refused with ErrCitations.
+	Part bool
+
+	// The others are for CheckFile and proofs in parts. ErrOneFile refuses them for a certificate.
+
+	// Sample is the share of the parts to check, chosen by Seed. The zero Sample stands for all.
+	Sample Sample
+	Seed   uint64
+	// Shard is the share of the parts to check where several machines check one proof.
+	Shard Shard
+	// States are files that say which parts hold, from earlier runs or from other machines. The
+	// first one is created if needed, and each part that holds is noted there at once.
+	States []string
 }
 
-// Progress is how far a check has come.
-type Progress struct {
-	Layer        int           `json:"layer"`         // arrows of the layer being verified; they decrease
-	Entries      int64         `json:"entries"`       // entries verified so far, of all layers
-	TotalEntries int64         `json:"total_entries"` // entries of the certificate
-	Elapsed      time.Duration `json:"elapsed_ns"`    // since Check was called
-}
-
-// RootReport is a claim that the certificate proves.
-type RootReport struct {
-	Position   string `json:"position"`     // as text
-	SideToMove string `json:"side_to_move"` // "white" or "black"
-	Claim      string `json:"claim"`        // "win" or "loss" of the side to move
-	Winner     string `json:"winner"`       // "white" or "black"
-}
-
-// LayerReport is the size of a layer.
-type LayerReport struct {
-	Arrows  int   `json:"arrows"`  // burnt squares of its positions
-	Entries int64 `json:"entries"` // positions
-}
-
-// Report is what a successful check found. All of it but Workers and Seconds depends only on the
-// file and on Options.RulesOnly.
-type Report struct {
-	Width   int           `json:"width"`   // files of the board
-	Height  int           `json:"height"`  // ranks of the board
-	Bytes   int64         `json:"bytes"`   // size of the file
-	SHA256  string        `json:"sha256"`  // of the whole file, as sha256sum prints it
-	Roots   []RootReport  `json:"roots"`   // what is proved, in the order of the file
-	Layers  []LayerReport `json:"layers"`  // in the order of the file, deepest first
-	Entries int64         `json:"entries"` // positions verified
-	Replies int64         `json:"replies"` // replies looked at, to moves of entries and to roots
-	Lookups int64         `json:"lookups"` // positions looked for in a layer
-	// LeafRule1 to LeafRule3 are the numbers of positions that were decided by the leaf rules,
-	// counted each time one was met.
-	LeafRule1 int64   `json:"leaf_rule1"`
-	LeafRule2 int64   `json:"leaf_rule2"`
-	LeafRule3 int64   `json:"leaf_rule3"`
-	RulesOnly bool    `json:"rules_only"` // leaf rule 1 alone was allowed
-	Workers   int     `json:"workers"`    // goroutines that verified
-	Seconds   float64 `json:"seconds"`    // wall time of the whole check
-}
-
-// String says in a few lines what was checked and what it proves.
-func (r *Report) String() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "valid certificate for %dx%d: %d entries in %d layers, %d bytes\n", r.Width, r.Height, r.Entries,
-		len(r.Layers), r.Bytes)
-	fmt.Fprintf(&s, "sha256   %s\n", r.SHA256)
-	const shown = 20
-	for i, root := range r.Roots {
-		if i == shown {
-			fmt.Fprintf(&s, "         and %d more roots\n", len(r.Roots)-shown)
-			break
-		}
-		fmt.Fprintf(&s, "proved   %s: %s wins\n", root.Position, root.Winner)
-	}
-	if n := len(r.Layers); n > 0 {
-		fmt.Fprintf(&s, "layers   %d down to %d arrows\n", r.Layers[0].Arrows, r.Layers[n-1].Arrows)
-	}
-	fmt.Fprintf(&s, "checked  %d replies, %d lookups\n", r.Replies, r.Lookups)
-	if r.RulesOnly {
-		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), the only rule allowed\n", r.LeafRule1)
-	} else {
-		fmt.Fprintf(&s, "leaves   %d by rule 1 (no move), %d by rule 2 (counting), %d by rule 3 (sum)\n", r.LeafRule1,
-			r.LeafRule2,
-			r.LeafRule3)
-	}
-	rate := 0.0
-	if r.Seconds > 0 {
-		rate = float64(r.Entries) / r.Seconds
-	}
-	fmt.Fprintf(&s, "time     %.2f s with %d workers, %.0f entries/s\n", r.Seconds, r.Workers, rate)
-	return s.String()
-}
-
-// CheckFile is Check for the file at path.
+// CheckFile is Check for the file at path, which may also be the manifest of a proof in parts: then
+// it checks the parts in the folder beside it. It opens regular files only; the path "-" stands for
+// standard input.
 func CheckFile(ctx context.Context, path string, opts Options) (*Report, error) {
-	f, err := os.Open(path)
+	f, size, err := openFile(path, opts.maxMemory())
 	if err != nil {
 		return nil, fmt.Errorf("open certificate: %w", err)
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("open certificate: %w", err)
+	if isManifest(f, size) {
+		return checkProof(ctx, f, size, PartsFolder(path), opts)
 	}
-	return Check(ctx, f, info.Size(), opts)
+	if opts.Sample != 0 || opts.Shard != (Shard{}) || len(opts.States) > 0 {
+		return nil, ErrOneFile
+	}
+	return Check(ctx, f, size, opts)
 }
 
 // Check verifies the certificate in the first size bytes of r, which must be all of it. It returns
@@ -133,57 +73,75 @@ func CheckFile(ctx context.Context, path string, opts Options) (*Report, error) 
 // or the error of the context or of r. It returns only after all its goroutines have ended, and it
 // does not panic on any input.
 func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Report, error) {
+	run, err := open(r, size)
+	return check(ctx, run, err, opts, nil)
+}
+
+// maxMemory is the limit that holds.
+func (o *Options) maxMemory() int64 {
+	if o.MaxMemory > 0 {
+		return o.MaxMemory
+	}
+	return DefaultMaxMemory
+}
+
+// check is Check for what open returned. part is the proof that the certificate is a part of; nil:
+// none.
+func check(ctx context.Context, c *certificate, err error, opts Options, part *partCheck) (*Report, error) {
 	begin := time.Now()
 	if opts.Workers <= 0 {
 		opts.Workers = runtime.GOMAXPROCS(0)
 	}
-	if opts.MaxMemory <= 0 {
-		opts.MaxMemory = DefaultMaxMemory
-	}
 
 	// A wrong length is reported as such. Any other disorder of a file whose hash is wrong comes
 	// from damage: say that.
-	c, err := open(r, size)
 	if c == nil || errors.Is(err, ErrTruncated) || errors.Is(err, ErrTrailing) {
 		return nil, err
 	}
-	sum, hashErr := hashFile(ctx, r, size)
+	sum, hashErr := hashFile(ctx, c.r, c.size)
 	if hashErr != nil {
 		return nil, hashErr
+	}
+	if part != nil {
+		if err := part.named(sum.file); err != nil {
+			return nil, err
+		}
 	}
 	if sum.certificate != c.stated {
 		return nil, checksumError(c.stated[:], sum.certificate[:])
 	}
+	if err == nil && part != nil {
+		err = part.matches(c)
+	}
 	if err != nil {
 		return nil, err
 	}
+	if c.citations > 0 && !opts.Part {
+		return nil, fmt.Errorf("%w: it cites %d positions, so it proves nothing alone", ErrCitations, c.citations)
+	}
 
-	run := &run{certificate: c, opts: opts, begin: begin, rules: c.rules}
+	run := &run{certificate: c, opts: opts, begin: begin, rules: c.rules, part: part}
 	if opts.RulesOnly {
 		run.rules = 1
 	}
-	if need := run.memoryNeeded(); need > opts.MaxMemory {
-		return nil, fmt.Errorf("%w: its tables take %d bytes, the limit is %d", ErrMemory, need, opts.MaxMemory)
+	need := run.memoryNeeded()
+	if need > opts.maxMemory() {
+		return nil, fmt.Errorf("%w: its tables take %d bytes, the limit is %d", ErrMemory, need, opts.maxMemory())
+	}
+	if part != nil {
+		part.reserve(need)
+		defer part.reserve(-need)
 	}
 	if err := run.all(ctx, sum); err != nil {
 		return nil, err
 	}
 	report := &Report{
-		Width: c.width, Height: c.height, Bytes: size, SHA256: hex.EncodeToString(sum.file[:]),
-		Entries: run.counts.entries, Replies: run.counts.replies, Lookups: run.counts.lookups,
-		LeafRule1: run.counts.rule1, LeafRule2: run.counts.rule2, LeafRule3: run.counts.rule3,
-		RulesOnly: run.rules == 1, Workers: opts.Workers,
-	}
-	for _, r := range c.roots {
-		claim := "loss"
-		if r.win {
-			claim = "win"
-		}
-		report.Roots = append(report.Roots, RootReport{Position: c.positionText(r.position, r.black),
-			SideToMove: sideName(r.black), Claim: claim, Winner: sideName(r.black == r.win)})
+		Width: c.width, Height: c.height, Bytes: c.size, SHA256: hex.EncodeToString(sum.file[:]),
+		Roots: c.rootReports(c.roots), Citations: c.citations, Counts: run.counts,
+		Rules: run.rules, RulesOnly: run.rules == 1, Workers: opts.Workers,
 	}
 	for _, l := range c.layers {
-		report.Layers = append(report.Layers, LayerReport{Arrows: l.arrows, Entries: l.entries})
+		report.Layers = append(report.Layers, LayerReport{Arrows: l.arrows, Entries: l.entries, Citations: l.citations})
 	}
 	report.Seconds = time.Since(begin).Seconds()
 	return report, nil
@@ -194,10 +152,12 @@ type run struct {
 	*certificate
 	opts     Options
 	begin    time.Time
-	rules    int // so many leaf rules may be used, in their order
-	counts   counts
+	rules    int        // so many leaf rules may be used, in their order
+	part     *partCheck // the proof that the certificate is a part of; nil: none
+	counts   Counts
 	verified atomic.Int64                // entries, for Progress
-	tables   [maxSide*maxSide + 3]*table // by arrows; nil where there is none, or where it is not needed any more
+	tables   [maxSide*maxSide + 3]*table // won, by arrows; nil where there is none, or it is not needed any more
+	lost     [maxSide*maxSide + 3]*table // cited as lost, by arrows
 	chunks   chan *chunk                 // free ones
 }
 
@@ -233,8 +193,11 @@ func (r *run) memoryNeeded() int64 {
 	for j := range r.layers {
 		var sum int64
 		for i := range j + 1 {
-			if r.wanted(i, j) {
-				sum += slotBytes * tableSlots(r.layers[i].entries)
+			if l := r.layers[i]; r.wanted(i, j) {
+				sum += slotBytes * tableSlots(l.entries+l.citations)
+			}
+			if l := r.layers[i]; l.citations > 0 && l.arrows <= r.layers[j].arrows+1 {
+				sum += slotBytes * tableSlots(l.citations)
 			}
 		}
 		most = max(most, sum)
@@ -266,9 +229,15 @@ func (r *run) all(ctx context.Context, sum sums) error {
 			if !r.wanted(i, j) {
 				r.tables[r.layers[i].arrows] = nil
 			}
+			if r.layers[i].arrows > l.arrows+1 {
+				r.lost[r.layers[i].arrows] = nil
+			}
 		}
 		if r.wanted(j, j) {
-			r.tables[l.arrows] = newTable(l.entries)
+			r.tables[l.arrows] = newTable(l.entries + l.citations)
+		}
+		if err := r.cited(ctx, reader, l); err != nil {
+			return err
 		}
 		if err := r.layer(ctx, reader, l); err != nil {
 			return err
@@ -284,7 +253,12 @@ func (r *run) all(ctx context.Context, sum sums) error {
 }
 
 func (r *run) newVerifier() *verifier {
-	return &verifier{board: r.board, rules: r.rules, rootBlack: r.roots[0].black, rootLayer: r.roots[0].arrows()}
+	v := &verifier{board: r.board, rules: r.rules, rootBlack: r.roots[0].black, rootLayer: r.roots[0].arrows(),
+		evidence: "an entry"}
+	if r.citations > 0 {
+		v.evidence = "an entry or citation"
+	}
+	return v
 }
 
 func (r *run) checkRoots(which func(root) bool) error {
@@ -298,6 +272,53 @@ func (r *run) checkRoots(which func(root) bool) error {
 		}
 	}
 	r.counts.add(v.counts)
+	return nil
+}
+
+// cited reads the citations of a layer and puts them into its tables.
+func (r *run) cited(ctx context.Context, reader *blockReader, l layer) error {
+	if l.citations > 0 {
+		r.lost[l.arrows] = newTable(l.citations)
+	}
+	v := r.newVerifier()
+	var before position
+	var index int64
+	for range l.citeBlocks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		citations, err := reader.next(claimBytes)
+		if err != nil {
+			return fmt.Errorf("citations of %d arrows: %w", l.arrows, err)
+		}
+		for _, c := range citations {
+			_, why := v.misplaced(c.position, l.arrows)
+			claim := c.move.from
+			switch {
+			case index > 0 && !before.less(c.position):
+				why = "it is not larger than the citation before it, those of a layer must increase strictly"
+			case why == "" && claim != claimWin && claim != claimLoss:
+				why = fmt.Sprintf("its claim is %d, 1 is a win and 2 a loss of the side to move", claim)
+			case why == "" && r.part != nil:
+				if why, err = r.part.cites(c.position, claim == claimWin); err != nil {
+					return err
+				}
+			}
+			if why != "" {
+				return &Fault{Kind: FaultCitation, Layer: l.arrows, Entry: index, Reason: why,
+					Position: v.positionText(c.position, v.blackToMove(l.arrows))}
+			}
+			to := r.lost[l.arrows]
+			if claim == claimWin {
+				to = r.tables[l.arrows]
+			}
+			if to != nil && index < l.citations { // there may be more in a file that is changed meanwhile
+				to.add(c.position)
+			}
+			before = c.position
+			index++
+		}
+	}
 	return nil
 }
 
@@ -320,13 +341,13 @@ func (r *run) layer(ctx context.Context, reader *blockReader, l layer) error {
 		}
 		failed.Store(true)
 	}
-	deeper := r.tables[l.arrows+2]
+	deeper, lost := r.tables[l.arrows+2], r.lost[l.arrows+1]
 	for range r.opts.Workers {
 		wg.Go(func() {
 			v := r.newVerifier()
 			for c := range work {
 				for i, e := range c.entries {
-					if f := v.check(e, c.first+int64(i), l.arrows, deeper); f != nil {
+					if f := v.check(e, c.first+int64(i), l.arrows, deeper, lost); f != nil {
 						report(f)
 						break
 					}
@@ -359,7 +380,7 @@ func (r *run) feed(ctx context.Context, reader *blockReader, l layer, work chan<
 	var before position
 	var index int64
 	for range l.blocks {
-		entries, err := reader.next()
+		entries, err := reader.next(moveBytes)
 		if err != nil {
 			return fmt.Errorf("layer of %d arrows: %w", l.arrows, err)
 		}

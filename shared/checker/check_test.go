@@ -111,8 +111,10 @@ func TestWholeGame4x4(t *testing.T) {
 			}
 		}
 		// The second player wins 4x4: Song and Müller 2014, table I.
-		want := []RootReport{{Position: ".BB./B..B/W..W/.WW. w", SideToMove: "white", Claim: "loss", Winner: "black"}}
-		if !slices.Equal(first.Roots, want) || first.Entries != int64(c.entries()) || first.RulesOnly != (rules == 1) {
+		want := []RootReport{{Position: ".BB./B..B/W..W/.WW. w", SideToMove: "white", Claim: "loss", Winner: "black",
+			Start: true}}
+		if !slices.Equal(first.Roots, want) || first.Entries != int64(c.entries()) || first.RulesOnly != (rules == 1) ||
+			first.Rules != rules {
 			t.Errorf("report %+v", first)
 		}
 		if first.Lookups != first.Replies || first.LeafRule1 == 0 || (first.LeafRule2 == 0) == (rules > 1) ||
@@ -205,7 +207,7 @@ func TestFileErrors(t *testing.T) {
 			`a certificate begins with the 8 bytes "AMZCERT\n"`},
 		{"other file", func(g []byte) []byte { return []byte("PK\x03\x04 and more") }, ErrNotCertificate,
 			"begins with"},
-		{"version 2", set32(8, 2), ErrUnsupportedVersion, "format version 2, this checker reads version 1"},
+		{"version 3", set32(8, 3), ErrUnsupportedVersion, "format version 3, this checker reads versions 1 and 2"},
 		{"longer", func(g []byte) []byte { return append(g, 0) }, ErrTrailing,
 			fmt.Sprintf("ends at byte %d, the file has %d bytes", n, n+1)},
 		{"shorter", func(g []byte) []byte { return g[:n-1] }, ErrTruncated, fmt.Sprintf("the file has %d bytes", n-1)},
@@ -684,7 +686,7 @@ func FuzzCheck(f *testing.F) {
 		f.Add(c.write(), uint16(1))
 	}
 	for _, l := range tiny(f).layers {
-		f.Add(rawColumns(2, l.entries), uint16(1+len(l.entries)))
+		f.Add(rawColumns(2, l.entries, moveBytes), uint16(1+len(l.entries)))
 	}
 	// That it ends is for the fuzzer to say, which gives an input ten seconds.
 	f.Fuzz(func(t *testing.T, data []byte, mode uint16) {
@@ -733,7 +735,7 @@ func allocated() uint64 {
 // TestRawData holds the decoding of a block whose frame is right but whose contents are not.
 func TestRawData(t *testing.T) {
 	l := tiny(t).layers[0]
-	good := rawColumns(2, l.entries)
+	good := rawColumns(2, l.entries, moveBytes)
 	if _, err := checkBytes(rawFile(good, uint32(len(l.entries))), Options{}); errors.Is(err, ErrBlock) {
 		t.Fatal(err)
 	}

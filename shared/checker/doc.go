@@ -18,11 +18,14 @@
 //  3. For each layer, one goroutine reads the blocks, and workers verify the entries. Only the
 //     tables of layers that are still needed stay in memory.
 //  4. Each root is verified as soon as the layer that it needs is complete.
-//  5. The answer is a [Report], or the first [Fault] in file order, whatever the number of workers.
+//  5. Citations of a part count as entries. [CheckFile] checks the parts of a proof one by one, and
+//     that each citation is a root that the manifest lists.
+//  6. The answer is a [Report], or the first [Fault] in file order, whatever the number of workers.
 //
 // # Reading order
 //
-// board.go (squares, symmetries, moves), rules.go (the leaf rules), verify.go (one entry, one root),
+// board.go (squares, symmetries, moves), rules.go and sum.go (the leaf rules), verify.go (one entry, one root),
 // table.go (the set of positions of a layer), file.go (the file format), check.go (the whole run),
-// text.go (names of squares and moves, faults).
+// manifest.go (the list of the parts of a proof), parts.go (the run over them), state.go (to go on
+// later), report.go and text.go (what is said).
 package checker

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -25,12 +26,26 @@ var (
 	ErrHeader             = errors.New("malformed certificate header")
 	ErrBlock              = errors.New("malformed certificate block")
 	ErrMemory             = errors.New("certificate needs more memory than allowed")
+	ErrCitations          = errors.New("a part of a proof: check the manifest that lists it")
+	ErrManifest           = errors.New("malformed list of parts")
+	ErrPart               = errors.New("not the part that the list names")
+	ErrOneFile            = errors.New("a certificate is one file: sample, shard and state are for proofs in parts")
+	ErrState              = errors.New("not a state of this check")
 )
+
+// Invalid reports whether err, of Check or CheckFile, says that a proof does not hold or that a file
+// is none. Other errors say that it could not be read or checked.
+func Invalid(err error) bool {
+	var fault *Fault
+	return errors.As(err, &fault) || slices.ContainsFunc([]error{ErrNotCertificate, ErrUnsupportedVersion, ErrTruncated,
+		ErrTrailing, ErrChecksum, ErrHeader, ErrBlock, ErrCitations, ErrManifest, ErrPart},
+		func(kind error) bool { return errors.Is(err, kind) })
+}
 
 // The numbers of FORMAT.md.
 const (
-	// Format is the version of the file format that this checker reads.
-	Format = 1
+	// Format is the last version of the file format that this checker reads. Version 2 has citations.
+	Format = 2
 
 	magic           = "AMZCERT\n"
 	prefixBytes     = 48 // magic, version, header length, hash
@@ -38,12 +53,17 @@ const (
 	headerFixed     = 20
 	rootBytes       = 24
 	layerBytes      = 16
+	citingHeader    = 28 // in format 2, with the number of citations
+	citingLayer     = 32 // in format 2, with the citations
 	blockHeader     = 12
 	maxHeader       = 64 << 20
 	maxBlockRaw     = 4 << 20
 	maxBlockEntries = 1 << 16
 	maxBlockStored  = maxBlockRaw + 64<<10 // zstd adds a few bytes to each 128 KiB that it cannot compress
 	moveBytes       = 3
+	claimBytes      = 1
+	claimWin        = 1
+	claimLoss       = 2
 )
 
 // root is a claim of the certificate: the side to move wins (or loses) the position. It need not be
@@ -63,9 +83,11 @@ func (r root) needs() int {
 
 // layer is a line of the header's list of layers.
 type layer struct {
-	arrows  int
-	blocks  uint32
-	entries int64
+	arrows     int
+	blocks     uint32
+	entries    int64
+	citeBlocks uint32 // of citations; they come before the blocks of entries
+	citations  int64
 }
 
 // certificate is an opened file whose header has been read.
@@ -76,10 +98,13 @@ type certificate struct {
 	rules   int // leaf rules that the flags allow, in their order
 	roots   []root
 	layers  []layer
+	version uint32
 	entries int64
-	start   int64    // offset of the first block
-	stated  [32]byte // the hash that the file states
-	hashed  []byte   // the part of the prefix that the hash covers, and the header
+	// citations are positions that other parts of the same proof show to be as claimed.
+	citations int64
+	start     int64    // offset of the first block
+	stated    [32]byte // the hash that the file states
+	hashed    []byte   // the part of the prefix that the hash covers, and the header
 }
 
 // readAt fills p from offset. A file that is shorter than it was said to be is ErrTruncated.
@@ -115,9 +140,9 @@ func open(r io.ReaderAt, size int64) (*certificate, error) {
 	if err := c.readAt(prefix[:], 0); err != nil {
 		return nil, err
 	}
-	if v := binary.LittleEndian.Uint32(prefix[8:]); v != Format {
-		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads version %d",
-			ErrUnsupportedVersion, v, Format)
+	if c.version = binary.LittleEndian.Uint32(prefix[8:]); c.version != 1 && c.version != Format {
+		return nil, fmt.Errorf("%w: the file has format version %d, this checker reads versions 1 and %d",
+			ErrUnsupportedVersion, c.version, Format)
 	}
 	copy(c.stated[:], prefix[hashedPrefix:])
 	length := binary.LittleEndian.Uint32(prefix[12:])
@@ -141,77 +166,129 @@ func open(r io.ReaderAt, size int64) (*certificate, error) {
 	return c, c.walkBlocks()
 }
 
+// badHeader is an ErrHeader with a reason.
+func badHeader(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrHeader}, args...)...)
+}
+
 func (c *certificate) parseHeader(h []byte) error {
 	le := binary.LittleEndian
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: "+format, append([]any{ErrHeader}, args...)...)
+	if err := c.parseBoard(h); err != nil {
+		return err
 	}
-	if c.board = boardOf(int(h[0]), int(h[1])); c.board == nil {
-		return bad("the board is said to be %dx%d, sides are 1 to %d", h[0], h[1], maxSide)
+	fixed, perLayer := headerFixed, layerBytes
+	if c.version == Format {
+		fixed, perLayer = citingHeader, citingLayer
 	}
-	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
-		return bad("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1 or 3 and the byte 0", h[2],
-			h[3])
-	}
-	c.rules = [...]int{0: 1, 1: 2, 3: 3}[h[2]]
 	roots, layers := le.Uint32(h[4:]), le.Uint32(h[8:])
-	if want := headerFixed + rootBytes*uint64(roots) + layerBytes*uint64(layers); want != uint64(len(h)) {
-		return bad("%d roots and %d layers make %d bytes, but the header has %d", roots, layers, want, len(h))
+	if want := uint64(fixed) + rootBytes*uint64(roots) + uint64(perLayer)*uint64(layers); want != uint64(len(h)) {
+		return badHeader("%d roots and %d layers make %d bytes, but the header has %d", roots, layers, want, len(h))
 	}
 	if roots == 0 {
-		return bad("it has no root, at least one is needed")
+		return badHeader("it has no root, at least one is needed")
 	}
-	total := le.Uint64(h[12:])
-
-	h = h[headerFixed:]
-	c.roots = make([]root, roots)
-	for i := range c.roots {
-		r := root{position: position{le.Uint64(h), le.Uint64(h[8:])}, black: h[16] == 1, win: h[17] == 1}
-		switch {
-		case r.occupied()&^c.full != 0:
-			return bad("root %d has bits beyond the %d squares of the board", i, c.squares)
-		case h[16] > 1:
-			return bad("root %d has side to move %d, 0 is white and 1 is black", i, h[16])
-		case h[17] != 1 && h[17] != 2:
-			return bad("root %d has claim %d, 1 is a win and 2 a loss of the side to move", i, h[17])
-		case !bytes.Equal(h[18:rootBytes], make([]byte, rootBytes-18)):
-			return bad("the last six bytes of root %d are not zero", i)
+	var err error
+	if c.roots, err = c.parseRoots(h[fixed:][:rootBytes*int(roots)]); err != nil {
+		return err
+	}
+	for l := range slices.Chunk(h[fixed+rootBytes*int(roots):], perLayer) {
+		if err := c.parseLayer(l); err != nil {
+			return err
 		}
-		c.roots[i] = r
+	}
+	if total := le.Uint64(h[12:]); uint64(c.entries) != total {
+		return badHeader("its layers have %d entries together, but it states %d", c.entries, total)
+	}
+	if c.version == Format && uint64(c.citations) != le.Uint64(h[headerFixed:]) {
+		return badHeader("its layers have %d citations together, but it states %d", c.citations,
+			le.Uint64(h[headerFixed:]))
+	}
+	return nil
+}
+
+// parseBoard reads the size of the board and the flags.
+func (c *certificate) parseBoard(h []byte) error {
+	if c.board = boardOf(int(h[0]), int(h[1])); c.board == nil {
+		return badHeader("the board is said to be %dx%d, sides are 1 to %d", h[0], h[1], maxSide)
+	}
+	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
+		return badHeader("its flags and the byte after them are %#02x %#02x, the flags may be 0, 1 or 3 and the byte 0",
+			h[2], h[3])
+	}
+	c.rules = [...]int{0: 1, 1: 2, 3: 3}[h[2]]
+	return nil
+}
+
+// parseRoots reads a list of roots.
+func (b *board) parseRoots(h []byte) ([]root, error) {
+	le := binary.LittleEndian
+	roots := make([]root, len(h)/rootBytes)
+	for i := range roots {
+		r := root{position: position{le.Uint64(h), le.Uint64(h[8:])}, black: h[16] == 1, win: h[17] == claimWin}
+		switch {
+		case r.occupied()&^b.full != 0:
+			return nil, badHeader("root %d has bits beyond the %d squares of the board", i, b.squares)
+		case h[16] > 1:
+			return nil, badHeader("root %d has side to move %d, 0 is white and 1 is black", i, h[16])
+		case h[17] != claimWin && h[17] != claimLoss:
+			return nil, badHeader("root %d has claim %d, 1 is a win and 2 a loss of the side to move", i, h[17])
+		case !bytes.Equal(h[18:rootBytes], make([]byte, rootBytes-18)):
+			return nil, badHeader("the last six bytes of root %d are not zero", i)
+		}
+		roots[i] = r
 		h = h[rootBytes:]
 	}
-	for i := range int(layers) {
-		arrows, l := le.Uint32(h), layer{blocks: le.Uint32(h[4:])}
-		entries := le.Uint64(h[8:])
-		switch {
-		case arrows > uint32(c.squares):
-			return bad("layer %d has %d arrows on a board of %d squares", i, arrows, c.squares)
-		case i > 0 && int(arrows) >= c.layers[i-1].arrows:
-			return bad("the layer of %d arrows follows that of %d, the arrows must decrease strictly", arrows,
-				c.layers[i-1].arrows)
-		case l.blocks == 0 || entries < uint64(l.blocks) || entries > uint64(l.blocks)*maxBlockEntries:
-			return bad("the layer of %d arrows has %d entries in %d blocks, a block has 1 to %d", arrows, entries,
-				l.blocks, maxBlockEntries)
+	return roots, nil
+}
+
+// parseLayer reads a line of the list of layers. Citations have more arrows than every root, so no
+// argument of several parts can run in a circle.
+func (c *certificate) parseLayer(h []byte) error {
+	le := binary.LittleEndian
+	arrows, l := le.Uint32(h), layer{blocks: le.Uint32(h[4:])}
+	entries, citations := le.Uint64(h[8:]), uint64(0)
+	if c.version == Format {
+		l.citeBlocks, citations = le.Uint32(h[16:]), le.Uint64(h[24:])
+		if le.Uint32(h[20:]) != 0 {
+			return badHeader("the bytes before the number of citations of %d arrows are not zero", arrows)
 		}
-		l.arrows, l.entries = int(arrows), int64(entries)
-		c.layers = append(c.layers, l)
-		c.entries += l.entries
-		h = h[layerBytes:]
 	}
-	if uint64(c.entries) != total {
-		return bad("its layers have %d entries together, but it states %d", c.entries, total)
+	fits := func(n uint64, blocks uint32) bool { return n >= uint64(blocks) && n <= uint64(blocks)*maxBlockEntries }
+	switch i := len(c.layers); {
+	case arrows > uint32(c.squares):
+		return badHeader("layer %d has %d arrows on a board of %d squares", i, arrows, c.squares)
+	case i > 0 && int(arrows) >= c.layers[i-1].arrows:
+		return badHeader("the layer of %d arrows follows that of %d, the arrows must decrease strictly", arrows,
+			c.layers[i-1].arrows)
+	case l.blocks == 0 && l.citeBlocks == 0 || !fits(entries, l.blocks):
+		return badHeader("the layer of %d arrows has %d entries in %d blocks, a block has 1 to %d", arrows, entries,
+			l.blocks, maxBlockEntries)
+	case !fits(citations, l.citeBlocks):
+		return badHeader("the layer of %d arrows has %d citations in %d blocks, a block has 1 to %d", arrows, citations,
+			l.citeBlocks, maxBlockEntries)
 	}
+	for i, r := range c.roots {
+		if citations > 0 && r.arrows() >= int(arrows) {
+			return badHeader("it cites positions of %d arrows, root %d has %d: a part cites only positions with more "+
+				"arrows than its roots", arrows, i, r.arrows())
+		}
+	}
+	l.arrows, l.entries, l.citations = int(arrows), int64(entries), int64(citations)
+	c.layers = append(c.layers, l)
+	c.entries += l.entries
+	c.citations += l.citations
 	return nil
 }
 
 // block is the header of a block.
 type block struct{ entries, raw, stored uint32 }
 
-// parseBlock checks the header of a block against the limits of the format.
-func (c *certificate) parseBlock(h []byte) (block, error) {
+// parseBlock checks the header of a block against the limits of the format. Its last column has so
+// many bytes an entry: moveBytes, or claimBytes in a block of citations.
+func (c *certificate) parseBlock(h []byte, last int) (block, error) {
 	le := binary.LittleEndian
 	b := block{le.Uint32(h), le.Uint32(h[4:]), le.Uint32(h[8:])}
-	fixed := uint64(b.entries) * uint64(c.wordBytes()+moveBytes)
+	fixed := uint64(b.entries) * uint64(c.wordBytes()+last)
 	switch {
 	case b.entries == 0 || b.entries > maxBlockEntries:
 		return b, fmt.Errorf("%w: it has %d entries, 1 to %d are allowed", ErrBlock, b.entries, maxBlockEntries)
@@ -231,34 +308,47 @@ func (c *certificate) wordBytes() int { return (c.squares + 7) / 8 }
 // the file ends with the last one.
 func (c *certificate) walkBlocks() error {
 	offset := c.start
-	var h [blockHeader]byte
 	for _, l := range c.layers {
-		var entries int64
-		for range l.blocks {
-			if err := c.readAt(h[:], offset); err != nil {
-				return err
-			}
-			b, err := c.parseBlock(h[:])
-			if err != nil {
-				return fmt.Errorf("block at byte %d: %w", offset, err)
-			}
-			offset += blockHeader
-			if int64(b.stored) > c.size-offset {
-				return fmt.Errorf("%w: the block at byte %d ends at byte %d, the file has %d bytes", ErrTruncated,
-					offset-blockHeader, offset+int64(b.stored), c.size)
-			}
-			offset += int64(b.stored)
-			entries += int64(b.entries)
+		citations, err := c.walk(&offset, l.citeBlocks, claimBytes)
+		if err != nil {
+			return err
 		}
-		if entries != l.entries {
-			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries, its blocks have %d", ErrBlock,
-				l.arrows, l.entries, entries)
+		entries, err := c.walk(&offset, l.blocks, moveBytes)
+		if err != nil {
+			return err
+		}
+		if entries != l.entries || citations != l.citations {
+			return fmt.Errorf("%w: the layer of %d arrows is said to have %d entries and %d citations, its "+
+				"blocks have "+
+				"%d and %d", ErrBlock, l.arrows, l.entries, l.citations, entries, citations)
 		}
 	}
 	if offset != c.size {
 		return fmt.Errorf("%w: it ends at byte %d, the file has %d bytes", ErrTrailing, offset, c.size)
 	}
 	return nil
+}
+
+// walk steps over some blocks and returns how many entries they have.
+func (c *certificate) walk(offset *int64, blocks uint32, last int) (entries int64, err error) {
+	var h [blockHeader]byte
+	for range blocks {
+		if err := c.readAt(h[:], *offset); err != nil {
+			return 0, err
+		}
+		b, err := c.parseBlock(h[:], last)
+		if err != nil {
+			return 0, fmt.Errorf("block at byte %d: %w", *offset, err)
+		}
+		*offset += blockHeader
+		if int64(b.stored) > c.size-*offset {
+			return 0, fmt.Errorf("%w: the block at byte %d ends at byte %d, the file has %d bytes", ErrTruncated,
+				*offset-blockHeader, *offset+int64(b.stored), c.size)
+		}
+		*offset += int64(b.stored)
+		entries += int64(b.entries)
+	}
+	return entries, nil
 }
 
 // sums are the hash that the certificate should state, and that of the whole file.
@@ -322,10 +412,11 @@ func newBlockReader(c *certificate) (*blockReader, error) {
 	return b, nil
 }
 
-// next returns the entries of the next block; the slice is valid until the next call. It does not
-// look at them: words may have any bits, and the order may be wrong.
-func (r *blockReader) next() ([]entry, error) {
-	entries, err := r.decode()
+// next returns the entries of the next block, whose last column has so many bytes an entry; the
+// slice is valid until the next call. It does not look at them: words may have any bits, and the
+// order may be wrong. The claim of a citation is in the place of the first square of a move.
+func (r *blockReader) next(last int) ([]entry, error) {
+	entries, err := r.decode(last)
 	if err != nil {
 		return nil, fmt.Errorf("block at byte %d: %w", r.offset, err)
 	}
@@ -333,12 +424,12 @@ func (r *blockReader) next() ([]entry, error) {
 	return entries, nil
 }
 
-func (r *blockReader) decode() ([]entry, error) {
+func (r *blockReader) decode(last int) ([]entry, error) {
 	var h [blockHeader]byte
 	if err := r.readAt(h[:], r.offset); err != nil {
 		return nil, err
 	}
-	b, err := r.parseBlock(h[:])
+	b, err := r.parseBlock(h[:], last)
 	if err != nil {
 		return nil, err
 	}
@@ -361,7 +452,7 @@ func (r *blockReader) decode() ([]entry, error) {
 	}
 
 	n, width := int(b.entries), r.wordBytes()
-	firsts := raw[:len(raw)-n*(width+moveBytes)]
+	firsts := raw[:len(raw)-n*(width+last)]
 	seconds := raw[len(firsts):]
 	moves := seconds[n*width:]
 	r.entries = resize(r.entries, n)
@@ -377,7 +468,10 @@ func (r *blockReader) decode() ([]entry, error) {
 		for j := width - 1; j >= 0; j-- {
 			second = second<<8 | uint64(seconds[i*width+j])
 		}
-		r.entries[i] = entry{position{a, second}, move{moves[3*i], moves[3*i+1], moves[3*i+2]}}
+		r.entries[i] = entry{position: position{a, second}, move: move{from: moves[last*i]}}
+		if last == moveBytes {
+			r.entries[i].move = move{moves[last*i], moves[last*i+1], moves[last*i+2]}
+		}
 	}
 	if len(firsts) != 0 {
 		return nil, fmt.Errorf("%w: its column of words A has %d bytes more than its %d entries take", ErrBlock,

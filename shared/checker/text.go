@@ -61,6 +61,7 @@ const (
 	FaultMove      FaultKind = "move"      // the move of an entry is not legal
 	FaultReply     FaultKind = "reply"     // the move of an entry does not win: a reply is not shown to lose
 	FaultRoot      FaultKind = "root"      // a root is not shown to be as claimed
+	FaultCitation  FaultKind = "citation"  // a citation is malformed, or no part proves it
 )
 
 // Fault is the first position of a well-formed certificate that does not hold, in file order. It is
@@ -69,12 +70,12 @@ type Fault struct {
 	Kind FaultKind `json:"kind"`
 	// Layer is the number of arrows of the layer of the entry, or of the root.
 	Layer int `json:"layer"`
-	// Entry is the number of the entry in its layer, or of the root among the roots, from 0.
+	// Entry is the number of the entry or citation in its layer, or of the root among the roots, from 0.
 	Entry int64 `json:"entry"`
-	// Position is the text of the entry or root. The certificate does not say which colour is to
+	// Position is the text of the entry, citation or root. The certificate does not say which colour is to
 	// move in an entry; the text gives it the colour that the first root implies.
 	Position string `json:"position"`
-	// Move is the text of the entry's move; "" for a root.
+	// Move is the text of the entry's move; "" for a root or citation.
 	Move string `json:"move,omitempty"`
 	// Reason says what is wrong with it.
 	Reason string `json:"reason"`
@@ -82,8 +83,11 @@ type Fault struct {
 
 // Error returns one sentence that names the position and the reason.
 func (f *Fault) Error() string {
-	if f.Kind == FaultRoot {
+	switch f.Kind {
+	case FaultRoot:
 		return fmt.Sprintf("root %d, %s: %s", f.Entry, f.Position, f.Reason)
+	case FaultCitation:
+		return fmt.Sprintf("citation %d of layer %d, %s: %s", f.Entry, f.Layer, f.Position, f.Reason)
 	}
 	return fmt.Sprintf("entry %d of layer %d, %s with the move %s: %s", f.Entry, f.Layer, f.Position, f.Move, f.Reason)
 }

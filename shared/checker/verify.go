@@ -5,20 +5,6 @@ import (
 	"math/bits"
 )
 
-// counts is what a check did.
-type counts struct {
-	entries, replies, lookups, rule1, rule2, rule3 int64
-}
-
-func (c *counts) add(d counts) {
-	c.entries += d.entries
-	c.replies += d.replies
-	c.lookups += d.lookups
-	c.rule1 += d.rule1
-	c.rule2 += d.rule2
-	c.rule3 += d.rule3
-}
-
 // entry is one position of the certificate, won by the side to move with the move.
 type entry struct {
 	position
@@ -31,7 +17,8 @@ type verifier struct {
 	rules     int  // so many leaf rules may be used, in their order
 	rootBlack bool // black is to move in layers with the parity of rootArrows
 	rootLayer int
-	counts    counts
+	evidence  string // what a part may have of a position: "an entry", or "an entry or citation"
+	counts    Counts
 
 	// For the arrow square c of a reply: the smallest word a that any symmetry gives, and the set
 	// of those symmetries.
@@ -52,27 +39,33 @@ type reply struct {
 // blackToMove is the side to move that the first root implies for positions with this many arrows.
 func (v *verifier) blackToMove(arrows int) bool { return v.rootBlack != ((arrows-v.rootLayer)&1 != 0) }
 
-// check verifies entry number index of a layer, against the table of the layer two arrows deeper.
-// It returns nil if the entry holds.
-func (v *verifier) check(e entry, index int64, arrows int, deeper *table) *Fault {
-	v.counts.entries++
-	if (e.a|e.b)&^v.full != 0 {
-		return v.fault(FaultPosition, e, index, arrows,
-			fmt.Sprintf("the position has bits beyond the %d squares of the board", v.squares))
+// misplaced says why a position cannot stand in a layer, and the kind of that fault; "" if it can.
+func (v *verifier) misplaced(p position, arrows int) (FaultKind, string) {
+	if (p.a|p.b)&^v.full != 0 {
+		return FaultPosition, fmt.Sprintf("the position has bits beyond the %d squares of the board", v.squares)
 	}
-	if n := e.arrows(); n != arrows {
-		return v.fault(FaultLayer, e, index, arrows, fmt.Sprintf("the position has %d burnt squares, its layer says %d",
-			n, arrows))
+	if n := p.arrows(); n != arrows {
+		return FaultLayer, fmt.Sprintf("the position has %d burnt squares, its layer says %d", n, arrows)
 	}
-	if c := v.canonical(e.position); c != e.position {
-		return v.fault(FaultCanonical, e, index, arrows, "the position is not canonical, its canonical image is "+
-			v.positionText(c, v.blackToMove(arrows)))
+	if c := v.canonical(p); c != p {
+		return FaultCanonical, "the position is not canonical, its canonical image is " +
+			v.positionText(c, v.blackToMove(arrows))
+	}
+	return "", ""
+}
+
+// check verifies entry number index of a layer, against the table of the layer two arrows deeper
+// and the positions cited as lost one arrow deeper. It returns nil if the entry holds.
+func (v *verifier) check(e entry, index int64, arrows int, deeper, cited *table) *Fault {
+	v.counts.Entries++
+	if kind, why := v.misplaced(e.position, arrows); why != "" {
+		return v.fault(kind, e, index, arrows, why)
 	}
 	if why := v.illegal(e.position, e.move); why != "" {
 		return v.fault(FaultMove, e, index, arrows, "the move is not legal: "+why)
 	}
 	after := e.play(e.move)
-	if reply, lost := v.lost(after, deeper); !lost {
+	if reply, lost := v.lost(after, deeper, cited); !lost {
 		return v.fault(FaultReply, e, index, arrows, "the move is not shown to win, because the reply "+
 			v.unproved(after, reply))
 	}
@@ -88,8 +81,8 @@ func (v *verifier) fault(kind FaultKind, e entry, index int64, arrows int, reaso
 func (v *verifier) unproved(p position, reply move) string {
 	q := v.canonical(p.play(reply))
 	n := q.arrows()
-	s := fmt.Sprintf("%s leads to %s (canonical), which is neither an entry of layer %d nor won by a leaf rule",
-		v.moveText(reply), v.positionText(q, v.blackToMove(n)), n)
+	s := fmt.Sprintf("%s leads to %s (canonical), which is neither %s of layer %d nor won by a leaf rule",
+		v.moveText(reply), v.positionText(q, v.blackToMove(n)), v.evidence, n)
 	for more := v.rules + 1; more <= 3; more++ {
 		if v.verdict(q, more) == Won {
 			return s + fmt.Sprintf(" while only leaf rules up to %d are in use; leaf rule %d wins it", v.rules, more)
@@ -105,7 +98,7 @@ func (v *verifier) unproved(p position, reply move) string {
 // won reports whether p is an entry in t or won by a leaf rule.
 func (v *verifier) won(p position, t *table) bool {
 	p = v.canonical(p)
-	v.counts.lookups++
+	v.counts.Lookups++
 	return t.has(p) || v.wonByLeaf(p)
 }
 
@@ -113,9 +106,9 @@ func (v *verifier) won(p position, t *table) bool {
 func (v *verifier) wonByLeaf(p position) bool {
 	switch {
 	case v.rules >= 2 && v.wonByCount(p):
-		v.counts.rule2++
+		v.counts.LeafRule2++
 	case v.rules >= 3 && v.winsSum(p.own(), p.opponent(), p, true):
-		v.counts.rule3++
+		v.counts.LeafRule3++
 	default:
 		return false
 	}
@@ -125,8 +118,8 @@ func (v *verifier) wonByLeaf(p position) bool {
 // firstUnproved returns the number of the first of the replies that is neither in t nor won by a
 // leaf rule, or -1.
 func (v *verifier) firstUnproved(replies []reply, t *table) int {
-	v.counts.replies += int64(len(replies))
-	v.counts.lookups += int64(len(replies))
+	v.counts.Replies += int64(len(replies))
+	v.counts.Lookups += int64(len(replies))
 	v.touch += t.touch(replies)
 	for i := range replies {
 		r := &replies[i] // its word a is not 0: the arrow of the reply is in it
@@ -137,25 +130,28 @@ func (v *verifier) firstUnproved(replies []reply, t *table) int {
 	return -1
 }
 
-// lost reports whether the side to move loses p: by a leaf rule, or because every legal move leads
-// to a position that is in next or won by a leaf rule. Otherwise it returns the first move for
-// which that is not so.
+// lost reports whether the side to move loses p: by a leaf rule, because p is in cited, or because
+// every legal move leads to a position that is in next or won by a leaf rule. Otherwise it returns
+// the first move for which that is not so.
 //
 // A word a after a move holds the queens of the other side, which do not move, and the burnt
 // squares: it depends on the arrow's square alone. So the symmetries that make it smallest are
 // found once for each square, and the second word, which has the moved queen, is needed for those
 // only: mostly one.
-func (v *verifier) lost(p position, next *table) (move, bool) {
+func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 	if v.stuck(p) {
-		v.counts.rule1++
+		v.counts.LeafRule1++
 		return move{}, true
 	}
 	switch c := v.canonical(p); {
+	case cited.has(c):
+		v.counts.Lookups++
+		return move{}, true
 	case v.rules >= 2 && v.lostByCount(c):
-		v.counts.rule2++
+		v.counts.LeafRule2++
 		return move{}, true
 	case v.rules >= 3 && v.winsSum(c.opponent(), c.own(), c, false):
-		v.counts.rule3++
+		v.counts.LeafRule3++
 		return move{}, true
 	}
 	var others, mine [8]uint64 // images of the words of p: p.b becomes a, and p.a becomes b
@@ -205,7 +201,8 @@ func (v *verifier) lost(p position, next *table) (move, bool) {
 	return move{}, true
 }
 
-// checkRoot verifies root number index. Table t is that of layer root.needs.
+// checkRoot verifies root number index. Table t is that of layer root.needs. Nothing of the root's
+// own layer can be cited.
 func (v *verifier) checkRoot(r root, index int, t *table) *Fault {
 	f := &Fault{Kind: FaultRoot, Layer: r.arrows(), Entry: int64(index), Position: v.positionText(r.position, r.black)}
 	if r.win {
@@ -216,7 +213,7 @@ func (v *verifier) checkRoot(r root, index int, t *table) *Fault {
 			"a leaf rule", sideName(r.black))
 		return f
 	}
-	reply, lost := v.lost(r.position, t)
+	reply, lost := v.lost(r.position, t, nil)
 	if lost {
 		return nil
 	}

@@ -10,11 +10,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"syscall"
+	"time"
 
 	"amazonsfarm/shared/checker"
 )
@@ -30,8 +33,10 @@ const (
 
 const usage = `usage: amazons-check [flags] FILE...
 
-Checks each certificate: every position, and every reply to its move. Prints what is proved. Exit codes:
-  0    all are valid
+Checks each certificate: every position, and every reply to its move. Prints what is proved. FILE may be the
+manifest NAME.proof of a proof in parts: then the parts in NAME.parts are checked, and progress is on standard
+error. "-" is standard input. Exit codes:
+  0    all are valid; with --sample or --shard: so are the parts that were to be checked
   1    a file could not be read, or --max-memory does not suffice
   20   one is not valid; the first position that fails and why is on standard error
   64   wrong command line
@@ -71,6 +76,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.Int64Var(&o.MaxMemory, "max-memory", checker.DefaultMaxMemory,
 		"`bytes` for tables of positions, 24 a position of the layers that are needed at a time; a file that needs "+
 			"more is not checked")
+	flags.BoolVar(&o.Part, "part", false, "check a single part of a proof: it holds if the positions that it cites do")
+	flags.Var(&o.Sample, "sample", "check a random `share` of the parts, such as 1%")
+	flags.Uint64Var(&o.Seed, "seed", rand.Uint64N(1<<32), "`number` that chooses the sample")
+	flags.Var(&o.Shard, "shard", "check one `shard` of the parts, such as 3/16")
+	flags.Func("state", "note in `file` which parts hold, and skip those that it or more files after commas name",
+		func(text string) error { o.States = strings.Split(text, ","); return nil })
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
 	switch err := flags.Parse(args); {
@@ -80,7 +91,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return exitUsage
 	}
 	if *version {
-		fmt.Fprintf(stdout, "amazons-check, %s\ncertificates   format %d, with both leaf rules of FORMAT.md\n",
+		fmt.Fprintf(stdout, "amazons-check, %s\ncertificates   formats 1 to %d, with the leaf rules of FORMAT.md\n",
 			revision(), checker.Format)
 		return exitValid
 	}
@@ -88,6 +99,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "amazons-check: give a certificate, and numbers above zero; see amazons-check --help")
 		return exitUsage
 	}
+	o.Progress = progress(stderr)
 	worst := exitValid
 	for _, file := range flags.Args() {
 		report, err := checker.CheckFile(ctx, file, o)
@@ -98,7 +110,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		switch {
 		case *asJSON:
-			a := answer{MessageType: "verification", File: file, Verified: err == nil, Report: report}
+			a := answer{MessageType: "verification", File: file, Verified: err == nil && report.Complete(),
+				Report: report}
 			if err != nil {
 				a.Reason = err.Error()
 				errors.As(err, &a.Fault)
@@ -136,23 +149,30 @@ func revision() string {
 	return name + ", " + runtime.Version()
 }
 
+// progress tells every ten seconds how far the check of a proof in parts has come.
+func progress(w io.Writer) func(checker.Progress) {
+	var last time.Duration
+	return func(p checker.Progress) {
+		if p.TotalParts == 0 || p.Elapsed-last < 10*time.Second && p.Elapsed >= last {
+			return
+		}
+		last = p.Elapsed
+		fmt.Fprintf(w, "%v: %d of %d parts, %d of %d positions, %.0f a second\n", p.Elapsed.Round(time.Second), p.Parts,
+			p.TotalParts, p.Entries, p.TotalEntries, float64(p.Entries)/p.Elapsed.Seconds())
+	}
+}
+
 // exitCode tells what is wrong with the file from what kept it from being checked.
 func exitCode(err error) int {
-	var fault *checker.Fault
 	switch {
 	case err == nil:
 		return exitValid
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
-	case errors.As(err, &fault):
+	case checker.Invalid(err):
 		return exitInvalid
-	}
-	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
-		checker.ErrTrailing,
-		checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
-		if errors.Is(err, kind) {
-			return exitInvalid
-		}
+	case errors.Is(err, checker.ErrOneFile):
+		return exitUsage
 	}
 	return exitFailed
 }

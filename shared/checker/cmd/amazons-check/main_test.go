@@ -68,10 +68,14 @@ func TestRun(t *testing.T) {
 		{"missing", []string{filepath.Join(folder, "missing")}, 1, "", "no such file"},
 		{"rules only", []string{"--rules-only", good}, 20, "", "entry"},
 		{"too little memory", []string{"--max-memory", "100", good}, 1, "", "the limit is 100"},
-		{"version", []string{"--version"}, 0, "format 1", ""},
+		{"version", []string{"--version"}, 0, "formats 1 to 2", ""},
 		{"help", []string{"--help"}, 0, "", "Exit codes:"},
 		{"nothing", nil, 64, "", "give a certificate"},
 		{"no cores", []string{"--cores", "0", good}, 64, "", "above zero"},
+		{"a sample of one file", []string{"--sample", "1%", good}, 64, "", "one file"},
+		{"half a share", []string{"--sample", "0.5", good}, 64, "", "above 0%"},
+		{"no shard", []string{"--shard", "17/16", good}, 64, "", "such as 3/16"},
+		{"a folder", []string{folder}, 20, "", "not a regular file"},
 		{"unknown flag", []string{"--nothing", good}, 64, "", "not defined"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,125 @@
+package checker
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// states are files that say which parts of a proof hold. A state is a text of lines and can only
+// grow: a line that names the proof, then a line for each part,
+//
+//	amazons-check state 1 proof SHA256 rules 3
+//	NUMBER ENTRIES REPLIES LOOKUPS RULE1 RULE2 RULE3 ok
+//
+// with the number of the part from 0 and its Counts. A line that a kill has cut lacks its end, and
+// then counts for nothing. Several states, one after the other, are a state as well.
+type states struct {
+	first string
+	f     *os.File // the one that is written; nil: none
+}
+
+// openStates reads the states, notes their parts in done and counts, and opens the first one for
+// writing. Each part counts once. Errors wrap ErrState for a state of another proof or other rules.
+func openStates(names []string, m *manifest, rules int, done bitmap, counts *Counts) (*states, error) {
+	s := new(states)
+	if len(names) == 0 {
+		return s, nil
+	}
+	head := fmt.Sprintf("amazons-check state 1 proof %x rules %d", m.file, rules)
+	var err error
+	for i, name := range names {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%w: %s is not a regular file", ErrState, name)
+		}
+		how := os.O_RDONLY
+		if i == 0 {
+			how = os.O_RDWR | os.O_CREATE | os.O_APPEND
+		}
+		f, openErr := os.OpenFile(name, how, 0o644)
+		if err = openErr; err == nil {
+			err = readState(f, name, head, done, counts)
+		}
+		if i == 0 {
+			s.first, s.f = name, f
+		} else if openErr == nil {
+			f.Close()
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("state: %w", err), s.Close())
+		}
+	}
+	// A new head ends what a kill has left of a line.
+	if info, statErr := s.f.Stat(); statErr != nil {
+		err = statErr
+	} else if info.Size() == 0 {
+		_, err = s.f.WriteString(head + "\n")
+	} else {
+		_, err = s.f.WriteString("\n" + head + "\n")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("write state: %w", err), s.Close())
+	}
+	return s, nil
+}
+
+// readState notes the parts of one file.
+func readState(f io.Reader, name, head string, done bitmap, counts *Counts) error {
+	lines := bufio.NewReader(f)
+	known := false // the lines are of this proof
+	for n := 1; ; n++ {
+		line, err := lines.ReadString('\n')
+		if errors.Is(err, io.EOF) { // what is left has no end
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		line = strings.TrimSuffix(line, "\n")
+		var i int64
+		var c Counts
+		switch fields, _ := fmt.Sscanf(line, "%d %d %d %d %d %d %d ok", &i, &c.Entries, &c.Replies, &c.Lookups,
+			&c.LeafRule1,
+			&c.LeafRule2, &c.LeafRule3); {
+		case line == head:
+			known = true
+		case strings.HasPrefix(head, line): // a kill has cut it
+		case strings.HasPrefix(line, "amazons-check") || !known:
+			return fmt.Errorf("%w: line %d of %s is %q, for this proof and these rules it would be %q", ErrState, n,
+				name,
+				line, head)
+		case fields == 7 && strings.HasSuffix(line, " ok") && i >= 0 && i/64 < int64(len(done)) && !done.has(i):
+			done.add(i)
+			counts.add(c)
+		}
+	}
+}
+
+// add notes that a part holds.
+func (s *states) add(i int64, c Counts) error {
+	if s.f == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(s.f, "%d %d %d %d %d %d %d ok\n", i, c.Entries, c.Replies, c.Lookups, c.LeafRule1,
+		c.LeafRule2,
+		c.LeafRule3)
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	return nil
+}
+
+// Close brings the state to the disk and closes it. It may be called twice.
+func (s *states) Close() error {
+	if s.f == nil {
+		return nil
+	}
+	err := errors.Join(s.f.Sync(), s.f.Close())
+	s.f = nil
+	if err != nil {
+		return fmt.Errorf("write state %s: %w", s.first, err)
+	}
+	return nil
+}
