@@ -103,8 +103,7 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	if len(missing) > 0 {
 		return Output{}, &MissingError{in.Board, missing}
 	}
-	union.Set = pruned
-	return Output{Set: pruned}, proof.WriteFile(name, union)
+	return Output{Set: pruned.Set}, proof.WriteFile(name, pruned)
 }
 
 // whole returns the bytes of the only fragment, if it proves exactly the roots asked for: then

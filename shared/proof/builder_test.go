@@ -98,13 +98,14 @@ func TestBuilderSmallBoards(t *testing.T) {
 		cert.Roots[0] = proof.RootOf(p, v)
 		data := verify(t, cert)
 		pruned, missing, err := proof.Prune(context.Background(), cert, proof.PruneOptions{})
-		if err != nil || len(missing) > 0 || pruned.Len() > cert.Set.Len() {
-			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Len(), cert.Set.Len(), missing,
+		if err != nil || len(missing) > 0 || pruned.Set.Len() > cert.Set.Len() {
+			t.Fatalf("%s: prune: %d of %d entries, missing %v, %v", c.position, pruned.Set.Len(), cert.Set.Len(),
+				missing,
 				err)
 		}
 		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.Nodes(), cert.Set.Len(),
-			len(data), pruned.Len(), st)
-		cert.Set = pruned
+			len(data), pruned.Set.Len(), st)
+		cert.Set = pruned.Set
 		verify(t, cert)
 	}
 }
@@ -265,21 +266,21 @@ func TestFragments(t *testing.T) {
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("missing %v, %v", missing, err)
 	}
-	t.Logf("%d fragments, %d entries together, %d needed", len(fragments), all.Set.Len(), pruned.Len())
-	if pruned.Len() >= all.Set.Len() {
+	t.Logf("%d fragments, %d entries together, %d needed", len(fragments), all.Set.Len(), pruned.Set.Len())
+	if pruned.Set.Len() >= all.Set.Len() {
 		t.Error("pruning took nothing away")
 	}
-	all.Set = pruned
+	all.Set = pruned.Set
 	verify(t, all)
 
 	// Without any one of the entries something is missing.
 	n := 0
-	for gone := range pruned.All() {
+	for gone := range pruned.Set.All() {
 		if n++; n%97 != 0 {
 			continue
 		}
 		less := new(proof.Set)
-		for e := range pruned.All() {
+		for e := range pruned.Set.All() {
 			if e != gone {
 				less.Add(e)
 			}

@@ -22,12 +22,15 @@
 //     A [Ledger] admits fragments in order, and keeps false ones out.
 //  5. [Set.Merge] unites the sets of fragments. [Prune] keeps the entries that the roots need, and
 //     lists the positions that they lack.
-//  6. The package checker judges the result. It shares no code with this package.
+//  6. A certificate that cites positions is a part of a proof ([Citation]; [PruneOptions] has what
+//     may be cited). [WriteManifest] lists the parts. [Split] cuts a certificate into parts, and
+//     [Pack] makes one of them.
+//  7. The package checker judges the result. It shares no code with this package.
 //
 // For people, [Certificate.Look], [Certificate.Line] and [Certificate.Below] step through a
 // certificate, and a [Finder] looks single positions up in a file without reading all of it.
 //
 // The files in this order: proof.go, set.go and table.go (entries), builder.go, prover.go and
 // marks.go (extraction), write.go and read.go (files), fact.go, ledger.go and hashes.go (admission),
-// prune.go, look.go, find.go.
+// prune.go, manifest.go, look.go, find.go.
 package proof

@@ -131,8 +131,8 @@ func TestLineAndBelow(t *testing.T) {
 			t.Fatalf("%v, %d missing", err, len(missing))
 		}
 		n, more := c.Below(s, 1<<20)
-		if n != pruned.Len() || more {
-			t.Fatalf("%d entries below the root, %d after pruning", n, pruned.Len())
+		if n != pruned.Set.Len() || more {
+			t.Fatalf("%d entries below the root, %d after pruning", n, pruned.Set.Len())
 		}
 		counted += n
 		if n > 1 {

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -58,12 +59,25 @@ func (r Root) Position(b amazons.Board) amazons.Position {
 	return amazons.PositionOf(b, r.State, r.ToMove)
 }
 
-// Certificate proves its roots. A nil Set stands for an empty one.
+// Citation is a claim about a canonical position that another part of the same proof shows.
+type Citation struct {
+	Key   amazons.Key
+	Claim eval.Verdict // Won or Lost, for the side to move
+}
+
+// compare is the order of the roots in a manifest.
+func (c Citation) compare(d Citation) int {
+	return cmp.Or(c.Key.Compare(d.Key), cmp.Compare(c.Claim, d.Claim))
+}
+
+// Certificate proves its roots. A nil Set stands for an empty one. One that cites positions is a
+// part: it proves its roots only if each citation is as claimed.
 type Certificate struct {
 	Board  amazons.Board
 	Leaves eval.Leaves // the leaf rules that the proof may use
 	Roots  []Root
 	Set    *Set
+	Cited  []Citation // in any order, each position once, all with more arrows than every root
 }
 
 // validate returns an error that wraps ErrInvalid if the header of c cannot be written. Entries are
@@ -78,6 +92,7 @@ func (c *Certificate) validate() error {
 		return fmt.Errorf("%w: %d roots are too many", ErrInvalid, len(c.Roots))
 	}
 	mask := c.Board.Mask()
+	deepest := 0
 	for i, r := range c.Roots {
 		s := r.State
 		if (s.Own|s.Opp|s.Empty)&^mask != 0 || s.Own&s.Opp|s.Own&s.Empty|s.Opp&s.Empty != 0 {
@@ -87,6 +102,14 @@ func (c *Certificate) validate() error {
 			return fmt.Errorf("%w: root %d, %v: the claim must be won or lost, the side to move white or black",
 				ErrInvalid, i, r.Position(c.Board))
 		}
+		deepest = max(deepest, layerOf(s.Key(c.Board)))
+	}
+	for _, q := range c.Cited {
+		if layerOf(q.Key) <= deepest || q.Claim != eval.Won && q.Claim != eval.Lost {
+			return fmt.Errorf("%w: %x %x is cited as %v: a citation must have more than the %d arrows of a "+
+				"root, and a "+
+				"winner", ErrInvalid, q.Key.A, q.Key.B, q.Claim, deepest)
+		}
 	}
 	return nil
 }
@@ -94,16 +117,23 @@ func (c *Certificate) validate() error {
 // checkEntry says what keeps e from being an entry of the layer, "" if nothing does. Whether its
 // move wins is not looked at.
 func checkEntry(b amazons.Board, e Entry, arrows int) string {
-	s, err := e.Key.State(b)
-	switch {
-	case err != nil:
-		return err.Error()
-	case layerOf(e.Key) != arrows:
-		return fmt.Sprintf("it has %d burnt squares in layer %d", layerOf(e.Key), arrows)
-	case s.CanonicalKey(b) != e.Key:
-		return "it is not canonical"
-	case !s.Legal(e.Move):
+	s, why := checkKey(b, e.Key, arrows)
+	if why == "" && !s.Legal(e.Move) {
 		return fmt.Sprintf("its move %v is not legal", e.Move)
 	}
-	return ""
+	return why
+}
+
+// checkKey is checkEntry for a position without a move, which it returns.
+func checkKey(b amazons.Board, k amazons.Key, arrows int) (amazons.State, string) {
+	s, err := k.State(b)
+	switch {
+	case err != nil:
+		return s, err.Error()
+	case layerOf(k) != arrows:
+		return s, fmt.Sprintf("it has %d burnt squares in layer %d", layerOf(k), arrows)
+	case s.CanonicalKey(b) != k:
+		return s, "it is not canonical"
+	}
+	return s, ""
 }

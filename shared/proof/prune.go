@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -20,17 +21,21 @@ type PruneOptions struct {
 	// MaxMissing is the largest number of missing positions that are reported, each once; 0 stands
 	// for 1000. Which ones are reported when there are more is not determined.
 	MaxMissing int
+	// Known tells of positions (by canonical key) that other parts prove. The result cites those that
+	// it needs, and has no entries below them. It is asked for positions with more arrows than every
+	// root, by several goroutines at once. nil stands for none.
+	Known func(amazons.Key) eval.Verdict
 }
 
-// Prune returns the entries of c.Set that its roots need: those reached from the roots by the moves
-// of the entries and all replies, where the leaf rules do not decide. With RulesOnly only leaf rule
-// 1 does. missing are the canonical positions, in order, that should be won for the side to move
-// and are neither entries nor leaves, or whose entry's move is not legal; and the roots claimed
-// lost that are won by a leaf rule. With nothing missing the certificate with the new set is valid.
-// c is not changed. It takes about as long as a check. Errors are those of ctx, or wrap ErrInvalid.
-func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, missing []amazons.Key, err error) {
+// Prune returns c with the entries that its roots need: those reached from the roots by the moves
+// of the entries and all replies, where neither the leaf rules of c nor Known decide. What c cites
+// counts as known. missing are the canonical positions, in order, that should be won for the side to
+// move and are neither entries nor leaves, or whose entry's move is not legal; and the roots claimed
+// lost that are won by a leaf rule. With nothing missing the result is valid, given its citations. c
+// is not changed. It takes about as long as a check. Errors are those of ctx, or wrap ErrInvalid.
+func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certificate, missing []amazons.Key, err error) {
 	if err := c.validate(); err != nil {
-		return nil, nil, fmt.Errorf("prune certificate: %w", err)
+		return c, nil, fmt.Errorf("prune certificate: %w", err)
 	}
 	if o.Workers <= 0 {
 		o.Workers = runtime.GOMAXPROCS(0)
@@ -43,7 +48,22 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, mis
 		set = new(Set)
 	}
 	p := &pruner{board: c.Board, leaves: c.Leaves, set: set, missing: make(map[amazons.Key]struct{}),
-		room: o.MaxMissing}
+		room: o.MaxMissing, known: o.Known, cited: make(map[Citation]struct{})}
+	if known := o.Known; len(c.Cited) > 0 {
+		cited := make(map[amazons.Key]eval.Verdict, len(c.Cited))
+		for _, q := range c.Cited {
+			cited[q.Key] = q.Claim
+		}
+		p.known = func(k amazons.Key) eval.Verdict {
+			if v := cited[k]; v != eval.Open || known == nil {
+				return v
+			}
+			return known(k)
+		}
+	}
+	for _, r := range c.Roots {
+		p.deepest = max(p.deepest, layerOf(r.State.Key(c.Board)))
+	}
 	for arrows := range p.marks {
 		if set.layers[arrows].n > 0 {
 			p.marks[arrows] = make([]atomic.Uint64, (len(set.layers[arrows].slots)+63)/64)
@@ -57,15 +77,16 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, mis
 			p.lack(s.Key(c.Board))
 		}
 	}
-	pruned = new(Set)
+	pruned = Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(Set)}
 	for arrows := range p.marks {
 		// Replies to layer k are in layer k+2, so all marks of this layer are there.
 		if err := p.layer(ctx, arrows, o.Workers); err != nil {
-			return nil, nil, fmt.Errorf("prune certificate: %w", err)
+			return c, nil, fmt.Errorf("prune certificate: %w", err)
 		}
-		p.keep(arrows, &pruned.layers[arrows])
+		p.keep(arrows, &pruned.Set.layers[arrows])
 		p.marks[arrows] = nil
 	}
+	pruned.Cited = slices.SortedFunc(maps.Keys(p.cited), Citation.compare)
 	for k := range p.missing {
 		missing = append(missing, k)
 	}
@@ -74,14 +95,28 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned *Set, mis
 }
 
 type pruner struct {
-	board  amazons.Board
-	leaves eval.Leaves
-	set    *Set
-	marks  [maxLayers][]atomic.Uint64 // one bit a slot: the roots need it
+	board   amazons.Board
+	leaves  eval.Leaves
+	set     *Set
+	marks   [maxLayers][]atomic.Uint64 // one bit a slot: the roots need it
+	known   func(amazons.Key) eval.Verdict
+	deepest int // arrows of the fullest root
 
 	mu      sync.Mutex
 	missing map[amazons.Key]struct{}
+	cited   map[Citation]struct{}
 	room    int
+}
+
+// cites reports whether another part proves the claim about k, and notes the citation.
+func (p *pruner) cites(k amazons.Key, claim eval.Verdict) bool {
+	if p.known == nil || layerOf(k) <= p.deepest || p.known(k) != claim {
+		return false
+	}
+	p.mu.Lock()
+	p.cited[Citation{k, claim}] = struct{}{}
+	p.mu.Unlock()
+	return true
 }
 
 // won notes that the canonical state s must be won.
@@ -90,6 +125,9 @@ func (p *pruner) won(s amazons.State) {
 		return
 	}
 	k := s.Key(p.board)
+	if p.cites(k, eval.Won) {
+		return
+	}
 	arrows := layerOf(k)
 	t := &p.set.layers[arrows]
 	i := t.index(k)
@@ -112,6 +150,9 @@ func (p *pruner) lost(s amazons.State) bool {
 		return true
 	case eval.Won:
 		return false
+	}
+	if p.known != nil && p.cites(canonical.Key(p.board), eval.Lost) {
+		return true
 	}
 	for m := range s.AllMoves() {
 		reply, _ := s.After(m).Canonical(p.board)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"amazonsfarm/shared/amazons"
@@ -20,17 +21,18 @@ import (
 
 // Info is what the header of a certificate says.
 type Info struct {
-	Board   amazons.Board
-	Leaves  eval.Leaves
-	Roots   []Root
-	Entries int64
-	Layers  []LayerInfo // deepest first
+	Board     amazons.Board
+	Leaves    eval.Leaves
+	Roots     []Root
+	Entries   int64
+	Citations int64       // positions that other parts prove; 0 for a whole proof
+	Layers    []LayerInfo // deepest first
 }
 
-// LayerInfo is what the header says about one layer.
+// LayerInfo is what the header says about one layer. The blocks of citations come first.
 type LayerInfo struct {
-	Arrows, Blocks int
-	Entries        int64
+	Arrows, Blocks, CitationBlocks int
+	Entries, Citations             int64
 }
 
 // ReadFile reads the named certificate, as [Read] does.
@@ -115,6 +117,10 @@ func (d *decoder) header() error {
 	if err != nil {
 		return err
 	}
+	if string(m) == manifestMagic {
+		return fmt.Errorf("%w: it is the manifest of a proof in parts; \"master proof pack\" makes one file of it",
+			ErrNotCertificate)
+	}
 	if !bytes.Equal(m, []byte(magic[:len(m)])) || len(m) == 0 {
 		return fmt.Errorf("%w: it does not begin as one", ErrNotCertificate)
 	}
@@ -126,13 +132,15 @@ func (d *decoder) header() error {
 		return err
 	}
 	le := binary.LittleEndian
-	if v := le.Uint32(p); v != Format {
-		return fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, v, Format)
+	format := le.Uint32(p)
+	if format != 1 && format != Format {
+		return fmt.Errorf("%w: it is version %d, this program reads versions 1 and %d", ErrVersion, format, Format)
 	}
 	copy(d.want[:], p[8:])
 	n := int64(le.Uint32(p[4:]))
-	if n < fixedHeader+rootBytes || n > maxHeader {
-		return corrupt("the header's length is %d, which is not %d to %d", n, fixedHeader+rootBytes, maxHeader)
+	fixed, perLayer := sizes(format)
+	if n < fixed+rootBytes || n > maxHeader {
+		return corrupt("the header's length is %d, which is not %d to %d", n, fixed+rootBytes, maxHeader)
 	}
 	d.sum.Write(m)
 	d.sum.Write(p[:8])
@@ -150,46 +158,78 @@ func (d *decoder) header() error {
 		return corrupt("unknown flags %#x %#x", flags, h[3])
 	}
 	roots, layers, entries := int64(le.Uint32(h[4:])), int64(le.Uint32(h[8:])), le.Uint64(h[12:])
-	if roots < 1 || n != fixedHeader+rootBytes*roots+layerBytes*layers {
+	if roots < 1 || n != fixed+rootBytes*roots+perLayer*layers {
 		return corrupt("a header of %d bytes does not fit %d roots and %d layers", n, roots, layers)
 	}
-	if entries > 1<<62 {
-		return corrupt("it cannot have %d entries", entries)
+	d.info = Info{Board: board, Leaves: leavesOf[flags]}
+	if d.info.Roots, err = parseRoots(board, h[fixed:fixed+rootBytes*roots]); err != nil {
+		return err
 	}
-	d.info = Info{Board: board, Leaves: leavesOf[flags], Entries: int64(entries)}
-	d.info.Roots = make([]Root, roots)
-	h = h[fixedHeader:]
-	for i := range d.info.Roots {
+	above := int64(board.Squares()) + 1
+	for l := range slices.Chunk(h[fixed+rootBytes*roots:], int(perLayer)) {
+		if above, err = d.layer(l, above); err != nil {
+			return err
+		}
+	}
+	if uint64(d.info.Entries) != entries {
+		return corrupt("its layers have %d entries, it states %d", d.info.Entries, entries)
+	}
+	if format > 1 && uint64(d.info.Citations) != le.Uint64(h[fixedHeader:]) {
+		return corrupt("its layers have %d citations, it states %d", d.info.Citations, le.Uint64(h[fixedHeader:]))
+	}
+	return nil
+}
+
+// parseRoots reads a list of roots.
+func parseRoots(board amazons.Board, h []byte) ([]Root, error) {
+	le := binary.LittleEndian
+	roots := make([]Root, len(h)/rootBytes)
+	for i := range roots {
 		s, err := amazons.Key{A: le.Uint64(h), B: le.Uint64(h[8:])}.State(board)
 		if err != nil {
-			return corrupt("root %d: %v", i, err)
+			return nil, corrupt("root %d: %v", i, err)
 		}
 		r := Root{State: s, ToMove: amazons.Colour(h[16]), Claim: eval.Verdict(h[17])}
 		if r.ToMove > amazons.Black || r.Claim != eval.Won && r.Claim != eval.Lost || [6]byte(h[18:24]) != ([6]byte{}) {
-			return corrupt("root %d has an unknown side to move, claim or supplement: %x", i, h[16:24])
+			return nil, corrupt("root %d has an unknown side to move, claim or supplement: %x", i, h[16:24])
 		}
-		d.info.Roots[i] = r
+		roots[i] = r
 		h = h[rootBytes:]
 	}
-	d.info.Layers = make([]LayerInfo, layers)
-	above, left := int64(board.Squares())+1, int64(entries)
-	for i := range d.info.Layers {
-		arrows, blocks, n := int64(le.Uint32(h)), int64(le.Uint32(h[4:])), le.Uint64(h[8:])
-		if arrows >= above {
-			return corrupt("a layer of %d arrows cannot come here", arrows)
+	return roots, nil
+}
+
+// layer reads a line of the list of layers. It must have less than above arrows, and returns those
+// it has.
+func (d *decoder) layer(h []byte, above int64) (int64, error) {
+	le := binary.LittleEndian
+	arrows, blocks, n := int64(le.Uint32(h)), int64(le.Uint32(h[4:])), le.Uint64(h[8:])
+	citationBlocks, citations := int64(0), uint64(0)
+	if len(h) == citingLayer {
+		citationBlocks, citations = int64(le.Uint32(h[16:])), le.Uint64(h[24:])
+		if le.Uint32(h[20:]) != 0 {
+			return 0, corrupt("the layer of %d arrows has an unknown supplement", arrows)
 		}
-		if n > uint64(left) || blocks < 1 || int64(n) < blocks || int64(n) > blocks*maxBlock {
-			return corrupt("the layer of %d arrows cannot have %d entries in %d blocks", arrows, n, blocks)
+	}
+	fits := func(n uint64, blocks int64) bool { return n >= uint64(blocks) && n <= uint64(blocks)*maxBlock }
+	switch {
+	case arrows >= above:
+		return 0, corrupt("a layer of %d arrows cannot come here", arrows)
+	case blocks+citationBlocks == 0 || !fits(n, blocks) || !fits(citations, citationBlocks):
+		return 0, corrupt("the layer of %d arrows cannot have %d entries in %d blocks and %d citations in %d", arrows,
+			n,
+			blocks, citations, citationBlocks)
+	}
+	for _, r := range d.info.Roots {
+		if root := layerOf(r.State.Key(d.info.Board)); citations > 0 && int64(root) >= arrows {
+			return 0, corrupt("it cites positions of %d arrows and has a root of %d", arrows, root)
 		}
-		above = arrows
-		left -= int64(n)
-		d.info.Layers[i] = LayerInfo{Arrows: int(arrows), Blocks: int(blocks), Entries: int64(n)}
-		h = h[layerBytes:]
 	}
-	if left != 0 {
-		return corrupt("%d entries are in no layer", left)
-	}
-	return nil
+	d.info.Layers = append(d.info.Layers, LayerInfo{Arrows: int(arrows), Blocks: int(blocks), Entries: int64(n),
+		CitationBlocks: int(citationBlocks), Citations: int64(citations)})
+	d.info.Entries += int64(n)
+	d.info.Citations += int64(citations)
+	return arrows, nil
 }
 
 // block is one block, before and after it is decoded.
@@ -229,6 +269,9 @@ func (d *decoder) parse() (Certificate, error) {
 	c := Certificate{Board: d.info.Board, Leaves: d.info.Leaves, Roots: d.info.Roots, Set: new(Set)}
 	workers := runtime.GOMAXPROCS(0)
 	for _, layer := range d.info.Layers {
+		if err := d.citations(layer, &c); err != nil {
+			return Certificate{}, fmt.Errorf("citations of %d arrows: %w", layer.Arrows, err)
+		}
 		into := &c.Set.layers[layer.Arrows]
 		if layer.Entries <= d.size {
 			// Room for all, unless the header promises more than the file's size makes likely: then
@@ -286,9 +329,51 @@ func (d *decoder) parse() (Certificate, error) {
 	return c, nil
 }
 
+// citations reads those of a layer.
+func (d *decoder) citations(layer LayerInfo, c *Certificate) error {
+	left := layer.Citations
+	for range layer.CitationBlocks {
+		var b block
+		stored, err := d.head(&b, left, claimBytes)
+		if err != nil {
+			return err
+		}
+		if b.stored, err = d.next(stored, "citations"); err != nil {
+			return err
+		}
+		d.sum.Write(b.head)
+		d.sum.Write(b.stored)
+		left -= int64(b.n)
+		first := left+int64(b.n) == layer.Citations
+		err = b.unpack(c.Board, claimBytes, func(_ int, k amazons.Key, last []byte) error {
+			q := Citation{k, eval.Verdict(last[0])}
+			_, why := checkKey(c.Board, k, layer.Arrows)
+			switch {
+			case q.Claim != eval.Won && q.Claim != eval.Lost:
+				why = "its claim is unknown"
+			case !first && k.Compare(c.Cited[len(c.Cited)-1].Key) <= 0:
+				why = "it does not follow the one before"
+			}
+			if why != "" {
+				return corrupt("citation %x %x: %s", k.A, k.B, why)
+			}
+			first = false
+			c.Cited = append(c.Cited, q)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if left != 0 {
+		return corrupt("its blocks lack %d citations", left)
+	}
+	return nil
+}
+
 // block reads a block of at most left entries.
 func (d *decoder) block(b *block, left int64) error {
-	stored, err := d.head(b, left)
+	stored, err := d.head(b, left, moveBytes)
 	if err != nil {
 		return err
 	}
@@ -296,15 +381,16 @@ func (d *decoder) block(b *block, left int64) error {
 	return err
 }
 
-// head reads the header of a block of at most left entries, and returns how many bytes of it follow.
-func (d *decoder) head(b *block, left int64) (stored int64, err error) {
+// head reads the header of a block of at most left entries, whose last column has so many bytes an
+// entry, and returns how many bytes of it follow.
+func (d *decoder) head(b *block, left int64, last int) (stored int64, err error) {
 	if b.head, err = d.next(blockHeader, "block header"); err != nil {
 		return 0, err
 	}
 	le := binary.LittleEndian
 	n, raw, stored := int64(le.Uint32(b.head)), int64(le.Uint32(b.head[4:])), int64(le.Uint32(b.head[8:]))
 	b.n, b.raw = int(n), int(raw)
-	switch shortest := n * int64(1+wordBytes(d.info.Board)+moveBytes); {
+	switch shortest := n * int64(1+wordBytes(d.info.Board)+last); {
 	case n < 1 || n > maxBlock || n > left:
 		return 0, corrupt("it cannot have %d entries", n)
 	case raw < shortest || raw > maxRaw:
@@ -343,43 +429,57 @@ func (b *block) unpacked() ([]byte, error) {
 	return p, nil
 }
 
-// unchecked returns the entries of the block without a look at what they say.
-func (b *block) unchecked(board amazons.Board) ([]Entry, error) {
+// unpack gives each position of the block, with its part of the last column, which has so many bytes
+// an entry. It does not look at what they say.
+func (b *block) unpack(board amazons.Board, last int, each func(i int, k amazons.Key, last []byte) error) error {
 	p, err := b.unpacked()
 	if err != nil {
-		return nil, err
-	}
-	entries := make([]Entry, b.n)
-	a := uint64(0)
-	for i := range entries {
-		delta, n := binary.Uvarint(p)
-		if n <= 0 || a+delta < a {
-			return nil, corrupt("entry %d has no first word", i)
-		}
-		a += delta
-		entries[i].Key.A = a
-		p = p[n:]
+		return err
 	}
 	width := wordBytes(board)
-	if len(p) != len(entries)*(width+moveBytes) {
-		return nil, corrupt("%d bytes remain for the second words and moves of %d entries", len(p), b.n)
+	if len(p) < b.n*(width+last) {
+		return corrupt("%d bytes are too few for %d entries", len(p), b.n)
 	}
-	words, moves := p[:len(entries)*width], p[len(entries)*width:]
-	for i := range entries {
-		e := &entries[i]
-		for j, x := range words[i*width : (i+1)*width] {
-			e.Key.B |= uint64(x) << (8 * j)
+	firsts, words := p[:len(p)-b.n*(width+last)], p[len(p)-b.n*(width+last):]
+	rest := words[b.n*width:]
+	var k amazons.Key
+	for i := range b.n {
+		delta, n := binary.Uvarint(firsts)
+		if n <= 0 || k.A+delta < k.A {
+			return corrupt("entry %d has no first word", i)
 		}
-		m := moves[i*moveBytes : (i+1)*moveBytes]
-		e.Move = amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]),
-			Arrow: board.UnpackSquare(m[2])}
+		firsts = firsts[n:]
+		k.A, k.B = k.A+delta, 0
+		for j, x := range words[i*width : (i+1)*width] {
+			k.B |= uint64(x) << (8 * j)
+		}
+		if err := each(i, k, rest[i*last:(i+1)*last]); err != nil {
+			return err
+		}
 	}
-	return entries, nil
+	if len(firsts) > 0 {
+		return corrupt("%d bytes follow the first words of its %d entries", len(firsts), b.n)
+	}
+	return nil
+}
+
+// unchecked returns the entries of the block without a look at what they say.
+func (b *block) unchecked(board amazons.Board) ([]Entry, error) {
+	entries := make([]Entry, b.n)
+	err := b.unpack(board, moveBytes, func(i int, k amazons.Key, m []byte) error {
+		entries[i] = Entry{k, amazons.Move{From: board.UnpackSquare(m[0]), To: board.UnpackSquare(m[1]),
+			Arrow: board.UnpackSquare(m[2])}}
+		return nil
+	})
+	return entries, err
 }
 
 // columns returns the entries of the block, each of them in order and an entry of its layer.
 func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 	entries, err := b.unchecked(board)
+	if err != nil {
+		return nil, err
+	}
 	for i, e := range entries {
 		if why := checkEntry(board, e, arrows); why != "" {
 			return nil, corrupt("entry %d, %x %x: %s", i, e.Key.A, e.Key.B, why)
@@ -388,7 +488,7 @@ func (b *block) columns(board amazons.Board, arrows int) ([]Entry, error) {
 			return nil, corrupt("entry %d does not follow the entry before", i)
 		}
 	}
-	return entries, err
+	return entries, nil
 }
 
 var errFrame = errors.New("no complete zstd frame")

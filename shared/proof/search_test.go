@@ -127,8 +127,15 @@ func position(t testing.TB, text string) amazons.Position {
 // dumbCheck says what is wrong with a certificate, with the rules of FORMAT.md written as plainly
 // as can be.
 func dumbCheck(c proof.Certificate) error {
+	cited := map[proof.Citation]bool{}
+	for _, q := range c.Cited {
+		cited[q] = true
+	}
 	won := func(s amazons.State) bool {
 		s, _ = s.Canonical(c.Board)
+		if cited[proof.Citation{Key: s.Key(c.Board), Claim: eval.Won}] {
+			return true
+		}
 		if eval.Plain(s, c.Leaves) == eval.Won {
 			return true
 		}
@@ -137,6 +144,9 @@ func dumbCheck(c proof.Certificate) error {
 	lost := func(s amazons.State) error {
 		canonical, _ := s.Canonical(c.Board)
 		if eval.Plain(canonical, c.Leaves) == eval.Lost {
+			return nil
+		}
+		if cited[proof.Citation{Key: canonical.Key(c.Board), Claim: eval.Lost}] {
 			return nil
 		}
 		for _, m := range s.Moves(nil) {
@@ -184,7 +194,7 @@ func verify(t testing.TB, c proof.Certificate) []byte {
 		t.Fatal(err)
 	}
 	if _, err := checker.Check(context.Background(), bytes.NewReader(data), int64(len(data)),
-		checker.Options{RulesOnly: c.Leaves == eval.MoveLeaves}); err != nil {
+		checker.Options{RulesOnly: c.Leaves == eval.MoveLeaves, Part: true}); err != nil {
 		t.Fatalf("the checker: %v", err)
 	}
 	return data
@@ -199,6 +209,18 @@ func same(t testing.TB, got, want proof.Certificate) {
 	}
 	if got.Set.Len() != want.Set.Len() {
 		t.Fatalf("got %d entries, want %d", got.Set.Len(), want.Set.Len())
+	}
+	cited := map[proof.Citation]bool{}
+	for _, q := range want.Cited {
+		cited[q] = true
+	}
+	for _, q := range got.Cited {
+		if !cited[q] {
+			t.Fatalf("got the citation %v", q)
+		}
+	}
+	if len(got.Cited) != len(want.Cited) {
+		t.Fatalf("got %d citations, want %d", len(got.Cited), len(want.Cited))
 	}
 	for e := range want.Set.All() {
 		if m, ok := got.Set.Move(e.Key); !ok || m != e.Move {

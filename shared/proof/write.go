@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 
 	"amazonsfarm/shared/amazons"
@@ -18,8 +19,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Format is the version of the file format that this package writes and reads.
-const Format = 1
+// Format is the last version of the file format that this package writes and reads. A certificate
+// that cites nothing is written in format 1.
+const Format = 2
 
 // The numbers of FORMAT.md.
 const (
@@ -28,12 +30,15 @@ const (
 	fixedHeader = 20
 	rootBytes   = 24
 	layerBytes  = 16
+	citingFixed = 28 // in format 2
+	citingLayer = 32 // in format 2
 	maxHeader   = 64 << 20
 	blockHeader = 12
 	maxBlock    = 1 << 16 // entries
 	maxRaw      = 4 << 20 // bytes
 	maxStored   = 2 * maxRaw
 	moveBytes   = 3
+	claimBytes  = 1
 )
 
 // Write writes c to w, in the format of FORMAT.md. The same content gives the same bytes, whatever
@@ -71,7 +76,7 @@ func WriteFile(name string, c Certificate) error {
 		offset := int64(preamble)
 		head, err := emit(&c, func(p []byte) error {
 			if offset == preamble {
-				offset += headerLen(&c)
+				offset += int64(len(c.header()))
 			}
 			n, err := f.WriteAt(p, offset)
 			offset += int64(n)
@@ -101,14 +106,23 @@ func replaceFile(name string, fill func(*os.File) error) error {
 	return nil
 }
 
-func headerLen(c *Certificate) int64 {
-	n := int64(fixedHeader + rootBytes*len(c.Roots))
-	for arrows := range maxLayers {
-		if c.Set.LayerLen(arrows) > 0 {
-			n += layerBytes
-		}
+// citations are those of a certificate by layer, in order.
+func (c *Certificate) citations() (layers [maxLayers][]Citation) {
+	for _, q := range c.Cited {
+		layers[layerOf(q.Key)] = append(layers[layerOf(q.Key)], q)
 	}
-	return n
+	for _, l := range layers {
+		slices.SortFunc(l, Citation.compare)
+	}
+	return layers
+}
+
+// sizes are the lengths of the fixed header and of a line of the list of layers.
+func sizes(format uint32) (fixed, layer int64) {
+	if format == 1 {
+		return fixedHeader, layerBytes
+	}
+	return citingFixed, citingLayer
 }
 
 // emit gives the blocks of c to sink, one after the other, and returns what goes before them.
@@ -116,11 +130,11 @@ func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	head := make([]byte, preamble, preamble+headerLen(c))
+	header := c.header()
+	head := append(make([]byte, preamble), header...)
 	copy(head, magic)
-	binary.LittleEndian.PutUint32(head[8:], Format)
-	binary.LittleEndian.PutUint32(head[12:], uint32(headerLen(c)))
-	head = appendHeader(head, c)
+	binary.LittleEndian.PutUint32(head[8:], c.format())
+	binary.LittleEndian.PutUint32(head[12:], uint32(len(header)))
 	sum := sha256.New()
 	sum.Write(head[:16])
 	sum.Write(head[preamble:])
@@ -133,9 +147,20 @@ func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
 		return done
 	}
 	next := sorted(maxLayers - 1)
+	citations := c.citations()
 	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
 		entries := <-next
 		next = sorted(arrows - 1)
+		for cited := range slices.Chunk(citations[arrows], maxBlock) {
+			p, err := encodeCitations(c.Board, arrows, cited)
+			if err == nil {
+				sum.Write(p)
+				err = sink(p)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
 		for len(entries) > 0 {
 			// A few blocks for each worker at a time, written in their order.
 			batch := make([][]byte, min(4*workers, blockCount(len(entries))))
@@ -165,32 +190,53 @@ func wordBytes(b amazons.Board) int { return (b.Squares() + 7) / 8 }
 
 func blockCount(entries int) int { return (entries + maxBlock - 1) / maxBlock }
 
-// appendHeader appends the header of FORMAT.md.
-func appendHeader(p []byte, c *Certificate) []byte {
+// format is the version in which c is written.
+func (c *Certificate) format() uint32 {
+	if len(c.Cited) > 0 {
+		return Format
+	}
+	return 1
+}
+
+// header returns the header of FORMAT.md.
+func (c *Certificate) header() []byte {
 	flags := flagsOf[c.Leaves]
+	le := binary.LittleEndian
+	citing := c.format() > 1
+	citations := c.citations()
+	var list []byte
 	layers := 0
-	for arrows := range maxLayers {
-		if c.Set.LayerLen(arrows) > 0 {
-			layers++
+	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
+		n, cited := c.Set.LayerLen(arrows), len(citations[arrows])
+		if n+cited == 0 {
+			continue
+		}
+		layers++
+		list = le.AppendUint32(list, uint32(arrows))
+		list = le.AppendUint32(list, uint32(blockCount(n)))
+		list = le.AppendUint64(list, uint64(n))
+		if citing {
+			list = le.AppendUint64(list, uint64(blockCount(cited)))
+			list = le.AppendUint64(list, uint64(cited))
 		}
 	}
-	le := binary.LittleEndian
-	p = append(p, c.Board.Width, c.Board.Height, flags, 0)
+	p := []byte{c.Board.Width, c.Board.Height, flags, 0}
 	p = le.AppendUint32(p, uint32(len(c.Roots)))
 	p = le.AppendUint32(p, uint32(layers))
 	p = le.AppendUint64(p, uint64(c.Set.Len()))
-	for _, r := range c.Roots {
-		k := r.State.Key(c.Board)
-		p = le.AppendUint64(p, k.A)
-		p = le.AppendUint64(p, k.B)
-		p = append(p, byte(r.ToMove), byte(r.Claim), 0, 0, 0, 0, 0, 0)
+	if citing {
+		p = le.AppendUint64(p, uint64(len(c.Cited)))
 	}
-	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
-		if n := c.Set.LayerLen(arrows); n > 0 {
-			p = le.AppendUint32(p, uint32(arrows))
-			p = le.AppendUint32(p, uint32(blockCount(n)))
-			p = le.AppendUint64(p, uint64(n))
-		}
+	return append(appendRoots(p, c.Board, c.Roots), list...)
+}
+
+// appendRoots appends a list of roots.
+func appendRoots(p []byte, b amazons.Board, roots []Root) []byte {
+	for _, r := range roots {
+		k := r.State.Key(b)
+		p = binary.LittleEndian.AppendUint64(p, k.A)
+		p = binary.LittleEndian.AppendUint64(p, k.B)
+		p = append(p, byte(r.ToMove), byte(r.Claim), 0, 0, 0, 0, 0, 0)
 	}
 	return p
 }
@@ -209,32 +255,56 @@ var encoders = sync.Pool{New: func() any {
 // encodeBlock returns the block of sorted entries, its header included. Errors wrap ErrInvalid: an
 // entry that is not one of the layer.
 func encodeBlock(b amazons.Board, arrows int, entries []Entry) ([]byte, error) {
-	width := wordBytes(b)
-	raw := make([]byte, 0, len(entries)*(6+width+moveBytes))
-	last := uint64(0)
+	moves := make([]byte, 0, len(entries)*moveBytes)
 	for _, e := range entries {
 		if why := checkEntry(b, e, arrows); why != "" {
 			return nil, fmt.Errorf("%w: entry %x %x of layer %d: %s", ErrInvalid, e.Key.A, e.Key.B, arrows, why)
 		}
-		raw = binary.AppendUvarint(raw, e.Key.A-last)
-		last = e.Key.A
+		moves = append(moves, b.PackSquare(e.Move.From), b.PackSquare(e.Move.To), b.PackSquare(e.Move.Arrow))
 	}
-	for _, e := range entries {
+	return pack(b, len(entries), func(i int) amazons.Key { return entries[i].Key }, moves), nil
+}
+
+// encodeCitations is encodeBlock for citations. A position that is cited twice is an error too.
+func encodeCitations(b amazons.Board, arrows int, cited []Citation) ([]byte, error) {
+	claims := make([]byte, 0, len(cited))
+	for i, q := range cited {
+		_, why := checkKey(b, q.Key, arrows)
+		if i > 0 && q.Key == cited[i-1].Key {
+			why = "it is cited twice"
+		}
+		if why != "" {
+			return nil, fmt.Errorf("%w: citation %x %x of layer %d: %s", ErrInvalid, q.Key.A, q.Key.B, arrows, why)
+		}
+		claims = append(claims, byte(q.Claim))
+	}
+	return pack(b, len(cited), func(i int) amazons.Key { return cited[i].Key }, claims), nil
+}
+
+// pack returns the block of n positions in order, with its last column.
+func pack(b amazons.Board, n int, key func(int) amazons.Key, last []byte) []byte {
+	width := wordBytes(b)
+	raw := make([]byte, 0, n*(6+width)+len(last))
+	before := uint64(0)
+	for i := range n {
+		k := key(i)
+		raw = binary.AppendUvarint(raw, k.A-before)
+		before = k.A
+	}
+	for i := range n {
 		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], e.Key.B)
+		binary.LittleEndian.PutUint64(word[:], key(i).B)
 		raw = append(raw, word[:width]...)
 	}
-	for _, e := range entries {
-		raw = append(raw, b.PackSquare(e.Move.From), b.PackSquare(e.Move.To), b.PackSquare(e.Move.Arrow))
-	}
+	raw = append(raw, last...)
 	block := make([]byte, blockHeader, blockHeader+len(raw)/2)
 	enc := encoders.Get().(*zstd.Encoder)
 	block = enc.EncodeAll(raw, block)
 	encoders.Put(enc)
-	binary.LittleEndian.PutUint32(block[0:], uint32(len(entries)))
+	binary.LittleEndian.PutUint32(block[0:], uint32(n))
 	binary.LittleEndian.PutUint32(block[4:], uint32(len(raw)))
 	binary.LittleEndian.PutUint32(block[8:], uint32(len(block)-blockHeader))
-	return block, nil
+	return block
 }
 
 // parallel calls f for 0..n-1 on up to the given number of goroutines and returns when all calls

@@ -1,0 +1,364 @@
+package proof
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// OneFilePositions is the largest proof, in positions, that is kept in one file: it is read in half
+// a gibibyte of memory and checked in a minute. Larger ones are parts with a manifest.
+const OneFilePositions = 16 << 20
+
+// ManifestFormat is the version of the manifest that this package writes and reads.
+const ManifestFormat = 1
+
+// ErrTooLarge is wrapped by errors of [Pack] about a proof that does not fit its limit.
+var ErrTooLarge = errors.New("the proof is too large for one file")
+
+// ErrMissing is wrapped by errors of [Pack] and [Split] about a proof that lacks evidence.
+var ErrMissing = errors.New("evidence is missing")
+
+// The numbers of FORMAT.md, "The manifest".
+const (
+	manifestMagic = "AMZLIST\n"
+	manifestFixed = 64
+	recordBytes   = 64
+	provedBytes   = 24
+	maxClaims     = 1 << 16
+)
+
+// Part is what a manifest says of one part.
+type Part struct {
+	ID                          ID // SHA-256 of its file
+	Bytes, Positions, Citations int64
+	Roots                       []Citation // what it proves: canonical, in order, each once
+}
+
+// Manifest is a proof in parts: what it claims, and which parts prove it.
+type Manifest struct {
+	Board  amazons.Board
+	Leaves eval.Leaves // the leaf rules that the parts may use
+	Roots  []Root      // the claims of the proof; each is a root of a part
+	Parts  []Part      // each once, in any order
+}
+
+// Name returns all hexadecimal digits of an ID: the name of a part's file.
+func (id ID) Name() string { return hex.EncodeToString(id[:]) }
+
+// PartsFolder is the folder beside the manifest of this name that has its parts.
+func PartsFolder(manifest string) string { return strings.TrimSuffix(manifest, ".proof") + ".parts" }
+
+// SavePart writes c into a folder of parts, under the name of its ID.
+func SavePart(folder string, c Certificate) (Part, error) {
+	data, err := Encode(c)
+	if err != nil {
+		return Part{}, err
+	}
+	p := PartOf(c, data)
+	return p, WriteEncoded(filepath.Join(folder, p.ID.Name()), data)
+}
+
+// PartOf returns what a manifest says of the part c, which was encoded as data.
+func PartOf(c Certificate, data []byte) Part {
+	p := Part{ID: IDOf(data), Bytes: int64(len(data)), Positions: int64(c.Set.Len()), Citations: int64(len(c.Cited))}
+	for _, r := range c.Roots {
+		p.Roots = append(p.Roots, r.citation(c.Board))
+	}
+	slices.SortFunc(p.Roots, Citation.compare)
+	p.Roots = slices.Compact(p.Roots)
+	return p
+}
+
+// citation returns the claim of a root as others cite it.
+func (r Root) citation(b amazons.Board) Citation { return Citation{r.State.CanonicalKey(b), r.Claim} }
+
+// WriteManifest writes m to the named file, in the way of [WriteFile]. The same content gives the
+// same bytes, whatever the order of the parts. Errors wrap ErrInvalid: no claim or part, a part
+// twice, a claim that no part proves.
+func WriteManifest(name string, m Manifest) error {
+	data, err := m.encode()
+	if err != nil {
+		return fmt.Errorf("write manifest %s: %w", name, err)
+	}
+	return WriteEncoded(name, data)
+}
+
+// encode returns the bytes of FORMAT.md.
+func (m *Manifest) encode() ([]byte, error) {
+	if err := (&Certificate{Board: m.Board, Roots: m.Roots}).validate(); err != nil {
+		return nil, err
+	}
+	if len(m.Parts) == 0 || len(m.Roots) > maxClaims || int64(len(m.Parts)) >= 1<<32 {
+		return nil, fmt.Errorf("%w: %d claims and %d parts", ErrInvalid, len(m.Roots), len(m.Parts))
+	}
+	type proved struct {
+		Citation
+		part uint32
+	}
+	var roots []proved
+	parts := slices.Clone(m.Parts)
+	slices.SortFunc(parts, func(p, q Part) int { return bytes.Compare(p.ID[:], q.ID[:]) })
+	le := binary.LittleEndian
+	var records []byte
+	for i, p := range parts {
+		if i > 0 && p.ID == parts[i-1].ID || len(p.Roots) == 0 {
+			return nil, fmt.Errorf("%w: part %s is listed twice or has no root", ErrInvalid, p.ID.Name())
+		}
+		records = append(records, p.ID[:]...)
+		for _, x := range []int64{p.Bytes, p.Positions, p.Citations, int64(len(p.Roots))} {
+			records = le.AppendUint64(records, uint64(x))
+		}
+		for _, q := range p.Roots {
+			roots = append(roots, proved{q, uint32(i)})
+		}
+	}
+	slices.SortFunc(roots, func(p, q proved) int { return cmp.Or(p.compare(q.Citation), cmp.Compare(p.part, q.part)) })
+	for _, r := range m.Roots {
+		if _, ok := slices.BinarySearchFunc(roots, r.citation(m.Board), func(p proved, c Citation) int {
+			return p.compare(c)
+		}); !ok {
+			return nil, fmt.Errorf("%w: no part proves the claim about %v", ErrInvalid, r.Position(m.Board))
+		}
+	}
+	data := make([]byte, preamble, manifestFixed+len(m.Roots)*rootBytes+len(records)+len(roots)*provedBytes)
+	copy(data, manifestMagic)
+	le.PutUint32(data[8:], ManifestFormat)
+	le.PutUint32(data[12:], uint32(len(m.Roots)))
+	data = append(data, m.Board.Width, m.Board.Height, flagsOf[m.Leaves], 0)
+	data = le.AppendUint32(data, uint32(len(parts)))
+	data = le.AppendUint64(data, uint64(len(roots)))
+	data = append(appendRoots(data, m.Board, m.Roots), records...)
+	for _, r := range roots {
+		data = le.AppendUint64(le.AppendUint64(data, r.Key.A), r.Key.B)
+		data = append(le.AppendUint32(data, r.part), byte(r.Claim), 0, 0, 0)
+	}
+	sum := manifestSum(data)
+	copy(data[16:], sum[:])
+	return data, nil
+}
+
+// manifestSum is the hash of all but the hash.
+func manifestSum(data []byte) [sha256.Size]byte {
+	h := sha256.New()
+	h.Write(data[:16])
+	h.Write(data[preamble:])
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// ReadManifest reads the named manifest, without the roots of its parts: their files have them. It
+// believes what the checker looks at. Errors are those of [ReadFile].
+func ReadManifest(name string) (Manifest, error) {
+	m, err := readManifest(name)
+	if err != nil {
+		return m, fmt.Errorf("read manifest %s: %w", name, err)
+	}
+	return m, nil
+}
+
+func readManifest(name string) (m Manifest, err error) {
+	if info, err := os.Stat(name); err != nil {
+		return m, err
+	} else if !info.Mode().IsRegular() {
+		return m, fmt.Errorf("%w: not a regular file", ErrNotCertificate)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return m, err
+	}
+	le := binary.LittleEndian
+	switch {
+	case !bytes.HasPrefix(data, []byte(manifestMagic)):
+		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
+	case len(data) < manifestFixed:
+		return m, ErrTruncated
+	case le.Uint32(data[8:]) != ManifestFormat:
+		return m, fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, le.Uint32(data[8:]),
+			ManifestFormat)
+	case manifestSum(data) != [sha256.Size]byte(data[16:]):
+		return m, ErrChecksum
+	}
+	h := data[preamble:]
+	if h[2] > 3 || h[2] == 2 || h[3] != 0 {
+		return m, corrupt("unknown flags %#x %#x", h[2], h[3])
+	}
+	m.Board, m.Leaves = amazons.Board{Width: h[0], Height: h[1]}, leavesOf[h[2]]
+	claims, parts, roots := uint64(le.Uint32(data[12:])), uint64(le.Uint32(h[4:])), le.Uint64(h[8:])
+	h = data[manifestFixed:]
+	if n := rootBytes*claims + recordBytes*parts; !m.Board.Valid() || claims < 1 || parts < 1 || roots>>40 > 0 ||
+		n+provedBytes*roots != uint64(len(h)) {
+		return m, corrupt("%d bytes cannot be %d claims, %d parts and %d roots", len(data), claims, parts, roots)
+	}
+	if m.Roots, err = parseRoots(m.Board, h[:rootBytes*claims]); err != nil {
+		return m, err
+	}
+	for r := range slices.Chunk(h[rootBytes*claims:][:recordBytes*parts], recordBytes) {
+		m.Parts = append(m.Parts, Part{ID: ID(r[:32]), Bytes: int64(le.Uint64(r[32:])),
+			Positions: int64(le.Uint64(r[40:])),
+			Citations: int64(le.Uint64(r[48:]))})
+	}
+	return m, nil
+}
+
+// Pack reads a proof in parts and returns it as one certificate, with what its claims need. Errors:
+// those of reading, of ctx, ErrTooLarge for more than limit positions, ErrMissing.
+func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error) {
+	m, err := ReadManifest(manifest)
+	if err != nil {
+		return Certificate{}, err
+	}
+	left := limit
+	for _, p := range m.Parts {
+		if p.Positions < 0 || p.Positions > left {
+			return Certificate{}, fmt.Errorf("pack %s: %w of %d positions", manifest, ErrTooLarge, limit)
+		}
+		left -= p.Positions
+	}
+	all := Certificate{Board: m.Board, Leaves: m.Leaves, Roots: m.Roots, Set: new(Set)}
+	for _, p := range m.Parts {
+		if err := ctx.Err(); err != nil {
+			return all, err
+		}
+		c, err := ReadFile(filepath.Join(PartsFolder(manifest), p.ID.Name()))
+		if err != nil {
+			return all, err
+		}
+		if int64(c.Set.Len()) > p.Positions || c.Board != m.Board {
+			return all, fmt.Errorf("pack %s: %w: part %s is not as listed", manifest, ErrCorrupt, p.ID.Name())
+		}
+		all.Set.Merge(c.Set)
+	}
+	packed, missing, err := Prune(ctx, all, PruneOptions{})
+	if err == nil && len(missing) > 0 {
+		err = fmt.Errorf("pack %s: %w for %d positions", manifest, ErrMissing, len(missing))
+	}
+	return packed, err
+}
+
+// Split cuts a whole certificate into parts of at most that many positions each, and gives each one
+// to put. Parts may share positions. Each has roots of one layer. Errors: those of put, of ctx,
+// ErrMissing.
+func Split(ctx context.Context, c Certificate, positions int, put func(Certificate) error) error {
+	if err := c.validate(); err != nil {
+		return fmt.Errorf("split certificate: %w", err)
+	}
+	var todo [maxLayers][]Root
+	seen := map[Citation]bool{}
+	add := func(r Root) {
+		if k := r.citation(c.Board); !seen[k] {
+			seen[k] = true
+			todo[layerOf(k.Key)] = append(todo[layerOf(k.Key)], r)
+		}
+	}
+	for _, r := range c.Roots {
+		add(r)
+	}
+	first := c.Roots[0]
+	for arrows := range maxLayers {
+		for roots := todo[arrows]; len(roots) > 0; {
+			part, err := nextPart(ctx, c, roots, positions)
+			if err == nil {
+				err = put(part)
+			}
+			if err != nil {
+				return fmt.Errorf("split certificate: %w", err)
+			}
+			roots = roots[len(part.Roots):]
+			for _, q := range part.Cited {
+				s, err := q.Key.State(c.Board)
+				if err != nil {
+					return fmt.Errorf("split certificate: %w", err)
+				}
+				side := first.ToMove
+				if (layerOf(q.Key)-layerOf(first.State.Key(c.Board)))&1 != 0 {
+					side = side.Other()
+				}
+				add(Root{State: s, ToMove: side, Claim: q.Claim})
+			}
+		}
+	}
+	return nil
+}
+
+// nextPart returns a part for the first of the roots, of one layer. It takes more of them as long as
+// there is room and the part goes on as deep.
+func nextPart(ctx context.Context, c Certificate, roots []Root, positions int) (Certificate, error) {
+	n := 1
+	part, cut, err := narrowestPart(ctx, c, roots[:n], positions)
+	for err == nil && n < len(roots) && part.Set.Len() <= positions/2 {
+		n = min(2*n, len(roots))
+		more, moreCut, moreErr := narrowestPart(ctx, c, roots[:n], positions)
+		if err = moreErr; moreCut < cut || more.Set.Len() > positions {
+			break
+		}
+		part, cut = more, moreCut
+	}
+	return part, err
+}
+
+// narrowestPart returns the part for roots of one layer that cites the fewest positions without
+// having more than the given number of entries. A proof is narrow near its roots and near its leaves,
+// so parts are a few plies high or complete. cut is the layer from which on it cites.
+func narrowestPart(ctx context.Context, c Certificate, roots []Root, positions int) (best Certificate, cut int,
+	err error) {
+	c.Roots = roots
+	for at := layerOf(roots[0].State.Key(c.Board)) + 1; ; at++ {
+		part, missing, err := Prune(ctx, c, PruneOptions{Known: func(k amazons.Key) eval.Verdict {
+			switch {
+			case layerOf(k) < at:
+				return eval.Open
+			case c.Set.Has(k):
+				return eval.Won
+			default: // of a whole certificate: a position that is needed and no entry is lost
+				return eval.Lost
+			}
+		}})
+		switch {
+		case err != nil:
+			return part, 0, err
+		case len(missing) > 0:
+			return part, 0, fmt.Errorf("%w for %d positions", ErrMissing, len(missing))
+		case best.Set != nil && part.Set.Len() > positions:
+			return best, cut, nil
+		case best.Set == nil || len(part.Cited) <= len(best.Cited):
+			best, cut = part, at
+		}
+		if len(part.Cited) == 0 {
+			return part, maxLayers, nil
+		}
+	}
+}
+
+// WriteParts splits c and writes the manifest and its parts.
+func WriteParts(ctx context.Context, name string, c Certificate, positions int) (Manifest, error) {
+	m := Manifest{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots}
+	folder := PartsFolder(name)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return m, fmt.Errorf("write parts: %w", err)
+	}
+	known := map[ID]bool{}
+	err := Split(ctx, c, positions, func(c Certificate) error {
+		p, err := SavePart(folder, c)
+		if err == nil && !known[p.ID] {
+			known[p.ID] = true
+			m.Parts = append(m.Parts, p)
+		}
+		return err
+	})
+	if err != nil {
+		return m, err
+	}
+	return m, WriteManifest(name, m)
+}

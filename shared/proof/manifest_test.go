@@ -1,0 +1,185 @@
+package proof_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// TestSplitAndPack cuts certificates into parts of many sizes: each proof in parts holds, and packed
+// it is the certificate again.
+func TestSplitAndPack(t *testing.T) {
+	whole, _ := sample(t)
+	p := position(t, "4x4")
+	rules, _ := build(t, p.Board, p.State(), eval.Lost, newExact(p.Board, true), eval.MoveLeaves)
+	s := p.State()
+	rules.Roots = append(rules.Roots, proof.Root{State: s, Claim: eval.Lost}) // the same claim again
+	several := whole
+	for e := range whole.Set.All() { // roots in all layers
+		if len(several.Roots) < 40 {
+			s, err := e.Key.State(p.Board)
+			if err != nil {
+				t.Fatal(err)
+			}
+			several.Roots = append(several.Roots, proof.Root{State: s, ToMove: amazons.Black, Claim: eval.Won})
+		}
+	}
+	for i, c := range []proof.Certificate{whole, rules, several} {
+		pruned, missing, err := proof.Prune(t.Context(), c, proof.PruneOptions{})
+		if err != nil || len(missing) > 0 {
+			t.Fatal(missing, err)
+		}
+		want, err := proof.Encode(pruned)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, positions := range []int{1, 20, 300, 1 << 20} {
+			if positions == 1 && i > 0 || positions < 100 && testing.Short() {
+				continue // thousands of files
+			}
+			name := filepath.Join(t.TempDir(), "game.proof")
+			m, err := proof.WriteParts(t.Context(), name, c, positions)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cited := int64(0)
+			for _, part := range m.Parts {
+				cited += part.Citations
+				if part.Positions > int64(positions) {
+					t.Errorf("certificate %d: a part of %d positions, %d were allowed", i, part.Positions, positions)
+				}
+				c, err := proof.ReadFile(filepath.Join(proof.PartsFolder(name), part.ID.Name()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				verify(t, c)
+			}
+			report, err := checker.CheckFile(t.Context(), name, checker.Options{Workers: 2})
+			if err != nil || !report.Complete() || len(report.Roots) != len(c.Roots) {
+				t.Fatalf("certificate %d, %d positions: %+v, %v", i, positions, report, err)
+			}
+			t.Logf("certificate %d, %d positions: %d in %d parts, %d citations, %d bytes instead of %d", i, positions,
+				report.Entries, len(m.Parts), cited, report.Bytes, len(want))
+			packed, err := proof.Pack(t.Context(), name, 1<<20)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := proof.Encode(packed); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("certificate %d, %d positions: packed to another certificate, %v", i, positions, err)
+			}
+			if _, err := proof.Pack(t.Context(), name, 10); !errors.Is(err, proof.ErrTooLarge) {
+				t.Errorf("packed beyond the limit: %v", err)
+			}
+		}
+	}
+}
+
+// TestSplitLacking splits a certificate without one of its entries.
+func TestSplitLacking(t *testing.T) {
+	c, _ := sample(t)
+	less := new(proof.Set)
+	for _, e := range slices.SortedFunc(c.Set.All(), func(a, b proof.Entry) int { return a.Key.Compare(b.Key) })[1:] {
+		less.Add(e)
+	}
+	c.Set = less
+	// What lacks an entry may look as if it cited it as lost. Then that cannot be proved.
+	err := proof.Split(t.Context(), c, 30, func(proof.Certificate) error { return nil })
+	if !errors.Is(err, proof.ErrMissing) {
+		t.Error(err)
+	}
+}
+
+func TestManifestFile(t *testing.T) {
+	c, _ := sample(t)
+	name := filepath.Join(t.TempDir(), "game.proof")
+	m, err := proof.WriteParts(t.Context(), name, c, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Reverse(m.Parts)
+	if err := proof.WriteManifest(name, m); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := os.ReadFile(name); err != nil || !bytes.Equal(again, data) {
+		t.Errorf("the order of the parts changes the manifest: %v", err)
+	}
+	got, err := proof.ReadManifest(name)
+	if err != nil || got.Board != m.Board || got.Roots[0] != m.Roots[0] || len(got.Parts) != len(m.Parts) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := proof.ReadFile(name); !errors.Is(err, proof.ErrNotCertificate) {
+		t.Errorf("a manifest read as a certificate: %v", err)
+	}
+	for i := range data {
+		bad := bytes.Clone(data)
+		bad[i] ^= 1 << (i % 8)
+		if err := os.WriteFile(name, bad, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proof.ReadManifest(name); err == nil {
+			t.Fatalf("read with byte %d changed", i)
+		}
+		if err := os.WriteFile(name, rehash(data[:i:i]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := proof.ReadManifest(name); err == nil {
+			t.Fatalf("read when cut to %d bytes", i)
+		}
+	}
+	for what, change := range map[string]func(m *proof.Manifest){
+		"no claim":     func(m *proof.Manifest) { m.Roots = nil },
+		"no part":      func(m *proof.Manifest) { m.Parts = nil },
+		"a part twice": func(m *proof.Manifest) { m.Parts = append(slices.Clip(m.Parts), m.Parts[0]) },
+		"a claim of no part": func(m *proof.Manifest) {
+			m.Roots = []proof.Root{{State: m.Roots[0].State,
+				Claim: eval.Won}}
+		},
+		"a part without roots": func(m *proof.Manifest) { m.Parts = append(slices.Clip(m.Parts), proof.Part{}) },
+	} {
+		bad := m
+		change(&bad)
+		if err := proof.WriteManifest(name, bad); !errors.Is(err, proof.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestCitationsRefused writes parts that cite what no part may cite.
+func TestCitationsRefused(t *testing.T) {
+	c, _ := sample(t)
+	var part proof.Certificate
+	if err := proof.Split(t.Context(), c, 20, func(p proof.Certificate) error {
+		if len(p.Cited) > 1 {
+			part = p
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	q := part.Cited[0]
+	for what, cited := range map[string][]proof.Citation{
+		"the root":          {{Key: part.Roots[0].State.CanonicalKey(c.Board), Claim: part.Roots[0].Claim}},
+		"no winner":         {{Key: q.Key}},
+		"twice":             {q, q},
+		"won and lost":      {q, {Key: q.Key, Claim: q.Claim.Other()}},
+		"outside the board": {{Key: amazons.Key{A: 0xffff << 40, B: 0xffff << 40}, Claim: eval.Won}},
+	} {
+		bad := part
+		bad.Cited = cited
+		if _, err := proof.Encode(bad); !errors.Is(err, proof.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
