@@ -40,8 +40,9 @@ func main() {
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
 	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction,
-		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt}},
-	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit}},
+		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt,
+		proof.ErrMissing}},
+	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge}},
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
 	{Code: cli.ExitLocked, Errs: []error{store.ErrLocked}},
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,

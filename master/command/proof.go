@@ -20,8 +20,63 @@ import (
 
 // proofCommand reads certificates for people and other programs. It believes them: verify checks.
 func proofCommand() *cobra.Command {
-	return group("proof", "Step through a certificate, or write parts of it for other programs",
-		proofShowCommand(), proofExportCommand())
+	return group("proof", "Step through a certificate, export it, cut it into parts or join them",
+		proofShowCommand(), proofExportCommand(), proofPackCommand(), proofSplitCommand())
+}
+
+// proofPackCommand makes one file of a proof in parts.
+func proofPackCommand() *cobra.Command {
+	var limit int64
+	c := &cobra.Command{
+		Use:   "pack NAME.proof FILE",
+		Short: "Make one certificate of a proof in parts",
+		Long:  long("proof-pack"),
+		Args:  cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			cert, err := proof.Pack(ctx, args[0], limit)
+			if err == nil {
+				err = proof.WriteFile(args[1], cert)
+			}
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %d positions in one file\n", args[1], cert.Set.Len())
+			return nil
+		},
+	}
+	cli.Ranged(c.Flags(), c.Flags().Int64Var, "limit", &limit, proof.OneFilePositions, 1, 1<<40,
+		"pack at most `N` positions, of some 50 bytes of memory each")
+	return c
+}
+
+// proofSplitCommand makes a proof in parts of one file.
+func proofSplitCommand() *cobra.Command {
+	var positions int
+	c := &cobra.Command{
+		Use:   "split FILE NAME.proof",
+		Short: "Cut a certificate into parts that cite each other, with a manifest",
+		Long:  long("proof-split"),
+		Args:  cobra.ExactArgs(2),
+		RunE: func(c *cobra.Command, args []string) error {
+			ctx, _, stop := cli.Signals(c.Context())
+			defer stop()
+			cert, err := proof.ReadFile(args[0])
+			if err != nil {
+				return err
+			}
+			m, err := proof.WriteParts(ctx, args[1], cert, positions)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(c.OutOrStdout(), "%s: %d parts in %s\n", args[1], len(m.Parts), proof.PartsFolder(args[1]))
+			return nil
+		},
+	}
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 1<<20, 1, 1<<30,
+		"give a part at most `N` positions")
+	return c
 }
 
 // proofSource says what certificate is meant, and which position of it.

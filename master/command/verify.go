@@ -2,8 +2,11 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -27,13 +30,12 @@ type verificationJSON struct {
 func verifyCommand() *cobra.Command {
 	var (
 		storeFile string
-		rulesOnly bool
-		cores     int
+		options   checker.Options
+		asJSON    *bool
 	)
-	var asJSON *bool
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
-		Short: "Check a certificate or a store with the independent checker",
+		Short: "Check a certificate, its parts or a store with the independent checker",
 		Long:  long("verify"),
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -42,7 +44,8 @@ func verifyCommand() *cobra.Command {
 			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
-			options := checker.Options{RulesOnly: rulesOnly, Workers: cores}
+			hide := showChecking(ctx, c, &options)
+			defer hide()
 			out := verificationJSON{MessageType: "verification"}
 			var err error
 			if len(args) == 1 {
@@ -58,16 +61,43 @@ func verifyCommand() *cobra.Command {
 					out.Report = cmp.Or(out.Report, c.Checked)
 				}
 			}
+			hide()
 			err = certificateError(err)
-			out.Verified = err == nil && out.Report != nil
+			out.Verified = err == nil && out.Report != nil && out.Report.Complete()
 			return errors.Join(err, writeVerification(c, out, err, *asJSON))
 		},
 	}
 	c.Flags().StringVar(&storeFile, "store", "", "check the store in `FILE` and its certificate")
-	c.Flags().BoolVar(&rulesOnly, "rules-only", false, "allow no leaf rule but rule 1: a side without a move loses")
+	c.Flags().BoolVar(&options.RulesOnly, "rules-only", false,
+		"allow no leaf rule but rule 1: a side without a move loses")
+	c.Flags().BoolVar(&options.Part, "part", false, "check one part of a proof, given what it cites")
+	c.Flags().Var(&options.Sample, "sample", "check a random share of the parts, such as 1%")
+	c.Flags().Uint64Var(&options.Seed, "seed", 0, "choose the sample by this `NUMBER` (default: random)")
+	c.Flags().Var(&options.Shard, "shard", "check one shard of the parts, such as 3/16")
+	c.Flags().StringSliceVar(&options.States, "state", nil,
+		"note parts that hold in the first `FILE`, skip those of all")
 	asJSON = cli.JSONFlag(c)
-	coresFlag(c, &cores)
+	coresFlag(c, &options.Workers)
 	return c
+}
+
+// showChecking shows how far the check of a proof in parts has come, and draws a seed where none was
+// given.
+func showChecking(ctx context.Context, c *cobra.Command, options *checker.Options) (hide func()) {
+	if !c.Flags().Changed("seed") {
+		options.Seed = rand.Uint64N(1 << 32)
+	}
+	var last atomic.Pointer[checker.Progress]
+	options.Progress = func(p checker.Progress) { last.Store(&p) }
+	return cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
+		p := last.Load()
+		if p == nil || p.TotalParts == 0 {
+			return "checking"
+		}
+		return fmt.Sprintf("checking: %d of %d parts, %d of %d positions, %.0f a second", p.Parts, p.TotalParts,
+			p.Entries,
+			p.TotalEntries, float64(p.Entries)/p.Elapsed.Seconds())
+	})
 }
 
 // writeVerification prints what was checked. Of a store with several campaigns each report is part
@@ -90,14 +120,11 @@ func writeVerification(c *cobra.Command, v verificationJSON, failure error, asJS
 // certificateError makes each fault that the checker found in a file a failed verification. A file
 // that cannot be read is none.
 func certificateError(err error) error {
-	if fault := new(checker.Fault); errors.As(err, &fault) {
+	if checker.Invalid(err) {
 		return fmt.Errorf("%w: %w", campaign.ErrVerification, err)
 	}
-	for _, kind := range []error{checker.ErrNotCertificate, checker.ErrUnsupportedVersion, checker.ErrTruncated,
-		checker.ErrTrailing, checker.ErrChecksum, checker.ErrHeader, checker.ErrBlock} {
-		if errors.Is(err, kind) {
-			return fmt.Errorf("%w: %w", campaign.ErrVerification, err)
-		}
+	if errors.Is(err, checker.ErrOneFile) {
+		return cli.As(cli.ErrUsage, err)
 	}
 	return err
 }
