@@ -29,7 +29,7 @@ type rigStore struct {
 // stored is a campaign in a rig's store.
 type stored struct {
 	loop.Campaign         // without a tree
-	own           *memory // nodes and counters; facts, certificates and memories too where they are its own
+	own           *memory // nodes and counters; facts, certificates and hints too where they are its own
 	settled       bool
 }
 

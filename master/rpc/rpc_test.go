@@ -53,7 +53,7 @@ type memory struct {
 	hints        map[amazons.Key][]byte
 	room         error // not nil: there is none
 	fullAfter    int   // not 0: so many commits until the disk is full
-	keepNone     bool  // no room for memories
+	keepNone     bool  // no room for hints
 	copy         func(w io.Writer) error
 	quarantines  map[trust.Party]trust.Quarantine
 	standings    map[trust.Party]trust.Standing

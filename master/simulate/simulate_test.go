@@ -127,10 +127,10 @@ func TestMemories(t *testing.T) {
 	c.HintEntries, c.HintBytes = 0, 0
 	none := run(t, c)
 	if dropped.Trace != none.Trace {
-		t.Errorf("without room: %+v\nwithout memories: %+v", dropped, none)
+		t.Errorf("without room: %+v\nwithout hints: %+v", dropped, none)
 	}
 	if kept.Trace == none.Trace {
-		t.Errorf("memories change nothing: %+v", kept)
+		t.Errorf("hints change nothing: %+v", kept)
 	}
 }
 

@@ -38,7 +38,7 @@ func small(t *testing.T) amazons.Key {
 	return p.State().CanonicalKey(p.Board)
 }
 
-// TestCampaigns: what each campaign has is its own, facts, memories and certificates are those of
+// TestCampaigns: what each campaign has is its own, facts, hints and certificates are those of
 // its board, and all of it survives.
 func TestCampaigns(t *testing.T) {
 	s := newStore(t, Options{MinFreeBytes: -1, MaxCampaigns: 3})

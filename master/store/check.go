@@ -60,7 +60,7 @@ func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error]
 		// The consumer's code never runs inside guard: its panics are not ours.
 		c := &checker{s: s, ctx: ctx, progress: progress}
 		defer c.end()
-		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.memories, c.chunks,
+		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.hints, c.chunks,
 			c.contents, c.totals} {
 			err := guard(part)
 			if err != nil {
@@ -283,7 +283,7 @@ func (c *checker) own(f func(about Campaign) error) error {
 	return nil
 }
 
-func (c *checker) memories() error {
+func (c *checker) hints() error {
 	return c.own(func(about Campaign) error {
 		bucket := record.Of(record.BucketHints, about.Number)
 		return c.each(bucket, func(k, v []byte) error {
@@ -455,7 +455,7 @@ type Report struct {
 	Facts            uint64   `json:"facts"`
 	Certificates     uint64   `json:"certificates"`
 	CertificateBytes uint64   `json:"certificate_bytes"`
-	Hints            int      `json:"memories"`
+	Hints            int      `json:"hints"`
 	Campaigns        []string `json:"campaigns,omitempty"` // their names; board and root are of the first
 	Good             bool     `json:"good"`
 	Findings         []string `json:"findings,omitempty"` // the first ones
@@ -477,7 +477,7 @@ func (r *Report) found(err error) {
 func (r *Report) String() string {
 	if r.Good {
 		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, "+
-			"%d certificates of %s, %d memories\n",
+			"%d certificates of %s, %d hints\n",
 			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates,
 			cli.FormatSize(int64(r.CertificateBytes)), r.Hints)
 		if len(r.Campaigns) > 1 {

@@ -28,7 +28,7 @@ type Info struct {
 	Facts            uint64    `json:"facts"`
 	Certificates     uint64    `json:"certificates"`
 	CertificateBytes uint64    `json:"certificate_bytes"`
-	Hints            int       `json:"memories"`
+	Hints            int       `json:"hints"`
 	Unfinished       int       `json:"unfinished_uploads"`
 	Commits          uint64    `json:"commits"`
 	Nodes            uint64    `json:"nodes"`
@@ -147,7 +147,7 @@ func (i *Info) String() string {
 	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
 	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes),
 		cli.FormatSize(i.UsedBytes))
-	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d memories, %d "+
+	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d hints, %d "+
 		"unfinished uploads\n", i.TreeRecords, i.Facts,
 		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints, i.Unfinished)
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)

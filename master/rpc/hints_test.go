@@ -18,11 +18,11 @@ func expectHints(t *testing.T, l *farmv1.Lease, want ...string) {
 	t.Helper()
 	got := hintsOf(l)
 	if len(got) != len(want) {
-		t.Fatalf("memories %q, want %q", got, want)
+		t.Fatalf("hints %q, want %q", got, want)
 	}
 	for i := range want {
 		if got[i] != want[i] {
-			t.Errorf("memories %q, want %q", got, want)
+			t.Errorf("hints %q, want %q", got, want)
 		}
 	}
 }
@@ -59,9 +59,9 @@ func TestMemories(t *testing.T) {
 	expectHints(t, w.lease(), "unsolved")
 }
 
-// TestMemoriesInTheMastersMemory: memories go on to other workers also where the store has no room
+// TestHintsInTheMastersMemory: hints go on to other workers also where the store has no room
 // for them.
-func TestMemoriesInTheMastersMemory(t *testing.T) {
+func TestHintsInTheMastersMemory(t *testing.T) {
 	s := newMemory()
 	s.keepNone = true
 	b := start(t, s, nil)
@@ -71,7 +71,7 @@ func TestMemoriesInTheMastersMemory(t *testing.T) {
 	w.send(r)
 	w.ack(1)
 	if len(s.hints) != 0 {
-		t.Fatal("the store of this test keeps memories")
+		t.Fatal("the store of this test keeps hints")
 	}
 	expectHints(t, b.worker("other").lease(), "unsolved")
 }
