@@ -52,7 +52,8 @@ func (s *Searcher) searchParallel(st amazons.State) numbers {
 func (t *thread) reset(limit uint64) {
 	t.nodes, t.evaluations, t.published = 0, 0, counters{}
 	t.limit = limit
-	t.stack, t.models, t.path, t.cut = t.stack[:0], t.models[:0], t.path[:0], noCut
+	t.stack, t.models, t.path = t.stack[:0], t.models[:0], t.path[:0]
+	t.cut, t.guess = noCut, noMove
 }
 
 // publish adds to the searcher's counters what this thread did since the last time.

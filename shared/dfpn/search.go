@@ -23,9 +23,10 @@ type thread struct {
 	s      *Searcher
 	b      amazons.Board
 	table  *Table
-	judge  *eval.Judge // nil: eval.Evaluate
-	stack  []child     // children of all nodes on the path, the deepest last
-	models []model     // refuted children of all nodes on the path, the deepest last
+	judge  *eval.Judge  // nil: eval.Evaluate
+	stack  []child      // children of all nodes on the path, the deepest last
+	models []model      // refuted children of all nodes on the path, the deepest last
+	guess  amazons.Move // the likest sibling's answer to the position that is expanded next
 
 	nodes, evaluations uint64
 	published          counters // what the searcher already knows of the two
@@ -113,6 +114,8 @@ var noMove amazons.Move
 // waiting for memory, and cache lines that are requested together arrive together.
 func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	base, models := len(t.stack), len(t.models)
+	guess := t.guess
+	t.guess = noMove
 	t.generate(st)
 	t.fetched = t.table.fetch(t.stack[base:])
 
@@ -149,6 +152,9 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 				continue
 			}
 			c.phi, c.delta = n.phi, n.delta
+			if c.move == guess {
+				c.delta = max(1, uint32(uint64(c.delta)*siblingFavour/8))
+			}
 			if t.s.o.FirstNumbers != nil {
 				c.phi, c.delta = t.s.o.FirstNumbers(st, c.move, f)
 			}
@@ -233,6 +239,7 @@ func (t *thread) deepen(st amazons.State, hash uint64, base, models int, limit n
 		// thresholds. It must still get somewhere.
 		next = numbers{max(next.phi, c.phi+1), max(next.delta, c.delta+1)}
 		_, _, nodes := unpack(t.table.get(c.hash))
+		t.guess = noMove
 		// Models that were tried on it before are not tried again.
 		if known := len(t.models) - models; nodes < siblingNodes && int(c.tried) < known {
 			t.stack[i].tried = uint8(known)

@@ -12,12 +12,17 @@ import (
 // again, and each position that arises is judged for itself. A refutation that holds goes into the
 // table like any other. One that does not hold costs at most siblingEvaluations.
 //
-// Nine searches on 6x5 and 4x7 take 0.80 of the evaluations and 0.84 of the time. One model in place
-// of two, or tries at the first visit only, give 0.83 to 0.84 and 0.85 to 0.87.
+// Where none holds, the answer of the likest sibling is still a good guess: the search that follows
+// begins with it, its disproof number being less than the estimate.
+//
+// Seven searches on 6x5 and 4x7 take 0.72 of the evaluations and 0.75 of the time, 0.80 and 0.84
+// without the guess. One model in place of two, or tries at the first visit only, give 0.85 to 0.87
+// of the time.
 const (
 	siblingModels      = 2    // answers that are tried on one reply at one time
 	siblingEvaluations = 2000 // for one of them
 	siblingNodes       = 10   // a reply with as many nodes behind it is searched; its table knows more by then
+	siblingFavour      = 5    // eighths of the estimate for the guess; 4 gives 0.93, 6 0.90 where 5 gives 0.89
 	siblingsKept       = 64   // refuted replies of one position that serve as models
 )
 
@@ -35,7 +40,8 @@ func (t *thread) remember(st amazons.State, m amazons.Move, base int) {
 }
 
 // refuteLike tries to refute the reply m to st as siblings were refuted, those first that are most
-// like it. It reports whether that succeeded; the table then has the refutation.
+// like it. It reports whether that succeeded; the table then has the refutation. Otherwise the next
+// expansion has the first answer as its guess.
 func (t *thread) refuteLike(st amazons.State, m amazons.Move, hash uint64, models []model) bool {
 	target := st.After(m)
 	var tried [siblingModels]amazons.Move
@@ -48,6 +54,7 @@ func (t *thread) refuteLike(st amazons.State, m amazons.Move, hash uint64, model
 			}
 		}
 		if best < 0 {
+			t.guess = tried[0]
 			return false
 		}
 		k := models[best]
@@ -61,6 +68,7 @@ func (t *thread) refuteLike(st amazons.State, m amazons.Move, hash uint64, model
 			return false
 		}
 	}
+	t.guess = tried[0]
 	return false
 }
 
