@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -29,6 +30,9 @@ func (f *farmService) event(worker string, msg *farmv1.WorkRequest) (e loop.Even
 	case *farmv1.WorkRequest_Progress:
 		p := k.Progress
 		c, err := f.campaign(p.GetCampaign())
+		if err == nil && !(p.GetTableFill() >= 0 && p.GetTableFill() <= 1) {
+			err = status.Errorf(codes.InvalidArgument, "a table is %v full; 0 to 1 is possible", p.GetTableFill())
+		}
 		return loop.Event{
 			Campaign: c,
 			Tree: tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(),
@@ -100,6 +104,9 @@ func (f *farmService) resultEvent(worker string, r *farmv1.Result) (e loop.Event
 		return f.GetVerdict() == r.GetVerdict() && bytes.Equal(f.GetKey(), r.GetKey())
 	}) {
 		unfounded = fmt.Errorf("%s is said to be %v, and no fact says so", c.Text(key), verdict)
+	}
+	if !(r.GetSeconds() >= 0 && r.GetSeconds() <= math.MaxFloat32) {
+		return e, nil, status.Errorf(codes.InvalidArgument, "a search of %v seconds", r.GetSeconds())
 	}
 	if _, err := numbers.Count(r.GetChildren()); err != nil {
 		return e, nil, status.Errorf(codes.InvalidArgument, "children of a result: %v", err)

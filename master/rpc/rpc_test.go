@@ -263,6 +263,7 @@ type settings struct {
 	services   Config
 	root       amazons.Position
 	firstMoves []amazons.Move
+	tcp        bool // a real network instead of one in memory
 	readRoots  func([]byte) ([]loop.Root, error)
 	conclude   func(context.Context, loop.Evidence, func(state, why string)) (loop.Conclusion, error)
 }
@@ -280,6 +281,7 @@ type bench struct {
 	root     amazons.Key
 	ended    chan error
 	registry *prometheus.Registry
+	dial     func(context.Context, string) (net.Conn, error)
 	kill     func()
 }
 
@@ -335,23 +337,32 @@ func start(t testing.TB, s *memory, change func(*settings)) *bench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener := bufconn.Listen(1 << 20)
+	memory := bufconn.Listen(1 << 20)
+	listener, dial := net.Listener(memory), func(ctx context.Context, _ string) (net.Conn, error) {
+		return memory.DialContext(ctx)
+	}
+	if cfg.tcp {
+		if listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+			t.Fatal(err)
+		}
+		dial = func(ctx context.Context, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
+		}
+	}
 	server, err := NewServer(l, cfg.services, ServerOptions{Registerer: registry})
 	if err != nil {
 		t.Fatal(err)
 	}
 	conn, err := grpc.NewClient("passthrough:///test", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
-			error) {
-			return listener.DialContext(ctx)
-		}))
+		grpc.WithContextDialer(dial))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	b := &bench{t: t, loop: l, campaign: campaign, tree: tr, at: cfg.root, farm: farmv1.NewFarmClient(conn),
 		control: farmv1.NewControlClient(conn), health: healthpb.NewHealthClient(conn),
-		root: cfg.root.State().CanonicalKey(cfg.root.Board), ended: make(chan error, 1), registry: registry}
+		root: cfg.root.State().CanonicalKey(cfg.root.Board), ended: make(chan error, 1), registry: registry,
+		dial: dial}
 	var all sync.WaitGroup
 	all.Go(func() { _ = server.Serve(listener) })
 	all.Go(func() { b.ended <- l.Run(ctx) })

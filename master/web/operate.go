@@ -23,7 +23,7 @@ type operatorJSON struct {
 // site are refused.
 func (s *Server) addCommands(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/operator", func(w http.ResponseWriter, r *http.Request) {
-		writeJSON(w, operatorJSON{"operator", s.operator(r.TLS)})
+		s.writeJSON(w, operatorJSON{"operator", s.operator(r.TLS)})
 	})
 	protection := http.NewCrossOriginProtection()
 	for name, do := range map[string]func(Commands, context.Context) error{"pause": Commands.Pause,

@@ -79,7 +79,7 @@ func (s *Server) known(part func(seen) any) http.HandlerFunc {
 			return
 		}
 		w.Header().Set("Age", strconv.Itoa(max(0, int(watch.now().Sub(last.at).Seconds()))))
-		writeJSON(w, part(last))
+		s.writeJSON(w, part(last))
 	}
 }
 
@@ -89,7 +89,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	writeJSON(w, watch.past())
+	s.writeJSON(w, watch.past())
 }
 
 // watched returns the watch of the campaign that an address names.
@@ -106,10 +106,16 @@ func (c *Config) campaign(name string) (Campaign, error) {
 	return campaign, nil
 }
 
-func writeJSON(w http.ResponseWriter, document any) {
+func (s *Server) writeJSON(w http.ResponseWriter, document any) {
+	text, err := json.Marshal(document)
+	if err != nil {
+		s.cfg.Log.Error("a document of the pages cannot be written", "error", err)
+		refuse(w, http.StatusInternalServerError, "this document cannot be written: "+err.Error())
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	_ = json.NewEncoder(w).Encode(document) // a reader that does not read it to the end has gone
+	_, _ = w.Write(append(text, '\n')) // a reader that does not read it to the end has gone
 }
 
 // refuse answers with one sentence.
@@ -208,7 +214,7 @@ func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	writeJSON(w, document.OfPosition(at.position(), answer))
+	s.writeJSON(w, document.OfPosition(at.position(), answer))
 }
 
 // fail tells bad input from a campaign that does not answer.

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"path/filepath"
 	"sync"
 	"time"
@@ -79,6 +80,7 @@ type watch struct {
 	campaign Campaign
 	period   time.Duration
 	now      func() time.Time
+	log      *slog.Logger
 
 	mu      sync.Mutex
 	seen    seen
@@ -86,8 +88,8 @@ type watch struct {
 	history history
 }
 
-func newWatch(c Campaign, period time.Duration, points int) *watch {
-	return &watch{campaign: c, period: period, now: time.Now, changed: make(chan struct{}),
+func newWatch(c Campaign, period time.Duration, points int, log *slog.Logger) *watch {
+	return &watch{campaign: c, period: period, now: time.Now, log: log, changed: make(chan struct{}),
 		history: history{most: points, step: period}}
 }
 
@@ -114,7 +116,7 @@ func (w *watch) ask(ctx context.Context) {
 	workers, noWorkers := w.campaign.Workers(ctx)
 	facts, noFacts := w.campaign.Recent(ctx)
 	if err := cmp.Or(noStatus, noWorkers, noFacts); err != nil {
-		next.put(partLink, linkJSON{Why: "the campaign does not answer: " + err.Error()})
+		w.put(&next, partLink, linkJSON{Why: "the campaign does not answer: " + err.Error()})
 		w.show(next, nil)
 		return
 	}
@@ -132,22 +134,26 @@ func (w *watch) ask(ctx context.Context) {
 	}
 	short := next.status
 	short.FirstMoves = nil
-	next.put(partLink, linkJSON{Answers: true})
-	next.put(partStatus, short)
+	w.put(&next, partLink, linkJSON{Answers: true})
+	w.put(&next, partStatus, short)
 	if next.at.Sub(next.moved) >= movesEvery {
 		next.moved = next.at
-		next.put(partMoves, next.status.FirstMoves)
+		w.put(&next, partMoves, next.status.FirstMoves)
 	}
-	next.put(partWorkers, next.workers[:min(len(next.workers), shownWorkers)])
-	next.put(partFacts, next.facts)
-	next.put(partCampaigns, next.campaigns)
+	w.put(&next, partWorkers, next.workers[:min(len(next.workers), shownWorkers)])
+	w.put(&next, partFacts, next.facts)
+	w.put(&next, partCampaigns, next.campaigns)
 	w.show(next, &point{next.at, short.Phi, short.Delta, short.Nodes + short.RunningNodes})
 }
 
-// put sets a part if it is new.
-func (s *seen) put(part int, document any) {
+// put sets a part if it is new. A part that cannot be written stays as it was.
+func (w *watch) put(s *seen, part int, document any) {
 	text, err := json.Marshal(document)
-	if err != nil || bytes.Equal(text, s.part[part]) { // these documents can always be written
+	if err != nil {
+		w.log.Error("a part of the pages cannot be written", "part", partNames[part], "error", err)
+		return
+	}
+	if bytes.Equal(text, s.part[part]) {
 		return
 	}
 	s.part[part] = text
@@ -220,7 +226,7 @@ func (w *watches) add(name string) (*watch, error) {
 	defer w.mu.Unlock()
 	one := w.byName[name]
 	if one == nil {
-		one = newWatch(c, w.c.Period, w.c.HistoryPoints)
+		one = newWatch(c, w.c.Period, w.c.HistoryPoints, w.c.Log)
 		w.byName[name] = one
 		if ctx := w.ctx; ctx != nil && ctx.Err() == nil {
 			w.running.Go(func() { one.run(ctx) })

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -9,6 +10,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -541,4 +544,34 @@ func TestCommands(t *testing.T) {
 	if w := request(newServer(t, Config{}).handler(), "POST", "/api/pause"); w.Code != 403 {
 		t.Errorf("without operators: %d", w.Code)
 	}
+}
+
+// TestUnwritableDocument shows a number that JSON does not have: the answer is an error and not
+// nothing, the log has a line, and the other parts go on.
+func TestUnwritableDocument(t *testing.T) {
+	var log bytes.Buffer
+	c := DefaultConfig()
+	c.Gatherer, c.Campaign = prometheus.NewRegistry(), only(sick{newCampaign(t)})
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s := New(c)
+	first(t, s).ask(t.Context())
+	h := s.handler()
+	if w := request(h, "GET", "/api/workers"); w.Code != http.StatusInternalServerError || w.Body.Len() == 0 {
+		t.Errorf("the answer is %d %q", w.Code, w.Body)
+	}
+	if w := request(h, "GET", "/api/status"); w.Code != http.StatusOK || w.Body.Len() == 0 {
+		t.Errorf("beside it the status is %d %q", w.Code, w.Body)
+	}
+	for _, line := range []string{"a document of the pages cannot be written", "part=workers"} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log has no %q: %s", line, log.String())
+		}
+	}
+}
+
+// sick is a campaign with a worker whose table is NaN full.
+type sick struct{ *campaign }
+
+func (sick) Workers(context.Context) ([]*farmv1.Worker, error) {
+	return []*farmv1.Worker{{Name: "w", TableFill: math.NaN()}}, nil
 }
