@@ -50,6 +50,7 @@ func (o *Options) services() rpc.Config {
 // standard, a second.
 func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	if c.ResultsPerTick = l.Results; tick > 0 {
+		c.Patience = int(max(10, math.Round(float64(c.WithDefaults().Patience)/tick.Seconds())))
 		c.ResultsPerTick = int(max(1, math.Round(float64(c.WithDefaults().ResultsPerTick)*tick.Seconds())))
 	}
 	c.SilentTicks, c.ShortPercent, c.ProbePercent = l.SilentTicks, l.ShortPercent, l.ProbePercent

@@ -101,6 +101,9 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 			if e.Foreign && s != nil {
 				l.offend(s, trust.ForeignLease, fmt.Errorf("lease %d is not its own", e.Lease))
 			}
+			if e.Senseless {
+				l.senseless(e)
+			}
 			short = short || e.Short
 		case tree.Checked:
 			l.checked(e)

@@ -31,6 +31,7 @@ type Session struct {
 	Token  string
 	Worker // not changed
 	Party  trust.Party
+	Uploads
 
 	// The fields below belong to the loop.
 	link        *Link // nil while no stream is attached

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
@@ -41,6 +43,33 @@ func (l *Loop) heardShort(s *Session, of amazons.Key, short bool) {
 		s.short = 0
 		l.offend(s, trust.Short, errors.New("one result after the other came back open before its budget"))
 	}
+}
+
+// senseless counts the loss of a lease as an offence of its worker, unless it may have taken so long
+// because of an upload.
+func (l *Loop) senseless(e tree.Refused) {
+	if s := l.crew.byName[e.Worker]; s != nil && !s.Uploads.underWay(time.Now()) {
+		l.offend(s, trust.Progress, fmt.Errorf("lease %d: %s", e.Lease, e.Why))
+	}
+}
+
+// Uploads says whether a worker has an upload under way. It is safe for concurrent use.
+type Uploads struct{ count, last atomic.Int64 }
+
+// uploadRest is how long after an upload a worker may still try it again.
+const uploadRest = time.Minute
+
+// Begin notes that an upload has begun; end is called when it has ended.
+func (u *Uploads) Begin() (end func()) {
+	u.count.Add(1)
+	return func() {
+		u.last.Store(time.Now().UnixNano())
+		u.count.Add(-1)
+	}
+}
+
+func (u *Uploads) underWay(now time.Time) bool {
+	return u.count.Load() > 0 || now.Sub(time.Unix(0, u.last.Load())) < uploadRest
 }
 
 // Offend counts an offence of a worker. When it returns, a quarantine that follows is durable, unless

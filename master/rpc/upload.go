@@ -82,6 +82,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
+	defer s.Uploads.Begin()()
 	if len(first.GetSha256()) != len(proof.ID{}) {
 		return status.Error(codes.InvalidArgument, "the first message of an upload has the SHA-256 of the certificate")
 	}

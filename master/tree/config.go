@@ -45,6 +45,12 @@ type Config struct {
 	// SilentTicks is the number of ticks without progress after which a lease is lost. Default 3.
 	// Too small: leases of slow or far workers are lost. Too large: a dead worker's leaf waits.
 	SilentTicks int
+	// Patience is the number of ticks that a lease may take beyond what its budget accounts for at the
+	// speed of its worker (overdue). Then it is cancelled, unless no other party works. A cancelled
+	// lease that goes on for a third of it is lost, and an offence. Default 30. Too small: slow machines
+	// waste their first leases, and slow uploads are refused. Too large: a worker that does not search
+	// holds up the others.
+	Patience int
 	// ShortPercent is the part of its budget, in percent, that an open result must have used unless
 	// the master cancelled its lease. Default 50; negative: none. A shorter result is a failed try:
 	// its numbers do not count and its leaf is not split, so a worker that does not search misleads
@@ -117,6 +123,7 @@ func (c Config) WithDefaults() Config {
 	defaultTo(&c.ProbePercent, 25)
 	defaultTo(&c.ResultsPerTick, 2_000)
 	defaultTo(&c.SilentTicks, 3)
+	defaultTo(&c.Patience, 30)
 	defaultTo(&c.ShortPercent, 50)
 	defaultTo(&c.MaxPositions, 2_000_000)
 	defaultTo(&c.MaxFacts, 4_000_000)
@@ -163,7 +170,8 @@ func (c Config) validate() error {
 		name  string
 		value int
 	}{
-		{"ResultsPerTick", c.ResultsPerTick}, {"SilentTicks", c.SilentTicks}, {"MaxPositions", c.MaxPositions},
+		{"ResultsPerTick", c.ResultsPerTick}, {"SilentTicks", c.SilentTicks}, {"Patience", c.Patience},
+		{"MaxPositions", c.MaxPositions},
 		{"MaxFacts", c.MaxFacts}, {"MaxWorkers", c.MaxWorkers},
 	} {
 		if f.value < 1 {

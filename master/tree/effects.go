@@ -74,11 +74,13 @@ const (
 	CancelStopped                     // a contradiction stopped the campaign
 	CancelUnbegun                     // workers wait without any lease and this one is not begun
 	CancelStale                       // the master does not know this lease (any more)
+	CancelOverdue                     // it has taken longer than its budget accounts for
 )
 
 // String returns one word.
 func (r CancelReason) String() string {
-	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "unbegun", "stale")
+	return nameOf(uint8(r), "cancel", "closed", "split", "over", "drain", "stopped", "unbegun", "stale",
+		"overdue")
 }
 
 // NoWork tells a waiting worker why it waits. It comes again when the reason changes; no new Ready is
@@ -139,6 +141,9 @@ type Refused struct {
 	// Short says that the result came back open, unasked, long before the lease's budget was used: a
 	// sound search rarely does so.
 	Short bool
+	// Senseless says that the lease is lost because its progress makes no sense, or because it goes on
+	// although it was cancelled: no sound worker does so, unless what it found takes long to upload.
+	Senseless bool
 }
 
 // Checked says that the numbers of a worker's result were compared with those of other parties'

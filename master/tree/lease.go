@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -21,6 +22,7 @@ type lease struct {
 	beat      int // tick of its last progress
 	cancelled bool
 	why       CancelReason // with cancelled
+	since     int          // tick, with cancelled
 	split     bool         // cancelled so that its leaf can be split
 	checks    *unchecked   // not nil: the result that it checks
 }
@@ -138,13 +140,57 @@ func plus(a, b uint64) uint64 {
 
 // lose frees the leaf of a lease whose worker is gone or silent.
 func (t *Tree) lose(l *lease) {
+	t.forfeit(l)
+	t.failed(l.node)
+}
+
+// forfeit frees the leaf of a lease, and holds nothing against the leaf.
+func (t *Tree) forfeit(l *lease) {
 	t.end(l, l.nodes)
 	l.worker.lost++
 	if l.checks != nil {
 		t.pass(l)
 	}
 	l.node.LostBy = l.worker.serial
-	t.failed(l.node)
+}
+
+// abandon takes a lease from a worker that does with it what no sound one does.
+func (t *Tree) abandon(l *lease, why string) {
+	t.emit(Refused{Worker: l.worker.name, Lease: l.id, Why: why, Senseless: true})
+	t.forfeit(l)
+}
+
+// maxStretches bounds what a slow worker may take for a lease, in units of Config.Patience: ten
+// minutes. A worker says itself how slow it is.
+const maxStretches = 20
+
+// overdue reports whether a lease has taken longer than its budget accounts for: twice as long as the
+// worker's last lease took for as many nodes, and Patience. Nobody knows the speed of a worker
+// that has brought no nodes yet, so it has Patience alone. An honest worker loses little: it returns
+// what it has, and its next lease has as long as it needs.
+func (t *Tree) overdue(l *lease) bool {
+	more := 0.0
+	if l.worker.rate > 0 {
+		more = min(2*float64(l.budget)/l.worker.rate, maxStretches*float64(t.cfg.Patience))
+	}
+	return t.present > 1 && t.now-l.granted > t.cfg.Patience+int(more)
+}
+
+// disobeys reports whether a lease goes on long after it was cancelled.
+func (t *Tree) disobeys(l *lease) bool { return l.cancelled && t.now-l.since > max(t.cfg.Patience/3, 3) }
+
+// senseless says what is wrong with the progress of a lease, "" if nothing is. The bounds are far
+// beyond those of any search.
+func (l *lease) senseless(e Progress) string {
+	switch most := plus(10*min(l.budget, math.MaxUint64/16), 100_000); {
+	case l.plausible(e.Nodes) < l.nodes || e.Activity < l.activity:
+		return "its progress goes back"
+	case e.Nodes > most:
+		return fmt.Sprintf("%d nodes are said to be searched of %d", e.Nodes, l.budget)
+	case e.Activity>>20 > most:
+		return fmt.Sprintf("%d positions are said to be evaluated in %d nodes", e.Activity, l.budget)
+	}
+	return ""
 }
 
 func (t *Tree) progress(e Progress) {
@@ -154,6 +200,10 @@ func (t *Tree) progress(e Progress) {
 			t.refuseForeign(e.Worker, e.Lease)
 		}
 		t.emit(Cancel{e.Worker, e.Lease, e.Epoch, CancelStale})
+		return
+	}
+	if why := l.senseless(e); why != "" {
+		t.abandon(l, why)
 		return
 	}
 	e.Nodes = l.plausible(e.Nodes)
@@ -187,7 +237,7 @@ func (t *Tree) proved(e Proved) {
 // cancel asks the worker of a lease to end it.
 func (t *Tree) cancel(l *lease, why CancelReason) {
 	if !l.cancelled {
-		l.cancelled, l.why = true, why
+		l.cancelled, l.why, l.since = true, why, t.now
 		t.emit(Cancel{l.worker.name, l.id, t.epoch, why})
 	}
 }

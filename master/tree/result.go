@@ -82,6 +82,7 @@ func (t *Tree) returned(l *lease, e Result) {
 	t.pace.end(l)
 	if l.nodes > 0 { // else its table knows nothing of the leaf
 		n.Warm = l.worker.serial
+		l.worker.rate = float64(l.nodes) / float64(t.now-l.granted+1)
 	}
 	if t.graph.Contradiction != nil {
 		t.graph.Propagate() // what came before the contradiction, in this very result

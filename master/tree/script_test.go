@@ -21,6 +21,7 @@ import (
 //	new root=POSITION [first-moves=(M,...)] [setting=N ...]
 //	add-worker W [slots=N]      remove-worker W      ready W
 //	progress W LEASE            [nodes=N] [activity=N]
+//	hold W LEASE                [beats=N]  activity and a tick, again and again
 //	result W LEASE              [nodes=N] [phi=N] [delta=N] [outcome=won|lost] [cancelled] [children] FACT
 //	proved W                    FACT
 //	tick [N]   pause   resume   drain
@@ -77,6 +78,16 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		l := s.lease(t, d, who)
 		return s.step(t, Progress{who, l.ID, l.Epoch, number[uint64](t, d, "nodes", 0),
 			number[uint64](t, d, "activity", 0)})
+	case "hold":
+		l, out := s.lease(t, d, who), ""
+		for i := range number[uint64](t, d, "beats", 1) {
+			for _, o := range []string{s.step(t, Progress{who, l.ID, l.Epoch, 0, i + 1}), s.step(t, Tick{})} {
+				if o != "ok\n" {
+					out += fmt.Sprintf("at tick %d:\n%s", s.tree.now, o)
+				}
+			}
+		}
+		return out
 	case "result":
 		return s.step(t, s.result(t, d, who))
 	case "proved":

@@ -16,12 +16,17 @@ func (t *Tree) tick(elsewhere float64) {
 	t.inform()
 	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
 		for i := 0; i < len(t.running); {
-			l := t.running[i]
-			if t.now-l.lastSign() >= t.cfg.SilentTicks {
+			switch l := t.running[i]; {
+			case t.now-l.lastSign() >= t.cfg.SilentTicks:
 				t.lose(l) // takes it out of t.running
-				continue
+			case t.disobeys(l):
+				t.abandon(l, "it goes on although it was cancelled")
+			default:
+				if t.overdue(l) {
+					t.cancel(l, CancelOverdue)
+				}
+				i++
 			}
-			i++
 		}
 	}
 	t.relieve()
@@ -47,8 +52,8 @@ func (t *Tree) relieve() {
 }
 
 // cancelForStarving cancels one lease for workers that have none. A lease that waits behind another
-// one in its worker's queue comes first; else the lease with most nodes ends, to be split. It reports
-// whether there was one.
+// one in its worker's queue comes first; else the lease with most nodes ends, to be split, also one
+// without any that its worker has had for a while. It reports whether there was one.
 func (t *Tree) cancelForStarving() bool {
 	var largest *lease
 	for _, l := range t.running {
@@ -62,7 +67,7 @@ func (t *Tree) cancelForStarving() bool {
 			}
 			continue
 		}
-		if l.nodes > 0 && (largest == nil || l.nodes > largest.nodes) {
+		if (l.nodes > 0 || t.now-l.granted > t.cfg.SilentTicks) && (largest == nil || l.nodes > largest.nodes) {
 			largest = l
 		}
 	}

@@ -18,6 +18,7 @@ type worker struct {
 	known   offers.Known
 
 	nodes uint64
+	rate  float64 // nodes a tick, in its last lease with any; 0: unknown
 	facts uint64
 	lost  int
 	party *party

@@ -99,10 +99,12 @@ const (
 	Malformed        = "malformed"         // a message without a meaning
 	Numbers          = "numbers"           // others agree on other numbers for an unsolved position
 	Short            = "short"             // one open result after the other that came before its budget
+	Progress         = "progress"          // of a lease, without sense, or after it was cancelled
 )
 
 // Kinds are the kinds of offences.
-var Kinds = []string{FalseCertificate, UnfoundedClaim, ForeignLease, Flood, Oversize, Malformed, Numbers, Short}
+var Kinds = []string{FalseCertificate, UnfoundedClaim, ForeignLease, Flood, Oversize, Malformed, Numbers, Short,
+	Progress}
 
 // Offence is one offence of a worker.
 type Offence struct {

@@ -1,0 +1,135 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// hold takes every lease that it gets and reports on each once a second what it likes. It returns no
+// result, obeys no cancel, and comes back until it is sent away for good.
+func (c *cheat) hold(report func(n uint64) *farmv1.Progress) {
+	for c.enter() == nil {
+		c.holdOn(report)
+	}
+}
+
+// holdOn holds leases on one stream.
+func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
+	leases, ended := make(chan *farmv1.Lease), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			m, err := c.work.Recv()
+			if err != nil {
+				return
+			}
+			if m.GetLease() != nil {
+				leases <- m.GetLease()
+			}
+		}
+	}()
+	send := func(m *farmv1.WorkRequest) { _ = c.work.Send(m) } // where it fails the stream has ended
+	ready := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}
+	send(ready)
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	held := map[*farmv1.Lease]uint64{}
+	for {
+		select {
+		case l := <-leases:
+			held[l] = 0
+			send(ready)
+		case <-ticker.C:
+			for l := range held {
+				held[l]++
+				p := report(held[l])
+				p.Lease, p.Epoch = l.GetId(), l.GetEpoch()
+				send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}})
+			}
+		case <-ended:
+			return
+		}
+	}
+}
+
+// beside runs a campaign with two honest workers that come when so many cheats have done their worst
+// for five seconds, and returns how long the campaign takes from then on.
+func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look func(v *virtual)) (took time.Duration) {
+	t.Helper()
+	inVirtualTime(t, 1, Options{Limits: Limits{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
+		v.serve()
+		ctx, cancel := context.WithCancel(v.t.Context())
+		var all sync.WaitGroup
+		defer all.Wait()
+		defer cancel()
+		for i := range cheats {
+			name := fmt.Sprint("cheat-", i)
+			c := &cheat{v: v, ctx: ctx, client: farmv1.NewFarmClient(v.connect(name, nil).conn), name: name}
+			all.Go(func() { do(c) })
+		}
+		time.Sleep(5 * time.Second)
+		began := time.Now()
+		var members []*member
+		for _, name := range honest {
+			members = append(members, v.work(name, nil, nil))
+		}
+		select {
+		case err := <-v.ended:
+			v.ended <- err
+		case <-time.After(time.Hour):
+			t.Fatal("the campaign does not end in an hour")
+		}
+		took = time.Since(began)
+		if look != nil {
+			look(v)
+		}
+		for _, m := range members {
+			if n := m.stats.Refused.Load(); n != 0 {
+				t.Errorf("of honest worker %s %d messages were refused", m.name, n)
+			}
+		}
+		v.settle()
+		v.done(members...)
+	})
+	t.Logf("beside %d cheats the campaign takes %v", cheats, took)
+	return took
+}
+
+// TestLeasesThatAreHeld has workers take all leases there are, the first one first, and keep them
+// alive with progress that leads nowhere. Each lease has an end, the ends are offences, and who holds
+// leases again and again is sent away.
+func TestLeasesThatAreHeld(t *testing.T) {
+	two := []string{"one", "two"}
+	alone := beside(t, 0, two, nil, nil)
+	for _, c := range []struct {
+		name   string
+		cheats int
+		report func(n uint64) *farmv1.Progress
+		longer time.Duration // than without cheats, at most
+	}{
+		{"evaluations", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Evaluations: n} }, time.Minute},
+		{"nodes", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: n} }, time.Minute},
+		{"more nodes than anybody has", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: 1<<60 + n} },
+			10 * time.Second},
+		{"nodes that go back", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: 1000 - n} },
+			20 * time.Second},
+		{"ten at once", 10, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Evaluations: n} },
+			3 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			took := beside(t, c.cheats, two, func(h *cheat) { h.hold(c.report) }, func(v *virtual) {
+				if n := v.figure("worker_offences_total", "progress"); n < float64(c.cheats) {
+					t.Errorf("%v offences are counted", n)
+				}
+			})
+			if took > alone+c.longer {
+				t.Errorf("the campaign takes %v, without cheats %v", took, alone)
+			}
+		})
+	}
+}
