@@ -133,3 +133,37 @@ func TestLeasesThatAreHeld(t *testing.T) {
 		})
 	}
 }
+
+// TestWorkersThatDoNotWork has workers join that never ask for work: they delay nobody, and a lone
+// honest worker is as fast as without them. One that asks and never searches takes leaves away for some
+// ticks, once in Patience.
+func TestWorkersThatDoNotWork(t *testing.T) {
+	one := []string{"one"}
+	alone := beside(t, 0, one, nil, nil)
+	idle := func(c *cheat) {
+		if c.enter() == nil {
+			_ = c.drained() // until the campaign is over
+		}
+	}
+	asking := func(c *cheat) {
+		for c.enter() == nil {
+			for {
+				if l, err := c.lease(); l == nil || err != nil {
+					return
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		name   string
+		cheats int
+		do     func(c *cheat)
+		most   time.Duration
+	}{{"idle", 1, idle, alone * 11 / 10}, {"five idle", 5, idle, alone * 11 / 10}, {"asking", 1, asking, 4 * alone}} {
+		t.Run(c.name, func(t *testing.T) {
+			if took := beside(t, c.cheats, one, c.do, nil); took > c.most {
+				t.Errorf("the campaign takes %v, without the others %v", took, alone)
+			}
+		})
+	}
+}

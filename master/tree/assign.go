@@ -61,7 +61,7 @@ func (t *Tree) assign() {
 				reason = NoWorkUnchecked
 			} else {
 				reason = t.busy()
-				if len(w.leases) == 0 {
+				if len(w.leases) == 0 && w.party.active {
 					t.starving++
 				}
 			}

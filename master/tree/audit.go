@@ -80,17 +80,22 @@ func (t *Tree) auditParties() error {
 			return fmt.Errorf("node %s: unchecked %v", t.text(n.Key), n.Unchecked)
 		}
 	}
-	present := 0
+	present, here := 0, 0
 	for _, p := range t.parties {
-		if p.workers > 0 {
+		if p.active {
 			present++
+		}
+		if p.workers > 0 {
+			here++
+		} else if p.active {
+			return fmt.Errorf("party %s works without a worker", p.name)
 		}
 		if p.workers != workers[p] || p.pending != pending[p] || slices.Contains(t.absent, p) != (p.workers == 0) {
 			return fmt.Errorf("party %s has %d workers (counted %d) and %d unchecked results (counted %d)", p.name,
 				workers[p], p.workers, pending[p], p.pending)
 		}
 	}
-	if present != t.present || len(t.parties)-present != len(t.absent) || len(t.absent) > t.cfg.MaxWorkers {
+	if present != t.present || len(t.parties)-here != len(t.absent) || len(t.absent) > t.cfg.MaxWorkers {
 		return fmt.Errorf("%d parties of %d are present (counted %d), %d absent", present, len(t.parties), t.present,
 			len(t.absent))
 	}

@@ -174,16 +174,16 @@ func (t *Tree) outvote(r report, others ...report) {
 	t.unsettled++
 }
 
-// witnesses reports whether a party is there that may check a result.
+// witnesses reports whether a party works that may check a result.
 func (t *Tree) witnesses(u *unchecked) bool {
 	left := t.present
 	for _, r := range u.reports {
-		if r.party.workers > 0 {
+		if r.party.active {
 			left--
 		}
 	}
 	for _, p := range u.silent {
-		if p.workers > 0 {
+		if p.active {
 			left--
 		}
 	}
@@ -192,8 +192,9 @@ func (t *Tree) witnesses(u *unchecked) bool {
 
 // pass notes that a party failed to deliver a check. The party is not asked again.
 func (t *Tree) pass(l *lease) {
-	if !slices.Contains(l.checks.silent, l.worker.party) {
-		l.checks.silent = append(l.checks.silent, l.worker.party)
+	p := l.worker.party
+	if !slices.Contains(l.checks.silent, p) {
+		l.checks.silent = append(l.checks.silent, p)
 	}
 }
 
@@ -266,9 +267,10 @@ func (t *Tree) review() {
 // waits reports whether a result waits for a check that nobody has begun.
 func (u *unchecked) waits() bool { return u.lease == nil && !u.moot() }
 
-// excludes reports whether a party cannot check a result: it has reported on it, or failed to.
+// excludes reports whether a party cannot check a result: it has reported on it, or failed to, or fails
+// to all the time.
 func (u *unchecked) excludes(p *party) bool {
-	return slices.Contains(u.silent, p) ||
+	return !p.active || slices.Contains(u.silent, p) ||
 		slices.ContainsFunc(u.reports, func(r report) bool { return r.party == p })
 }
 

@@ -223,13 +223,13 @@ func TestParties(t *testing.T) {
 	}
 }
 
-// TestClaimsDoNotWaitForEver: a worker that is there but does not ask for work keeps a claim for so
-// many ticks only.
+// TestClaimsDoNotWaitForEver: a worker that has joined and does not ask for work keeps a claim for as
+// long as it takes to ask, and no longer.
 func TestClaimsDoNotWaitForEver(t *testing.T) {
-	f := hire(t, Config{policy: policy{checkTicks: 5}}, "a", "idle")
+	f := hire(t, Config{}, "a", "idle")
 	f.ready("a")
 	f.says("a", 7, 8)
-	for range 4 {
+	for range 3 {
 		f.step(Tick{})
 	}
 	f.wantRoot(1, 1)

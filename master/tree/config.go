@@ -46,7 +46,7 @@ type Config struct {
 	// Too small: leases of slow or far workers are lost. Too large: a dead worker's leaf waits.
 	SilentTicks int
 	// Patience is the number of ticks that a lease may take beyond what its budget accounts for at the
-	// speed of its worker (overdue). Then it is cancelled, unless no other party works. A cancelled
+	// speed of its worker (overdue). Then it is cancelled, unless its worker is the only one. A cancelled
 	// lease that goes on for a third of it is lost, and an offence. Default 30. Too small: slow machines
 	// waste their first leases, and slow uploads are refused. Too large: a worker that does not search
 	// holds up the others.

@@ -103,7 +103,7 @@ const (
 	NoWorkDrain                         // the master drains
 	NoWorkSettled                       // the campaign has its answer
 	NoWorkStopped                       // a contradiction stopped the campaign
-	NoWorkUnchecked                     // results of its party wait to be checked by another party
+	NoWorkUnchecked                     // results of its party wait to be checked, or nothing came from its last leases
 )
 
 // String returns a phrase.
@@ -111,7 +111,7 @@ func (r NoWorkReason) String() string {
 	return nameOf(uint8(r), "no work", "none", "every open position is leased",
 		"every open position is leased and the tree is full",
 		"all slots of the worker are in use", "paused", "draining", "campaign settled",
-		"campaign stopped by a contradiction", "results wait to be checked by another worker")
+		"campaign stopped by a contradiction", "results wait to be checked by another worker, or nothing came from the last leases")
 }
 
 // Settled gives the answer, once in the life of a Tree: at the first step at which it is known, so

@@ -157,6 +157,7 @@ func (t *Tree) forfeit(l *lease) {
 // abandon takes a lease from a worker that does with it what no sound one does.
 func (t *Tree) abandon(l *lease, why string) {
 	t.emit(Refused{Worker: l.worker.name, Lease: l.id, Why: why, Senseless: true})
+	t.fails(l.worker.party)
 	t.forfeit(l)
 }
 
@@ -173,11 +174,13 @@ func (t *Tree) overdue(l *lease) bool {
 	if l.worker.rate > 0 {
 		more = min(2*float64(l.budget)/l.worker.rate, maxStretches*float64(t.cfg.Patience))
 	}
-	return t.present > 1 && t.now-l.granted > t.cfg.Patience+int(more)
+	return len(t.roll) > 1 && t.now-l.granted > t.cfg.Patience+int(more)
 }
 
 // disobeys reports whether a lease goes on long after it was cancelled.
-func (t *Tree) disobeys(l *lease) bool { return l.cancelled && t.now-l.since > max(t.cfg.Patience/3, 3) }
+func (t *Tree) disobeys(l *lease) bool {
+	return l.cancelled && t.now-l.since > max(t.cfg.Patience/3, 3)
+}
 
 // senseless says what is wrong with the progress of a lease, "" if nothing is. The bounds are far
 // beyond those of any search.

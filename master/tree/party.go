@@ -15,9 +15,13 @@ import (
 type party struct {
 	name      string
 	workers   int
-	confirmed int // results that another party has confirmed, here or in another campaign
-	solved    int // positions of its leases that it has proved to be won or lost
-	pending   int // unchecked results that wait
+	seen      int  // tick at which it last asked for a lease or held one
+	active    bool // it works: seen in the last ticks, and something comes from its leases
+	failed    int  // leases in a row from which nothing came
+	pausedTo  int  // tick before which it gets no lease, because of failed
+	confirmed int  // results that another party has confirmed, here or in another campaign
+	solved    int  // positions of its leases that it has proved to be won or lost
+	pending   int  // unchecked results that wait
 	// accepted are results that counted without a check since the last confirmed one, the latest at
 	// the end.
 	accepted []accepted
@@ -53,10 +57,10 @@ func (t *Tree) come(w *worker, e Joined) {
 	if p == nil {
 		p = &party{name: e.partyName(), confirmed: e.Confirmed, solved: e.Solved}
 		t.parties[p.name] = p
+		t.attend(p, true) // it may ask in a moment
 	}
 	w.party = p
 	if p.workers++; p.workers == 1 {
-		t.present++
 		t.absent = slices.DeleteFunc(t.absent, func(o *party) bool { return o == p })
 	}
 }
@@ -70,12 +74,51 @@ func (t *Tree) gone(w *worker) {
 	if p.workers--; p.workers > 0 {
 		return
 	}
-	t.present--
+	t.attend(p, false)
 	t.absent = append(t.absent, p)
 	if len(t.absent) > t.cfg.MaxWorkers {
 		i := max(0, slices.IndexFunc(t.absent, func(o *party) bool { return o.pending == 0 }))
 		delete(t.parties, t.absent[i].name)
 		t.absent = slices.Delete(t.absent, i, i+1)
+	}
+}
+
+// maxFailed is how many leases in a row may bring nothing before nobody counts on their party. Then it
+// gets one lease in Config.Patience, until something comes from one.
+const maxFailed = 3
+
+// fails notes that nothing came from a lease of a party.
+func (t *Tree) fails(p *party) {
+	if p.failed++; p.failed >= maxFailed {
+		p.pausedTo = t.now + t.cfg.Patience
+		t.attend(p, false)
+	}
+}
+
+// attend notes whether a party works. Only the results of parties that do can check others, so a party
+// that joins and never asks for work, or never does it, delays nobody.
+func (t *Tree) attend(p *party, works bool) {
+	if works {
+		p.seen = t.now
+	}
+	if works = works && p.failed < maxFailed; works == p.active {
+		return
+	}
+	if p.active = works; works {
+		t.present++
+	} else {
+		t.present--
+	}
+}
+
+// lookAround notes at each tick which parties still work.
+func (t *Tree) lookAround() {
+	for _, w := range t.roll {
+		if w.waiting+len(w.leases) > 0 {
+			t.attend(w.party, true)
+		} else if t.now-w.party.seen > t.cfg.SilentTicks {
+			t.attend(w.party, false)
+		}
 	}
 }
 
@@ -97,9 +140,10 @@ func (t *Tree) Trusted(name string) bool {
 	return w != nil && !t.unproven(w.party)
 }
 
-// blocked reports whether a worker gets nothing new before results of its party are checked.
+// blocked reports whether a worker gets nothing new before results of its party are checked, or for a
+// while because nothing came from its last leases.
 func (t *Tree) blocked(w *worker) bool {
-	return t.unproven(w.party) && w.party.pending >= maxUnchecked*w.party.workers
+	return t.unproven(w.party) && w.party.pending >= maxUnchecked*w.party.workers || t.now < w.party.pausedTo
 }
 
 // accept notes that a result counts without a check.

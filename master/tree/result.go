@@ -92,6 +92,9 @@ func (t *Tree) returned(l *lease, e Result) {
 	if k == short {
 		t.emit(Refused{Worker: e.Worker, Lease: l.id, Why: "the search ended before its budget", Short: true})
 	}
+	if n.Solved() || k == full || k == partial && l.nodes > 0 {
+		l.worker.party.failed, l.worker.party.pausedTo = 0, 0
+	}
 	heard, waits := t.heard(l, k), false
 	if !n.Solved() {
 		switch k {
@@ -172,6 +175,7 @@ func (t *Tree) uncheckedReturn(l *lease, heard bool) {
 		t.drop(l.checks)
 	case l.checks != nil:
 		t.pass(l)
+		t.fails(l.worker.party)
 	case heard:
 		t.accept(l.worker.party, l.node, l.worker.serial)
 	}

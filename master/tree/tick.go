@@ -18,6 +18,7 @@ func (t *Tree) tick(elsewhere float64) {
 		for i := 0; i < len(t.running); {
 			switch l := t.running[i]; {
 			case t.now-l.lastSign() >= t.cfg.SilentTicks:
+				t.fails(l.worker.party)
 				t.lose(l) // takes it out of t.running
 			case t.disobeys(l):
 				t.abandon(l, "it goes on although it was cancelled")
@@ -29,6 +30,7 @@ func (t *Tree) tick(elsewhere float64) {
 			}
 		}
 	}
+	t.lookAround()
 	t.relieve()
 	t.review()
 }

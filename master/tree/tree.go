@@ -60,7 +60,7 @@ type Tree struct {
 
 	// Trust.
 	parties             map[string]*party // looked up only
-	present             int               // parties with workers
+	present             int               // parties that work
 	absent              []*party          // without, in the order in which they left
 	unchecked           []*unchecked      // oldest first
 	unsettled, requeued uint64            // results that nothing was learned from; that are searched again

@@ -91,6 +91,7 @@ func (t *Tree) ready(e Ready) {
 		return
 	}
 	w.told = NoReason
+	t.attend(w.party, true)
 	if w.waiting < w.slots {
 		w.waiting++
 		t.waiting = append(t.waiting, w)
