@@ -1,15 +1,21 @@
 package checker
 
 import (
+	"flag"
 	"math/rand/v2"
 	"testing"
 )
 
+var (
+	sumTests = flag.Int("sums", 300_000, "positions for the test of leaf rule 3")
+	sumSeed  = flag.Uint64("sum-seed", 21, "seed of these positions")
+)
+
 // TestRule3AgainstExhaustiveSearch looks at positions that rules 1 and 2 leave open.
 func TestRule3AgainstExhaustiveSearch(t *testing.T) {
-	rng := rand.New(rand.NewPCG(21, 22))
+	rng := rand.New(rand.NewPCG(*sumSeed, 22))
 	sizes := [][2]int{{4, 4}, {4, 5}, {5, 4}, {5, 5}, {4, 6}, {6, 4}, {5, 6}, {6, 6}}
-	n := 300000
+	n := *sumTests
 	if testing.Short() {
 		n /= 20
 	}
