@@ -97,11 +97,12 @@ func (b *board) keepsSafe(a area) bool {
 }
 
 // safe reports whether P has a safe move: after each move of O in the area, a queen of mine still
-// touches a square of it. It plays every move of O.
+// touches a square of it. A move of O takes two squares at most, so three are enough. Otherwise it
+// plays every move of O.
 func (b *board) safe(mine, theirs, empty uint64) bool {
 	near := b.grow(mine)
-	if near&empty == 0 {
-		return false
+	if n := bits.OnesCount64(near & empty); n == 0 || n > 2 {
+		return n > 2
 	}
 	occupied := b.full &^ empty
 	for q := theirs; q != 0; q &= q - 1 {
