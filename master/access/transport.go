@@ -64,6 +64,9 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 // PagesTLS returns how the pages of a guarded master are served: see identity.Files.
 func (g *Guard) PagesTLS() *tls.Config { return g.files.PagesTLS() }
 
+// Hosts returns the names of this master in its credential.
+func (g *Guard) Hosts() []string { return g.files.Current().Certificate.Leaf.DNSNames }
+
 // Operator returns the name of the operator whose credential came with a connection to the pages,
 // empty if there is none that is good now.
 func (g *Guard) Operator(s *tls.ConnectionState) string {

@@ -262,8 +262,13 @@ func (f *serveFlags) site(ctx context.Context, l *loop.Loop, registry *prometheu
 	w := f.settings.pages
 	w.Gatherer, w.Commands, w.Log = registry, l, log
 	w.Campaign = func(name string) (web.Campaign, error) { return rpc.CampaignOf(l, name) }
+	for _, address := range []string{f.http, f.https} {
+		if host, _, err := net.SplitHostPort(address); err == nil {
+			w.Hosts = append(w.Hosts, strings.ToLower(host))
+		}
+	}
 	if guard != nil {
-		w.Operator = guard.Operator
+		w.Operator, w.Hosts = guard.Operator, append(w.Hosts, guard.Hosts()...)
 	}
 	w.Ready = func() error { return ready(ctx, l) }
 	w.Alive = func() error {

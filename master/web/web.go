@@ -21,6 +21,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,6 +47,9 @@ type Config struct {
 	// Operator returns the name of the operator whose credential came with a connection, empty if
 	// there is none that is good now.
 	Operator func(*tls.ConnectionState) string
+	// Hosts are names that the pages may be asked for by, beside addresses and names that belong to no
+	// public domain.
+	Hosts []string
 	// Log receives the commands of operators.
 	Log *slog.Logger
 	// Period is how often the campaign is asked; pages are as old as that. Too short: work for the
@@ -104,7 +110,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET /readyz", probe(s.cfg.Ready))
 	s.addPages(mux)
 	s.addCommands(mux)
-	return guarded(mux)
+	return guarded(s.named(mux))
 }
 
 // guarded tells browsers to load nothing from elsewhere, and to show none of it inside the pages of
@@ -118,6 +124,32 @@ func guarded(next http.Handler) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		next.ServeHTTP(w, r)
 	})
+}
+
+// named refuses requests for another host. Otherwise the page of a stranger, whose name leads to this
+// machine for a moment, could read and command with what the reader's browser has.
+func (s *Server) named(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !known(r.Host, s.cfg.Hosts) {
+			s.cfg.Log.Warn("refused: a page of another host", "host", r.Host, "address", r.RemoteAddr)
+			refuse(w, http.StatusMisdirectedRequest, "these pages are not of that host")
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// known reports whether the host of a request cannot be a stranger's: it is an address, a name without
+// a domain or in one that nobody can register, or one of the names given.
+func known(host string, names []string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.ToLower(strings.Trim(host, "[]."))
+	_, err := netip.ParseAddr(host)
+	private := func(domain string) bool { return strings.HasSuffix(host, domain) }
+	return err == nil || !strings.Contains(host, ".") || slices.Contains(names, host) ||
+		slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".svc"}, private)
 }
 
 func probe(check func() error) http.HandlerFunc {

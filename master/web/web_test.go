@@ -113,6 +113,7 @@ func newServer(t testing.TB, c Config) *Server {
 	if c.Operator != nil {
 		full.Operator = c.Operator
 	}
+	full.Hosts = []string{"example.com", "farm.example"} // of requests without a connection
 	full.Period = cmp.Or(c.Period, full.Period)
 	return New(full)
 }
@@ -553,6 +554,7 @@ func TestUnwritableDocument(t *testing.T) {
 	c := DefaultConfig()
 	c.Gatherer, c.Campaign = prometheus.NewRegistry(), only(sick{newCampaign(t)})
 	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c.Hosts = []string{"example.com"}
 	s := New(c)
 	first(t, s).ask(t.Context())
 	h := s.handler()
@@ -574,4 +576,53 @@ type sick struct{ *campaign }
 
 func (sick) Workers(context.Context) ([]*farmv1.Worker, error) {
 	return []*farmv1.Worker{{Name: "w", TableFill: math.NaN()}}, nil
+}
+
+// TestHostOfPages asks over a real network for pages of other hosts, and leaves hundreds of
+// connections open that say nothing: the first are refused, and the others delay nobody.
+func TestHostOfPages(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newServer(t, Config{})
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error)
+	go func() { served <- s.Serve(ctx, listener) }()
+	defer func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	for range 400 {
+		slow, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer slow.Close()
+		fmt.Fprint(slow, "GET / HTTP/1.1\r\nHost: ")
+	}
+	client := &http.Client{Timeout: time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for host, want := range map[string]int{
+		"": 200, "localhost:1": 200, "[::1]:80": 200, "10.0.0.1": 200, "master:9090": 200, "example.com": 200,
+		"farm.ns.svc": 200, "evil.example": 421, "evil.example:80": 421, "127.0.0.1.evil.example": 421,
+		"EVIL.example.": 421, "local.evil.example": 421,
+	} {
+		for _, path := range []string{"/healthz", "/api/operator", "/metrics"} {
+			r, err := http.NewRequest("GET", "http://"+listener.Addr().String()+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = host
+			answer, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if answer.StatusCode != want {
+				t.Errorf("%s of %q: %s, want %d", path, host, answer.Status, want)
+			}
+		}
+	}
 }
