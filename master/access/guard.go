@@ -278,6 +278,19 @@ func (g *Guard) refuse(reason, who, address string, err error) {
 	g.refused.WithLabelValues(reason).Inc()
 }
 
+// CallerName names who is calling: by credential, or by address where there is none.
+func CallerName(ctx context.Context) string {
+	if p := callerOf(ctx); p != nil {
+		return p.identity.String()
+	}
+	if c, ok := peer.FromContext(ctx); ok {
+		if host, _, err := net.SplitHostPort(c.Addr.String()); err == nil {
+			return host
+		}
+	}
+	return "unknown"
+}
+
 // callerOf returns who is calling, nil on a connection without credentials.
 func callerOf(ctx context.Context) *caller {
 	if c, ok := peer.FromContext(ctx); ok {

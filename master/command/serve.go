@@ -10,11 +10,13 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
+	"golang.org/x/net/netutil"
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/campaign"
@@ -229,6 +231,7 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 	if on.workers, err = net.Listen("tcp", f.listen); err != nil {
 		return on, fmt.Errorf("listen for workers: %w", err)
 	}
+	on.workers = netutil.LimitListener(on.workers, descriptors()/2)
 	for _, at := range []struct{ scheme, address string }{{"http", f.http}, {"https", f.https}} {
 		if at.address == "" {
 			continue
@@ -237,6 +240,7 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 		if err != nil {
 			return on, fmt.Errorf("listen for %s: %w", at.scheme, err)
 		}
+		l = netutil.LimitListener(l, descriptors()/8)
 		on.urls = append(on.urls, at.scheme+"://"+l.Addr().String())
 		if at.scheme == "https" {
 			l = tls.NewListener(l, guard.PagesTLS())
@@ -244,6 +248,16 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 		on.pages = append(on.pages, l)
 	}
 	return on, nil
+}
+
+// descriptors returns how many files and connections this process may have open. Connections get three
+// quarters of them, so that the store and certificates can always be written.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit) != nil {
+		return 1024
+	}
+	return int(min(limit.Cur, 1<<20))
 }
 
 // Close closes all addresses; those that are closed already stay so.

@@ -21,7 +21,9 @@ const (
 	// another of which the master does not know yet.
 	sessionUploads = 2
 	// handshakePatience is how long a connection may take to come about.
-	handshakePatience = 20 * time.Second
+	handshakePatience = 5 * time.Second
+	// idlePatience is how long a connection without a call stays. A worker always has its stream.
+	idlePatience = time.Minute
 	// concurrentStreams bounds the calls in flight on one connection. A worker needs two.
 	concurrentStreams = 256
 )

@@ -1,11 +1,17 @@
 package rpc
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
+	"runtime"
+	"strings"
 	"testing"
+	"time"
 
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 
 	"amazonsfarm/master/document"
@@ -55,4 +61,88 @@ func TestNumbersOfNoSense(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestJoinsThatDoNotCome opens hundreds of calls of Join whose bodies never come to an end, each the
+// longest that a master reads. So many are refused before anything of them is read, the memory of the
+// master stays small, and when the calls end a worker joins.
+func TestJoinsThatDoNotCome(t *testing.T) {
+	b := start(t, newMemory(), func(s *settings) { s.tcp = true })
+	conn, err := b.dial(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	framer := http2.NewFramer(conn, conn)
+	fmt.Fprint(conn, http2.ClientPreface)
+	if err := framer.WriteSettings(); err != nil {
+		t.Fatal(err)
+	}
+	refused := make(chan int)
+	go func() {
+		n := 0
+		for {
+			frame, err := framer.ReadFrame()
+			if err != nil {
+				refused <- n
+				return
+			}
+			if h, ok := frame.(*http2.HeadersFrame); ok && h.StreamEnded() {
+				n++
+			}
+		}
+	}()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", farmv1.Farm_Join_FullMethodName},
+		{":authority", "x"}, {"content-type", "application/grpc"}, {"te", "trailers"}} {
+		if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	head := append([]byte(nil), block.Bytes()...)
+	for i := range uint32(200) {
+		block.Reset()
+		h := head
+		if i > 0 { // the same again, now from the table of the connection
+			for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"},
+				{":path", farmv1.Farm_Join_FullMethodName}, {":authority", "x"}, {"content-type", "application/grpc"},
+				{"te", "trailers"}} {
+				_ = encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
+			}
+			h = block.Bytes()
+		}
+		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: h,
+			EndHeaders: true}); err != nil {
+			t.Fatal(err)
+		}
+		if err := framer.WriteData(2*i+1, false, []byte{0, 0, 0x1f, 0xff, 0xff, 'x'}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(time.Second)
+	_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w"})
+	wantCode(t, err, codes.ResourceExhausted, "64 calls wait for their first message")
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 64<<20 {
+		t.Errorf("the master takes %d MiB more", grown>>20)
+	}
+	conn.Close()
+	if n := <-refused; n != 200-64 {
+		t.Errorf("%d of 200 calls were refused, want all but 64", n)
+	}
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: "w",
+			ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion, Build: "this build"})
+		if err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: strings.Repeat("x", farmv1.MaxRequestBytes)})
+	wantCode(t, err, codes.ResourceExhausted, "larger than max")
 }

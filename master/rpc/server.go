@@ -6,6 +6,7 @@ import (
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -46,8 +47,10 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	unary := []grpc.UnaryServerInterceptor{codedUnary(o.Log)}
-	stream := []grpc.StreamServerInterceptor{codedStream(o.Log)}
+	begun := &openings{patience: c.CallIdle + handshakePatience, log: log, lines: rate.NewLimiter(1, 10),
+		of: map[string]int{}}
+	unary := []grpc.UnaryServerInterceptor{begun.unary, codedUnary(o.Log)}
+	stream := []grpc.StreamServerInterceptor{begun.stream, codedStream(o.Log)}
 	var metrics *grpcprom.ServerMetrics
 	if o.Registerer != nil {
 		metrics = grpcprom.NewServerMetrics(grpcprom.WithServerHandlingTimeHistogram())
@@ -59,13 +62,15 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		unary, stream = append(unary, o.Guard.Unary), append(stream, o.Guard.Stream)
 	}
 	options := []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(farmv1.MaxMessageBytes),
+		grpc.MaxRecvMsgSize(farmv1.MaxRequestBytes),
 		grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(concurrentStreams),
+		grpc.InTapHandle(begun.tap),
 		grpc.ConnectionTimeout(handshakePatience),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second,
 			PermitWithoutStream: true}),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second,
+			MaxConnectionIdle: idlePatience}),
 		grpc.ChainUnaryInterceptor(unary...),
 		grpc.ChainStreamInterceptor(stream...),
 	}

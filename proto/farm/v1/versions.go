@@ -19,6 +19,9 @@ const (
 	// MaxMessageBytes bounds every message. The largest ones carry hints or facts; certificates
 	// travel in chunks.
 	MaxMessageBytes = 16 << 20
+	// MaxRequestBytes bounds the messages that a master receives: a chunk of a file, with room to spare.
+	// A result has at most 300 KiB.
+	MaxRequestBytes = 2 << 20
 	// ChunkBytes bounds the part of a file that one message carries: of a certificate that is
 	// uploaded, and of a store that is backed up.
 	ChunkBytes = 1 << 20

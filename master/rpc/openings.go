@@ -1,0 +1,80 @@
+package rpc
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
+
+	"amazonsfarm/master/access"
+)
+
+// maxOpenings bounds the calls of one credential, or of one address without, of which the first message
+// has not come. Each may hold MaxRequestBytes of memory.
+const maxOpenings = 64
+
+// openings counts calls before anything of their messages is read: the interceptors see a call with
+// one message when all of it is in memory.
+type openings struct {
+	patience time.Duration // for the first message
+	log      *slog.Logger
+	lines    *rate.Limiter // of the log
+
+	mu sync.Mutex
+	of map[string]int
+}
+
+// opened is the key of what a call does when its first message has come.
+type opened struct{}
+
+// tap counts a call until its first message has come, and ends it if that takes too long.
+func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+	who := access.CallerName(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of[who] >= maxOpenings {
+		if o.lines.Allow() {
+			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName)
+		}
+		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", maxOpenings)
+	}
+	o.of[who]++
+	ctx, cancel := context.WithCancel(ctx)
+	timer := time.AfterFunc(o.patience, cancel)
+	done := sync.OnceFunc(func() {
+		timer.Stop()
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.of[who]--; o.of[who] == 0 {
+			delete(o.of, who)
+		}
+	})
+	context.AfterFunc(ctx, done)
+	return context.WithValue(ctx, opened{}, done), nil
+}
+
+// unary notes that the one message has come.
+func (o *openings) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+	ctx.Value(opened{}).(func())()
+	return next(ctx, req)
+}
+
+// stream notes when the first message comes.
+func (o *openings) stream(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) error {
+	return next(srv, openedStream{s})
+}
+
+type openedStream struct{ grpc.ServerStream }
+
+// RecvMsg receives a message.
+func (s openedStream) RecvMsg(m any) error {
+	err := s.ServerStream.RecvMsg(m)
+	s.Context().Value(opened{}).(func())()
+	return err
+}
