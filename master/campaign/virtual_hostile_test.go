@@ -114,7 +114,8 @@ func TestLeasesThatAreHeld(t *testing.T) {
 	}{
 		{"evaluations", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Evaluations: n} }, time.Minute},
 		{"nodes", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: n} }, time.Minute},
-		{"more nodes than anybody has", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: 1<<60 + n} },
+		{"more nodes than anybody has", 1,
+			func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: 1<<60 + n} },
 			10 * time.Second},
 		{"nodes that go back", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: 1000 - n} },
 			20 * time.Second},

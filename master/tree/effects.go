@@ -111,7 +111,8 @@ func (r NoWorkReason) String() string {
 	return nameOf(uint8(r), "no work", "none", "every open position is leased",
 		"every open position is leased and the tree is full",
 		"all slots of the worker are in use", "paused", "draining", "campaign settled",
-		"campaign stopped by a contradiction", "results wait to be checked by another worker, or nothing came from the last leases")
+		"campaign stopped by a contradiction",
+		"results wait to be checked by another worker, or nothing came from the last leases")
 }
 
 // Settled gives the answer, once in the life of a Tree: at the first step at which it is known, so
