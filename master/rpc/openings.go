@@ -42,7 +42,8 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 		if o.lines.Allow() {
 			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName)
 		}
-		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", maxOpenings)
+		return ctx, status.Errorf(codes.ResourceExhausted,
+			"%d calls wait for their first message; try again", maxOpenings)
 	}
 	o.of[who]++
 	ctx, cancel := context.WithCancel(ctx)
