@@ -131,6 +131,10 @@ func TestBackupWhileRunning(t *testing.T) {
 	if facts == 0 {
 		t.Error("no facts in the last backup")
 	}
+	parts := os.DirFS(store.EvidenceFolder(o.StoreFile))
+	if err := os.CopyFS(store.EvidenceFolder(last), parts); err != nil {
+		t.Fatal(err)
+	}
 	o.StoreFile, o.ProofFile, o.Stay = last, "", false
 	if err := f.Close(); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -199,8 +200,12 @@ func (v *virtual) crash() {
 		v.t.Fatal(err)
 	}
 	v.stop()
+	parts := store.EvidenceFolder(v.options.StoreFile)
 	v.options.StoreFile += "+"
-	if err := os.WriteFile(v.options.StoreFile, data, 0o600); err != nil {
+	if err = os.WriteFile(v.options.StoreFile, data, 0o600); err == nil {
+		err = os.CopyFS(store.EvidenceFolder(v.options.StoreFile), os.DirFS(parts))
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		v.t.Fatal(err)
 	}
 }

@@ -97,7 +97,7 @@ func watched[T any](c *cobra.Command, f func(ctx context.Context, progress store
 func storeCheck() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check STORE",
-		Short: "Verify every byte of a store: pages, records, certificates, counts",
+		Short: "Verify every byte of a store: pages, records, parts, counts",
 		Long:  long("store-check"),
 		Args:  cobra.ExactArgs(1),
 	}
@@ -140,6 +140,7 @@ func storeInfo() *cobra.Command {
 // name.
 func storeBackup() *cobra.Command {
 	var master remote
+	var evidence bool
 	c := &cobra.Command{
 		Use:   "backup [STORE] TO",
 		Short: "Copy a store, of a running master or a file that no master has open",
@@ -148,9 +149,13 @@ func storeBackup() *cobra.Command {
 	}
 	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
+		if evidence && len(args) == 1 {
+			return cli.Usagef("--evidence is for a store that no master has open; of a running one, copy the folder " +
+				"NAME.evidence beside its store after the backup")
+		}
 		r, seconds, err := watched(c, func(ctx context.Context, progress store.Progress) (store.Report, error) {
 			if len(args) == 2 {
-				return store.BackupFile(ctx, args[0], args[1], progress)
+				return store.BackupFile(ctx, args[0], args[1], evidence, progress)
 			}
 			return master.backup(ctx, args[0], progress)
 		})
@@ -163,6 +168,7 @@ func storeBackup() *cobra.Command {
 		return cli.Answer(c, *asJSON, storeReportJSON{"store_backup", r, seconds}, r.String())
 	}
 	master.add(c)
+	c.Flags().BoolVar(&evidence, "evidence", false, "copy the parts as well, of a store that no master has open")
 	return c
 }
 
@@ -254,6 +260,10 @@ func storeCompact() *cobra.Command {
 			cli.FormatSize(done.Before))
 		if done.Kept != "" {
 			text += fmt.Sprintf("kept           %s, as it was; remove it when the new one is in use\n", done.Kept)
+		}
+		if done.LacksParts > 0 {
+			text += fmt.Sprintf("lacks          %d parts of %s; copy them to %s from %s\n", done.LacksParts,
+				cli.FormatSize(int64(done.LacksBytes)), store.EvidenceFolder(done.File), store.EvidenceFolder(args[0]))
 		}
 		return cli.Answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
 	}

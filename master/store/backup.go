@@ -8,9 +8,12 @@ import (
 	"os"
 	"path/filepath"
 
-	"amazonsfarm/shared/disk"
-
 	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/store/record"
+	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
 )
 
 // Backup writes a consistent copy of the store to w while the store is in use, and returns the size
@@ -45,10 +48,11 @@ func (p Progress) tell(part string, done, total int64) {
 	}
 }
 
-// BackupFile copies a store that no process has open for writing. The path of the copy must be free.
-// BackupFile checks the copy before it gives it its name, and returns the report of the check.
-// Errors: those of Open and of the file system, disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
-func BackupFile(ctx context.Context, from, to string, progress Progress) (Report, error) {
+// BackupFile copies a store that no process has open for writing, with parts also its parts, before
+// the file. The path of the copy must be free. BackupFile checks the copy before it gives it its name,
+// and returns the report of the check. Errors: those of Open and of the file system,
+// disk.ErrExists, ErrNoRoom, ErrCorrupt, ctx's.
+func BackupFile(ctx context.Context, from, to string, parts bool, progress Progress) (Report, error) {
 	s, err := Open(from, Options{ReadOnly: true})
 	if err != nil {
 		return Report{}, err
@@ -66,13 +70,59 @@ func BackupFile(ctx context.Context, from, to string, progress Progress) (Report
 	}); err != nil {
 		return Report{}, err
 	}
-	return PublishCopy(ctx, d, progress)
+	if parts {
+		if err := s.copyParts(ctx, to, progress); err != nil {
+			return Report{}, fmt.Errorf("back up proof store: %w", err)
+		}
+	}
+	r, err := PublishCopy(ctx, d, progress)
+	if parts {
+		r.LacksParts, r.LacksBytes = 0, 0
+	}
+	return r, err
 }
 
-// PublishCopy checks a copy of a store as CheckFile does, and gives it its name if nothing is wrong.
-// Errors: ErrCorrupt, ctx's, those of Publish.
+// copyParts copies all parts to where those of another store lie.
+func (s *Store) copyParts(ctx context.Context, to string, progress Progress) error {
+	if s.format == record.OldFormat {
+		return nil // they are in the file
+	}
+	sizes, total, done := map[proof.ID]int64{}, int64(0), int64(0)
+	if err := s.eachCertificate(func(id proof.ID, c record.Certificate) {
+		sizes[id] = int64(c.Size)
+		total += int64(c.Size)
+	}); err != nil {
+		return err
+	}
+	if err := Fits(to, total); err != nil {
+		return err
+	}
+	folder := evidence.OpenFolder(EvidenceFolder(to), false)
+	for id, size := range sizes {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		part, err := s.evidence.Open(id)
+		if err == nil {
+			err = errors.Join(folder.Put(id, size, io.NewSectionReader(part, 0, part.Size())), part.Close())
+		}
+		if errors.Is(err, evidence.ErrMismatch) {
+			err = fmt.Errorf("%w: %w", evidence.ErrDamaged, err)
+		}
+		if err != nil {
+			return s.partError(id, err)
+		}
+		done += size
+		progress.tell("copying parts", done, total)
+	}
+	return nil
+}
+
+// PublishCopy checks a copy of the file of a store, and gives it its name if nothing is wrong. The
+// parts are another matter: the report says how many the copy lacks. Errors: ErrCorrupt, ctx's,
+// those of Publish.
 func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, error) {
-	r, err := CheckFile(ctx, d.Name(), progress)
+	r, err := checkFile(ctx, d.Name(), false, progress)
 	if err == nil {
 		err = r.Err()
 	}
@@ -83,6 +133,9 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 		return r, err
 	}
 	r.File = d.Path()
+	if r.Evidence != "" {
+		r.Evidence = EvidenceFolder(r.File)
+	}
 	return r, nil
 }
 
@@ -113,21 +166,14 @@ func (m *meter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Compaction says what Compact did.
-type Compaction struct {
-	File   string `json:"file"`           // the compact file
-	Kept   string `json:"kept,omitempty"` // the store as it was
-	Before int64  `json:"bytes_before"`
-	After  int64  `json:"bytes_after"`
-}
-
 // OldSuffix ends the name of a store that Compact has replaced.
 const OldSuffix = ".old"
 
 // compactBytes bounds the keys and values of one transaction of a compaction.
 const compactBytes = 16 << 20
 
-// Compact copies a store that no process has open, without its free pages, and checks the copy. It
+// Compact copies the file of a store that no process has open, without its free pages, and checks the
+// copy; parts stay where they are. It
 // gives the copy the name to, which must be free. If to is empty the copy takes the place of the
 // store, which Compact keeps under its name with OldSuffix, or with replace removes. At any moment
 // there is a whole store under the store's name. Errors: those of Open and of the file system,
@@ -184,7 +230,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 		return Compaction{}, fmt.Errorf("compact proof store: %w", err)
 	}
 	disk.AfterStep("copied")
-	r, err := CheckFile(ctx, d.Name(), progress)
+	r, err := checkFile(ctx, d.Name(), false, progress)
 	if err == nil {
 		err = r.Err()
 	}
@@ -202,6 +248,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	}
 	disk.AfterStep("checked")
 	if to != "" {
+		out.LacksParts, out.LacksBytes = r.LacksParts, r.LacksBytes
 		return out, d.Publish()
 	}
 	if err := disk.OwnedLike(d.Name(), info); err != nil {
@@ -232,7 +279,7 @@ func (s *Store) compactInto(ctx context.Context, file string, total int64, progr
 			if err != nil {
 				return err
 			}
-			for _, bucket := range bucketsOf(campaigns) {
+			for _, bucket := range record.BucketsOf(s.format, campaigns) {
 				if err := to.Update(func(out *bbolt.Tx) error {
 					_,
 						err := out.CreateBucket([]byte(bucket))

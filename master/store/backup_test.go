@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
@@ -51,20 +52,25 @@ func filled(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	broken, err := unfinished(s, proof.ID{7}, 3<<20, 2)
-	if err := errors.Join(err, s.remove(broken.number)); err != nil {
-		t.Fatal(err)
+	for _, hint := range []string{strings.Repeat("x", 1<<20), "small"} { // leaves many free pages
+		for i := range uint64(3) {
+			if err := s.Commit(nil, []hints.Hint{hintOf(1<<20+i, hint)}); err != nil {
+				t.Fatal(err)
+			}
+		}
 	}
 	s.Close()
 	return s.Path()
 }
 
-// records returns every record of a store but the headers.
+// records returns every record of a store but the headers. It checks the file, not the parts.
 func records(t *testing.T, path string) tree.Snapshot {
 	t.Helper()
 	s := mustOpen(t, path, Options{ReadOnly: true})
 	defer s.Close()
-	check(t, s)
+	for err := range s.findings(t.Context(), nil, false) {
+		t.Fatal(err)
+	}
 	snap, err := s.Snapshot(1)
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +128,7 @@ func TestCompact(t *testing.T) {
 		t.Error(err)
 	}
 	check(t, s)
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 2 {
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 3 {
 		t.Errorf("left behind: %v", entries)
 	}
 }
@@ -178,12 +184,39 @@ func TestBackupFile(t *testing.T) {
 	path := filled(t)
 	to := filepath.Join(t.TempDir(), "to")
 	parts := map[string]bool{}
-	r, err := BackupFile(t.Context(), path, to, func(part string, done, total int64) { parts[part] = true })
-	if err != nil || !r.Good || r.File != to || !parts["copying"] {
+	r, err := BackupFile(t.Context(), path, to, false, func(part string, done, total int64) { parts[part] = true })
+	if err != nil || !r.Good || r.File != to || !parts["copying"] || r.LacksParts != 1 || r.LacksBytes != 400_000 ||
+		r.Evidence != EvidenceFolder(to) {
 		t.Fatalf("%+v, %v, %v", r, err, parts)
 	}
 	records(t, to)
-	if _, err := BackupFile(t.Context(), path, to, nil); !errors.Is(err, disk.ErrExists) {
+	if r, err := CheckFile(t.Context(), to, nil); err != nil || r.Good {
+		t.Errorf("nobody misses the parts: %+v, %v", r, err)
+	}
+	copyParts(t, path, to)
+	if r, err := CheckFile(t.Context(), to, nil); err != nil || !r.Good {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := BackupFile(t.Context(), path, to, false, nil); !errors.Is(err, disk.ErrExists) {
+		t.Error(err)
+	}
+	all := filepath.Join(t.TempDir(), "all.db")
+	if r, err := BackupFile(t.Context(), path, all, true, nil); err != nil || r.LacksParts != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := CheckFile(t.Context(), all, nil); err != nil || !r.Good || r.Certificates != 1 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	// A damaged part is not copied.
+	evidence := []byte(strings.Repeat("evidence", 50_000))
+	part := partFile(path, proof.IDOf(evidence))
+	evidence[1000] ^= 1
+	if err := os.WriteFile(part, evidence, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	if _, err := BackupFile(t.Context(), path, none, true, nil); !errors.Is(err, ErrCorrupt) ||
+		!strings.Contains(err.Error(), filepath.Base(part)) {
 		t.Error(err)
 	}
 	// A damaged source has no backup.
@@ -191,13 +224,17 @@ func TestBackupFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := strings.Index(string(data), "evidenceevidence")
-	data[at+1000] ^= 1
+	k := nodeOf(105).Key.Bytes()
+	for at := range data {
+		if strings.HasPrefix(string(data[at:min(len(data), at+16)]), string(k[:])) {
+			data[at+17] ^= 1
+		}
+	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	none := filepath.Join(t.TempDir(), "none")
-	if _, err := BackupFile(t.Context(), path, none, nil); !errors.Is(err, ErrCorrupt) {
+	none = filepath.Join(t.TempDir(), "none")
+	if _, err := BackupFile(t.Context(), path, none, false, nil); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
 	}
 	if entries, _ := os.ReadDir(filepath.Dir(none)); len(entries) != 0 {
@@ -221,9 +258,10 @@ func TestBackupDoesNotBlock(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() {
-		for i := range 12 {
-			p, _ := payloadOf(uint64(i), 3<<20)
-			upload(t, s, p)
+		for i := range uint64(36) {
+			if err := s.Commit(nil, []hints.Hint{hintOf(i, strings.Repeat("x", 1<<20))}); err != nil {
+				t.Error(err)
+			}
 		}
 		close(done)
 	}()
@@ -281,9 +319,7 @@ func TestSchemaPage(t *testing.T) {
 		`Node, (\d+) bytes`:                                    record.NodePayload,
 		`Fact, (\d+) bytes`:                                    record.FactPayload,
 		`Certificate, (\d+) bytes`:                             record.CertPayload,
-		`Upload, (\d+) bytes`:                                  record.UploadPayload,
-		`Chunk: 1 to ([\d,]+) bytes`:                           record.ChunkBytes,
-		`each of\s+([\d,]+) bytes but the last`:                record.ChunkBytes,
+		`at most (\d+) bytes: who has verified`:                record.MaxVerifiedBytes,
 		`and then a checksum of (\d+) bytes`:                   record.SumBytes,
 		`pages of\s+([\d,]+) bytes`:                            pageSize,
 		"`magic` \\| `amazons proof store\\\\n`, (\\d+) bytes": len(record.Magic),

@@ -5,16 +5,16 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"math"
-	"strings"
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 )
 
@@ -49,16 +49,20 @@ func (s *Store) Check() error {
 //   - the page structure of the file: each page is used once or free;
 //   - every record decodes, and its position is on the board of its campaign;
 //   - the certificate of every fact is complete and for the fact's pool;
-//   - every chunk is there and belongs to something, and the chunks of a certificate have its
-//     SHA-256;
+//   - the part of every certificate is there and has its SHA-256, and nothing else is among them;
 //   - the counters agree with the records.
 //
 // Commits go on meanwhile. No page of the checked moment is reused, so the file grows. The consumer
 // may read from the store but not write to it.
 func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error] {
+	return s.findings(ctx, progress, true)
+}
+
+// findings is Findings; without parts it leaves them out, and verifies the file of the store alone.
+func (s *Store) findings(ctx context.Context, progress Progress, parts bool) iter.Seq[error] {
 	return func(yield func(error) bool) {
 		// The consumer's code never runs inside guard: its panics are not ours.
-		c := &checker{s: s, ctx: ctx, progress: progress}
+		c := &checker{s: s, ctx: ctx, progress: progress, alone: !parts}
 		defer c.end()
 		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.hints, c.chunks,
 			c.contents, c.totals} {
@@ -87,6 +91,7 @@ type checker struct {
 	s        *Store
 	ctx      context.Context
 	progress Progress
+	alone    bool // without the parts
 	tx       *bbolt.Tx
 	found    []error
 
@@ -208,7 +213,7 @@ func (c *checker) pages() error {
 	if c.campaigns, err = readCampaigns(c.tx); err != nil {
 		return err
 	}
-	if err := m.Whole(buckets, bucketsOf(c.campaigns), ""); err != nil {
+	if err := m.Whole(buckets, record.BucketsOf(c.s.format, c.campaigns), ""); err != nil {
 		return err
 	}
 	c.broken = false
@@ -298,7 +303,8 @@ func (c *checker) hints() error {
 
 func (c *checker) nodes() error {
 	for _, about := range c.campaigns {
-		bucket, board, counted := record.Of(record.BucketNodes, about.Number), about.board(), c.counted.Of(about.Number)
+		bucket, board, counted := record.Of(record.BucketNodes, about.Number), about.ParsedBoard(),
+			c.counted.Of(about.Number)
 		err := c.each(bucket, func(k, v []byte) error {
 			counted.Positions++
 			n, err := record.DecodeNode(bucket, k, v)
@@ -322,7 +328,7 @@ func (c *checker) certificates() error {
 	c.numbers = map[uint64]proof.ID{}
 	return c.each(record.BucketCertificates, func(k, v []byte) error {
 		c.counted.Certificates++
-		id, known, err := record.DecodeCertificate(k, v)
+		id, known, err := c.s.decodeCertificate(k, v)
 		if err != nil {
 			return err
 		}
@@ -331,9 +337,9 @@ func (c *checker) certificates() error {
 			return record.Corrupt(record.BucketCertificates, k, "it has the number %d of certificate %x", known.Number,
 				other[:])
 		}
-		if known.Number > c.counters.Uploads {
+		if known.Number > c.counters.Arrivals {
 			return record.Corrupt(record.BucketCertificates, k, "its number %d is above the last one, %d", known.Number,
-				c.counters.Uploads)
+				c.counters.Arrivals)
 		}
 		if int(known.Pool) > len(c.campaigns) || c.campaigns[known.Pool-1].Pool != known.Pool {
 			return record.Corrupt(record.BucketCertificates, k,
@@ -347,7 +353,8 @@ func (c *checker) certificates() error {
 
 func (c *checker) facts() error {
 	return c.own(func(about Campaign) error {
-		bucket, board, counted := record.Of(record.BucketFacts, about.Number), about.board(), c.counted.Of(about.Number)
+		bucket, board, counted := record.Of(record.BucketFacts, about.Number), about.ParsedBoard(),
+			c.counted.Of(about.Number)
 		return c.each(bucket, func(k, v []byte) error {
 			counted.Facts++
 			f, err := record.DecodeFact(bucket, k, v)
@@ -368,58 +375,82 @@ func (c *checker) facts() error {
 	})
 }
 
-// chunks verifies that each chunk belongs to a certificate or to an unfinished upload.
+// chunks verifies the checksums of what only a store of format 3 has.
 func (c *checker) chunks() error {
-	uploads := map[uint64]bool{}
-	err := c.each(record.BucketUploads, func(k, v []byte) error {
-		number, _, _, err := record.DecodeUpload(k, v)
-		uploads[number] = err == nil
-		return err
-	})
-	if err != nil {
-		return err
+	if c.s.format != record.OldFormat {
+		return nil
 	}
-	return c.each(record.BucketChunks, func(k, v []byte) error {
-		if len(k) != record.ChunkKeyBytes {
-			return record.Corrupt(record.BucketChunks, k, "its key has %d bytes, not %d", len(k), record.ChunkKeyBytes)
+	for _, bucket := range []string{record.BucketUploads, record.BucketChunks} {
+		if err := c.each(bucket, func(k, v []byte) error {
+			_, err := record.Unseal(bucket, k, v)
+			return err
+		}); err != nil {
+			return err
 		}
-		number, index := record.ChunkOf(k)
-		if id, ok := c.numbers[number]; ok {
-			if size := c.complete[id].Size; index >= record.ChunkCount(size) {
-				return record.Corrupt(record.BucketChunks, k, "it lies past the end of certificate %x", id[:])
-			}
-			return nil // its data are verified with the certificate
-		}
-		if !uploads[number] {
-			return record.Corrupt(record.BucketChunks, k, "it belongs to no certificate and no upload")
-		}
-		_, err := record.Unseal(record.BucketChunks, k, v)
-		return err
-	})
+	}
+	return nil
 }
 
 // contents verifies the SHA-256 of each certificate.
 func (c *checker) contents() error {
 	done := int64(0)
-	for number, id := range c.numbers {
-		known, hash := c.complete[id], sha256.New()
-		for i := range record.ChunkCount(known.Size) {
-			if err := c.ctx.Err(); err != nil {
-				return err
-			}
-			data, err := readChunk(c.tx, known, i)
-			if err != nil {
-				c.found = append(c.found, err)
-				hash = nil
-				break
-			}
-			hash.Write(data)
-			done += int64(len(data))
-			c.progress.tell("contents of certificates", done, int64(c.counters.CertificateBytes))
+	read := func(n int) {
+		done += int64(n)
+		c.progress.tell("contents of certificates", done, int64(c.counters.CertificateBytes))
+	}
+	if c.s.format != record.OldFormat && c.alone {
+		return nil
+	} else if c.s.format != record.OldFormat {
+		return c.parts(read)
+	}
+	for id, known := range c.complete {
+		sum := sha256.New()
+		r := io.NewSectionReader(chunkReader{c.s, id, known}, 0, int64(known.Size))
+		n, err := io.Copy(sum, r)
+		if err == nil && proof.ID(sum.Sum(nil)) != id {
+			err = record.Corrupt(record.BucketCertificates, id[:], "its chunks do not have its SHA-256")
 		}
-		if hash != nil && proof.ID(hash.Sum(nil)) != id {
-			c.found = append(c.found, record.Corrupt(record.BucketCertificates, id[:],
-				"the bytes under number %d do not have its SHA-256", number))
+		if err != nil {
+			c.found = append(c.found, err)
+		}
+		read(int(n))
+		if err := c.ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// parts reads every part. One whose record is gone since the check began is passed over. Where all of
+// them are missing, as beside a copy of the file alone, that is one finding.
+func (c *checker) parts(read func(int)) error {
+	var missing []error
+	for id, known := range c.complete {
+		err := evidence.Verify(c.ctx, c.s.evidence, id, int64(known.Size), read)
+		if err == nil {
+			continue
+		}
+		if c.ctx.Err() != nil {
+			return c.ctx.Err()
+		}
+		if _, still, gone := c.s.certificate(id); gone == nil && !still {
+			continue
+		}
+		if found := c.s.partError(id, err); errors.Is(err, evidence.ErrMissing) {
+			missing = append(missing, found)
+		} else {
+			c.found = append(c.found, found)
+		}
+	}
+	if n := len(missing); n > 1 && n == len(c.complete) {
+		missing = []error{&record.CorruptError{Bucket: record.BucketCertificates,
+			Reason: fmt.Sprintf("all of its %d parts, %d bytes, are missing in %s", n, c.counted.CertificateBytes,
+				c.s.evidence)}}
+	}
+	c.found = append(c.found, missing...)
+	for _, err := range c.s.evidence.List() {
+		if err != nil {
+			c.found = append(c.found, fmt.Errorf("%w: %w", ErrCorrupt, err))
 		}
 	}
 	return nil
@@ -445,85 +476,29 @@ func (c *checker) totals() error {
 	return nil
 }
 
-// A Report is what CheckFile found.
-type Report struct {
-	File             string   `json:"file"`
-	Board            string   `json:"board,omitempty"`
-	Root             string   `json:"root,omitempty"`
-	FileBytes        int64    `json:"file_bytes"`
-	Nodes            uint64   `json:"tree_records"`
-	Facts            uint64   `json:"facts"`
-	Certificates     uint64   `json:"certificates"`
-	CertificateBytes uint64   `json:"certificate_bytes"`
-	Hints            int      `json:"hints"`
-	Campaigns        []string `json:"campaigns,omitempty"` // their names; board and root are of the first
-	Good             bool     `json:"good"`
-	Findings         []string `json:"findings,omitempty"` // the first ones
-	More             int      `json:"more,omitempty"`     // findings that are not listed
-}
-
-// maxListed is the largest number of findings in a Report.
-const maxListed = 100
-
-func (r *Report) found(err error) {
-	if len(r.Findings) < maxListed {
-		r.Findings = append(r.Findings, err.Error())
-	} else {
-		r.More++
-	}
-}
-
-// String returns the report in lines for people: the numbers of records, or each finding.
-func (r *Report) String() string {
-	if r.Good {
-		text := fmt.Sprintf("store          %s: %s, every byte is good\nrecords        %d tree records, %d facts, "+
-			"%d certificates of %s, %d hints\n",
-			r.File, cli.FormatSize(r.FileBytes), r.Nodes, r.Facts, r.Certificates,
-			cli.FormatSize(int64(r.CertificateBytes)), r.Hints)
-		if len(r.Campaigns) > 1 {
-			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
-		}
-		return text
-	}
-	text := strings.Join(r.Findings, "\n") + "\n"
-	if r.More > 0 {
-		text += fmt.Sprintf("and %d more\n", r.More)
-	}
-	return text
-}
-
-// Err returns nil for a good store, and otherwise an error that wraps ErrCorrupt and names the
-// first finding.
-func (r *Report) Err() error {
-	switch n := len(r.Findings) + r.More; {
-	case r.Good:
-		return nil
-	case n == 1:
-		return fmt.Errorf("%w: %s", ErrCorrupt, strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
-	default:
-		return fmt.Errorf("%w in %d places, first: %s", ErrCorrupt, n,
-			strings.TrimPrefix(r.Findings[0], ErrCorrupt.Error()+": "))
-	}
-}
-
 // CheckFile verifies a store that no process has open for writing; see Findings. Damage is in the
 // report, even damage for which Open refuses the store. CheckFile writes nothing. Errors: those of
 // Open except ErrCorrupt, and ctx's.
 func CheckFile(ctx context.Context, file string, progress Progress) (Report, error) {
+	return checkFile(ctx, file, true, progress)
+}
+
+// checkFile is CheckFile; without parts it leaves them out.
+func checkFile(ctx context.Context, file string, parts bool, progress Progress) (Report, error) {
 	r := Report{File: file}
 	s, err := Open(file, Options{ReadOnly: true})
 	if errors.Is(err, ErrCorrupt) {
-		r.found(err)
+		r.Found(err)
 		return r, nil
 	} else if err != nil {
 		return r, err
 	}
 	defer s.Close()
-	for err := range s.Findings(ctx, progress) {
+	for err := range s.findings(ctx, progress, parts) {
 		if !errors.Is(err, ErrCorrupt) {
 			return r, err
 		}
-		r.found(err)
+		r.Found(err)
 	}
 	if r.Good = len(r.Findings) == 0; !r.Good {
 		return r, nil
@@ -539,5 +514,11 @@ func CheckFile(ctx context.Context, file string, progress Progress) (Report, err
 	}
 	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Hints = st.TreeRecords, st.Facts, st.Certificates,
 		st.CertificateBytes, st.Hints
+	if s.format != record.OldFormat {
+		r.Evidence = s.evidence.String()
+		if !parts {
+			r.LacksParts, r.LacksBytes = st.Certificates, st.CertificateBytes
+		}
+	}
 	return r, nil
 }

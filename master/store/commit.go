@@ -168,7 +168,7 @@ func (s *Store) batches(effects []tree.Persist, list []hints.Hint) (all []*batch
 		if err != nil {
 			return nil, err
 		}
-		if keepable(b.about.board(), h) {
+		if keepable(b.about.ParsedBoard(), h) {
 			b.hints = append(b.hints, h)
 		}
 	}
@@ -177,7 +177,7 @@ func (s *Store) batches(effects []tree.Persist, list []hints.Hint) (all []*batch
 
 // prepare judges a batch by itself. said are the facts of its pool in the batches before it.
 func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
-	board := b.about.board()
+	board := b.about.ParsedBoard()
 	for _, n := range b.nodes {
 		if err := errors.Join(record.CheckNode(n), record.OnBoard(board, n.Key)); err != nil {
 			return fmt.Errorf("%w: %v", ErrInvalid, err)

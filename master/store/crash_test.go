@@ -17,7 +17,6 @@ import (
 	"testing"
 	"time"
 
-	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/disk"
@@ -66,12 +65,12 @@ func killBatch(about Campaign, caller, i uint64) tree.Persist {
 	at := caller<<20 + 10*i
 	for j := range uint64(3) {
 		f := factOf(at+j, id)
-		f.Key = keyOn(about.board(), at+j)
+		f.Key = keyOn(about.ParsedBoard(), at+j)
 		b.Facts = append(b.Facts, f)
 	}
 	last, node := nodeOf(caller<<40), nodeOf(at+3)
 	last.Nodes = i
-	last.Key, node.Key = keyOn(about.board(), caller<<40), keyOn(about.board(), at+3)
+	last.Key, node.Key = keyOn(about.ParsedBoard(), caller<<40), keyOn(about.ParsedBoard(), at+3)
 	b.Nodes = []tree.NodeRecord{last, node}
 	return b
 }
@@ -270,7 +269,7 @@ func TestKill(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range snap.Nodes {
-				if a := next[caller]; n.Key == keyOn(about.board(), caller<<40) && a > start && n.Nodes+1 != a &&
+				if a := next[caller]; n.Key == keyOn(about.ParsedBoard(), caller<<40) && a > start && n.Nodes+1 != a &&
 					n.Nodes != a {
 					t.Fatalf("the last record of caller %d is %d, acknowledged up to %d", caller, n.Nodes, a)
 				}
@@ -286,8 +285,8 @@ func TestKill(t *testing.T) {
 				t.Fatal("certificate differs", err)
 			}
 		}
-		if count(t, s, record.BucketUploads) != 0 {
-			t.Fatal("unfinished uploads are left")
+		if n := strays(t, s); n != 0 {
+			t.Fatal("parts without a record are left:", n)
 		}
 		s.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"path/filepath"
 
 	"amazonsfarm/master/store/page"
 )
@@ -47,6 +48,8 @@ func (d *folder) apply(o op) {
 		if d.files[o.file] == nil {
 			d.files[o.file] = []byte{}
 		}
+	case opFolder:
+		d.names[o.name] = o.file
 	case opWrite:
 		copy(d.resize(o.file, max(len(d.files[o.file]), int(o.offset)+len(o.data)))[o.offset:], o.data)
 	case opTruncate:
@@ -63,7 +66,7 @@ func (d *folder) apply(o op) {
 
 // ofFolder reports whether an operation changes names.
 func (o op) ofFolder() bool {
-	return o.kind == opCreate || o.kind == opLink || o.kind == opRename || o.kind == opUnlink
+	return o.kind == opCreate || o.kind == opFolder || o.kind == opLink || o.kind == opRename || o.kind == opUnlink
 }
 
 // A crash is what is left of a recording that ended in the middle.
@@ -104,7 +107,9 @@ func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func
 		case opSync:
 			left := pending[:0]
 			for _, i := range pending {
-				if p := ops[i]; i < o.covers && (p.file == o.file && !p.ofFolder() || o.file == 0 && p.ofFolder()) {
+				p := ops[i]
+				inFolder := p.ofFolder() && o.file == 0 && filepath.Dir(p.name) == o.name
+				if i < o.covers && (p.file == o.file && !p.ofFolder() || inFolder) {
 					synced.apply(p)
 				} else {
 					left = append(left, i)

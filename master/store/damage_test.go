@@ -2,7 +2,7 @@ package store
 
 import (
 	"bytes"
-	"encoding/binary"
+	"encoding/hex"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
@@ -25,7 +26,7 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// everyRecord fills a store with records of each kind, among them an unfinished upload.
+// everyRecord fills a store with records of each kind.
 func everyRecord(t testing.TB, s *Store, records uint64) {
 	t.Helper()
 	p, _ := payloadOf(1, 70_000)
@@ -40,19 +41,6 @@ func everyRecord(t testing.TB, s *Store, records uint64) {
 		Certificate: CertificateFile{Path: "x"}}),
 		s.Quarantine(trust.Quarantine{Party: trust.Party{Name: "liar"}, Offences: 3}),
 		s.SetStandings([]trust.Standing{{Party: trust.Party{Name: "w"}, Confirmed: 7, Offences: 2}})); err != nil {
-		t.Fatal(err)
-	}
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		key := record.ChunkKey(2, 0)
-		c, err := readCounters(tx)
-		c.Uploads = 2
-		return errors.Join(err,
-			tx.Bucket([]byte(record.BucketUploads)).Put(record.UploadKey(2), record.EncodeUpload(2, proof.ID{9}, 100)),
-			tx.Bucket([]byte(record.BucketChunks)).Put(key,
-				record.Seal(record.BucketChunks, key, []byte("unfinished"))),
-			tx.Bucket([]byte(record.BucketMeta)).Put([]byte(record.KeyCounters), record.EncodeCounters(c)))
-	})
-	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -153,6 +141,7 @@ func TestDamagedAtOpen(t *testing.T) {
 		newest, older = older, newest
 	}
 	path := filepath.Join(t.TempDir(), "damaged")
+	copyParts(t, s.Path(), path)
 	damaged := func(change func(p []byte) []byte) string {
 		if err := os.WriteFile(path, change(bytes.Clone(whole)), 0o600); err != nil {
 			t.Fatal(err)
@@ -214,7 +203,8 @@ func TestVersions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s = &Store{path: s.path, db: db, closing: make(chan struct{}), stopped: make(chan struct{})}
+		s = &Store{path: s.path, db: db, cache: evidence.NewCache(nil), closing: make(chan struct{}),
+			stopped: make(chan struct{})}
 		close(s.stopped)
 	}
 	s.Close()
@@ -245,7 +235,7 @@ func TestFlippedRecord(t *testing.T) {
 		}
 		return nil
 	})
-	if err != nil || len(records) != 13 {
+	if err != nil || len(records) != 11 {
 		t.Fatal(len(records), err)
 	}
 	replace := func(bucket, remove, key, value string) {
@@ -292,7 +282,7 @@ func TestFlippedRecord(t *testing.T) {
 			replace(r.bucket, string(key), r.key, r.value)
 		}
 		// Missing.
-		if r.key == record.KeyContradiction || r.key == record.KeyResult || r.bucket == record.BucketUploads ||
+		if r.key == record.KeyContradiction || r.key == record.KeyResult ||
 			kindStanding.has([]byte(r.key)) || kindQuarantine.has([]byte(r.key)) {
 			continue
 		}
@@ -301,9 +291,6 @@ func TestFlippedRecord(t *testing.T) {
 				[]byte(r.key))
 		}); err != nil {
 			t.Fatal(err)
-		}
-		if r.bucket == record.BucketChunks && binary.BigEndian.Uint64([]byte(r.key)) == 2 {
-			t.Fatal("that is a chunk of an upload")
 		}
 		if err := s.Check(); !errors.Is(err, ErrCorrupt) {
 			t.Errorf("%s %x missing: %v", r.bucket, r.key, err)
@@ -340,8 +327,6 @@ func TestFlippedRecord(t *testing.T) {
 func TestFlippedByte(t *testing.T) {
 	s := newStore(t, quick)
 	everyRecord(t, s, 400)
-	s.Close()
-	s = mustOpen(t, s.Path(), quick) // without the unfinished upload
 	want, err := s.Snapshot(1)
 	if err != nil {
 		t.Fatal(err)
@@ -350,6 +335,7 @@ func TestFlippedByte(t *testing.T) {
 	s.Close()
 	whole, _ := os.ReadFile(s.Path())
 	path := filepath.Join(t.TempDir(), "flipped")
+	copyParts(t, s.Path(), path)
 	random := rand.New(rand.NewPCG(3, 4))
 	atOpen, atCheck, harmless := 0, 0, 0
 	headers, err := page.ReadHeaders(bytes.NewReader(whole), int64(len(whole)))
@@ -417,5 +403,91 @@ func TestCutWhileOpen(t *testing.T) {
 	}
 	if err := s.Check(); !errors.Is(err, ErrCorrupt) {
 		t.Error(err)
+	}
+}
+
+// TestDamagedPart damages the part of a certificate in each way, while the store is open and before it is
+// opened. The check names it, nobody reads a wrong byte, the store asks for the certificate again, and
+// with it all is well.
+func TestDamagedPart(t *testing.T) {
+	p, id := payloadOf(1, 100_000)
+	other, otherID := payloadOf(2, 100_000)
+	for what, damage := range map[string]func(path string) error{
+		"missing":   os.Remove,
+		"truncated": func(path string) error { return os.Truncate(path, 99_999) },
+		"longer":    func(path string) error { return os.Truncate(path, 100_001) },
+		"empty":     func(path string) error { return os.Truncate(path, 0) },
+		"flipped": func(path string) error {
+			return os.WriteFile(path, append(bytes.Clone(p[:50_000]), append([]byte{p[50_000] ^ 1}, p[50_001:]...)...),
+				0o600)
+		},
+		"another's": func(path string) error { return os.WriteFile(path, other, 0o600) },
+		"a folder":  func(path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
+	} {
+		s := newStore(t, quick)
+		upload(t, s, other)
+		upload(t, s, p)
+		if err := s.commit(tree.Persist{Facts: []proof.Fact{factOf(1, id)}}); err != nil {
+			t.Fatal(err)
+		}
+		path := partFile(s.Path(), id)
+		s.Close()
+		s = mustOpen(t, s.Path(), quick) // nothing is known as whole
+		early, _, err := s.OpenCertificate(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.cache.Forget(id)
+		if err := damage(path); err != nil {
+			t.Fatal(what, err)
+		}
+		if err := s.Check(); !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), filepath.Base(path)) ||
+			strings.Contains(err.Error(), hex.EncodeToString(otherID[:])) {
+			t.Errorf("%s: the check says %v", what, err)
+		}
+		if n, err := early.ReadAt(make([]byte, 10), 3); n != 0 || !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: an open reader reads %d bytes, %v", what, n, err)
+		}
+		if _, _, err := s.OpenCertificate(id); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: it is opened: %v", what, err)
+		}
+		if _, err := s.Certificate(1, id); !errors.Is(err, ErrCorrupt) || s.HasCertificate(1, id) {
+			t.Errorf("%s: it is there: %v", what, err)
+		}
+		if r, err := s.Certificate(1, otherID); err != nil || !bytes.Equal(r, other) {
+			t.Errorf("%s: the other one: %v", what, err)
+		}
+		if what == "a folder" { // an operator has to look
+			continue
+		}
+		if known, err := s.PutCertificate(1, id, p); known || err != nil {
+			t.Errorf("%s: it is not taken again: %v, %v", what, known, err)
+		}
+		if got, err := s.Certificate(1, id); err != nil || !bytes.Equal(got, p) {
+			t.Errorf("%s: after it came again: %v", what, err)
+		}
+		check(t, s)
+		if st, err := s.Stats(); err != nil || st.Certificates != 2 || st.CertificateBytes != 200_000 {
+			t.Errorf("%s: %+v, %v", what, st, err)
+		}
+	}
+	// Without the whole folder there is one finding, and one for a stranger in it.
+	s := newStore(t, quick)
+	upload(t, s, other)
+	upload(t, s, p)
+	s.Close()
+	if err := os.WriteFile(filepath.Join(EvidenceFolder(s.Path()), "letter"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, err := CheckFile(t.Context(), s.Path(), nil)
+	if err != nil || r.Good || len(r.Findings) != 1 || !strings.Contains(r.Findings[0], "letter") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if err := os.RemoveAll(EvidenceFolder(s.Path())); err != nil {
+		t.Fatal(err)
+	}
+	r, err = CheckFile(t.Context(), s.Path(), nil)
+	if err != nil || r.Good || len(r.Findings) != 1 || !strings.Contains(r.Findings[0], EvidenceFolder(s.Path())) {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

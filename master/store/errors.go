@@ -21,7 +21,7 @@ var (
 	// *record.CorruptError.
 	ErrCorrupt = record.ErrCorrupt
 	// ErrCampaign: a campaign is malformed, or is not in the store.
-	ErrCampaign = errors.New("wrong campaign")
+	ErrCampaign = record.ErrCampaign
 	// ErrTaken: another campaign has the name, or asks the question.
 	ErrTaken = errors.New("the campaign is there already")
 	// ErrInvalid: the caller passed a malformed effect, result, certificate or option.

@@ -27,8 +27,8 @@ import (
 	"amazonsfarm/shared/testkit/fuzzing"
 )
 
-// fuzzStore returns the bytes of a store with records of each kind, an unfinished upload among them.
-func fuzzStore(f *testing.F) []byte {
+// fuzzStore returns the bytes of a store with records of each kind, and its path.
+func fuzzStore(f *testing.F) (file []byte, path string) {
 	f.Helper()
 	s, err := Create(filepath.Join(f.TempDir(), "store"), testCampaign, quick)
 	if err != nil {
@@ -49,7 +49,7 @@ func fuzzStore(f *testing.F) []byte {
 	if err != nil {
 		f.Fatal(err)
 	}
-	return whole
+	return whole, s.Path()
 }
 
 // fuzzCampaigns adds two campaigns with records of each kind: one that shares the facts of the
@@ -66,7 +66,7 @@ func fuzzCampaigns(f *testing.F, s *Store) {
 	p, _ := payloadOf(1, 70_000)
 	shared := proof.ID(sha256.Sum256(p))
 	own := uploadOf(f, s, 3, []byte("evidence about 4x4"))
-	board := other.board()
+	board := other.ParsedBoard()
 	err := errors.Join(
 		s.Commit([]tree.Persist{{Campaign: 2, Nodes: []tree.NodeRecord{nodeOf(1), nodeOf(60)},
 			Facts: []proof.Fact{factOf(10_050, shared)}, Spent: 7, Epoch: 3},
@@ -129,7 +129,7 @@ func readAll(t *testing.T, s *Store) (c contents, checked error) {
 		ok(err)
 		own.Result, own.Has, err = s.Result(about.Number)
 		ok(err)
-		own.Hint, err = s.Hint(about.Number, keyOn(about.board(), 50))
+		own.Hint, err = s.Hint(about.Number, keyOn(about.ParsedBoard(), 50))
 		ok(err)
 		own.Stopped, err = s.Contradicted(about.Number)
 		ok(err)
@@ -228,7 +228,7 @@ func goOn(s *Store) error {
 		if err := put(s, about.Number, p, id); err != nil {
 			return err
 		}
-		board := about.board()
+		board := about.ParsedBoard()
 		node, fact := nodeOf(70), factOf(71, id)
 		node.Key, fact.Key = keyOn(board, 70), keyOn(board, 71)
 		batches = append(batches, tree.Persist{Campaign: about.Number, Nodes: []tree.NodeRecord{node},
@@ -248,12 +248,13 @@ func goOn(s *Store) error {
 // right where the input wants that, and then uses it. Nothing panics, what is found is damage, what
 // the check takes is what was written, and writing does not make it worse.
 func FuzzPages(f *testing.F) {
-	whole := fuzzStore(f)
+	whole, parts := fuzzStore(f)
 	f.Add([]byte{1, 0, 0, 0, 3, 1, 2, 3}, false)
 	f.Add([]byte{1, 2, 8, 0, 6, 1, 0, 255, 255, 255, 255}, true)
 	f.Add([]byte{2, 3, 12, 0, 4, 255, 255, 255, 127, 0, 32, 0, 1, 9}, true)
 	f.Add([]byte{1, 0, 64, 0, 1, 9, 4, 10, 0, 1, 200, 7, 26, 0, 2, 1, 1}, true)
 	path := filepath.Join(f.TempDir(), "store")
+	copyParts(f, parts, path)
 	if err := os.WriteFile(path, whole, 0o600); err != nil {
 		f.Fatal(err)
 	}
@@ -288,6 +289,7 @@ func FuzzPages(f *testing.F) {
 			}
 		}
 		file := filepath.Join(t.TempDir(), "store")
+		copyParts(t, parts, file)
 		if err := os.WriteFile(file, p, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -312,7 +314,7 @@ var fuzzBuckets = append(slices.Clone(record.BucketNames), record.Of(record.Buck
 // with the right checksum where the input wants that, and then uses the store. Nothing panics, and
 // what the check takes is whole, can be restored from and can be gone on with.
 func FuzzRecords(f *testing.F) {
-	whole := fuzzStore(f)
+	whole, parts := fuzzStore(f)
 	f.Add([]byte{1, 0, 1, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1})
 	f.Add([]byte{0, 3, 2, 0, 0, 2, 1, 1, 40, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7, 8, 9})
 	f.Add([]byte{3, 0, 0, 4, 5, 1, 3, 1, 4, 2, 0, 20, 1, 5, 1, 0, 1, 2})
@@ -327,6 +329,7 @@ func FuzzRecords(f *testing.F) {
 			return
 		}
 		file := filepath.Join(t.TempDir(), "store")
+		copyParts(t, parts, file)
 		if err := os.WriteFile(file, whole, 0o600); err != nil {
 			t.Fatal(err)
 		}

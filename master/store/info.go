@@ -1,64 +1,56 @@
 package store
 
 import (
-	"fmt"
-	"strings"
-	"time"
+	"errors"
 
 	"go.etcd.io/bbolt"
 
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
-	"amazonsfarm/shared/cli"
+	"amazonsfarm/master/store/report"
 )
 
-// Info says what a store holds and how large its parts are. Its figures about one campaign are of the
-// first one; Campaigns has all.
-type Info struct {
-	File             string    `json:"file"`
-	Format           uint32    `json:"format"`
-	Board            string    `json:"board"`
-	Root             string    `json:"root"`
-	FirstMoves       []string  `json:"first_moves,omitempty"`
-	RulesOnly        bool      `json:"rules_only"`
-	Created          time.Time `json:"created"`
-	Build            string    `json:"build"` // the program that made it
-	FileBytes        int64     `json:"file_bytes"`
-	UsedBytes        int64     `json:"used_bytes"` // the other pages are free
-	TreeRecords      uint64    `json:"tree_records"`
-	Facts            uint64    `json:"facts"`
-	Certificates     uint64    `json:"certificates"`
-	CertificateBytes uint64    `json:"certificate_bytes"`
-	Hints            int       `json:"hints"`
-	Unfinished       int       `json:"unfinished_uploads"`
-	Commits          uint64    `json:"commits"`
-	Nodes            uint64    `json:"nodes"`
-	Epoch            uint64    `json:"epoch"`
-	Stopped          bool      `json:"stopped"` // by a contradiction
-	Winner           string    `json:"winner,omitempty"`
-	Verified         bool      `json:"verified"`
-	Layout           Layout    `json:"layout"`
+// What the files of package report define.
+type (
+	// Info says what a store holds and how large its parts are.
+	Info = report.Info
+	// CampaignInfo says how far a campaign is.
+	CampaignInfo = report.CampaignInfo
+	// Evidence says what lies in the folder of the parts.
+	Evidence = report.Evidence
+	// Layout divides the file of a store.
+	Layout = report.Layout
+	// Part is one kind of record and its space in the file.
+	Part = report.Part
+	// Report is what CheckFile found.
+	Report = report.Report
+	// Compaction says what Compact did.
+	Compaction = report.Compaction
+)
 
-	Campaigns []CampaignInfo `json:"campaigns"`
-}
-
-// CampaignInfo says how far a campaign is.
-type CampaignInfo struct {
-	Number      uint32    `json:"number"`
-	Name        string    `json:"name"`
-	Board       string    `json:"board"`
-	Root        string    `json:"root"`
-	FirstMoves  []string  `json:"first_moves,omitempty"`
-	RulesOnly   bool      `json:"rules_only"`
-	Created     time.Time `json:"created"`
-	Priority    int       `json:"priority"`
-	Share       int       `json:"share"`
-	State       string    `json:"state"` // open, paused, ended, settled or stopped
-	TreeRecords uint64    `json:"tree_records"`
-	Facts       uint64    `json:"facts"` // of its pool
-	Nodes       uint64    `json:"nodes"`
-	Epoch       uint64    `json:"epoch"`
-	Winner      string    `json:"winner,omitempty"`
-	Verified    bool      `json:"verified"`
+// evidenceInfo counts the parts by their names and sizes.
+func (s *Store) evidenceInfo() (*Evidence, error) {
+	if s.format == record.OldFormat {
+		return nil, nil
+	}
+	missing, err := s.MissingParts()
+	if err != nil {
+		return nil, err
+	}
+	e := &Evidence{Folder: s.evidence.String(), Missing: len(missing)}
+	for p, err := range s.evidence.List() {
+		switch {
+		case errors.Is(err, evidence.ErrForeign):
+			e.Foreign++
+		case err != nil:
+			return nil, err
+		default:
+			e.Parts++
+			e.Bytes += p.Bytes
+		}
+	}
+	return e, nil
 }
 
 // ReadInfo describes a store that no process has open for writing. It verifies the page structure and
@@ -91,9 +83,11 @@ func ReadInfo(file string) (Info, error) {
 		Epoch:   first.Epoch,
 		Stopped: first.State == "stopped", Winner: first.Winner, Verified: first.Verified, Campaigns: all,
 	}
+	if i.Evidence, err = s.evidenceInfo(); err != nil {
+		return Info{}, err
+	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
 		meta := tx.Bucket([]byte(record.BucketMeta))
-		i.Unfinished = tx.Bucket([]byte(record.BucketUploads)).Stats().KeyN
 		i.Layout = s.layout(tx, i.FileBytes)
 		i.Format, err = record.DecodeFormat(meta.Get([]byte(record.KeyFormat)))
 		return err
@@ -131,56 +125,25 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 	return i, nil
 }
 
-// String returns the figures in lines for people.
-func (i *Info) String() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "store          %s, format %d\n", i.File, i.Format)
-	if len(i.Campaigns) == 1 {
-		fmt.Fprintf(&s, "campaign       %s, %s\n", i.Board, i.Root)
-		if len(i.FirstMoves) > 0 {
-			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(i.FirstMoves, " "))
+// layout divides a file of so many bytes. It reads the page headers of all buckets, twice. Pages that
+// only a reader still uses count as free.
+func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
+	all := tx.Cursor().Bucket().Stats() // with what is in it
+	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}
+	var used int64
+	for _, name := range record.BucketsOf(s.format, s.Campaigns()) {
+		st := tx.Bucket([]byte(name)).Stats()
+		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
+		p.Bytes = int64(st.LeafInuse - st.LeafPageN*page.HeaderBytes - st.KeyN*page.ElementBytes)
+		if st.InlineBucketN > 0 {
+			p.Bytes = int64(st.InlineBucketInuse - page.HeaderBytes - st.KeyN*page.ElementBytes)
 		}
-		if i.RulesOnly {
-			fmt.Fprintf(&s, "rules          only those of the game, without the counting lemma\n")
-		}
+		used += p.Pages
+		l.HeaderBytes -= p.Pages
+		l.Parts = append(l.Parts, p)
 	}
-	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
-	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes),
-		cli.FormatSize(i.UsedBytes))
-	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d hints, %d "+
-		"unfinished uploads\n", i.TreeRecords, i.Facts,
-		i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints, i.Unfinished)
-	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
-	if len(i.Campaigns) > 1 {
-		fmt.Fprintf(&s, "work           %d nodes, %d commits\n", i.Nodes, i.Commits)
-		for _, c := range i.Campaigns {
-			c.write(&s)
-		}
-		return s.String()
-	}
-	fmt.Fprintf(&s, "work           %d nodes, epoch %d, %d commits\n", i.Nodes, i.Epoch, i.Commits)
-	switch {
-	case i.Stopped:
-		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
-	case i.Winner != "":
-		fmt.Fprintf(&s, "state          settled: %s wins, verified %v\n", i.Winner, i.Verified)
-	default:
-		fmt.Fprintf(&s, "state          not settled\n")
-	}
-	return s.String()
-}
-
-func (c *CampaignInfo) write(s *strings.Builder) {
-	fmt.Fprintf(s, "campaign       %s: %s, %s", c.Name, c.Board, c.Root)
-	if len(c.FirstMoves) > 0 {
-		fmt.Fprintf(s, ", first moves %s", strings.Join(c.FirstMoves, " "))
-	}
-	if c.RulesOnly {
-		s.WriteString(", only the rules of the game")
-	}
-	fmt.Fprintf(s, "; priority %d, share %d; %s", c.Priority, c.Share, c.State)
-	if c.Winner != "" {
-		fmt.Fprintf(s, ": %s wins, verified %v", c.Winner, c.Verified)
-	}
-	fmt.Fprintf(s, "; %d tree records, %d facts, %d nodes, epoch %d\n", c.TreeRecords, c.Facts, c.Nodes, c.Epoch)
+	b := s.db.Stats()
+	l.FreeBytes = int64(b.FreePageN+b.PendingPageN) * pageSize
+	l.ListBytes = tx.Size() - l.HeaderBytes - used - l.FreeBytes
+	return l
 }

@@ -1,8 +1,12 @@
 package store
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -91,6 +95,10 @@ func openCopy(t testing.TB, file string) *Store {
 	if err := os.WriteFile(path, p, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	copyParts(t, file, path)
+	old := mustOpen(t, path, Options{ReadOnly: true})
+	check(t, old)
+	old.Close()
 	s := mustOpen(t, path, quick)
 	check(t, s)
 	return s
@@ -200,7 +208,7 @@ type certificateInfo struct {
 }
 
 // everyCertificate returns the complete certificates of all pools, of each in the order in which
-// their uploads began.
+// they came.
 func everyCertificate(s *Store) (list []certificateInfo, err error) {
 	for _, about := range s.Campaigns() {
 		if about.Pool != about.Number {
@@ -221,13 +229,58 @@ func everyCertificate(s *Store) (list []certificateInfo, err error) {
 	return list, nil
 }
 
-// unfinished writes whole pieces of an upload that does not end.
-func unfinished(s *Store, id proof.ID, size, pieces int) (*incoming, error) {
-	u := &incoming{s: s, id: id, size: uint64(size), pool: 1}
-	for range pieces {
-		if err := u.write(make([]byte, writeBytes), nil); err != nil {
-			return u, err
+// unfinished leaves what a crash leaves of a certificate on its way: a whole part without a record, and
+// a file that has no name yet.
+func unfinished(s *Store, seed uint64) error {
+	p, id := payloadOf(seed, 200_000)
+	folder := filepath.Join(EvidenceFolder(s.path), hex.EncodeToString(id[:1]))
+	return errors.Join(s.evidence.Put(id, int64(len(p)), bytes.NewReader(p)),
+		os.WriteFile(filepath.Join(folder, "."+hex.EncodeToString(id[:])+".1.tmp"), p[:1000], 0o600))
+}
+
+// strays returns how many files of the evidence have no record.
+func strays(t testing.TB, s *Store) (n int) {
+	t.Helper()
+	err := filepath.WalkDir(EvidenceFolder(s.path), func(path string, e fs.DirEntry, err error) error {
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
+		if err == nil && !e.IsDir() {
+			n++
+		}
+		return nil
+	})
+	count, _ := s.Certificates()
+	if err != nil || n < count {
+		t.Fatal(n, count, err)
 	}
-	return u, nil
+	return n - count
+}
+
+// partFile returns the file with the bytes of a certificate of a store.
+func partFile(path string, id proof.ID) string {
+	name := hex.EncodeToString(id[:])
+	return filepath.Join(EvidenceFolder(path), name[:2], name)
+}
+
+// copyParts copies the parts of a store to where those of another one lie.
+func copyParts(t testing.TB, from, to string) {
+	t.Helper()
+	if _, err := os.Lstat(EvidenceFolder(from)); err != nil {
+		return
+	}
+	if err := errors.Join(os.RemoveAll(EvidenceFolder(to)),
+		os.CopyFS(EvidenceFolder(to), os.DirFS(EvidenceFolder(from)))); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// keepGolden writes a store to a file in the tree, with its parts.
+func keepGolden(t testing.TB, from, golden string) {
+	t.Helper()
+	_ = os.Remove(golden)
+	if _, err := Compact(t.Context(), from, golden, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	copyParts(t, from, golden)
 }

@@ -2,18 +2,18 @@ package store
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"flag"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
@@ -26,6 +26,7 @@ type model struct {
 	nodes         map[amazons.Key]tree.NodeRecord
 	facts         map[amazons.Key]proof.Fact
 	certificates  map[proof.ID][]byte
+	verified      map[proof.ID]string
 	spent, epoch  uint64
 	contradiction *tree.Contradiction
 	result        *Result
@@ -85,6 +86,7 @@ func (m *model) snapshot() tree.Snapshot {
 
 // TestModel does the same things to a store and to a model, with the store opened again now and then.
 func TestModel(t *testing.T) {
+	outer := t
 	given := false
 	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
 	if !given {
@@ -104,7 +106,8 @@ func TestModel(t *testing.T) {
 		defer func() { s.Close() }()
 		s.db.NoSync = true // nothing crashes here
 		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]proof.Fact{},
-			certificates: map[proof.ID][]byte{}}
+			certificates: map[proof.ID][]byte{}, verified: map[proof.ID]string{}}
+		strays := func(s *Store) int { return strays(outer, s) }
 
 		keys := make([]amazons.Key, 12)
 		for i := range keys {
@@ -112,7 +115,7 @@ func TestModel(t *testing.T) {
 		}
 		payloads := make([][]byte, 3)
 		ids := make([]proof.ID, len(payloads))
-		for i, size := range []int{10, record.ChunkBytes + 5, writeBytes + 1} {
+		for i, size := range []int{10, 4096, 100_000} {
 			payloads[i], ids[i] = payloadOf(uint64(i), size)
 		}
 		key := rapid.SampledFrom(keys)
@@ -159,9 +162,11 @@ func TestModel(t *testing.T) {
 			"certificate": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(ids)-1).Draw(t, "certificate")
 				if rapid.Bool().Draw(t, "abandoned") {
-					u, err := unfinished(s, ids[i], 2*writeBytes, 1)
-					expect(err, nil)
-					expect(s.remove(u.number), nil)
+					_, err := s.PutCertificateFrom(1, ids[i], int64(len(payloads[i])),
+						iotest.ErrReader(io.ErrNoProgress))
+					if m.certificates[ids[i]] == nil {
+						expect(err, io.ErrNoProgress)
+					}
 					return
 				}
 				known, err := s.PutCertificate(1, ids[i], payloads[i])
@@ -170,6 +175,49 @@ func TestModel(t *testing.T) {
 					t.Fatal("known:", known)
 				}
 				m.certificates[ids[i]] = payloads[i]
+			},
+			"retract": func(t *rapid.T) {
+				gone := rapid.SliceOfN(rapid.SampledFrom(ids), 0, 2).Draw(t, "gone")
+				want := 0
+				for _, f := range m.facts {
+					if slices.Contains(gone, f.Certificate) {
+						delete(m.facts, f.Key)
+						want++
+					}
+				}
+				if c := m.contradiction; c != nil && slices.Contains(gone, c.Known.Fact.Certificate) {
+					m.contradiction = nil
+				}
+				for _, id := range gone {
+					delete(m.certificates, id)
+					delete(m.verified, id)
+				}
+				facts, err := s.Retract(gone)
+				expect(err, nil)
+				if facts != want {
+					t.Fatalf("%d facts were retracted, want %d", facts, want)
+				}
+			},
+			"remove": func(t *rapid.T) {
+				gone := rapid.SampledFrom(ids).Draw(t, "gone")
+				for _, f := range m.facts {
+					if f.Certificate == gone {
+						expect(s.RemoveParts([]proof.ID{gone}), ErrInvalid)
+						return
+					}
+				}
+				expect(s.RemoveParts([]proof.ID{gone}), nil)
+				delete(m.certificates, gone)
+				delete(m.verified, gone)
+			},
+			"verified": func(t *rapid.T) {
+				id, by := rapid.SampledFrom(ids).Draw(t, "part"), rapid.StringN(0, 40, 200).Draw(t, "by")
+				if m.certificates[id] == nil {
+					expect(s.SetVerified([]proof.ID{id}, by), ErrNoCertificate)
+					return
+				}
+				expect(s.SetVerified([]proof.ID{id, id}, by), nil)
+				m.verified[id] = by
 			},
 			"result": func(t *rapid.T) {
 				r := Result{Verdict: rapid.SampledFrom([]string{"won", "lost"}).Draw(t, "outcome"),
@@ -182,9 +230,8 @@ func TestModel(t *testing.T) {
 				m.result = &r
 			},
 			"reopen": func(t *rapid.T) {
-				if rapid.Bool().Draw(t, "with an upload") {
-					_, err := unfinished(s, sha256.Sum256([]byte{1}), 2<<20, 1)
-					expect(err, nil)
+				if rapid.Bool().Draw(t, "with a part on its way") {
+					expect(unfinished(s, 1<<20), nil)
 				}
 				expect(s.Close(), nil)
 				s, err = Open(path, quick)
@@ -201,6 +248,16 @@ func TestModel(t *testing.T) {
 				expect(err, nil)
 				if ok != (m.result != nil) || ok && r != *m.result {
 					t.Fatal(r, m.result)
+				}
+				parts, err := s.Parts(1)
+				expect(err, nil)
+				if len(parts) != len(m.certificates) || strays(s) != 0 {
+					t.Fatal(parts, strays(s))
+				}
+				for _, p := range parts {
+					if p.Verified != m.verified[p.ID] || p.Bytes != int64(len(m.certificates[p.ID])) || p.Fragment {
+						t.Fatalf("%+v", p)
+					}
 				}
 				for i, id := range ids {
 					reader, n, err := s.OpenCertificate(id)

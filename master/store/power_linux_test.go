@@ -14,7 +14,6 @@ import (
 
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/tree"
-	"amazonsfarm/shared/proof"
 )
 
 var (
@@ -46,7 +45,7 @@ func init() {
 					b.Spent = next
 					if next%3 == 0 {
 						list = append(list, hints.Hint{
-							Place: hints.Place{Campaign: about.Number, Key: keyOn(about.board(), next<<30+5)},
+							Place: hints.Place{Campaign: about.Number, Key: keyOn(about.ParsedBoard(), next<<30+5)},
 							Data:  bytes.Repeat([]byte{byte(next)}, 3000)})
 					}
 					batches = append(batches, b)
@@ -70,12 +69,8 @@ func init() {
 			must(put(s, c.Number, p, id))
 			commit(s, 2)
 		}
-		broken, err := unfinished(s, proof.ID{1}, 3<<20, 1)
-		must(err)
+		must(unfinished(s, 77))
 		commit(s, 2)
-		must(s.remove(broken.number))
-		_, err = unfinished(s, proof.ID{2}, 3<<20, 1)
-		must(err)
 		certificate(s, 3, 2, 300_000)
 		commit(s, 3)
 		priority := 7
@@ -91,7 +86,7 @@ func init() {
 			fmt.Println("result", campaign)
 		}
 		must(s.Close())
-		_, err = BackupFile(context.Background(), path, path+".backup", nil)
+		_, err = BackupFile(context.Background(), path, path+".backup", true, nil)
 		must(err)
 		fmt.Println("copied " + storeName + ".backup")
 		_, err = Compact(context.Background(), path, "", false, nil)
@@ -196,6 +191,13 @@ func TestPowerCutIsNoticed(t *testing.T) {
 				return []op{ops[at+2], o}
 			}
 			return keep(o, at < 2 || o.kind != opSaid || !headerWrite(ops[at-2]))
+		},
+		"the folder of a part is not synced": func(_ int, o op) []op {
+			return keep(o, o.kind != opSync || o.file != 0 || o.name == ".")
+		},
+		"a part gets its name before it is synced": func(at int, o op) []op {
+			return keep(o, o.kind != opSync || at+1 == len(ops) || ops[at+1].kind != opRename ||
+				!strings.Contains(ops[at+1].name, ".evidence"))
 		},
 		"the folder is not synced": func(_ int, o op) []op { return keep(o, o.kind != opSync || o.file != 0) },
 		"a copy gets its name before it is synced": func(at int, o op) []op {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,7 @@ type opKind int
 
 const (
 	opCreate   opKind = iota // a name for a new, empty file
+	opFolder                 // and for a new folder
 	opWrite                  // bytes at an offset
 	opTruncate               // a new size
 	opSync                   // of a file, or of the folder
@@ -37,13 +39,13 @@ const (
 	opSaid // a line on standard output
 )
 
-var opNames = [...]string{"create", "write", "truncate", "sync", "link", "rename", "unlink", "said"}
+var opNames = [...]string{"create", "folder", "write", "truncate", "sync", "link", "rename", "unlink", "said"}
 
 // op is one of them.
 type op struct {
 	kind     opKind
-	file     int // number of the file, in the order of their creation; 0: the folder itself
-	name, to string
+	file     int    // number of the file, in the order of their creation; 0: a folder
+	name, to string // as seen from the folder of the recording; of a sync: the folder
 	offset   int64
 	data     []byte // of a write
 	size     int64  // of a truncate
@@ -70,9 +72,11 @@ type recorder struct {
 	ops    []op
 	files  map[uint64]int // numbers by inode
 	names  map[string]int // as a folder has them
-	count  int
-	calls  map[int]entry // of threads, what they are in
-	stdout uint64        // inode of the pipe
+	// the folder and those in it; an inode may have been another file's before
+	folders map[string]bool
+	count   int
+	calls   map[int]entry // of threads, what they are in
+	stdout  uint64        // inode of the pipe
 }
 
 // entry is a system call that has begun.
@@ -85,15 +89,15 @@ type entry struct {
 // errNoTrace says that processes cannot be followed here.
 var errNoTrace = errors.New("no process can be followed here")
 
-// recordOps runs a command, which must write to nothing in the folder but the files directly in it,
-// and returns what it did there.
+// recordOps runs a command and returns what it did there.
 func recordOps(t *testing.T, c *exec.Cmd, folder string) []op {
 	t.Helper()
 	folder, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{folder: folder, files: map[uint64]int{}, names: map[string]int{}, calls: map[int]entry{}}
+	r := &recorder{folder: folder, files: map[uint64]int{}, names: map[string]int{}, calls: map[int]entry{},
+		folders: map[string]bool{".": true}}
 	if err := r.run(c); errors.Is(err, errNoTrace) {
 		t.Skip(err)
 	} else if err != nil {
@@ -250,6 +254,14 @@ func (r *recorder) done(e entry, result int64) error {
 		r.count++
 		r.files[inode], r.names[name] = r.count, r.count
 		r.ops = append(r.ops, op{kind: opCreate, file: r.count, name: name})
+	case unix.SYS_MKDIRAT:
+		name, ok, err := r.path(e.args[0], e.args[1])
+		if err != nil || !ok {
+			return err
+		}
+		r.count++
+		r.names[name], r.folders[name] = r.count, true
+		r.ops = append(r.ops, op{kind: opFolder, file: r.count, name: name})
 	case unix.SYS_WRITE, unix.SYS_PWRITE64:
 		inode, name, err := r.descriptor(e.args[0])
 		if err != nil {
@@ -285,7 +297,12 @@ func (r *recorder) done(e entry, result int64) error {
 			return err
 		}
 		number, ours := r.files[inode]
-		if name != r.folder && !(ours && strings.HasPrefix(name, r.folder+"/")) {
+		inside, err := filepath.Rel(r.folder, name)
+		folder := r.folders[inside]
+		if err != nil || !folder && !(ours && filepath.IsLocal(inside)) {
+			return nil
+		} else if folder {
+			r.ops = append(r.ops, op{kind: opSync, name: inside, covers: e.at})
 			return nil
 		}
 		if e.number == unix.SYS_FTRUNCATE {
@@ -354,7 +371,7 @@ func (r *recorder) position(fd uint64) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(text), 10, 64)
 }
 
-// path reads a path that a call names, and returns its last part if it is in the folder.
+// path reads a path that a call names, and returns it as seen from the folder, if it is in there.
 func (r *recorder) path(folder, at uint64) (name string, ours bool, err error) {
 	var data [4096]byte
 	n, err := r.read(data[:], int64(at))
@@ -373,7 +390,8 @@ func (r *recorder) path(folder, at uint64) (name string, ours bool, err error) {
 		}
 		path = filepath.Join(from, path)
 	}
-	return filepath.Base(path), filepath.Dir(path) == r.folder, nil
+	name, err = filepath.Rel(r.folder, path)
+	return name, err == nil && filepath.IsLocal(name), nil
 }
 
 // compare holds the recording against the folder that it led to.
@@ -383,21 +401,28 @@ func (r *recorder) compare(t *testing.T) {
 	for _, o := range r.ops {
 		d.apply(o)
 	}
-	entries, err := os.ReadDir(r.folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(entries) != len(d.names) {
-		t.Fatalf("the recording makes %d files, there are %d", len(d.names), len(entries))
-	}
-	for _, e := range entries {
-		data, err := os.ReadFile(filepath.Join(r.folder, e.Name()))
+	found := 0
+	err := filepath.WalkDir(r.folder, func(path string, e fs.DirEntry, err error) error {
+		name, _ := filepath.Rel(r.folder, path)
+		if err != nil || name == "." {
+			return err
+		}
+		found++
+		file, ok := d.names[name]
+		made, isFile := d.files[file]
+		if e.IsDir() && ok && !isFile {
+			return nil
+		}
+		data, err := os.ReadFile(path)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
-		file, ok := d.names[e.Name()]
-		if !ok || !bytes.Equal(d.files[file], data) {
-			t.Fatalf("the recording makes another %s of %d bytes: it has %d", e.Name(), len(d.files[file]), len(data))
+		if !ok || !isFile || !bytes.Equal(made, data) {
+			return fmt.Errorf("the recording makes another %s of %d bytes: it has %d", name, len(made), len(data))
 		}
+		return nil
+	})
+	if err != nil || found != len(d.names) {
+		t.Fatalf("the recording makes %d files and folders, there are %d: %v", len(d.names), found, err)
 	}
 }

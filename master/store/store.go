@@ -17,6 +17,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
@@ -32,9 +33,14 @@ type Store struct {
 	options Options
 	db      *bbolt.DB
 	file    *os.File // the one db works on
+	format  uint32
+
+	evidence evidence.Store // the bytes of certificates
+	cache    *evidence.Cache
 
 	mu        sync.Mutex
-	campaigns []Campaign // by number, from 1; the slice is replaced, never changed
+	campaigns []Campaign       // by number, from 1; the slice is replaced, never changed
+	arriving  map[proof.ID]int // certificates on their way
 
 	requests  chan *request
 	closing   chan struct{} // closed by Close: new requests are refused
@@ -63,7 +69,7 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	}
 	c.Created = c.Created.UTC().Truncate(time.Second)
 	c.Number, c.Pool = 1, 1
-	if _, err := c.check(); err != nil {
+	if _, err := c.Check(); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
 	if err := create(path, c, o); err != nil {
@@ -118,8 +124,9 @@ func create(path string, c Campaign, o Options) (err error) {
 
 // Open opens the store at path. It verifies the page structure and the records about the store
 // itself before anything may write to the file. Facts, tree positions and certificates are verified
-// when they are read. Open then removes unfinished uploads. Errors: ErrMissing, ErrForeign,
-// ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, and those of the file system.
+// when they are read. Unless it is for reading only, Open then brings a store of the format before to
+// today's and removes parts that no record names. Errors: ErrMissing, ErrForeign, ErrVersion,
+// ErrCorrupt, ErrLocked, ErrInvalid, ErrNoRoom, and those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -137,6 +144,7 @@ func open(path string, o Options, alone bool) (*Store, error) {
 		requests: make(chan *request, 256),
 		closing:  make(chan struct{}),
 		stopped:  make(chan struct{}),
+		arriving: map[proof.ID]int{},
 	}
 	if err := s.open(alone); err != nil {
 		s.place(err)
@@ -221,7 +229,7 @@ func (s *Store) open(alone bool) error {
 	return nil
 }
 
-// begin reads what the store is about and removes unfinished uploads.
+// begin reads what the store is about, and puts it in order unless it is for reading only.
 func (s *Store) begin() error {
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		if s.campaigns, err = readCampaigns(tx); err != nil {
@@ -230,14 +238,17 @@ func (s *Store) begin() error {
 		_, err = readCounters(tx)
 		return err
 	})
+	folder := evidence.OpenFolder(EvidenceFolder(s.path), s.options.ReadOnly)
+	s.evidence, s.cache = folder, evidence.NewCache(folder)
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
-	// On a full disk they stay, and the campaign can still be opened.
-	if err := s.removeUnfinished(); err != nil && !disk.Full(err) {
-		return err
+	if s.format == record.OldFormat {
+		if err := s.migrate(); err != nil {
+			return fmt.Errorf("bring %s from format %d to format %d: %w", s.path, record.OldFormat, record.Format, err)
+		}
 	}
-	return nil
+	return s.collect()
 }
 
 // same reports whether an open file is the file that was found at a path.
@@ -322,7 +333,7 @@ func (s *Store) verify(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if version != record.Format {
+	if s.format = version; version != record.Format && version != record.OldFormat {
 		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", ErrVersion, s.path, version,
 			record.Format,
 			buildThatFits(values[record.KeyCampaign]))
@@ -330,7 +341,7 @@ func (s *Store) verify(f *os.File) error {
 	if len(headers) < 2 && !s.options.acceptOlder {
 		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
 	}
-	campaigns, err := campaignsIn(func(yield func(string, []byte) error) error {
+	campaigns, err := record.CampaignsIn(func(yield func(string, []byte) error) error {
 		for key, value := range values {
 			if err := yield(key, value); err != nil {
 				return err
@@ -341,7 +352,7 @@ func (s *Store) verify(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return m.Whole(buckets, bucketsOf(campaigns), record.BucketMeta)
+	return m.Whole(buckets, record.BucketsOf(s.format, campaigns), record.BucketMeta)
 }
 
 // buildThatFits names a build that can use a store of another format: the build that made it, if the
@@ -429,12 +440,12 @@ func writeCounters(tx *bbolt.Tx, c record.Counters, was map[uint32]record.Tally)
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }
 
-// Close waits for the commits under way and closes the file. Other methods then return ErrClosed. The
-// next Open removes unfinished uploads.
+// Close waits for the commits under way and closes the file. Other methods then return ErrClosed.
 func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
 		<-s.stopped
+		s.cache.Close()
 		s.closeErr = s.db.Close()
 	})
 	return s.closeErr
@@ -531,7 +542,7 @@ type Stats struct {
 	Certificates       uint64          // complete ones
 	CertificateBytes   uint64          // of complete ones
 	Hints              int             // records
-	Uploads            int64           // open ones
+	Uploads            int64           // under way
 	Commits            uint64          // transactions in the life of the store
 	Nodes              uint64          // as last committed, by all campaigns
 	Campaigns          []CampaignStats // by number

@@ -9,6 +9,8 @@ import (
 var (
 	// ErrCorrupt: a record or a page is not what the store wrote.
 	ErrCorrupt = errors.New("the proof store is damaged")
+	// ErrCampaign: a campaign is malformed, or is not in the store.
+	ErrCampaign = errors.New("wrong campaign")
 	// ErrTooLarge: a record would be larger than the store takes.
 	ErrTooLarge = errors.New("too large for the proof store")
 )

@@ -16,6 +16,7 @@ import (
 	"hash/crc32"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/graph"
@@ -28,8 +29,9 @@ import (
 // Magic is the payload of the record by which a file is known as a proof store.
 const Magic = "amazons proof store\n"
 
-// Format is the version of the file that this build writes and reads, see SCHEMA.md.
-const Format = 3
+// Format is the version of the file that this build writes, see SCHEMA.md. It reads OldFormat as well
+// (format3.go).
+const Format = 4
 
 // Names of the buckets; see Of for campaigns after the first one. The bucket of hints has the name
 // that it got when hints were called memories.
@@ -38,14 +40,11 @@ const (
 	BucketNodes        = "nodes"
 	BucketFacts        = "facts"
 	BucketCertificates = "certificates"
-	BucketUploads      = "uploads"
-	BucketChunks       = "chunks"
 	BucketHints        = "memories"
 )
 
 // BucketNames are the buckets of a store with one campaign. Others have buckets of their own, see Of.
-var BucketNames = []string{BucketMeta, BucketNodes, BucketFacts, BucketCertificates, BucketUploads, BucketChunks,
-	BucketHints}
+var BucketNames = []string{BucketMeta, BucketNodes, BucketFacts, BucketCertificates, BucketHints}
 
 // Keys in the meta bucket. The last four are of the first campaign; see Of for others.
 const (
@@ -86,21 +85,12 @@ const (
 	expandedPayload = NodePayload + 8 // and the numbers of children
 	maxNodeBytes    = expandedPayload + 1<<20
 	FactPayload     = 1 + 8 + 32
-	CertPayload     = 8 + 8 // for the facts of the first campaign
-	certPayloadOf   = CertPayload + 4
-	UploadPayload   = 32 + 8
-	CountersPayload = 8 * 8
-	uploadKeyBytes  = 8
-	ChunkKeyBytes   = 8 + 4
-	MaxJSONBytes    = 1 << 20
+	CertPayload     = 8 + 8 + 4 + 1 // and the text that says who has verified it
+	// MaxVerifiedBytes bounds that text.
+	MaxVerifiedBytes = 200
+	CountersPayload  = 8 * 8
+	MaxJSONBytes     = 1 << 20
 )
-
-// ChunkBytes is the data of one chunk of a certificate. Two chunks with their keys, checksums and
-// page header (16 + 2*(16+12+4) bytes) fill 32 pages of 4 KiB exactly. A leaf of bbolt is split
-// only once it holds more than four values, and is written anew with every new value. Chunks of
-// 1 MiB, one a transaction, wrote 4.5 bytes for each byte of data; these chunks, sixteen a
-// transaction, write 1.25.
-const ChunkBytes = 64<<10 - 40
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
@@ -300,74 +290,63 @@ func OnBoard(b amazons.Board, k amazons.Key) error {
 	return nil
 }
 
-// Certificate is the record of a complete certificate.
+// Certificate is the record of a certificate, whose bytes lie in the folder of evidence.
 type Certificate struct {
-	Number uint64 // under which its chunks lie
-	Size   uint64 // bytes
-	Pool   uint32 // its first campaign, from 1
+	Number   uint64 // of its arrival, from 1
+	Size     uint64 // bytes
+	Pool     uint32 // its first campaign, from 1
+	Fragment bool   // it may rely on others that it does not name: it comes from a store of format 3
+	Verified string // who has verified it; empty: nobody yet
 }
 
-// EncodeCertificate returns the record that marks a certificate as complete.
+// maxCertificateBytes is a bound on sizes that no certificate reaches.
+const maxCertificateBytes = 1 << 48
+
+const flagFragment = 1 // in a record of a certificate
+
+// EncodeCertificate returns the record of a certificate.
 func EncodeCertificate(id proof.ID, c Certificate) []byte {
-	p := binary.LittleEndian.AppendUint64(nil, c.Number)
+	p := binary.LittleEndian.AppendUint64(make([]byte, 0, CertPayload+len(c.Verified)), c.Number)
 	p = binary.LittleEndian.AppendUint64(p, c.Size)
-	if c.Pool != 1 {
-		p = binary.LittleEndian.AppendUint32(p, c.Pool)
+	p = binary.LittleEndian.AppendUint32(p, c.Pool)
+	flags := byte(0)
+	if c.Fragment {
+		flags = flagFragment
 	}
-	return Seal(BucketCertificates, id[:], p)
+	return Seal(BucketCertificates, id[:], append(append(p, flags), c.Verified...))
 }
 
 // DecodeCertificate undoes EncodeCertificate.
 func DecodeCertificate(key, value []byte) (proof.ID, Certificate, error) {
 	var id proof.ID
-	size := CertPayload
-	if len(value) == certPayloadOf+SumBytes {
-		size = certPayloadOf
-	}
-	p, err := unsealFixed(BucketCertificates, key, value, len(id), size)
+	p, err := unsealFixed(BucketCertificates, key, value, len(id), max(CertPayload, len(value)-SumBytes))
 	if err != nil {
 		return id, Certificate{}, err
 	}
 	copy(id[:], key)
-	c := Certificate{Number: binary.LittleEndian.Uint64(p), Size: binary.LittleEndian.Uint64(p[8:]), Pool: 1}
-	if size == certPayloadOf {
-		if c.Pool = binary.LittleEndian.Uint32(p[CertPayload:]); c.Pool < 2 {
-			return id, c, Corrupt(BucketCertificates, key, "campaign %d has no evidence of this kind", c.Pool)
+	c := Certificate{Number: binary.LittleEndian.Uint64(p), Size: binary.LittleEndian.Uint64(p[8:]),
+		Pool: binary.LittleEndian.Uint32(p[16:]), Fragment: p[20] == flagFragment, Verified: string(p[CertPayload:])}
+	switch {
+	case c.Pool < 1:
+		err = Corrupt(BucketCertificates, key, "it is for no pool")
+	case c.Size > maxCertificateBytes:
+		err = Corrupt(BucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.Size)
+	case p[20] > flagFragment:
+		err = Corrupt(BucketCertificates, key, "unknown flags %#x", p[20])
+	default:
+		if bad := CheckVerified(c.Verified); bad != nil {
+			err = Corrupt(BucketCertificates, key, "%v", bad)
 		}
 	}
-	if c.Size > ChunkBytes<<32 {
-		return id, c, Corrupt(BucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.Size)
+	return id, c, err
+}
+
+// CheckVerified verifies what the text about who has verified a certificate always satisfies.
+func CheckVerified(by string) error {
+	if len(by) > MaxVerifiedBytes || !utf8.ValidString(by) {
+		return fmt.Errorf("who has verified it is no text of at most %d bytes", MaxVerifiedBytes)
 	}
-	return id, c, nil
-}
-
-// ChunkCount returns how many chunks a certificate of the given size has.
-func ChunkCount(size uint64) uint64 { return (size + ChunkBytes - 1) / ChunkBytes }
-
-// ChunkSize returns the bytes of data in chunk i of a certificate of the given size.
-func ChunkSize(size, i uint64) int { return int(min(size-i*ChunkBytes, ChunkBytes)) }
-
-// UploadKey returns the key of an upload, and the beginning of the keys of its chunks.
-func UploadKey(number uint64) []byte { return binary.BigEndian.AppendUint64(nil, number) }
-
-// ChunkKey returns the key of a chunk of an upload.
-func ChunkKey(number, index uint64) []byte {
-	return binary.BigEndian.AppendUint32(UploadKey(number), uint32(index))
-}
-
-// EncodeUpload returns the record of an unfinished upload: the announced hash and size.
-func EncodeUpload(number uint64, id proof.ID, size uint64) []byte {
-	return Seal(BucketUploads, UploadKey(number), binary.LittleEndian.AppendUint64(id[:], size))
-}
-
-// DecodeUpload undoes UploadKey and EncodeUpload.
-func DecodeUpload(key, value []byte) (number uint64, id proof.ID, size uint64, err error) {
-	p, err := unsealFixed(BucketUploads, key, value, uploadKeyBytes, UploadPayload)
-	if err != nil {
-		return 0, id, 0, err
-	}
-	copy(id[:], p)
-	return binary.BigEndian.Uint64(key), id, binary.LittleEndian.Uint64(p[32:]), nil
+	return nil
 }
 
 // Counters are the counters of a store. Every transaction writes their record.
@@ -375,7 +354,7 @@ type Counters struct {
 	Tally                   // of the first campaign
 	Certificates     uint64 // complete ones
 	CertificateBytes uint64
-	Uploads          uint64 // number of the last upload begun
+	Arrivals         uint64 // number of the last certificate that came
 	Commits          uint64 // transactions of this program
 
 	// More are the counters of the other campaigns, each in a record of its own that is written when
@@ -410,13 +389,13 @@ func DecodeTally(campaign uint32, value []byte) (t Tally, err error) {
 
 // EncodeCounters returns the record of the counters of the store and of its first campaign.
 func EncodeCounters(c Counters) []byte {
-	return encodeNumbers(KeyCounters, c.Positions, c.Facts, c.Certificates, c.CertificateBytes, c.Uploads, c.Commits,
+	return encodeNumbers(KeyCounters, c.Positions, c.Facts, c.Certificates, c.CertificateBytes, c.Arrivals, c.Commits,
 		c.Searched, c.Epoch)
 }
 
 // DecodeCounters undoes EncodeCounters.
 func DecodeCounters(value []byte) (c Counters, err error) {
-	err = decodeNumbers(KeyCounters, value, &c.Positions, &c.Facts, &c.Certificates, &c.CertificateBytes, &c.Uploads,
+	err = decodeNumbers(KeyCounters, value, &c.Positions, &c.Facts, &c.Certificates, &c.CertificateBytes, &c.Arrivals,
 		&c.Commits, &c.Searched, &c.Epoch)
 	return c, err
 }
@@ -548,9 +527,4 @@ func DecodeContradiction(campaign uint32, value []byte) (*tree.Contradiction, er
 		return nil, Corrupt(BucketMeta, []byte(Of(KeyContradiction, campaign)), "%v", failed)
 	}
 	return c, nil
-}
-
-// ChunkOf undoes ChunkKey.
-func ChunkOf(key []byte) (number, index uint64) {
-	return binary.BigEndian.Uint64(key), uint64(binary.BigEndian.Uint32(key[8:]))
 }

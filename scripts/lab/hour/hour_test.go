@@ -132,14 +132,13 @@ func sound() run {
 		}
 		r.Samples = append(r.Samples, s)
 	}
-	in := store.Info{CertificateBytes: 1 << 20}
+	in := store.Info{}
 	in.Layout = store.Layout{HeaderBytes: 3 * 4096, ListBytes: 4096, FreeBytes: 1 << 20, BeyondBytes: 100,
 		Parts: []store.Part{
 			{Kind: "meta", Records: 4, Bytes: 250}, {Kind: "nodes", Records: 10_000, Bytes: 450_000,
 				Pages: 900_000 / 4096 * 4096},
-			{Kind: "facts", Records: 100, Bytes: 6100, Pages: 8192}, {Kind: "certificates", Records: 90, Bytes: 4680,
+			{Kind: "facts", Records: 100, Bytes: 6100, Pages: 8192}, {Kind: "certificates", Records: 90, Bytes: 90 * 57,
 				Pages: 8192},
-			{Kind: "uploads"}, {Kind: "chunks", Records: 90, Bytes: 1<<20 + 90*16, Pages: 1<<20 + 8192},
 			{Kind: "memories", Records: 64, Bytes: 6 << 20, Pages: 6<<20 + 4096}}}
 	for _, p := range in.Layout.Parts {
 		in.FileBytes += p.Pages

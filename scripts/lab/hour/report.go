@@ -55,9 +55,9 @@ func layouts(r run, line func(format string, args ...any)) {
 	}
 	line("## What the store is made of")
 	line("")
-	line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 52 " +
-		"bytes, a tree position that has been searched or split 45, and what its children began with; chunks " +
-		"hold the bytes of the certificates, with 16 more each; hints are what")
+	line("Bytes of keys and values, and of the pages that hold them. A fact and a certificate take 61 and 57 " +
+		"bytes, a tree position that has been searched or split 45, and what its children began with; the bytes " +
+		"of certificates lie beside the file; hints are what")
 	line("workers' tables knew of unsolved positions, %d at most. Each record takes 16 bytes more in its page, "+
 		"and pages are partly empty.", hintRecords)
 	line("")

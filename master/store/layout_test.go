@@ -19,7 +19,7 @@ func TestLayout(t *testing.T) {
 	first, kept, children := uint64(1), 0, 0
 	for _, records := range []uint64{0, 3, 3000} {
 		if records > 0 {
-			big, id := payloadOf(records, 3*record.ChunkBytes+17)
+			big, id := payloadOf(records, 200_000)
 			upload(t, s, big)
 			b := tree.Persist{Spent: records}
 			for i := first; i < first+records; i++ {
@@ -60,16 +60,17 @@ func TestLayout(t *testing.T) {
 		for kind, want := range map[string]Part{
 			record.BucketNodes:        {Records: n, Bytes: int64(n)*(16+25+4) + int64(children)},
 			record.BucketFacts:        {Records: n, Bytes: int64(n) * (16 + 41 + 4)},
-			record.BucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 16 + 4)},
-			record.BucketChunks: {Records: 4 * certificates, Bytes: int64(info.CertificateBytes) +
-				4*int64(certificates)*(12+4)},
-			record.BucketHints:   {Records: kept, Bytes: int64(kept) * (16 + 100_000 + 4)},
-			record.BucketUploads: {},
+			record.BucketCertificates: {Records: certificates, Bytes: int64(certificates) * (32 + 21 + 4)},
+			record.BucketHints:        {Records: kept, Bytes: int64(kept) * (16 + 100_000 + 4)},
 		} {
 			if p := got[kind]; p.Records != want.Records || p.Bytes != want.Bytes {
 				t.Errorf("%d records: %s: %d of %d bytes, want %d of %d", records, kind, p.Records, p.Bytes,
 					want.Records, want.Bytes)
 			}
+		}
+		if e := info.Evidence; e == nil || e.Parts != certificates || e.Bytes != int64(info.CertificateBytes) ||
+			e.Folder != EvidenceFolder(s.path) || e.Foreign != 0 {
+			t.Errorf("%+v", e)
 		}
 		if got[record.BucketMeta].Records != 4 || got[record.BucketMeta].Bytes < 150 {
 			t.Errorf("%+v", got[record.BucketMeta])
@@ -150,7 +151,7 @@ func TestLayoutOfCampaigns(t *testing.T) {
 		records[p.Kind] = p.Records
 	}
 	if _, empty := records["facts/3"]; sum != info.FileBytes || records["nodes"] != 0 || records["nodes/2"] != 1000 ||
-		!empty || len(records) != 11 {
+		!empty || len(records) != 9 {
 		t.Errorf("parts of %d bytes in a file of %d: %+v", sum, info.FileBytes, l)
 	}
 }

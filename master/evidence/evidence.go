@@ -1,0 +1,318 @@
+// Package evidence keeps parts of proofs: objects that are named by their SHA-256, and never change.
+//
+// A [Store] is where they lie. [Folder] is one: a folder with a file for each part. [Cache] reads
+// parts of any store, and trusts none before it has read it whole. Which parts there should be,
+// and who has verified them, the proof store knows (package store).
+package evidence
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/proof"
+)
+
+// The kinds of error; judge with errors.Is. Each message names the part.
+var (
+	// ErrMissing: there is no such part.
+	ErrMissing = errors.New("the part is missing")
+	// ErrDamaged: the bytes under the name of a part are not its bytes.
+	ErrDamaged = errors.New("the part is damaged")
+	// ErrMismatch: what came is not what was announced.
+	ErrMismatch = errors.New("the part is not what was announced")
+	// ErrForeign: something that is no part lies among the parts.
+	ErrForeign = errors.New("there is something else among the parts")
+	// ErrClosed: the cache is closed.
+	ErrClosed = errors.New("the evidence store is closed")
+)
+
+// Object is an open part.
+type Object interface {
+	io.ReaderAt
+	io.Closer
+	Size() int64
+}
+
+// Part names a part that is there.
+type Part struct {
+	ID    proof.ID
+	Bytes int64
+}
+
+// Store is where parts lie: a folder, or later a bucket. Any number of goroutines may call its
+// methods at once.
+type Store interface {
+	// Put keeps a part of the announced size, read from r, and returns when it is durable. It
+	// replaces a part of that name, whose bytes can only be the same ones, or damaged. Errors:
+	// ErrMismatch, those of r and of the store; nothing new is then left.
+	Put(id proof.ID, size int64, r io.Reader) error
+	// Open opens a part. Nobody has looked at its bytes. Errors: ErrMissing, those of the store.
+	Open(id proof.ID) (Object, error)
+	// Has returns the size of a part, and false where there is none.
+	Has(id proof.ID) (size int64, ok bool)
+	// Remove removes a part. That there is none is no error.
+	Remove(id proof.ID) error
+	// List yields the parts that are there, and an ErrForeign for each thing that is no part. An
+	// error of another kind is the last one.
+	List() iter.Seq2[Part, error]
+	// String says where the parts lie.
+	String() string
+}
+
+// Verify reads a whole part. Errors: ErrMissing, ErrDamaged, ctx's, those of the store. The progress,
+// where not nil, is told of the bytes of each read.
+func Verify(ctx context.Context, s Store, id proof.ID, size int64, progress func(bytes int)) error {
+	o, err := s.Open(id)
+	if err != nil {
+		return err
+	}
+	defer o.Close()
+	if o.Size() != size {
+		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, name(id), o.Size(), size)
+	}
+	sum, buffer := sha256.New(), make([]byte, 1<<18)
+	for at := int64(0); at < size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := o.ReadAt(buffer[:min(int64(len(buffer)), size-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return fmt.Errorf("part %s: %w", name(id), err)
+		}
+		if n == 0 {
+			return fmt.Errorf("%w: %s ends after %d of %d bytes", ErrDamaged, name(id), at, size)
+		}
+		sum.Write(buffer[:n])
+		if at += int64(n); progress != nil {
+			progress(n)
+		}
+	}
+	if proof.ID(sum.Sum(nil)) != id {
+		return fmt.Errorf("%w: the bytes of %s do not have its SHA-256", ErrDamaged, name(id))
+	}
+	return nil
+}
+
+// name returns the 64 digits that name a part.
+func name(id proof.ID) string { return hex.EncodeToString(id[:]) }
+
+// Folder is a Store in a folder of the file system. The part abcdef... is the file ab/abcdef... in
+// it. The folder comes into being with the first part. One process may write to it at a time.
+type Folder struct {
+	root string
+	mu   sync.Mutex
+	made map[string]bool // folders whose names are durable
+}
+
+// OpenFolder returns the parts in a folder, which need not be there. Unless readOnly, it removes what
+// crashes have left of unfinished parts.
+func OpenFolder(root string, readOnly bool) *Folder {
+	f := &Folder{root: root, made: map[string]bool{}}
+	if !readOnly {
+		for _, sub := range f.folders() {
+			for _, e := range sub.entries {
+				if leftover(e.Name()) {
+					_ = os.Remove(filepath.Join(sub.path, e.Name())) // it only costs space
+				}
+			}
+		}
+	}
+	return f
+}
+
+// leftover reports whether a file is one that package disk has not finished.
+func leftover(name string) bool {
+	return strings.HasPrefix(name, ".") && strings.HasSuffix(name, ".tmp")
+}
+
+// String returns the path of the folder.
+func (f *Folder) String() string { return f.root }
+
+func (f *Folder) path(id proof.ID) string {
+	return filepath.Join(f.root, name(id)[:2], name(id))
+}
+
+// Put implements Store: the file gets its name when its bytes are on disk.
+func (f *Folder) Put(id proof.ID, size int64, r io.Reader) error {
+	path := f.path(id)
+	if err := f.make(filepath.Dir(path)); err != nil {
+		return err
+	}
+	return disk.Replace(path, 0o600, func(to *os.File) error {
+		sum := sha256.New()
+		n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, size+1))
+		switch {
+		case err != nil:
+			return err
+		case n > size:
+			return fmt.Errorf("%w: %s has more than %d bytes", ErrMismatch, name(id), size)
+		case n < size:
+			return fmt.Errorf("%w: %s has %d bytes, not %d", ErrMismatch, name(id), n, size)
+		case !bytes.Equal(sum.Sum(nil), id[:]):
+			return fmt.Errorf("%w: the SHA-256 of %s is %x", ErrMismatch, name(id), sum.Sum(nil))
+		}
+		return nil
+	})
+}
+
+// make makes a folder of parts and its parent, durably. A folder that is there may be what a killed
+// process left, whose name is not durable: so each counts as new once in a process.
+func (f *Folder) make(folder string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, path := range []string{f.root, folder} {
+		if f.made[path] {
+			continue
+		}
+		if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := disk.SyncFolder(filepath.Dir(path)); err != nil {
+			return err
+		}
+		f.made[path] = true
+	}
+	return nil
+}
+
+// Open implements Store.
+func (f *Folder) Open(id proof.ID) (Object, error) {
+	file, err := os.Open(f.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no file %s", ErrMissing, f.path(id))
+	} else if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %s is no file", ErrForeign, f.path(id))
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return object{file, info.Size()}, nil
+}
+
+type object struct {
+	*os.File
+	size int64
+}
+
+func (o object) Size() int64 { return o.size }
+
+// Has implements Store.
+func (f *Folder) Has(id proof.ID) (size int64, ok bool) {
+	info, err := os.Lstat(f.path(id))
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	return info.Size(), true
+}
+
+// Remove implements Store. A crash may bring the part back.
+func (f *Folder) Remove(id proof.ID) error {
+	if err := os.Remove(f.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// List implements Store. Files with a dot in front are none of its business.
+func (f *Folder) List() iter.Seq2[Part, error] {
+	return func(yield func(Part, error) bool) {
+		for _, sub := range f.folders() {
+			if sub.err != nil {
+				yield(Part{}, sub.err)
+				return
+			}
+			for _, e := range sub.entries {
+				path := filepath.Join(sub.path, e.Name())
+				var id proof.ID
+				n, err := hex.Decode(id[:], []byte(e.Name()[:min(len(e.Name()), 2*len(id))]))
+				info, gone := e.Info()
+				switch {
+				case strings.HasPrefix(e.Name(), "."), errors.Is(gone, fs.ErrNotExist):
+					continue
+				case sub.path == f.root && e.IsDir() && len(e.Name()) == 2 && err == nil && n == 1:
+					continue
+				case err != nil, n != len(id), f.path(id) != path, !e.Type().IsRegular():
+					if !yield(Part{}, fmt.Errorf("%w: %s", ErrForeign, path)) {
+						return
+					}
+					continue
+				case gone != nil:
+					yield(Part{}, gone)
+					return
+				}
+				if !yield(Part{id, info.Size()}, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// level is a folder of the folder, or itself.
+type level struct {
+	path    string
+	entries []fs.DirEntry
+	err     error
+}
+
+// folders reads the folder and those in it that may have parts.
+func (f *Folder) folders() []level {
+	entries, err := os.ReadDir(f.root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	list := []level{{f.root, entries, err}}
+	for _, e := range entries {
+		if e.IsDir() && len(e.Name()) == 2 {
+			path := filepath.Join(f.root, e.Name())
+			entries, err := os.ReadDir(path)
+			list = append(list, level{path, entries, err})
+		}
+	}
+	return list
+}
+
+// Check reads every wanted part, and names what is missing or damaged; nil wants all that are there.
+// Then it names what is there and not wanted. Progress, where not nil, is told the bytes read so far.
+// An error of ctx is the last one.
+func (f *Folder) Check(ctx context.Context, wanted map[proof.ID]int64, progress func(done int64)) iter.Seq[error] {
+	return func(yield func(error) bool) {
+		done := int64(0)
+		read := func(n int) {
+			if done += int64(n); progress != nil {
+				progress(done)
+			}
+		}
+		for id, size := range wanted {
+			if err := Verify(ctx, f, id, size, read); err != nil && !yield(err) || ctx.Err() != nil {
+				return
+			}
+		}
+		for p, err := range f.List() {
+			if _, ok := wanted[p.ID]; err == nil && wanted == nil {
+				err = Verify(ctx, f, p.ID, p.Bytes, read)
+			} else if err == nil && !ok {
+				err = fmt.Errorf("%w: nobody knows the part %s", ErrForeign, f.path(p.ID))
+			}
+			if err != nil && !yield(err) || ctx.Err() != nil {
+				return
+			}
+		}
+	}
+}

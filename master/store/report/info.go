@@ -1,0 +1,161 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"amazonsfarm/shared/cli"
+)
+
+// Info says what a store holds and how large its parts are. Its figures about one campaign are of the
+// first one; Campaigns has all.
+type Info struct {
+	File             string    `json:"file"`
+	Format           uint32    `json:"format"`
+	Board            string    `json:"board"`
+	Root             string    `json:"root"`
+	FirstMoves       []string  `json:"first_moves,omitempty"`
+	RulesOnly        bool      `json:"rules_only"`
+	Created          time.Time `json:"created"`
+	Build            string    `json:"build"` // the program that made it
+	FileBytes        int64     `json:"file_bytes"`
+	UsedBytes        int64     `json:"used_bytes"` // the other pages are free
+	TreeRecords      uint64    `json:"tree_records"`
+	Facts            uint64    `json:"facts"`
+	Certificates     uint64    `json:"certificates"`
+	CertificateBytes uint64    `json:"certificate_bytes"`
+	Hints            int       `json:"hints"`
+	Evidence         *Evidence `json:"evidence,omitempty"` // nil in format 3
+	Commits          uint64    `json:"commits"`
+	Nodes            uint64    `json:"nodes"`
+	Epoch            uint64    `json:"epoch"`
+	Stopped          bool      `json:"stopped"` // by a contradiction
+	Winner           string    `json:"winner,omitempty"`
+	Verified         bool      `json:"verified"`
+	Layout           Layout    `json:"layout"`
+
+	Campaigns []CampaignInfo `json:"campaigns"`
+}
+
+// Evidence says what lies in the folder of the parts: the certificates, and perhaps what the next master
+// removes.
+type Evidence struct {
+	Folder  string `json:"folder"`
+	Parts   int    `json:"parts"`
+	Bytes   int64  `json:"bytes"`
+	Missing int    `json:"missing"` // certificates without a part of their size
+	Foreign int    `json:"foreign"` // things that are no parts
+}
+
+// CampaignInfo says how far a campaign is.
+type CampaignInfo struct {
+	Number      uint32    `json:"number"`
+	Name        string    `json:"name"`
+	Board       string    `json:"board"`
+	Root        string    `json:"root"`
+	FirstMoves  []string  `json:"first_moves,omitempty"`
+	RulesOnly   bool      `json:"rules_only"`
+	Created     time.Time `json:"created"`
+	Priority    int       `json:"priority"`
+	Share       int       `json:"share"`
+	State       string    `json:"state"` // open, paused, ended, settled or stopped
+	TreeRecords uint64    `json:"tree_records"`
+	Facts       uint64    `json:"facts"` // of its pool
+	Nodes       uint64    `json:"nodes"`
+	Epoch       uint64    `json:"epoch"`
+	Winner      string    `json:"winner,omitempty"`
+	Verified    bool      `json:"verified"`
+}
+
+// String returns the figures in lines for people.
+func (i *Info) String() string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "store          %s, format %d\n", i.File, i.Format)
+	if len(i.Campaigns) == 1 {
+		fmt.Fprintf(&s, "campaign       %s, %s\n", i.Board, i.Root)
+		if len(i.FirstMoves) > 0 {
+			fmt.Fprintf(&s, "first moves    %s\n", strings.Join(i.FirstMoves, " "))
+		}
+		if i.RulesOnly {
+			fmt.Fprintf(&s, "rules          only those of the game, without the counting lemma\n")
+		}
+	}
+	fmt.Fprintf(&s, "made           %s by build %s\n", i.Created.UTC().Format(time.RFC3339), i.Build)
+	fmt.Fprintf(&s, "size           %s, %s in use\n", cli.FormatSize(i.FileBytes),
+		cli.FormatSize(i.UsedBytes))
+	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d hints\n",
+		i.TreeRecords, i.Facts, i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints)
+	if e := i.Evidence; e != nil {
+		fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
+		if e.Missing > 0 {
+			fmt.Fprintf(&s, "; %d are missing", e.Missing)
+		}
+		s.WriteString("\n")
+	}
+	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
+	if len(i.Campaigns) > 1 {
+		fmt.Fprintf(&s, "work           %d nodes, %d commits\n", i.Nodes, i.Commits)
+		for _, c := range i.Campaigns {
+			c.write(&s)
+		}
+		return s.String()
+	}
+	fmt.Fprintf(&s, "work           %d nodes, epoch %d, %d commits\n", i.Nodes, i.Epoch, i.Commits)
+	switch {
+	case i.Stopped:
+		fmt.Fprintf(&s, "state          stopped by a contradiction\n")
+	case i.Winner != "":
+		fmt.Fprintf(&s, "state          settled: %s wins, verified %v\n", i.Winner, i.Verified)
+	default:
+		fmt.Fprintf(&s, "state          not settled\n")
+	}
+	return s.String()
+}
+
+func (c *CampaignInfo) write(s *strings.Builder) {
+	fmt.Fprintf(s, "campaign       %s: %s, %s", c.Name, c.Board, c.Root)
+	if len(c.FirstMoves) > 0 {
+		fmt.Fprintf(s, ", first moves %s", strings.Join(c.FirstMoves, " "))
+	}
+	if c.RulesOnly {
+		s.WriteString(", only the rules of the game")
+	}
+	fmt.Fprintf(s, "; priority %d, share %d; %s", c.Priority, c.Share, c.State)
+	if c.Winner != "" {
+		fmt.Fprintf(s, ": %s wins, verified %v", c.Winner, c.Verified)
+	}
+	fmt.Fprintf(s, "; %d tree records, %d facts, %d nodes, epoch %d\n", c.TreeRecords, c.Facts, c.Nodes, c.Epoch)
+}
+
+// Part is one kind of record and its space in the file. Sizes are in bytes.
+type Part struct {
+	Kind    string `json:"kind"` // the bucket's name, see SCHEMA.md
+	Records int    `json:"records"`
+	Bytes   int64  `json:"bytes"` // keys and values
+	// Pages are the pages of the bucket; 0 for a small bucket inside the list of buckets.
+	Pages int64 `json:"page_bytes"`
+}
+
+// Layout divides the file: the pages of the parts and the fields that end in Bytes add up to its
+// size.
+type Layout struct {
+	Parts       []Part `json:"parts"`
+	HeaderBytes int64  `json:"header_bytes"`    // the two headers and the list of buckets
+	ListBytes   int64  `json:"free_list_bytes"` // the list of free pages
+	FreeBytes   int64  `json:"free_bytes"`      // free pages, which later commits use again
+	BeyondBytes int64  `json:"beyond_bytes"`    // after the last page, because the file grows in steps
+}
+
+// String returns the parts that have records, and the rest.
+func (l Layout) String() string {
+	var s strings.Builder
+	for _, p := range l.Parts {
+		if p.Records > 0 {
+			fmt.Fprintf(&s, "%s %s in %s, ", p.Kind, cli.FormatSize(p.Bytes), cli.FormatSize(p.Pages))
+		}
+	}
+	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes),
+		cli.FormatSize(l.BeyondBytes), cli.FormatSize(l.HeaderBytes+l.ListBytes))
+	return s.String()
+}

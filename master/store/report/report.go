@@ -1,0 +1,99 @@
+// Package report is what "master store" says of a store, to people and to programs: the check ([Report]),
+// the figures ([Info], [Layout]) and the compaction ([Compaction]). It is only data and its text;
+// package store fills it in.
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"amazonsfarm/master/store/record"
+	"amazonsfarm/shared/cli"
+)
+
+// A Report is what CheckFile found.
+type Report struct {
+	File             string `json:"file"`
+	Board            string `json:"board,omitempty"`
+	Root             string `json:"root,omitempty"`
+	FileBytes        int64  `json:"file_bytes"`
+	Nodes            uint64 `json:"tree_records"`
+	Facts            uint64 `json:"facts"`
+	Certificates     uint64 `json:"certificates"`
+	CertificateBytes uint64 `json:"certificate_bytes"`
+	Evidence         string `json:"evidence,omitempty"` // the folder of the parts; none in format 3
+	// LacksParts and LacksBytes say what the copy of a file alone lacks.
+	LacksParts uint64   `json:"lacks_parts,omitempty"`
+	LacksBytes uint64   `json:"lacks_bytes,omitempty"`
+	Hints      int      `json:"hints"`
+	Campaigns  []string `json:"campaigns,omitempty"` // their names; board and root are of the first
+	Good       bool     `json:"good"`
+	Findings   []string `json:"findings,omitempty"` // the first ones
+	More       int      `json:"more,omitempty"`     // findings that are not listed
+}
+
+// maxListed is the largest number of findings in a Report.
+const maxListed = 100
+
+// Found adds a finding.
+func (r *Report) Found(err error) {
+	if len(r.Findings) < maxListed {
+		r.Findings = append(r.Findings, err.Error())
+	} else {
+		r.More++
+	}
+}
+
+// String returns the report in lines for people: the numbers of records, or each finding.
+func (r *Report) String() string {
+	if r.Good {
+		what, parts := "every byte", ""
+		size := cli.FormatSize(int64(r.CertificateBytes))
+		switch {
+		case r.LacksParts > 0:
+			what = "every byte of the file"
+			parts = fmt.Sprintf("lacks          %d parts of %s; copy them to %s from the folder beside the store that "+
+				"was copied\n", r.LacksParts, size, r.Evidence)
+		case r.Evidence != "" && r.Certificates > 0:
+			parts = fmt.Sprintf("parts          %d of %s in %s, each read\n", r.Certificates, size, r.Evidence)
+		}
+		text := fmt.Sprintf("store          %s: %s, %s is good\nrecords        %d tree records, %d facts, "+
+			"%d certificates of %s, %d hints\n%s",
+			r.File, cli.FormatSize(r.FileBytes), what, r.Nodes, r.Facts, r.Certificates, size, r.Hints, parts)
+		if len(r.Campaigns) > 1 {
+			text += fmt.Sprintf("campaigns      %s\n", strings.Join(r.Campaigns, " "))
+		}
+		return text
+	}
+	text := strings.Join(r.Findings, "\n") + "\n"
+	if r.More > 0 {
+		text += fmt.Sprintf("and %d more\n", r.More)
+	}
+	return text
+}
+
+// Err returns nil for a good store, and otherwise an error that wraps record.ErrCorrupt and names the
+// first finding.
+func (r *Report) Err() error {
+	switch n := len(r.Findings) + r.More; {
+	case r.Good:
+		return nil
+	case n == 1:
+		return fmt.Errorf("%w: %s", record.ErrCorrupt, strings.TrimPrefix(r.Findings[0], record.ErrCorrupt.Error()+
+			": "))
+	default:
+		return fmt.Errorf("%w in %d places, first: %s", record.ErrCorrupt, n,
+			strings.TrimPrefix(r.Findings[0], record.ErrCorrupt.Error()+": "))
+	}
+}
+
+// Compaction says what Compact did.
+type Compaction struct {
+	File   string `json:"file"`           // the compact file
+	Kept   string `json:"kept,omitempty"` // the store as it was
+	Before int64  `json:"bytes_before"`
+	After  int64  `json:"bytes_after"`
+	// LacksParts and LacksBytes say what the compact file lacks where it has another name.
+	LacksParts uint64 `json:"lacks_parts,omitempty"`
+	LacksBytes uint64 `json:"lacks_bytes,omitempty"`
+}

@@ -1,0 +1,179 @@
+package store
+
+import (
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/store/record"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
+)
+
+// SetVerified notes who has verified certificates, as a text of at most 200 bytes; an empty one takes
+// it back. Errors: ErrInvalid, ErrNoCertificate, otherwise as of Commit; nothing is then noted.
+func (s *Store) SetVerified(ids []proof.ID, by string) error {
+	if err := record.CheckVerified(by); err != nil {
+		return fmt.Errorf("note who has verified: %w: %v", ErrInvalid, err)
+	}
+	noted := map[proof.ID]record.Certificate{}
+	err := s.do(&request{
+		records: len(ids),
+		bytes:   int64(len(ids)) * 512,
+		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
+			if noted, err = knownOf(tx, ids); err == nil && len(noted) < len(unique(ids)) {
+				err = fmt.Errorf("%w: %d of the %d are not in the store", ErrNoCertificate, len(unique(ids))-len(noted),
+					len(unique(ids)))
+			}
+			return err
+		},
+		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
+			for id, c := range noted {
+				c.Verified = by
+				if err := tx.Bucket([]byte(record.BucketCertificates)).Put(id[:],
+					record.EncodeCertificate(id, c)); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("note who has verified: %w", err)
+	}
+	return nil
+}
+
+// Retract removes certificates and, in the same transaction, all facts that name them, in all pools,
+// and the contradictions that rest on such a fact. Tree positions stay. It returns the number of the
+// facts. A certificate that is not there is passed over. Errors: as of Commit.
+func (s *Store) Retract(ids []proof.ID) (facts int, err error) {
+	if facts, err = s.removeParts(ids, true); err != nil {
+		return 0, fmt.Errorf("retract certificates: %w", err)
+	}
+	return facts, nil
+}
+
+// RemoveParts removes certificates that no fact names. Errors: ErrInvalid where a fact names one, and
+// as of Commit; nothing is then removed.
+func (s *Store) RemoveParts(ids []proof.ID) error {
+	if _, err := s.removeParts(ids, false); err != nil {
+		return fmt.Errorf("remove certificates: %w", err)
+	}
+	return nil
+}
+
+// removeParts removes certificates with the facts that name them, or refuses where there are such.
+func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err error) {
+	var gone map[proof.ID]record.Certificate
+	var named map[uint32][]amazons.Key
+	var stops []uint32
+	err = s.do(&request{
+		records: len(ids),
+		bytes:   int64(len(ids)) * pageSize,
+		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
+			if gone, err = knownOf(tx, ids); err == nil {
+				named, stops, err = s.naming(tx, unique(ids))
+			}
+			for _, keys := range named {
+				facts += len(keys)
+			}
+			if err == nil && facts > 0 && !withFacts {
+				err = fmt.Errorf("%w: %d facts name one of them", ErrInvalid, facts)
+			}
+			return err
+		},
+		apply: func(tx *bbolt.Tx, c *record.Counters) error {
+			for id, known := range gone {
+				c.Certificates--
+				c.CertificateBytes -= known.Size
+				if err := tx.Bucket([]byte(record.BucketCertificates)).Delete(id[:]); err != nil {
+					return err
+				}
+			}
+			for pool, keys := range named {
+				bucket := tx.Bucket([]byte(record.Of(record.BucketFacts, pool)))
+				c.Of(pool).Facts -= uint64(len(keys))
+				for _, key := range keys {
+					k := key.Bytes()
+					if err := bucket.Delete(k[:]); err != nil {
+						return err
+					}
+				}
+			}
+			for _, number := range stops {
+				if err := tx.Bucket([]byte(record.BucketMeta)).Delete(
+					[]byte(record.Of(record.KeyContradiction, number))); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return 0, err
+	}
+	for id := range gone {
+		s.dropPart(id)
+	}
+	return facts, nil
+}
+
+// naming returns the positions of the facts that name one of the certificates, by pool, and the
+// campaigns whose contradiction has such a fact.
+func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]amazons.Key, stops []uint32,
+	err error) {
+	named = map[uint32][]amazons.Key{}
+	for _, about := range s.Campaigns() {
+		key := record.Of(record.KeyContradiction, about.Number)
+		if v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(key)); v != nil {
+			c, err := record.DecodeContradiction(about.Number, v)
+			if err != nil {
+				return nil, nil, err
+			}
+			if ids[c.Known.Fact.Certificate] || ids[c.Claim.Fact.Certificate] {
+				stops = append(stops, about.Number)
+			}
+		}
+		if about.Pool != about.Number {
+			continue
+		}
+		bucket := record.Of(record.BucketFacts, about.Number)
+		err := tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
+			f, err := record.DecodeFact(bucket, k, v)
+			if err == nil && ids[f.Certificate] {
+				named[about.Number] = append(named[about.Number], f.Key)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return named, stops, nil
+}
+
+// knownOf returns the records of those certificates that there are.
+func knownOf(tx *bbolt.Tx, ids []proof.ID) (map[proof.ID]record.Certificate, error) {
+	known := map[proof.ID]record.Certificate{}
+	for id := range unique(ids) {
+		v := tx.Bucket([]byte(record.BucketCertificates)).Get(id[:])
+		if v == nil {
+			continue
+		}
+		_, c, err := record.DecodeCertificate(id[:], v)
+		if err != nil {
+			return nil, err
+		}
+		known[id] = c
+	}
+	return known, nil
+}
+
+func unique(ids []proof.ID) map[proof.ID]bool {
+	set := make(map[proof.ID]bool, len(ids))
+	for _, id := range ids {
+		set[id] = true
+	}
+	return set
+}
