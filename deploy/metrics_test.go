@@ -17,7 +17,6 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/shared/identity"
-	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
 )
 
@@ -48,7 +47,6 @@ func registered(t *testing.T) series {
 	registry := prometheus.NewRegistry()
 	loop.NewMetrics(registry).Campaign("5x6")
 	campaign.RegisterDisk(registry, folder)
-	campaign.RegisterLedgers(registry, func() []*proof.Ledger { return nil })
 	guard, err := access.NewGuard(access.GuardOptions{Files: files, Registerer: registry})
 	if err != nil {
 		t.Fatal(err)

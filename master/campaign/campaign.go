@@ -10,7 +10,6 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -21,18 +20,18 @@ type campaign struct {
 	root       amazons.Position
 	firstMoves []amazons.Move
 	proofFile  string
-	admission  *admission    // of its facts, nil where nothing is verified
 	known      *store.Result // stored before
 	ended      bool          // by an operator; guarded by Farm.mu
 
 	// The findings of the conclusion; read after Loop.Run has returned.
-	settled  *tree.Settled
-	evidence loop.Evidence
-	searched time.Duration
-	checked  time.Duration
-	winning  []string
-	file     store.CertificateFile
-	verified bool
+	settled    *tree.Settled
+	evidence   loop.Evidence
+	searched   time.Duration
+	checked    time.Duration
+	winning    []string
+	file       store.CertificateFile
+	verified   bool
+	verifiedBy string // workers, where it was theirs that checked all parts
 }
 
 // aboutOf describes a campaign that is asked for as the store does.
@@ -93,34 +92,8 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.options.Embedded {
-		for _, o := range f.campaigns {
-			if o.about.Pool == about.Pool {
-				c.admission = o.admission
-			}
-		}
-		if c.admission == nil {
-			c.admission = &admission{campaign: c, workers: f.options.CheckWorkers,
-				ledger: proof.NewLedger(c.root.Board, eval.LeavesOf(about.RulesOnly), f.options.MaxProved),
-				full:   f.options.MaxProved < 0}
-		}
-	}
 	f.campaigns = append(f.campaigns, c)
 	return c, nil
-}
-
-// ledgers returns what is remembered of uploads: one for each board and kind of proof, none where
-// nothing is verified.
-func (f *Farm) ledgers() []*proof.Ledger {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var list []*proof.Ledger
-	for _, c := range f.campaigns {
-		if c.admission != nil && !slices.Contains(list, c.admission.ledger) {
-			list = append(list, c.admission.ledger)
-		}
-	}
-	return list
 }
 
 // grow makes the tree of a campaign.
@@ -152,8 +125,8 @@ func (c *campaign) describe() loop.Campaign {
 		RulesOnly: c.about.RulesOnly, Pool: c.about.Pool, ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
 		Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}}
-	if c.admission != nil {
-		out.Admit = c.admission.admit
+	if !c.farm.options.Embedded {
+		out.Recheck, out.Resting, out.Suspects = c.recheck, c.resting, c.suspects
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ import (
 func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	info, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
+		return nil, err
+	}
+	if err := proof.Intact(data); err != nil {
 		return nil, err
 	}
 	board := c.root.Board
@@ -64,30 +68,56 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(st
 	c.settled, c.searched = &settled, time.Since(c.farm.began)
 	// not the positions, of which there may be millions
 	c.evidence = loop.Evidence{Settled: settled, FirstMoves: e.FirstMoves, Nodes: e.Nodes}
-	if c.known != nil && c.known.Verified && c.unchanged(c.known.Certificate) {
-		c.file, c.verified = c.known.Certificate, true
+	if c.known != nil && (c.known.Verified || c.known.VerifiedBy != "") && c.unchanged(c.known.Certificate) {
+		c.file, c.verified, c.verifiedBy = c.known.Certificate, c.known.Verified, c.known.VerifiedBy
 		if c.known.WinningMove != "" {
 			c.winning = append(c.winning, c.known.WinningMove)
 		}
 		return c.conclusion(), nil
 	}
-	name := c.proofFile
-	report(loop.StateAssembling, "the winner is known; its certificate is being put together")
+	report(loop.StateAssembling, "the winner is known; its proof is being put together")
 	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
-	fragments, err := c.fragments()
+	p, err := c.gather(ctx, roots, e.Won)
+	if errors.Is(err, assemble.ErrMissing) {
+		c.farm.metrics.Verified(false)
+		return loop.Conclusion{}, fmt.Errorf("%w: the proof cannot be made whole: %w", ErrVerification, err)
+	} else if err != nil {
+		return loop.Conclusion{}, err
+	}
+	if c.packs(p) {
+		err = c.concludeInOne(ctx, p, e, report)
+	} else {
+		err = c.concludeInParts(ctx, p, report)
+	}
 	if err != nil {
 		return loop.Conclusion{}, err
 	}
+	if path, err := filepath.Abs(c.file.Path); err == nil {
+		c.file.Path = path
+	}
+	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
+		return loop.Conclusion{}, err
+	}
+	return c.conclusion(), nil
+}
+
+// concludeInOne makes one file of the proof and has the checker of this machine go over it.
+func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evidence,
+	report func(state, why string)) error {
 	// Under its own name a certificate appears only after the checker has accepted it.
-	draft := name + ".unverified"
+	draft := c.proofFile + ".unverified"
+	fragments, err := c.fragments(p)
+	if err != nil {
+		return err
+	}
 	out, err := assemble.Write(ctx, draft, assemble.Input{
-		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: roots, Won: e.Won, Fragments: fragments,
+		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Fragments: fragments,
 	})
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)
-		return loop.Conclusion{}, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err)
+		return c.blame(ctx, p, fmt.Errorf("%w: the certificate cannot be made whole: %w", ErrVerification, err))
 	} else if err != nil {
-		return loop.Conclusion{}, err
+		return err
 	}
 	report(loop.StateVerifying, "the winner is known; the checker goes over its certificate")
 	began := time.Now()
@@ -95,33 +125,89 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(st
 		Workers: c.farm.options.CheckWorkers})
 	c.checked = time.Since(began)
 	if err == nil {
-		err = c.claims(r, roots)
+		err = c.claims(r, p.roots)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return loop.Conclusion{}, ctx.Err()
+			return ctx.Err()
 		}
 		c.farm.metrics.Verified(false)
-		return loop.Conclusion{}, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
+		return c.blame(ctx, p, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err))
 	}
 	c.farm.metrics.Verified(true)
-	if err := disk.Rename(draft, name); err != nil {
-		return loop.Conclusion{}, fmt.Errorf("name the verified certificate: %w", err)
+	if err := disk.Rename(draft, c.proofFile); err != nil {
+		return fmt.Errorf("name the verified certificate: %w", err)
 	}
-	if path, err := filepath.Abs(name); err == nil {
-		name = path
-	}
-	c.file = store.CertificateFile{Path: name, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
+	c.file = store.CertificateFile{Path: c.proofFile, SHA256: r.SHA256, Bytes: r.Bytes, Positions: uint64(r.Entries)}
 	c.verified = true
-	if c.settled.Verdict == eval.Won {
-		if move, ok := out.Set.WinningMove(c.root.Board, c.root.State()); ok {
-			c.winning = append(c.winning, move.String())
+	c.winningMove(out.Set)
+	return nil
+}
+
+// winningMove notes the move of the root, if the root is won.
+func (c *campaign) winningMove(set *proof.Set) {
+	if c.settled.Verdict != eval.Won || set == nil {
+		return
+	}
+	if move, ok := set.WinningMove(c.root.Board, c.root.State()); ok {
+		c.winning = append(c.winning, move.String())
+	}
+}
+
+// concludeInParts leaves the proof in parts and has them checked: by workers, or by this machine where
+// all workers are of this process.
+func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report func(state, why string)) error {
+	own := c.farm.options.Embedded
+	var err error
+	if !own {
+		if own, err = c.checkParts(ctx, p, report); err != nil {
+			return err
 		}
 	}
-	if err := c.farm.store.SetResult(c.about.Number, c.result()); err != nil {
-		return loop.Conclusion{}, err
+	draft := c.proofFile + ".unverified"
+	if c.file, err = c.publish(draft, p); err != nil {
+		return err
 	}
-	return c.conclusion(), nil
+	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers}
+	if !own { // what the tree adds, and that all belongs together, is for this machine to see
+		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
+	}
+	report(loop.StateVerifying, "the winner is known; the checker goes over its proof")
+	began := time.Now()
+	r, err := checker.CheckFile(ctx, draft, o)
+	c.checked += time.Since(began)
+	if err == nil {
+		err = c.claims(r, p.roots)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		c.farm.metrics.Verified(false)
+		return fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
+	}
+	c.farm.metrics.Verified(true)
+	if err := moveProof(draft, c.proofFile); err != nil {
+		return fmt.Errorf("name the verified proof: %w", err)
+	}
+	c.file.Path = c.proofFile
+	c.verified, c.verifiedBy = own, ""
+	if !own {
+		c.verifiedBy = "workers"
+	}
+	c.winningMove(p.top.Set)
+	return nil
+}
+
+// spotSample is the share of the parts of a proof that the master checks although workers have.
+const spotSample = 0.001
+
+// moveProof gives a manifest and its folder another name. What had that name goes.
+func moveProof(from, to string) error {
+	if err := os.RemoveAll(proof.PartsFolder(to)); err != nil {
+		return err
+	}
+	return errors.Join(os.Rename(proof.PartsFolder(from), proof.PartsFolder(to)), disk.Rename(from, to))
 }
 
 // claims holds what the checker found proved against what the campaign says.
@@ -143,13 +229,19 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 	return nil
 }
 
-// fragments returns the certificates that prove the facts of the campaign.
-func (c *campaign) fragments() ([]assemble.Fragment, error) {
+// fragments opens the certificates that prove the facts of the campaign: those of a proof, or all where
+// some come from an old store.
+func (c *campaign) fragments(p *proofParts) (fragments []assemble.Fragment, err error) {
 	list, err := c.farm.store.CertificatesOf(c.about.Number)
 	if err != nil {
 		return nil, err
 	}
-	var fragments []assemble.Fragment
+	if p != nil && !p.loose {
+		list = list[:0]
+		for _, part := range p.parts {
+			list = append(list, part.ID)
+		}
+	}
 	for _, id := range list {
 		r, size, err := c.farm.store.OpenCertificate(id)
 		if err != nil {
@@ -172,8 +264,8 @@ func (c *campaign) unchanged(known store.CertificateFile) bool {
 	}
 	defer file.Close()
 	h := sha256.New()
-	n, err := io.Copy(h, file)
-	return err == nil && n == known.Bytes && hex.EncodeToString(h.Sum(nil)) == known.SHA256
+	_, err = io.Copy(h, file)
+	return err == nil && hex.EncodeToString(h.Sum(nil)) == known.SHA256
 }
 
 // winningMoves returns the moves of the root that are known to win: those that the certificate or
@@ -212,7 +304,7 @@ func (c *campaign) winner() string {
 
 func (c *campaign) conclusion() loop.Conclusion {
 	return loop.Conclusion{
-		Winner: c.winner(), Verified: c.verified, File: c.file.Path, Positions: c.file.Positions,
+		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path, Positions: c.file.Positions,
 		Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, WinningMoves: c.winningMoves(),
 	}
 }
@@ -221,7 +313,7 @@ func (c *campaign) conclusion() loop.Conclusion {
 func (c *campaign) result() store.Result {
 	r := store.Result{
 		Verdict: c.settled.Verdict.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
-		Verified: c.verified, Certificate: c.file, Nodes: c.evidence.Nodes, Seconds: c.searched.Seconds(),
+		Verified: c.verified, VerifiedBy: c.verifiedBy, Certificate: c.file, Nodes: c.evidence.Nodes, Seconds: c.searched.Seconds(),
 		Finished: time.Now().UTC(), Build: c.farm.options.Build,
 	}
 	if c.known != nil {
@@ -266,7 +358,7 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 		r.FirstMoves = append(r.FirstMoves, cli.FirstMove{Move: m.String(), Verdict: c.firstMove(m)})
 	}
 	switch {
-	case c.verified:
+	case c.verified || c.verifiedBy != "":
 	case c.settled == nil && c.ended:
 		r.Stopped = "an operator gave it up"
 	case errors.Is(ended, loop.ErrLimit):
@@ -284,7 +376,7 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 		r.Stopped = "no given first move wins; the other moves were not asked"
 	}
 	if c.file.SHA256 != "" {
-		r.Verified = c.verified
+		r.Verified, r.VerifiedBy = c.verified, c.verifiedBy
 		r.Certificate = &cli.Certificate{Positions: c.file.Positions, Bytes: c.file.Bytes, SHA256: c.file.SHA256,
 			File: c.file.Path}
 	}

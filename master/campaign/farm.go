@@ -46,15 +46,9 @@ type Options struct {
 	AllowOtherBuilds bool
 	MaxNodes         uint64 // ends the run when they are spent; 0: no limit
 	Stay             bool   // go on serving when all is done
-	// Embedded says that all workers are of this process. What they upload has the right SHA-256
-	// and is then not verified before it is stored; what others upload is. The checker goes over
-	// the final certificate in any case.
+	// Embedded says that all workers are of this process. Then no part is checked before the answer
+	// is, and the checker of this machine goes over the whole proof.
 	Embedded bool
-	// MaxProved is the number of proved positions of one board that are remembered so that uploads
-	// can be verified, of 11 to 16 bytes each outside the Go heap. Default 268,435,456; negative:
-	// none. Beyond it, false claims are found by the final check only; what is damaged is refused
-	// in any case.
-	MaxProved int
 	// MinFreeBytes is how much of the store's disk is left to others; when there is less the
 	// campaign pauses. Default 256 MiB; negative: nothing. See store.Options.
 	MinFreeBytes int64
@@ -165,9 +159,6 @@ func Open(o Options) (_ *Farm, err error) {
 			return nil, err
 		}
 		campaigns = append(campaigns, grown)
-	}
-	if !o.Embedded {
-		RegisterLedgers(o.Registerer, f.ledgers)
 	}
 	f.Services = o.services()
 	if f.Loop, err = loop.New(o.loop(keeper{f}, f.metrics), campaigns, s); err != nil {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -21,9 +22,9 @@ import (
 
 var fuzzTruth reference.Fast
 
-// fuzzFragments are what a worker delivers of a position: proofs of positions on the way, then of
-// itself, which needs those before it.
-func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certificate) {
+// fuzzParts are what a worker delivers of a position: proofs of positions on the way, then of itself,
+// which cites those before it.
+func fuzzParts(f *testing.F, root amazons.Position) (parts []proof.Certificate) {
 	f.Helper()
 	e, err := engine.New(engine.Config{Board: root.Board, TableBytes: 1 << 20, Cores: 1, MinFactNodes: 1})
 	if err != nil {
@@ -42,28 +43,30 @@ func fuzzFragments(f *testing.F, root amazons.Position) (fragments []proof.Certi
 		if err != nil {
 			f.Fatal(err)
 		}
-		fragment, err := e.Fragment(f.Context(), []proof.Fact{{Key: s.CanonicalKey(root.Board), Verdict: r.Verdict,
+		more, err := e.Prove(f.Context(), []proof.Fact{{Key: s.CanonicalKey(root.Board), Verdict: r.Verdict,
 			Nodes: r.Nodes}}, nil)
 		if err != nil {
 			f.Fatal(err)
 		}
-		if len(fragment.Facts) == 0 {
-			continue
+		for _, part := range more {
+			c, err := proof.Read(bytes.NewReader(part.Data), int64(len(part.Data)))
+			if err != nil {
+				f.Fatal(err)
+			}
+			parts = append(parts, c)
 		}
-		c, err := proof.Read(bytes.NewReader(fragment.Data), int64(len(fragment.Data)))
-		if err != nil {
-			f.Fatal(err)
-		}
-		fragments = append(fragments, c)
 	}
-	return fragments
+	return parts
 }
 
 // forge changes a certificate as the tape says: entries are missing or have another move, positions
 // are claimed that it does not prove.
 func forge(c proof.Certificate, root amazons.Position, tape *fuzzing.Tape) proof.Certificate {
 	out := proof.Certificate{Board: c.Board, Leaves: eval.LeavesOf(tape.Choose(8) == 7), Roots: slices.Clone(c.Roots),
-		Set: new(proof.Set)}
+		Set: new(proof.Set), Cited: slices.Clone(c.Cited)}
+	if n := len(out.Cited); n > 0 && tape.Choose(4) == 3 {
+		out.Cited[tape.Choose(n)].Claim = eval.Verdict(1 + tape.Choose(2))
+	}
 	var entries []proof.Entry
 	for e := range c.Set.All() {
 		entries = append(entries, e)
@@ -112,17 +115,17 @@ func forge(c proof.Certificate, root amazons.Position, tape *fuzzing.Tape) proof
 	return out
 }
 
-// FuzzAdmit uploads certificates to campaigns of a store one after the other: real ones, forged
-// ones, damaged ones and bytes, in any order, each of which may rest on those that were taken
-// before, for whatever campaign. Two of the campaigns share their facts, one has another kind of
-// proof and one another board. Whatever is taken is true by exhaustive search, each claim and each
-// entry, and for the board and the kind of proof it was uploaded for.
-func FuzzAdmit(f *testing.F) {
+// FuzzRecheck uploads parts to campaigns of a store one after the other: real ones, forged ones, damaged
+// ones and bytes, in any order, for whatever campaign. Two of the campaigns share their facts, one has
+// another kind of proof and one another board. What the master's check of a part says to hold is true
+// by exhaustive search if what it cites is, each claim and each entry, and for the board and the kind
+// of proof it was uploaded for.
+func FuzzRecheck(f *testing.F) {
 	root, err := amazons.ParsePosition(".BWx/.xBx/W..x/...x w")
 	if err != nil {
 		f.Fatal(err)
 	}
-	fragments := fuzzFragments(f, root)
+	parts := fuzzParts(f, root)
 	o := Options{Root: root, StoreFile: filepath.Join(f.TempDir(), "s.store"), MinFreeBytes: -1}
 	campaign, err := Open(o)
 	if err != nil {
@@ -141,10 +144,10 @@ func FuzzAdmit(f *testing.F) {
 			f.Fatal(err)
 		}
 	}
-	fragments = append(fragments, fuzzFragments(f, other)...)
+	parts = append(parts, fuzzParts(f, other)...)
 	var files [][]byte
 	honest := []byte{}
-	for i, c := range fragments {
+	for i, c := range parts {
 		data, err := proof.Encode(c)
 		if err != nil {
 			f.Fatal(err)
@@ -162,16 +165,7 @@ func FuzzAdmit(f *testing.F) {
 			return
 		}
 		tape := &fuzzing.Tape{Rest: edits}
-		limit := 1 + 100*tape.Choose(64)
-		var into []*admission // of the campaigns
-		for _, c := range campaign.campaigns {
-			a := &admission{campaign: c, workers: 1,
-				ledger: proof.NewLedger(c.root.Board, eval.LeavesOf(c.about.RulesOnly), limit)}
-			if facts := c.about.Pool; facts != c.about.Number {
-				a = into[facts-1]
-			}
-			into = append(into, a)
-		}
+		into := campaign.campaigns
 		fuzzing.Within(t, 20*time.Second, 512<<20, func() {
 			for range 12 {
 				if !tape.More() {
@@ -182,10 +176,10 @@ func FuzzAdmit(f *testing.F) {
 				switch tape.Choose(4) {
 				case 1:
 					from := root
-					if fragments[i].Board != root.Board {
+					if parts[i].Board != root.Board {
 						from = other
 					}
-					forged, err := proof.Encode(forge(fragments[i], from, tape))
+					forged, err := proof.Encode(forge(parts[i], from, tape))
 					if err != nil {
 						continue // it says itself that it makes no sense
 					}
@@ -201,48 +195,54 @@ func FuzzAdmit(f *testing.F) {
 					data = tape.Bytes(200)
 				}
 				n := 0
-				if fragments[i].Board != root.Board {
+				if parts[i].Board != root.Board {
 					n = len(into) - 1
 				}
 				if tape.Choose(4) == 3 {
 					n = tape.Choose(len(into))
 				}
-				upload(t, campaign.campaigns[n], into[n], data)
+				upload(t, into[n], data)
 			}
 		})
 	})
 }
 
-// upload does with data what the service does for a campaign.
-func upload(t *testing.T, into *campaign, a *admission, data []byte) {
+// upload does with data what the service does for a campaign, and checks it.
+func upload(t *testing.T, into *campaign, data []byte) {
 	claims, err := into.readRoots(data)
 	if err != nil {
 		return
 	}
-	keep, err := a.admit(context.Background(), data)
-	if err != nil {
+	id := proof.IDOf(data)
+	if _, err := into.farm.store.PutCertificate(into.about.Number, id, data); errors.Is(err, store.ErrMismatch) {
+		return // the store has it for another pool
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if err := into.recheck(context.Background(), id); err != nil {
 		if !errors.Is(err, loop.ErrFalse) {
 			t.Fatalf("an error of another kind: %v", err)
 		}
 		return
 	}
-	if a.full {
-		return // nothing is verified any more, and the log says so
-	}
-	keep()
 	board := into.root.Board
-	for _, claim := range claims {
-		s, err := claim.Key.State(board)
-		if err != nil || fuzzTruth.Wins(s) != (eval.Verdict(claim.Verdict) == eval.Won) {
-			t.Fatalf("a false claim was taken: %x is %v (%v)", claim.Key.Bytes(), claim.Verdict, err)
-		}
-	}
 	c, err := proof.Read(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Board != board || into.about.RulesOnly && c.Leaves != eval.MoveLeaves {
-		t.Fatalf("campaign %d has taken a certificate for %v, rules only: %v", into.about.Number, c.Board, c.Leaves)
+		t.Fatalf("campaign %d has taken a part for %v, rules only: %v", into.about.Number, c.Board, c.Leaves)
+	}
+	for _, q := range c.Cited {
+		if s, err := q.Key.State(board); err != nil || fuzzTruth.Wins(s) != (q.Claim == eval.Won) {
+			return // it holds, given what is not so
+		}
+	}
+	for _, claim := range claims {
+		s, err := claim.Key.State(board)
+		if err != nil || fuzzTruth.Wins(s) != (claim.Verdict == eval.Won) {
+			t.Fatalf("a false claim was taken: %x is %v (%v)", claim.Key.Bytes(), claim.Verdict, err)
+		}
 	}
 	for e := range c.Set.All() {
 		s, err := e.Key.State(board)

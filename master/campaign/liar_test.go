@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"crypto/sha256"
+	"fmt"
 	"net"
 	"path/filepath"
 	"slices"
@@ -120,132 +121,132 @@ func lies(root amazons.Position) []proof.Certificate {
 	}
 }
 
-// TestLiars has a worker send false certificates: a false win, a false loss, a proof with an entry
-// missing. None is stored, each is counted, the third one sends the worker away for good, and an
-// honest worker finishes the campaign with a proof that verifies.
-func TestLiars(t *testing.T) {
-	root := position(t, "4x4") // the second player wins: AMAZONS.md
-	registry := prometheus.NewRegistry()
-	o := Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(), InitialBudget: 100,
-		SplitAfter: 200,
-		Heartbeat:  50 * time.Millisecond, Registerer: registry}
-	f, ctx := serve(t, o)
-	l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
-	if err := l.join(ctx, "liar"); err != nil {
-		t.Fatal(err)
+// lie uploads a false part and says what it claims. It returns when the master has believed it.
+func (l *liar) lie(ctx context.Context, c proof.Certificate) error {
+	id, err := l.upload(ctx, c)
+	if err != nil {
+		return err
 	}
-	lies := lies(root)
-	for i, c := range lies {
-		id, err := l.upload(ctx, c)
-		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "not shown to") {
-			t.Errorf("lie %d: %v", i+1, err)
-		}
-		if f.store.HasCertificate(1, id) {
-			t.Errorf("lie %d is in the store", i+1)
+	work, err := l.client.Work(ctx)
+	if err != nil {
+		return err
+	}
+	fact := farmv1.WriteFact(proof.Fact{Key: c.Roots[0].State.CanonicalKey(c.Board), Verdict: c.Roots[0].Claim,
+		Nodes: 1_000_000, Certificate: id})
+	for _, m := range []*farmv1.WorkRequest{
+		{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: l.session}}},
+		{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1, Facts: []*farmv1.Fact{fact}}}},
+	} {
+		if err := work.Send(m); err != nil {
+			return err
 		}
 	}
-	if _, err := l.upload(ctx, lies[0]); status.Code(err) != codes.FailedPrecondition {
-		t.Errorf("the session lives on: %v", err)
-	}
-	if err := l.join(ctx, "liar"); status.Code(err) != codes.PermissionDenied ||
-		!strings.Contains(err.Error(), "quarantined") {
-		t.Errorf("the liar joins again: %v", err)
-	}
-	if n := metric(t, registry, "amazons_master_false_certificates_total"); n != 3 {
-		t.Errorf("%v false certificates were counted", n)
-	}
-	if n := metric(t, registry, "amazons_master_workers_quarantined_total"); n != 1 {
-		t.Errorf("%v workers were quarantined", n)
-	}
-
-	if err := agent.Run(ctx, f.conn, agent.Config{Name: "honest", Cores: 1, TableBytes: 4 << 20}); err != nil {
-		t.Errorf("the honest worker ended with %v", err)
-	}
-	err := <-f.ended
-	if r := f.Result(err); err != nil || r.Winner != "second" || !r.Verified {
-		t.Errorf("the campaign ended with %+v, %v", r, err)
-	}
-
-	// A master that starts again knows what was proved before.
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
-	o.Registerer = prometheus.NewRegistry()
-	again, err := Open(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer again.Close()
-	a := &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, eval.SumLeaves, 0)}
-	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Lost)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.admit(ctx, data); err != nil {
-		t.Errorf("what follows from the store is refused: %v", err)
-	}
-	// Without room for what comes, uploads are not verified any more, and false ones are left to
-	// the final check.
-	a = &admission{campaign: again.campaigns[0], ledger: proof.NewLedger(root.Board, eval.SumLeaves, 1)}
-	if data, err = proof.Encode(lies[0]); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := a.admit(ctx, data); err != nil || !a.full {
-		t.Errorf("with a full ledger: %v", err)
+	for {
+		if m, err := work.Recv(); err != nil || m.GetAck() != nil {
+			return err
+		}
 	}
 }
 
-// TestDamagedUploads has a worker send a certificate with a damaged block, again and again. It is
-// refused, not stored, and counted, with and without verification of what is whole.
-func TestDamagedUploads(t *testing.T) {
-	root := position(t, "4x4")
-	for _, c := range []struct {
-		name      string
-		maxProved int
-		falseGoes bool // a false certificate that is whole is stored
-	}{
-		{"verified", 0, false},
-		{"not verified", -1, true},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+// TestLiars has workers claim a false win, a false loss and a win without a proof, also of the root
+// itself. Each false part is found, what it claims is taken back, its maker is quarantined, and honest
+// workers finish the campaign with a proof that verifies, in one file and in parts.
+func TestLiars(t *testing.T) {
+	root := position(t, "4x4") // the second player wins: AMAZONS.md
+	for _, liars := range []int{1, 3, 10} {
+		t.Run(fmt.Sprint(liars), func(t *testing.T) {
 			registry := prometheus.NewRegistry()
-			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
-				Build:     agent.Build(),
-				Heartbeat: 50 * time.Millisecond, Registerer: registry, MaxProved: c.maxProved})
-			l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
-			if err := l.join(ctx, "damaging"); err != nil {
-				t.Fatal(err)
-			}
-			whole, err := proof.Encode(lies(root)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			damaged := slices.Clone(whole)
-			damaged[len(damaged)-1] ^= 1
-			for i := range 3 {
-				id, err := l.send(ctx, damaged)
-				if status.Code(err) != codes.InvalidArgument ||
-					!strings.Contains(err.Error(), "does not match its checksum") {
-					t.Errorf("damaged upload %d: %v", i+1, err)
+			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+				InitialBudget: 100, SplitAfter: 200, Heartbeat: 50 * time.Millisecond, Registerer: registry})
+			lies := lies(root)
+			told := 0
+			for i := range liars {
+				l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
+				name := fmt.Sprintf("liar-%d", i)
+				if err := l.join(ctx, name); err != nil {
+					t.Fatal(err)
 				}
-				if f.store.HasCertificate(1, id) {
-					t.Errorf("damaged upload %d is in the store", i+1)
+				c := lies[i%len(lies)]
+				if i >= len(lies) { // one file each
+					c.Set = new(proof.Set)
+					c.Roots = append(slices.Clone(c.Roots), proof.RootOf(root.After(root.State().Moves(nil)[i]), eval.Lost))
+				}
+				if err := l.lie(ctx, c); err == nil {
+					told++
 				}
 			}
-			if n := metric(t, registry, "amazons_master_false_certificates_total"); n != 3 {
-				t.Errorf("%v damaged certificates were counted", n)
+			if told == 0 {
+				t.Fatal("no lie was believed for a moment: nothing is tested")
 			}
-			if err := l.join(ctx, "damaging"); status.Code(err) != codes.PermissionDenied {
-				t.Errorf("after three damaged uploads the worker joins again: %v", err)
+			var workers sync.WaitGroup
+			working, leave := context.WithCancel(ctx)
+			defer leave()
+			for i := range 4 {
+				workers.Go(func() {
+					if err := agent.Run(working, f.conn, agent.Config{Name: fmt.Sprintf("honest-%d", i), Cores: 1,
+						TableBytes: 4 << 20}); err != nil && working.Err() == nil {
+						t.Errorf("an honest worker ended with %v", err)
+					}
+				})
 			}
-			if err := l.join(ctx, "lying"); err != nil {
-				t.Fatal(err)
+			err := <-f.ended
+			leave() // some may be about to join again
+			workers.Wait()
+			if r := f.Result(err); err != nil || r.Winner != "second" || !r.Verified {
+				t.Errorf("the campaign ended with %+v, %v", r, err)
 			}
-			id, err := l.send(ctx, whole)
-			if stored := f.store.HasCertificate(1, id); stored != c.falseGoes || (err == nil) != c.falseGoes {
-				t.Errorf("a false certificate that is whole: stored %v, %v", stored, err)
+			quarantines, err := f.store.Quarantines()
+			if err != nil || len(quarantines) == 0 {
+				t.Errorf("%d quarantines, %v", len(quarantines), err)
+			}
+			for _, q := range quarantines {
+				if !strings.HasPrefix(q.Name, "liar") {
+					t.Errorf("%s is honest, and quarantined: %s", q.Name, q.Why)
+				}
+			}
+			if n := metric(t, registry, "amazons_master_false_certificates_total"); n == 0 {
+				t.Error("no false part was counted")
+			}
+			if n := metric(t, registry, "amazons_master_retracted_facts_total"); n == 0 {
+				t.Error("no fact was taken back")
+			}
+			if err := f.store.Check(); err != nil {
+				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestDamagedUploads has a worker send a part with a damaged block, again and again. It is refused, not
+// stored, and counted.
+func TestDamagedUploads(t *testing.T) {
+	root := position(t, "4x4")
+	registry := prometheus.NewRegistry()
+	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+		Heartbeat: 50 * time.Millisecond, Registerer: registry})
+	l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
+	if err := l.join(ctx, "damaging"); err != nil {
+		t.Fatal(err)
+	}
+	damaged, err := proof.Encode(lies(root)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged[len(damaged)-1] ^= 1
+	for i := range 3 {
+		id, err := l.send(ctx, damaged)
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "does not match its checksum") {
+			t.Errorf("damaged upload %d: %v", i+1, err)
+		}
+		if f.store.HasCertificate(1, id) {
+			t.Errorf("damaged upload %d is in the store", i+1)
+		}
+	}
+	if n := metric(t, registry, "amazons_master_false_certificates_total"); n != 3 {
+		t.Errorf("%v damaged certificates were counted", n)
+	}
+	if err := l.join(ctx, "damaging"); status.Code(err) != codes.PermissionDenied {
+		t.Errorf("after three damaged uploads the worker joins again: %v", err)
 	}
 }
 

@@ -131,14 +131,14 @@ func TestBackupWhileRunning(t *testing.T) {
 	if facts == 0 {
 		t.Error("no facts in the last backup")
 	}
-	parts := os.DirFS(store.EvidenceFolder(o.StoreFile))
-	if err := os.CopyFS(store.EvidenceFolder(last), parts); err != nil {
-		t.Fatal(err)
-	}
-	o.StoreFile, o.ProofFile, o.Stay = last, "", false
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	// A backup has no parts: they lie in the folder, and are copied after it.
+	if err := os.CopyFS(store.EvidenceFolder(last), os.DirFS(store.EvidenceFolder(o.StoreFile))); err != nil {
+		t.Fatal(err)
+	}
+	o.StoreFile, o.ProofFile, o.Stay = last, "", false
 	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified || r.Winner != "first" {
 		t.Errorf("from the backup: %+v, %v", r, err)
 	}

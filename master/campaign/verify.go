@@ -202,7 +202,7 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 			return name, nil, nil
 		}
 	}
-	fragments, err := c.fragments()
+	fragments, err := c.fragments(nil)
 	if err != nil {
 		return "", nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -315,14 +316,23 @@ func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64,
 			v.settle()
 			v.done(honest...)
 			for _, m := range honest {
-				if n := m.stats.Refused.Load(); n != 0 {
+				// When facts are taken back the leases that are out end, as when a master starts again.
+				most := uint64(0)
+				if kind != nil && kind.offence == trust.FalseCertificate {
+					most = 1
+				}
+				if n := m.stats.Refused.Load(); n > most {
 					v.t.Errorf("of honest worker %s %d messages were refused", m.name, n)
 				}
 			}
 			if kind == nil {
 				return
 			}
-			if n := v.figure("worker_offences_total", kind.offence); n < 3 {
+			least := 3.0
+			if kind.offence == trust.FalseCertificate { // a false part is no accident
+				least = 1
+			}
+			if n := v.figure("worker_offences_total", kind.offence); n < least {
 				v.t.Errorf("%v offences of the kind %s are counted", n, kind.offence)
 			}
 		})

@@ -79,8 +79,6 @@ func (s *settings) addWorkers() {
 		"check `N` results of a new party (default 2; 0: trust all)")
 	define(s, s.all.IntVar, "max-offences", &x.MaxOffences, 0, cli.Most,
 		"quarantine a party after `N` offences (default 3)")
-	define(s, s.all.IntVar, "proved-positions", &s.farm.MaxProved, -1, math.MaxInt32,
-		"verify uploads with `N` proved positions in memory (default 268435456, -1: none)")
 	s.title = "Limits of a worker"
 	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
 	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,

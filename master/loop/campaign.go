@@ -26,12 +26,15 @@ type About struct {
 
 	// ReadRoots reads a certificate of the pool and returns its claims, canonical.
 	ReadRoots func(data []byte) ([]Root, error)
-	// Admit verifies a certificate of a worker before it is stored. Its error wraps ErrFalse where
-	// the certificate does not hold; keep is called once it is stored. nil: certificates are stored
-	// as they come.
-	Admit func(ctx context.Context, data []byte) (keep func(), err error)
-	// Conclude makes and checks the certificate once the tree is settled. It may report
-	// StateAssembling and StateVerifying. An error stops the campaign.
+	// Recheck has the checker of this machine go over a part. Its error wraps ErrFalse where the part
+	// does not hold. nil: workers are of this process, and no part is checked before the answer is.
+	Recheck func(ctx context.Context, id proof.ID) error
+	// Resting returns the given parts and all that cite what only they prove, and so on.
+	Resting func(ctx context.Context, ids []proof.ID) ([]proof.ID, error)
+	// Suspects returns the parts of the pool that nobody has checked, those behind a contradiction first.
+	Suspects func(tree.Contradiction) ([]proof.ID, error)
+	// Conclude makes and checks the proof once the tree is settled. It may report StateAssembling and
+	// StateVerifying. A FalsePartsError has facts taken back; another error stops the campaign.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
 	// Look says, if it is not nil, what the certificates of the store prove of a position where the
 	// tree knows no more; it is called from several goroutines at the same time.
@@ -95,6 +98,7 @@ type campaign struct {
 	Tree *tree.Tree // belongs to the scheduler; nil: it was put away
 
 	settled    *tree.Settled
+	generation int // of the tree: it may be made anew when facts are taken back
 	conclusion *Conclusion
 	state, why string // when not running, paused, draining or ended
 	stopped    error  // why the campaign is stopped

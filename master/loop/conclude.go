@@ -20,7 +20,8 @@ type Evidence struct {
 // Conclusion is what is known of a settled campaign after its certificate was made and checked.
 type Conclusion struct {
 	Winner       string // first, second, white or black; empty where no given first move wins
-	Verified     bool   // the checker accepted the certificate
+	Verified     bool   // the checker of this machine accepted the certificate
+	VerifiedBy   string // workers, where it was the farm's checkers that accepted all of its parts
 	File         string // of the certificate
 	Positions    uint64 // its entries
 	Bytes        uint64 // its size
@@ -43,7 +44,7 @@ func (l *Loop) settle(c *campaign, e tree.Settled) {
 }
 
 // concludeIn concludes a campaign, beside the loop, when it is its turn.
-func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign, evidence Evidence) {
+func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign, evidence Evidence, generation int) {
 	select {
 	case turns <- struct{}{}:
 		defer func() { <-turns }()
@@ -52,7 +53,7 @@ func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign,
 	}
 	conclusion, err := c.Conclude(ctx, evidence,
 		func(state, why string) { _ = l.post(ctx, report{c, state, why}) })
-	_ = l.post(ctx, concluded{c, conclusion, err})
+	_ = l.post(ctx, concluded{c, conclusion, err, generation})
 }
 
 // report says how far a conclusion is.
@@ -68,11 +69,19 @@ type concluded struct {
 	campaign   *campaign
 	conclusion Conclusion
 	err        error
+	generation int
 }
 
 // apply notes what About.Conclude says. Without room it is asked again when there is some.
 func (m concluded) apply(l *Loop) {
 	c := m.campaign
+	if m.generation != c.generation || errors.Is(m.err, ErrRetracted) {
+		return // its tree was made anew meanwhile, or is about to be
+	}
+	if wrong := (*FalsePartsError)(nil); errors.As(m.err, &wrong) && c.Resting != nil {
+		l.retract(c, wrong.IDs, m.err)
+		return
+	}
 	if errors.Is(m.err, store.ErrNoRoom) {
 		l.halt(m.err)
 		c.homeless, c.again = true, againTicks
@@ -84,7 +93,7 @@ func (m concluded) apply(l *Loop) {
 	}
 	c.conclusion = &m.conclusion
 	c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
-	if !m.conclusion.Verified {
+	if !m.conclusion.Verified && m.conclusion.VerifiedBy == "" {
 		c.why = "the winner is known"
 	}
 	l.cfg.Log.Info("campaign settled", "campaign", c.Name, "winner", m.conclusion.Winner, "certificate",

@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 // The states of a campaign.
@@ -60,8 +61,10 @@ var (
 	ErrFixed = errors.New("this master keeps no settings of campaigns, and takes no other ones")
 	// ErrOther is wrapped by ReadRoots where a certificate is for another board or kind of proof.
 	ErrOther = errors.New("it is for another board or kind of proof")
-	// ErrFalse is wrapped by Admit where a certificate does not prove what it claims.
-	ErrFalse = errors.New("the certificate does not hold")
+	// ErrFalse is wrapped by Recheck where a part does not hold, or is not there.
+	ErrFalse = errors.New("the part does not hold")
+	// ErrAgain: the worker is to join again.
+	ErrAgain = errors.New("join again")
 	// ErrConfig: a setting is out of its range.
 	ErrConfig = errors.New("bad master setting")
 )
@@ -123,6 +126,10 @@ type Store interface {
 	// passed over. Quarantine and Release take away that of their party.
 	Standings() ([]trust.Standing, error)
 	SetStandings([]trust.Standing) error
+	// SetVerified notes who checked parts, and found that they hold.
+	SetVerified(ids []proof.ID, by string) error
+	// Retract takes out parts, and all facts that they prove. It returns the number of facts.
+	Retract(ids []proof.ID) (facts int, err error)
 	// Room returns nil if there is room for more bytes, beside what is to stay free, and otherwise
 	// an error that wraps store.ErrNoRoom. Commit and PutCertificate return such errors as well where
 	// nothing was written for want of room.

@@ -57,6 +57,10 @@ func (e consequence) carry(l *Loop) {
 		l.settle(c, e)
 	case tree.Contradiction:
 		l.cfg.Metrics.contradictions.Inc()
+		if c.Suspects != nil && c.Recheck != nil {
+			l.dispute(c, e)
+			return
+		}
 		l.stop(c, &ContradictionError{Position: c.Text(e.Key), Contradiction: e})
 	}
 }

@@ -43,6 +43,10 @@ type Loop struct {
 	pending    pending         // what the next commit writes, and what waits for it
 	full       error           // why nothing can be written; nil: there is room
 	waiting    []*Event        // what workers want acknowledged, until there is room
+	ctx        context.Context // of what runs beside the loop
+	aside      func(func(ctx context.Context))
+
+	verification verification
 }
 
 // New makes a loop around the campaigns of a store, by number, at least one. Run starts it. Errors are
@@ -81,6 +85,8 @@ func New(cfg Config, campaigns []Campaign, s Store) (*Loop, error) {
 		crew:     newCrew(),
 		book:     trust.NewBook(cfg.MaxOffences, cfg.Limits.Parties, quarantines, standings),
 		saver:    saver{results: make(chan saved, 1)},
+
+		verification: newVerification(),
 	}
 	l.list.Store(&list)
 	l.shown <- &regrown{}
@@ -119,10 +125,12 @@ func (l *Loop) Run(ctx context.Context) error {
 		defer ticker.Stop()
 		ticks = ticker.C
 	}
+	l.ctx = work
+	l.aside = func(f func(context.Context)) { concluding.Go(func() { f(work) }) }
 	turns := make(chan struct{}, 1) // one after the other: each may take gigabytes of memory
 	l.begin = func(c *campaign) {
-		evidence := c.evidence
-		concluding.Go(func() { l.concludeIn(work, turns, c, evidence) })
+		evidence, generation := c.evidence, c.generation
+		concluding.Go(func() { l.concludeIn(work, turns, c, evidence, generation) })
 	}
 	err := l.turns(ctx, ticks)
 	l.endLinks(err)
@@ -243,6 +251,7 @@ func (l *Loop) tick() {
 		l.sweep()
 		l.forgetHints()
 		l.hide()
+		l.tickChecks()
 		l.step(tree.Tick{})
 	}
 	l.saveStandings()

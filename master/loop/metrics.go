@@ -40,7 +40,7 @@ type Metrics struct {
 	verifications, offences, checks, stalled                    *prometheus.CounterVec // by one label each
 
 	refused, contradictions, falseCertificates, short, quarantines, quarantinedJoins, requeued,
-	spacePauses prometheus.Counter
+	spacePauses, partsVerified, retractedFacts prometheus.Counter
 }
 
 // campaignGauges are the figures of a campaign without another label, with their help.
@@ -121,7 +121,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		contradictions: counter("contradictions_total",
 			"Pairs of facts that contradict each other. One stops the campaign."),
 		falseCertificates: counter("false_certificates_total",
-			"Certificates of workers that do not prove what they claim. None of them is stored."),
+			"Parts of workers that do not prove what they claim. What they claim is taken back."),
 		short: counter("results_short_total",
 			"Results that came back open before their budget was used, unasked. Many from one worker are suspicious."),
 		quarantines: counter("workers_quarantined_total",
@@ -130,6 +130,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Tries to join by workers that are quarantined. All are refused."),
 		requeued: counter("results_requeued_total",
 			"Positions that are searched again because the worker that searched them was caught."),
+		partsVerified: counter("parts_verified_total", "Parts of proofs that workers, or the master, found to hold."),
+		retractedFacts: counter("retracted_facts_total",
+			"Facts that were taken back because a part that they rest on does not hold."),
 		spacePauses: counter("space_pauses_total",
 			"Times the campaign paused because the disk of its store had no room. It goes on by itself."),
 	}

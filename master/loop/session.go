@@ -46,11 +46,12 @@ type Session struct {
 	seen    hints.Seen  // hints that its table has
 	table   uint32      // the pool of its last lease: its table is for that board
 	waiting int         // messages in Loop.waiting
+	checks  int         // parts that it is to check
 	short   int         // weight of the results in a row that came back before their budget
 	shortOf amazons.Key // the last of these positions
 }
 
-// Answer is what the loop says to a worker: Lease, News, Cancel, NoWork, Ack, Hold or Finished.
+// Answer is what the loop says to a worker: Lease, News, Cancel, Check, NoWork, Ack, Hold or Finished.
 type Answer interface{ answer() }
 
 // Lease grants a lease, with hints that the worker lacks.
@@ -72,6 +73,13 @@ type Cancel struct {
 	tree.Cancel
 }
 
+// Check asks for a part to be checked.
+type Check struct {
+	Campaign *About
+	ID       proof.ID
+	Size     int64
+}
+
 // NoWork says why there is no lease now.
 type NoWork struct{ Reason tree.NoWorkReason }
 
@@ -90,6 +98,7 @@ type Finished struct{ Why string }
 func (Lease) answer()    {}
 func (News) answer()     {}
 func (Cancel) answer()   {}
+func (Check) answer()    {}
 func (NoWork) answer()   {}
 func (Ack) answer()      {}
 func (Hold) answer()     {}

@@ -16,6 +16,7 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/proof"
 )
 
 // farmService is what workers call. It judges messages by themselves; whether they fit a campaign's
@@ -172,6 +173,14 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 		if msg.GetGoodbye() != nil {
 			goodbye = true
 			break
+		}
+		if m := msg.GetChecked(); m != nil && len(m.GetSha256()) == len(proof.ID{}) {
+			if err := f.loop.Examined(ctx, s, loop.Examined{ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(),
+				Fault: clip(m.GetFault()), Failed: clip(m.GetFailed())}); err != nil {
+				link.End(err)
+				break
+			}
+			continue
 		}
 		e, unfounded, err := f.event(s.Name, msg)
 		if err != nil {

@@ -112,6 +112,25 @@ func (s *rigStore) PutCertificate(n uint32, id [32]byte, data []byte) (bool, err
 	return s.factsOf(n).PutCertificate(n, id, data)
 }
 
+func (s *rigStore) SetVerified(ids []proof.ID, by string) error {
+	for _, c := range s.all() {
+		if err := c.own.SetVerified(nil, by); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *rigStore) Retract(ids []proof.ID) (facts int, err error) {
+	for _, c := range s.all() {
+		n, err := c.own.Retract(ids)
+		if facts += n; err != nil {
+			return facts, err
+		}
+	}
+	return facts, nil
+}
+
 func (s *rigStore) Certificate(n uint32, id [32]byte) ([]byte, error) {
 	return s.factsOf(n).Certificate(n, id)
 }

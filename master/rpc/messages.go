@@ -27,6 +27,9 @@ func answerMessage(a loop.Answer) *farmv1.WorkResponse {
 	case loop.Cancel:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
 			Lease: uint64(a.Lease), Reason: a.Reason.String(), Campaign: a.Campaign}}}
+	case loop.Check:
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Check{Check: &farmv1.Check{
+			Campaign: campaignMessage(a.Campaign, false), Sha256: a.ID[:], Size: uint64(a.Size)}}}
 	case loop.NoWork:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{
 			Reason: a.Reason.String()}}}

@@ -190,6 +190,29 @@ func (s *memory) PutCertificate(_ uint32, id [32]byte, data []byte) (bool, error
 	return known, nil
 }
 
+func (s *memory) SetVerified(ids []proof.ID, _ string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if s.certificates[id] == nil {
+			return fmt.Errorf("%w: %x", store.ErrNoCertificate, id)
+		}
+	}
+	return errors.Join(s.fail, s.room)
+}
+
+func (s *memory) Retract(ids []proof.ID) (facts int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		delete(s.certificates, id)
+	}
+	before := len(s.facts)
+	s.facts = slices.DeleteFunc(s.facts, func(f proof.Fact) bool { return slices.Contains(ids, f.Certificate) })
+	s.contra = nil
+	return before - len(s.facts), nil
+}
+
 func (s *memory) Certificate(_ uint32, id [32]byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -525,7 +548,7 @@ func TestJoinGate(t *testing.T) {
 		part   string
 	}{
 		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
-			"protocol version 4"},
+			"protocol version 5"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 2"},
 		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 },
 			codes.FailedPrecondition,

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -172,7 +174,7 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 	return data, nil
 }
 
-// admit verifies and stores a certificate. known says that it was there before.
+// admit stores a part. known says that it was there before. Whether it holds is looked at later.
 func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session, id proof.ID, data []byte) (known bool,
 	err error) {
 	claims, err := readClaims(c, data)
@@ -181,25 +183,48 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
 		return false, err
 	}
-	keep := func() {}
-	if c.Admit != nil {
-		if keep, err = c.Admit(ctx, data); errors.Is(err, loop.ErrFalse) {
-			f.loop.Offend(ctx, s, trust.FalseCertificate, err)
-			return false, status.Error(codes.InvalidArgument, err.Error())
-		} else if err != nil {
-			return false, status.Errorf(codes.Internal, "verify certificate: %v", err)
-		}
-	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
 	if errors.Is(err, store.ErrNoRoom) {
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
 		return false, status.Errorf(codes.Internal, "store certificate: %v", err)
 	}
-	keep()
 	f.known.put(id, claimed{c.Pool, claims})
-	return known, nil
+	if !known {
+		err = f.loop.Delivered(ctx, s, c, id, int64(len(data)))
+	}
+	return known, err
 }
+
+// FetchCertificate sends a part.
+func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
+	stream farmv1.Farm_FetchCertificateServer) error {
+	if _, err := f.session(stream.Context(), r.GetSession()); err != nil {
+		return err
+	}
+	c, err := f.campaign(r.GetCampaign())
+	if err != nil {
+		return err
+	}
+	if len(r.GetSha256()) != len(proof.ID{}) {
+		return status.Error(codes.InvalidArgument, "a part is named by its SHA-256")
+	}
+	data, err := f.loop.Store().Certificate(c.Number, proof.ID(r.GetSha256()))
+	if errors.Is(err, store.ErrNoCertificate) {
+		return status.Error(codes.NotFound, err.Error())
+	} else if err != nil {
+		return status.Errorf(codes.DataLoss, "stored part: %v", err)
+	}
+	for chunk := range slices.Chunk(data, farmv1.ChunkBytes) {
+		if err := stream.Send(&farmv1.FetchCertificateResponse{Data: chunk}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clip bounds what a worker says in words.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 500)], "") }
 
 // uploadTime is how long an upload may have taken when that many bytes are there.
 func (f *farmService) uploadTime(bytes int) time.Duration {

@@ -147,7 +147,10 @@ func (w *worker) takeSolved() []proof.Fact {
 // gather proves everything at once, and asks the table for hints. Without failures nobody reads
 // hints before the result brings them anew; a lone worker has its own.
 func (w *worker) gather(e agent.Gather) agent.Event {
-	g := agent.Gathered{Fragment: agent.Fragment{Facts: e.Facts, SHA256: vouched}}
+	var g agent.Gathered
+	if len(e.Facts) > 0 {
+		g.Parts = []agent.Part{{Facts: e.Facts, ID: vouched}}
+	}
 	proved := slices.ContainsFunc(e.Facts, func(f proof.Fact) bool { return f.Key == e.Key })
 	others := w.c.Workers > 1 || w.c.CrashRate > 0
 	read := e.Last || w.c.CrashRate+w.c.LossRate > 0 && len(e.Facts) > 0

@@ -125,6 +125,8 @@ func (w *worker) carryOut(e agent.Effect) (agent.Event, error) {
 			return w.disconnect(), nil
 		}
 		w.send(e.Message)
+	case agent.Upload: // it takes no time
+		return agent.Uploaded{}, nil
 	case agent.Search:
 		return nil, w.begin(e)
 	case agent.Stop:

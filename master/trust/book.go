@@ -122,7 +122,7 @@ func (b *Book) Offend(o Offence, now time.Time) []Effect {
 	r.Offences++
 	b.stands(r, now)
 	b.effects = append(b.effects, Offended{o, r.Offences})
-	if r.Offences >= b.maxOffences {
+	if r.Offences >= b.maxOffences || o.Grave {
 		r.quarantine = &Quarantine{Party: o.Party, Since: now.UTC(), Offences: r.Offences, Offence: o.Kind,
 			Why: clip(o.Why), Worker: o.Worker, Address: o.Address}
 		b.effects = append(b.effects, Quarantined{*r.quarantine})

@@ -99,12 +99,13 @@ const (
 	Malformed        = "malformed"         // a message without a meaning
 	Numbers          = "numbers"           // others agree on other numbers for an unsolved position
 	Short            = "short"             // one open result after the other that came before its budget
+	FalseCheck       = "false_check"       // of a part: it said the opposite of what is so
 	Progress         = "progress"          // of a lease, without sense, or after it was cancelled
 )
 
 // Kinds are the kinds of offences.
 var Kinds = []string{FalseCertificate, UnfoundedClaim, ForeignLease, Flood, Oversize, Malformed, Numbers, Short,
-	Progress}
+	Progress, FalseCheck}
 
 // Offence is one offence of a worker.
 type Offence struct {
@@ -113,6 +114,7 @@ type Offence struct {
 	Address string // from where it came
 	Kind    string
 	Why     string
+	Grave   bool // the party is quarantined at once
 }
 
 // Comparison is the outcome of a check: another party searched a position again.

@@ -77,6 +77,22 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Repor
 	return check(ctx, run, err, opts, nil)
 }
 
+// Refutes reports whether an error of Check says that the file itself does not hold, and not that it
+// could not be read, or that there was no memory or no time for it.
+func Refutes(err error) bool {
+	var fault *Fault
+	if errors.As(err, &fault) {
+		return true
+	}
+	for _, kind := range []error{ErrNotCertificate, ErrUnsupportedVersion, ErrTruncated, ErrTrailing, ErrChecksum,
+		ErrHeader, ErrBlock, ErrCitations} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
 // maxMemory is the limit that holds.
 func (o *Options) maxMemory() int64 {
 	if o.MaxMemory > 0 {

@@ -37,7 +37,8 @@ type SolveResult struct {
 	// size of the transposition tables that this run had, together
 	TableBytes int64 `json:"table_bytes,omitempty"`
 
-	Verified    bool         `json:"verified"`              // the checker accepted the certificate
+	Verified    bool         `json:"verified"`              // the checker of this machine accepted the proof
+	VerifiedBy  string       `json:"verified_by,omitempty"` // workers, where theirs accepted all of its parts
 	Certificate *Certificate `json:"certificate,omitempty"` // absent when none was made
 
 	Store   string `json:"store,omitempty"`   // the campaign's store file
@@ -142,7 +143,11 @@ func (r SolveResult) String() string {
 		if c.File != "" {
 			fmt.Fprintf(&s, "file           %s\n", c.File)
 		}
-		fmt.Fprintf(&s, "verified       %s\n", map[bool]string{true: "yes", false: "no"}[r.Verified])
+		verified := map[bool]string{true: "yes", false: "no"}[r.Verified]
+		if r.VerifiedBy != "" {
+			verified = fmt.Sprintf("by %s; here: master verify %s", r.VerifiedBy, c.File)
+		}
+		fmt.Fprintf(&s, "verified       %s\n", verified)
 	}
 	if r.Store != "" {
 		fmt.Fprintf(&s, "store          %s\n", r.Store)

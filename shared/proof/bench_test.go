@@ -128,17 +128,6 @@ func BenchmarkPrune(b *testing.B) {
 	b.ReportMetric(float64(n)/float64(solved.cert.Set.Len()), "kept")
 }
 
-func BenchmarkLedger(b *testing.B) {
-	solve(b)
-	ledger := proof.NewLedger(solved.board, eval.SumLeaves, 0)
-	for b.Loop() {
-		if err := ledger.Verify(context.Background(), solved.cert, 0); err != nil {
-			b.Fatal(err)
-		}
-	}
-	rate(b, solved.cert.Set.Len())
-}
-
 func BenchmarkCheck(b *testing.B) {
 	solve(b)
 	for b.Loop() {

@@ -3,7 +3,9 @@ package proof
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -31,9 +33,12 @@ type Searcher interface {
 type BuilderOptions struct {
 	// Leaves are the leaf rules that proofs may use. With fewer they are longer.
 	Leaves eval.Leaves
-	// Known tells of positions (by canonical key) whose evidence lies elsewhere, in other fragments
-	// of the same proof. They are not expanded. nil stands for none.
+	// Known tells of positions (by canonical key) that other parts of the same proof prove. They are
+	// not expanded; Cited says which were met. nil stands for none.
 	Known func(amazons.Key) eval.Verdict
+	// CiteAbove is the number of burnt squares that known positions must exceed. A part may cite
+	// positions only that have more arrows than all of its roots.
+	CiteAbove int
 	// MaxEntries is the largest number of positions that the builder remembers, won and lost ones,
 	// about 40 bytes each; Prove fails with ErrFull beyond it. 0 stands for no limit.
 	MaxEntries int
@@ -70,6 +75,9 @@ type Builder struct {
 	run     uint32 // number of the call of Prove: marks of failures hold for one call
 	busy    []atomic.Int32
 	done    atomic.Bool // one prover has come to an end: the others need not
+
+	mu    sync.Mutex
+	cited map[Citation]struct{} // known positions that were met since the last Take
 }
 
 // busySlots is the number of counters of positions at work, by hash.
@@ -77,7 +85,7 @@ const busySlots = 1 << 12
 
 // NewBuilder returns a builder for positions of one board.
 func NewBuilder(b amazons.Board, search Searcher, o BuilderOptions) *Builder {
-	builder := &Builder{board: b, o: o, marks: newMarks(o.MaxEntries)}
+	builder := &Builder{board: b, o: o, marks: newMarks(o.MaxEntries), cited: map[Citation]struct{}{}}
 	for _, s := range append([]Searcher{search}, o.More...) {
 		p := &prover{Builder: builder, search: s}
 		p.best, _ = s.(interface {
@@ -153,6 +161,10 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 	return fmt.Errorf("prove %s %v: %w", b.text(s), claim, err)
 }
 
+// Cited returns the known positions that were met since the last Take, in order: what a part with
+// these entries cites.
+func (b *Builder) Cited() []Citation { return slices.SortedFunc(maps.Keys(b.cited), Citation.compare) }
+
 // Take returns the entries added since the last Take. The builder goes on counting them as proved.
 func (b *Builder) Take() *Set {
 	set := new(Set)
@@ -172,6 +184,7 @@ func (b *Builder) Take() *Set {
 	for _, p := range b.provers {
 		p.stats.Pending = 0
 	}
+	clear(b.cited)
 	return set
 }
 
@@ -214,8 +227,13 @@ func (b *Builder) decided(k amazons.Key, l eval.Verdict) (v eval.Verdict, failed
 			failed = mark
 		}
 	}
-	if b.o.Known != nil {
-		v = b.o.Known(k)
+	if b.o.Known == nil || layerOf(k) <= b.o.CiteAbove {
+		return eval.Open, failed
+	}
+	if v = b.o.Known(k); v != eval.Open {
+		b.mu.Lock()
+		b.cited[Citation{k, v}] = struct{}{}
+		b.mu.Unlock()
 	}
 	return v, failed
 }

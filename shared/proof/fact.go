@@ -17,11 +17,14 @@ func IDOf(data []byte) ID { return sha256.Sum256(data) }
 // String returns the first eight hexadecimal digits.
 func (id ID) String() string { return hex.EncodeToString(id[:4]) }
 
+// Arrows returns the number of burnt squares of a position.
+func Arrows(k amazons.Key) int { return layerOf(k) }
+
 // Fact says who wins a position. A worker's search makes facts without a certificate; the master
 // and its store only keep facts that name one.
 type Fact struct {
 	Key         amazons.Key  // canonical
 	Verdict     eval.Verdict // Won or Lost, for the side to move
 	Nodes       uint64       // searched for it; facts with more nodes behind them travel first
-	Certificate ID           // holds the evidence; zero: not made yet
+	Certificate ID           // of the part that proves it; zero: not made yet
 }

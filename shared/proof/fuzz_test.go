@@ -114,10 +114,6 @@ func judge(t *testing.T, data []byte) (proof.Certificate, bool) {
 	if err := dumbCheck(c); (err == nil) != (checkErr == nil) {
 		t.Fatalf("the checker says %v, the plain rules say %v", checkErr, err)
 	}
-	ledger := proof.NewLedger(c.Board, eval.SumLeaves, 1000).Verify(context.Background(), c, 1)
-	if (ledger == nil) != (checkErr == nil) && len(c.Cited) == 0 && !errors.Is(ledger, proof.ErrInvalid) {
-		t.Fatalf("the checker says %v, the ledger %v", checkErr, ledger)
-	}
 	for _, r := range c.Roots {
 		if checkErr == nil && len(c.Cited) == 0 && bits.OnesCount64(r.State.Empty) <= 9 &&
 			fuzzTruth.Wins(r.State) != (r.Claim == eval.Won) {

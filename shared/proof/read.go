@@ -80,6 +80,59 @@ func ReadInfo(r io.ReaderAt, size int64) (Info, error) {
 	return d.info, nil
 }
 
+// Intact returns an error that wraps ErrChecksum unless the bytes of a certificate are those that were
+// written. It looks at nothing else.
+func Intact(data []byte) error {
+	if len(data) < preamble {
+		return ErrTruncated
+	}
+	sum := sha256.New()
+	sum.Write(data[:16])
+	sum.Write(data[preamble:])
+	if [sha256.Size]byte(sum.Sum(nil)) != [sha256.Size]byte(data[16:]) {
+		return ErrChecksum
+	}
+	return nil
+}
+
+// ReadCited reads the header and what the certificate cites. Checksums and entries are not looked at.
+func ReadCited(r io.ReaderAt, size int64) (Info, []Citation, error) {
+	d := decoder{in: r, size: size, sum: sha256.New()}
+	c, err := d.cited()
+	if err != nil {
+		return Info{}, nil, fmt.Errorf("read citations: %w", err)
+	}
+	return d.info, c.Cited, nil
+}
+
+// cited reads all citations, and passes over the blocks of entries.
+func (d *decoder) cited() (c Certificate, err error) {
+	if err := d.header(); err != nil {
+		return c, err
+	}
+	c.Board = d.info.Board
+	left := d.info.Citations
+	for _, layer := range d.info.Layers {
+		if left == 0 {
+			return c, nil
+		}
+		if err := d.citations(layer, &c); err != nil {
+			return c, fmt.Errorf("citations of %d arrows: %w", layer.Arrows, err)
+		}
+		left -= layer.Citations
+		for entries := layer.Entries; entries > 0 && left > 0; {
+			var b block
+			stored, err := d.head(&b, entries, moveBytes)
+			if err != nil {
+				return c, fmt.Errorf("layer of %d arrows: %w", layer.Arrows, err)
+			}
+			entries -= int64(b.n)
+			d.offset += stored
+		}
+	}
+	return c, nil
+}
+
 func corrupt(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrCorrupt}, args...)...)
 }

@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/engine"
 
-	"amazonsfarm/shared/proof"
 	"google.golang.org/grpc"
 )
 
@@ -21,7 +20,7 @@ import (
 type Solver interface {
 	Run(ctx context.Context, job Job, progress func(engine.Progress)) (Result, error)
 	Hints() []byte
-	Fragment(ctx context.Context, facts []proof.Fact, alive func()) (Fragment, error)
+	Prove(ctx context.Context, facts []proof.Fact, alive func()) ([]Part, error)
 	Forget()
 	Learn(facts []proof.Fact)
 	Close() error
@@ -123,6 +122,8 @@ func (a *agent) step(ctx context.Context, ev Event) (over bool, err error) {
 			a.conn.send(e.Message)
 		case Upload:
 			a.conn.upload(e)
+		case Examine:
+			a.conn.examine(e)
 		case Equip:
 			err = a.equip(e.Config)
 		case Search:
@@ -218,13 +219,13 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 		var out Gathered
 		var err error
 		if len(e.Facts) > 0 {
-			out.Fragment, err = solver.Fragment(limited, e.Facts, func() { a.tell(ctx, Alive{}) })
+			out.Parts, err = solver.Prove(limited, e.Facts, func() { a.tell(ctx, Alive{}) })
 		}
 		if err != nil {
 			a.failed <- fmt.Errorf("gather evidence: %w", err)
 			return
 		}
-		if !slices.ContainsFunc(out.Fragment.Facts, func(f proof.Fact) bool { return f.Key == e.Key }) {
+		if _, proved := factOf(out.Parts, e.Key); !proved {
 			out.Hints = solver.Hints()
 		}
 		a.tell(ctx, out)

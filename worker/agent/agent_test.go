@@ -22,6 +22,7 @@ import (
 	"amazonsfarm/worker/engine"
 
 	"amazonsfarm/shared/proof"
+
 	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -150,12 +151,12 @@ type farm struct {
 
 // fakeSolver is an engine whose searches are played by the test.
 type fakeSolver struct {
-	search   func(ctx context.Context, job engine.Job) engine.Result
-	fragment func(ctx context.Context, facts []proof.Fact) engine.Fragment // nil: all facts in one small file
-	forgets  atomic.Int32
-	closed   atomic.Bool
-	jobs     []engine.Job
-	learned  atomic.Int32
+	search  func(ctx context.Context, job engine.Job) engine.Result
+	part    func(ctx context.Context, facts []proof.Fact) engine.Part // nil: all facts in one small file
+	forgets atomic.Int32
+	closed  atomic.Bool
+	jobs    []engine.Job
+	learned atomic.Int32
 }
 
 func (s *fakeSolver) Run(ctx context.Context, job engine.Job, progress func(engine.Progress)) (engine.Result, error) {
@@ -164,15 +165,19 @@ func (s *fakeSolver) Run(ctx context.Context, job engine.Job, progress func(engi
 	return s.search(ctx, job), nil
 }
 
-func (s *fakeSolver) Fragment(ctx context.Context, facts []proof.Fact, _ func()) (engine.Fragment, error) {
-	if s.fragment != nil {
-		return s.fragment(ctx, facts), nil
+func (s *fakeSolver) Prove(ctx context.Context, facts []proof.Fact, _ func()) ([]engine.Part, error) {
+	if s.part != nil {
+		return []engine.Part{s.part(ctx, facts)}, nil
 	}
-	return fragmentOf([]byte(fmt.Sprint(facts)), facts), nil
+	return []engine.Part{partOf([]byte(fmt.Sprint(facts)), facts)}, nil
 }
 
-func fragmentOf(data []byte, facts []proof.Fact) engine.Fragment {
-	return engine.Fragment{Facts: facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
+func partOf(data []byte, facts []proof.Fact) engine.Part {
+	p := engine.Part{Facts: slices.Clone(facts), Data: data, ID: proof.IDOf(data), Entries: 1}
+	for i := range p.Facts {
+		p.Facts[i].Certificate = p.ID
+	}
+	return p
 }
 
 func (s *fakeSolver) Hints() []byte { return []byte("hints") }
@@ -695,8 +700,8 @@ func TestRefused(t *testing.T) {
 
 func TestUploadIsTriedAgain(t *testing.T) {
 	work(t, Config{}, solvedLost, nil, func(f *farm) {
-		f.solver.fragment = func(_ context.Context, facts []proof.Fact) engine.Fragment {
-			return fragmentOf(make([]byte, 5<<19), facts)
+		f.solver.part = func(_ context.Context, facts []proof.Fact) engine.Part {
+			return partOf(make([]byte, 5<<19), facts)
 		}
 		f.master.upload = func(attempt int) error {
 			switch attempt {
@@ -723,9 +728,9 @@ func TestUploadRefused(t *testing.T) {
 		"as too large": make([]byte, 9<<20)} {
 		t.Run(name, func(t *testing.T) {
 			work(t, Config{}, solvedLost, nil, func(f *farm) {
-				f.solver.fragment = func(_ context.Context,
-					facts []proof.Fact) engine.Fragment {
-					return fragmentOf(fragment, facts)
+				f.solver.part = func(_ context.Context,
+					facts []proof.Fact) engine.Part {
+					return partOf(fragment, facts)
 				}
 				f.master.upload = func(int) error { return status.Error(codes.DataLoss, "not a certificate") }
 				s := f.stream()

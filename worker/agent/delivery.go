@@ -9,24 +9,24 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// parcel is one thing to deliver: a fragment, if there is one, and after it the message that names
-// it. It waits until the master acknowledges the message.
+// parcel is one thing to deliver: parts of the proof, if there are any, and after them the message
+// that names them. It waits until the master acknowledges the message.
 type parcel struct {
-	of       campaign
-	serial   uint64
-	fragment Fragment // Data is dropped once it is uploaded
-	message  *farmv1.WorkRequest
-	lease    *lease // of a result: the lease it ends
-	sent     bool   // in this session
-	sentAt   time.Duration
-	sends    int // in all sessions
+	of      campaign
+	serial  uint64
+	parts   []Part // not uploaded yet, in the order in which they cite each other
+	message *farmv1.WorkRequest
+	lease   *lease // of a result: the lease it ends
+	sent    bool   // in this session
+	sentAt  time.Duration
+	sends   int // in all sessions
 }
 
-// errUpload says that the master will never accept a fragment.
-var errUpload = errors.New("fragment refused")
+// errUpload says that the master will never accept a part.
+var errUpload = errors.New("part refused")
 
-// ready says that the message may be sent: the master has the fragment.
-func (p *parcel) ready() bool { return len(p.fragment.Data) == 0 }
+// ready says that the message may be sent: the master has all parts.
+func (p *parcel) ready() bool { return len(p.parts) == 0 }
 
 // deliver queues what the running lease found when there is room, and goes on with the lease.
 func (m *Machine) deliver() {
@@ -53,7 +53,7 @@ func (m *Machine) deliver() {
 	}
 }
 
-// upload begins to upload the oldest fragment, while none is being uploaded.
+// upload begins to upload the oldest part, while none is being uploaded.
 func (m *Machine) upload() {
 	if m.stream.uploading != nil {
 		return
@@ -61,14 +61,14 @@ func (m *Machine) upload() {
 	for _, p := range m.waiting {
 		if !p.ready() {
 			m.stream.uploading = p
-			m.do(Upload{p.fragment, p.of.number})
+			m.do(Upload{p.parts[0], p.of.number})
 			return
 		}
 	}
 }
 
-// uploaded notes what became of an upload. A fragment that the master will never accept takes its
-// facts with it. Later fragments may have relied on it, so all that counted as delivered is
+// uploaded notes what became of an upload. A part that the master will never accept takes all facts
+// of its parcel with it. Later parts may have cited them, so all that counted as delivered is
 // forgotten.
 func (m *Machine) uploaded(err error) error {
 	p := m.stream.uploading
@@ -78,11 +78,13 @@ func (m *Machine) uploaded(err error) error {
 	m.stream.uploading = nil
 	switch {
 	case err == nil:
-		m.c.Stats.Facts.Add(uint64(len(p.fragment.Facts)))
-		m.c.Stats.FragmentBytes.Add(uint64(len(p.fragment.Data)))
-		m.c.Stats.Entries.Add(uint64(p.fragment.Entries))
+		m.c.Stats.Facts.Add(uint64(len(p.parts[0].Facts)))
+		m.c.Stats.PartBytes.Add(uint64(len(p.parts[0].Data)))
+		m.c.Stats.Entries.Add(uint64(p.parts[0].Entries))
+		p.parts = p.parts[1:]
 	case errors.Is(err, errUpload):
-		m.c.Log.Error("evidence lost", "error", err, "facts", len(p.fragment.Facts))
+		m.c.Log.Error("evidence lost", "error", err, "facts", len(p.parts[0].Facts))
+		p.parts = nil
 		m.c.Stats.Refused.Add(1)
 		switch k := p.message.Kind.(type) {
 		case *farmv1.WorkRequest_Facts:
@@ -95,11 +97,10 @@ func (m *Machine) uploaded(err error) error {
 		m.hangUp(fmt.Errorf("%w: upload: %v", errLost, err))
 		return nil
 	}
-	p.fragment.Data = nil
 	return nil
 }
 
-// send sends the messages whose fragments are with the master, in order.
+// send sends the messages whose parts are with the master, in order.
 func (m *Machine) send() {
 	for _, p := range m.waiting {
 		if !p.ready() {

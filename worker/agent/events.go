@@ -45,9 +45,11 @@ type (
 	}
 	// Gathered says that a Gather has ended.
 	Gathered struct {
-		Fragment Fragment
-		Hints    []byte // what the table knows of the position; empty: nothing worth sending
+		Parts []Part
+		Hints []byte // what the table knows of the position; empty: nothing worth sending
 	}
+	// Examined says how the check of a part came out.
+	Examined struct{ Report *farmv1.Checked }
 	// Drain asks for an orderly end.
 	Drain struct{}
 )
@@ -61,6 +63,7 @@ func (Searching) event() {}
 func (Alive) event()     {}
 func (Searched) event()  {}
 func (Gathered) event()  {}
+func (Examined) event()  {}
 func (Drain) event()     {}
 
 // Effect is what a [Machine] wants done.
@@ -74,9 +77,9 @@ type (
 	// Send asks to send a message on the stream, after those before. A Progress may be left out
 	// when a later one of the same lease waits behind it. The stream ends with a Goodbye.
 	Send struct{ Message *farmv1.WorkRequest }
-	// Upload asks to upload a fragment for a campaign. Uploaded follows, or Lost.
+	// Upload asks to upload a part for a campaign. Uploaded follows, or Lost.
 	Upload struct {
-		Fragment Fragment
+		Part     Part
 		Campaign uint32
 	}
 	// Equip asks for an engine of these settings in the place of the one before. No Search and no
@@ -100,20 +103,23 @@ type (
 	// Forget asks that the engine forget what was delivered: at once, or when the Search or Gather
 	// under way has ended.
 	Forget struct{}
+	// Examine asks to fetch a part and to check it, beside everything else. Examined follows, or Lost.
+	Examine struct{ Check *farmv1.Check }
 	// Learn asks to tell the engine facts that others have proved, also during a Search.
 	Learn struct{ Facts []proof.Fact }
 	// End says that the work is over: in order (nil), or with an error of [Run].
 	End struct{ Err error }
 )
 
-func (Join) effect()   {}
-func (HangUp) effect() {}
-func (Send) effect()   {}
-func (Upload) effect() {}
-func (Equip) effect()  {}
-func (Search) effect() {}
-func (Stop) effect()   {}
-func (Gather) effect() {}
-func (Forget) effect() {}
-func (Learn) effect()  {}
-func (End) effect()    {}
+func (Join) effect()    {}
+func (HangUp) effect()  {}
+func (Send) effect()    {}
+func (Upload) effect()  {}
+func (Equip) effect()   {}
+func (Search) effect()  {}
+func (Stop) effect()    {}
+func (Gather) effect()  {}
+func (Forget) effect()  {}
+func (Learn) effect()   {}
+func (Examine) effect() {}
+func (End) effect()     {}

@@ -20,6 +20,7 @@ import (
 	"amazonsfarm/worker/engine"
 
 	"amazonsfarm/shared/proof"
+
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"

@@ -104,16 +104,16 @@ func (m *Machine) gathered(e Gathered) {
 		return
 	}
 	if l.last {
-		m.found = &parcel{of: l.of, fragment: e.Fragment, lease: l, message: l.result(e, m.now-l.begun)}
+		m.found = &parcel{of: l.of, parts: e.Parts, lease: l, message: l.result(e, m.now-l.begun)}
 		return
 	}
-	facts := &farmv1.Facts{Facts: wireFacts(e.Fragment), Key: farmv1.WriteKey(l.key), Hints: e.Hints, Lease: l.id,
+	facts := &farmv1.Facts{Facts: wireFacts(e.Parts), Key: farmv1.WriteKey(l.key), Hints: e.Hints, Lease: l.id,
 		Epoch: l.epoch, Nodes: l.total.Nodes, Campaign: l.of.number}
 	if len(facts.Facts)+len(facts.Hints) == 0 {
 		m.slice()
 		return
 	}
-	m.found = &parcel{of: l.of, fragment: e.Fragment,
+	m.found = &parcel{of: l.of, parts: e.Parts,
 		message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: facts}}}
 }
 
@@ -123,12 +123,10 @@ func (l *lease) result(e Gathered, took time.Duration) *farmv1.WorkRequest {
 	m := &farmv1.Result{
 		Lease: l.id, Epoch: l.epoch, Key: farmv1.WriteKey(l.key),
 		Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations, Seconds: took.Seconds(),
-		Cancelled: l.early, Facts: wireFacts(e.Fragment), Campaign: l.of.number,
+		Cancelled: l.early, Facts: wireFacts(e.Parts), Campaign: l.of.number,
 	}
-	for _, fact := range e.Fragment.Facts {
-		if fact.Key == l.key {
-			m.Verdict = farmv1.WriteVerdict(fact.Verdict)
-		}
+	if fact, proved := factOf(e.Parts, l.key); proved {
+		m.Verdict = farmv1.WriteVerdict(fact.Verdict)
 	}
 	if m.Verdict == farmv1.Verdict_VERDICT_UNSPECIFIED {
 		m.Children, m.Hints = numbers.Append(nil, r.Children), e.Hints
@@ -163,13 +161,24 @@ func (l *lease) returned() *farmv1.WorkRequest {
 		Key: farmv1.WriteKey(l.key), Cancelled: true, Campaign: l.of.number}}}
 }
 
-// wireFacts writes the facts of a fragment, which is their certificate.
-func wireFacts(f engine.Fragment) []*farmv1.Fact {
-	facts := farmv1.WriteFacts(f.Facts)
-	for _, fact := range facts {
-		fact.CertificateSha256 = f.SHA256[:]
+// wireFacts writes the facts of parts.
+func wireFacts(parts []Part) (facts []*farmv1.Fact) {
+	for _, p := range parts {
+		facts = append(facts, farmv1.WriteFacts(p.Facts)...)
 	}
 	return facts
+}
+
+// factOf returns the fact about a position that parts prove, if one does.
+func factOf(parts []Part, k amazons.Key) (proof.Fact, bool) {
+	for _, p := range parts {
+		for _, f := range p.Facts {
+			if f.Key == k {
+				return f, true
+			}
+		}
+	}
+	return proof.Fact{}, false
 }
 
 // newLease reads a lease of the wire. Errors wrap ErrProtocol.

@@ -15,8 +15,8 @@ type (
 	Job = engine.Job
 	// Result is what one slice of a search found out.
 	Result = engine.Result
-	// Fragment is a certificate that proves facts.
-	Fragment = engine.Fragment
+	// Part is a certificate that proves facts, given what it cites.
+	Part = engine.Part
 )
 
 // Machine is the worker's side of the protocol, without a clock, goroutine, socket or file. Events
@@ -87,6 +87,7 @@ type stream struct {
 	aheadAt   time.Duration // when to look whether to ask for the next lease early; never: not
 	early     bool          // it is time to ask although a lease is running
 	beats     int           // heartbeats since there is a next lease
+	checks    int           // parts that are being checked
 	leaving   bool          // Goodbye was said
 	leaveBy   time.Duration // when the master has had time enough to end the stream
 }
@@ -184,6 +185,8 @@ func (m *Machine) handle(ev Event) error {
 		m.searched(e)
 	case Gathered:
 		m.gathered(e)
+	case Examined:
+		m.examined(e)
 	case Drain:
 		m.drain()
 	}
@@ -273,7 +276,7 @@ func (m *Machine) heartbeat() {
 	if m.running != nil {
 		m.report(m.running)
 	}
-	if m.c.IdleTimeout > 0 && !m.draining && m.idle() && m.now-m.workless >= m.c.IdleTimeout {
+	if m.c.IdleTimeout > 0 && !m.draining && m.idle() && m.stream.checks == 0 && m.now-m.workless >= m.c.IdleTimeout {
 		m.c.Log.Info("the master has had no work for the idle timeout", "waited", m.c.IdleTimeout)
 		m.drain()
 	}
@@ -428,6 +431,8 @@ func (m *Machine) receive(r *farmv1.WorkResponse) error {
 		}
 	case *farmv1.WorkResponse_Ack:
 		m.acknowledged(k.Ack)
+	case *farmv1.WorkResponse_Check:
+		return m.examine(k.Check)
 	case *farmv1.WorkResponse_Hold:
 		m.masterFull(k.Hold.GetReason())
 	case *farmv1.WorkResponse_NoWork:

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strings"
@@ -139,7 +138,7 @@ func (s *script) gathered(d *datadriven.TestData) Gathered {
 	var g Gathered
 	if d.HasArg("facts") {
 		data := []byte("a certificate")
-		g.Fragment = Fragment{Facts: s.gather.Facts, Data: data, SHA256: sha256.Sum256(data), Entries: 1}
+		g.Parts = []Part{partOf(data, s.gather.Facts)}
 	}
 	if d.HasArg("hints") {
 		g.Hints = []byte("hints")
@@ -181,7 +180,7 @@ func (s *script) step(ev Event) string {
 		case Send:
 			fmt.Fprintln(&out, "send", message(e.Message))
 		case Upload:
-			fmt.Fprintf(&out, "upload facts=%d campaign=%d\n", len(e.Fragment.Facts), e.Campaign)
+			fmt.Fprintf(&out, "upload facts=%d campaign=%d\n", len(e.Part.Facts), e.Campaign)
 		case Equip:
 			fmt.Fprintf(&out, "equip board=%v rules-only=%v\n", e.Config.Board, e.Config.RulesOnly)
 		case Search:

@@ -7,19 +7,20 @@ import (
 
 // Stats counts what an agent does. It may be read at any time; the zero value is ready.
 type Stats struct {
-	Joins         atomic.Uint64 // sessions begun
-	Leases        atomic.Uint64 // leases begun
-	Prefetched    atomic.Uint64 // of these, those that were there when the one before ended
-	Results       atomic.Uint64 // results acknowledged
-	Refused       atomic.Uint64 // results and facts refused by the master
-	Facts         atomic.Uint64 // facts sent
-	FragmentBytes atomic.Uint64 // bytes of certificate fragments uploaded
-	Entries       atomic.Uint64 // certificate entries in them
-	Nodes         atomic.Uint64 // positions expanded in ended slices of leases
-	Evaluations   atomic.Uint64 // positions evaluated in them
-	Connected     atomic.Bool   // a stream to the master stands
-	Lease         atomic.Uint64 // the lease being searched; 0: none
-	fill          atomic.Uint64
+	Joins       atomic.Uint64 // sessions begun
+	Leases      atomic.Uint64 // leases begun
+	Prefetched  atomic.Uint64 // of these, those that were there when the one before ended
+	Results     atomic.Uint64 // results acknowledged
+	Refused     atomic.Uint64 // results and facts refused by the master
+	Facts       atomic.Uint64 // facts sent
+	Checked     atomic.Uint64 // parts checked for the master
+	PartBytes   atomic.Uint64 // bytes of parts uploaded
+	Entries     atomic.Uint64 // certificate entries in them
+	Nodes       atomic.Uint64 // positions expanded in ended slices of leases
+	Evaluations atomic.Uint64 // positions evaluated in them
+	Connected   atomic.Bool   // a stream to the master stands
+	Lease       atomic.Uint64 // the lease being searched; 0: none
+	fill        atomic.Uint64
 }
 
 // TableFill returns the share of the transposition table in use, 0..1.

@@ -27,6 +27,7 @@ type connection struct {
 	in       chan *farmv1.WorkResponse // what the master sends
 	out      chan *farmv1.WorkRequest  // to the goroutine that writes
 	outgoing []*farmv1.WorkRequest     // what waits for it
+	checking chan struct{}             // a token for the one check under way
 
 	session *farmv1.JoinResponse // once joined
 }
@@ -39,7 +40,7 @@ const maxOutgoing = 256
 func (a *agent) connect(ctx context.Context) *connection {
 	ctx, cancel := context.WithCancel(ctx)
 	c := &connection{agent: a, ctx: ctx, cancel: cancel, events: make(chan Event),
-		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest)}
+		in: make(chan *farmv1.WorkResponse), out: make(chan *farmv1.WorkRequest), checking: make(chan struct{}, 1)}
 	c.running.Go(c.talk)
 	return c
 }
@@ -165,19 +166,19 @@ func (c *connection) write(work farmv1.Farm_WorkClient) {
 	}
 }
 
-// upload uploads a fragment in a goroutine of its own. What failed for reasons that pass is tried
+// upload uploads a part in a goroutine of its own. What failed for reasons that pass is tried
 // again, for as long as the stream lives: a master without room may have to wait for a person.
 func (c *connection) upload(e Upload) {
 	c.running.Go(func() {
-		if err := c.uploadFragment(e); c.ctx.Err() == nil {
+		if err := c.uploadPart(e); c.ctx.Err() == nil {
 			c.tell(Uploaded{err})
 		}
 	})
 }
 
-func (c *connection) uploadFragment(e Upload) error {
-	if limit := c.session.GetMaxCertificateBytes(); limit > 0 && uint64(len(e.Fragment.Data)) > limit {
-		return fmt.Errorf("%w: it has %d bytes, the master accepts %d", errUpload, len(e.Fragment.Data), limit)
+func (c *connection) uploadPart(e Upload) error {
+	if limit := c.session.GetMaxCertificateBytes(); limit > 0 && uint64(len(e.Part.Data)) > limit {
+		return fmt.Errorf("%w: it has %d bytes, the master accepts %d", errUpload, len(e.Part.Data), limit)
 	}
 	var told time.Time
 	for pause := c.BackoffMin; ; pause = min(2*pause, c.BackoffMax) {
@@ -211,9 +212,9 @@ func (c *connection) uploadOnce(e Upload) error {
 	if err != nil {
 		return err
 	}
-	m := &farmv1.UploadCertificateRequest{Session: c.session.GetSession(), Sha256: e.Fragment.SHA256[:],
-		Size: uint64(len(e.Fragment.Data)), Campaign: e.Campaign}
-	for rest := e.Fragment.Data; ; {
+	m := &farmv1.UploadCertificateRequest{Session: c.session.GetSession(), Sha256: e.Part.ID[:],
+		Size: uint64(len(e.Part.Data)), Campaign: e.Campaign}
+	for rest := e.Part.Data; ; {
 		n := min(farmv1.ChunkBytes, len(rest))
 		m.Data, rest = rest[:n], rest[n:]
 		err := up.Send(m)

@@ -1,20 +1,20 @@
 // Package engine runs one search job at a time with all cores of a machine over one table, and
-// proves what the search found as certificate fragments.
+// proves what the search found as parts of a proof.
 //
 // [Engine.Run] searches. It reports positions that it solved on the way; they are claims until
-// [Engine.Fragment] has proved them. A fragment holds only what earlier fragments did not: the
-// engine remembers what the other side has, until [Engine.Forget]. [Engine.Hints] tells what the
+// [Engine.Prove] has proved them. A part cites what others have proved and what earlier parts did:
+// the engine remembers these facts, until [Engine.Forget]. [Engine.Hints] tells what the
 // table knows of a position that stays open, so that another worker can go on with it.
 package engine
 
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +37,7 @@ const (
 	DefaultMinFactNodes = 1000
 	DefaultMaxFacts     = 256
 	DefaultMaxKnown     = 1 << 20
-	DefaultMaxEntries   = 8 << 20
+	DefaultMaxEntries   = 32 << 20
 	// MaxCores is the largest number of threads of one engine.
 	MaxCores = 1024
 )
@@ -59,12 +59,11 @@ type Config struct {
 	MinFactNodes uint64
 	// MaxFacts is the number of such positions kept of one run, those with most nodes. Default 256.
 	MaxFacts int
-	// MaxKnown bounds the facts of others that are remembered, about 60 bytes each. Default a
-	// million. Beyond it, fragments repeat evidence that others have.
+	// MaxKnown bounds the facts that are remembered, about 60 bytes each. Default a million. Beyond
+	// it, parts repeat evidence that others have.
 	MaxKnown int
-	// MaxEntries is the number of proved positions remembered, about 40 bytes each, from which the
-	// engine forgets them before the next fragment. Default 8 million. One fragment may use four
-	// times as many; a fact that needs more is not proved.
+	// MaxEntries is the largest number of positions that are proved for one part, about 40 bytes each
+	// while it is made. Default 32 million. A fact that needs more is not proved.
 	MaxEntries int
 	// MaxHints is the number of table entries in the hints for an unsolved position, about 12 bytes
 	// each. Default 0: no hints. Too small: a worker that goes on with the position repeats work.
@@ -138,24 +137,22 @@ type Result struct {
 	Solved []proof.Fact
 }
 
-// Fragment is a certificate file that proves facts, together with fragments that came before it.
-type Fragment struct {
-	Facts   []proof.Fact // its roots; none: nothing could be proved, or nothing was new
+// Part is a certificate file that proves facts, given what it cites.
+type Part struct {
+	Facts   []proof.Fact // its roots, all with the same number of arrows; each names the part
 	Data    []byte
-	SHA256  [sha256.Size]byte // of Data
+	ID      proof.ID // of Data
 	Entries int
 }
 
-// Engine holds a table and what has been proved. One goroutine at a time may call its methods; Learn
+// Engine holds a table and the facts that parts may cite. One goroutine at a time may call its methods; Learn
 // may be called by any goroutine at any time.
 type Engine struct {
-	c       Config
-	table   *dfpn.Table
-	search  *dfpn.Searcher
-	proofs  []*witness                   // of what the search finds, one a core
-	known   map[amazons.Key]eval.Verdict // facts whose evidence the other side has
-	builder *proof.Builder
-	full    bool // the builder had no room for a fact
+	c      Config
+	table  *dfpn.Table
+	search *dfpn.Searcher
+	proofs []*witness                   // of what the search finds, one a core
+	known  map[amazons.Key]eval.Verdict // facts that the other side has a part for
 
 	last   amazons.State // position of the last job
 	hinted uint64        // entries of all hints, as many as each might have had
@@ -202,29 +199,13 @@ func (e *Engine) Close() error {
 	return errors.Join(append(errs, e.table.Close())...)
 }
 
-// Forget drops what the engine knows of the other side: known facts and delivered evidence. Later
-// fragments are whole by themselves. The table stays.
+// Forget drops the known facts, of others and its own. Later parts cite none of them. The table
+// stays.
 func (e *Engine) Forget() {
 	e.mu.Lock()
 	e.news = nil
 	e.mu.Unlock()
 	e.known = make(map[amazons.Key]eval.Verdict)
-	e.renew()
-}
-
-// renew starts the evidence anew. Facts that were delivered or came from outside stay known.
-func (e *Engine) renew() {
-	e.full = false
-	var more []proof.Searcher
-	for _, w := range e.proofs[1:] {
-		more = append(more, w)
-	}
-	e.builder = proof.NewBuilder(e.c.Board, e.proofs[0], proof.BuilderOptions{
-		More:       more,
-		Leaves:     eval.LeavesOf(e.c.RulesOnly),
-		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
-		MaxEntries: 4 * e.c.MaxEntries,
-	})
 }
 
 func (e *Engine) note(s amazons.State, v eval.Verdict, nodes uint64) {
@@ -313,12 +294,12 @@ func (e *Engine) remember(f proof.Fact) {
 	}
 }
 
-// Fragment proves facts in their order until ctx ends. It returns a certificate of the facts that it
-// could prove and that no earlier fragment had, with the entries that no earlier fragment had. A
-// fact that was proved in part goes on in the next fragment. alive, if given, is called from another
-// goroutine once every ProgressPeriod with progress, and never after Fragment has returned. The only
-// errors are those of writing.
-func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func()) (Fragment, error) {
+// Prove proves facts until ctx ends, those with the most arrows first, and otherwise in their order.
+// Facts with the same number of arrows make one part, which cites what is known, the facts of earlier
+// parts among it. A fact that cannot be proved in time, or that is known, is left out. alive, if
+// given, is called from another goroutine once every ProgressPeriod with progress, and never after
+// Prove has returned. The only errors are those of writing.
+func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func()) (parts []Part, err error) {
 	if alive != nil {
 		seen := e.activity()
 		defer every(ProgressPeriod, func() {
@@ -329,11 +310,41 @@ func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func())
 		})()
 	}
 	e.catchUp()
-	if st := e.builder.Stats(); e.full || st.Entries+st.Lost > e.c.MaxEntries && st.Pending == 0 {
-		e.renew()
+	byArrows := slices.Clone(facts)
+	slices.SortStableFunc(byArrows, func(a, b proof.Fact) int {
+		return cmp.Compare(proof.Arrows(b.Key), proof.Arrows(a.Key))
+	})
+	for len(byArrows) > 0 && ctx.Err() == nil {
+		arrows, n := proof.Arrows(byArrows[0].Key), 1
+		for n < len(byArrows) && proof.Arrows(byArrows[n].Key) == arrows {
+			n++
+		}
+		part, err := e.part(ctx, byArrows[:n], arrows)
+		if err != nil {
+			return nil, err
+		}
+		if len(part.Facts) > 0 {
+			parts = append(parts, part)
+		}
+		byArrows = byArrows[n:]
 	}
-	var f Fragment
+	return parts, nil
+}
+
+// part proves facts with the same number of arrows. A part without facts is none.
+func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Part, err error) {
 	c := proof.Certificate{Board: e.c.Board, Leaves: eval.LeavesOf(e.c.RulesOnly)}
+	var more []proof.Searcher
+	for _, w := range e.proofs[1:] {
+		more = append(more, w)
+	}
+	builder := proof.NewBuilder(e.c.Board, e.proofs[0], proof.BuilderOptions{
+		More:       more,
+		Leaves:     c.Leaves,
+		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
+		CiteAbove:  arrows,
+		MaxEntries: e.c.MaxEntries,
+	})
 	for _, fact := range facts {
 		if ctx.Err() != nil {
 			break
@@ -345,10 +356,10 @@ func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func())
 		if err != nil {
 			continue
 		}
-		err = e.builder.Prove(ctx, s, fact.Verdict)
+		err = builder.Prove(ctx, s, fact.Verdict)
 		switch {
 		case err == nil:
-			f.Facts = append(f.Facts, fact)
+			p.Facts = append(p.Facts, fact)
 			c.Roots = append(c.Roots, proof.Root{State: s, Claim: fact.Verdict})
 		case errors.Is(err, proof.ErrNotProved):
 			// The table was wrong: two positions may share one hash.
@@ -356,24 +367,23 @@ func (e *Engine) Fragment(ctx context.Context, facts []proof.Fact, alive func())
 			e.table.Clear()
 		case ctx.Err() != nil:
 		case errors.Is(err, proof.ErrFull):
-			e.full = true
-			e.c.Log.Warn("a position's proof is larger than an engine may remember; raise MaxEntries", "error", err)
+			e.c.Log.Warn("a position's proof is larger than a part may be; raise MaxEntries", "error", err)
 		default:
 			e.c.Log.Warn("a claim of the search was not proved", "error", err)
 		}
 	}
-	if len(f.Facts) == 0 {
-		return Fragment{}, nil
+	if len(p.Facts) == 0 {
+		return Part{}, nil
 	}
-	c.Set = e.builder.Take()
-	f.Entries = c.Set.Len()
-	var err error
-	if f.Data, err = proof.Encode(c); err != nil {
-		return Fragment{}, err
+	c.Cited, c.Set = builder.Cited(), builder.Take()
+	p.Entries = c.Set.Len()
+	if p.Data, err = proof.Encode(c); err != nil {
+		return Part{}, err
 	}
-	f.SHA256 = sha256.Sum256(f.Data)
-	for _, fact := range f.Facts {
-		e.remember(fact)
+	p.ID = proof.IDOf(p.Data)
+	for i := range p.Facts {
+		p.Facts[i].Certificate = p.ID
+		e.remember(p.Facts[i])
 	}
-	return f, nil
+	return p, nil
 }

@@ -3,8 +3,9 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"errors"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"testing"
@@ -51,41 +52,48 @@ func fact(p amazons.Position, v eval.Verdict) proof.Fact {
 	return proof.Fact{Key: p.State().CanonicalKey(p.Board), Verdict: v, Nodes: 1}
 }
 
-// check unites fragments and has the checker verify that they prove the claim about p.
-func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool, fragments ...Fragment) {
+// check has the checker verify that parts together prove the claim about p.
+func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool, parts ...Part) {
 	t.Helper()
-	var parts []proof.Certificate
-	for _, f := range fragments {
-		if len(f.Facts) == 0 {
-			continue
-		}
-		if f.SHA256 != sha256.Sum256(f.Data) {
-			t.Error("a fragment's hash is wrong")
-		}
-		part, err := proof.Read(bytes.NewReader(f.Data), int64(len(f.Data)))
+	m := proof.Manifest{Board: p.Board, Leaves: eval.LeavesOf(rulesOnly), Roots: []proof.Root{proof.RootOf(p, claim)}}
+	name := filepath.Join(t.TempDir(), "x.proof")
+	if err := os.Mkdir(proof.PartsFolder(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	met := map[proof.ID]bool{}
+	for _, part := range parts {
+		c, err := proof.Read(bytes.NewReader(part.Data), int64(len(part.Data)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if part.Set.Len() != f.Entries || len(part.Roots) != len(f.Facts) {
-			t.Errorf("a fragment of %d entries and %d roots says %d and %d", part.Set.Len(), len(part.Roots), f.Entries,
-				len(f.Facts))
+		about, err := proof.SavePart(proof.PartsFolder(name), c)
+		if err != nil {
+			t.Fatal(err)
 		}
-		parts = append(parts, part)
+		if about.ID != part.ID || c.Set.Len() != part.Entries || len(c.Roots) != len(part.Facts) {
+			t.Errorf("part %v of %d entries and %d roots says %v, %d and %d", about.ID, c.Set.Len(), len(c.Roots), part.ID,
+				part.Entries, len(part.Facts))
+		}
+		if !met[about.ID] {
+			m.Parts = append(m.Parts, about)
+		}
+		met[about.ID] = true
 	}
-	whole := proof.Certificate{Board: p.Board, Leaves: eval.MoveLeaves, Roots: []proof.Root{proof.RootOf(p, claim)},
-		Set: new(proof.Set)}
-	for _, part := range parts {
-		whole.Leaves = min(whole.Leaves, part.Leaves)
-		whole.Set.Merge(part.Set)
-	}
-	data, err := proof.Encode(whole)
-	if err != nil {
+	if err := proof.WriteManifest(name, m); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := checker.Check(t.Context(), bytes.NewReader(data), int64(len(data)),
-		checker.Options{RulesOnly: rulesOnly}); err != nil {
+	if r, err := checker.CheckFile(t.Context(), name, checker.Options{RulesOnly: rulesOnly}); err != nil || !r.Complete() {
 		t.Error(err)
 	}
+}
+
+// one returns the only part.
+func one(t *testing.T, parts []Part, err error) Part {
+	t.Helper()
+	if err != nil || len(parts) != 1 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	return parts[0]
 }
 
 func TestSolve(t *testing.T) {
@@ -98,32 +106,25 @@ func TestSolve(t *testing.T) {
 			if err != nil || r.Verdict != eval.Lost || r.Nodes == 0 || r.Evaluations == 0 {
 				t.Fatalf("%+v, %v", r, err)
 			}
-			f, err := e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
-			if err != nil || len(f.Facts) != 1 {
-				t.Fatalf("%+v, %v", f.Facts, err)
-			}
-			check(t, p, eval.Lost, rulesOnly, f)
-			again, err := e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
-			if err != nil || len(again.Facts) != 0 {
-				t.Errorf("delivered twice: %v, %v", again.Facts, err)
+			parts, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
+			check(t, p, eval.Lost, rulesOnly, one(t, parts, err))
+			if again, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil); err != nil || len(again) != 0 {
+				t.Errorf("delivered twice: %v, %v", again, err)
 			}
 			e.Forget()
-			again, err = e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
-			if err != nil || len(again.Facts) != 1 {
-				t.Errorf("%v, %v", again.Facts, err)
-			}
-			check(t, p, eval.Lost, rulesOnly, again)
+			parts, err = e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
+			check(t, p, eval.Lost, rulesOnly, one(t, parts, err))
 		}
 	}
 }
 
-// A job in many small budgets, with a fragment after each: together they prove the position, and no
-// entry comes twice.
-func TestFragmentsAddUp(t *testing.T) {
+// A job in many small budgets, with parts after each: together they prove the position. Later parts
+// cite earlier ones.
+func TestPartsAddUp(t *testing.T) {
 	p := position(t, "4x6")
 	e := engineFor(t, Config{Board: p.Board, Cores: 1, MinFactNodes: 20})
-	var fragments []Fragment
-	entries, facts := 0, 0
+	var parts []Part
+	cited, facts := 0, 0
 	for range 10_000 {
 		r, err := e.Run(t.Context(), Job{State: p.State(), Budget: 2000}, nil)
 		if err != nil {
@@ -138,20 +139,23 @@ func TestFragmentsAddUp(t *testing.T) {
 		if !slices.IsSortedFunc(r.Solved, func(a, b proof.Fact) int { return int(b.Nodes) - int(a.Nodes) }) {
 			t.Errorf("not sorted by work: %v", r.Solved)
 		}
-		f, err := e.Fragment(t.Context(), solved, nil)
+		more, err := e.Prove(t.Context(), solved, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fragments = append(fragments, f)
-		entries += f.Entries
-		facts += len(f.Facts)
-		if r.Verdict != eval.Open {
-			check(t, p, r.Verdict, false, fragments...)
-			if st := e.builder.Stats(); st.Entries != entries {
-				t.Errorf("%d entries delivered of %d", entries, st.Entries)
+		parts = append(parts, more...)
+		for _, part := range more {
+			facts += len(part.Facts)
+			_, citations, err := proof.ReadCited(bytes.NewReader(part.Data), int64(len(part.Data)))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if facts < 5 {
-				t.Errorf("only %d facts on the way", facts)
+			cited += len(citations)
+		}
+		if r.Verdict != eval.Open {
+			check(t, p, r.Verdict, false, parts...)
+			if facts < 5 || cited == 0 {
+				t.Errorf("only %d facts on the way, %d citations", facts, cited)
 			}
 			return
 		}
@@ -186,8 +190,8 @@ func TestLearn(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	e.Learn([]proof.Fact{learned})
-	if f, err := e.Fragment(t.Context(), []proof.Fact{learned}, nil); err != nil || len(f.Facts) != 0 {
-		t.Errorf("evidence was gathered for what others have proved: %+v, %v", f.Facts, err)
+	if parts, err := e.Prove(t.Context(), []proof.Fact{learned}, nil); err != nil || len(parts) != 0 {
+		t.Errorf("evidence was gathered for what others have proved: %+v, %v", parts, err)
 	}
 	e.Learn([]proof.Fact{learned})
 	if e.Forget(); len(e.news) != 0 {
@@ -219,9 +223,8 @@ func TestFalseClaim(t *testing.T) {
 	if err != nil || r.Verdict != eval.Won {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	f, err := e.Fragment(t.Context(), []proof.Fact{fact(p, eval.Won)}, nil)
-	if err != nil || len(f.Facts) != 0 || len(f.Data) != 0 {
-		t.Fatalf("%+v, %v", f, err)
+	if parts, err := e.Prove(t.Context(), []proof.Fact{fact(p, eval.Won)}, nil); err != nil || len(parts) != 0 {
+		t.Fatalf("%+v, %v", parts, err)
 	}
 	if r, err = e.Run(t.Context(), Job{State: p.State()}, nil); err != nil || r.Verdict != eval.Lost {
 		t.Errorf("%+v, %v", r, err)
@@ -245,35 +248,26 @@ func TestCancelIsPrompt(t *testing.T) {
 	if err != nil || r.Verdict != eval.Open || calls != 1 || time.Since(cancelled) > time.Second {
 		t.Errorf("%v after cancelling, %d calls: %v, %v", time.Since(cancelled), calls, r.Verdict, err)
 	}
-	if f, err := e.Fragment(ctx, r.Solved, nil); err != nil || len(f.Facts) != 0 {
-		t.Errorf("%v, %v", f.Facts, err)
+	if parts, err := e.Prove(ctx, r.Solved, nil); err != nil || len(parts) != 0 {
+		t.Errorf("%v, %v", parts, err)
 	}
 }
 
-func TestRenew(t *testing.T) {
+// TestFull: a position whose proof is larger than a part may be is not proved, and others are.
+func TestFull(t *testing.T) {
 	p := position(t, "4x5")
-	e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxEntries: 200, MinFactNodes: 20})
-	before := e.builder
-	r, _ := e.Run(t.Context(), Job{State: p.State(), Budget: 20_000}, nil)
-	var fragments []Fragment
-	for _, f := range r.Solved {
-		fragment, err := e.Fragment(t.Context(), []proof.Fact{f}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fragments = append(fragments, fragment)
+	e := engineFor(t, Config{Board: p.Board, Cores: 1, MaxEntries: 2000, MinFactNodes: 20})
+	r, err := e.Run(t.Context(), Job{State: p.State()}, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if e.builder == before {
-		t.Errorf("nothing was forgotten: %d facts, %+v", len(r.Solved), e.builder.Stats())
+	if parts, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil); err != nil || len(parts) != 0 {
+		t.Errorf("%d parts, %v", len(parts), err)
 	}
-	r, _ = e.Run(t.Context(), Job{State: p.State()}, nil)
-	e.c.MaxEntries = 1 << 20
-	e.renew()
-	f, err := e.Fragment(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
-	if err != nil || len(f.Facts) != 1 {
-		t.Fatalf("%v, %v", f.Facts, err)
+	parts, err := e.Prove(t.Context(), r.Solved[len(r.Solved)-1:], nil)
+	if part := one(t, parts, err); part.Entries > 2000 {
+		t.Errorf("a part of %d entries", part.Entries)
 	}
-	check(t, p, r.Verdict, false, append(fragments, f)...)
 }
 
 func TestCollector(t *testing.T) {

@@ -3,7 +3,6 @@ package engine
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"hash/crc32"
 	"testing"
@@ -85,31 +84,25 @@ func searchLease(t *testing.T, board amazons.Board, squares []byte, tape *fuzzin
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	fragment, err := e.Fragment(ctx, r.Solved, nil)
+	parts, err := e.Prove(ctx, r.Solved, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(fragment.Facts) == 0 {
-		return
-	}
-	c, err := proof.Read(bytes.NewReader(fragment.Data), int64(len(fragment.Data)))
-	if err != nil || fragment.SHA256 != sha256.Sum256(fragment.Data) || len(c.Roots) != len(fragment.Facts) ||
-		c.Set.Len() != fragment.Entries {
-		t.Fatalf("a fragment of %d facts and %d entries: %v", len(fragment.Facts), fragment.Entries, err)
-	}
-	if !honest {
-		return
-	}
-	for _, root := range c.Roots {
-		if fuzzTruth.Wins(root.State) != (root.Claim == eval.Won) {
-			t.Fatalf("a false claim is proved: %v is %v", root.Position(board), root.Claim)
+	for _, part := range parts {
+		c, err := proof.Read(bytes.NewReader(part.Data), int64(len(part.Data)))
+		if err != nil || part.ID != proof.IDOf(part.Data) || len(c.Roots) != len(part.Facts) ||
+			c.Set.Len() != part.Entries {
+			t.Fatalf("a part of %d facts and %d entries: %v", len(part.Facts), part.Entries, err)
 		}
-	}
-	if len(job.Facts) > 0 {
-		return // the evidence may rest on that of others
-	}
-	if _, err := checker.Check(t.Context(), bytes.NewReader(fragment.Data), int64(len(fragment.Data)),
-		checker.Options{Workers: 1, RulesOnly: how&2 != 0}); err != nil {
-		t.Fatal(err)
+		// Whatever others claim, a part holds if what it cites is so.
+		if _, err := checker.Check(t.Context(), bytes.NewReader(part.Data), int64(len(part.Data)),
+			checker.Options{Workers: 1, RulesOnly: how&2 != 0, Part: true}); err != nil {
+			t.Fatal(err)
+		}
+		for _, root := range c.Roots {
+			if honest && fuzzTruth.Wins(root.State) != (root.Claim == eval.Won) {
+				t.Fatalf("a false claim is proved: %v is %v", root.Position(board), root.Claim)
+			}
+		}
 	}
 }

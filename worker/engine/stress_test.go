@@ -17,8 +17,8 @@ var stressRounds = flag.Int("stress", 12, "rounds of the stress test")
 
 // TestStress solves boards with known winners in tiny tables on one to four cores, with random
 // budgets and cancellations at random moments, now and then handing the job over to another engine
-// with the first one's hints and facts, and with fragments whose making is cancelled, too. The
-// fragments of all engines together must prove the right answer to the checker. Winners: Müller
+// with the first one's hints and facts, and with parts whose making is cancelled, too. The
+// parts of all engines together must prove the right answer to the checker. Winners: Müller
 // 2001 for 5x5, Song and Müller 2014, table I, for the others.
 func TestStress(t *testing.T) {
 	boards := []struct {
@@ -41,15 +41,17 @@ func TestStress(t *testing.T) {
 		}
 		e := start()
 		job := Job{State: p.State()}
-		var fragments []Fragment
+		var parts []Part
 		var delivered []proof.Fact
 		deliver := func(ctx context.Context, facts []proof.Fact) {
-			f, err := e.Fragment(ctx, facts, nil)
+			more, err := e.Prove(ctx, facts, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			fragments = append(fragments, f)
-			delivered = append(delivered, f.Facts...)
+			parts = append(parts, more...)
+			for _, part := range more {
+				delivered = append(delivered, part.Facts...)
+			}
 		}
 		for tries := 0; ; tries++ {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -65,7 +67,7 @@ func TestStress(t *testing.T) {
 				t.Fatal(err)
 			}
 			job.Facts, job.Hints = nil, nil
-			if r.IntN(2) == 0 { // most of what is asked of a fragment then stays undone
+			if r.IntN(2) == 0 { // most of what is asked then stays undone
 				time.AfterFunc(time.Duration(r.IntN(2000))*time.Microsecond, cancel)
 				deliver(ctx, result.Solved)
 			}
@@ -87,6 +89,6 @@ func TestStress(t *testing.T) {
 		if !slices.ContainsFunc(delivered, func(f proof.Fact) bool { return f.Key == root.Key }) {
 			t.Fatalf("round %d: %s was solved but not proved", round, board.name)
 		}
-		check(t, p, board.want, false, fragments...)
+		check(t, p, board.want, false, parts...)
 	}
 }

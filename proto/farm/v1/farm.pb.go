@@ -349,7 +349,7 @@ type Fact struct {
 	Key               []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
 	Verdict           Verdict                `protobuf:"varint,2,opt,name=verdict,proto3,enum=amazonsfarm.farm.v1.Verdict" json:"verdict,omitempty"`
 	Nodes             uint64                 `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`                                                 // searched for it
-	CertificateSha256 []byte                 `protobuf:"bytes,4,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"` // the certificate or fragment that holds its evidence; from the master: empty
+	CertificateSha256 []byte                 `protobuf:"bytes,4,opt,name=certificate_sha256,json=certificateSha256,proto3" json:"certificate_sha256,omitempty"` // the part that proves it; from the master: empty
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -422,6 +422,7 @@ type WorkRequest struct {
 	//	*WorkRequest_Facts
 	//	*WorkRequest_Result
 	//	*WorkRequest_Goodbye
+	//	*WorkRequest_Checked
 	Kind          isWorkRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -518,6 +519,15 @@ func (x *WorkRequest) GetGoodbye() *Goodbye {
 	return nil
 }
 
+func (x *WorkRequest) GetChecked() *Checked {
+	if x != nil {
+		if x, ok := x.Kind.(*WorkRequest_Checked); ok {
+			return x.Checked
+		}
+	}
+	return nil
+}
+
 type isWorkRequest_Kind interface {
 	isWorkRequest_Kind()
 }
@@ -546,6 +556,10 @@ type WorkRequest_Goodbye struct {
 	Goodbye *Goodbye `protobuf:"bytes,6,opt,name=goodbye,proto3,oneof"`
 }
 
+type WorkRequest_Checked struct {
+	Checked *Checked `protobuf:"bytes,7,opt,name=checked,proto3,oneof"`
+}
+
 func (*WorkRequest_Hello) isWorkRequest_Kind() {}
 
 func (*WorkRequest_Ready) isWorkRequest_Kind() {}
@@ -557,6 +571,8 @@ func (*WorkRequest_Facts) isWorkRequest_Kind() {}
 func (*WorkRequest_Result) isWorkRequest_Kind() {}
 
 func (*WorkRequest_Goodbye) isWorkRequest_Kind() {}
+
+func (*WorkRequest_Checked) isWorkRequest_Kind() {}
 
 type Hello struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -985,6 +1001,99 @@ func (x *Result) GetChildren() []byte {
 	return nil
 }
 
+// Checked says how the check of a part came out. It is not acknowledged: the master asks again where it does not hear of it.
+type Checked struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      uint32                 `protobuf:"varint,1,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Holds         bool                   `protobuf:"varint,3,opt,name=holds,proto3" json:"holds,omitempty"`         // given what it cites
+	Fault         string                 `protobuf:"bytes,4,opt,name=fault,proto3" json:"fault,omitempty"`          // why it does not hold
+	Failed        string                 `protobuf:"bytes,5,opt,name=failed,proto3" json:"failed,omitempty"`        // why it could not be checked; then the two above say nothing
+	Positions     uint64                 `protobuf:"varint,6,opt,name=positions,proto3" json:"positions,omitempty"` // that were checked
+	Seconds       float64                `protobuf:"fixed64,7,opt,name=seconds,proto3" json:"seconds,omitempty"`    // of processor time, about
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Checked) Reset() {
+	*x = Checked{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Checked) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Checked) ProtoMessage() {}
+
+func (x *Checked) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Checked.ProtoReflect.Descriptor instead.
+func (*Checked) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Checked) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
+}
+
+func (x *Checked) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *Checked) GetHolds() bool {
+	if x != nil {
+		return x.Holds
+	}
+	return false
+}
+
+func (x *Checked) GetFault() string {
+	if x != nil {
+		return x.Fault
+	}
+	return ""
+}
+
+func (x *Checked) GetFailed() string {
+	if x != nil {
+		return x.Failed
+	}
+	return ""
+}
+
+func (x *Checked) GetPositions() uint64 {
+	if x != nil {
+		return x.Positions
+	}
+	return 0
+}
+
+func (x *Checked) GetSeconds() float64 {
+	if x != nil {
+		return x.Seconds
+	}
+	return 0
+}
+
 // Goodbye says that the worker leaves and holds no lease any more.
 type Goodbye struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -995,7 +1104,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1007,7 +1116,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1020,7 +1129,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -1041,6 +1150,7 @@ type WorkResponse struct {
 	//	*WorkResponse_Finished
 	//	*WorkResponse_Hold
 	//	*WorkResponse_News
+	//	*WorkResponse_Check
 	Kind          isWorkResponse_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1048,7 +1158,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1060,7 +1170,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1073,7 +1183,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *WorkResponse) GetKind() isWorkResponse_Kind {
@@ -1146,6 +1256,15 @@ func (x *WorkResponse) GetNews() *News {
 	return nil
 }
 
+func (x *WorkResponse) GetCheck() *Check {
+	if x != nil {
+		if x, ok := x.Kind.(*WorkResponse_Check); ok {
+			return x.Check
+		}
+	}
+	return nil
+}
+
 type isWorkResponse_Kind interface {
 	isWorkResponse_Kind()
 }
@@ -1178,6 +1297,10 @@ type WorkResponse_News struct {
 	News *News `protobuf:"bytes,7,opt,name=news,proto3,oneof"`
 }
 
+type WorkResponse_Check struct {
+	Check *Check `protobuf:"bytes,8,opt,name=check,proto3,oneof"`
+}
+
 func (*WorkResponse_Lease) isWorkResponse_Kind() {}
 
 func (*WorkResponse_Cancel) isWorkResponse_Kind() {}
@@ -1191,6 +1314,8 @@ func (*WorkResponse_Finished) isWorkResponse_Kind() {}
 func (*WorkResponse_Hold) isWorkResponse_Kind() {}
 
 func (*WorkResponse_News) isWorkResponse_Kind() {}
+
+func (*WorkResponse_Check) isWorkResponse_Kind() {}
 
 type Lease struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1207,7 +1332,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1219,7 +1344,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1232,7 +1357,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Lease) GetId() uint64 {
@@ -1295,7 +1420,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1307,7 +1432,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1320,7 +1445,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Cancel) GetLease() uint64 {
@@ -1344,6 +1469,67 @@ func (x *Cancel) GetCampaign() uint32 {
 	return 0
 }
 
+// Check asks for a part to be fetched and checked beside the search, by the rules of its campaign. Checked answers.
+type Check struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Campaign      *Campaign              `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"` // without its first moves
+	Sha256        []byte                 `protobuf:"bytes,2,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Size          uint64                 `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"` // bytes
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Check) Reset() {
+	*x = Check{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Check) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Check) ProtoMessage() {}
+
+func (x *Check) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Check.ProtoReflect.Descriptor instead.
+func (*Check) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Check) GetCampaign() *Campaign {
+	if x != nil {
+		return x.Campaign
+	}
+	return nil
+}
+
+func (x *Check) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *Check) GetSize() uint64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // Ack is sent after what it acknowledges is on disk.
 type Ack struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1355,7 +1541,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1367,7 +1553,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1380,7 +1566,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Ack) GetSerial() uint64 {
@@ -1407,7 +1593,7 @@ type NoWork struct {
 
 func (x *NoWork) Reset() {
 	*x = NoWork{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1419,7 +1605,7 @@ func (x *NoWork) String() string {
 func (*NoWork) ProtoMessage() {}
 
 func (x *NoWork) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1432,7 +1618,7 @@ func (x *NoWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoWork.ProtoReflect.Descriptor instead.
 func (*NoWork) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *NoWork) GetReason() string {
@@ -1453,7 +1639,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1465,7 +1651,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1478,7 +1664,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Hold) GetReason() string {
@@ -1500,7 +1686,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1512,7 +1698,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1525,7 +1711,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *News) GetFacts() []*Fact {
@@ -1552,7 +1738,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1564,7 +1750,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1577,7 +1763,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Finished) GetReason() string {
@@ -1600,7 +1786,7 @@ type UploadCertificateRequest struct {
 
 func (x *UploadCertificateRequest) Reset() {
 	*x = UploadCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1798,7 @@ func (x *UploadCertificateRequest) String() string {
 func (*UploadCertificateRequest) ProtoMessage() {}
 
 func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1811,7 @@ func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateRequest.ProtoReflect.Descriptor instead.
 func (*UploadCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *UploadCertificateRequest) GetSession() string {
@@ -1672,7 +1858,7 @@ type UploadCertificateResponse struct {
 
 func (x *UploadCertificateResponse) Reset() {
 	*x = UploadCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1684,7 +1870,7 @@ func (x *UploadCertificateResponse) String() string {
 func (*UploadCertificateResponse) ProtoMessage() {}
 
 func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1697,7 +1883,7 @@ func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateResponse.ProtoReflect.Descriptor instead.
 func (*UploadCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UploadCertificateResponse) GetKnown() bool {
@@ -1705,6 +1891,110 @@ func (x *UploadCertificateResponse) GetKnown() bool {
 		return x.Known
 	}
 	return false
+}
+
+type FetchCertificateRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	Campaign      uint32                 `protobuf:"varint,2,opt,name=campaign,proto3" json:"campaign,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchCertificateRequest) Reset() {
+	*x = FetchCertificateRequest{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchCertificateRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchCertificateRequest) ProtoMessage() {}
+
+func (x *FetchCertificateRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchCertificateRequest.ProtoReflect.Descriptor instead.
+func (*FetchCertificateRequest) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *FetchCertificateRequest) GetSession() string {
+	if x != nil {
+		return x.Session
+	}
+	return ""
+}
+
+func (x *FetchCertificateRequest) GetCampaign() uint32 {
+	if x != nil {
+		return x.Campaign
+	}
+	return 0
+}
+
+func (x *FetchCertificateRequest) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+type FetchCertificateResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Data          []byte                 `protobuf:"bytes,1,opt,name=data,proto3" json:"data,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FetchCertificateResponse) Reset() {
+	*x = FetchCertificateResponse{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FetchCertificateResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FetchCertificateResponse) ProtoMessage() {}
+
+func (x *FetchCertificateResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FetchCertificateResponse.ProtoReflect.Descriptor instead.
+func (*FetchCertificateResponse) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *FetchCertificateResponse) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
 }
 
 type StatusRequest struct {
@@ -1716,7 +2006,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1728,7 +2018,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1741,7 +2031,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *StatusRequest) GetCampaign() string {
@@ -1761,7 +2051,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1773,7 +2063,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1786,7 +2076,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *WatchRequest) GetPeriodSeconds() float64 {
@@ -1811,7 +2101,7 @@ type WorkersRequest struct {
 
 func (x *WorkersRequest) Reset() {
 	*x = WorkersRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1823,7 +2113,7 @@ func (x *WorkersRequest) String() string {
 func (*WorkersRequest) ProtoMessage() {}
 
 func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1836,7 +2126,7 @@ func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersRequest.ProtoReflect.Descriptor instead.
 func (*WorkersRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
 }
 
 type PauseRequest struct {
@@ -1848,7 +2138,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1860,7 +2150,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1873,7 +2163,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *PauseRequest) GetCampaign() string {
@@ -1892,7 +2182,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +2194,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +2207,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ResumeRequest) GetCampaign() string {
@@ -1935,7 +2225,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1947,7 +2237,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1960,7 +2250,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
 }
 
 type BackupRequest struct {
@@ -1971,7 +2261,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2273,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2286,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
 }
 
 type QuarantinesRequest struct {
@@ -2007,7 +2297,7 @@ type QuarantinesRequest struct {
 
 func (x *QuarantinesRequest) Reset() {
 	*x = QuarantinesRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2309,7 @@ func (x *QuarantinesRequest) String() string {
 func (*QuarantinesRequest) ProtoMessage() {}
 
 func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2322,7 @@ func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesRequest.ProtoReflect.Descriptor instead.
 func (*QuarantinesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 type ReleaseRequest struct {
@@ -2044,7 +2334,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2056,7 +2346,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2069,7 +2359,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ReleaseRequest) GetName() string {
@@ -2088,7 +2378,7 @@ type QuarantinesResponse struct {
 
 func (x *QuarantinesResponse) Reset() {
 	*x = QuarantinesResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2390,7 @@ func (x *QuarantinesResponse) String() string {
 func (*QuarantinesResponse) ProtoMessage() {}
 
 func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2403,7 @@ func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesResponse.ProtoReflect.Descriptor instead.
 func (*QuarantinesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QuarantinesResponse) GetQuarantines() []*Quarantine {
@@ -2140,7 +2430,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2442,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2455,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Quarantine) GetName() string {
@@ -2238,7 +2528,7 @@ type AddCampaignRequest struct {
 
 func (x *AddCampaignRequest) Reset() {
 	*x = AddCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2250,7 +2540,7 @@ func (x *AddCampaignRequest) String() string {
 func (*AddCampaignRequest) ProtoMessage() {}
 
 func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2263,7 +2553,7 @@ func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddCampaignRequest.ProtoReflect.Descriptor instead.
 func (*AddCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AddCampaignRequest) GetName() string {
@@ -2319,7 +2609,7 @@ type SetCampaignRequest struct {
 
 func (x *SetCampaignRequest) Reset() {
 	*x = SetCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2331,7 +2621,7 @@ func (x *SetCampaignRequest) String() string {
 func (*SetCampaignRequest) ProtoMessage() {}
 
 func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2344,7 +2634,7 @@ func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCampaignRequest.ProtoReflect.Descriptor instead.
 func (*SetCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *SetCampaignRequest) GetCampaign() string {
@@ -2377,7 +2667,7 @@ type EndCampaignRequest struct {
 
 func (x *EndCampaignRequest) Reset() {
 	*x = EndCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2679,7 @@ func (x *EndCampaignRequest) String() string {
 func (*EndCampaignRequest) ProtoMessage() {}
 
 func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2692,7 @@ func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndCampaignRequest.ProtoReflect.Descriptor instead.
 func (*EndCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *EndCampaignRequest) GetCampaign() string {
@@ -2425,7 +2715,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2437,7 +2727,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2450,7 +2740,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BackupResponse) GetSize() uint64 {
@@ -2512,7 +2802,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2814,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2827,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -2770,7 +3060,7 @@ type CampaignSummary struct {
 
 func (x *CampaignSummary) Reset() {
 	*x = CampaignSummary{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2782,7 +3072,7 @@ func (x *CampaignSummary) String() string {
 func (*CampaignSummary) ProtoMessage() {}
 
 func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2795,7 +3085,7 @@ func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignSummary.ProtoReflect.Descriptor instead.
 func (*CampaignSummary) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *CampaignSummary) GetCampaign() *Campaign {
@@ -2897,7 +3187,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2909,7 +3199,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2922,7 +3212,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -2984,7 +3274,7 @@ type ExploreRequest struct {
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2996,7 +3286,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3009,7 +3299,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -3038,7 +3328,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3050,7 +3340,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3063,7 +3353,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -3104,7 +3394,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3116,7 +3406,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3129,7 +3419,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -3165,7 +3455,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3177,7 +3467,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3190,7 +3480,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Known) GetVerdict() Verdict {
@@ -3272,7 +3562,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3284,7 +3574,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3297,7 +3587,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -3336,7 +3626,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3638,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3651,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Worker) GetName() string {
@@ -3539,14 +3829,15 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x126\n" +
 	"\averdict\x18\x02 \x01(\x0e2\x1c.amazonsfarm.farm.v1.VerdictR\averdict\x12\x14\n" +
 	"\x05nodes\x18\x03 \x01(\x04R\x05nodes\x12-\n" +
-	"\x12certificate_sha256\x18\x04 \x01(\fR\x11certificateSha256\"\xdf\x02\n" +
+	"\x12certificate_sha256\x18\x04 \x01(\fR\x11certificateSha256\"\x99\x03\n" +
 	"\vWorkRequest\x122\n" +
 	"\x05hello\x18\x01 \x01(\v2\x1a.amazonsfarm.farm.v1.HelloH\x00R\x05hello\x122\n" +
 	"\x05ready\x18\x02 \x01(\v2\x1a.amazonsfarm.farm.v1.ReadyH\x00R\x05ready\x12;\n" +
 	"\bprogress\x18\x03 \x01(\v2\x1d.amazonsfarm.farm.v1.ProgressH\x00R\bprogress\x122\n" +
 	"\x05facts\x18\x04 \x01(\v2\x1a.amazonsfarm.farm.v1.FactsH\x00R\x05facts\x125\n" +
 	"\x06result\x18\x05 \x01(\v2\x1b.amazonsfarm.farm.v1.ResultH\x00R\x06result\x128\n" +
-	"\agoodbye\x18\x06 \x01(\v2\x1c.amazonsfarm.farm.v1.GoodbyeH\x00R\agoodbyeB\x06\n" +
+	"\agoodbye\x18\x06 \x01(\v2\x1c.amazonsfarm.farm.v1.GoodbyeH\x00R\agoodbye\x128\n" +
+	"\achecked\x18\a \x01(\v2\x1c.amazonsfarm.farm.v1.CheckedH\x00R\acheckedB\x06\n" +
 	"\x04kind\"!\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\"\a\n" +
@@ -3584,9 +3875,17 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x14\n" +
 	"\x05hints\x18\x0e \x01(\fR\x05hints\x12\x1a\n" +
 	"\bcampaign\x18\x0f \x01(\rR\bcampaign\x12\x1a\n" +
-	"\bchildren\x18\x10 \x01(\fR\bchildrenJ\x04\b\v\x10\f\"!\n" +
+	"\bchildren\x18\x10 \x01(\fR\bchildrenJ\x04\b\v\x10\f\"\xb9\x01\n" +
+	"\aChecked\x12\x1a\n" +
+	"\bcampaign\x18\x01 \x01(\rR\bcampaign\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x14\n" +
+	"\x05holds\x18\x03 \x01(\bR\x05holds\x12\x14\n" +
+	"\x05fault\x18\x04 \x01(\tR\x05fault\x12\x16\n" +
+	"\x06failed\x18\x05 \x01(\tR\x06failed\x12\x1c\n" +
+	"\tpositions\x18\x06 \x01(\x04R\tpositions\x12\x18\n" +
+	"\aseconds\x18\a \x01(\x01R\aseconds\"!\n" +
 	"\aGoodbye\x12\x16\n" +
-	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x86\x03\n" +
+	"\x06reason\x18\x01 \x01(\tR\x06reason\"\xba\x03\n" +
 	"\fWorkResponse\x122\n" +
 	"\x05lease\x18\x01 \x01(\v2\x1a.amazonsfarm.farm.v1.LeaseH\x00R\x05lease\x125\n" +
 	"\x06cancel\x18\x02 \x01(\v2\x1b.amazonsfarm.farm.v1.CancelH\x00R\x06cancel\x12,\n" +
@@ -3594,7 +3893,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\ano_work\x18\x04 \x01(\v2\x1b.amazonsfarm.farm.v1.NoWorkH\x00R\x06noWork\x12;\n" +
 	"\bfinished\x18\x05 \x01(\v2\x1d.amazonsfarm.farm.v1.FinishedH\x00R\bfinished\x12/\n" +
 	"\x04hold\x18\x06 \x01(\v2\x19.amazonsfarm.farm.v1.HoldH\x00R\x04hold\x12/\n" +
-	"\x04news\x18\a \x01(\v2\x19.amazonsfarm.farm.v1.NewsH\x00R\x04newsB\x06\n" +
+	"\x04news\x18\a \x01(\v2\x19.amazonsfarm.farm.v1.NewsH\x00R\x04news\x122\n" +
+	"\x05check\x18\b \x01(\v2\x1a.amazonsfarm.farm.v1.CheckH\x00R\x05checkB\x06\n" +
 	"\x04kind\"\xe4\x01\n" +
 	"\x05Lease\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -3607,7 +3907,11 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x06Cancel\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12\x1a\n" +
-	"\bcampaign\x18\x03 \x01(\rR\bcampaign\"7\n" +
+	"\bcampaign\x18\x03 \x01(\rR\bcampaign\"n\n" +
+	"\x05Check\x129\n" +
+	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x16\n" +
+	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x12\n" +
+	"\x04size\x18\x03 \x01(\x04R\x04size\"7\n" +
 	"\x03Ack\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12\x18\n" +
 	"\arefused\x18\x02 \x01(\tR\arefused\" \n" +
@@ -3627,7 +3931,13 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x1a\n" +
 	"\bcampaign\x18\x05 \x01(\rR\bcampaign\"1\n" +
 	"\x19UploadCertificateResponse\x12\x14\n" +
-	"\x05known\x18\x01 \x01(\bR\x05known\"+\n" +
+	"\x05known\x18\x01 \x01(\bR\x05known\"g\n" +
+	"\x17FetchCertificateRequest\x12\x18\n" +
+	"\asession\x18\x01 \x01(\tR\asession\x12\x1a\n" +
+	"\bcampaign\x18\x02 \x01(\rR\bcampaign\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\".\n" +
+	"\x18FetchCertificateResponse\x12\x12\n" +
+	"\x04data\x18\x01 \x01(\fR\x04data\"+\n" +
 	"\rStatusRequest\x12\x1a\n" +
 	"\bcampaign\x18\x01 \x01(\tR\bcampaign\"Q\n" +
 	"\fWatchRequest\x12%\n" +
@@ -3790,11 +4100,12 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vVERDICT_WON\x10\x01\x12\x10\n" +
-	"\fVERDICT_LOST\x10\x022\x9a\x02\n" +
+	"\fVERDICT_LOST\x10\x022\x8d\x03\n" +
 	"\x04Farm\x12K\n" +
 	"\x04Join\x12 .amazonsfarm.farm.v1.JoinRequest\x1a!.amazonsfarm.farm.v1.JoinResponse\x12O\n" +
 	"\x04Work\x12 .amazonsfarm.farm.v1.WorkRequest\x1a!.amazonsfarm.farm.v1.WorkResponse(\x010\x01\x12t\n" +
-	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x012\xf8\b\n" +
+	"\x11UploadCertificate\x12-.amazonsfarm.farm.v1.UploadCertificateRequest\x1a..amazonsfarm.farm.v1.UploadCertificateResponse(\x01\x12q\n" +
+	"\x10FetchCertificate\x12,.amazonsfarm.farm.v1.FetchCertificateRequest\x1a-.amazonsfarm.farm.v1.FetchCertificateResponse0\x012\xf8\b\n" +
 	"\aControl\x12Q\n" +
 	"\x06Status\x12\".amazonsfarm.farm.v1.StatusRequest\x1a#.amazonsfarm.farm.v1.StatusResponse\x12Q\n" +
 	"\x05Watch\x12!.amazonsfarm.farm.v1.WatchRequest\x1a#.amazonsfarm.farm.v1.StatusResponse0\x01\x12T\n" +
@@ -3823,7 +4134,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 49)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Verdict)(0),                      // 0: amazonsfarm.farm.v1.Verdict
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -3836,41 +4147,45 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*Progress)(nil),                  // 8: amazonsfarm.farm.v1.Progress
 	(*Facts)(nil),                     // 9: amazonsfarm.farm.v1.Facts
 	(*Result)(nil),                    // 10: amazonsfarm.farm.v1.Result
-	(*Goodbye)(nil),                   // 11: amazonsfarm.farm.v1.Goodbye
-	(*WorkResponse)(nil),              // 12: amazonsfarm.farm.v1.WorkResponse
-	(*Lease)(nil),                     // 13: amazonsfarm.farm.v1.Lease
-	(*Cancel)(nil),                    // 14: amazonsfarm.farm.v1.Cancel
-	(*Ack)(nil),                       // 15: amazonsfarm.farm.v1.Ack
-	(*NoWork)(nil),                    // 16: amazonsfarm.farm.v1.NoWork
-	(*Hold)(nil),                      // 17: amazonsfarm.farm.v1.Hold
-	(*News)(nil),                      // 18: amazonsfarm.farm.v1.News
-	(*Finished)(nil),                  // 19: amazonsfarm.farm.v1.Finished
-	(*UploadCertificateRequest)(nil),  // 20: amazonsfarm.farm.v1.UploadCertificateRequest
-	(*UploadCertificateResponse)(nil), // 21: amazonsfarm.farm.v1.UploadCertificateResponse
-	(*StatusRequest)(nil),             // 22: amazonsfarm.farm.v1.StatusRequest
-	(*WatchRequest)(nil),              // 23: amazonsfarm.farm.v1.WatchRequest
-	(*WorkersRequest)(nil),            // 24: amazonsfarm.farm.v1.WorkersRequest
-	(*PauseRequest)(nil),              // 25: amazonsfarm.farm.v1.PauseRequest
-	(*ResumeRequest)(nil),             // 26: amazonsfarm.farm.v1.ResumeRequest
-	(*DrainRequest)(nil),              // 27: amazonsfarm.farm.v1.DrainRequest
-	(*BackupRequest)(nil),             // 28: amazonsfarm.farm.v1.BackupRequest
-	(*QuarantinesRequest)(nil),        // 29: amazonsfarm.farm.v1.QuarantinesRequest
-	(*ReleaseRequest)(nil),            // 30: amazonsfarm.farm.v1.ReleaseRequest
-	(*QuarantinesResponse)(nil),       // 31: amazonsfarm.farm.v1.QuarantinesResponse
-	(*Quarantine)(nil),                // 32: amazonsfarm.farm.v1.Quarantine
-	(*AddCampaignRequest)(nil),        // 33: amazonsfarm.farm.v1.AddCampaignRequest
-	(*SetCampaignRequest)(nil),        // 34: amazonsfarm.farm.v1.SetCampaignRequest
-	(*EndCampaignRequest)(nil),        // 35: amazonsfarm.farm.v1.EndCampaignRequest
-	(*BackupResponse)(nil),            // 36: amazonsfarm.farm.v1.BackupResponse
-	(*StatusResponse)(nil),            // 37: amazonsfarm.farm.v1.StatusResponse
-	(*CampaignSummary)(nil),           // 38: amazonsfarm.farm.v1.CampaignSummary
-	(*FirstMove)(nil),                 // 39: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 40: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 41: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 42: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 43: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 44: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 45: amazonsfarm.farm.v1.Worker
+	(*Checked)(nil),                   // 11: amazonsfarm.farm.v1.Checked
+	(*Goodbye)(nil),                   // 12: amazonsfarm.farm.v1.Goodbye
+	(*WorkResponse)(nil),              // 13: amazonsfarm.farm.v1.WorkResponse
+	(*Lease)(nil),                     // 14: amazonsfarm.farm.v1.Lease
+	(*Cancel)(nil),                    // 15: amazonsfarm.farm.v1.Cancel
+	(*Check)(nil),                     // 16: amazonsfarm.farm.v1.Check
+	(*Ack)(nil),                       // 17: amazonsfarm.farm.v1.Ack
+	(*NoWork)(nil),                    // 18: amazonsfarm.farm.v1.NoWork
+	(*Hold)(nil),                      // 19: amazonsfarm.farm.v1.Hold
+	(*News)(nil),                      // 20: amazonsfarm.farm.v1.News
+	(*Finished)(nil),                  // 21: amazonsfarm.farm.v1.Finished
+	(*UploadCertificateRequest)(nil),  // 22: amazonsfarm.farm.v1.UploadCertificateRequest
+	(*UploadCertificateResponse)(nil), // 23: amazonsfarm.farm.v1.UploadCertificateResponse
+	(*FetchCertificateRequest)(nil),   // 24: amazonsfarm.farm.v1.FetchCertificateRequest
+	(*FetchCertificateResponse)(nil),  // 25: amazonsfarm.farm.v1.FetchCertificateResponse
+	(*StatusRequest)(nil),             // 26: amazonsfarm.farm.v1.StatusRequest
+	(*WatchRequest)(nil),              // 27: amazonsfarm.farm.v1.WatchRequest
+	(*WorkersRequest)(nil),            // 28: amazonsfarm.farm.v1.WorkersRequest
+	(*PauseRequest)(nil),              // 29: amazonsfarm.farm.v1.PauseRequest
+	(*ResumeRequest)(nil),             // 30: amazonsfarm.farm.v1.ResumeRequest
+	(*DrainRequest)(nil),              // 31: amazonsfarm.farm.v1.DrainRequest
+	(*BackupRequest)(nil),             // 32: amazonsfarm.farm.v1.BackupRequest
+	(*QuarantinesRequest)(nil),        // 33: amazonsfarm.farm.v1.QuarantinesRequest
+	(*ReleaseRequest)(nil),            // 34: amazonsfarm.farm.v1.ReleaseRequest
+	(*QuarantinesResponse)(nil),       // 35: amazonsfarm.farm.v1.QuarantinesResponse
+	(*Quarantine)(nil),                // 36: amazonsfarm.farm.v1.Quarantine
+	(*AddCampaignRequest)(nil),        // 37: amazonsfarm.farm.v1.AddCampaignRequest
+	(*SetCampaignRequest)(nil),        // 38: amazonsfarm.farm.v1.SetCampaignRequest
+	(*EndCampaignRequest)(nil),        // 39: amazonsfarm.farm.v1.EndCampaignRequest
+	(*BackupResponse)(nil),            // 40: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 41: amazonsfarm.farm.v1.StatusResponse
+	(*CampaignSummary)(nil),           // 42: amazonsfarm.farm.v1.CampaignSummary
+	(*FirstMove)(nil),                 // 43: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 44: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 45: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 46: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 47: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 48: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 49: amazonsfarm.farm.v1.Worker
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
@@ -3881,69 +4196,74 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	8,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
 	9,  // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
 	10, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
-	11, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
-	4,  // 9: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
-	0,  // 10: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	4,  // 11: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
-	13, // 12: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
-	14, // 13: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
-	15, // 14: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
-	16, // 15: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
-	19, // 16: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
-	17, // 17: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
-	18, // 18: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
-	4,  // 19: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	3,  // 20: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	4,  // 21: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
-	32, // 22: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
-	3,  // 23: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 24: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	39, // 25: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	38, // 26: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
-	3,  // 27: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 28: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	43, // 29: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	42, // 30: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	43, // 31: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 32: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	45, // 33: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 34: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	5,  // 35: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	20, // 36: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	22, // 37: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	23, // 38: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	24, // 39: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	40, // 40: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	25, // 41: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	26, // 42: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	27, // 43: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	29, // 44: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
-	30, // 45: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
-	28, // 46: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
-	33, // 47: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
-	34, // 48: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
-	35, // 49: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
-	2,  // 50: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	12, // 51: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	21, // 52: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	37, // 53: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // 54: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	44, // 55: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	41, // 56: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	37, // 57: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // 58: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // 59: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	31, // 60: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	31, // 61: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	36, // 62: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
-	37, // 63: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // 64: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // 65: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	50, // [50:66] is the sub-list for method output_type
-	34, // [34:50] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	12, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
+	11, // 9: amazonsfarm.farm.v1.WorkRequest.checked:type_name -> amazonsfarm.farm.v1.Checked
+	4,  // 10: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
+	0,  // 11: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	4,  // 12: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
+	14, // 13: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
+	15, // 14: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
+	17, // 15: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
+	18, // 16: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
+	21, // 17: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
+	19, // 18: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
+	20, // 19: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
+	16, // 20: amazonsfarm.farm.v1.WorkResponse.check:type_name -> amazonsfarm.farm.v1.Check
+	4,  // 21: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
+	3,  // 22: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	3,  // 23: amazonsfarm.farm.v1.Check.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	4,  // 24: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
+	36, // 25: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
+	3,  // 26: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 27: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	43, // 28: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	42, // 29: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
+	3,  // 30: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 31: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	47, // 32: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	46, // 33: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	47, // 34: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 35: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	49, // 36: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	1,  // 37: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	5,  // 38: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	22, // 39: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	24, // 40: amazonsfarm.farm.v1.Farm.FetchCertificate:input_type -> amazonsfarm.farm.v1.FetchCertificateRequest
+	26, // 41: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	27, // 42: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	28, // 43: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	44, // 44: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	29, // 45: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	30, // 46: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	31, // 47: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	33, // 48: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
+	34, // 49: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
+	32, // 50: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	37, // 51: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
+	38, // 52: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
+	39, // 53: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
+	2,  // 54: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	13, // 55: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	23, // 56: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	25, // 57: amazonsfarm.farm.v1.Farm.FetchCertificate:output_type -> amazonsfarm.farm.v1.FetchCertificateResponse
+	41, // 58: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	41, // 59: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	48, // 60: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	45, // 61: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	41, // 62: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	41, // 63: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	41, // 64: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	35, // 65: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	35, // 66: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	40, // 67: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	41, // 68: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	41, // 69: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	41, // 70: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	54, // [54:71] is the sub-list for method output_type
+	37, // [37:54] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -3958,8 +4278,9 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkRequest_Facts)(nil),
 		(*WorkRequest_Result)(nil),
 		(*WorkRequest_Goodbye)(nil),
+		(*WorkRequest_Checked)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[11].OneofWrappers = []any{
+	file_proto_farm_v1_farm_proto_msgTypes[12].OneofWrappers = []any{
 		(*WorkResponse_Lease)(nil),
 		(*WorkResponse_Cancel)(nil),
 		(*WorkResponse_Ack)(nil),
@@ -3967,15 +4288,16 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkResponse_Finished)(nil),
 		(*WorkResponse_Hold)(nil),
 		(*WorkResponse_News)(nil),
+		(*WorkResponse_Check)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[33].OneofWrappers = []any{}
+	file_proto_farm_v1_farm_proto_msgTypes[37].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   45,
+			NumMessages:   49,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -27,6 +27,7 @@ const (
 	Farm_Join_FullMethodName              = "/amazonsfarm.farm.v1.Farm/Join"
 	Farm_Work_FullMethodName              = "/amazonsfarm.farm.v1.Farm/Work"
 	Farm_UploadCertificate_FullMethodName = "/amazonsfarm.farm.v1.Farm/UploadCertificate"
+	Farm_FetchCertificate_FullMethodName  = "/amazonsfarm.farm.v1.Farm/FetchCertificate"
 )
 
 // FarmClient is the client API for Farm service.
@@ -40,9 +41,11 @@ type FarmClient interface {
 	// Work carries leases down and progress, facts and results up, for as long as the worker stays. One stream a worker;
 	// a second one of the same session replaces the first.
 	Work(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[WorkRequest, WorkResponse], error)
-	// UploadCertificate stores one certificate (or fragment) durably before the facts that name it are sent.
+	// UploadCertificate stores one part of a proof durably before the facts that name it are sent.
 	// The first message carries the id and size, all carry at most 1 MiB of data. Uploading a known id again is cheap and harmless.
 	UploadCertificate(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadCertificateRequest, UploadCertificateResponse], error)
+	// FetchCertificate sends a part that the worker is to check, at most 1 MiB in a message. NOT_FOUND: the master has it no more.
+	FetchCertificate(ctx context.Context, in *FetchCertificateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchCertificateResponse], error)
 }
 
 type farmClient struct {
@@ -89,6 +92,25 @@ func (c *farmClient) UploadCertificate(ctx context.Context, opts ...grpc.CallOpt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Farm_UploadCertificateClient = grpc.ClientStreamingClient[UploadCertificateRequest, UploadCertificateResponse]
 
+func (c *farmClient) FetchCertificate(ctx context.Context, in *FetchCertificateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchCertificateResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Farm_ServiceDesc.Streams[2], Farm_FetchCertificate_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[FetchCertificateRequest, FetchCertificateResponse]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Farm_FetchCertificateClient = grpc.ServerStreamingClient[FetchCertificateResponse]
+
 // FarmServer is the server API for Farm service.
 // All implementations must embed UnimplementedFarmServer
 // for forward compatibility.
@@ -100,9 +122,11 @@ type FarmServer interface {
 	// Work carries leases down and progress, facts and results up, for as long as the worker stays. One stream a worker;
 	// a second one of the same session replaces the first.
 	Work(grpc.BidiStreamingServer[WorkRequest, WorkResponse]) error
-	// UploadCertificate stores one certificate (or fragment) durably before the facts that name it are sent.
+	// UploadCertificate stores one part of a proof durably before the facts that name it are sent.
 	// The first message carries the id and size, all carry at most 1 MiB of data. Uploading a known id again is cheap and harmless.
 	UploadCertificate(grpc.ClientStreamingServer[UploadCertificateRequest, UploadCertificateResponse]) error
+	// FetchCertificate sends a part that the worker is to check, at most 1 MiB in a message. NOT_FOUND: the master has it no more.
+	FetchCertificate(*FetchCertificateRequest, grpc.ServerStreamingServer[FetchCertificateResponse]) error
 	mustEmbedUnimplementedFarmServer()
 }
 
@@ -121,6 +145,9 @@ func (UnimplementedFarmServer) Work(grpc.BidiStreamingServer[WorkRequest, WorkRe
 }
 func (UnimplementedFarmServer) UploadCertificate(grpc.ClientStreamingServer[UploadCertificateRequest, UploadCertificateResponse]) error {
 	return status.Error(codes.Unimplemented, "method UploadCertificate not implemented")
+}
+func (UnimplementedFarmServer) FetchCertificate(*FetchCertificateRequest, grpc.ServerStreamingServer[FetchCertificateResponse]) error {
+	return status.Error(codes.Unimplemented, "method FetchCertificate not implemented")
 }
 func (UnimplementedFarmServer) mustEmbedUnimplementedFarmServer() {}
 func (UnimplementedFarmServer) testEmbeddedByValue()              {}
@@ -175,6 +202,17 @@ func _Farm_UploadCertificate_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Farm_UploadCertificateServer = grpc.ClientStreamingServer[UploadCertificateRequest, UploadCertificateResponse]
 
+func _Farm_FetchCertificate_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(FetchCertificateRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(FarmServer).FetchCertificate(m, &grpc.GenericServerStream[FetchCertificateRequest, FetchCertificateResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Farm_FetchCertificateServer = grpc.ServerStreamingServer[FetchCertificateResponse]
+
 // Farm_ServiceDesc is the grpc.ServiceDesc for Farm service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -198,6 +236,11 @@ var Farm_ServiceDesc = grpc.ServiceDesc{
 			StreamName:    "UploadCertificate",
 			Handler:       _Farm_UploadCertificate_Handler,
 			ClientStreams: true,
+		},
+		{
+			StreamName:    "FetchCertificate",
+			Handler:       _Farm_FetchCertificate_Handler,
+			ServerStreams: true,
 		},
 	},
 	Metadata: "proto/farm/v1/farm.proto",

@@ -5,9 +5,10 @@ package farmv1
 const (
 	// ProtocolVersion is that of farm.proto.
 	//
+	//	5  parts cite what they rely on, and workers check them; until then fragments relied on all before them
 	//	4  hints were called memories, and verdicts outcomes; workers told no hash of their databases
 	//	3  several campaigns on one stream
-	ProtocolVersion = 4
+	ProtocolVersion = 5
 	// RulesVersion is that of the game's rules and of the leaf rules of certificates.
 	//
 	//	2  leaf rule 3

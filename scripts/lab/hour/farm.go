@@ -228,7 +228,7 @@ func (c *campaign) observe(phase string) (sample, error) {
 		Expired: m.Sum("amazons_master_leases_expired_total"), Refused: m["amazons_master_messages_refused_total"],
 		Leases: m.Sum("amazons_master_leases_running"),
 		Tree:   m.Sum("amazons_master_tree_positions"), Facts: m.Sum("amazons_master_facts"),
-		Proved:       m["amazons_master_proved_positions"],
+		Proved:       m["amazons_master_parts_verified_total"],
 		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
 		Streams: m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total",
 			`grpc_method="Work"`),

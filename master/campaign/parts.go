@@ -1,0 +1,330 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/graph"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// catalogue knows the parts of a pool by what they prove.
+type catalogue struct {
+	*campaign
+	facts map[amazons.Key]proof.Fact
+	parts map[proof.ID]store.PartRecord
+}
+
+// catalogue reads what the store has for the campaign.
+func (c *campaign) catalogue() (*catalogue, error) {
+	snap, err := c.farm.store.Snapshot(c.about.Number)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.farm.store.Parts(c.about.Number)
+	if err != nil {
+		return nil, err
+	}
+	k := &catalogue{c, make(map[amazons.Key]proof.Fact, len(snap.Facts)), make(map[proof.ID]store.PartRecord, len(list))}
+	for _, f := range snap.Facts {
+		k.facts[f.Key] = f
+	}
+	for _, p := range list {
+		k.parts[p.ID] = p
+	}
+	return k, nil
+}
+
+// proofParts is a proof in parts: those of workers, and what the tree itself adds.
+type proofParts struct {
+	roots []proof.Root
+	top   proof.Certificate // without roots: the tree adds nothing
+	parts []proof.Part
+	// loose says that some come from an old store, and rely on others that they do not name.
+	loose bool
+	// unchecked are those that nobody has checked.
+	unchecked []loop.Needed
+}
+
+// positions is the number of positions of all parts.
+func (p *proofParts) positions() (n int64) {
+	for _, part := range p.parts {
+		n += part.Positions
+	}
+	return n
+}
+
+// gather finds the parts that prove the roots. A FalsePartsError has those that cite what no part
+// proves.
+func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.WonNode) (*proofParts, error) {
+	k, err := c.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	board := c.root.Board
+	p := &proofParts{roots: roots, top: proof.Certificate{Board: board, Leaves: eval.LeavesOf(c.about.RulesOnly),
+		Set: new(proof.Set)}}
+	var todo []proof.ID
+	for _, r := range roots {
+		if f := k.facts[r.State.CanonicalKey(board)]; f.Verdict == r.Claim {
+			todo = append(todo, f.Certificate)
+		} else {
+			p.top.Roots = append(p.top.Roots, r)
+		}
+	}
+	if len(p.top.Roots) > 0 {
+		for _, n := range won {
+			p.top.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
+		}
+		var missing []amazons.Key
+		p.top, missing, err = proof.Prune(ctx, p.top, proof.PruneOptions{
+			Known: func(key amazons.Key) eval.Verdict { return k.facts[key].Verdict }})
+		if err != nil {
+			return nil, err
+		}
+		if len(missing) > 0 {
+			return nil, &assemble.MissingError{Board: board, Keys: missing}
+		}
+		for _, q := range p.top.Cited {
+			todo = append(todo, k.facts[q.Key].Certificate)
+		}
+	}
+	return p, k.follow(ctx, p, todo)
+}
+
+// follow adds parts and those that they cite.
+func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) error {
+	wrong := &loop.FalsePartsError{Why: "they cite what no part proves"}
+	known := map[proof.ID]bool{}
+	for len(todo) > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if known[id] {
+			continue
+		}
+		known[id] = true
+		record, ok := k.parts[id]
+		if !ok {
+			return fmt.Errorf("%w: part %s is named by a fact and not in the store", ErrVerification, id.Name())
+		}
+		info, cited, err := k.cited(id)
+		if err != nil {
+			return err
+		}
+		part := proof.Part{ID: id, Bytes: record.Bytes, Positions: info.Entries, Citations: info.Citations}
+		for _, r := range info.Roots {
+			part.Roots = append(part.Roots, proof.Citation{Key: r.State.CanonicalKey(k.root.Board), Claim: r.Claim})
+		}
+		p.parts = append(p.parts, part)
+		p.loose = p.loose || record.Fragment
+		if record.Verified == "" {
+			p.unchecked = append(p.unchecked, loop.Needed{ID: id, Size: record.Bytes})
+		}
+		for _, q := range cited {
+			if f := k.facts[q.Key]; f.Verdict == q.Claim {
+				todo = append(todo, f.Certificate)
+			} else if len(wrong.IDs) == 0 || wrong.IDs[len(wrong.IDs)-1] != id {
+				wrong.IDs = append(wrong.IDs, id)
+			}
+		}
+	}
+	if len(wrong.IDs) > 0 {
+		return wrong
+	}
+	return nil
+}
+
+// cited reads what a part cites.
+func (k *catalogue) cited(id proof.ID) (proof.Info, []proof.Citation, error) {
+	r, size, err := k.farm.store.OpenCertificate(id)
+	if err != nil {
+		return proof.Info{}, nil, err
+	}
+	return proof.ReadCited(r, size)
+}
+
+// recheck has the checker go over one part.
+func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
+	r, size, err := c.farm.store.OpenCertificate(id)
+	if errors.Is(err, store.ErrNoCertificate) {
+		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
+	} else if err != nil {
+		return err
+	}
+	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
+		Workers: c.farm.options.CheckWorkers})
+	switch {
+	case checker.Refutes(err):
+		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
+	case err == nil && report.SHA256 != id.Name():
+		return fmt.Errorf("%w: its SHA-256 is %s", loop.ErrFalse, report.SHA256)
+	}
+	return err
+}
+
+// resting returns the given parts, and those that cite what only they prove, and so on.
+func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, error) {
+	k, err := c.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	citing := map[proof.ID][]proof.ID{} // by the part that is cited
+	for id, record := range k.parts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if record.Fragment { // it may rely on any
+			for _, other := range ids {
+				citing[other] = append(citing[other], id)
+			}
+		}
+		_, cited, err := k.cited(id)
+		if err != nil {
+			citing[ids[0]] = append(citing[ids[0]], id) // it cannot be read: it goes as well
+			continue
+		}
+		for _, q := range cited {
+			on := k.facts[q.Key].Certificate
+			citing[on] = append(citing[on], id)
+		}
+	}
+	var all []proof.ID
+	met := map[proof.ID]bool{}
+	for todo := slices.Clone(ids); len(todo) > 0; {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if !met[id] {
+			met[id] = true
+			all = append(all, id)
+			todo = append(todo, citing[id]...)
+		}
+	}
+	return all, nil
+}
+
+// suspects returns the parts that nobody has checked, those behind a contradiction first.
+func (c *campaign) suspects(e tree.Contradiction) (ids []proof.ID, err error) {
+	for _, claim := range []graph.Claim{e.Known, e.Claim} {
+		if claim.Basis == graph.ByFact {
+			ids = append(ids, claim.Fact.Certificate)
+		}
+	}
+	list, err := c.farm.store.Parts(c.about.Number)
+	for _, p := range list {
+		if p.Verified == "" && !slices.Contains(ids, p.ID) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids, err
+}
+
+// packPositions is the largest proof, in positions, that a master with workers elsewhere makes one
+// file of and checks by itself: that takes it half a second. Larger ones stay in parts, which workers
+// check.
+const packPositions = 1 << 18
+
+// packs says whether the proof becomes one file.
+func (c *campaign) packs(p *proofParts) bool {
+	most := int64(packPositions)
+	if c.farm.options.Embedded {
+		most = proof.OneFilePositions
+	}
+	return p.loose || p.positions()+int64(p.top.Set.Len()) <= most
+}
+
+// publish writes the manifest of a proof under a name, and its parts into the folder beside it. It
+// returns the manifest's file.
+func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, error) {
+	m := proof.Manifest{Board: c.root.Board, Leaves: p.top.Leaves, Roots: p.roots, Parts: p.parts}
+	folder := proof.PartsFolder(name)
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return store.CertificateFile{}, fmt.Errorf("folder of the parts: %w", err)
+	}
+	if len(p.top.Roots) > 0 {
+		part, err := proof.SavePart(folder, p.top)
+		if err != nil {
+			return store.CertificateFile{}, err
+		}
+		m.Parts = append(slices.Clone(m.Parts), part)
+	}
+	file := store.CertificateFile{Path: name}
+	for _, part := range m.Parts {
+		file.Bytes += part.Bytes
+		file.Positions += uint64(part.Positions)
+	}
+	for _, part := range p.parts {
+		if err := c.farm.store.LinkCertificate(part.ID, filepath.Join(folder, part.ID.Name())); err != nil {
+			return file, err
+		}
+	}
+	if err := proof.WriteManifest(name, m); err != nil {
+		return file, err
+	}
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return file, err
+	}
+	file.Bytes += int64(len(data))
+	file.SHA256 = proof.IDOf(data).Name()
+	return file, nil
+}
+
+// checkParts has workers check the parts of a proof that nobody has checked yet, and the checker of
+// this machine what the tree adds. Without a worker this machine checks all; own says so.
+func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(state, why string)) (own bool, err error) {
+	began := time.Now()
+	defer func() { c.checked = time.Since(began) }()
+	done := len(p.parts) - len(p.unchecked)
+	say := func(n, _ int) {
+		report(loop.StateVerifying, fmt.Sprintf("the winner is known; workers have checked %d of %d parts of its proof",
+			done+n, len(p.parts)))
+	}
+	say(0, 0)
+	err = c.farm.Loop.Verify(ctx, c.about.Number, p.unchecked, say)
+	if !errors.Is(err, loop.ErrLonely) {
+		return false, err
+	}
+	report(loop.StateVerifying, "the winner is known; there is no worker, so the master checks the proof")
+	wrong := &loop.FalsePartsError{Why: "the checker refuses them"}
+	for _, part := range p.parts {
+		switch err := c.recheck(ctx, part.ID); {
+		case errors.Is(err, loop.ErrFalse):
+			wrong.IDs = append(wrong.IDs, part.ID)
+		case err != nil:
+			return false, err
+		}
+	}
+	if len(wrong.IDs) > 0 {
+		return false, wrong
+	}
+	return true, nil
+}
+
+// blame finds the parts that do not hold, where the proof that was made of them does not.
+func (c *campaign) blame(ctx context.Context, p *proofParts, why error) error {
+	wrong := &loop.FalsePartsError{Why: why.Error()}
+	for _, part := range p.parts {
+		if err := c.recheck(ctx, part.ID); errors.Is(err, loop.ErrFalse) {
+			wrong.IDs = append(wrong.IDs, part.ID)
+		}
+	}
+	if len(wrong.IDs) == 0 {
+		return why
+	}
+	return wrong
+}

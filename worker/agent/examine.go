@@ -1,0 +1,112 @@
+package agent
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/proof"
+
+	farmv1 "amazonsfarm/proto/farm/v1"
+)
+
+// maxChecks bounds the parts that a worker may have been asked to check at one time. A sound master
+// asks for two: one is fetched while the other is checked.
+const maxChecks = 16
+
+// checkMemory bounds the tables of the checker, in bytes: a part of 30 million positions.
+const checkMemory = 1 << 30
+
+// examine begins the check of a part. Errors wrap ErrProtocol.
+func (m *Machine) examine(c *farmv1.Check) error {
+	if len(c.GetSha256()) != len(proof.ID{}) || m.stream.checks >= maxChecks {
+		return fmt.Errorf("%w: a check of part %x beside %d others", ErrProtocol, c.GetSha256(), m.stream.checks)
+	}
+	m.stream.checks++
+	m.do(Examine{c})
+	return nil
+}
+
+// examined reports a check.
+func (m *Machine) examined(e Examined) {
+	if m.link != joined || m.stream.leaving {
+		return // the master asks another worker
+	}
+	m.stream.checks--
+	m.c.Stats.Checked.Add(1)
+	if m.running == nil {
+		m.workless = m.now
+	}
+	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: e.Report}}})
+}
+
+// examine checks a part in a goroutine of its own, one after the other.
+func (c *connection) examine(e Examine) {
+	c.running.Go(func() {
+		select {
+		case c.checking <- struct{}{}:
+			defer func() { <-c.checking }()
+		case <-c.ctx.Done():
+			return
+		}
+		report := &farmv1.Checked{Campaign: e.Check.GetCampaign().GetNumber(), Sha256: e.Check.GetSha256()}
+		if err := c.check(e.Check, report); err != nil {
+			report.Failed = Reason(err)
+		}
+		if c.ctx.Err() == nil {
+			c.tell(Examined{report})
+		}
+	})
+}
+
+// check fetches a part and has the checker go over it. The error says why that could not be done.
+func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
+	data, err := c.fetch(m)
+	if err != nil {
+		return err
+	}
+	if id := proof.IDOf(data); !bytes.Equal(id[:], m.GetSha256()) {
+		return fmt.Errorf("what came is not the part: its SHA-256 is %s", id.Name())
+	}
+	began := time.Now()
+	r, err := checker.Check(c.ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
+		Workers: c.Cores, RulesOnly: m.GetCampaign().GetRulesOnly(), MaxMemory: checkMemory})
+	out.Seconds = time.Since(began).Seconds()
+	switch {
+	case err == nil && fmt.Sprintf("%dx%d", r.Width, r.Height) != m.GetCampaign().GetBoard():
+		out.Fault = fmt.Sprintf("it is for board %dx%d", r.Width, r.Height)
+	case err == nil:
+		out.Holds, out.Positions = true, uint64(r.Entries)
+	case checker.Refutes(err):
+		out.Fault = err.Error()
+	default:
+		return err
+	}
+	return nil
+}
+
+// fetch returns the bytes of a part.
+func (c *connection) fetch(m *farmv1.Check) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(c.ctx, uploadTimeout)
+	defer cancel()
+	in, err := c.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: c.session.GetSession(),
+		Campaign: m.GetCampaign().GetNumber(), Sha256: m.GetSha256()})
+	if err != nil {
+		return nil, err
+	}
+	var data []byte
+	for {
+		chunk, err := in.Recv()
+		if err == io.EOF {
+			return data, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if data = append(data, chunk.GetData()...); uint64(len(data)) > m.GetSize() {
+			return nil, fmt.Errorf("more than the announced %d bytes came", m.GetSize())
+		}
+	}
+}
