@@ -201,6 +201,21 @@ func (r *relay) repeat(ctx context.Context, all []*farmv1.UploadCertificateReque
 	}
 }
 
+// FetchCertificate hands a part on.
+func (r *relay) FetchCertificate(m *farmv1.FetchCertificateRequest, out farmv1.Farm_FetchCertificateServer) error {
+	in, err := r.client.FetchCertificate(out.Context(), m)
+	for err == nil {
+		var chunk *farmv1.FetchCertificateResponse
+		if chunk, err = in.Recv(); err == nil {
+			err = out.Send(chunk)
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
 // Work hands a work stream's messages on, both ways.
 func (r *relay) Work(worker farmv1.Farm_WorkServer) error {
 	r.readers.Add(1)
