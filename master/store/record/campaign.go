@@ -184,6 +184,7 @@ type Result struct {
 	WinningMove     string `json:"winning_move,omitempty"` // at the root
 	// Verified says that the independent checker has accepted the certificate.
 	Verified    bool            `json:"verified"`
+	VerifiedBy  string          `json:"verified_by,omitempty"` // workers, where theirs has
 	Certificate CertificateFile `json:"certificate,omitzero"`
 	Nodes       uint64          `json:"nodes"`   // expanded by df-pn in all leases
 	Seconds     float64         `json:"seconds"` // of search, over all runs of the master
