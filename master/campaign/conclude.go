@@ -304,8 +304,9 @@ func (c *campaign) winner() string {
 
 func (c *campaign) conclusion() loop.Conclusion {
 	return loop.Conclusion{
-		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path, Positions: c.file.Positions,
-		Bytes: uint64(c.file.Bytes), SHA256: c.file.SHA256, WinningMoves: c.winningMoves(),
+		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path,
+		Positions: c.file.Positions,
+		Bytes:     uint64(c.file.Bytes), SHA256: c.file.SHA256, WinningMoves: c.winningMoves(),
 	}
 }
 
@@ -313,7 +314,8 @@ func (c *campaign) conclusion() loop.Conclusion {
 func (c *campaign) result() store.Result {
 	r := store.Result{
 		Verdict: c.settled.Verdict.String(), NoGivenMoveWins: c.settled.NoGivenMoveWins,
-		Verified: c.verified, VerifiedBy: c.verifiedBy, Certificate: c.file, Nodes: c.evidence.Nodes, Seconds: c.searched.Seconds(),
+		Verified: c.verified, VerifiedBy: c.verifiedBy, Certificate: c.file, Nodes: c.evidence.Nodes,
+		Seconds:  c.searched.Seconds(),
 		Finished: time.Now().UTC(), Build: c.farm.options.Build,
 	}
 	if c.known != nil {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"amazonsfarm/master/loop"
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -42,7 +42,7 @@ type look struct {
 // Look judges a position by the fragments, the one of the given fact first, and plays it out: the
 // winner plays the moves of the entries, the loser a reply that needs another entry. Most bounds
 // the moves of the line. It finds nothing where the evidence is too far away from the given fact.
-func (l *library) Look(near proof.ID, s amazons.State, most int) loop.Proved {
+func (l *library) Look(near proof.ID, s amazons.State, most int) explore.Proved {
 	l.turn <- struct{}{}
 	defer func() { <-l.turn }()
 	list, _ := l.store.CertificatesOf(l.campaign.Number) // of a store that cannot be read, nothing is known
@@ -75,7 +75,7 @@ func nearestFirst(list []proof.ID, near proof.ID) []proof.ID {
 }
 
 // judge says what the fragments prove of a position and of those after its moves.
-func (k *look) judge(s amazons.State) (out loop.Proved) {
+func (k *look) judge(s amazons.State) (out explore.Proved) {
 	out.After = map[amazons.Move]eval.Verdict{}
 	if out.Verdict = k.leaf(s); out.Verdict == eval.Lost && !s.CanMove() {
 		return out

@@ -156,7 +156,8 @@ func TestLiars(t *testing.T) {
 	for _, liars := range []int{1, 3, 10} {
 		t.Run(fmt.Sprint(liars), func(t *testing.T) {
 			registry := prometheus.NewRegistry()
-			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+			f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"),
+				Build:         agent.Build(),
 				InitialBudget: 100, SplitAfter: 200, Heartbeat: 50 * time.Millisecond, Registerer: registry})
 			lies := lies(root)
 			told := 0
@@ -169,7 +170,8 @@ func TestLiars(t *testing.T) {
 				c := lies[i%len(lies)]
 				if i >= len(lies) { // one file each
 					c.Set = new(proof.Set)
-					c.Roots = append(slices.Clone(c.Roots), proof.RootOf(root.After(root.State().Moves(nil)[i]), eval.Lost))
+					c.Roots = append(slices.Clone(c.Roots), proof.RootOf(root.After(root.State().Moves(nil)[i]),
+						eval.Lost))
 				}
 				if err := l.lie(ctx, c); err == nil {
 					told++

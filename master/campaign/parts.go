@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -37,7 +40,8 @@ func (c *campaign) catalogue() (*catalogue, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &catalogue{c, make(map[amazons.Key]proof.Fact, len(snap.Facts)), make(map[proof.ID]store.PartRecord, len(list))}
+	k := &catalogue{c, make(map[amazons.Key]proof.Fact, len(snap.Facts)),
+		make(map[proof.ID]store.PartRecord, len(list))}
 	for _, f := range snap.Facts {
 		k.facts[f.Key] = f
 	}
@@ -268,7 +272,7 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 		file.Positions += uint64(part.Positions)
 	}
 	for _, part := range p.parts {
-		if err := c.farm.store.LinkCertificate(part.ID, filepath.Join(folder, part.ID.Name())); err != nil {
+		if err := c.linkPart(part.ID, filepath.Join(folder, part.ID.Name())); err != nil {
 			return file, err
 		}
 	}
@@ -284,9 +288,27 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 	return file, nil
 }
 
+// linkPart gives the file of a part another name on the same disk, or copies it there. A file of that
+// name stays as it is.
+func (c *campaign) linkPart(id proof.ID, name string) error {
+	file := filepath.Join(store.EvidenceFolder(c.farm.options.StoreFile), id.Name()[:2], id.Name())
+	if err := os.Link(file, name); err == nil || errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	r, size, err := c.farm.store.OpenCertificate(id)
+	if err != nil {
+		return err
+	}
+	return disk.Replace(name, 0o644, func(f *os.File) error {
+		_, err := io.Copy(f, io.NewSectionReader(r, 0, size))
+		return err
+	})
+}
+
 // checkParts has workers check the parts of a proof that nobody has checked yet, and the checker of
 // this machine what the tree adds. Without a worker this machine checks all; own says so.
-func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(state, why string)) (own bool, err error) {
+func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(state, why string)) (own bool,
+	err error) {
 	began := time.Now()
 	defer func() { c.checked = time.Since(began) }()
 	done := len(p.parts) - len(p.unchecked)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"amazonsfarm/master/assemble"
-	"amazonsfarm/master/loop"
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -329,7 +329,7 @@ func OpenReader(file, name string) (*Reader, error) {
 // Explore tells what is known of the last position of a way of positions, each after a move from
 // the one before.
 func (r *Reader) Explore(way []amazons.Position) *farmv1.ExploreResponse {
-	return rpc.ExploreMessage(way[len(way)-1], loop.ExploreTree(way, r.Tree, r.look.Look))
+	return rpc.ExploreMessage(way[len(way)-1], explore.Tree(r.Tree, way).Proving(r.look.Look))
 }
 
 // Close closes the store.

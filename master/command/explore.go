@@ -8,7 +8,7 @@ import (
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/document"
-	"amazonsfarm/master/loop"
+	"amazonsfarm/master/explore"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
@@ -67,7 +67,7 @@ func exploreStore(file, name string, moves []string) (*farmv1.ExploreResponse, e
 		return nil, err
 	}
 	defer r.Close()
-	way, _, err := loop.Follow(r.Root, moves)
+	way, _, err := explore.Follow(r.Root, moves)
 	if err != nil {
 		return nil, cli.Usagef("%w", err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/export"
-	"amazonsfarm/master/loop"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
@@ -127,7 +127,7 @@ func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last
 			p, args = given, args[1:]
 		}
 	}
-	way, last, err := loop.Follow(p, args)
+	way, last, err := explore.Follow(p, args)
 	if err != nil {
 		return p, nil, cli.Usagef("%w", err)
 	}

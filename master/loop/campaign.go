@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -38,7 +39,7 @@ type About struct {
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
 	// Look says, if it is not nil, what the certificates of the store prove of a position where the
 	// tree knows no more; it is called from several goroutines at the same time.
-	Look Look
+	Look explore.Look
 }
 
 // Text writes a key with the colours it has in this campaign: whose turn it is follows from the number

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
 )
@@ -82,9 +83,9 @@ type regrown struct {
 
 // exploreReleased explores a campaign whose tree was put away. Errors are those of ctx, and of reading
 // the store.
-func (l *Loop) exploreReleased(ctx context.Context, c *campaign, way []amazons.Position) (Explored, error) {
+func (l *Loop) exploreReleased(ctx context.Context, c *campaign, way []amazons.Position) (explore.Explored, error) {
 	type answer struct {
-		explored Explored
+		explored explore.Explored
 		err      error
 	}
 	done := make(chan answer, 1)
@@ -101,23 +102,24 @@ func (l *Loop) exploreReleased(ctx context.Context, c *campaign, way []amazons.P
 				*shown = regrown{campaign: c.Number, tree: grown.Tree}
 			}
 			if a.err == nil {
-				a.explored = explore(shown.tree, way)
+				a.explored = explore.Tree(shown.tree, way)
 			}
 			shown.idle = 0
 			l.shown <- shown
 			done <- a
 		}()
 	case <-ctx.Done():
-		return Explored{}, ctx.Err()
+		return explore.Explored{}, ctx.Err()
 	}
 	select {
 	case a := <-done:
 		if a.err != nil {
-			return Explored{}, fmt.Errorf("the tree of campaign %s cannot be read from the store: %v", c.Name, a.err)
+			return explore.Explored{}, fmt.Errorf("the tree of campaign %s cannot be read from the store: %v", c.Name,
+				a.err)
 		}
 		return a.explored, nil
 	case <-ctx.Done():
-		return Explored{}, ctx.Err()
+		return explore.Explored{}, ctx.Err()
 	}
 }
 
@@ -131,4 +133,25 @@ func (l *Loop) hide() {
 		l.shown <- shown
 	default: // somebody looks
 	}
+}
+
+// Explore asks the loop about the last position of a way (each after a move from the one before, all of
+// the campaign's board) and its moves. Below positions that are decided it goes on in their
+// certificates. What it costs does not grow with the tree, but where the campaign is over and nobody
+// has explored it for a while: then its tree is read from the store first.
+func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (explore.Explored, error) {
+	released := false
+	e, err := ask(ctx, h.loop, func() explore.Explored {
+		if released = h.c.Tree == nil; released {
+			return explore.Explored{}
+		}
+		return explore.Tree(h.c.Tree, way)
+	})
+	if err == nil && released {
+		e, err = h.loop.exploreReleased(ctx, h.c, way)
+	}
+	if err != nil {
+		return explore.Explored{}, err
+	}
+	return e.Proving(h.Look), nil
 }

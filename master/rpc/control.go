@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -165,7 +166,7 @@ func (c *controlService) Explore(ctx context.Context, r *farmv1.ExploreRequest) 
 	if err != nil {
 		return nil, err
 	}
-	way, _, err := loop.Follow(h.Root(), r.GetMoves())
+	way, _, err := explore.Follow(h.Root(), r.GetMoves())
 	if err != nil {
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -636,11 +637,11 @@ func (r *rig) connect(w *caller, join bool) {
 }
 
 // look says of positions with few empty squares who wins them, as if a certificate did.
-func look(_ proof.ID, s amazons.State, _ int) loop.Proved {
+func look(_ proof.ID, s amazons.State, _ int) explore.Proved {
 	if bits.OnesCount64(s.Empty) > 8 {
-		return loop.Proved{}
+		return explore.Proved{}
 	}
-	p := loop.Proved{Verdict: eval.Lost, After: map[amazons.Move]eval.Verdict{}}
+	p := explore.Proved{Verdict: eval.Lost, After: map[amazons.Move]eval.Verdict{}}
 	for m := range s.AllMoves() {
 		if p.After[m] = eval.Won; !truth.Wins(s.After(m)) {
 			p.Verdict, p.After[m], p.Best, p.Line = eval.Won, eval.Lost, &m, []amazons.Move{m}

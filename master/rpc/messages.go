@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/master/trust"
@@ -136,7 +137,7 @@ func quarantinesMessage(list []trust.Quarantine) *farmv1.QuarantinesResponse {
 }
 
 // ExploreMessage writes what is known of a position.
-func ExploreMessage(p amazons.Position, e loop.Explored) *farmv1.ExploreResponse {
+func ExploreMessage(p amazons.Position, e explore.Explored) *farmv1.ExploreResponse {
 	here := knownMessage(e.At)
 	after := make(map[amazons.Move]*farmv1.Known, len(e.Moves))
 	for _, m := range e.Moves {

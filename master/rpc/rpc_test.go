@@ -26,6 +26,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/test/bufconn"
 
+	"amazonsfarm/master/explore"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
@@ -1008,7 +1009,7 @@ func TestWhatPagesShow(t *testing.T) {
 	if err != nil || len(r.GetLine()) == 0 || r.GetKnown().GetVerdict() != farmv1.Verdict_VERDICT_WON {
 		t.Fatalf("after the first move: %v, %v", r, err)
 	}
-	if way, _, err := loop.Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil ||
+	if way, _, err := explore.Follow(root, []string{first.String(), r.GetLine()[0]}); err != nil ||
 		way[2].State().CanonicalKey(root.Board) != claims[0].Key {
 		t.Errorf("the refutation of %v is %s: %v", first, r.GetLine()[0], err)
 	}

@@ -45,7 +45,7 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 }
 
 // Retract removes certificates and, in the same transaction, all facts that name them, in all pools,
-// and the contradictions that rest on such a fact. Tree positions stay. It returns the number of the
+// and what was said of contradictions in these pools. Tree positions stay. It returns the number of the
 // facts. A certificate that is not there is passed over. Errors: as of Commit.
 func (s *Store) Retract(ids []proof.ID) (facts int, err error) {
 	if facts, err = s.removeParts(ids, true); err != nil {
@@ -120,22 +120,15 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 }
 
 // naming returns the positions of the facts that name one of the certificates, by pool, and the
-// campaigns whose contradiction has such a fact.
+// campaigns of these pools: a contradiction there may rest on one of the facts, which it need not name.
 func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]amazons.Key, stops []uint32,
 	err error) {
 	named = map[uint32][]amazons.Key{}
 	for _, about := range s.Campaigns() {
-		key := record.Of(record.KeyContradiction, about.Number)
-		if v := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(key)); v != nil {
-			c, err := record.DecodeContradiction(about.Number, v)
-			if err != nil {
-				return nil, nil, err
-			}
-			if ids[c.Known.Fact.Certificate] || ids[c.Claim.Fact.Certificate] {
+		if about.Pool != about.Number {
+			if len(named[about.Pool]) > 0 {
 				stops = append(stops, about.Number)
 			}
-		}
-		if about.Pool != about.Number {
 			continue
 		}
 		bucket := record.Of(record.BucketFacts, about.Number)
@@ -148,6 +141,9 @@ func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]
 		})
 		if err != nil {
 			return nil, nil, err
+		}
+		if len(named[about.Number]) > 0 {
+			stops = append(stops, about.Number)
 		}
 	}
 	return named, stops, nil

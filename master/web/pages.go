@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/document"
-	"amazonsfarm/master/loop"
+	"amazonsfarm/master/explore"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -186,7 +186,7 @@ func (s *Server) find(r *http.Request, names ...string) (at place, err error) {
 	if text := at.query.Get("moves"); text != "" {
 		moves = strings.Split(text, ",")
 	}
-	if at.way, at.last, err = loop.Follow(p, moves); err != nil {
+	if at.way, at.last, err = explore.Follow(p, moves); err != nil {
 		return at, errInput{err}
 	}
 	return at, nil

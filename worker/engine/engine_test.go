@@ -71,7 +71,8 @@ func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool,
 			t.Fatal(err)
 		}
 		if about.ID != part.ID || c.Set.Len() != part.Entries || len(c.Roots) != len(part.Facts) {
-			t.Errorf("part %v of %d entries and %d roots says %v, %d and %d", about.ID, c.Set.Len(), len(c.Roots), part.ID,
+			t.Errorf("part %v of %d entries and %d roots says %v, %d and %d", about.ID, c.Set.Len(), len(c.Roots),
+				part.ID,
 				part.Entries, len(part.Facts))
 		}
 		if !met[about.ID] {
@@ -82,7 +83,8 @@ func check(t *testing.T, p amazons.Position, claim eval.Verdict, rulesOnly bool,
 	if err := proof.WriteManifest(name, m); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := checker.CheckFile(t.Context(), name, checker.Options{RulesOnly: rulesOnly}); err != nil || !r.Complete() {
+	if r, err := checker.CheckFile(t.Context(), name, checker.Options{RulesOnly: rulesOnly}); err != nil ||
+		!r.Complete() {
 		t.Error(err)
 	}
 }
@@ -108,7 +110,8 @@ func TestSolve(t *testing.T) {
 			}
 			parts, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
 			check(t, p, eval.Lost, rulesOnly, one(t, parts, err))
-			if again, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil); err != nil || len(again) != 0 {
+			if again, err := e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil); err != nil ||
+				len(again) != 0 {
 				t.Errorf("delivered twice: %v, %v", again, err)
 			}
 			e.Forget()

@@ -41,8 +41,8 @@ const (
 // ceiling rises only with a new feature, in the series that brings it. Parts of proofs stand beside the
 // fragments that they will replace: 1,600 lines for as long.
 var ceilings = map[string]int{
-	codeFigure:     37_800,
-	allCodeFigure:  42_400,
+	codeFigure:     39_400,
+	allCodeFigure:  43_950,
 	commentsFigure: 13,
 }
 

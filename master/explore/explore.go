@@ -1,7 +1,8 @@
-package loop
+// Package explore tells what is known of a position: by a tree, and below decided positions by the parts
+// that prove them.
+package explore
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -36,8 +37,7 @@ type Explored struct {
 	// Proved is what certificates prove where the tree knows no more; nil: nothing was looked up.
 	Proved *Proved
 
-	end      amazons.State // after the line
-	released bool          // nothing of this is known: the campaign's tree was put away
+	end amazons.State // after the line
 	// near is the certificate in which evidence for the end is likely; decided says that the end, or a
 	// position before it, is.
 	near    proof.ID
@@ -59,33 +59,9 @@ func Follow(p amazons.Position, moves []string) (way []amazons.Position, last *a
 	return way, last, nil
 }
 
-// Explore asks the loop about the last position of a way (each after a move from the one before, all of
-// the campaign's board) and its moves. Below positions that are decided it goes on in their
-// certificates. What it costs does not grow with the tree, but where the campaign is over and nobody
-// has explored it for a while: then its tree is read from the store first.
-func (h *Handle) Explore(ctx context.Context, way []amazons.Position) (Explored, error) {
-	e, err := ask(ctx, h.loop, func() Explored {
-		if h.c.Tree == nil {
-			return Explored{released: true}
-		}
-		return explore(h.c.Tree, way)
-	})
-	if err == nil && e.released {
-		e, err = h.loop.exploreReleased(ctx, h.c, way)
-	}
-	if err != nil {
-		return Explored{}, err
-	}
-	return e.look(h.Look), nil
-}
-
-// ExploreTree is Handle.Explore for a tree that no loop has.
-func ExploreTree(way []amazons.Position, t *tree.Tree, look Look) Explored {
-	return explore(t, way).look(look)
-}
-
-// explore looks at what the tree knows.
-func explore(t *tree.Tree, way []amazons.Position) (e Explored) {
+// Tree tells what a tree knows of the last position of a way (each after a move from the one before, all
+// of the tree's board) and its moves.
+func Tree(t *tree.Tree, way []amazons.Position) (e Explored) {
 	p := way[len(way)-1]
 	s := p.State()
 	e.At, e.Moves = t.Explore(s)
@@ -109,8 +85,8 @@ func explore(t *tree.Tree, way []amazons.Position) (e Explored) {
 	return e
 }
 
-// look adds what certificates prove to what the tree says.
-func (e Explored) look(look Look) Explored {
+// Proving adds what certificates prove to what the tree says; look may be nil.
+func (e Explored) Proving(look Look) Explored {
 	if look == nil || !e.decided {
 		return e
 	}
