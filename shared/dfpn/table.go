@@ -132,6 +132,10 @@ func (t *Table) grow() {
 				continue
 			}
 			to := t.lineOf(s.check ^ s.data)
+			if to/2 != i-1 { // torn by two writers
+				t.used.Add(-1)
+				continue
+			}
 			*t.slot(to, next[to&1]) = s
 			next[to&1]++
 		}
@@ -261,9 +265,8 @@ func (t *Table) put(hash, data uint64) {
 			least, victim = old>>48, s
 		}
 	}
-	if least == 0 && atomic.LoadUint64(&victim.data) == 0 {
+	atomic.StoreUint64(&victim.check, hash^data)
+	if atomic.SwapUint64(&victim.data, data) == 0 { // of two writers to a free entry, one counts it
 		t.used.Add(1)
 	}
-	atomic.StoreUint64(&victim.check, hash^data)
-	atomic.StoreUint64(&victim.data, data)
 }

@@ -3,6 +3,7 @@ package dfpn
 import (
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"testing"
 )
 
@@ -95,6 +96,35 @@ func TestTableReplacesTheLeastWork(t *testing.T) {
 	table.put(line+9, pack(2, 2, 50))
 	if table.get(line) != 0 || table.get(line+9) == 0 || table.get(line+3) == 0 {
 		t.Error("the entry with the least work should have gone")
+	}
+}
+
+// A worker was once quarantined because it reported a table as 1.000008 full.
+func TestTableCountsEachEntryOnce(t *testing.T) {
+	table := newTable(t, MinTableBytes)
+	for round := range uint64(200) {
+		var threads sync.WaitGroup
+		for thread := range uint64(4) {
+			threads.Go(func() {
+				r := rand.New(rand.NewPCG(round, thread/2)) // two threads each write the same entries
+				for range 2 * MinTableBytes / slotBytes {
+					table.put(r.Uint64(), pack(uint32(1+thread), 1, 1))
+				}
+			})
+		}
+		threads.Wait()
+		inUse := 0
+		for line := range table.lines {
+			for j := range uintptr(lineSlots) {
+				if table.slot(line, j).data != 0 {
+					inUse++
+				}
+			}
+		}
+		if want := float64(inUse*slotBytes) / MinTableBytes; table.Fill() != want {
+			t.Fatalf("round %d: Fill = %v with %d entries in use, want %v", round, table.Fill(), inUse, want)
+		}
+		table.Clear()
 	}
 }
 
