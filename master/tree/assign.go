@@ -173,8 +173,23 @@ func (t *Tree) budgetOf(n *graph.Node, use float64) uint64 {
 		return min(n.Budget, t.cfg.MaxBudget)
 	}
 	if len(t.roll) < 2 {
-		return t.cfg.InitialBudget
+		return t.firstBudget()
 	}
 	part := max(use, float64(t.cfg.ProbePercent)/100)
-	return max(1, min(t.cfg.InitialBudget, uint64(float64(t.cfg.InitialBudget)*part)))
+	return max(1, uint64(float64(t.firstBudget())*part))
+}
+
+const (
+	// smallestFirst is the number of nodes of the first leases of a campaign: some milliseconds, a few
+	// times what a lease costs beside its search.
+	smallestFirst = 500
+	// firstShare says how large a first lease may be beside all that the campaign has searched. So the
+	// leases of a small question are as small as the question, and workers share it from its beginning.
+	firstShare = 512
+)
+
+// firstBudget returns the nodes of a leaf's first lease: Config.InitialBudget, or less while the
+// campaign is young.
+func (t *Tree) firstBudget() uint64 {
+	return min(t.cfg.InitialBudget, max(smallestFirst, t.nodes/firstShare))
 }

@@ -21,7 +21,8 @@ type Config struct {
 	EasyReplies bool
 
 	// InitialBudget is the number of nodes of a leaf's first lease; ProbePercent makes some of them
-	// smaller. It doubles with each return. Default 50,000, about half a second of one core on a
+	// smaller, and while the campaign is young they are as small as it is (firstBudget). It doubles
+	// with each return. Default 50,000, about half a second of one core on a
 	// small board. Too small: the farm spends its time on messages. Too large: workers sit on leaves
 	// that are not needed.
 	InitialBudget uint64
@@ -83,7 +84,7 @@ type Config struct {
 type policy struct {
 	// splitBelow says when work is scarce: with more than one worker, when the most useful free leaf
 	// is worth less than this percentage of the most proving one. Default 50; negative: never. A
-	// result is then split after InitialBudget nodes. Smaller: workers search leaves that are likely
+	// result is then split after as many nodes as a first lease has. Smaller: workers search leaves that are likely
 	// not needed. Larger: the tree grows, and the workers' tables are not used.
 	splitBelow int
 	// warmPercent is the worth of a position to a worker that has searched it, in percent of its

@@ -30,7 +30,7 @@ func (t *Tree) splitAfter(positions int) uint64 {
 // lease. From half of MaxPositions on they are sixteen times as many with each eighth in use. A
 // position that many workers wait for is worth the room as long as there is some.
 func (t *Tree) earlySplit(positions int) uint64 {
-	return doubled(t.cfg.InitialBudget, 4*max(0, t.eighths(positions)-3))
+	return doubled(t.firstBudget(), 4*max(0, t.eighths(positions)-3))
 }
 
 // eighths returns how many whole eighths of MaxPositions so many positions are.

@@ -140,8 +140,8 @@ func TestLoneWorker(t *testing.T) {
 				tree.Step(Ready{"w"})
 			}
 			l := tree.workers["w"].leases[0]
-			if spent+l.budget >= 8_000_000 && spent < 6_000_000 {
-				t.Fatalf("budget %d after %d", l.budget, spent)
+			if want := min(spent+smallestFirst, 5_000_000); l.budget != want { // it doubles
+				t.Fatalf("budget %d after %d, want %d", l.budget, spent, want)
 			}
 			tree.Step(Progress{Worker: "w", Lease: l.id, Epoch: 1, Nodes: l.budget})
 			tree.Step(Tick{})
@@ -152,6 +152,43 @@ func TestLoneWorker(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFirstLeases: first leases are as small as the campaign is, and never larger than InitialBudget.
+func TestFirstLeases(t *testing.T) {
+	tree := small(t, Config{})
+	for _, c := range []struct{ searched, want uint64 }{
+		{0, smallestFirst}, {100_000, smallestFirst}, {512_000, 1000}, {5_120_000, 10_000}, {1 << 40, 50_000},
+	} {
+		if tree.nodes = c.searched; tree.firstBudget() != c.want {
+			t.Errorf("after %d nodes a first lease has %d nodes, want %d", c.searched, tree.firstBudget(), c.want)
+		}
+	}
+	if tree.cfg.InitialBudget = 100; tree.firstBudget() != 100 {
+		t.Errorf("a first lease has %d nodes, more than InitialBudget", tree.firstBudget())
+	}
+}
+
+// TestParent: a lease names a position one move above its own, and the root has none.
+func TestParent(t *testing.T) {
+	tree := small(t, Config{InitialBudget: 100, SplitAfter: 100})
+	tree.Step(Joined{Worker: "w", Slots: 1})
+	tree.Step(Ready{"w"})
+	l := tree.workers["w"].leases[0]
+	if k := l.node.Parent(); k != (amazons.Key{}) {
+		t.Fatalf("the root is below %v", k)
+	}
+	tree.Step(Result{Worker: "w", Lease: l.id, Epoch: 1, Key: l.node.Key, Nodes: 100, Phi: 3, Delta: 3})
+	root := l.node.Key
+	for _, e := range tree.Step(Ready{"w"}) {
+		if g, ok := e.(Grant); ok {
+			if g.Lease.Parent != root || g.Lease.Key == root {
+				t.Fatalf("the lease of %v is below %v, want %v", g.Lease.Key, g.Lease.Parent, root)
+			}
+			return
+		}
+	}
+	t.Fatal("nothing was granted")
 }
 
 // small makes a tree over a small position.
@@ -272,7 +309,7 @@ func TestSplittingSlowsDown(t *testing.T) {
 				"want %d and %d", c.nodes, early, late, c.early, c.late)
 		}
 	}
-	tr.cfg.InitialBudget, tr.cfg.SplitAfter = math.MaxUint64/3, math.MaxUint64/3
+	tr.cfg.InitialBudget, tr.cfg.SplitAfter, tr.nodes = math.MaxUint64/3, math.MaxUint64/3, math.MaxUint64
 	if tr.earlySplit(80) != math.MaxUint64 || tr.splitAfter(80) != math.MaxUint64 {
 		t.Errorf("with huge settings a leaf is split after %d and %d nodes", tr.earlySplit(80), tr.splitAfter(80))
 	}
