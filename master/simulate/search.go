@@ -94,7 +94,13 @@ func (w *worker) learn(facts []proof.Fact) error {
 // round searches for one round, and plans its end.
 func (w *worker) round() {
 	s := w.slice
-	r := w.search.Search(context.Background(), s.Job.State, min(w.c.Tree.InitialBudget, s.Job.Budget-s.nodes))
+	budget := min(w.c.Tree.InitialBudget, s.Job.Budget-s.nodes)
+	var r dfpn.Result
+	if parent := s.Job.Parent; parent != nil && s.nodes == 0 {
+		r = w.search.SearchBelow(context.Background(), *parent, s.Job.State, budget)
+	} else {
+		r = w.search.Search(context.Background(), s.Job.State, budget)
+	}
 	s.roundBegun, s.roundNodes = w.now, r.Nodes
 	w.after(max(w.takes(r.Nodes), time.Nanosecond), func() error {
 		if w.slice != s {
@@ -189,7 +195,8 @@ func (w *worker) account() {
 // leaseOf is a lease as the master sends it.
 func leaseOf(l tree.Lease, hints [][]byte) *farmv1.WorkResponse {
 	return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{Id: uint64(l.ID), Epoch: l.Epoch,
-		Key: farmv1.WriteKey(l.Key), BudgetNodes: l.Budget, Facts: farmv1.WriteFacts(l.Facts), Hints: hints}}}
+		Key: farmv1.WriteKey(l.Key), Parent: farmv1.WriteParent(l.Parent), BudgetNodes: l.Budget,
+		Facts: farmv1.WriteFacts(l.Facts), Hints: hints}}}
 }
 
 // cancelOf is a Cancel as the master sends it.

@@ -14,6 +14,7 @@ type Lease struct {
 	ID     LeaseID
 	Epoch  uint64
 	Key    amazons.Key // canonical
+	Parent amazons.Key // an unsolved position one move above; zero for the root
 	Budget uint64      // nodes
 	// Check says that the lease repeats the search of another party. The other party's hints must not
 	// go with it.

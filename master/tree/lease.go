@@ -93,7 +93,7 @@ func (t *Tree) grant(w *worker, n *graph.Node, planned, budget uint64, u *unchec
 	t.promised = plus(t.promised, l.budget)
 	t.graph.Reclass(n)
 	facts := t.offers.Pick(&w.known, n.Key, t.cfg.policy.factsPerLease)
-	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.Key, l.budget, u != nil, facts}})
+	t.emit(Grant{w.name, Lease{l.id, t.epoch, n.Key, n.Parent(), l.budget, u != nil, facts}})
 }
 
 // end takes a lease off the books, with the nodes it used.

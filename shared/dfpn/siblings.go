@@ -72,6 +72,32 @@ func (t *thread) refuteLike(st amazons.State, m amazons.Move, hash uint64, model
 	return false
 }
 
+// begin tries to refute st, a position after a move of parent, as its siblings are refuted that the
+// table knows. A refutation that holds is in the table then.
+func (t *thread) begin(parent, st amazons.State) {
+	t.table.mu.RLock()
+	defer t.table.mu.RUnlock()
+	hash := st.Hash(t.b)
+	if n, nodes := t.table.known(hash); n.solved() || nodes >= siblingNodes {
+		return
+	}
+	var reply amazons.Move
+	for _, m := range parent.Moves(nil) {
+		next := parent.After(m)
+		sibling := next.Hash(t.b)
+		if sibling == hash {
+			reply = m
+		} else if n, _ := t.table.known(sibling); n.phi == 0 {
+			t.remember(parent, m, 0)
+		}
+	}
+	if reply != noMove && len(t.models) > 0 {
+		t.refuteLike(parent, reply, hash, t.models)
+		t.publish()
+	}
+	t.models = t.models[:0]
+}
+
 // alike says how much two moves have in common.
 func alike(a, b amazons.Move) int {
 	n := 0

@@ -192,6 +192,13 @@ func newLease(of campaign, m *farmv1.Lease) (*lease, error) {
 	}
 	l := &lease{of: of, id: m.GetId(), epoch: m.GetEpoch(), key: key,
 		job: engine.Job{State: state, Budget: m.GetBudgetNodes(), Hints: m.GetHints()}}
+	if len(m.GetParent()) > 0 {
+		_, parent, err := farmv1.ReadKey(of.board, m.GetParent())
+		if err != nil {
+			return nil, fmt.Errorf("%w: lease %d: above it: %v", ErrProtocol, m.GetId(), err)
+		}
+		l.job.Parent = &parent
+	}
 	if l.job.Facts, err = farmv1.ReadFacts(of.board, m.GetFacts()); err != nil {
 		return nil, fmt.Errorf("%w: lease %d: %v", ErrProtocol, m.GetId(), err)
 	}

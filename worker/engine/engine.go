@@ -115,6 +115,7 @@ func (e *Engine) Hints() []byte {
 // Job is a position to search.
 type Job struct {
 	State  amazons.State
+	Parent *amazons.State // State follows it after one move; what is known of its siblings helps. Nil: unknown
 	Budget uint64       // nodes; 0: no limit
 	Facts  []proof.Fact // proved by others, who keep the evidence
 	// Hints are what other tables know about the position. Damaged hints are logged and passed over.
@@ -243,7 +244,12 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill()})
 		})
 	}
-	r := e.search.Search(ctx, job.State, job.Budget)
+	var r dfpn.Result
+	if job.Parent != nil {
+		r = e.search.SearchBelow(ctx, *job.Parent, job.State, job.Budget)
+	} else {
+		r = e.search.Search(ctx, job.State, job.Budget)
+	}
 	stop()
 	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
 	if r.Verdict == eval.Open {

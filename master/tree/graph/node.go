@@ -60,6 +60,16 @@ type edge struct {
 	i    int
 }
 
+// Parent returns the key of an unsolved parent; the zero key where there is none.
+func (n *Node) Parent() (k amazons.Key) {
+	for _, p := range n.parents {
+		if !p.node.Solved() {
+			return p.node.Key
+		}
+	}
+	return k
+}
+
 // Class says what can be granted at a leaf, or below an inner node at best.
 type Class uint8
 

@@ -44,6 +44,14 @@ func WriteKey(k amazons.Key) []byte {
 	return p[:]
 }
 
+// WriteParent writes the key of a position above another; nil where there is none.
+func WriteParent(k amazons.Key) []byte {
+	if k == (amazons.Key{}) {
+		return nil
+	}
+	return WriteKey(k)
+}
+
 // ReadKey reads the key of a canonical position of a board, and that position. The error wraps
 // ErrMalformed.
 func ReadKey(b amazons.Board, p []byte) (amazons.Key, amazons.State, error) {
