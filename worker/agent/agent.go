@@ -196,6 +196,7 @@ func (a *agent) search(ctx context.Context, e Search) {
 	a.stop = stop
 	solver := a.solver
 	a.work.Go(func() {
+		defer a.Stats.Search.Since(time.Now())
 		r, err := solver.Run(slice, e.Job, func(p engine.Progress) {
 			a.tell(ctx, Searching{p.Nodes, p.Evaluations, p.TableFill})
 		})
@@ -219,6 +220,7 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 		var out Gathered
 		var err error
 		if len(e.Facts) > 0 {
+			defer a.Stats.Extract.Since(time.Now())
 			out.Parts, err = solver.Prove(limited, e.Facts, func() { a.tell(ctx, Alive{}) })
 		}
 		if err != nil {

@@ -75,6 +75,7 @@ func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
 	r, err := checker.Check(c.ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
 		Workers: c.Cores, RulesOnly: m.GetCampaign().GetRulesOnly(), MaxMemory: checkMemory})
 	out.Seconds = time.Since(began).Seconds()
+	c.Stats.Check.Since(began)
 	switch {
 	case err == nil && fmt.Sprintf("%dx%d", r.Width, r.Height) != m.GetCampaign().GetBoard():
 		out.Fault = fmt.Sprintf("it is for board %dx%d", r.Width, r.Height)

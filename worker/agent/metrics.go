@@ -30,6 +30,18 @@ func (s *Stats) Register(r prometheus.Registerer) {
 			Name: c.name, Help: c.help},
 			func() float64 { return float64(c.value.Load()) }))
 	}
+	for _, c := range []struct {
+		name, help string
+		clock      *Clock
+	}{
+		{"search_seconds_total", "Seconds in which leases were searched.", &s.Search},
+		{"extract_seconds_total", "Seconds in which parts of proofs were extracted from the table.", &s.Extract},
+		{"check_seconds_total", "Seconds in which parts of other workers were checked, beside the search.", &s.Check},
+	} {
+		r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "worker",
+			Name: c.name, Help: c.help},
+			func() float64 { return c.clock.Total().Seconds() }))
+	}
 	for _, g := range []struct {
 		name, help string
 		value      func() float64
