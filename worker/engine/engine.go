@@ -116,8 +116,8 @@ func (e *Engine) Hints() []byte {
 type Job struct {
 	State  amazons.State
 	Parent *amazons.State // State follows it after one move; what is known of its siblings helps. Nil: unknown
-	Budget uint64       // nodes; 0: no limit
-	Facts  []proof.Fact // proved by others, who keep the evidence
+	Budget uint64         // nodes; 0: no limit
+	Facts  []proof.Fact   // proved by others, who keep the evidence
 	// Hints are what other tables know about the position. Damaged hints are logged and passed over.
 	Hints [][]byte
 }
