@@ -50,7 +50,7 @@ func (s *settings) addLeases() {
 	o, x, d := &s.farm, &s.farm.Limits, tree.Config{}.WithDefaults()
 	s.title = "Leases and tree"
 	define(s, s.all.Uint64Var, "initial-budget", &o.InitialBudget, 0, math.MaxInt64,
-		"search `NODES` in a position's first lease (default %d)", d.InitialBudget)
+		"search `NODES` in a position's first lease (default %d, fewer in a young campaign)", d.InitialBudget)
 	define(s, s.all.IntVar, "probe-percent", &x.ProbePercent, 0, 100,
 		"give a first lease at least `N` percent of the initial budget (default %d)", d.ProbePercent)
 	define(s, s.all.Uint64Var, "max-budget", &o.MaxBudget, 0, math.MaxInt64,

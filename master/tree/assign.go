@@ -189,7 +189,10 @@ const (
 )
 
 // firstBudget returns the nodes of a leaf's first lease: Config.InitialBudget, or less while the
-// campaign is young.
+// campaign is young, unless the operator has set it.
 func (t *Tree) firstBudget() uint64 {
+	if !t.cfg.policy.growing {
+		return t.cfg.InitialBudget
+	}
 	return min(t.cfg.InitialBudget, max(smallestFirst, t.nodes/firstShare))
 }

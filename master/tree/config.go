@@ -21,8 +21,8 @@ type Config struct {
 	EasyReplies bool
 
 	// InitialBudget is the number of nodes of a leaf's first lease; ProbePercent makes some of them
-	// smaller, and while the campaign is young they are as small as it is (firstBudget). It doubles
-	// with each return. Default 50,000, about half a second of one core on a
+	// smaller, and where it is not set they are smaller while the campaign is young (firstBudget). It
+	// doubles with each return. Default 50,000, about half a second of one core on a
 	// small board. Too small: the farm spends its time on messages. Too large: workers sit on leaves
 	// that are not needed.
 	InitialBudget uint64
@@ -82,6 +82,8 @@ type Config struct {
 // policy holds numbers that nobody has a reason to set. Tests of this package do, to reach in a few
 // steps what a farm reaches in an hour. Zero stands for the default.
 type policy struct {
+	// growing says that first leases grow with the campaign up to InitialBudget: it was not set.
+	growing bool
 	// splitBelow says when work is scarce: with more than one worker, when the most useful free leaf
 	// is worth less than this percentage of the most proving one. Default 50; negative: never. A
 	// result is then split after as many nodes as a first lease has. Smaller: workers search leaves that are likely
@@ -118,6 +120,7 @@ type policy struct {
 
 // WithDefaults returns c with the defaults in place of zeros.
 func (c Config) WithDefaults() Config {
+	c.policy.growing = c.policy.growing || c.InitialBudget == 0
 	defaultTo(&c.InitialBudget, 50_000)
 	defaultTo(&c.MaxBudget, max(5_000_000, c.InitialBudget))
 	defaultTo(&c.SplitAfter, 8_000_000)

@@ -164,8 +164,8 @@ func TestFirstLeases(t *testing.T) {
 			t.Errorf("after %d nodes a first lease has %d nodes, want %d", c.searched, tree.firstBudget(), c.want)
 		}
 	}
-	if tree.cfg.InitialBudget = 100; tree.firstBudget() != 100 {
-		t.Errorf("a first lease has %d nodes, more than InitialBudget", tree.firstBudget())
+	if set := small(t, Config{InitialBudget: 20_000}); set.firstBudget() != 20_000 {
+		t.Errorf("a first lease has %d nodes where 20,000 are set", set.firstBudget())
 	}
 }
 
@@ -309,7 +309,7 @@ func TestSplittingSlowsDown(t *testing.T) {
 				"want %d and %d", c.nodes, early, late, c.early, c.late)
 		}
 	}
-	tr.cfg.InitialBudget, tr.cfg.SplitAfter, tr.nodes = math.MaxUint64/3, math.MaxUint64/3, math.MaxUint64
+	tr.cfg.InitialBudget, tr.cfg.SplitAfter = math.MaxUint64/3, math.MaxUint64/3
 	if tr.earlySplit(80) != math.MaxUint64 || tr.splitAfter(80) != math.MaxUint64 {
 		t.Errorf("with huge settings a leaf is split after %d and %d nodes", tr.earlySplit(80), tr.splitAfter(80))
 	}
