@@ -26,6 +26,7 @@ const (
 	workReplies  = 16        // first moves whose replies Work tells apart: smaller ones are too small to see
 	searchTable  = 4 << 20   // bytes of the table of a search below the proof
 	searchNodes  = 1_000_000 // of such a search: positions below a leaf rule take a few hundred
+	guessNodes   = 20_000    // of a search where nothing is proved: a reader waits some hundred milliseconds
 )
 
 // Explore tells what a certificate says of a position and its moves.
@@ -62,8 +63,9 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 	}
 	if f.Verdict == eval.Open { // not of the proof, or below it: small enough, a search tells
 		var err error
-		if f, err = search(ctx, s, p.Board); err != nil {
-			return out, err
+		if f, err = search(ctx, s, p.Board, guessNodes); err != nil {
+			out.Why = "Nobody has proved who wins here, and a short search does not tell."
+			return out, nil
 		}
 	}
 	if f.Verdict == eval.Lost {
@@ -78,7 +80,7 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 		if move, ok = counted(s, p.Board); ok {
 			basis, how = "rule", "The proof ends here, because counting decides."
 		} else {
-			found, err := search(ctx, s, p.Board)
+			found, err := search(ctx, s, p.Board, searchNodes)
 			if err != nil || found.Verdict != eval.Won {
 				return out, fmt.Errorf("no winning move was found in %v: %w", p, err)
 			}
@@ -116,7 +118,7 @@ func counted(s amazons.State, b amazons.Board) (best amazons.Move, ok bool) {
 }
 
 // search looks for the winner of s, and for a move that wins.
-func search(ctx context.Context, s amazons.State, b amazons.Board) (f proof.Finding, err error) {
+func search(ctx context.Context, s amazons.State, b amazons.Board, most uint64) (f proof.Finding, err error) {
 	table, err := dfpn.NewTable(searchTable)
 	if err != nil {
 		return f, err
@@ -126,8 +128,8 @@ func search(ctx context.Context, s amazons.State, b amazons.Board) (f proof.Find
 	if err != nil {
 		return f, err
 	}
-	if f.Verdict = searcher.Search(ctx, s, searchNodes).Verdict; f.Verdict == eval.Open {
-		return f, fmt.Errorf("the search ended after %d nodes without a result: %w", searchNodes, context.Cause(ctx))
+	if f.Verdict = searcher.Search(ctx, s, most).Verdict; f.Verdict == eval.Open {
+		return f, fmt.Errorf("the search ended after %d nodes without a result: %w", most, context.Cause(ctx))
 	}
 	if f.Verdict == eval.Lost {
 		return f, nil
@@ -136,7 +138,7 @@ func search(ctx context.Context, s amazons.State, b amazons.Board) (f proof.Find
 	if f.Move, ok = searcher.Best(s); ok {
 		return f, nil
 	}
-	for nodes := uint64(searchNodes / 1000); nodes <= searchNodes; nodes *= 10 {
+	for nodes := most / 1000; nodes <= most; nodes *= 10 {
 		for m := range s.AllMoves() { // the rules know that s is won, and not by which move
 			if searcher.Search(ctx, s.After(m), nodes).Verdict == eval.Lost {
 				f.Move = m
@@ -144,7 +146,7 @@ func search(ctx context.Context, s amazons.State, b amazons.Board) (f proof.Find
 			}
 		}
 	}
-	return f, fmt.Errorf("no winning move was found within %d nodes", searchNodes)
+	return f, fmt.Errorf("no winning move was found within %d nodes", most)
 }
 
 // why says why the side that is not to move wins p: what is left to play for.
