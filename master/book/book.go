@@ -4,6 +4,7 @@
 package book
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -22,7 +23,7 @@ type Look func(amazons.State) proof.Finding
 
 const (
 	countEntries = 20_000    // entries that Explore counts: some ten milliseconds
-	workEntries  = 60_000    // entries that Work counts, for all moves together: a second
+	workEntries  = 400_000   // entries that Work counts for first moves: a few seconds, once for a certificate
 	workReplies  = 16        // first moves whose replies Work tells apart: smaller ones are too small to see
 	searchTable  = 4 << 20   // bytes of the table of a search below the proof
 	searchNodes  = 1_000_000 // of such a search: positions below a leaf rule take a few hundred
@@ -196,35 +197,37 @@ type Cell struct {
 	Replies []Cell `json:"replies,omitempty"`
 }
 
-// OfCertificate divides the positions of a certificate. Positions that several moves need count for each.
+// OfCertificate divides the positions of a certificate by first moves, replies and moves after these.
+// Positions that several moves need count for each.
 func OfCertificate(c *proof.Certificate) Work {
-	out := Work{MessageType: "work", Unit: "positions"}
-	s := c.Roots[0].State
-	var at map[string]amazons.State
-	out.Moves, at = cells(c, s, workEntries)
-	for i := range out.Moves[:min(len(out.Moves), workReplies)] {
-		cell := &out.Moves[i]
-		cell.Replies, _ = cells(c, at[cell.Move], workEntries/workReplies)
-	}
-	return out
+	return Work{MessageType: "work", Unit: "positions", Moves: cells(c, c.Roots[0].State, workEntries, 3)}
 }
 
-// cells measures what is proved below each move of s.
-func cells(c *proof.Certificate, s amazons.State, budget int) (list []Cell, at map[string]amazons.State) {
-	at = map[string]amazons.State{}
+// cells measures what is proved below each move of s, mirror images left out, to a depth of so many moves.
+func cells(c *proof.Certificate, s amazons.State, budget, depth int) []Cell {
+	list := []Cell{}
+	states, met := map[string]amazons.State{}, map[amazons.Key]bool{}
 	moves := s.Moves(nil)
 	if f := c.Look(s); f.Reason == proof.ByEntry {
 		moves = []amazons.Move{f.Move} // the proof needs no other
 	}
 	for _, m := range moves {
 		after := s.After(m)
+		key := after.CanonicalKey(c.Board)
 		n, _ := c.Below(after, budget/len(moves)+1)
-		if n == 0 {
+		if n == 0 || met[key] {
 			continue // a leaf
 		}
+		met[key] = true
 		cell := Cell{Move: m.String(), Outcome: eval.MoveWord(c.Look(after).Verdict), Size: uint64(n)}
-		list, at[cell.Move] = append(list, cell), after
+		list, states[cell.Move] = append(list, cell), after
 	}
-	slices.SortStableFunc(list, func(a, b Cell) int { return int(b.Size) - int(a.Size) })
-	return list, at
+	slices.SortStableFunc(list, func(a, b Cell) int { return cmp.Compare(b.Size, a.Size) })
+	shown := list[:min(len(list), workReplies)]
+	for i := range shown {
+		if depth > 1 {
+			shown[i].Replies = cells(c, states[shown[i].Move], budget/8, depth-1)
+		}
+	}
+	return list
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
@@ -84,7 +85,9 @@ func TestUnproved(t *testing.T) {
 // one there is the winning move alone.
 func TestWork(t *testing.T) {
 	c := certificate(t)
+	began := time.Now()
 	w := OfCertificate(c)
+	t.Log(time.Since(began))
 	if len(w.Moves) < 10 || len(w.Moves[0].Replies) != 1 || w.Moves[0].Outcome != "loses" {
 		t.Fatalf("%+v", w.Moves[:1])
 	}

@@ -90,7 +90,7 @@ function sentence(p) {
   const why = reasons[shown.basis || shown.reason] || '';
   if (shown.value === 'won') return p.side + ' is to move and wins' + (shown.line ? ' with ' + shown.line[0] : '') + why + '.';
   if (shown.value === 'lost') return p.side + ' is to move and loses: ' + other(p.side) + ' has an answer to each move' + why + '.';
-  return p.side + ' is to move. Nobody has proved yet who wins here.';
+  return p.side + ' is to move. ' + (window.site && site.cut ? 'This site does not reach further down than ' + site.cut + ' arrows.' : 'Nobody has proved yet who wins here.');
 }
 
 // reasons say what an outcome rests on.
@@ -251,5 +251,5 @@ addEventListener('keydown', e => {
   else return;
   e.preventDefault();
 });
-setInterval(() => { if (!document.hidden && !at?.play && shown?.value === 'open' && !draft) load(); }, 10000);
+if (!window.site) setInterval(() => { if (!document.hidden && !at?.play && shown?.value === 'open' && !draft) load(); }, 10000);
 load();

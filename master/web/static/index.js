@@ -14,8 +14,9 @@ function showStatus(s) {
   const list = [
     ['winner', s.winner || 'not known'],
     ['first moves known', s.first_moves_known + ' of ' + s.first_moves_all],
-    ['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running jobs' : '')],
-  ];
+      ];
+  if (s.nodes || !window.site) list.push(['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running jobs' : '')]);
+  if (s.cut_arrows) list.push(['this site', 'answers down to ' + s.cut_arrows + ' arrows; the certificate has the rest']);
   if (!s.winner) list.push(['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
   if (!window.site) {
     list.push(['tree', count(s.tree_positions) + ' positions, ' + count(s.frontier) + ' to lease, ' + count(s.set_aside) + ' set aside'],
@@ -77,6 +78,7 @@ function showProof(s) {
   byId('size').textContent = count(c.positions) + ' positions, ' + bytes(c.bytes) + (s.verified ? ', one file' : ', the list of its parts');
   byId('sha').textContent = c.sha256;
   byId('command').textContent = 'amazons-check ' + c.file;
+  if (window.site) site.offer(s);
 }
 
 // showCampaigns lists the campaigns where there are several.
@@ -112,16 +114,18 @@ function showWork(work) {
   byId('no-work').hidden = !!work.moves.length;
   map.style.height = (work.moves.length ? height : 0) + 'px';
   byId('unit').textContent = work.moves.length ? 'by first move and reply, in ' + (work.unit === 'nodes' ? 'nodes searched' : 'positions of the proof') : '';
-  const tile = (c, r, way, inner) => {
-    const moves = way.concat(c.move).join(','), state = c.outcome !== 'open' ? c.outcome : c.leased ? 'leased' : 'searched';
-    const a = make('a', {class: 'tile ' + state + (inner ? ' reply' : ''), href: 'explore.html' + query('#', {campaign, moves}), title: c.move + ' ' + words[state] + ', ' + count(c.size) + ' ' + work.unit}, r.w > 54 && r.h > 18 && !inner ? c.move : '');
-    Object.assign(a.style, {left: r.x + 'px', top: r.y + 'px', width: r.w + 'px', height: r.h + 'px'});
-    if (inner) { a.tabIndex = -1; a.ariaHidden = 'true'; }
-    return a;
-  };
-  const most = work.moves.slice(0, 120);
-  refill(map, pack(most, {x: 0, y: 0, w: width, h: height}).flatMap(([c, r]) => [tile(c, r, []),
-    ...r.w > 30 && r.h > 44 ? pack(c.replies || [], {x: r.x + 2, y: r.y + 20, w: r.w - 4, h: r.h - 22}).filter(([, q]) => q.w > 3 && q.h > 3).map(([d, q]) => tile(d, q, [c.move], true)) : []]));
+  const tiles = (cells, r, way) => pack(cells, r).filter(([, q]) => q.w > 3 && q.h > 3).flatMap(([c, q]) => {
+    const to = way.concat(c.move), state = c.outcome !== 'open' ? c.outcome : c.leased ? 'leased' : 'searched', named = q.w > 62 && q.h > 17;
+    const a = make('a', {class: 'tile ' + state, href: 'explore.html' + query('#', {campaign, moves: to.join(',')}), title: to.join(' ') + ' ' + words[state] + ', ' + count(c.size) + ' ' + work.unit}, named ? c.move : '');
+    Object.assign(a.style, {left: q.x + 'px', top: q.y + 'px', width: q.w + 'px', height: q.h + 'px'});
+    if (way.length) {
+      a.tabIndex = -1; // the keyboard goes from first move to first move
+      a.ariaHidden = 'true';
+    }
+    const above = named ? 18 : 3;
+    return [a, ...q.w > 24 && q.h > above + 12 ? tiles(c.replies || [], {x: q.x + 2, y: q.y + above, w: q.w - 4, h: q.h - above - 2}, to) : []];
+  });
+  refill(map, tiles(work.moves.slice(0, 120), {x: 0, y: 0, w: width, h: height}, []));
 }
 
 // pack divides a rectangle among cells by their sizes, row by row along the shorter side, so that no area is long and thin.
