@@ -62,7 +62,8 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 	if f.Verdict == eval.Open {
 		f.Verdict = leaf(s, p.Board)
 	}
-	if f.Verdict == eval.Open { // not of the proof, or below it: small enough, a search tells
+	searched := f.Verdict == eval.Open
+	if searched { // not of the proof, or below it: small enough, a search tells
 		var err error
 		if f, err = search(ctx, s, p.Board, guessNodes); err != nil {
 			out.Why = "Nobody has proved who wins here, and a short search does not tell."
@@ -76,7 +77,9 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 	}
 	out.Winner = p.ToMove.String()
 	move, basis, how := f.Move, "entry", "The proof has an answer to each reply."
-	if !s.Legal(move) || leaf(s, p.Board) == eval.Won {
+	if searched && s.Legal(move) {
+		basis, how = "search", "No proof is known here; a short search found this move."
+	} else if !s.Legal(move) || leaf(s, p.Board) == eval.Won {
 		var ok bool
 		if move, ok = counted(s, p.Board); ok {
 			basis, how = "rule", "The proof ends here, because counting decides."
@@ -162,7 +165,10 @@ func why(p amazons.Position, how string) string {
 	count := func(x amazons.Set) string { return plural(bits.OnesCount64(x), "square") }
 	text := fmt.Sprintf("%s still wins. %s alone can reach %s, %s alone %s", winner, winner, count(opp&^own), loser,
 		count(own&^opp))
-	if both := own & opp; both != 0 {
+	switch both := own & opp; {
+	case own == opp:
+		text = fmt.Sprintf("%s still wins. Nothing is divided yet: both can reach all %s", winner, count(both))
+	case both != 0:
 		text += fmt.Sprintf("; both can reach %s", count(both))
 	}
 	text += fmt.Sprintf(". %s has %s now.", loser, plural(moves, "move"))

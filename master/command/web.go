@@ -10,9 +10,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/proof"
 )
 
 // webCommand is about the pages without a master.
@@ -23,9 +25,8 @@ func webCommand() *cobra.Command {
 // webExportCommand writes a site that any file server serves.
 func webExportCommand() *cobra.Command {
 	var (
-		source    proofSource
-		wasm      string
-		positions int
+		store, campaignName, wasm string
+		positions                 int
 	)
 	c := &cobra.Command{
 		Use:   "export FOLDER FILE|--store FILE",
@@ -37,7 +38,26 @@ func webExportCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
-			cert, from, _, _, err := source.read(ctx, c, args[1:])
+			var (
+				cert proof.Certificate
+				from string
+				err  error
+			)
+			switch {
+			case len(args) == 2:
+				from = args[1]
+				if cert, err = proof.ReadFile(from); errors.Is(err, proof.ErrNotCertificate) {
+					if whole, packErr := proof.Pack(ctx, from, proof.OneFilePositions); packErr == nil {
+						cert, err = whole, nil
+					} else if errors.Is(packErr, proof.ErrTooLarge) {
+						err = packErr
+					}
+				}
+			case store != "":
+				cert, from, err = campaign.ReadCertificate(ctx, store, campaignName)
+			default:
+				err = cli.Usagef("give a certificate, a proof in parts, or --store FILE")
+			}
 			if err != nil {
 				return err
 			}
@@ -67,7 +87,8 @@ func webExportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	source.add(c)
+	c.Flags().StringVar(&store, "store", "", "write the proof of a settled campaign in `FILE`")
+	c.Flags().StringVar(&campaignName, "campaign", "", "with --store, that of the campaign `NAME` (default: the first)")
 	c.Flags().StringVar(&wasm, "wasm", "", "take the checker for browsers from `FOLDER`, made by scripts/wasm")
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 500_000, 1, 1<<24,
 		"let the explorer carry `N` positions; visitors load some 4 bytes of each")

@@ -130,7 +130,10 @@ function board(preview) {
   const targets = draft ? [] : [...new Set(begins(text).map(m => partsOf(m.move)[n]))].filter(s => s);
   const o = {chosen, targets: n || cursor ? targets : [], cursor, preview};
   if (!draft && at.moves.length) o.last = at.moves.at(-1);
-  if (judged) o.areas = judged.areas.map(a => ({...a, owner: owner(a)}));
+  if (judged) { // each side cuts the board in its own way: a square is shown in the first area that has it
+    const seen = new Set();
+    o.areas = judged.areas.map(a => ({...a, owner: owner(a), squares: a.squares.filter(s => !seen.has(s) && seen.add(s))})).filter(a => a.squares.length);
+  }
   draw(byId('picture'), draft ? write(draft) : shown.position, o);
   const m = preview && shown.moves.find(m => m.move === preview);
   const wants = ['the queen that moves', 'where it goes', 'where it shoots'][n];

@@ -12,12 +12,11 @@ function showStatus(s) {
   byId('why').textContent = s.why;
   steps(s);
   const list = [
-    ['winner', s.winner || 'not known'],
-    ['first moves known', s.first_moves_known + ' of ' + s.first_moves_all],
+    ['winner', s.winner ? s.winner + (['first', 'second'].includes(s.winner) ? ' player' : '') : 'not known'],
       ];
   if (s.nodes || !window.site) list.push(['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running jobs' : '')]);
   if (s.cut_arrows) list.push(['this site', 'answers down to ' + s.cut_arrows + ' arrows; the certificate has the rest']);
-  if (!s.winner) list.push(['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
+  if (!s.winner) list.push(['first moves known', s.first_moves_known + ' of ' + s.first_moves_all], ['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
   if (!window.site) {
     list.push(['tree', count(s.tree_positions) + ' positions, ' + count(s.frontier) + ' to lease, ' + count(s.set_aside) + ' set aside'],
       ['facts', count(s.facts_won) + ' won, ' + count(s.facts_lost) + ' lost'],
