@@ -10,13 +10,14 @@ import (
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/explore"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 )
 
 const (
 	workMoves   = 48 // first moves whose replies are asked for: smaller ones are too small to see
 	workReplies = 24 // replies that are told of each
-	workAsks    = 2  // first moves asked for in each period: some milliseconds of the loop that owns the tree
+	workAsks    = 4  // first moves asked for in each period: some milliseconds of the loop that owns the tree
 )
 
 // worked remembers how the work below first moves is divided, from one period to the next.
@@ -32,14 +33,20 @@ func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Wo
 	if k.replies == nil {
 		k.replies = map[string][]book.Cell{}
 	}
+	root, met := c.Root(), map[amazons.Key]bool{}
 	for _, f := range s.FirstMoves {
-		if f.Nodes > 0 || f.Leased {
+		m, err := root.ParseMove(f.Move)
+		if err != nil {
+			continue
+		}
+		key := root.State().After(m).CanonicalKey(root.Board)
+		if (f.Nodes > 0 || f.Leased) && !met[key] { // mirror images are one
+			met[key] = true
 			out.Moves = append(out.Moves, book.Cell{Move: f.Move, Outcome: f.Verdict, Leased: f.Leased, Size: max(1, f.Nodes)})
 		}
 	}
 	slices.SortStableFunc(out.Moves, largest)
 	shown := out.Moves[:min(len(out.Moves), workMoves)]
-	root := c.Root()
 	for range min(workAsks, len(shown)) {
 		move := shown[k.next%len(shown)].Move
 		k.next++

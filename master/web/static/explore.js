@@ -130,9 +130,10 @@ function board(preview) {
   const targets = draft ? [] : [...new Set(begins(text).map(m => partsOf(m.move)[n]))].filter(s => s);
   const o = {chosen, targets: n || cursor ? targets : [], cursor, preview};
   if (!draft && at.moves.length) o.last = at.moves.at(-1);
-  if (judged) { // each side cuts the board in its own way: a square is shown in the first area that has it
+  if (judged) { // each side cuts the board in its own way: a square is shown in the smallest territory that has it, or in a contested area
     const seen = new Set();
-    o.areas = judged.areas.map(a => ({...a, owner: owner(a), squares: a.squares.filter(s => !seen.has(s) && seen.add(s))})).filter(a => a.squares.length);
+    const small = (a, b) => (a.kind === 'active') - (b.kind === 'active') || a.squares.length - b.squares.length;
+    o.areas = judged.areas.slice().sort(small).map(a => ({...a, owner: owner(a), squares: a.squares.filter(s => !seen.has(s) && seen.add(s))})).filter(a => a.squares.length);
   }
   draw(byId('picture'), draft ? write(draft) : shown.position, o);
   const m = preview && shown.moves.find(m => m.move === preview);
@@ -177,10 +178,10 @@ function back() {
 
 const next = () => { const m = ahead.at(-1) || (shown && shown.line && shown.line[0]); if (m) step(m); };
 
-// owner says whose an area is, by its bounds seen by Black: both parties count alike, or who has something there.
+// owner says whose an area is: that of the side for which both bounds are, or contested.
 function owner(a) {
-  const n = parseFloat(a.bounds.replace(/^[^-\d]*/, ''));
-  return a.kind === 'active' ? 'both' : n > 0 ? 'forblack' : n < 0 ? 'forwhite' : a.for === 'both' ? 'both' : 'for' + a.for;
+  const [low, high] = a.bounds.match(/-?\d+(\/\d+)?/g).map(n => n.split('/').reduce((x, y) => x / y));
+  return low > 0 ? 'forblack' : (high ?? low) < 0 ? 'forwhite' : 'both';
 }
 
 // judgeIt asks what the static rules see in the position.
