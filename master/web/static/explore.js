@@ -98,7 +98,7 @@ const reasons = {fact: ', by a search with its certificate', rules: ', by the ru
   'rule 1': ', by the rules', 'rule 2': ', by counting squares', 'rule 3': ', by adding up areas'};
 
 // size says how much was searched, or how much of the certificate is needed.
-const size = k => k.entries === undefined ? count(k.nodes || 0) + (k.nodes_at_least ? ' nodes or more' : ' nodes') : count(k.entries) + (k.entries_at_least ? ' positions or more' : ' positions');
+const size = k => k.entries === undefined ? count(k.nodes || 0) + (k.nodes_at_least ? ' nodes or more' : ' nodes') : !k.entries && k.value !== 'open' ? 'decided by counting' : count(k.entries) + (k.entries_at_least ? ' positions or more' : ' positions');
 
 // title says all of a move in a line.
 function title(m) {
