@@ -88,7 +88,8 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 			if err != nil || found.Verdict != eval.Won {
 				return out, fmt.Errorf("no winning move was found in %v: %w", p, err)
 			}
-			move, basis, how = found.Move, "search", "The proof ended above, where counting decided; a search found this move."
+			move, basis = found.Move, "search"
+			how = "The proof ended above, where counting decided; a search found this move."
 		}
 	}
 	after := p.After(move)

@@ -217,7 +217,8 @@ func (b *browser) certificate() {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if got, want := fmt.Sprintf("%x", sha256.Sum256(data)), b.text(`document.getElementById('sha').textContent`); got != want {
+	want := b.text(`document.getElementById('sha').textContent`)
+	if got := fmt.Sprintf("%x", sha256.Sum256(data)); got != want {
 		b.t.Errorf("the certificate has the SHA-256 %s, the page says %s", got, want)
 	}
 	if got := b.text(`document.getElementById('command').textContent`); got != "amazons-check 5x5.proof" {
@@ -229,7 +230,8 @@ func (b *browser) certificate() {
 func (b *browser) wayIs(moves ...string) {
 	b.t.Helper()
 	b.await("the position after "+strings.Join(moves, " "), `document.getElementById('way').textContent === '`+
-		strings.Join(append([]string{"root"}, moves...), " › ")+`' && document.querySelectorAll('#moves .cell').length > 0`)
+		strings.Join(append([]string{"root"}, moves...), " › ")+`' && `+
+		`document.querySelectorAll('#moves .cell').length > 0`)
 }
 
 // explorer uses the explorer by taps on the board, by keyboard alone, and by its links.
@@ -290,7 +292,8 @@ func (b *browser) explorer(address string) {
 	for range 8 { // from link to link, until the board has the keyboard; what has it can be seen
 		b.press("tab")
 		if b.text(`getComputedStyle(document.activeElement).outlineStyle`) == "none" {
-			b.t.Errorf("with the keyboard on %s nothing shows it", b.text(`document.activeElement.outerHTML.slice(0, 80)`))
+			b.t.Errorf("with the keyboard on %s nothing shows it",
+				b.text(`document.activeElement.outerHTML.slice(0, 80)`))
 		}
 		if b.text(`document.activeElement.id`) == "picture" {
 			break
@@ -330,8 +333,9 @@ func (b *browser) game(address string) {
 				b.t.Fatalf("the game has no end: %s", b.text("location.hash"))
 			}
 			n := b.text(`document.querySelectorAll('#way a').length`)
-			b.await("that it is the visitor's turn", `document.getElementById('verdict').textContent.startsWith('Black') && `+
-				`document.getElementById('why').textContent.includes('win')`)
+			b.await("that it is the visitor's turn",
+				`document.getElementById('verdict').textContent.startsWith('Black') && `+
+					`document.getElementById('why').textContent.includes('win')`)
 			if ply == 3 {
 				b.shoot("play-desk")
 			}
@@ -340,7 +344,8 @@ func (b *browser) game(address string) {
 				` || document.getElementById('verdict').textContent.startsWith('Black'))`)
 		}
 	}
-	b.await("the proof's first move", `document.getElementById('why').textContent.startsWith('The proof plays B1-B3xD3.')`)
+	b.await("the proof's first move",
+		`document.getElementById('why').textContent.startsWith('The proof plays B1-B3xD3.')`)
 	play()
 	for range 3 {
 		n := b.text(`document.querySelectorAll('#way a').length`)
@@ -389,10 +394,12 @@ func (b *browser) site(certificate string) {
 	b.open(server.URL)
 	b.await("the verdict", `document.getElementById('verdict').textContent.startsWith('White wins with B1-B3xD3')`)
 	b.click("#check")
-	b.await("that the browser checked it", `document.getElementById('result').textContent.startsWith('Checked here: white wins')`)
+	b.await("that the browser checked it",
+		`document.getElementById('result').textContent.startsWith('Checked here: white wins')`)
 	b.shoot("site-desk")
 	b.game(server.URL + "/explore.html#play=1")
-	b.phone("site-phone", server.URL+"/explore.html?moves=B1-B3xD3", `document.querySelectorAll('#moves .cell').length > 0`)
+	b.phone("site-phone", server.URL+"/explore.html?moves=B1-B3xD3",
+		`document.querySelectorAll('#moves .cell').length > 0`)
 	b.quietly()
 
 	// One byte of the certificate is another: the browser says so.

@@ -79,10 +79,11 @@ func webExportCommand() *cobra.Command {
 			case err != nil:
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d positions, checked; open its index.html through a web server\n", args[0],
+			out := c.OutOrStdout()
+			fmt.Fprintf(out, "%s: %d positions, checked; open its index.html through a web server\n", args[0],
 				about.Certificate.Positions)
 			if about.Cut > 0 {
-				fmt.Fprintf(c.OutOrStdout(), "the explorer goes down to %d arrows; --positions allows more\n", about.Cut)
+				fmt.Fprintf(out, "the explorer goes down to %d arrows; --positions allows more\n", about.Cut)
 			}
 			return nil
 		},

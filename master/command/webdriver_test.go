@@ -181,8 +181,8 @@ func (b *browser) tap(x, y int) {
 // press presses a key; the names are those of WebDriver, section 17.4.2, such as tab and enter.
 func (b *browser) press(key string) {
 	b.t.Helper()
-	code, ok := map[string]string{"tab": "\ue004", "enter": "\ue007", "home": "\ue011", "left": "\ue012", "up": "\ue013",
-		"right": "\ue014", "down": "\ue015", "escape": "\ue00c"}[key]
+	code, ok := map[string]string{"tab": "\ue004", "enter": "\ue007", "home": "\ue011", "left": "\ue012",
+		"up": "\ue013", "right": "\ue014", "down": "\ue015", "escape": "\ue00c"}[key]
 	if len(key) == 1 {
 		code = key
 	} else if !ok {

@@ -207,7 +207,8 @@ func (s *Server) certificate(w http.ResponseWriter, r *http.Request) {
 	}
 	in, err := os.Open(file)
 	if file == "" || err != nil {
-		refuse(w, http.StatusNotFound, "there is no such certificate: the campaign is not settled, or its file was moved")
+		refuse(w, http.StatusNotFound, "there is no such certificate: "+
+			"the campaign is not settled, or its file was moved")
 		return
 	}
 	defer in.Close()

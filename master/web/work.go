@@ -42,7 +42,8 @@ func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Wo
 		key := root.State().After(m).CanonicalKey(root.Board)
 		if (f.Nodes > 0 || f.Leased) && !met[key] { // mirror images are one
 			met[key] = true
-			out.Moves = append(out.Moves, book.Cell{Move: f.Move, Outcome: f.Verdict, Leased: f.Leased, Size: max(1, f.Nodes)})
+			out.Moves = append(out.Moves, book.Cell{Move: f.Move, Outcome: f.Verdict, Leased: f.Leased,
+				Size: max(1, f.Nodes)})
 		}
 	}
 	slices.SortStableFunc(out.Moves, largest)
@@ -60,7 +61,8 @@ func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Wo
 	}
 	for i := range shown {
 		shown[i].Replies = k.replies[shown[i].Move]
-		shown[i].Leased = shown[i].Leased || slices.ContainsFunc(shown[i].Replies, func(r book.Cell) bool { return r.Leased })
+		shown[i].Leased = shown[i].Leased ||
+			slices.ContainsFunc(shown[i].Replies, func(r book.Cell) bool { return r.Leased })
 	}
 	return out
 }
