@@ -38,6 +38,7 @@ type Status struct {
 	MovesAll     int              `json:"first_moves_all"`
 	Verified     bool             `json:"verified"`
 	Certificate  *cli.Certificate `json:"certificate,omitempty"`
+	Parts        int              `json:"certificate_parts,omitempty"` // on pages: of a certificate that is a manifest
 	Store        string           `json:"store"`
 	Quarantined  uint32           `json:"quarantined"`
 }

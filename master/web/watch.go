@@ -15,6 +15,7 @@ import (
 	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // Campaign is what the pages show; a *rpc.Campaign is one. All methods answer in a time that does not
@@ -87,6 +88,8 @@ type watch struct {
 	now      func() time.Time
 	log      *slog.Logger
 	books    *books
+	listed   string // SHA-256 of the certificate whose parts were counted
+	parts    int
 	work     worked // of the goroutine that asks
 
 	mu      sync.Mutex
@@ -133,6 +136,11 @@ func (w *watch) ask(ctx context.Context) {
 	next.file = status.GetCertificateFile()
 	if c := next.status.Certificate; c != nil {
 		c.File = filepath.Base(c.File)
+		if w.listed != c.SHA256 {
+			m, _ := proof.ReadManifest(next.file) // a certificate in one file is none
+			w.listed, w.parts = c.SHA256, len(m.Parts)
+		}
+		next.status.Parts = w.parts
 	}
 	if next.book = w.books.of(ctx, status); next.book != nil {
 		next.book.tell(w.campaign.Root(), &next.status)

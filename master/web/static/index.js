@@ -71,10 +71,10 @@ function showProof(s) {
   const c = s.certificate;
   byId('proof').hidden = !c;
   if (!c) return;
-  byId('by').textContent = window.site ? 'It proves the verdict; the program that checks it is small and shares no code with the search.' : s.verified ? 'The checker of this machine has accepted it.' : 'The workers’ checkers have accepted all of its parts.';
+  byId('by').textContent = window.site ? 'It proves the verdict; the program that checks it is small and shares no code with the search.' : s.verified ? 'The checker of this machine has accepted it.' : 'The checkers of workers have accepted all of it.';
   byId('download').href = window.site ? c.file : of('api/certificate');
   byId('download').textContent = 'download ' + c.file;
-  byId('size').textContent = count(c.positions) + ' positions, ' + bytes(c.bytes) + (s.verified ? ', one file' : ', the list of its parts');
+  byId('size').textContent = count(c.positions) + ' positions, ' + bytes(c.bytes) + (s.certificate_parts ? ', a list of ' + count(s.certificate_parts) + ' parts, each at api/certificate?part=SHA256' : ', one file');
   byId('sha').textContent = c.sha256;
   byId('command').textContent = 'amazons-check ' + c.file;
   if (window.site) site.offer(s);
@@ -116,6 +116,7 @@ function showWork(work) {
   const tiles = (cells, r, way) => pack(cells, r).filter(([, q]) => q.w > 3 && q.h > 3).flatMap(([c, q]) => {
     const to = way.concat(c.move), state = c.outcome !== 'open' ? c.outcome : c.leased ? 'leased' : 'searched', named = q.w > 62 && q.h > 17;
     const a = make('a', {class: 'tile ' + state, href: 'explore.html' + query('#', {campaign, moves: to.join(',')}), title: to.join(' ') + ' ' + words[state] + ', ' + count(c.size) + ' ' + work.unit}, named ? c.move : '');
+    a.ariaLabel = a.title;
     Object.assign(a.style, {left: q.x + 'px', top: q.y + 'px', width: q.w + 'px', height: q.h + 'px'});
     if (way.length) {
       a.tabIndex = -1; // the keyboard goes from first move to first move
