@@ -60,6 +60,32 @@ func TestSettled(t *testing.T) {
 	}
 }
 
+// TestSettledInParts: the same of a proof in parts, each of which can be had.
+func TestSettledInParts(t *testing.T) {
+	cert, err := proof.ReadFile(certificateFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "4x4.proof")
+	m, err := proof.WriteParts(t.Context(), file, cert, 60)
+	if err != nil || len(m.Parts) < 2 {
+		t.Fatalf("%d parts, %v", len(m.Parts), err)
+	}
+	s := newServer(t, Config{Campaign: only(settled{newCampaign(t), file})})
+	first(t, s).ask(t.Context())
+	s.watches.books.reading.Wait()
+	first(t, s).ask(t.Context())
+	for address, want := range map[string]string{
+		"/api/status":  fmt.Sprintf(`"certificate_parts":%d`, len(m.Parts)),
+		"/api/explore": `"reason":"replies"`,
+		"/api/certificate?part=" + m.Parts[1].ID.Name(): "AMZCERT",
+	} {
+		if w := request(s.handler(), "GET", address); !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: %d %.300q, want %q", address, w.Code, w.Body, want)
+		}
+	}
+}
+
 // TestDamagedCertificate: a file that was damaged meanwhile answers nothing; the campaign does.
 func TestDamagedCertificate(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "4x4.proof")

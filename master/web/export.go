@@ -60,6 +60,11 @@ func Export(ctx context.Context, folder string, site Site) (Exported, error) {
 	if site.Checker == nil && builtIn == nil {
 		return Exported{}, ErrNoChecker
 	}
+	in, err := openChecker(site.Checker, checkerName)
+	if err != nil {
+		return Exported{}, err
+	}
+	in.Close()
 	if list, err := os.ReadDir(folder); err == nil && len(list) > 0 {
 		return Exported{}, fmt.Errorf("%s: %w", folder, ErrNotEmpty)
 	}
