@@ -27,7 +27,7 @@ const (
 	workReplies  = 16        // first moves whose replies Work tells apart: smaller ones are too small to see
 	searchTable  = 4 << 20   // bytes of the table of a search below the proof
 	searchNodes  = 1_000_000 // of such a search: positions below a leaf rule take a few hundred
-	guessNodes   = 2_000     // of a search where nothing is proved: some ten milliseconds
+	guessNodes   = 500       // of a search where nothing is proved: some ten milliseconds
 )
 
 // Explore tells what a certificate says of a position and its moves.

@@ -126,8 +126,7 @@ func TestPagesInBrowser(t *testing.T) {
 	b.await("two workers", `document.querySelectorAll('#workers tr').length === 2`)
 	b.await("a board that is searched", `document.querySelectorAll('#jobs .place svg').length > 0`)
 	b.await("a fact", `document.querySelectorAll('#facts tr').length > 0`)
-	b.await("work of replies", `document.querySelectorAll('#work .tile').length > 20 && `+
-		`document.querySelectorAll('#work .leased, #work .loses').length > 0`)
+	b.await("work of replies", `document.querySelectorAll('#work .tile').length > 12`)
 	b.await("a decided move", `document.querySelectorAll('#counts .loses').length > 0`)
 	b.await("two curves", `document.querySelectorAll('#curve polyline').length === 2 && `+
 		`document.querySelector('#curve polyline').getAttribute('points').split(' ').length > 3`)

@@ -145,7 +145,7 @@ func (w *watch) ask(ctx context.Context) {
 	if next.book = w.books.of(ctx, status); next.book != nil {
 		next.book.tell(w.campaign.Root(), &next.status)
 		next.work = next.book.work
-	} else {
+	} else if next.at.Sub(next.moved) >= movesEvery {
 		next.work = w.work.ask(ctx, w.campaign, next.status)
 	}
 	next.campaigns = document.OfCampaigns(status.GetCampaigns())

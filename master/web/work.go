@@ -17,10 +17,10 @@ import (
 const (
 	workMoves   = 48 // first moves whose replies are asked for: smaller ones are too small to see
 	workReplies = 24 // replies that are told of each
-	workAsks    = 4  // first moves asked for in each period: some milliseconds of the loop that owns the tree
+	workAsks    = 12 // first moves asked for at once, every movesEvery: some milliseconds each of the loop
 )
 
-// worked remembers how the work below first moves is divided, from one period to the next.
+// worked remembers how the work below first moves is divided, from one time to the next.
 type worked struct {
 	replies map[string][]book.Cell
 	next    int
