@@ -6,11 +6,16 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"image"
+	"image/color"
+	"image/png"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -176,8 +181,11 @@ func (b *browser) tap(x, y int) {
 // press presses a key; the names are those of WebDriver, section 17.4.2, such as tab and enter.
 func (b *browser) press(key string) {
 	b.t.Helper()
-	code, ok := map[string]string{"tab": "\ue004", "enter": "\ue007"}[key]
-	if !ok {
+	code, ok := map[string]string{"tab": "\ue004", "enter": "\ue007", "home": "\ue011", "left": "\ue012",
+		"up": "\ue013", "right": "\ue014", "down": "\ue015", "escape": "\ue00c"}[key]
+	if len(key) == 1 {
+		code = key
+	} else if !ok {
 		b.t.Fatalf("no key %s", key)
 	}
 	b.call("POST", "/actions", map[string]any{"actions": []any{map[string]any{"type": "key", "id": "keys",
@@ -210,18 +218,60 @@ func (b *browser) scheme(name string) {
 		map[string]any{"name": "prefers-color-scheme", "value": name}}}, nil)
 }
 
-// shoot keeps a picture of the whole page among the artefacts of the test.
+// shoot keeps a picture of the page, three quarters as large as it is, among the artefacts of the test.
 func (b *browser) shoot(name string) {
 	b.t.Helper()
 	var picture struct{ Data string }
-	b.devtools("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true}, &picture)
-	data, err := base64.StdEncoding.DecodeString(picture.Data)
+	var size [2]int
+	if err := json.Unmarshal([]byte(b.text(`JSON.stringify([document.documentElement.scrollWidth, `+
+		`Math.min(2200, document.documentElement.scrollHeight)])`)), &size); err != nil {
+		b.t.Fatal(err)
+	}
+	b.devtools("Page.captureScreenshot", map[string]any{"format": "png", "captureBeyondViewport": true,
+		"clip": map[string]any{"x": 0, "y": 0, "width": size[0], "height": size[1], "scale": 0.75}}, &picture)
+	full, err := png.Decode(base64.NewDecoder(base64.StdEncoding, strings.NewReader(picture.Data)))
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), data, 0o644); err != nil {
+	var out bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, fewColours(full)); err != nil {
 		b.t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join(b.t.ArtifactDir(), name+".png"), out.Bytes(), 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// fewColours returns a picture with the 256 colours that are most frequent in it, which makes it a
+// quarter as large as a file.
+func fewColours(full image.Image) image.Image {
+	count := map[color.RGBA]int{}
+	area := full.Bounds()
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			r, g, b, _ := full.At(x, y).RGBA()
+			count[color.RGBA{uint8(r >> 8 &^ 3), uint8(g >> 8 &^ 3), uint8(b >> 8 &^ 3), 255}]++
+		}
+	}
+	colours := slices.SortedFunc(maps.Keys(count), func(a, b color.RGBA) int { return count[b] - count[a] })
+	var palette color.Palette
+	for _, c := range colours[:min(256, len(colours))] {
+		palette = append(palette, c)
+	}
+	few := image.NewPaletted(area, palette)
+	nearest := map[color.Color]uint8{}
+	for y := area.Min.Y; y < area.Max.Y; y++ {
+		for x := area.Min.X; x < area.Max.X; x++ {
+			c := full.At(x, y)
+			i, ok := nearest[c]
+			if !ok {
+				i = uint8(palette.Index(c))
+				nearest[c] = i
+			}
+			few.SetColorIndex(x, y, i)
+		}
+	}
+	return few
 }
 
 // console returns what the console says since the last call: errors and warnings of scripts, of the

@@ -1,9 +1,10 @@
+//go:build !js
+
 package document
 
 import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
 )
 
@@ -17,14 +18,6 @@ type Position struct {
 	// the winning ones first, then the open ones, then the losing ones; among them the most nodes
 	// first
 	Moves []Move[Known] `json:"moves"`
-}
-
-// Move is one move and what is known of the position after it.
-type Move[After any] struct {
-	Move string `json:"move"`
-	Wins string `json:"outcome"` // wins, loses or open, for the side that plays it
-	// of the position after it, for the other side; a winning move there is the refutation
-	Then After `json:"after"`
 }
 
 // Known is what a tree says of a position.
@@ -46,7 +39,7 @@ func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
 	out := Position{MessageType: "position", Board: p.Board.String(), Position: p.String(),
 		Known: knownOf(r.GetKnown()), Line: r.GetLine(), Moves: []Move[Known]{}}
 	for _, m := range r.GetMoves() {
-		wins := cli.MoveWord(verdict(m.GetAfter().GetVerdict()))
+		wins := eval.MoveWord(verdict(m.GetAfter().GetVerdict()))
 		out.Moves = append(out.Moves, Move[Known]{m.GetMove(), wins, knownOf(m.GetAfter())})
 	}
 	return out

@@ -1,3 +1,11 @@
+// Package document has what programs read about a campaign, as JSON: one form for the command line
+// and for the pages of a master. Fields may be added, never renamed.
+//
+// Each document is made once, by a function Of..., from the answer of a master. The command line
+// prints it with --json, and prints text from it otherwise; the pages send it as it is. A document
+// begins with the field message_type, so that a program that reads many kinds tells them apart. What
+// people outside must not see (folders of the machine, addresses of workers) is left out where the
+// document goes to pages.
 package document
 
 import (
@@ -5,7 +13,7 @@ import (
 	"slices"
 
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
 
@@ -38,6 +46,14 @@ type ProofPosition struct {
 	Moves []Move[ProofAfter] `json:"moves"`
 }
 
+// Move is one move and what is known of the position after it.
+type Move[After any] struct {
+	Move string `json:"move"`
+	Wins string `json:"outcome"` // wins, loses or open, for the side that plays it
+	// of the position after it, for the other side; a winning move there is the refutation
+	Then After `json:"after"`
+}
+
 // ProofAfter is a position after a move.
 type ProofAfter struct {
 	Proved
@@ -65,7 +81,7 @@ func OfProof(c *proof.Certificate, p amazons.Position, count int) ProofPosition 
 		f := c.Look(s.After(m))
 		after := ProofAfter{Proved: OfFinding(f)}
 		after.Entries, after.AtLeast = c.Below(s.After(m), count/2/len(moves))
-		out.Moves = append(out.Moves, Move[ProofAfter]{m.String(), cli.MoveWord(f.Verdict), after})
+		out.Moves = append(out.Moves, Move[ProofAfter]{m.String(), eval.MoveWord(f.Verdict), after})
 	}
 	slices.SortStableFunc(out.Moves, func(a, b Move[ProofAfter]) int {
 		return cmp.Or(cmp.Compare(moveRank[a.Wins], moveRank[b.Wins]), cmp.Compare(b.Then.Entries, a.Then.Entries))

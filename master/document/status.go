@@ -1,16 +1,11 @@
-// Package document has what programs read about a campaign, as JSON: one form for the command line
-// and for the pages of a master. Fields may be added, never renamed.
-//
-// Each document is made once, by a function Of..., from the answer of a master. The command line
-// prints it with --json, and prints text from it otherwise; the pages send it as it is. A document
-// begins with the field message_type, so that a program that reads many kinds tells them apart. What
-// people outside must not see (folders of the machine, addresses of workers) is left out where the
-// document goes to pages.
+//go:build !js
+
 package document
 
 import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
 )
 
 // Status is how far a campaign is.
@@ -43,6 +38,7 @@ type Status struct {
 	MovesAll     int              `json:"first_moves_all"`
 	Verified     bool             `json:"verified"`
 	Certificate  *cli.Certificate `json:"certificate,omitempty"`
+	Parts        int              `json:"certificate_parts,omitempty"` // on pages: of a certificate that is a manifest
 	Store        string           `json:"store"`
 	Quarantined  uint32           `json:"quarantined"`
 }
@@ -89,7 +85,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 }
 
 // FirstMoveWord says what a first move does for the side that plays it: wins, loses or open.
-func FirstMoveWord(f *farmv1.FirstMove) string { return cli.MoveWord(verdict(f.GetVerdict()).Other()) }
+func FirstMoveWord(f *farmv1.FirstMove) string { return eval.MoveWord(verdict(f.GetVerdict()).Other()) }
 
 // Worker is one worker and what it does.
 type Worker struct {

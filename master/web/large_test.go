@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/url"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
@@ -156,7 +157,8 @@ func TestLargeTree(t *testing.T) {
 
 	moves := func(n int) string { return "moves=" + strings.Join(way[:n], ",") }
 	pages := []string{"/", "/explore", "/index.js", "/api/status", "/api/workers", "/api/facts", "/api/history",
-		"/metrics", "/readyz",
+		"/metrics", "/readyz", "/api/work", "/api/play?" + moves(2), "/api/judge?position=" +
+			url.QueryEscape(root.String()),
 		"/api/explore", "/api/explore?" + moves(1), "/api/explore?" + moves(2), "/api/explore?" +
 			moves(3), "/api/explore?" + moves(4),
 		"/board.svg", "/board.svg?" + moves(4) + "&bare=1"}

@@ -17,9 +17,11 @@ import (
 	"strings"
 	"time"
 
+	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/explore"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 )
 
 //go:embed static
@@ -27,12 +29,15 @@ var static embed.FS
 
 // files are the addresses of what never changes while the process runs.
 var files = map[string]struct{ name, kind string }{
-	"/{$}":        {"index.html", "text/html; charset=utf-8"},
-	"/explore":    {"explore.html", "text/html; charset=utf-8"},
-	"/page.css":   {"page.css", "text/css; charset=utf-8"},
-	"/common.js":  {"common.js", "text/javascript; charset=utf-8"},
-	"/index.js":   {"index.js", "text/javascript; charset=utf-8"},
-	"/explore.js": {"explore.js", "text/javascript; charset=utf-8"},
+	"/{$}":          {"index.html", "text/html; charset=utf-8"},
+	"/explore":      {"explore.html", "text/html; charset=utf-8"},
+	"/explore.html": {"explore.html", "text/html; charset=utf-8"}, // as an exported site names it
+	"/page.css":     {"page.css", "text/css; charset=utf-8"},
+	"/icon.svg":     {"icon.svg", "image/svg+xml"},
+	"/common.js":    {"common.js", "text/javascript; charset=utf-8"},
+	"/board.js":     {"board.js", "text/javascript; charset=utf-8"},
+	"/index.js":     {"index.js", "text/javascript; charset=utf-8"},
+	"/explore.js":   {"explore.js", "text/javascript; charset=utf-8"},
 }
 
 // maxText bounds the characters of moves and of a position in an address: enough for a game that
@@ -61,7 +66,11 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/campaigns", s.known(func(l seen) any { return l.campaigns }))
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/events", s.events)
+	mux.HandleFunc("GET /api/work", s.known(func(l seen) any { return l.work }))
 	mux.HandleFunc("GET /api/explore", s.explore)
+	mux.HandleFunc("GET /api/play", s.play)
+	mux.HandleFunc("GET /api/judge", s.judge)
+	mux.HandleFunc("GET /api/certificate", s.certificate)
 	mux.HandleFunc("GET /board.svg", s.board)
 }
 
@@ -205,9 +214,14 @@ func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
 	defer cancel()
-	if err := s.explores.Wait(ctx); err != nil {
-		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
+	if !s.admit(ctx, w) {
 		return
+	}
+	if cert := s.book(at.query); cert != nil {
+		if known := book.Explore(cert, at.position()); known.Verdict != eval.Open.String() {
+			s.writeJSON(w, known)
+			return
+		} // the tree may know what the proof does not need
 	}
 	answer, err := at.campaign.Explore(ctx, at.way)
 	if err != nil {

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/proof"
 )
 
 // Campaign is what the pages show; a *rpc.Campaign is one. All methods answer in a time that does not
@@ -49,11 +51,12 @@ const (
 	partMoves
 	partWorkers
 	partFacts
+	partWork
 	partCampaigns
 	parts
 )
 
-var partNames = [parts]string{"link", "status", "moves", "workers", "facts", "campaigns"}
+var partNames = [parts]string{"link", "status", "moves", "workers", "facts", "work", "campaigns"}
 
 // linkJSON says whether the campaign answers.
 type linkJSON struct {
@@ -69,6 +72,9 @@ type seen struct {
 	status    document.Status
 	workers   []document.Worker
 	facts     []learnedJSON
+	work      book.Work
+	file      string  // of the certificate
+	book      *opened // nil: there is none in memory
 	campaigns document.Campaigns
 	part      [parts][]byte // JSON
 	version   [parts]uint64 // grows when the part changes; 0: there is none
@@ -81,6 +87,10 @@ type watch struct {
 	period   time.Duration
 	now      func() time.Time
 	log      *slog.Logger
+	books    *books
+	listed   string // SHA-256 of the certificate whose parts were counted
+	parts    int
+	work     worked // of the goroutine that asks
 
 	mu      sync.Mutex
 	seen    seen
@@ -88,8 +98,8 @@ type watch struct {
 	history history
 }
 
-func newWatch(c Campaign, period time.Duration, points int, log *slog.Logger) *watch {
-	return &watch{campaign: c, period: period, now: time.Now, log: log, changed: make(chan struct{}),
+func newWatch(c Campaign, period time.Duration, points int, log *slog.Logger, b *books) *watch {
+	return &watch{campaign: c, period: period, now: time.Now, log: log, books: b, changed: make(chan struct{}),
 		history: history{most: points, step: period}}
 }
 
@@ -123,8 +133,20 @@ func (w *watch) ask(ctx context.Context) {
 	next.known, next.at = true, w.now()
 	next.status = document.OfStatus(status, true)
 	next.status.Store = filepath.Base(next.status.Store) // the folders of the machine are nobody's business here
+	next.file = status.GetCertificateFile()
 	if c := next.status.Certificate; c != nil {
 		c.File = filepath.Base(c.File)
+		if w.listed != c.SHA256 {
+			m, _ := proof.ReadManifest(next.file) // a certificate in one file is none
+			w.listed, w.parts = c.SHA256, len(m.Parts)
+		}
+		next.status.Parts = w.parts
+	}
+	if next.book = w.books.of(ctx, status); next.book != nil {
+		next.book.tell(w.campaign.Root(), &next.status)
+		next.work = next.book.work
+	} else if next.at.Sub(next.moved) >= movesEvery {
+		next.work = w.work.ask(ctx, w.campaign, next.status)
 	}
 	next.campaigns = document.OfCampaigns(status.GetCampaigns())
 	next.workers = document.OfWorkers(workers)
@@ -139,6 +161,7 @@ func (w *watch) ask(ctx context.Context) {
 	if next.at.Sub(next.moved) >= movesEvery {
 		next.moved = next.at
 		w.put(&next, partMoves, next.status.FirstMoves)
+		w.put(&next, partWork, next.work)
 	}
 	w.put(&next, partWorkers, next.workers[:min(len(next.workers), shownWorkers)])
 	w.put(&next, partFacts, next.facts)
@@ -196,6 +219,7 @@ type watches struct {
 
 	mu      sync.Mutex
 	byName  map[string]*watch // as many as there are campaigns
+	books   books
 	running sync.WaitGroup
 	ctx     context.Context // of the running watches; nil: the server does not run
 }
@@ -213,6 +237,7 @@ func (w *watches) begin(ctx context.Context) (stop func(), err error) {
 		w.mu.Lock() // nothing is added from now on that runs
 		defer w.mu.Unlock()
 		w.running.Wait()
+		w.books.reading.Wait()
 	}, err
 }
 
@@ -226,7 +251,7 @@ func (w *watches) add(name string) (*watch, error) {
 	defer w.mu.Unlock()
 	one := w.byName[name]
 	if one == nil {
-		one = newWatch(c, w.c.Period, w.c.HistoryPoints, w.c.Log)
+		one = newWatch(c, w.c.Period, w.c.HistoryPoints, w.c.Log, &w.books)
 		w.byName[name] = one
 		if ctx := w.ctx; ctx != nil && ctx.Err() == nil {
 			w.running.Go(func() { one.run(ctx) })

@@ -5,6 +5,7 @@
 // How an answer comes about:
 //
 //   - pages.go, static: the pages themselves, and the documents and pictures that they ask for
+//   - books.go: certificates of settled campaigns, and what they answer; work.go: where the work goes
 //   - watch.go: what each campaign said last, and history.go: how its proof numbers went
 //   - events.go: a stream that tells an open page what has changed
 //   - operate.go: the three commands of operators
@@ -85,19 +86,21 @@ const (
 
 // Server answers HTTP requests.
 type Server struct {
-	cfg      Config
-	watches  *watches
-	live     chan struct{} // a token for each open stream of events
-	explores *rate.Limiter
-	closing  chan struct{} // closed when Serve ends: streams of events end, too
-	readTime time.Duration
+	cfg       Config
+	watches   *watches
+	live      chan struct{} // a token for each open stream of events
+	downloads chan struct{} // a token for each certificate that is sent
+	explores  *rate.Limiter
+	closing   chan struct{} // closed when Serve ends: streams of events end, too
+	readTime  time.Duration
 }
 
 // New makes a server.
 func New(c Config) *Server {
-	s := &Server{cfg: c, live: make(chan struct{}, maxLive), closing: make(chan struct{}), readTime: readTimeout,
+	s := &Server{cfg: c, live: make(chan struct{}, maxLive), downloads: make(chan struct{}, maxDownloads),
+		closing: make(chan struct{}), readTime: readTimeout,
 		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), c.ExploresPerSecond)}
-	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}}
+	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}, books: books{bySHA: map[string]*opened{}}}
 	return s
 }
 

@@ -185,7 +185,7 @@ func TestPages(t *testing.T) {
 		kind    string
 		want    string
 	}{
-		{"/", 200, "text/html", "Moves of the root"},
+		{"/", 200, "text/html", "First moves"},
 		{"/explore", 200, "text/html", "explorer"},
 		{"/explore?moves=B1-B2xB1", 200, "text/html", "explorer"},
 		{"/page.css", 200, "text/css", "body"},
@@ -200,10 +200,19 @@ func TestPages(t *testing.T) {
 		{"/api/explore", 200, "application/json", `"outcome":"loses"`},
 		{"/api/explore?moves=b1b2b1", 200, "application/json", `"position":".BB./B..B/WW.W/.xW. b"`},
 		{"/api/explore?position=" + position, 200, "application/json", `"position":".BB./B..B/W..W/xWW. w"`},
+		{"/api/play?moves=B1-B2xB1", 200, "application/json", `"basis":"search"`},
+		{"/api/judge?position=W.x./.xxB/x...%20w", 200, "application/json", `"verdict":"lost"`},
+		{"/api/work", 200, "application/json", `"unit":"nodes"`},
+		{"/icon.svg", 200, "image/svg+xml", "<svg"},
+		{"/board.js", 200, "text/javascript", "describe"},
 		{"/board.svg", 200, "image/svg+xml", "<svg"},
 		{"/board.svg?moves=B1-B2xB1&square=16&bare=1", 200, "image/svg+xml", "Last move: B1-B2xB1"},
 		{"/board.svg?position=" + position + "&bare=0", 200, "image/svg+xml", "<svg"},
 
+		{"/api/judge?position=W%20q", 400, "text/plain", "side to move"},
+		{"/api/judge?moves=B1-B2xB1", 400, "text/plain", "none of position"},
+		{"/api/play?moves=A1-A9xA1", 400, "text/plain", "move 1"},
+		{"/api/certificate", 404, "text/plain", "not settled"},
 		{"/api/explore?moves=A1-A9xA1", 400, "text/plain", "move 1"},
 		{"/api/explore?moves=B1-B2xB1,X", 400, "text/plain", "move 2"},
 		{"/api/explore?moves=,", 400, "text/plain", "move 1"},
@@ -461,7 +470,11 @@ func TestStatic(t *testing.T) {
 	}
 	for _, name := range []string{"index", "explore"} {
 		page := read(name + ".html")
-		for i, part := range strings.Split(read(name+".js")+read("common.js"), "byId('") {
+		scripts := read(name+".js") + read("common.js")
+		if name == "index" {
+			scripts += read("site.js") // the check of an exported site
+		}
+		for i, part := range strings.Split(scripts, "byId('") {
 			id, _, _ := strings.Cut(part, "'")
 			if i > 0 && !strings.Contains(page, `id="`+id+`"`) {
 				t.Errorf("%s.html has no element %s", name, id)
@@ -472,7 +485,7 @@ func TestStatic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var served []string
+	served := []string{"site.js", "wasm.js"} // of an exported site
 	for _, f := range files {
 		served = append(served, f.name)
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"amazonsfarm/shared/amazons"
-	"amazonsfarm/shared/eval"
 )
 
 // SolveResult is the answer about one position: one JSON document, or one line
@@ -90,18 +89,6 @@ func WinnerName(p amazons.Position, moverWins bool) string {
 		return p.ToMove.String()
 	}
 	return p.ToMove.Other().String()
-}
-
-// MoveWord says what a move does for the side that plays it: wins, loses or open. after is the
-// verdict on the position after the move, for the other side.
-func MoveWord(after eval.Verdict) string {
-	switch after {
-	case eval.Won:
-		return "loses"
-	case eval.Lost:
-		return "wins"
-	}
-	return "open"
 }
 
 // WriteJSON writes the result as one line of JSON.

@@ -24,3 +24,9 @@ func (v Verdict) String() string {
 
 // Other returns the verdict seen by the other side: Won and Lost exchanged.
 func (v Verdict) Other() Verdict { return [...]Verdict{Open: Open, Won: Lost, Lost: Won, 3: Open}[v&3] }
+
+// MoveWord says what a move does for the side that plays it: wins, loses or open. after is the
+// verdict on the position after the move, for the other side.
+func MoveWord(after Verdict) string {
+	return [...]string{Open: "open", Won: "loses", Lost: "wins", 3: "open"}[after&3]
+}

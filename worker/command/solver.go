@@ -225,7 +225,7 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 	}
 	for i, m := range a.firstMoves {
 		a.result.FirstMoves = append(a.result.FirstMoves, cli.FirstMove{Move: m.String(),
-			Verdict: cli.MoveWord(verdicts[i])})
+			Verdict: eval.MoveWord(verdicts[i])})
 	}
 	switch {
 	case err != nil:

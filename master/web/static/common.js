@@ -49,25 +49,6 @@ const campaign = new URLSearchParams(location.search).get('campaign') || new URL
 // of writes the address of something of the campaign that the page is about.
 const of = (address, values) => address + query('?', {campaign, ...values});
 
-// stateOf names the state of a move: what it does for its side if that is known, otherwise what is being done about it.
-function stateOf(outcome, k) {
-  if (outcome !== 'open') return outcome;
-  if (k.leased) return 'leased';
-  if (k.set_aside) return 'aside';
-  if (k.expanded) return 'expanded';
-  return k.nodes > 0 ? 'searched' : 'untouched';
-}
-
-const states = ['wins', 'leased', 'expanded', 'searched', 'aside', 'untouched', 'loses'];
-
-// legend shows how many moves are in each state.
-function legend(list) {
-  const n = {};
-  for (const s of list) n[s] = (n[s] || 0) + 1;
-  byId('counts').replaceChildren(...states.filter(s => n[s]).flatMap(s => [make('span', {class: 'chip ' + s}, count(n[s]) + ' ' + s), ' ']));
-  return n;
-}
-
 // refill puts other children into an element, unless all is as it was. The keyboard stays on the link it was on.
 function refill(e, children) {
   const next = e.cloneNode(false);
@@ -108,8 +89,9 @@ function trouble(text) {
   byId('trouble').hidden = !text;
 }
 
-// ask fetches a JSON document. An error is what the master says.
+// ask fetches a JSON document; an exported site answers by itself. An error is what the master says.
 async function ask(address) {
+  if (window.site) return answer(address);
   const r = await fetch(address, {signal: AbortSignal.timeout(15000)}).catch(() => { throw new Error('the master does not answer'); });
   if (!r.ok) throw new Error((await r.text()).trim());
   return r.json();

@@ -1,32 +1,83 @@
 'use strict';
 
+let status = null; // what the campaign said last
+
 // showStatus shows the figures of the campaign.
 function showStatus(s) {
+  status = {first_moves: status && status.first_moves, ...s};
   byId('board').textContent = campaign && campaign !== s.board ? campaign + ' (' + s.board + ')' : s.board;
   document.title = (campaign || s.board) + ' ' + s.state + ' - Amazons proof farm';
   byId('state').textContent = s.state;
   byId('state').className = 'chip ' + s.state;
   byId('why').textContent = s.why;
+  steps(s);
   const list = [
-    ['winner', s.winner || 'not known'],
-    ['proof number', proof(s.proof_number)],
-    ['disproof number', proof(s.disproof_number)],
-    ['nodes', count(s.nodes) + ' and ' + count(s.running_nodes) + ' in running jobs'],
-    ['first moves known', s.first_moves_known + ' of ' + s.first_moves_all],
-    ['tree', count(s.tree_positions) + ' positions, ' + count(s.frontier) + ' to lease, ' + count(s.set_aside) + ' set aside'],
-    ['facts', count(s.facts_won) + ' won, ' + count(s.facts_lost) + ' lost, in ' + count(s.fragments) + ' fragments of ' + bytes(s.fragment_bytes)],
-    ['workers', s.workers],
-    ['running since', span(s.seconds)],
-    ['store', s.store],
-  ];
+    ['winner', s.winner ? s.winner + (['first', 'second'].includes(s.winner) ? ' player' : '') : 'not known'],
+      ];
+  if (s.nodes || !window.site) list.push(['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running jobs' : '')]);
+  if (s.cut_arrows) list.push(['this site', 'answers down to ' + s.cut_arrows + ' arrows; the certificate has the rest']);
+  if (!s.winner) list.push(['first moves known', s.first_moves_known + ' of ' + s.first_moves_all], ['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
+  if (!window.site) {
+    list.push(['tree', count(s.tree_positions) + ' positions, ' + count(s.frontier) + ' to lease, ' + count(s.set_aside) + ' set aside'],
+      ['facts', count(s.facts_won) + ' won, ' + count(s.facts_lost) + ' lost'],
+      ['evidence of all campaigns', count(s.fragments) + ' parts, ' + bytes(s.fragment_bytes)],
+      ['workers', s.workers],
+      ['this master runs since', span(s.seconds)],
+      ['store', s.store]);
+  }
   if (s.quarantined) list.push(['quarantined', s.quarantined + ' may not join; master quarantine says who and why']);
-  if (s.certificate) list.push(['certificate', s.certificate.file + ', ' + count(s.certificate.positions) + ' positions, ' + (s.verified ? 'verified' : 'not verified')]);
   figures(list);
+  showProof(s);
+  showRoot();
   byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position is' : ' positions are') + ' leased, those included that workers hold in hand.';
   byId('phi').textContent = proof(s.proof_number);
   byId('delta').textContent = proof(s.disproof_number);
   live.push({at: Date.now(), phi: s.proof_number, delta: s.disproof_number});
-  if (live.length === 1) draw();
+  if (live.length === 1) draw.curve();
+}
+
+// steps shows the phases of a campaign and which one it is in.
+const phases = {searching: ['running', 'paused', 'draining'], assembling: ['delivering', 'assembling'], checking: ['verifying', 'checking'], settled: ['settled']};
+function steps(s) {
+  refill(byId('steps'), Object.entries(phases).map(([name, states]) => make('li', states.includes(s.state) ? {'aria-current': 'step'} : {}, name)));
+}
+
+// winning are the first moves that are known to win.
+const winning = () => (status.first_moves || []).filter(m => m.outcome === 'wins').map(m => m.move);
+
+// verdict says in a sentence what is proved.
+function verdict(s) {
+  const side = read(s.root).side, winner = {first: side, second: other(side), white: 'White', black: 'Black'}[s.winner];
+  if (!winner) return '';
+  if (winner !== side) return winner + ' wins: each of ' + side + '’s ' + s.first_moves_all + ' moves is refuted.';
+  const moves = winning();
+  return winner + ' wins' + (moves.length ? ' with ' + moves.slice(0, 3).join(' or ') : '') + '.';
+}
+
+// showRoot draws the position that the campaign is about, with the winning move.
+function showRoot() {
+  const text = status.root + '|' + winning()[0] + '|' + status.state + verdict(status);
+  if (byId('root').drawn === text) return;
+  byId('root').drawn = text;
+  draw(byId('root'), status.root, {preview: winning()[0]});
+  byId('verdict').textContent = verdict(status);
+  byId('verdict').hidden = !verdict(status);
+  byId('playlink').hidden = !status.winner;
+  byId('playlink').href = 'explore.html' + query('#', {campaign, play: '1'});
+}
+
+// showProof shows the certificate of a settled campaign.
+function showProof(s) {
+  const c = s.certificate;
+  byId('proof').hidden = !c;
+  if (!c) return;
+  byId('by').textContent = window.site ? 'It proves the verdict; the program that checks it is small and shares no code with the search.' : s.verified ? 'The checker of this machine has accepted it.' : 'The checkers of workers have accepted all of it.';
+  byId('download').href = window.site ? c.file : of('api/certificate');
+  byId('download').textContent = 'download ' + c.file;
+  byId('size').textContent = count(c.positions) + ' positions, ' + bytes(c.bytes) + (s.certificate_parts ? ', a list of ' + count(s.certificate_parts) + ' parts, each at api/certificate?part=SHA256' : ', one file');
+  byId('sha').textContent = c.sha256;
+  byId('command').textContent = 'amazons-check ' + c.file;
+  if (window.site) site.offer(s);
 }
 
 // showCampaigns lists the campaigns where there are several.
@@ -36,72 +87,79 @@ function showCampaigns(c) {
     c.priority, c.share, count(c.leased), count(c.nodes + c.running_nodes), proof(c.proof_number), proof(c.disproof_number), c.winner || 'not known']));
 }
 
-const tiles = new Map(); // by move
-const shownMoves = 24;
-let sorting = {known: -1, at: 0, order: []}; // moves as they are shown
-let moves = [];
-
-// showMoves colours the moves of the root: the winning ones first, then the open ones, nearest to a proved win first. The order changes
-// every half minute only, unless a move was decided.
+// showMoves shows the first moves as a grid.
 function showMoves(list) {
-  moves = list;
-  const rank = m => m.outcome === 'wins' ? 0 : m.outcome === 'loses' ? 2 : 1;
-  const known = list.filter(m => m.outcome !== 'open').length;
-  const n = legend(list.map(m => stateOf(m.outcome, m)));
-  byId('share').replaceChildren(...states.filter(s => n[s]).map(s => {
-    const part = make('span', {class: s});
-    part.style.flexGrow = n[s];
-    return part;
-  }));
-  if (known !== sorting.known || list.length !== sorting.order.length || Date.now() - sorting.at > 30000) {
-    const sorted = list.slice().sort((a, b) => rank(a) - rank(b) || a.disproof_number - b.disproof_number);
-    sorting = {known, at: Date.now(), order: sorted.map(m => m.move)};
-  }
-  showTiles();
+  const text = JSON.stringify(list);
+  if (!status || byId('moves').text === text) return;
+  byId('moves').text = text;
+  status.first_moves = list;
+  const known = winning().length ? 'won' : 'open';
+  const few = merged(list, read(status.root)).map(m => {
+    const state = stateOf(m.outcome, m, known);
+    return {...m, state, title: m.move + ' ' + words[state] + (m.images > 1 ? ', as ' + (m.images - 1) + ' mirrored' : '') + (m.outcome === 'open' && m.nodes ? ', proof / disproof number ' + brief(m.proof_number) + ' / ' + brief(m.disproof_number) + ', ' + count(m.nodes) + ' nodes' : '')};
+  });
+  byId('few').textContent = count(few.length) + (few.length < list.length ? ' of ' + count(list.length) + ', without mirror images' : '');
+  legend('counts', few.map(m => m.state));
+  grid('moves', few, m => 'explore.html' + query('#', {campaign, moves: m}), m => {
+    byId('pointed').textContent = m ? few.find(f => f.move === m).title : '';
+    draw(byId('root'), status.root, {preview: m || winning()[0]});
+  });
+  showRoot();
 }
 
-// showTiles shows the moves in their order, the first ones or all. A tile whose move has not changed stays as it is.
-function showTiles() {
-  const now = new Map(moves.map(m => [m.move, m]));
-  const order = atMost('more-moves', shownMoves, sorting.order.filter(move => now.has(move)), 'moves', showTiles).map(move => tile(now.get(move)));
-  const old = byId('moves').children;
-  if (order.length !== old.length || order.some((t, i) => t !== old[i])) {
-    const at = document.activeElement;
-    byId('moves').replaceChildren(...order);
-    if (order.includes(at)) at.focus({preventScroll: true});
-  }
+// showWork draws the work below first moves and replies as areas: each is as large as its share.
+function showWork(work) {
+  const map = byId('work'), width = map.clientWidth || 900, height = Math.min(420, Math.max(220, width / 2));
+  byId('no-work').hidden = !!work.moves.length;
+  map.style.height = (work.moves.length ? height : 0) + 'px';
+  byId('unit').textContent = work.moves.length ? 'by first move and reply, in ' + (work.unit === 'nodes' ? 'nodes searched' : 'positions of the proof') : '';
+  const tiles = (cells, r, way) => pack(cells, r).filter(([, q]) => q.w > 3 && q.h > 3).flatMap(([c, q]) => {
+    const to = way.concat(c.move), state = c.outcome !== 'open' ? c.outcome : c.leased ? 'leased' : 'searched', named = q.w > 62 && q.h > 17;
+    const a = make('a', {class: 'tile ' + state, href: 'explore.html' + query('#', {campaign, moves: to.join(',')}), title: to.join(' ') + ' ' + words[state] + ', ' + count(c.size) + ' ' + work.unit}, named ? c.move : '');
+    a.ariaLabel = a.title;
+    Object.assign(a.style, {left: q.x + 'px', top: q.y + 'px', width: q.w + 'px', height: q.h + 'px'});
+    if (way.length) {
+      a.tabIndex = -1; // the keyboard goes from first move to first move
+      a.ariaHidden = 'true';
+    }
+    const above = named ? 18 : 3;
+    return [a, ...q.w > 24 && q.h > above + 12 ? tiles(c.replies || [], {x: q.x + 2, y: q.y + above, w: q.w - 4, h: q.h - above - 2}, to) : []];
+  });
+  refill(map, tiles(work.moves.slice(0, 120), {x: 0, y: 0, w: width, h: height}, []));
 }
 
-function tile(m) {
-  const key = JSON.stringify(m);
-  let t = tiles.get(m.move);
-  if (!t) {
-    const link = query('', {campaign, moves: m.move});
-    t = {tile: make('a', {href: 'explore#' + link}), text: make('span')};
-    t.tile.append(make('img', {src: 'board.svg?bare=1&square=16&' + link, alt: '', loading: 'lazy', width: 96, height: 96}), make('span', {class: 'mono'}, m.move), make('br'), t.text);
-    tiles.set(m.move, t);
+// pack divides a rectangle among cells by their sizes, row by row along the shorter side, so that no area is long and thin.
+function pack(cells, r) {
+  const out = [];
+  let left = cells.filter(c => c.size > 0), total = left.reduce((n, c) => n + c.size, 0);
+  while (left.length && r.w > 1 && r.h > 1) {
+    const scale = r.w * r.h / total, short = Math.min(r.w, r.h);
+    const worst = row => {
+      const sum = row.reduce((n, c) => n + c.size, 0) * scale;
+      return Math.max(...[row[0], row.at(-1)].map(c => Math.max(short * short * c.size * scale / (sum * sum), sum * sum / (short * short * c.size * scale))));
+    };
+    let n = 1;
+    while (n < left.length && worst(left.slice(0, n + 1)) <= worst(left.slice(0, n))) n++;
+    const row = left.slice(0, n), size = row.reduce((n, c) => n + c.size, 0), thick = size * scale / short;
+    let at = 0;
+    for (const c of row) {
+      const long = c.size / size * short;
+      out.push([c, r.w >= r.h ? {x: r.x, y: r.y + at, w: thick, h: long} : {x: r.x + at, y: r.y, w: long, h: thick}]);
+      at += long;
+    }
+    r = r.w >= r.h ? {x: r.x + thick, y: r.y, w: r.w - thick, h: r.h} : {x: r.x, y: r.y + thick, w: r.w, h: r.h - thick};
+    left = left.slice(n);
+    total -= size;
   }
-  if (t.key !== key) {
-    const state = stateOf(m.outcome, m);
-    t.key = key;
-    t.tile.className = 'tile ' + state;
-    t.text.replaceChildren(make('b', {}, state), ...m.outcome === 'open' ? [make('br'), make('span', {class: 'rate'}, brief(m.proof_number) + ' / ' + brief(m.disproof_number))] : []);
-  }
-  return t.tile;
+  return out;
 }
 
 // brief writes a proof number in four characters.
 const brief = n => n >= infinity ? '∞' : Intl.NumberFormat('en', {notation: 'compact', maximumSignificantDigits: 3}).format(n);
 
 // place links to a position, with its picture.
-function place(p, of) {
-  const link = query('', {campaign: of, position: p});
-  return make('a', {class: 'place', href: 'explore#' + link, title: p}, make('img', {src: 'board.svg?bare=1&square=12&' + link, alt: p, loading: 'lazy', width: 48, height: 48}), 'open');
-}
-
-// progress shows how much of its budget a job has used.
-function progress(w) {
-  return make('span', {class: 'rate'}, make('progress', {max: w.budget_nodes || 1, value: w.lease_nodes || 0, 'aria-label': 'used of its budget'}), ' ' + count(w.lease_nodes || 0) + ' of ' + count(w.budget_nodes || 0));
+function place(p, of, text) {
+  return make('a', {class: 'place', href: 'explore.html' + query('#', {campaign: of, position: p})}, small(p), ...text || ['open']);
 }
 
 // standing says what others think of a worker's results.
@@ -109,12 +167,15 @@ function standing(w) {
   return count(w.confirmed) + ' confirmed' + (w.contradicted ? ', ' + w.contradicted + ' contradicted' : '') + (w.offences ? ', ' + w.offences + ' offences' : '');
 }
 
+const shownJobs = 24;
+
 function showWorkers(list) {
   byId('nobody').hidden = list.length > 0;
-  rows('workers', list.map(w => [w.name, w.lease ? place(w.position, w.campaign) : 'waits', w.cores, count(w.nodes), count(w.results) + ', ' + standing(w), count(w.facts),
-    bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago']));
-  const jobs = list.filter(w => w.lease).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0));
-  rows('jobs', jobs.map(w => [place(w.position, w.campaign), span(w.lease_seconds || 0), w.name, progress(w)]));
+  const all = list.reduce((n, w) => n + w.nodes, 0) || 1;
+  rows('workers', list.slice().sort((a, b) => b.nodes - a.nodes).map(w => [w.name, make('progress', {max: all, value: w.nodes, 'aria-label': 'share of the nodes'}), count(w.nodes), (w.cores * w.connected_seconds / 3600).toFixed(1), w.cores,
+    count(w.results) + ', ' + standing(w), count(w.facts), bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago']));
+  const jobs = list.filter(w => w.lease).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0)).slice(0, shownJobs);
+  refill(byId('jobs'), jobs.map(w => place(w.position, w.campaign, [make('b', {}, w.name), make('progress', {max: w.budget_nodes || 1, value: w.lease_nodes || 0, 'aria-label': 'nodes of its budget'}), make('span', {class: 'note'}, count(w.lease_nodes || 0) + ' nodes, ' + span(w.lease_seconds || 0))])));
 }
 
 const shownFacts = 10;
@@ -130,8 +191,8 @@ const showLink = l => trouble(l.answers ? '' : l.why);
 let past = null; // the history as fetched, and when
 let live = []; // what came since then
 
-// draw draws the curve: the history that was fetched, and what came since.
-function draw() {
+// draw.curve draws the curve: the history that was fetched, and what came since. What is proved has a band of its own on top.
+draw.curve = () => {
   if (!past || !live.length) return;
   const now = live.at(-1);
   const since = (Date.now() - past.fetched) / 1000;
@@ -144,14 +205,9 @@ function draw() {
   byId('curve').setAttribute('viewBox', '0 0 ' + width + ' 220');
   const right = width - 10;
   const x = a => right - (right - 40) * a / most;
-  const y = n => 195 - 180 * Math.min(1, Math.log10(1 + n) / top); // what is proved lies on the edge
-  const make = (tag, attributes, text) => {
-    const e = document.createElementNS('http://www.w3.org/2000/svg', tag);
-    for (const [k, v] of Object.entries(attributes)) e.setAttribute(k, v);
-    e.textContent = text || '';
-    return e;
-  };
-  const out = [];
+  const y = n => n >= infinity ? 14 : 195 - 155 * Math.min(1, Math.log10(1 + n) / top);
+  const make = (tag, attributes, text) => svg(tag, attributes, text || '');
+  const out = [make('rect', {class: 'band', x: 40, y: 4, width: right - 40, height: 20}), make('text', {x: 34, y: 18, 'text-anchor': 'end'}, '∞')];
   for (let d = 0; d <= top; d++) {
     const at = d ? y(10 ** d - 1) : 195;
     out.push(make('line', {x1: 40, x2: right, y1: at, y2: at}), make('text', {x: 34, y: at + 4, 'text-anchor': 'end'}, d ? brief(10 ** d) : '0'));
@@ -161,24 +217,26 @@ function draw() {
     out.push(make('polyline', {class: name, points: curves[name].map((n, i) => x(age[i]).toFixed(1) + ',' + y(n).toFixed(1)).join(' ')}));
   }
   byId('curve').replaceChildren(...out);
-}
+};
 
 async function fetchPast() {
   past = Object.assign(await ask(of('api/history')), {fetched: Date.now()});
   live = live.slice(-1);
-  draw();
+  draw.curve();
 }
 
 // poll asks for everything, for when no stream can be had.
 async function poll() {
   try {
-    const [status, workers, facts, all] = await Promise.all(['api/status', 'api/workers', 'api/facts', 'api/campaigns'].map(a => ask(of(a))));
+    const [status, work, workers, facts, all] = await Promise.all((window.site ? ['api/status', 'api/work'] : ['api/status', 'api/work', 'api/workers', 'api/facts', 'api/campaigns']).map(a => ask(of(a))));
     showStatus(status);
     showMoves(status.first_moves || []);
+    showWork(work);
+    trouble('');
+    if (window.site) return;
     showWorkers(workers);
     showFacts(facts);
     showCampaigns(all);
-    trouble('');
   } catch (e) {
     trouble(e.message);
   }
@@ -189,7 +247,7 @@ let polling = 0; // its timer
 // listen opens the stream of events. While there is none, the page asks every five seconds, and for a stream every minute.
 function listen() {
   const stream = new EventSource(of('api/events'));
-  const show = {link: showLink, status: showStatus, moves: list => showMoves(list || []), workers: showWorkers, facts: showFacts, campaigns: showCampaigns};
+  const show = {link: showLink, status: showStatus, moves: list => showMoves(list || []), workers: showWorkers, facts: showFacts, work: showWork, campaigns: showCampaigns};
   for (const [name, f] of Object.entries(show)) {
     stream.addEventListener(name, e => {
       clearInterval(polling);
@@ -226,12 +284,12 @@ async function operate() {
   for (const b of document.querySelectorAll('#operate button')) b.onclick = () => command(b.id);
 }
 
-if (campaign) {
-  byId('root').src = of('board.svg', {square: 40});
-  for (const a of document.querySelectorAll('a.explore')) a.href = 'explore#' + query('', {campaign});
+if (campaign) for (const a of document.querySelectorAll('a.explore')) a.href = 'explore.html' + query('#', {campaign});
+if (window.site) poll();
+else {
+  listen();
+  operate().catch(() => {});
+  fetchPast().catch(() => {});
+  setInterval(() => fetchPast().catch(() => {}), 30000);
+  setInterval(draw.curve, 2000);
 }
-listen();
-operate().catch(() => {});
-fetchPast().catch(() => {});
-setInterval(() => fetchPast().catch(() => {}), 30000);
-setInterval(draw, 2000);

@@ -1,0 +1,99 @@
+package book
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+func certificate(t *testing.T) *proof.Certificate {
+	t.Helper()
+	file := "../../shared/proof/testdata/format1.amzcert" // of 4x4, which White loses
+	if other := os.Getenv("AMAZONS_TEST_CERTIFICATE"); other != "" {
+		file = other
+	}
+	c, err := proof.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &c
+}
+
+// TestPlayToTheEnd: whatever the losing side plays, the winner has an answer until the loser cannot
+// move, within the proof, where counting decides, and below that.
+func TestPlayToTheEnd(t *testing.T) {
+	c := certificate(t)
+	root := c.Roots[0].Position(c.Board)
+	random := rand.New(rand.NewPCG(4, 4))
+	met := map[string]int{}
+	for range 60 {
+		p := root
+		for p.State().CanMove() {
+			a, err := Answer(t.Context(), c.Look, p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			met[a.Basis]++
+			if a.Move == "" { // the loser's turn: any move, or one that the proof has no entry for
+				moves := p.State().Moves(nil)
+				p = p.After(moves[random.IntN(len(moves))])
+				continue
+			}
+			m, err := p.ParseMove(a.Move)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p = p.After(m); p.String() != a.After || a.Over == p.State().CanMove() ||
+				!strings.Contains(a.Why, "win") && !strings.Contains(a.Why, "won") {
+				t.Fatalf("%+v leads to %v", a, p)
+			}
+		}
+		loser := root.ToMove
+		if c.Look(root.State()).Verdict == eval.Won {
+			loser = loser.Other()
+		}
+		if p.ToMove != loser {
+			t.Fatalf("%v cannot move in %v, but is the winner", p.ToMove, p)
+		}
+	}
+	if met["entry"] == 0 || met["rule"] == 0 {
+		t.Errorf("the games ended too early: %v", met)
+	}
+	t.Log(met)
+}
+
+// TestUnproved: of a position that the certificate says nothing of, a search tells the winner.
+func TestUnproved(t *testing.T) {
+	p, err := amazons.ParsePosition("W..B/xxxx/.... w")
+	if err != nil {
+		t.Fatal(err)
+	}
+	none := func(amazons.State) proof.Finding { return proof.Finding{} }
+	a, err := Answer(t.Context(), none, p)
+	if err != nil || a.Winner == "" || a.Winner == "white" && a.Move == "" {
+		t.Errorf("%+v, %v", a, err)
+	}
+}
+
+// TestWork: the cells of a lost position add up to its proof at least, the largest first, and of a won
+// one there is the winning move alone.
+func TestWork(t *testing.T) {
+	c := certificate(t)
+	began := time.Now()
+	w := OfCertificate(c)
+	t.Log(time.Since(began))
+	if len(w.Moves) < 10 || len(w.Moves[0].Replies) != 1 || w.Moves[0].Outcome != "loses" {
+		t.Fatalf("%+v", w.Moves[:1])
+	}
+	for i, cell := range w.Moves[1:] {
+		if cell.Size > w.Moves[i].Size || cell.Size == 0 {
+			t.Errorf("%+v after %+v", cell, w.Moves[i])
+		}
+	}
+}

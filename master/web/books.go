@@ -1,0 +1,226 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"amazonsfarm/master/book"
+	"amazonsfarm/master/document"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+const (
+	// bookPositions bounds the positions of a certificate that the pages keep in memory, of some 50 bytes
+	// each. Answers about larger proofs are looked up in the parts.
+	bookPositions = 4 << 20
+	maxBooks      = 8                // certificates kept; the pages of other campaigns look in the parts
+	maxDownloads  = 4                // certificates sent at once
+	downloadTime  = 10 * time.Minute // for one of them
+)
+
+// opened is a certificate that was read, or is being read.
+type opened struct {
+	sha  string
+	cert *proof.Certificate // nil: not yet, or it cannot be read
+	work book.Work
+}
+
+// books keeps the certificates of settled campaigns.
+type books struct {
+	mu      sync.Mutex
+	bySHA   map[string]*opened
+	reading sync.WaitGroup
+}
+
+// of returns the certificate of a settled campaign, nil until it is read.
+func (b *books) of(ctx context.Context, s *farmv1.StatusResponse) *opened {
+	sha := s.GetCertificateSha256()
+	if sha == "" || s.GetCertificatePositions() > bookPositions {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := b.bySHA[sha]
+	switch {
+	case o == nil && len(b.bySHA) < maxBooks && ctx.Err() == nil:
+		o = &opened{sha: sha}
+		b.bySHA[sha] = o
+		b.reading.Go(func() { b.read(context.WithoutCancel(ctx), o, s.GetCertificateFile()) })
+		return nil
+	case o == nil || o.cert == nil:
+		return nil
+	}
+	return o
+}
+
+// read reads a certificate, which may be a manifest with its parts.
+func (b *books) read(ctx context.Context, o *opened, file string) {
+	cert, err := proof.ReadFile(file)
+	if errors.Is(err, proof.ErrNotCertificate) {
+		cert, err = proof.Pack(ctx, file, bookPositions)
+	}
+	if err != nil {
+		return // the pages look in the parts, as for a large proof
+	}
+	work := book.OfCertificate(&cert)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o.cert, o.work = &cert, work
+}
+
+// tell fills in what a certificate says of first moves that the tree has never looked at.
+func (o *opened) tell(root amazons.Position, s *document.Status) {
+	for i := range s.FirstMoves {
+		f := &s.FirstMoves[i]
+		if f.Verdict != "open" {
+			continue
+		}
+		m, err := root.ParseMove(f.Move)
+		if err != nil {
+			continue
+		}
+		if v := o.cert.Look(root.State().After(m)).Verdict; v != eval.Open {
+			f.Verdict, f.Phi, f.Delta = eval.MoveWord(v), 0, infinity
+			if v == eval.Lost {
+				f.Phi, f.Delta = infinity, 0
+			}
+			s.MovesKnown++
+		}
+	}
+}
+
+// infinity is the number of a position that is proved to be otherwise.
+const infinity = 1 << 30
+
+// book returns the certificate of the campaign that an address names, nil where there is none in memory.
+func (s *Server) book(q url.Values) *proof.Certificate {
+	one, err := s.watches.add(q.Get("campaign"))
+	if err != nil {
+		return nil
+	}
+	if o := one.last().book; o != nil {
+		return o.cert
+	}
+	return nil
+}
+
+// play answers with the winner's move in a position.
+func (s *Server) play(w http.ResponseWriter, r *http.Request) {
+	at, err := s.find(r)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
+	defer cancel()
+	if !s.admit(ctx, w) {
+		return
+	}
+	var look book.Look
+	if cert := s.book(at.query); cert != nil {
+		look = cert.Look
+	} else if look, err = asked(ctx, at); err != nil {
+		fail(w, err)
+		return
+	}
+	answer, err := book.Answer(ctx, look, at.position())
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	s.writeJSON(w, answer)
+}
+
+// asked looks a position up in the tree and the parts of its campaign.
+func asked(ctx context.Context, at place) (book.Look, error) {
+	answer, err := at.campaign.Explore(ctx, at.way)
+	if err != nil {
+		return nil, err
+	}
+	var f proof.Finding
+	f.Verdict, _ = farmv1.ReadVerdict(answer.GetKnown().GetVerdict())
+	if line := answer.GetLine(); f.Verdict == eval.Won && len(line) > 0 {
+		if f.Move, err = at.position().ParseMove(line[0]); err != nil {
+			return nil, err
+		}
+	}
+	return func(amazons.State) proof.Finding { return f }, nil
+}
+
+// judge answers with what the static rules see in a position, of any board.
+func (s *Server) judge(w http.ResponseWriter, r *http.Request) {
+	q, err := arguments(r, "position")
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	p, err := amazons.ParsePosition(q.Get("position"))
+	if err != nil {
+		fail(w, errInput{err})
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
+	defer cancel()
+	if s.admit(ctx, w) {
+		s.writeJSON(w, book.Judge(p))
+	}
+}
+
+// admit waits until one more position may be looked up, and refuses where that takes too long.
+func (s *Server) admit(ctx context.Context, w http.ResponseWriter) bool {
+	if err := s.explores.Wait(ctx); err != nil {
+		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
+		return false
+	}
+	return true
+}
+
+var partName = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// certificate sends the certificate of a settled campaign, or the manifest of a proof in parts, or one of
+// these parts.
+func (s *Server) certificate(w http.ResponseWriter, r *http.Request) {
+	watch, err := s.watched(r)
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	file := watch.last().file
+	name := filepath.Base(file)
+	if part := r.URL.Query().Get("part"); part != "" && file != "" {
+		if !partName.MatchString(part) {
+			fail(w, errInput{fmt.Errorf("part %.80q: a part is named by 64 hexadecimal digits", part)})
+			return
+		}
+		file, name = filepath.Join(proof.PartsFolder(file), part), part
+	}
+	in, err := os.Open(file)
+	if file == "" || err != nil {
+		refuse(w, http.StatusNotFound, "there is no such certificate: "+
+			"the campaign is not settled, or its file was moved")
+		return
+	}
+	defer in.Close()
+	select {
+	case s.downloads <- struct{}{}:
+		defer func() { <-s.downloads }()
+	default:
+		refuse(w, http.StatusServiceUnavailable, "too many certificates are being sent; try again")
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(downloadTime)) // a test's recorder has none
+	w.Header().Set("Content-Type", "application/octet-stream")
+	w.Header().Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", name))
+	http.ServeContent(w, r, "", time.Time{}, in)
+}

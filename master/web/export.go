@@ -1,0 +1,192 @@
+package web
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"amazonsfarm/master/book"
+	"amazonsfarm/master/document"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// Errors of Export.
+var (
+	ErrNotEmpty  = errors.New("the folder has something in it")
+	ErrNoChecker = errors.New("this program was built without the checker for browsers")
+)
+
+// The files that scripts/wasm makes.
+const (
+	checkerName = "checker.wasm"
+	starterName = "wasm_exec.js"
+)
+
+// Site says what Export writes.
+type Site struct {
+	Certificate *proof.Certificate
+	Name        string // of the certificate's file in the site
+	Checker     fs.FS  // a folder that scripts/wasm made; nil: what the program was built with
+	// Positions is how many positions of the proof the explorer carries; the certificate has all of them.
+	Positions int
+}
+
+// Exported is the document of an exported site.
+type Exported struct {
+	document.Status
+	Cut int `json:"cut_arrows,omitempty"` // the explorer has no position with more arrows; 0: it has all
+}
+
+// policy is the content policy of an exported site: as strict as that of a master, but that it lets
+// WebAssembly run, in a worker. A file server sends none, so the pages carry it.
+const policy = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'self' ` +
+	`'wasm-unsafe-eval'; style-src 'self'; img-src 'self'; connect-src 'self'; worker-src 'self'; base-uri 'none'; ` +
+	`form-action 'none'">`
+
+// Export writes the pages of a proof into a new or empty folder, for any file server. It has the
+// certificate checked first: a site never shows what does not hold. Errors wrap ErrNotEmpty,
+// ErrNoChecker, or are those of the checker and of writing.
+func Export(ctx context.Context, folder string, site Site) (Exported, error) {
+	if site.Checker == nil && builtIn == nil {
+		return Exported{}, ErrNoChecker
+	}
+	in, err := openChecker(site.Checker, checkerName)
+	if err != nil {
+		return Exported{}, err
+	}
+	in.Close()
+	if list, err := os.ReadDir(folder); err == nil && len(list) > 0 {
+		return Exported{}, fmt.Errorf("%s: %w", folder, ErrNotEmpty)
+	}
+	if err := os.MkdirAll(filepath.Join(folder, "api"), 0o755); err != nil {
+		return Exported{}, err
+	}
+	file := filepath.Join(folder, site.Name)
+	if err := proof.WriteFile(file, *site.Certificate); err != nil {
+		return Exported{}, err
+	}
+	report, err := checker.CheckFile(ctx, file, checker.Options{})
+	if err != nil {
+		return Exported{}, err
+	}
+	about := exported(site, report)
+	carried := site.Certificate
+	if carried.Set.Len() > site.Positions {
+		carried, about.Cut = cut(carried, site.Positions)
+		if err := proof.WriteFile(filepath.Join(folder, "top.proof"), *carried); err != nil {
+			return about, err
+		}
+	}
+	for name, doc := range map[string]any{"status": about, "work": book.OfCertificate(carried)} {
+		text, err := json.Marshal(doc)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, "api", name+".json"), append(text, '\n'), 0o644)
+		}
+		if err != nil {
+			return about, err
+		}
+	}
+	return about, errors.Join(writePages(folder), writeChecker(folder, site.Checker))
+}
+
+// exported says of a checked certificate what a master says of a settled campaign.
+func exported(site Site, r *checker.Report) Exported {
+	c := site.Certificate
+	root := c.Roots[0].Position(c.Board)
+	s := document.Status{MessageType: "status", Campaign: c.Board.String(), Board: c.Board.String(),
+		Root: root.String(), State: "settled", Why: "The certificate was checked when this site was made.",
+		Verified: true, Winner: cli.WinnerName(root, c.Roots[0].Claim == eval.Won), Phi: infinity,
+		Certificate: &cli.Certificate{Positions: uint64(r.Entries), Bytes: r.Bytes, SHA256: r.SHA256, File: site.Name}}
+	if c.Roots[0].Claim == eval.Won {
+		s.Phi, s.Delta = 0, infinity
+	}
+	for m := range root.State().AllMoves() {
+		s.FirstMoves = append(s.FirstMoves, document.FirstMove{Move: m.String(), Verdict: "open", Phi: 1, Delta: 1})
+	}
+	s.MovesAll = len(s.FirstMoves)
+	(&opened{cert: c}).tell(root, &s)
+	return Exported{Status: s}
+}
+
+// cut returns the part of a certificate with the fewest arrows, of at most so many positions but for the
+// first layer, and the most arrows in it.
+func cut(c *proof.Certificate, most int) (top *proof.Certificate, arrows int) {
+	top = &proof.Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(proof.Set)}
+	for layer := range c.Board.Squares() {
+		n := c.Set.LayerLen(layer)
+		if n > 0 && top.Set.Len() > 0 && top.Set.Len()+n > most {
+			break
+		}
+		for _, e := range c.Set.Sorted(layer) {
+			top.Set.Add(e)
+		}
+		arrows = layer
+	}
+	return top, arrows
+}
+
+// writePages writes the pages with what makes them answer by themselves.
+func writePages(folder string) error {
+	list, err := fs.ReadDir(static, "static")
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		data, err := static.ReadFile("static/" + f.Name())
+		if err != nil {
+			return err
+		}
+		text := string(data)
+		if strings.HasSuffix(f.Name(), ".html") {
+			text = strings.Replace(text, "<title>", policy+"\n<title>", 1)
+			text = strings.Replace(text, `<script src="common.js"`, `<script src="site.js" defer></script>`+"\n"+
+				`<script src="common.js"`, 1)
+			text = strings.ReplaceAll(text, `href="./"`, `href="index.html"`)
+		}
+		if err := os.WriteFile(filepath.Join(folder, f.Name()), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeChecker writes the program for browsers: that of a folder, or what this program was built with.
+func writeChecker(folder string, from fs.FS) error {
+	for _, name := range []string{checkerName, starterName} {
+		in, err := openChecker(from, name)
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(in)
+		in.Close()
+		if err == nil {
+			err = os.WriteFile(filepath.Join(folder, name), data, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openChecker opens a file of the program for browsers. Built in, it is compressed.
+func openChecker(from fs.FS, name string) (io.ReadCloser, error) {
+	if from != nil {
+		return from.Open(name)
+	}
+	in, err := builtIn.Open("wasm/built/" + name + ".gz")
+	if err != nil {
+		return nil, err
+	}
+	return gzip.NewReader(in)
+}
