@@ -157,7 +157,7 @@ func (t *Tree) forfeit(l *lease) {
 // abandon takes a lease from a worker that does with it what no sound one does.
 func (t *Tree) abandon(l *lease, why string) {
 	t.emit(Refused{Worker: l.worker.name, Lease: l.id, Why: why, Senseless: true})
-	t.fails(l.worker.party)
+	t.loses(l.worker.party)
 	t.forfeit(l)
 }
 
@@ -177,9 +177,40 @@ func (t *Tree) overdue(l *lease) bool {
 	return len(t.roll) > 1 && t.now-l.granted > t.cfg.Patience+int(more)
 }
 
+// evaded says why a lease without sense is an offence.
+const evaded = "it goes on although it was cancelled"
+
 // disobeys reports whether a lease goes on long after it was cancelled.
 func (t *Tree) disobeys(l *lease) bool {
 	return l.cancelled && t.now-l.since > max(t.cfg.Patience/3, 3)
+}
+
+// evades reports whether a lease is taken away at once: its party has shown nothing, others wait for
+// work, and either the lease has brought no node in the ticks in which any search does, or it was
+// cancelled so long ago.
+func (t *Tree) evades(l *lease) bool {
+	return t.fresh(l.worker.party) && t.starving > 0 && len(t.roll) > 1 &&
+		(l.nodes == 0 && l.begun() && t.now-l.granted > t.cfg.SilentTicks ||
+			l.cancelled && t.now-l.since > t.cfg.SilentTicks)
+}
+
+// evade takes a lease away. It becomes an offence if the worker is found at it long afterwards.
+func (t *Tree) evade(l *lease) {
+	if !l.cancelled {
+		t.emit(Cancel{l.worker.name, l.id, t.epoch, CancelOverdue})
+	}
+	l.worker.evaded, l.worker.evadedAt = l.id, t.now
+	t.loses(l.worker.party)
+	t.forfeit(l)
+}
+
+// evading reports whether a worker still reports about a lease that was taken away long ago.
+func (t *Tree) evading(w *worker, id LeaseID) bool {
+	if w == nil || w.evaded == 0 || w.evaded != id || t.now-w.evadedAt <= max(t.cfg.Patience/3, 3) {
+		return false
+	}
+	w.evaded = 0
+	return true
 }
 
 // senseless says what is wrong with the progress of a lease, "" if nothing is. The bounds are far
@@ -201,6 +232,8 @@ func (t *Tree) progress(e Progress) {
 	if l == nil {
 		if t.foreign(e.Worker, e.Lease, e.Epoch) {
 			t.refuseForeign(e.Worker, e.Lease)
+		} else if e.Epoch == t.epoch && t.evading(t.workers[e.Worker], e.Lease) {
+			t.emit(Refused{Worker: e.Worker, Lease: e.Lease, Why: evaded, Senseless: true})
 		}
 		t.emit(Cancel{e.Worker, e.Lease, e.Epoch, CancelStale})
 		return

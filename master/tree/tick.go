@@ -18,10 +18,12 @@ func (t *Tree) tick(elsewhere float64) {
 		for i := 0; i < len(t.running); {
 			switch l := t.running[i]; {
 			case t.now-l.lastSign() >= t.cfg.SilentTicks:
-				t.fails(l.worker.party)
+				t.loses(l.worker.party)
 				t.lose(l) // takes it out of t.running
 			case t.disobeys(l):
-				t.abandon(l, "it goes on although it was cancelled")
+				t.abandon(l, evaded)
+			case t.evades(l):
+				t.evade(l)
 			default:
 				if t.overdue(l) {
 					t.cancel(l, CancelOverdue)

@@ -22,6 +22,9 @@ type worker struct {
 	facts uint64
 	lost  int
 	party *party
+
+	evaded   LeaseID // the last lease that was taken away at once; 0: none
+	evadedAt int     // tick
 }
 
 func (t *Tree) joined(e Joined) {
