@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -43,10 +44,10 @@ type Session struct {
 	evaluations, results, facts, nodes uint64
 	fill                               float64
 
-	seen    hints.Seen  // hints that its table has
-	table   uint32      // the pool of its last lease: its table is for that board
-	waiting int         // messages in Loop.waiting
-	checks  int         // parts that it is to check
+	seen    hints.Seen // hints that its table has
+	table   uint32     // the pool of its last lease: its table is for that board
+	waiting int        // messages in Loop.waiting
+	checker checks.Worker
 	short   int         // weight of the results in a row that came back before their budget
 	shortOf amazons.Key // the last of these positions
 }
@@ -161,6 +162,7 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}
 	}
+	s.checker = checks.Worker{Name: w.Name, Party: s.Party}
 	if q := l.book.InQuarantine(s.Party); q != nil {
 		l.cfg.Metrics.quarantinedJoins.Inc()
 		return nil, errQuarantined(q)
