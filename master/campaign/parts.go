@@ -171,7 +171,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 		return err
 	}
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
-		Workers: c.farm.options.CheckWorkers})
+		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
 	switch {
 	case checker.Refutes(err):
 		return fmt.Errorf("%w: %w", loop.ErrFalse, err)

@@ -83,7 +83,7 @@ func (s *settings) addWorkers() {
 	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
 	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,
 		"accept `N` messages a second from a worker (default 2000)")
-	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 1GiB)")
+	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 256MiB)")
 	define(s, s.all.Int64Var, "upload-rate", &x.UploadRate, -1, 1<<40,
 		"end uploads below `N` bytes a second (default 32768, -1: never)")
 	define(s, s.all.DurationVar, "upload-idle", &x.CallIdle, 10*time.Millisecond, 24*time.Hour,

@@ -32,6 +32,7 @@ type Session struct {
 	Token  string
 	Worker // not changed
 	Party  trust.Party
+	Ledger *Ledger
 	Uploads
 
 	// The fields below belong to the loop.
@@ -134,9 +135,13 @@ func (l *Link) Err() error { return l.err }
 type crew struct {
 	byToken map[string]*Session
 	byName  map[string]*Session
+	ledgers map[trust.Party]*Ledger
+	common  *Ledger // of parties without credentials
 }
 
-func newCrew() crew { return crew{map[string]*Session{}, map[string]*Session{}} }
+func newCrew() crew {
+	return crew{map[string]*Session{}, map[string]*Session{}, map[trust.Party]*Ledger{}, new(Ledger)}
+}
 
 // current reports whether a session is the one of its worker.
 func (c *crew) current(s *Session) bool { return c.byName[s.Name] == s }
@@ -162,6 +167,7 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}
 	}
+	s.Ledger = l.crew.ledger(s.Party)
 	s.checker = checks.Worker{Name: w.Name, Party: s.Party}
 	if q := l.book.InQuarantine(s.Party); q != nil {
 		l.cfg.Metrics.quarantinedJoins.Inc()
