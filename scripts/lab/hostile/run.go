@@ -262,7 +262,7 @@ func (m *served) watch(ctx context.Context, o *outcome, every float64) {
 		}
 		if d, err := healthy(m.pages); err == nil {
 			o.slowest = max(o.slowest, d)
-		} else if m.process.Alive() {
+		} else if wait(ctx, time.Second) == nil && m.process.Alive() { // it is not that it ends
 			o.deafened++
 		}
 		o.peak = max(o.peak, peakOf(m.process.Cmd.Process.Pid))
