@@ -58,7 +58,7 @@ func (v *virtual) done(members ...*member) {
 }
 
 // TestWorkerVanishes has a worker lose power while it holds a lease: nothing says that it is gone.
-// Its lease is freed after three beats without a sign and goes to the other worker.
+// Its lease is freed after ten seconds without a sign and goes to the other worker.
 func TestWorkerVanishes(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		v.serve()
@@ -69,7 +69,7 @@ func TestWorkerVanishes(t *testing.T) {
 		other := v.work("other", nil, nil)
 		began := time.Now()
 		v.await("the lease is freed", func() bool { return v.figure("leases_expired_total", "") == 1 })
-		if took := time.Since(began); took < 2*time.Second || took > 6*time.Second {
+		if took := time.Since(began); took < 2*time.Second || took > 13*time.Second {
 			v.t.Errorf("the lease was freed after %v", took)
 		}
 		v.settle()

@@ -127,7 +127,7 @@ func (t *Tree) lookAround() {
 	for _, w := range t.roll {
 		if w.waiting+len(w.leases) > 0 {
 			t.attend(w.party, true)
-		} else if t.now-w.party.seen > t.cfg.SilentTicks {
+		} else if t.now-w.party.seen > quickTicks {
 			t.attend(w.party, false)
 		}
 	}

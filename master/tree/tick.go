@@ -19,6 +19,7 @@ func (t *Tree) tick(elsewhere float64) {
 			switch l := t.running[i]; {
 			case t.now-l.lastSign() >= t.cfg.SilentTicks:
 				t.loses(l.worker.party)
+				l.worker.silenced = l
 				t.lose(l) // takes it out of t.running
 			case t.disobeys(l):
 				t.abandon(l, evaded)
@@ -71,7 +72,7 @@ func (t *Tree) cancelForStarving() bool {
 			}
 			continue
 		}
-		if (l.nodes > 0 || t.now-l.granted > t.cfg.SilentTicks) && (largest == nil || l.nodes > largest.nodes) {
+		if (l.nodes > 0 || t.now-l.granted > quickTicks) && (largest == nil || l.nodes > largest.nodes) {
 			largest = l
 		}
 	}

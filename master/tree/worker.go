@@ -23,6 +23,7 @@ type worker struct {
 	lost  int
 	party *party
 
+	silenced *lease  // the last one that was lost because it was silent; nil: none
 	evaded   LeaseID // the last lease that was taken away at once; 0: none
 	evadedAt int     // tick
 }

@@ -129,8 +129,10 @@ func idler(ctx context.Context, c *client) error {
 }
 
 func joiner(ctx context.Context, c *client) error {
+	name := c.name
+	defer func() { c.name = name }()
 	for {
-		c.name = unique("joiner", c.random)
+		c.name = unique(name+"/", c.random)
 		if err := c.join(ctx); err != nil {
 			return err
 		}

@@ -124,7 +124,7 @@ func (s *settings) playKilled(ctx context.Context, name string, choice []kind, e
 		args := []string{"run", "--master", m.workers, "--cores", "1", "--table", "64MiB", "--name",
 			fmt.Sprintf("honest-%d", i), "--log-level", "warn"}
 		if s.mtls {
-			args = append(args, "--credentials", filepath.Join(folder, fmt.Sprintf("honest-%d", i)))
+			args = append(args, "--credentials", filepath.Join(folder, "certs", "workers", fmt.Sprintf("honest-%d", i)))
 		}
 		w, err := farm.Start("worker", log, s.worker, args...)
 		if err != nil {
@@ -187,7 +187,7 @@ type served struct {
 func (m *served) target(board amazons.Board, i int) target {
 	t := target{address: m.workers, pages: m.pages, board: board, build: "hostile"}
 	if m.mtls {
-		t.folder = filepath.Join(m.folder, fmt.Sprintf("hostile-%d", i))
+		t.folder = filepath.Join(m.folder, "certs", "workers", fmt.Sprintf("hostile-%d", i))
 	}
 	return t
 }
@@ -203,16 +203,19 @@ func (m *served) prepare(context.Context) (err error) {
 	if m.out, err = os.Create(filepath.Join(m.folder, "answer")); err != nil || !m.mtls {
 		return err
 	}
-	authority := filepath.Join(m.folder, "authority")
-	say := func(args ...string) error {
-		out, err := exec.Command(m.master, append([]string{"certs"}, args...)...).CombinedOutput()
-		if err != nil {
+	lists := [][]string{{"init", "--host", "127.0.0.1"}}
+	for i := range m.honest {
+		lists = append(lists, []string{"worker", fmt.Sprintf("honest-%d", i)})
+	}
+	for i := range m.clients {
+		lists = append(lists, []string{"worker", fmt.Sprintf("hostile-%d", i)})
+	}
+	for _, args := range lists {
+		c := exec.Command(m.master, append([]string{"certs"}, args...)...)
+		c.Dir = m.folder
+		if out, err := c.CombinedOutput(); err != nil {
 			return fmt.Errorf("master certs %v: %w: %s", args, err, out)
 		}
-		return nil
-	}
-	if err := say("init", "--folder", authority); err != nil {
-		return err
 	}
 	return nil
 }
@@ -220,6 +223,9 @@ func (m *served) prepare(context.Context) (err error) {
 func (m *served) start(ctx context.Context) error {
 	args := []string{"serve", "--store", filepath.Join(m.folder, "farm.db"), "--board", m.board, "--listen", m.workers,
 		"--http", m.pages, "--allow-other-builds", "--log-level", "info"}
+	if m.mtls {
+		args = append(args, "--credentials", filepath.Join(m.folder, "certs"))
+	}
 	program := append([]string{m.master}, args...)
 	if m.files > 0 {
 		program = append([]string{"sh", "-c", fmt.Sprintf("ulimit -n %d && exec \"$@\"", m.files), "sh"}, program...)
