@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"slices"
 
 	"go.etcd.io/bbolt"
 
@@ -77,6 +78,14 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 			}
 			for _, keys := range named {
 				facts += len(keys)
+			}
+			// A fact that contradicts another one is in no store, and its certificate stops them all the same.
+			for _, about := range s.Campaigns() {
+				for _, c := range gone {
+					if withFacts && c.Pool == about.Pool && !slices.Contains(stops, about.Number) {
+						stops = append(stops, about.Number)
+					}
+				}
 			}
 			if err == nil && facts > 0 && !withFacts {
 				err = fmt.Errorf("%w: %d facts name one of them", ErrInvalid, facts)

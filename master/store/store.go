@@ -446,10 +446,24 @@ func (s *Store) Close() error {
 		close(s.closing)
 		<-s.stopped
 		s.cache.Close()
-		s.closeErr = s.db.Close()
+		closed := make(chan error, 1)
+		go func() { closed <- s.db.Close() }()
+		patience := time.NewTimer(time.Hour)
+		if s.failed.Load() != nil { // a transaction over a damaged file may never have ended, and bbolt waits for it
+			patience.Reset(closePatience)
+		}
+		defer patience.Stop()
+		select {
+		case s.closeErr = <-closed:
+		case <-patience.C:
+			s.closeErr = s.file.Close()
+		}
 	})
 	return s.closeErr
 }
+
+// closePatience is how long a store that has failed waits for its transactions.
+const closePatience = time.Second
 
 // Snapshot returns the records from which the tree of a campaign starts, as of one moment, with all
 // facts of its pool. It takes about 80 bytes of memory a record. Damage is a *record.CorruptError;

@@ -14,7 +14,7 @@ func (t *Tree) tick(elsewhere float64) {
 	t.now++
 	t.pace.tick(t.AllNodes(), elsewhere, t.cfg.ResultsPerTick)
 	t.inform()
-	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
+	if t.now > quickTicks { // workers of before a restart need time to come back
 		for i := 0; i < len(t.running); {
 			switch l := t.running[i]; {
 			case t.now-l.lastSign() >= t.cfg.SilentTicks:
