@@ -14,8 +14,8 @@ import (
 )
 
 // Door is a listener that has at most so many connections open at a time. Those of strangers, which have not
-// shown yet what they are here for, never keep others out: at most half of all places are theirs, and
-// the oldest of them makes room for the next. A stranger becomes known with its greeting in plain
+// shown yet what they are here for, never keep others out: where no place is left, the oldest of them makes
+// room for the next. A stranger becomes known with its greeting in plain
 // text, with a credential that is accepted, or with a whole request for a page.
 type Door struct {
 	net.Listener
@@ -36,31 +36,33 @@ func NewDoor(l net.Listener, most int, greets bool) *Door {
 // crowdedPause is how long a Door waits when the process has as many files open as it may have.
 const crowdedPause = 50 * time.Millisecond
 
-// Accept returns the next connection. It waits while there is no place, and no silent connection that could
-// make room.
+// Accept returns the next connection. It waits while there is no place, and no stranger who could make room.
 func (d *Door) Accept() (net.Conn, error) {
 	for {
 		conn, err := d.Listener.Accept()
 		if disk.Crowded(err) && !errors.Is(err, net.ErrClosed) {
-			d.evict(0)
+			d.evict(d.most)
 			time.Sleep(crowdedPause)
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		d.evict(d.most/2 - 1)
-		d.place <- struct{}{}
+		select {
+		case d.place <- struct{}{}:
+		default:
+			d.evict(1)
+			d.place <- struct{}{}
+		}
 		v := &visitor{Conn: conn, door: d}
 		v.estrange()
 		return v, nil
 	}
 }
 
-// evict closes the oldest silent connections until there are at most so many.
-func (d *Door) evict(left int) {
+// evict closes the oldest connections of strangers, so many at most.
+func (d *Door) evict(most int) {
 	d.mu.Lock()
-	gone := d.silent[:max(0, len(d.silent)-left)]
-	gone = append([]*visitor(nil), gone...)
+	gone := slices.Clone(d.silent[:min(len(d.silent), most)])
 	d.mu.Unlock()
 	for _, v := range gone {
 		v.Close()

@@ -55,7 +55,7 @@ func TestDoor(t *testing.T) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.silent) > 4 || len(d.place) > 8 {
+	if len(d.silent) > 8 || len(d.place) > 8 {
 		t.Errorf("%d silent connections, %d in all", len(d.silent), len(d.place))
 	}
 }

@@ -130,7 +130,8 @@ func TestNobodyChecksHimself(t *testing.T) {
 func TestSamples(t *testing.T) {
 	f := newFarm(t, "maker", "other")
 	for n := range 60_000 {
-		f.Delivered(Maker{Party: trust.Party{Name: "flood"}}, Part{1, proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1})
+		f.Delivered(Maker{Party: trust.Party{Name: "flood"}}, Part{1,
+			proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1})
 	}
 	if f.samples != maxPartySamples {
 		t.Errorf("%d parts wait", f.samples)

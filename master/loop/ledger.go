@@ -54,7 +54,8 @@ func (l *Ledger) Take(bytes int64) error {
 	beyond := l.taken + bytes - int64(min(l.nodes, 1<<50))*bytesPerNode
 	if more := beyond - l.drawn; more > 0 {
 		if !l.draw(more) {
-			return fmt.Errorf("%w: %d bytes beside %d before, for leases of %d nodes", ErrUnasked, bytes, l.taken, l.nodes)
+			return fmt.Errorf("%w: %d bytes beside %d before, for leases of %d nodes", ErrUnasked, bytes, l.taken,
+				l.nodes)
 		}
 		l.drawn = beyond
 	}

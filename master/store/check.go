@@ -58,8 +58,7 @@ func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error]
 	return s.findings(ctx, progress, true)
 }
 
-// CheckFile verifies the file of the store, all of its records among it, but reads no part. It returns the
-// first finding, nil if there is none.
+// CheckFile returns the first finding in the file of the store, nil if there is none. It reads no part.
 func (s *Store) CheckFile(ctx context.Context) error {
 	for err := range s.findings(ctx, nil, false) {
 		return fmt.Errorf("check proof store: %w; see \"master store check\"", err)

@@ -446,24 +446,19 @@ func (s *Store) Close() error {
 		close(s.closing)
 		<-s.stopped
 		s.cache.Close()
+		if s.failed.Load() == nil {
+			s.closeErr = s.db.Close()
+			return
+		}
 		closed := make(chan error, 1)
 		go func() { closed <- s.db.Close() }()
-		patience := time.NewTimer(time.Hour)
-		if s.failed.Load() != nil { // a transaction over a damaged file may never have ended, and bbolt waits for it
-			patience.Reset(closePatience)
-		}
-		defer patience.Stop()
-		select {
+		select { // a transaction over a damaged file may never have ended, and bbolt waits for it
 		case s.closeErr = <-closed:
-		case <-patience.C:
-			s.closeErr = s.file.Close()
+		case <-time.After(time.Second):
 		}
 	})
 	return s.closeErr
 }
-
-// closePatience is how long a store that has failed waits for its transactions.
-const closePatience = time.Second
 
 // Snapshot returns the records from which the tree of a campaign starts, as of one moment, with all
 // facts of its pool. It takes about 80 bytes of memory a record. Damage is a *record.CorruptError;

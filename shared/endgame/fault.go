@@ -23,7 +23,7 @@ func (db *DB) fault(was bool, failed *error) {
 	if !ok || len(db.data) == 0 || f.Addr()-uintptr(unsafe.Pointer(&db.data[0])) >= uintptr(len(db.data)) {
 		panic(r)
 	}
-	err := fmt.Errorf("%s: %w: the file was cut short, or cannot be read any more; the database is not used from now on",
+	err := fmt.Errorf("%s: %w: the file was cut short, or cannot be read any more; it is not used from now on",
 		db.name, ErrDamaged)
 	db.fail(err)
 	if failed != nil {

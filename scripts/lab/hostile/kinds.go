@@ -1,19 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
-	"io"
 	"math"
 	mathrand "math/rand/v2"
-	"net"
-	"net/http"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
@@ -42,9 +35,12 @@ var kinds = []kind{
 	{"citations", "delivers a part with 200,000 citations and no proof", citations},
 	{"well-formed", "uploads a million well-formed entries that prove nothing", wellFormed},
 	{"altered", "uploads parts with a bit changed", alteredParts},
-	{"says-false", "says of each part that it does not hold", checker(func(m *farmv1.Checked) { m.Fault = "no" })},
-	{"says-holds", "says of each part that it holds, without a look", checker(func(m *farmv1.Checked) { m.Holds = true })},
-	{"says-failed", "says of each part that it cannot be checked", checker(func(m *farmv1.Checked) { m.Failed = "no" })},
+	{"says-false", "says of each part that it does not hold",
+		checker(func(m *farmv1.Checked) { m.Fault = "no" })},
+	{"says-holds", "says of each part that it holds, without a look",
+		checker(func(m *farmv1.Checked) { m.Holds = true })},
+	{"says-failed", "says of each part that it cannot be checked",
+		checker(func(m *farmv1.Checked) { m.Failed = "no" })},
 	{"says-nothing", "takes parts to check and never answers", checker(nil)},
 	{"joins-16m", "begins 250 calls of Join with bodies of 16 MiB that do not come", bigJoins},
 	{"connections", "keeps 420 connections open that say nothing", connections},
@@ -302,59 +298,6 @@ func checker(answer func(*farmv1.Checked)) func(context.Context, *client) error 
 	}
 }
 
-// calls begins calls of a method on one connection, each with a message of a size that does not come.
-func calls(c *client, method string, n, size int) (net.Conn, error) {
-	conn, err := net.DialTimeout("tcp", c.address, 2*time.Second)
-	if err != nil {
-		return nil, err
-	}
-	framer := http2.NewFramer(conn, conn)
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		return conn, err
-	}
-	if err := framer.WriteSettings(); err != nil {
-		return conn, err
-	}
-	go func() { _, _ = io.Copy(io.Discard, conn) }()
-	var block bytes.Buffer
-	encoder := hpack.NewEncoder(&block)
-	for i := range uint32(n) {
-		block.Reset()
-		for _, f := range [][2]string{{":method", "POST"}, {":scheme", "http"}, {":path", method}, {":authority", "x"},
-			{"content-type", "application/grpc"}, {"te", "trailers"}} {
-			if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
-				return conn, err
-			}
-		}
-		if err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 2*i + 1, BlockFragment: block.Bytes(),
-			EndHeaders: true}); err != nil {
-			return conn, err
-		}
-		head := []byte{0, byte(size >> 24), byte(size >> 16), byte(size >> 8), byte(size)}
-		if err := framer.WriteData(2*i+1, false, append(head, make([]byte, 8<<10)...)); err != nil {
-			return conn, err
-		}
-	}
-	return conn, nil
-}
-
-func bigJoins(ctx context.Context, c *client) error {
-	conn, err := calls(c, farmv1.Farm_Join_FullMethodName, 250, 16<<20-1)
-	if conn != nil {
-		defer conn.Close()
-	}
-	if err != nil {
-		return err
-	}
-	return wait(ctx, 10*time.Second)
-}
-
-func connections(ctx context.Context, c *client) error {
-	list := c.raw(420, nil)
-	defer closeAll(list)
-	return wait(ctx, 20*time.Second)
-}
-
 func halfUploads(ctx context.Context, c *client) error {
 	if err := c.open(ctx); err != nil {
 		return err
@@ -461,8 +404,8 @@ func backward(ctx context.Context, c *client) error {
 			return err
 		}
 		for n := range uint64(20) {
-			if err := c.progress(&farmv1.Progress{Lease: c.lease.GetId(), Epoch: c.lease.GetEpoch(), Nodes: 20_000 - 1000*n,
-				Evaluations: 20_000 - 1000*n}); err != nil {
+			if err := c.progress(&farmv1.Progress{Lease: c.lease.GetId(), Epoch: c.lease.GetEpoch(),
+				Nodes: 20_000 - 1000*n, Evaluations: 20_000 - 1000*n}); err != nil {
 				return err
 			}
 			if _, err := c.next(ctx, 100*time.Millisecond); err != nil {
@@ -576,29 +519,6 @@ func contradiction(ctx context.Context, c *client) error {
 	}
 }
 
-func garbage(ctx context.Context, c *client) error {
-	list := c.raw(20, func(i int, conn net.Conn) {
-		if i%2 == 0 {
-			_, _ = io.WriteString(conn, http2.ClientPreface)
-		}
-		_, _ = io.CopyN(conn, rand.Reader, 64<<10) // the master hangs up
-	})
-	defer closeAll(list)
-	return wait(ctx, 100*time.Millisecond)
-}
-
-func truncated(ctx context.Context, c *client) error {
-	conn, err := calls(c, farmv1.Farm_Work_FullMethodName, 20, 1<<20)
-	if conn != nil {
-		_, _ = conn.Write([]byte{0, 64, 0, 0, 0, 0, 0, 0, 1, 'x'}) // a frame of 16 KiB that ends after a byte
-		conn.Close()
-	}
-	if err != nil {
-		return err
-	}
-	return wait(ctx, 20*time.Millisecond)
-}
-
 func short(ctx context.Context, c *client) error {
 	return returns(ctx, c, func(r *mathrand.Rand, l *farmv1.Lease) *farmv1.Result {
 		return &farmv1.Result{Phi: 1 + r.Uint32N(100), Delta: 1 + r.Uint32N(100), Nodes: 1}
@@ -708,42 +628,4 @@ func deaf(ctx context.Context, c *client) error {
 			return err
 		}
 	}
-}
-
-func slowPages(ctx context.Context, c *client) error {
-	var list []net.Conn
-	defer func() { closeAll(list) }()
-	for range 400 {
-		conn, err := net.DialTimeout("tcp", c.pages, time.Second)
-		if err != nil {
-			break
-		}
-		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: ")
-		list = append(list, conn)
-	}
-	return wait(ctx, 10*time.Second)
-}
-
-func resets(ctx context.Context, c *client) error {
-	for ctx.Err() == nil {
-		call, cancel := context.WithCancel(ctx)
-		if _, err := c.farm.Work(call); err != nil {
-			cancel()
-			return err
-		}
-		cancel()
-	}
-	return ctx.Err()
-}
-
-// healthy asks whether a master's pages answer, and says how long that takes.
-func healthy(pages string) (time.Duration, error) {
-	began := time.Now()
-	client := http.Client{Timeout: 5 * time.Second}
-	defer client.CloseIdleConnections()
-	r, err := client.Get("http://" + pages + "/healthz")
-	if err != nil {
-		return 0, err
-	}
-	return time.Since(began), r.Body.Close()
 }

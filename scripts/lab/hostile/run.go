@@ -39,8 +39,8 @@ type answer struct {
 	Verified bool
 }
 
-const heading = "| kind | winner | verified | seconds | worker CPU s | master CPU s | master MiB | nodes | healthz s | " +
-	"offences | quarantined |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+const heading = "| kind | winner | verified | seconds | worker CPU s | master CPU s | master MiB | nodes | " +
+	"healthz s | offences | quarantined |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 
 func (o *outcome) row() string {
 	health := fmt.Sprintf("%.2f", o.slowest.Seconds())
@@ -374,9 +374,9 @@ func (s *settings) bout(ctx context.Context) error {
 		}
 		seconds, cpu, kills = seconds+r.seconds, cpu+r.honestCPU, kills+r.killed
 	}
-	fmt.Printf("\n%d campaigns, %d kills of the master; a campaign took %.1f s in the mean, %.1f s alone; honest workers %.1f s "+
-		"of CPU, %.1f s alone\n", rounds, kills, seconds/float64(rounds), alone.seconds, cpu/float64(rounds),
-		alone.honestCPU)
+	fmt.Printf("\n%d campaigns, %d kills of the master; a campaign took %.1f s in the mean, %.1f s alone; honest "+
+		"workers %.1f s of CPU, %.1f s alone\n", rounds, kills, seconds/float64(rounds), alone.seconds,
+		cpu/float64(rounds), alone.honestCPU)
 	if len(failed) > 0 {
 		return fmt.Errorf("%s", strings.Join(failed, "; "))
 	}
