@@ -50,6 +50,9 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 		return nil, nil, errors.Join(err, raw.Close()) // it was looked at in the handshake
 	}
 	p.revision.Store(revision)
+	if v := visitorOf(raw); v != nil {
+		v.meet()
+	}
 	conn.made.Store(true)
 	conn.forget = func() { g.leave(p) }
 	g.enter(p)

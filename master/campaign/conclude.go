@@ -25,6 +25,14 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
+const (
+	// PartMemory bounds the tables of the checker for one part, here and at workers: 32 million
+	// positions, which is also the most that a worker proves in one part.
+	PartMemory = 1 << 30
+	// maxRoots bounds the facts that one part proves: a message names no more.
+	maxRoots = 4096
+)
+
 // readRoots judges an uploaded certificate and returns its claims.
 func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	info, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
@@ -35,7 +43,16 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 		return nil, err
 	}
 	board := c.root.Board
+	need, err := checker.Memory(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, err
+	}
 	switch {
+	case need > PartMemory:
+		return nil, fmt.Errorf("%w: its check takes %d bytes of memory, the limit is %d; prove it in smaller parts",
+			loop.ErrLarge, need, PartMemory)
+	case len(info.Roots) > maxRoots:
+		return nil, fmt.Errorf("%w: it has %d roots, the limit is %d", loop.ErrLarge, len(info.Roots), maxRoots)
 	case info.Board != board:
 		return nil, fmt.Errorf("%w: it is for board %v, the campaign's is %v", loop.ErrOther, info.Board, board)
 	case c.about.RulesOnly && info.Leaves != eval.MoveLeaves:

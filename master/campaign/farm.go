@@ -4,6 +4,7 @@
 package campaign
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -141,6 +142,13 @@ func Open(o Options) (_ *Farm, err error) {
 		if err := has(all, asked); err != nil {
 			return nil, err
 		}
+	}
+	if !f.Created {
+		began := time.Now()
+		if err := s.CheckFile(context.Background()); err != nil {
+			return nil, err
+		}
+		o.Log.Info("the store was checked", "seconds", time.Since(began).Seconds())
 	}
 	if o.Alone && len(all) > 1 {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",

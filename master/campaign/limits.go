@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
 	"time"
@@ -46,6 +47,10 @@ func (o *Options) services() rpc.Config {
 	}
 }
 
+// silence is how many seconds a worker that is connected may say nothing about a lease. It is time, and no
+// count of heartbeats: on a loaded machine these are late.
+const silence = 10
+
 // tree puts the limits into the settings of a tree that has a tick in so much time, 0: the
 // standard, a second.
 func (l *Limits) tree(c *tree.Config, tick time.Duration) {
@@ -53,7 +58,11 @@ func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 		c.Patience = int(max(10, math.Round(float64(c.WithDefaults().Patience)/tick.Seconds())))
 		c.ResultsPerTick = int(max(1, math.Round(float64(c.WithDefaults().ResultsPerTick)*tick.Seconds())))
 	}
-	c.SilentTicks, c.ShortPercent, c.ProbePercent = l.SilentTicks, l.ShortPercent, l.ProbePercent
+	c.SilentTicks = l.SilentTicks
+	if l.SilentTicks == 0 {
+		c.SilentTicks = int(max(3, math.Round(silence/cmp.Or(tick.Seconds(), 1))))
+	}
+	c.ShortPercent, c.ProbePercent = l.ShortPercent, l.ProbePercent
 	c.MaxFacts, c.CheckFirst, c.CheckSeed = l.MaxTreeFacts, l.CheckFirst, l.CheckSeed
 	if c.CheckSeed == 0 {
 		c.CheckSeed = rand.Uint64()

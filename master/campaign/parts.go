@@ -171,7 +171,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 		return err
 	}
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
-		Workers: c.farm.options.CheckWorkers})
+		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
 	switch {
 	case checker.Refutes(err):
 		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
@@ -234,7 +234,10 @@ func (c *campaign) suspects(e tree.Contradiction) (ids []proof.ID, err error) {
 			ids = append(ids, p.ID)
 		}
 	}
-	return ids, err
+	// One that is gone is not to be taken back again.
+	return slices.DeleteFunc(ids, func(id proof.ID) bool {
+		return !c.farm.store.HasCertificate(c.about.Number, id)
+	}), err
 }
 
 // packPositions is the largest proof, in positions, that a master with workers elsewhere makes one

@@ -58,7 +58,7 @@ func (v *virtual) done(members ...*member) {
 }
 
 // TestWorkerVanishes has a worker lose power while it holds a lease: nothing says that it is gone.
-// Its lease is freed after three beats without a sign and goes to the other worker.
+// Its lease is freed after ten seconds without a sign and goes to the other worker.
 func TestWorkerVanishes(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		v.serve()
@@ -69,7 +69,7 @@ func TestWorkerVanishes(t *testing.T) {
 		other := v.work("other", nil, nil)
 		began := time.Now()
 		v.await("the lease is freed", func() bool { return v.figure("leases_expired_total", "") == 1 })
-		if took := time.Since(began); took < 2*time.Second || took > 6*time.Second {
+		if took := time.Since(began); took < 2*time.Second || took > 13*time.Second {
 			v.t.Errorf("the lease was freed after %v", took)
 		}
 		v.settle()
@@ -172,7 +172,8 @@ func (h *hanging) Run(ctx context.Context, job engine.Job, progress func(engine.
 
 // TestStuckWorkerWithLiveConnection has a worker's search hang while its agent goes on to report.
 // Reports without progress are no sign of life: the lease is freed although the connection is there
-// all the time, and what the worker says when it wakes up is refused without harm.
+// all the time, and what the worker says when it wakes up is refused without harm, unless its leaf is
+// still free.
 func TestStuckWorkerWithLiveConnection(t *testing.T) {
 	trouble(t, Options{}, func(v *virtual) {
 		v.serve()
@@ -186,7 +187,7 @@ func TestStuckWorkerWithLiveConnection(t *testing.T) {
 		v.await("the search hangs", hangs.Load)
 		began := time.Now()
 		v.await("its lease is freed", func() bool { return v.figure("leases_expired_total", "") == 1 })
-		if took := time.Since(began); took < 2*time.Second || took > 6*time.Second {
+		if took := time.Since(began); took < 2*time.Second || took > 13*time.Second {
 			v.t.Errorf("the lease was freed after %v", took)
 		}
 		if !stuck.stats.Connected.Load() || stuck.stats.Joins.Load() != 1 {
@@ -195,7 +196,9 @@ func TestStuckWorkerWithLiveConnection(t *testing.T) {
 		other := v.work("other", nil, nil)
 		time.Sleep(v.some(10 * time.Second))
 		wake()
-		v.await("the late result is refused", func() bool { return stuck.stats.Refused.Load() == 1 })
+		v.await("the late result is refused, or taken where nobody has its leaf", func() bool {
+			return stuck.stats.Refused.Load() == 1 || stuck.stats.Results.Load() >= 3
+		})
 		v.settle()
 		v.done(stuck, other)
 		if n := v.figure("worker_offences_total", "foreign_lease"); n != 0 {

@@ -16,7 +16,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/spf13/cobra"
-	"golang.org/x/net/netutil"
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/campaign"
@@ -231,7 +230,7 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 	if on.workers, err = net.Listen("tcp", f.listen); err != nil {
 		return on, fmt.Errorf("listen for workers: %w", err)
 	}
-	on.workers = netutil.LimitListener(on.workers, descriptors()/2)
+	on.workers = access.NewDoor(on.workers, descriptors()/2, guard == nil)
 	for _, at := range []struct{ scheme, address string }{{"http", f.http}, {"https", f.https}} {
 		if at.address == "" {
 			continue
@@ -240,7 +239,7 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 		if err != nil {
 			return on, fmt.Errorf("listen for %s: %w", at.scheme, err)
 		}
-		l = netutil.LimitListener(l, descriptors()/8)
+		l = access.NewDoor(l, descriptors()/8, false)
 		on.urls = append(on.urls, at.scheme+"://"+l.Addr().String())
 		if at.scheme == "https" {
 			l = tls.NewListener(l, guard.PagesTLS())

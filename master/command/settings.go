@@ -60,7 +60,7 @@ func (s *settings) addLeases() {
 	define(s, s.all.IntVar, "short-percent", &x.ShortPercent, -1, 100,
 		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
 	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, cli.Most,
-		"lose a lease after `N` heartbeats without progress (default %d)", d.SilentTicks)
+		"lose a lease after `N` heartbeats without progress (default 10 seconds' worth)")
 	define(s, s.all.DurationVar, "heartbeat", &o.Heartbeat, 10*time.Millisecond, 24*time.Hour,
 		"let workers report once in `TIME` (default 1s)")
 	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, cli.Most,
@@ -83,7 +83,7 @@ func (s *settings) addWorkers() {
 	define(s, s.all.IntVar, "max-workers", &x.MaxWorkers, 0, cli.Most, "serve at most `N` workers (default 10000)")
 	define(s, s.all.Float64Var, "worker-messages", &x.SessionMessages, 0, 1e9,
 		"accept `N` messages a second from a worker (default 2000)")
-	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 1GiB)")
+	s.size("max-certificate", &x.MaxCertificateBytes, "accept certificates up to `SIZE` (default 256MiB)")
 	define(s, s.all.Int64Var, "upload-rate", &x.UploadRate, -1, 1<<40,
 		"end uploads below `N` bytes a second (default 32768, -1: never)")
 	define(s, s.all.DurationVar, "upload-idle", &x.CallIdle, 10*time.Millisecond, 24*time.Hour,

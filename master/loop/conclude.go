@@ -7,6 +7,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/graph"
+	"amazonsfarm/shared/disk"
 )
 
 // Evidence is what the tree itself contributes to the certificate of a settled campaign.
@@ -82,7 +83,7 @@ func (m concluded) apply(l *Loop) {
 		l.retract(c, wrong.IDs, m.err)
 		return
 	}
-	if errors.Is(m.err, store.ErrNoRoom) {
+	if errors.Is(m.err, store.ErrNoRoom) || disk.Crowded(m.err) {
 		l.halt(m.err)
 		c.homeless, c.again = true, againTicks
 		return

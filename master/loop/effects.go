@@ -45,6 +45,9 @@ func (e consequence) carry(l *Loop) {
 	switch e := e.Effect.(type) {
 	case tree.Grant:
 		c.metrics.granted.Inc()
+		if s := l.crew.byName[e.Worker]; s != nil {
+			s.Ledger.Granted(e.Lease.Budget)
+		}
 		l.sendTo(e.Worker, Lease{Campaign: c.About, Lease: e.Lease, Hints: l.hintsFor(c, e.Worker, e.Lease)})
 	case tree.Inform:
 		l.sendNews(e.Worker, News{c.Number, e.Facts})

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -31,6 +32,7 @@ type Session struct {
 	Token  string
 	Worker // not changed
 	Party  trust.Party
+	Ledger *Ledger
 	Uploads
 
 	// The fields below belong to the loop.
@@ -43,10 +45,10 @@ type Session struct {
 	evaluations, results, facts, nodes uint64
 	fill                               float64
 
-	seen    hints.Seen  // hints that its table has
-	table   uint32      // the pool of its last lease: its table is for that board
-	waiting int         // messages in Loop.waiting
-	checks  int         // parts that it is to check
+	seen    hints.Seen // hints that its table has
+	table   uint32     // the pool of its last lease: its table is for that board
+	waiting int        // messages in Loop.waiting
+	checker checks.Worker
 	short   int         // weight of the results in a row that came back before their budget
 	shortOf amazons.Key // the last of these positions
 }
@@ -133,9 +135,13 @@ func (l *Link) Err() error { return l.err }
 type crew struct {
 	byToken map[string]*Session
 	byName  map[string]*Session
+	ledgers map[trust.Party]*Ledger
+	common  *Ledger // of parties without credentials
 }
 
-func newCrew() crew { return crew{map[string]*Session{}, map[string]*Session{}} }
+func newCrew() crew {
+	return crew{map[string]*Session{}, map[string]*Session{}, map[trust.Party]*Ledger{}, new(Ledger)}
+}
 
 // current reports whether a session is the one of its worker.
 func (c *crew) current(s *Session) bool { return c.byName[s.Name] == s }
@@ -161,6 +167,8 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}
 	}
+	s.Ledger = l.crew.ledger(s.Party)
+	s.checker = checks.Worker{Name: w.Name, Party: s.Party}
 	if q := l.book.InQuarantine(s.Party); q != nil {
 		l.cfg.Metrics.quarantinedJoins.Inc()
 		return nil, errQuarantined(q)

@@ -4,42 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/proof"
 )
 
-// Parts of proofs are checked by workers of another party than the one that made them; by any worker
-// where one party owns all. The parts that an answer needs are checked before it counts. Of the others
-// the first few of each party are, and a sample. A part that does not hold is checked once more by
-// the master itself, as is a sample of those that are said to hold: so neither a maker nor a checker
-// can lie for long. What a false part proves is taken back, with all that rests on it.
+// Parts of proofs are checked by workers (package checks). The parts that an answer needs are checked
+// before it counts. A part that does not hold is checked once more by the master itself, as is a sample
+// of those that are said to hold: so neither a maker nor a checker can lie for long. What a false part
+// proves is taken back, with all that rests on it.
 
-const (
-	// checksAtOnce is how many parts a worker has to check at a time: one is fetched while the other is
-	// checked.
-	checksAtOnce = 2
-	// checkTicks is how long a worker may take for a part before another is asked: minutes, for the
-	// largest parts on the slowest machines.
-	checkTicks = 600
-	// sampleFirst is how many parts of each party are checked at once.
-	sampleFirst = 3
-	// sampleOneIn is the share of the others that are: some percent of what an answer needs.
-	sampleOneIn = 32
-	// spotOneIn is the share of the parts said to hold that the master checks itself: a check costs a
-	// third of the search, so this is half a percent of the farm's work.
-	spotOneIn = 64
-	// maxSamples bounds the parts that wait for a check that no answer needs; more are not sampled.
-	maxSamples = 4096
-	// maxMakers bounds the parts whose makers are remembered, some 200 bytes each. Of the others a
-	// false one is taken back all the same.
-	maxMakers = 1 << 20
-	// lonelyTicks is how long an answer waits for any worker before the master checks by itself.
-	lonelyTicks = 30
-)
+// lonelyTicks is how long an answer waits for any worker before the master checks by itself.
+const lonelyTicks = 30
 
 // Errors of Verify.
 var (
@@ -61,24 +40,6 @@ func (e *FalsePartsError) Error() string {
 	return fmt.Sprintf("%d parts of the proof do not hold: %s", len(e.IDs), e.Why)
 }
 
-// maker is who brought a part.
-type maker struct {
-	party           trust.Party
-	worker, address string
-	size            int64 // of the part
-}
-
-// check is a part that is to be checked, or is.
-type check struct {
-	campaign *campaign
-	id       proof.ID
-	size     int64
-	sample   bool     // no answer waits for it
-	by       *Session // who checks it; nil: nobody
-	ticks    int      // since
-	failures int      // how often it could not be checked
-}
-
 // awaiting is an answer that waits for the checks of its parts.
 type awaiting struct {
 	campaign *campaign
@@ -91,20 +52,16 @@ type awaiting struct {
 
 // verification is what the loop knows of checks.
 type verification struct {
-	seed     maphash.Seed
-	makers   map[proof.ID]maker
-	made     map[trust.Party]int // parts, for the first ones
-	checks   map[proof.ID]*check
-	order    []*check // oldest first
-	samples  int      // among them
+	queue    *checks.Queue
 	answers  []*awaiting
 	verified map[string][]proof.ID // by the name of who checked them, not in the store yet
 	disputed map[uint32]bool       // pools whose facts contradict each other
+	turn     chan struct{}         // one part at a time is checked by the master: each takes memory
 }
 
 func newVerification() verification {
-	return verification{seed: maphash.MakeSeed(), makers: map[proof.ID]maker{}, made: map[trust.Party]int{},
-		checks: map[proof.ID]*check{}, verified: map[string][]proof.ID{}, disputed: map[uint32]bool{}}
+	return verification{queue: checks.NewQueue(), verified: map[string][]proof.ID{}, disputed: map[uint32]bool{},
+		turn: make(chan struct{}, 1)}
 }
 
 // Delivered says that a worker has brought a part, which is in the store.
@@ -120,54 +77,10 @@ type delivered struct {
 }
 
 func (d delivered) apply(l *Loop) {
-	v := &l.verification
-	c := l.numbered(d.about.Number)
-	if _, known := v.makers[d.id]; known || c == nil || c.Recheck == nil {
-		return
+	if c := l.numbered(d.about.Number); c != nil && c.Recheck != nil {
+		l.verification.queue.Delivered(checks.Maker{Party: d.session.Party, Worker: d.session.Name,
+			Address: d.session.Address, Size: d.size}, checks.Part{Campaign: c.Number, ID: d.id, Size: d.size})
 	}
-	party := d.session.Party
-	if len(v.makers) < maxMakers {
-		v.makers[d.id] = maker{party, d.session.Name, d.session.Address, d.size}
-	}
-	v.made[party]++
-	sampled := v.made[party] <= sampleFirst || maphash.Bytes(v.seed, d.id[:])%sampleOneIn == 0
-	if sampled && v.samples < maxSamples {
-		v.want(&check{campaign: c, id: d.id, size: d.size, sample: true})
-	}
-}
-
-// want queues a check, unless there is one of that part.
-func (v *verification) want(c *check) {
-	if known := v.checks[c.id]; known != nil {
-		if known.sample && !c.sample {
-			known.sample = false
-			v.samples--
-		}
-		return
-	}
-	v.checks[c.id] = c
-	v.order = append(v.order, c)
-	if c.sample {
-		v.samples++
-	}
-}
-
-// drop takes a check out.
-func (v *verification) drop(c *check) {
-	delete(v.checks, c.id)
-	v.order = slices.DeleteFunc(v.order, func(o *check) bool { return o == c })
-	if c.sample {
-		v.samples--
-	}
-	c.release()
-}
-
-// release says that nobody checks the part now.
-func (c *check) release() {
-	if c.by != nil {
-		c.by.checks--
-	}
-	c.by, c.ticks = nil, 0
 }
 
 // Needed is a part that an answer needs.
@@ -199,80 +112,37 @@ func (m verify) apply(l *Loop) {
 	m.a.campaign = c
 	for _, p := range m.parts {
 		m.a.left[p.ID] = true
-		l.verification.want(&check{campaign: c, id: p.ID, size: p.Size})
+		l.verification.queue.Want(checks.Part{Campaign: m.number, ID: p.ID, Size: p.Size})
 	}
 	l.verification.answers = append(l.verification.answers, m.a)
 	l.assign()
 }
 
-// assign gives checks to workers: those that an answer waits for first, each to one of another party
-// than its maker's, if there is another.
+// assign gives checks to workers, and to the master those that no worker can do.
 func (l *Loop) assign() {
-	v := &l.verification
-	var free []*Session
-	parties := map[trust.Party]bool{}
+	var present []*checks.Worker
 	for _, s := range l.crew.byToken {
-		if s.link == nil || s.quarantined || !s.joined {
+		if s.link != nil && !s.quarantined && s.joined {
+			present = append(present, &s.checker)
+		}
+	}
+	for _, task := range l.verification.queue.Assign(present) {
+		c := l.numbered(task.Campaign)
+		if task.By == nil {
+			l.recheck(c, task.ID, nil, false)
 			continue
 		}
-		parties[s.Party] = true
-		if s.checks < checksAtOnce {
-			free = append(free, s)
-		}
+		l.sendTo(task.By.Name, Check{c.About, task.ID, task.Size})
 	}
-	if len(free) == 0 {
-		return
-	}
-	slices.SortFunc(free, func(a, b *Session) int { return byChecks(a, b) })
-	for _, sample := range []bool{false, true} {
-		for _, c := range v.order {
-			if c.by != nil || c.sample != sample || sample && len(parties) < 2 {
-				continue
-			}
-			i := slices.IndexFunc(free, func(s *Session) bool {
-				made, known := v.makers[c.id]
-				return !known || len(parties) == 1 || made.party != s.Party
-			})
-			if i < 0 {
-				continue
-			}
-			s := free[i]
-			c.by, c.ticks = s, 0
-			s.checks++
-			l.send(s, Check{c.campaign.About, c.id, c.size})
-			free = slices.Delete(free, i, i+1)
-			if s.checks < checksAtOnce {
-				free = append(free, s)
-			}
-			if len(free) == 0 {
-				return
-			}
-		}
-	}
-}
-
-// byChecks orders sessions: those with the fewest checks first, then by name.
-func byChecks(a, b *Session) int {
-	if a.checks != b.checks {
-		return a.checks - b.checks
-	}
-	if a.Name < b.Name {
-		return -1
-	}
-	return 1
 }
 
 // tickChecks asks others where a worker is gone or takes too long, and writes what was found.
 func (l *Loop) tickChecks() {
 	v := &l.verification
-	for _, c := range v.order {
-		if c.by == nil {
-			continue
-		}
-		if c.ticks++; c.ticks > checkTicks || c.by.link == nil || !l.crew.current(c.by) {
-			c.release()
-		}
-	}
+	v.queue.Tick(func(w *checks.Worker) bool {
+		s := l.crew.byName[w.Name]
+		return s == nil || &s.checker != w || s.link == nil
+	})
 	l.keepVerified()
 	connected := 0
 	for _, s := range l.crew.byToken {
@@ -307,6 +177,7 @@ func (l *Loop) keepVerified() {
 
 // Examined is what a worker says of a part.
 type Examined struct {
+	Campaign      uint32
 	ID            proof.ID
 	Holds         bool
 	Fault, Failed string
@@ -323,42 +194,37 @@ type examined struct {
 }
 
 func (m examined) apply(l *Loop) {
-	v := &l.verification
-	c := v.checks[m.ID]
-	if c == nil || c.by != m.session {
+	q, s := l.verification.queue, m.session
+	c := l.numbered(m.Campaign)
+	if c == nil || !q.Answered(&s.checker, m.ID) {
 		return // it came too late, or nobody asked
 	}
-	c.release()
 	switch {
 	case m.Failed != "":
-		l.cfg.Log.Warn("a part could not be checked", "part", m.ID, "worker", m.session.Name, "reason", m.Failed)
-		if c.failures++; c.failures >= 3 {
-			l.recheck(c, m.session, false)
-		}
+		l.cfg.Log.Warn("a part could not be checked", "part", m.ID, "worker", s.Name, "reason", m.Failed)
+		q.Failed(s.Party, m.ID)
 	case !m.Holds:
-		l.cfg.Log.Warn("a worker says that a part does not hold", "part", m.ID, "worker", m.session.Name, "reason",
-			m.Fault)
-		l.recheck(c, m.session, false)
-	case maphash.Bytes(v.seed, append(m.ID[:], 1))%spotOneIn == 0:
-		l.recheck(c, m.session, true)
+		l.cfg.Log.Warn("a worker says that a part does not hold", "part", m.ID, "worker", s.Name, "reason", m.Fault)
+		l.recheck(c, m.ID, s, false)
+	case q.Holds(s.Party, m.ID):
+		l.recheck(c, m.ID, s, true)
 	default:
-		l.holds(c, m.session.Party.String())
+		l.holds(m.ID, s.Party.String())
 	}
 	l.assign()
 }
 
 // holds notes that a part was checked.
-func (l *Loop) holds(c *check, by string) {
+func (l *Loop) holds(id proof.ID, by string) {
 	v := &l.verification
-	v.drop(c)
-	delete(v.makers, c.id)
-	v.verified[by] = append(v.verified[by], c.id)
+	v.queue.Done(id)
+	v.verified[by] = append(v.verified[by], id)
 	l.cfg.Metrics.partsVerified.Inc()
 	v.answers = slices.DeleteFunc(v.answers, func(a *awaiting) bool {
-		if !a.left[c.id] {
+		if !a.left[id] {
 			return false
 		}
-		delete(a.left, c.id)
+		delete(a.left, id)
 		a.progress(a.all-len(a.left), a.all)
 		if len(a.left) == 0 {
 			a.done <- nil
@@ -367,62 +233,62 @@ func (l *Loop) holds(c *check, by string) {
 	})
 }
 
-// recheck has the master check a part itself, beside the loop. said is what a worker found.
-func (l *Loop) recheck(c *check, by *Session, said bool) {
-	c.by = nobody
+// recheck has the master check a part itself, beside the loop and one after the other. said is what a
+// worker found, if one did.
+func (l *Loop) recheck(c *campaign, id proof.ID, by *Session, said bool) {
+	l.verification.queue.Own(id)
 	l.aside(func(ctx context.Context) {
-		_ = l.post(ctx, rechecked{c, by, said, c.campaign.Recheck(ctx, c.id)})
+		select {
+		case l.verification.turn <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		err := c.Recheck(ctx, id)
+		<-l.verification.turn
+		_ = l.post(ctx, rechecked{c, id, by, said, err})
 	})
 }
 
-// nobody stands for the master itself as the one who checks a part.
-var nobody = new(Session)
-
 type rechecked struct {
-	check *check
-	by    *Session
-	said  bool
-	err   error // nil: it holds
+	campaign *campaign
+	id       proof.ID
+	by       *Session // who said so; nil: nobody
+	said     bool
+	err      error // nil: it holds
 }
 
 func (m rechecked) apply(l *Loop) {
-	v, c := &l.verification, m.check
-	if v.checks[c.id] != c {
+	if !l.verification.queue.Wanted(m.id) {
 		return // it was taken back meanwhile
 	}
-	c.by, c.ticks = nil, 0
 	switch {
 	case m.err == nil:
-		if !m.said && c.failures < 3 {
-			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", c.id))
+		if m.by != nil && !m.said {
+			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", m.id))
 		}
-		l.holds(c, "the master")
+		l.holds(m.id, "the master")
 	case errors.Is(m.err, ErrFalse):
-		if m.said {
-			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", c.id))
+		if m.by != nil && m.said {
+			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", m.id))
 		}
-		l.retract(c.campaign, []proof.ID{c.id}, m.err)
+		l.retract(m.campaign, []proof.ID{m.id}, m.err)
 	case l.ctx.Err() == nil:
-		l.cfg.Log.Error("the master cannot check a part", "part", c.id, "error", m.err)
-		c.failures = 0
+		l.cfg.Log.Error("the master cannot check a part", "part", m.id, "error", m.err)
+		l.verification.queue.Owned(m.id)
 	}
 }
 
 // retract takes back what parts prove and what rests on that. Their makers offend.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	for _, id := range ids {
-		m, known := l.verification.makers[id]
+		m, known := l.verification.queue.Maker(id)
 		if !known {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()
-		l.carryTrust(l.book.Offend(trust.Offence{Party: m.party, Worker: m.worker, Address: m.address,
+		l.carryTrust(l.book.Offend(trust.Offence{Party: m.Party, Worker: m.Worker, Address: m.Address,
 			Kind: trust.FalseCertificate, Why: fmt.Sprintf("part %v: %v", id, why), Grave: true}, l.cfg.Now()))
-		for other, o := range l.verification.makers { // none of its parts is believed unchecked
-			if o.party == m.party {
-				l.verification.want(&check{campaign: c, id: other, size: o.size})
-			}
-		}
+		l.verification.queue.WantAll(m.Party, c.Number) // none of its parts is believed unchecked
 	}
 	l.cfg.Log.Error("parts do not hold; what they prove is taken back", "campaign", c.Name, "parts", len(ids), "reason",
 		why)
@@ -459,10 +325,7 @@ func (m retracted) apply(l *Loop) {
 	l.cfg.Metrics.retractedFacts.Add(float64(facts))
 	v := &l.verification
 	for _, id := range m.ids {
-		if c := v.checks[id]; c != nil {
-			v.drop(c)
-		}
-		delete(v.makers, id)
+		v.queue.Done(id)
 		for by, list := range v.verified {
 			v.verified[by] = slices.DeleteFunc(list, func(other proof.ID) bool { return other == id })
 		}

@@ -35,7 +35,8 @@ type Config struct {
 	// every build is welcome.
 	Build            string
 	AllowOtherBuilds bool
-	// MaxCertificateBytes bounds one upload. Default 1 GiB. Uploads are kept in memory while they come.
+	// MaxCertificateBytes bounds one upload. Default 256 MiB: twice the largest part that a
+	// worker makes. Uploads are kept in memory while they come, in one and a half times as much at most.
 	MaxCertificateBytes int64
 	// SessionMessages is the rate of messages on the stream of one worker; more are an offence and end
 	// the stream. Unit: messages a second; default 2000. A worker sends one a second while it
@@ -69,7 +70,7 @@ var errConfig = errors.New("bad setting of the services")
 
 func (c *Config) complete() error {
 	l := &c.Limits
-	c.MaxCertificateBytes, c.UploadRate = cmp.Or(c.MaxCertificateBytes, 1<<30), cmp.Or(c.UploadRate, 32<<10)
+	c.MaxCertificateBytes, c.UploadRate = cmp.Or(c.MaxCertificateBytes, 256<<20), cmp.Or(c.UploadRate, 32<<10)
 	c.SessionMessages, c.CallIdle = cmp.Or(c.SessionMessages, 2000), cmp.Or(c.CallIdle, time.Minute)
 	l.Facts, l.Uploads, l.Claims = cmp.Or(l.Facts, 4096), cmp.Or(l.Uploads, 8), cmp.Or(l.Claims, 256)
 	l.Burst = cmp.Or(l.Burst, int(min(max(1, 4*c.SessionMessages), 1<<30)))

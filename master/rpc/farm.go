@@ -32,7 +32,7 @@ type farmService struct {
 
 func newFarmService(l *loop.Loop, c Config, log *slog.Logger) *farmService {
 	return &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
-		uploads: newUploads(c.Limits.Uploads)}
+		uploads: newUploads(c.Limits.Uploads, c.MaxCertificateBytes)}
 }
 
 // Join is the gate: a worker that does not fit is told which version, rules or build is asked for.
@@ -175,8 +175,9 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 			break
 		}
 		if m := msg.GetChecked(); m != nil && len(m.GetSha256()) == len(proof.ID{}) {
-			if err := f.loop.Examined(ctx, s, loop.Examined{ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(),
-				Fault: clip(m.GetFault()), Failed: clip(m.GetFailed())}); err != nil {
+			if err := f.loop.Examined(ctx, s, loop.Examined{Campaign: max(1, m.GetCampaign()),
+				ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(), Fault: clip(m.GetFault()),
+				Failed: clip(m.GetFailed())}); err != nil {
 				link.End(err)
 				break
 			}

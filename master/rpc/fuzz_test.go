@@ -197,6 +197,8 @@ func (s *rigStore) describe(c *stored) loop.Campaign {
 	out := c.Campaign
 	out.Look = look
 	out.ReadRoots = func(data []byte) ([]loop.Root, error) { return readRootsFor(c.Pool, data) }
+	out.Recheck = func(context.Context, proof.ID) error { return nil } // what certificates say is true here
+	out.Resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
 	out.Conclude = func(_ context.Context, _ loop.Evidence, report func(string, string)) (loop.Conclusion, error) {
 		report(loop.StateVerifying, "")
 		s.adding.Lock()
@@ -422,7 +424,7 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 	if r.tape.Choose(8) == 7 {
 		serial = r.tape.Number()
 	}
-	switch r.tape.Choose(7) {
+	switch r.tape.Choose(8) {
 	case 0:
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}
 	case 1:
@@ -458,6 +460,17 @@ func (r *rig) request(w *caller) *farmv1.WorkRequest {
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: m}}
 	case 5:
 		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Goodbye{Goodbye: &farmv1.Goodbye{Reason: "so"}}}
+	case 6:
+		c := r.matter()
+		m := &farmv1.Checked{Campaign: c.Number, Sha256: r.tape.Bytes(40), Holds: r.tape.Choose(2) == 1}
+		if len(c.ids) > 0 && r.tape.Choose(8) != 7 {
+			id := c.ids[r.tape.Choose(len(c.ids))]
+			m.Sha256 = id[:]
+		}
+		if r.tape.Choose(4) == 3 {
+			m.Failed = "so"
+		}
+		return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: m}}
 	}
 	return &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: w.session}}}
 }
@@ -812,7 +825,7 @@ func (r *rig) meet() {
 
 // rawCall makes a call of bytes.
 func (r *rig) rawCall(farm *farmService, control *controlService) {
-	which, data := r.tape.Choose(9), r.tape.Bytes(255)
+	which, data := r.tape.Choose(10), r.tape.Bytes(255)
 	ctx, cancel := context.WithTimeout(r.ctx, 3*time.Second)
 	defer cancel()
 	switch which {
@@ -861,6 +874,16 @@ func (r *rig) rawCall(farm *farmService, control *controlService) {
 		if m, err := raw[farmv1.SetCampaignRequest](data)(); err == nil {
 			call(r, control.SetCampaign, m)
 		}
+	case 9:
+		c := r.matter()
+		m := &farmv1.FetchCertificateRequest{Session: r.workers[0].session, Campaign: c.Number, Sha256: data}
+		if len(c.ids) > 0 && len(data)%4 != 3 {
+			id := c.ids[len(data)%len(c.ids)]
+			m.Sha256 = id[:]
+		}
+		p := newPipe[farmv1.FetchCertificateRequest, farmv1.FetchCertificateResponse](ctx)
+		p.serve(func() error { return farm.FetchCertificate(m, p) })
+		r.checkEnd(<-p.ended)
 	}
 }
 

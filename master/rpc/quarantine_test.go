@@ -93,7 +93,7 @@ func TestQuarantineOfCertificate(t *testing.T) {
 // TestUploadsOfOneCertificate has several workers of one certificate upload at the same time: they
 // cannot hold all places.
 func TestUploadsOfOneCertificate(t *testing.T) {
-	u := newUploads(4)
+	u := newUploads(4, 1<<20)
 	var kept []*loop.Session
 	session := func(name, owner string) *loop.Session {
 		return &loop.Session{Token: name, Worker: loop.Worker{Name: name},

@@ -19,6 +19,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/trust"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 )
 
@@ -29,10 +30,30 @@ type uploads struct {
 	mu    sync.Mutex
 	of    map[string]int      // under way, by session
 	party map[trust.Party]int // under way, of parties with credentials
+	held  int64               // bytes of all in memory
+	most  int64               // of these
+	holds map[string]int64    // by session
 }
 
-func newUploads(most int) uploads {
-	return uploads{places: make(chan struct{}, most), of: map[string]int{}, party: map[trust.Party]int{}}
+// hold counts bytes of an upload before they take memory: of one session two thirds of all at most, so
+// that others find room.
+func (u *uploads) hold(s *loop.Session, n int64) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if n > 0 && (u.held+n > u.most || u.holds[s.Token]+n > u.most*2/3) {
+		return status.Errorf(codes.ResourceExhausted,
+			"%d bytes of uploads are in memory, of them %d of worker %s; try again", u.held, u.holds[s.Token], s.Name)
+	}
+	u.held += n
+	if u.holds[s.Token] += n; u.holds[s.Token] == 0 {
+		delete(u.holds, s.Token)
+	}
+	return nil
+}
+
+func newUploads(places int, largest int64) uploads {
+	return uploads{places: make(chan struct{}, places), of: map[string]int{}, party: map[trust.Party]int{},
+		most: max(largest/2*3, 64<<20), holds: map[string]int64{}}
 }
 
 // begin counts an upload of a session and of its credential, unless they have as many as they may
@@ -118,7 +139,19 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err := store.Room(int64(size)); err != nil {
 		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	}
-	data, err := f.receiveCertificate(stream, s, first)
+	if err := s.Ledger.Take(int64(size)); err != nil {
+		f.loop.Offend(stream.Context(), s, trust.Unasked, err)
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	stored := false
+	defer func() {
+		if !stored {
+			s.Ledger.Give(int64(size))
+		}
+	}()
+	held := int64(0)
+	defer func() { _ = f.uploads.hold(s, -held) }()
+	data, err := f.receiveCertificate(stream, s, first, &held)
 	if err != nil {
 		return err
 	}
@@ -130,15 +163,16 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
+	stored = !known
 	return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: known})
 }
 
-// receiveCertificate receives the chunks of an upload.
+// receiveCertificate receives the chunks of an upload. held counts the memory that they take.
 func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateServer, s *loop.Session,
-	first *farmv1.UploadCertificateRequest) ([]byte, error) {
+	first *farmv1.UploadCertificateRequest, held *int64) ([]byte, error) {
 	size := first.GetSize()
 	// The buffer grows with what has really come, not with what was announced.
-	data := make([]byte, 0, min(size, 1<<20))
+	var data []byte
 	began := time.Now()
 	for msg := first; ; {
 		chunk := msg.GetData()
@@ -150,6 +184,15 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 		}
 		if uint64(len(data)+len(chunk)) > size {
 			return nil, status.Errorf(codes.DataLoss, "more than the announced %d bytes came", size)
+		}
+		if need := len(data) + len(chunk); need > cap(data) {
+			larger := min(size, uint64(max(need, 2*cap(data))))
+			if err := f.uploads.hold(s, int64(larger)); err != nil {
+				return nil, err
+			}
+			data = append(make([]byte, 0, larger), data...)
+			_ = f.uploads.hold(s, -*held)
+			*held = int64(larger)
 		}
 		data = append(data, chunk...)
 		patience, why := f.cfg.CallIdle, loop.StallIdle
@@ -178,13 +221,24 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session, id proof.ID, data []byte) (known bool,
 	err error) {
 	claims, err := readClaims(c, data)
+	if err == nil {
+		err = s.Ledger.Take(int64(len(claims)) * loop.RootCharge)
+		if err != nil {
+			f.loop.Offend(ctx, s, trust.Unasked, err)
+			return false, status.Error(codes.InvalidArgument, err.Error())
+		}
+	}
 	if err != nil {
+		kind := trust.FalseCertificate
+		if errors.Is(err, loop.ErrLarge) {
+			kind = trust.Oversize
+		}
 		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
-		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
+		f.loop.Offend(ctx, s, kind, err)
 		return false, err
 	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
-	if errors.Is(err, store.ErrNoRoom) {
+	if errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) {
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
 	} else if err != nil {
 		return false, status.Errorf(codes.Internal, "store certificate: %v", err)

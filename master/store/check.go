@@ -58,6 +58,14 @@ func (s *Store) Findings(ctx context.Context, progress Progress) iter.Seq[error]
 	return s.findings(ctx, progress, true)
 }
 
+// CheckFile returns the first finding in the file of the store, nil if there is none. It reads no part.
+func (s *Store) CheckFile(ctx context.Context) error {
+	for err := range s.findings(ctx, nil, false) {
+		return fmt.Errorf("check proof store: %w; see \"master store check\"", err)
+	}
+	return nil
+}
+
 // findings is Findings; without parts it leaves them out, and verifies the file of the store alone.
 func (s *Store) findings(ctx context.Context, progress Progress, parts bool) iter.Seq[error] {
 	return func(yield func(error) bool) {

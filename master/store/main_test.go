@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 		children[name](os.Getenv(childEnv + "_PATH"))
 		os.Exit(0)
 	}
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("go.etcd.io/bbolt.(*DB).Close")) // see TestCutShort
 }
 
 var testCampaign = Campaign{

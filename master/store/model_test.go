@@ -185,10 +185,10 @@ func TestModel(t *testing.T) {
 						want++
 					}
 				}
-				if want > 0 {
-					m.contradiction = nil
-				}
 				for _, id := range gone {
+					if want > 0 || m.certificates[id] != nil {
+						m.contradiction = nil
+					}
 					delete(m.certificates, id)
 					delete(m.verified, id)
 				}

@@ -73,10 +73,20 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 		bytes:   int64(len(ids)) * pageSize,
 		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
 			if gone, err = knownOf(tx, ids); err == nil {
-				named, stops, err = s.naming(tx, unique(ids))
+				named, err = s.naming(tx, unique(ids))
 			}
-			for _, keys := range named {
+			pools := map[uint32]bool{} // a fact that contradicts another one is in no store: its certificate tells
+			for _, c := range gone {
+				pools[c.Pool] = withFacts
+			}
+			for pool, keys := range named {
 				facts += len(keys)
+				pools[pool] = true
+			}
+			for _, about := range s.Campaigns() {
+				if pools[about.Pool] {
+					stops = append(stops, about.Number)
+				}
 			}
 			if err == nil && facts > 0 && !withFacts {
 				err = fmt.Errorf("%w: %d facts name one of them", ErrInvalid, facts)
@@ -119,16 +129,11 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 	return facts, nil
 }
 
-// naming returns the positions of the facts that name one of the certificates, by pool, and the
-// campaigns of these pools: a contradiction there may rest on one of the facts, which it need not name.
-func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]amazons.Key, stops []uint32,
-	err error) {
+// naming returns the positions of the facts that name one of the certificates, by pool.
+func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]amazons.Key, err error) {
 	named = map[uint32][]amazons.Key{}
 	for _, about := range s.Campaigns() {
 		if about.Pool != about.Number {
-			if len(named[about.Pool]) > 0 {
-				stops = append(stops, about.Number)
-			}
 			continue
 		}
 		bucket := record.Of(record.BucketFacts, about.Number)
@@ -140,13 +145,10 @@ func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]
 			return err
 		})
 		if err != nil {
-			return nil, nil, err
-		}
-		if len(named[about.Number]) > 0 {
-			stops = append(stops, about.Number)
+			return nil, err
 		}
 	}
-	return named, stops, nil
+	return named, nil
 }
 
 // knownOf returns the records of those certificates that there are.

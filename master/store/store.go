@@ -446,7 +446,16 @@ func (s *Store) Close() error {
 		close(s.closing)
 		<-s.stopped
 		s.cache.Close()
-		s.closeErr = s.db.Close()
+		if s.failed.Load() == nil {
+			s.closeErr = s.db.Close()
+			return
+		}
+		closed := make(chan error, 1)
+		go func() { closed <- s.db.Close() }()
+		select { // a transaction over a damaged file may never have ended, and bbolt waits for it
+		case s.closeErr = <-closed:
+		case <-time.After(time.Second):
+		}
 	})
 	return s.closeErr
 }

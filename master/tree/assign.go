@@ -76,21 +76,22 @@ func (t *Tree) assign() {
 	}
 }
 
-// nextWorker returns the waiting worker whose turn it is, or nil.
+// nextWorker returns the waiting worker whose turn it is, or nil: those of parties that fail all the
+// time come last.
 func (t *Tree) nextWorker() *worker {
-	var second *worker
+	var best *worker
+	rank := func(w *worker) int {
+		if w.party.failed >= maxFailed {
+			return 2
+		}
+		return min(len(w.leases), 1)
+	}
 	for _, w := range t.waiting {
-		if t.blocked(w) {
-			continue
-		}
-		if len(w.leases) == 0 {
-			return w
-		}
-		if second == nil && len(w.leases) < w.slots {
-			second = w
+		if !t.blocked(w) && len(w.leases) < w.slots && (best == nil || rank(w) < rank(best)) {
+			best = w
 		}
 	}
-	return second
+	return best
 }
 
 // mostUseful descends from the root, at each node to the child below which the most useful open
@@ -145,7 +146,8 @@ func (t *Tree) fittest(n *graph.Node, w *worker) *worker {
 	}
 	var other *worker
 	for _, o := range t.waiting {
-		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots || o.serial == n.LostBy {
+		if t.blocked(o) || len(o.leases) > 0 && len(w.leases) == 0 || len(o.leases) >= o.slots ||
+			o.serial == n.LostBy || o.party.failed >= maxFailed {
 			continue
 		}
 		if o.serial == n.Warm {

@@ -52,9 +52,37 @@ func (l *lease) plausible(nodes uint64) uint64 {
 // ended, or is of another worker or epoch.
 func (t *Tree) leaseOf(name string, id LeaseID, epoch uint64) *lease {
 	l := t.leases[id]
+	if l == nil && epoch == t.epoch {
+		return t.revive(t.workers[name], id)
+	}
 	if l == nil || epoch != t.epoch || l.worker.name != name {
 		return nil
 	}
+	return l
+}
+
+// revive gives a lease back that was lost because its worker was silent, while nobody else has its leaf: a
+// slow machine is no dead one. It returns nil if there is none.
+func (t *Tree) revive(w *worker, id LeaseID) *lease {
+	if w == nil || w.silenced == nil || w.silenced.id != id {
+		return nil
+	}
+	l := w.silenced
+	w.silenced = nil
+	n := l.node
+	if n.Lease != 0 || n.Expanded || !n.Matters() || l.checks != nil || len(w.leases) >= w.slots {
+		return nil
+	}
+	n.Lease = uint64(id)
+	order := func(o *lease, id LeaseID) int { return int(int64(o.id) - int64(id)) }
+	i, _ := slices.BinarySearchFunc(w.leases, id, order)
+	w.leases = slices.Insert(w.leases, i, l)
+	i, _ = slices.BinarySearchFunc(t.running, id, order)
+	t.running = slices.Insert(t.running, i, l)
+	t.leases[id] = l
+	t.promised = plus(t.promised, l.left())
+	l.beat, w.beat = t.now, t.now
+	t.graph.Reclass(n)
 	return l
 }
 
@@ -157,7 +185,7 @@ func (t *Tree) forfeit(l *lease) {
 // abandon takes a lease from a worker that does with it what no sound one does.
 func (t *Tree) abandon(l *lease, why string) {
 	t.emit(Refused{Worker: l.worker.name, Lease: l.id, Why: why, Senseless: true})
-	t.fails(l.worker.party)
+	t.loses(l.worker.party)
 	t.forfeit(l)
 }
 
@@ -177,9 +205,44 @@ func (t *Tree) overdue(l *lease) bool {
 	return len(t.roll) > 1 && t.now-l.granted > t.cfg.Patience+int(more)
 }
 
+// evaded says why a lease without sense is an offence.
+const evaded = "it goes on although it was cancelled"
+
 // disobeys reports whether a lease goes on long after it was cancelled.
 func (t *Tree) disobeys(l *lease) bool {
 	return l.cancelled && t.now-l.since > max(t.cfg.Patience/3, 3)
+}
+
+// quickTicks is the number of ticks in which a worker that is at work says something, unless its machine is
+// very slow.
+const quickTicks = 3
+
+// evades reports whether a lease is taken away at once: its party has shown nothing, others wait for
+// work, and either the lease has brought no node in the ticks in which any search does, or it was
+// cancelled so long ago.
+func (t *Tree) evades(l *lease) bool {
+	return t.fresh(l.worker.party) && t.starving > 0 && len(t.roll) > 1 &&
+		(l.nodes == 0 && l.worker.leases[0] == l && t.now-l.granted > quickTicks ||
+			l.cancelled && t.now-l.since > quickTicks)
+}
+
+// evade takes a lease away. It becomes an offence if the worker is found at it long afterwards.
+func (t *Tree) evade(l *lease) {
+	if !l.cancelled {
+		t.emit(Cancel{l.worker.name, l.id, t.epoch, CancelOverdue})
+	}
+	l.worker.evaded, l.worker.evadedAt = l.id, t.now
+	t.loses(l.worker.party)
+	t.forfeit(l)
+}
+
+// evading reports whether a worker still reports about a lease that was taken away long ago.
+func (t *Tree) evading(w *worker, id LeaseID) bool {
+	if w == nil || w.evaded == 0 || w.evaded != id || t.now-w.evadedAt <= max(t.cfg.Patience/3, 3) {
+		return false
+	}
+	w.evaded = 0
+	return true
 }
 
 // senseless says what is wrong with the progress of a lease, "" if nothing is. The bounds are far
@@ -201,6 +264,8 @@ func (t *Tree) progress(e Progress) {
 	if l == nil {
 		if t.foreign(e.Worker, e.Lease, e.Epoch) {
 			t.refuseForeign(e.Worker, e.Lease)
+		} else if e.Epoch == t.epoch && t.evading(t.workers[e.Worker], e.Lease) {
+			t.emit(Refused{Worker: e.Worker, Lease: e.Lease, Why: evaded, Senseless: true})
 		}
 		t.emit(Cancel{e.Worker, e.Lease, e.Epoch, CancelStale})
 		return

@@ -84,8 +84,19 @@ func (t *Tree) gone(w *worker) {
 }
 
 // maxFailed is how many leases in a row may bring nothing before nobody counts on their party. Then it
-// gets one lease in Config.Patience, until something comes from one.
+// gets one lease in Config.Patience, until something comes from one, unless it is the only party.
 const maxFailed = 3
+
+// fresh reports whether a party has shown nothing yet, where parties have to.
+func (t *Tree) fresh(p *party) bool { return t.cfg.CheckFirst > 0 && p.standing() == 0 }
+
+// loses notes that a party lost a lease. One that has shown nothing has then failed enough.
+func (t *Tree) loses(p *party) {
+	if t.fresh(p) {
+		p.failed = max(p.failed, maxFailed-1)
+	}
+	t.fails(p)
+}
 
 // fails notes that nothing came from a lease of a party.
 func (t *Tree) fails(p *party) {
@@ -116,7 +127,7 @@ func (t *Tree) lookAround() {
 	for _, w := range t.roll {
 		if w.waiting+len(w.leases) > 0 {
 			t.attend(w.party, true)
-		} else if t.now-w.party.seen > t.cfg.SilentTicks {
+		} else if t.now-w.party.seen > quickTicks {
 			t.attend(w.party, false)
 		}
 	}
@@ -143,7 +154,8 @@ func (t *Tree) Trusted(name string) bool {
 // blocked reports whether a worker gets nothing new before results of its party are checked, or for a
 // while because nothing came from its last leases.
 func (t *Tree) blocked(w *worker) bool {
-	return t.unproven(w.party) && w.party.pending >= maxUnchecked*w.party.workers || t.now < w.party.pausedTo
+	return t.unproven(w.party) && w.party.pending >= maxUnchecked*w.party.workers ||
+		t.now < w.party.pausedTo && w.party.workers < len(t.roll)
 }
 
 // accept notes that a result counts without a check.

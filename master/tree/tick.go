@@ -14,14 +14,17 @@ func (t *Tree) tick(elsewhere float64) {
 	t.now++
 	t.pace.tick(t.AllNodes(), elsewhere, t.cfg.ResultsPerTick)
 	t.inform()
-	if t.now > t.cfg.SilentTicks { // workers of before a restart need time to come back
+	if t.now > quickTicks { // workers of before a restart need time to come back
 		for i := 0; i < len(t.running); {
 			switch l := t.running[i]; {
 			case t.now-l.lastSign() >= t.cfg.SilentTicks:
-				t.fails(l.worker.party)
+				t.loses(l.worker.party)
+				l.worker.silenced = l
 				t.lose(l) // takes it out of t.running
 			case t.disobeys(l):
-				t.abandon(l, "it goes on although it was cancelled")
+				t.abandon(l, evaded)
+			case t.evades(l):
+				t.evade(l)
 			default:
 				if t.overdue(l) {
 					t.cancel(l, CancelOverdue)
@@ -69,7 +72,7 @@ func (t *Tree) cancelForStarving() bool {
 			}
 			continue
 		}
-		if (l.nodes > 0 || t.now-l.granted > t.cfg.SilentTicks) && (largest == nil || l.nodes > largest.nodes) {
+		if (l.nodes > 0 || t.now-l.granted > quickTicks) && (largest == nil || l.nodes > largest.nodes) {
 			largest = l
 		}
 	}

@@ -22,6 +22,10 @@ type worker struct {
 	facts uint64
 	lost  int
 	party *party
+
+	silenced *lease  // the last one that was lost because it was silent; nil: none
+	evaded   LeaseID // the last lease that was taken away at once; 0: none
+	evadedAt int     // tick
 }
 
 func (t *Tree) joined(e Joined) {

@@ -101,11 +101,12 @@ const (
 	Short            = "short"             // one open result after the other that came before its budget
 	FalseCheck       = "false_check"       // of a part: it said the opposite of what is so
 	Progress         = "progress"          // of a lease, without sense, or after it was cancelled
+	Unasked          = "unasked"           // evidence beyond what its leases account for
 )
 
 // Kinds are the kinds of offences.
 var Kinds = []string{FalseCertificate, UnfoundedClaim, ForeignLease, Flood, Oversize, Malformed, Numbers, Short,
-	Progress, FalseCheck}
+	Progress, FalseCheck, Unasked}
 
 // Offence is one offence of a worker.
 type Offence struct {

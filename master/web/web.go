@@ -29,6 +29,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"amazonsfarm/master/access"
 	"golang.org/x/time/rate"
 )
 
@@ -179,6 +181,7 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		MaxHeaderBytes:    maxHeaderBytes,
 		ErrorLog:          slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug), // who breaks off a connection
 	}
+	access.Pages(server)
 	stop, err := s.watches.begin(ctx)
 	defer stop()
 	if err != nil {

@@ -44,7 +44,7 @@ func BenchmarkEntries5x5(b *testing.B) {
 	v := &verifier{board: boardOf(5, 5), rules: 3}
 	rng := rand.New(rand.NewPCG(1, 1))
 	const filler = 4 << 20
-	deeper := newTable(filler + 1<<20)
+	deeper := newTable(tableSlots(filler+(1<<20), 1<<40))
 	for range filler {
 		deeper.add(position{rng.Uint64()&v.full | 1, rng.Uint64() & v.full})
 	}

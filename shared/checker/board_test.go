@@ -88,7 +88,7 @@ func TestRepliesAgainstDumb(t *testing.T) {
 				replies[dumbOf(w, h, q).canonical().words()] = true
 			}
 			check := func(without position) bool {
-				next := newTable(int64(len(replies)))
+				next := newTable(tableSlots(int64(len(replies)), 1<<40))
 				for q := range replies {
 					if q != without {
 						next.add(q)
@@ -169,7 +169,7 @@ func TestText(t *testing.T) {
 func TestTable(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, n := range []int{0, 1, 2, 3, 1000} {
-		table := newTable(int64(n))
+		table := newTable(tableSlots(int64(n), 1<<40))
 		in := map[position]bool{}
 		for range n {
 			p := position{rng.Uint64N(60) + 1, rng.Uint64N(60)}
@@ -186,7 +186,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if (*table)(nil).has(position{1, 0}) || newTable(1).has(position{}) {
+	if (*table)(nil).has(position{1, 0}) || newTable(tableSlots(1, 1<<40)).has(position{}) {
 		t.Error("something is in a table without entries")
 	}
 }

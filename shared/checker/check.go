@@ -3,6 +3,7 @@ package checker
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -203,23 +204,46 @@ func (r *run) wanted(i, j int) bool {
 	return false
 }
 
-// memoryNeeded is the largest number of bytes that the tables take at a time.
+// slots returns the slots of a table for so many of the entries and citations of a layer.
+func (l layer) slots(n int64) int64 {
+	return tableSlots(n, int64(float64(l.raw)*float64(n)/float64(max(1, l.entries+l.citations))))
+}
+
+// memoryNeeded is the largest number of bytes that the tables take at a time. Which citations are of won
+// positions is not known yet: where both tables of a layer are needed, each citation is in one.
 func (r *run) memoryNeeded() int64 {
 	var most int64
 	for j := range r.layers {
 		var sum int64
 		for i := range j + 1 {
-			if l := r.layers[i]; r.wanted(i, j) {
-				sum += slotBytes * tableSlots(l.entries+l.citations)
-			}
-			if l := r.layers[i]; l.citations > 0 && l.arrows <= r.layers[j].arrows+1 {
-				sum += slotBytes * tableSlots(l.citations)
+			l := r.layers[i]
+			lost := l.citations > 0 && l.arrows <= r.layers[j].arrows+1
+			switch {
+			case r.wanted(i, j):
+				sum += slotBytes * (l.slots(l.entries+l.citations) + 1)
+			case lost:
+				sum += slotBytes * (l.slots(l.citations) + 1)
 			}
 		}
 		most = max(most, sum)
 	}
 	return most
 }
+
+// Memory returns how many bytes of tables Check would need for a certificate, as far as Options.MaxMemory
+// bounds them: at most three times the raw data of its blocks, but for citations on boards of up to 24
+// squares. It reads the headers only. Errors are those of Check.
+func Memory(r io.ReaderAt, size int64) (int64, error) {
+	c, err := open(r, size)
+	if err != nil {
+		return 0, err
+	}
+	return (&run{certificate: c}).memoryNeeded(), nil
+}
+
+// collectAbove is from how many bytes of tables on the memory of those that are not needed any more is
+// collected at once. Otherwise as much again would be in use.
+const collectAbove = 16 << 20
 
 // all verifies the layers from the deepest one up, and each root when the layer it needs is complete.
 func (r *run) all(ctx context.Context, sum sums) error {
@@ -240,19 +264,34 @@ func (r *run) all(ctx context.Context, sum sums) error {
 	if err := r.checkRoots(func(x root) bool { return !present[x.needs()] }); err != nil {
 		return err
 	}
+	free := int64(0)
+	drop := func(t **table) {
+		if *t != nil {
+			free += slotBytes * int64(len((*t).slots))
+			*t = nil
+		}
+	}
 	for j, l := range r.layers {
 		for i := range j {
 			if !r.wanted(i, j) {
-				r.tables[r.layers[i].arrows] = nil
+				drop(&r.tables[r.layers[i].arrows])
 			}
 			if r.layers[i].arrows > l.arrows+1 {
-				r.lost[r.layers[i].arrows] = nil
+				drop(&r.lost[r.layers[i].arrows])
 			}
 		}
-		if r.wanted(j, j) {
-			r.tables[l.arrows] = newTable(l.entries + l.citations)
+		if free > collectAbove {
+			runtime.GC()
+			free = 0
 		}
-		if err := r.cited(ctx, reader, l); err != nil {
+		won, err := r.citedWon(ctx, reader, l)
+		if err != nil {
+			return err
+		}
+		if r.wanted(j, j) {
+			r.tables[l.arrows] = newTable(l.slots(l.entries + won))
+		}
+		if err := r.cited(ctx, reader, l, won); err != nil {
 			return err
 		}
 		if err := r.layer(ctx, reader, l); err != nil {
@@ -291,11 +330,34 @@ func (r *run) checkRoots(which func(root) bool) error {
 	return nil
 }
 
-// cited reads the citations of a layer and puts them into its tables.
-func (r *run) cited(ctx context.Context, reader *blockReader, l layer) error {
-	if l.citations > 0 {
-		r.lost[l.arrows] = newTable(l.citations)
+// citedWon counts the citations of won positions of a layer, so that tables are no larger than need be.
+// The reader stays where it is.
+func (r *run) citedWon(ctx context.Context, reader *blockReader, l layer) (won int64, err error) {
+	again := *reader
+	again.hash, again.stored, again.raw, again.entries = sha256.New(), nil, nil, nil
+	for range l.citeBlocks {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		citations, err := again.next(claimBytes)
+		if err != nil {
+			return 0, fmt.Errorf("citations of %d arrows: %w", l.arrows, err)
+		}
+		for _, c := range citations {
+			if c.move.from == claimWin {
+				won++
+			}
+		}
 	}
+	return won, nil
+}
+
+// cited reads the citations of a layer, so many of them of won positions, and puts them into its tables.
+func (r *run) cited(ctx context.Context, reader *blockReader, l layer, won int64) error {
+	if l.citations > 0 {
+		r.lost[l.arrows] = newTable(l.slots(l.citations - won))
+	}
+	room := [2]int64{l.citations - won, won}
 	v := r.newVerifier()
 	var before position
 	var index int64
@@ -324,11 +386,11 @@ func (r *run) cited(ctx context.Context, reader *blockReader, l layer) error {
 				return &Fault{Kind: FaultCitation, Layer: l.arrows, Entry: index, Reason: why,
 					Position: v.positionText(c.position, v.blackToMove(l.arrows))}
 			}
-			to := r.lost[l.arrows]
+			to, left := r.lost[l.arrows], &room[0]
 			if claim == claimWin {
-				to = r.tables[l.arrows]
+				to, left = r.tables[l.arrows], &room[1]
 			}
-			if to != nil && index < l.citations { // there may be more in a file that is changed meanwhile
+			if *left--; to != nil && *left >= 0 { // there may be more in a file that is changed meanwhile
 				to.add(c.position)
 			}
 			before = c.position

@@ -88,6 +88,7 @@ type layer struct {
 	entries    int64
 	citeBlocks uint32 // of citations; they come before the blocks of entries
 	citations  int64
+	raw        int64 // bytes of its blocks before compression
 }
 
 // certificate is an opened file whose header has been read.
@@ -308,12 +309,13 @@ func (c *certificate) wordBytes() int { return (c.squares + 7) / 8 }
 // the file ends with the last one.
 func (c *certificate) walkBlocks() error {
 	offset := c.start
-	for _, l := range c.layers {
-		citations, err := c.walk(&offset, l.citeBlocks, claimBytes)
+	for i := range c.layers {
+		l := &c.layers[i]
+		citations, err := c.walk(&offset, l, l.citeBlocks, claimBytes)
 		if err != nil {
 			return err
 		}
-		entries, err := c.walk(&offset, l.blocks, moveBytes)
+		entries, err := c.walk(&offset, l, l.blocks, moveBytes)
 		if err != nil {
 			return err
 		}
@@ -329,8 +331,8 @@ func (c *certificate) walkBlocks() error {
 	return nil
 }
 
-// walk steps over some blocks and returns how many entries they have.
-func (c *certificate) walk(offset *int64, blocks uint32, last int) (entries int64, err error) {
+// walk steps over some blocks of a layer and returns how many entries they have.
+func (c *certificate) walk(offset *int64, l *layer, blocks uint32, last int) (entries int64, err error) {
 	var h [blockHeader]byte
 	for range blocks {
 		if err := c.readAt(h[:], *offset); err != nil {
@@ -347,6 +349,7 @@ func (c *certificate) walk(offset *int64, blocks uint32, last int) (entries int6
 		}
 		*offset += int64(b.stored)
 		entries += int64(b.entries)
+		l.raw += int64(b.raw)
 	}
 	return entries, nil
 }

@@ -10,10 +10,12 @@ type table struct{ slots []position }
 
 const slotBytes = 16
 
-// tableSlots is the number of slots for n entries: two thirds get filled, and at least one stays free.
-func tableSlots(n int64) int64 { return n + n/2 + 1 }
+// tableSlots is the number of slots for n entries that have so many bytes of raw data: two thirds get
+// filled. Where that would be more than three times the raw data, more of them do, up to eight ninths.
+// At least one stays free.
+func tableSlots(n, raw int64) int64 { return max(n+n/8, min(n+n/2, 3*raw/slotBytes)) + 1 }
 
-func newTable(n int64) *table { return &table{slots: make([]position, tableSlots(n))} }
+func newTable(slots int64) *table { return &table{slots: make([]position, slots)} }
 
 // home is the slot at which the search for p starts.
 func (t *table) home(p position) uint64 {

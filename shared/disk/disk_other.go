@@ -20,5 +20,8 @@ func FreeBytes(string) (int64, bool) { return 0, false }
 // Full knows no such error on this system.
 func Full(error) bool { return false }
 
+// Crowded knows no such error on this system.
+func Crowded(error) bool { return false }
+
 // OwnedLike does nothing on this system.
 func OwnedLike(string, fs.FileInfo) error { return nil }

@@ -59,6 +59,10 @@ func Full(err error) bool {
 	return false
 }
 
+// Crowded reports whether err says that the process, or the system, has as many files and connections open
+// as it may have. That passes.
+func Crowded(err error) bool { return errors.Is(err, unix.EMFILE) || errors.Is(err, unix.ENFILE) }
+
 // OwnedLike gives a file the owner and the permissions of another one.
 func OwnedLike(file string, model fs.FileInfo) error {
 	if st, ok := model.Sys().(*syscall.Stat_t); ok {

@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
 
 	"amazonsfarm/shared/cgt"
 )
 
 // Check reads the whole file, compares all checksums and decodes every value. It calls tell, if not
 // nil, now and then with the number of bytes done and of all. Errors wrap ErrDamaged.
-func (db *DB) Check(tell func(done, all int64)) error {
+func (db *DB) Check(tell func(done, all int64)) (err error) {
+	defer db.fault(debug.SetPanicOnFault(true), &err)
 	f, err := os.Open(db.name)
 	if err != nil {
 		return fmt.Errorf("check database: %w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math/bits"
+	"runtime/debug"
 	"slices"
 	"sync/atomic"
 
@@ -132,9 +133,10 @@ func (db *DB) crcsAt() int {
 // areas and simple territories.
 func (db *DB) Find(black, white, empty Set) (ID, bool) {
 	n := bits.OnesCount64(black | white | empty)
-	if n > db.squares || n == 0 {
+	if n > db.squares || n == 0 || db.broken.Load() {
 		return 0, false
 	}
+	defer db.fault(debug.SetPanicOnFault(true), nil)
 	l := &db.layers[n]
 	if l.limit > 0 && (bits.OnesCount64(black) > l.limit || bits.OnesCount64(white) > l.limit) {
 		return 0, false
@@ -204,6 +206,7 @@ func (db *DB) Entry(id ID) *Entry {
 	if e := db.entries[id].Load(); e != nil {
 		return e
 	}
+	defer db.fault(debug.SetPanicOnFault(true), nil)
 	start := uint32(0)
 	if id > 0 {
 		start = db.ends[id-1]
@@ -237,11 +240,12 @@ func (db *DB) Value(black, white, empty Set) (cgt.Value, bool) {
 // stay or shoot back at their origins with their first moves. needed is a smallest set of blockers
 // that reaches so many moves while the other blockers never move here; these remain free for other
 // areas. Territory reports false where the database lacks the area.
-func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, ok bool) {
+func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, found bool) {
 	n := bits.OnesCount64(normal | blockers | empty)
-	if n > db.squares || n == 0 {
+	if n > db.squares || n == 0 || db.broken.Load() {
 		return 0, 0, false
 	}
+	defer db.fault(debug.SetPanicOnFault(true), nil)
 	l := &db.layers[n]
 	if l.limit > 0 && bits.OnesCount64(normal|blockers) > l.limit {
 		return 0, 0, false

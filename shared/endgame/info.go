@@ -2,6 +2,7 @@ package endgame
 
 import (
 	"fmt"
+	"runtime/debug"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/area"
@@ -20,8 +21,9 @@ type Defect struct {
 }
 
 // Defects returns the table for all numbers of squares of the database. Errors wrap ErrDamaged.
-func (db *DB) Defects() ([]Defect, error) {
-	out := make([]Defect, 0, db.squares)
+func (db *DB) Defects() (out []Defect, err error) {
+	defer db.fault(debug.SetPanicOnFault(true), &err)
+	out = make([]Defect, 0, db.squares)
 	for n := 1; n <= db.squares; n++ {
 		l := &db.layers[n]
 		d := Defect{Squares: n, Shapes: len(l.shapes)}

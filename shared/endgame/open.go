@@ -10,6 +10,7 @@ import (
 	"math/bits"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -43,13 +44,19 @@ func openSize(name string, whole uint64) (*DB, error) {
 }
 
 func open(name string, whole uint64) (*DB, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
+		return nil, fmt.Errorf("%w: it is not a regular file", ErrFormat)
+	}
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
+	if info, err = f.Stat(); err != nil {
 		return nil, err
 	}
 	head := make([]byte, headerBytes)
@@ -76,11 +83,17 @@ func open(name string, whole uint64) (*DB, error) {
 	if db.data, db.unmap, err = mapFile(f, int(h.size)); err != nil {
 		return nil, err
 	}
-	if err := db.verify(f, whole); err != nil {
+	if err := db.verifyMap(f, whole); err != nil {
 		db.unmap()
 		return nil, err
 	}
 	return db, nil
+}
+
+// verifyMap is verify; a fault in the map is an error.
+func (db *DB) verifyMap(f *os.File, whole uint64) (err error) {
+	defer db.fault(debug.SetPanicOnFault(true), &err)
+	return db.verify(f, whole)
 }
 
 // verify finds the sections of a database, compares their checksums as Open promises, and verifies

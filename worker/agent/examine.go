@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/memory"
 	"amazonsfarm/shared/proof"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -17,8 +18,15 @@ import (
 // asks for two: one is fetched while the other is checked.
 const maxChecks = 16
 
-// checkMemory bounds the tables of the checker, in bytes: a part of 30 million positions.
-const checkMemory = 1 << 30
+// checkMemory bounds the tables of the checker, in bytes: a part of 30 million positions, or an eighth of
+// what a small machine has. Others check the parts that are too large for it.
+func checkMemory() int64 {
+	const most = 1 << 30
+	if total := memory.Total(); total > 0 {
+		return min(most, total/8)
+	}
+	return most
+}
 
 // examine begins the check of a part. Errors wrap ErrProtocol.
 func (m *Machine) examine(c *farmv1.Check) error {
@@ -73,7 +81,7 @@ func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
 	}
 	began := time.Now()
 	r, err := checker.Check(c.ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
-		Workers: c.Cores, RulesOnly: m.GetCampaign().GetRulesOnly(), MaxMemory: checkMemory})
+		Workers: c.Cores, RulesOnly: m.GetCampaign().GetRulesOnly(), MaxMemory: checkMemory()})
 	out.Seconds = time.Since(began).Seconds()
 	c.Stats.Check.Since(began)
 	switch {

@@ -164,7 +164,7 @@ type JoinResponse struct {
 	state               protoimpl.MessageState `protogen:"open.v1"`
 	Session             string                 `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`                                                       // names this stay in the farm in the calls that follow
 	Campaign            *Campaign              `protobuf:"bytes,2,opt,name=campaign,proto3" json:"campaign,omitempty"`                                                     // the first one of the store
-	HeartbeatSeconds    float64                `protobuf:"fixed64,3,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"`           // how often progress is due; silent for three of these: the lease is freed
+	HeartbeatSeconds    float64                `protobuf:"fixed64,3,opt,name=heartbeat_seconds,json=heartbeatSeconds,proto3" json:"heartbeat_seconds,omitempty"`           // how often progress is due; silent for ten seconds: the lease is freed
 	MaxCertificateBytes uint64                 `protobuf:"varint,4,opt,name=max_certificate_bytes,json=maxCertificateBytes,proto3" json:"max_certificate_bytes,omitempty"` // a larger upload is refused with RESOURCE_EXHAUSTED
 	MaxFactsPerMessage  uint32                 `protobuf:"varint,5,opt,name=max_facts_per_message,json=maxFactsPerMessage,proto3" json:"max_facts_per_message,omitempty"`
 	MinFactNodes        uint64                 `protobuf:"varint,6,opt,name=min_fact_nodes,json=minFactNodes,proto3" json:"min_fact_nodes,omitempty"`       // facts with fewer nodes behind them are not worth sending

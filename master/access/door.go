@@ -1,0 +1,151 @@
+package access
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"amazonsfarm/shared/disk"
+)
+
+// Door is a listener that has at most so many connections open at a time. Those of strangers, which have not
+// shown yet what they are here for, never keep others out: where no place is left, the oldest of them makes
+// room for the next. A stranger becomes known with its greeting in plain
+// text, with a credential that is accepted, or with a whole request for a page.
+type Door struct {
+	net.Listener
+	greets bool // the first bytes of a connection are a greeting in plain text
+	most   int
+	place  chan struct{} // a token for each open connection
+
+	mu     sync.Mutex
+	silent []*visitor // oldest first
+}
+
+// NewDoor returns a Door before a listener, with at least two places. Where it greets, a connection is known
+// from its first bytes on.
+func NewDoor(l net.Listener, most int, greets bool) *Door {
+	return &Door{Listener: l, greets: greets, most: max(2, most), place: make(chan struct{}, max(2, most))}
+}
+
+// crowdedPause is how long a Door waits when the process has as many files open as it may have.
+const crowdedPause = 50 * time.Millisecond
+
+// Accept returns the next connection. It waits while there is no place, and no stranger who could make room.
+func (d *Door) Accept() (net.Conn, error) {
+	for {
+		conn, err := d.Listener.Accept()
+		if disk.Crowded(err) && !errors.Is(err, net.ErrClosed) {
+			d.evict(d.most)
+			time.Sleep(crowdedPause)
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		select {
+		case d.place <- struct{}{}:
+		default:
+			d.evict(1)
+			d.place <- struct{}{}
+		}
+		v := &visitor{Conn: conn, door: d}
+		v.estrange()
+		return v, nil
+	}
+}
+
+// evict closes the oldest connections of strangers, so many at most.
+func (d *Door) evict(most int) {
+	d.mu.Lock()
+	gone := slices.Clone(d.silent[:min(len(d.silent), most)])
+	d.mu.Unlock()
+	for _, v := range gone {
+		v.Close()
+	}
+}
+
+// visitor is an accepted connection.
+type visitor struct {
+	net.Conn
+	door    *Door
+	greeted bool // of the reading goroutine
+	closed  sync.Once
+	err     error
+}
+
+// greeting is the length of what a client of HTTP/2 sends first, in bytes.
+const greeting = 24
+
+// Read reads a greeting, or what follows it.
+func (v *visitor) Read(p []byte) (int, error) {
+	n, err := v.Conn.Read(p)
+	if v.door.greets && !v.greeted && n >= greeting {
+		v.greeted = true
+		v.meet()
+	}
+	return n, err
+}
+
+// meet says that the other side is no stranger any more.
+func (v *visitor) meet() {
+	d := v.door
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.silent = slices.DeleteFunc(d.silent, func(o *visitor) bool { return o == v })
+}
+
+// estrange says that the other side has to show again what it is here for.
+func (v *visitor) estrange() {
+	v.meet()
+	v.door.mu.Lock()
+	defer v.door.mu.Unlock()
+	v.door.silent = append(v.door.silent, v)
+}
+
+// Close closes the connection, and makes room for the next.
+func (v *visitor) Close() error {
+	v.closed.Do(func() {
+		v.err = v.Conn.Close()
+		v.meet()
+		<-v.door.place
+	})
+	return v.err
+}
+
+// visitorOf returns the visitor below a connection, nil if it came by no Door.
+func visitorOf(c net.Conn) *visitor {
+	if t, ok := c.(*tls.Conn); ok {
+		c = t.NetConn()
+	}
+	v, _ := c.(*visitor)
+	return v
+}
+
+// connection is the key of a request's connection.
+type connection struct{}
+
+// Pages has a server of pages tell the Door before it which connections are known: those whose request is
+// being answered.
+func Pages(s *http.Server) {
+	answer := s.Handler
+	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
+		return context.WithValue(ctx, connection{}, c)
+	}
+	s.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, _ := r.Context().Value(connection{}).(net.Conn)
+		if v := visitorOf(c); v != nil {
+			v.meet()
+		}
+		answer.ServeHTTP(w, r)
+	})
+	s.ConnState = func(c net.Conn, state http.ConnState) {
+		if v := visitorOf(c); v != nil && state == http.StateIdle {
+			v.estrange()
+		}
+	}
+}

@@ -1,0 +1,340 @@
+// Package checks decides who checks which part of a proof, and for how long the others wait for it. It
+// is a pure state machine: the loop tells it of parts, answers and ticks, and hands out what it assigns.
+//
+// A part is checked by a worker of another party than the one that made it; by any worker where one
+// party owns all. A party that does not answer in time, or cannot check, is not asked again about
+// that part, and rests for a while, longer each time. A part that an answer waits for and that no worker
+// can check is the master's own.
+package checks
+
+import (
+	"cmp"
+	"hash/maphash"
+	"slices"
+
+	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/proof"
+)
+
+const (
+	// atOnce is how many parts a worker has to check at a time: one is fetched while the other is
+	// checked.
+	atOnce = 2
+	// patience and bytesPerTick say how long a worker may take for a part: half a minute, and a
+	// second for each 16 KiB, which is 40 times slower than the checker on one core.
+	patience, bytesPerTick = 30, 16 << 10
+	// haste is how long an answer waits for the check of a part before somebody else is asked as well.
+	haste = 5
+	// sampleFirst is how many parts of each party are checked at once.
+	sampleFirst = 3
+	// sampleOneIn is the share of the others that are: some percent of what an answer needs.
+	sampleOneIn = 32
+	// spotFirst is how many parts the master checks again of those that a party says to hold, and
+	// spotOneIn the share of the others: a check costs a third of the search, so this is half a
+	// percent of the farm's work.
+	spotFirst, spotOneIn = 3, 64
+	// maxSamples bounds the parts that wait for a check that no answer needs, and maxPartySamples those
+	// of one party; more are not sampled.
+	maxSamples, maxPartySamples = 4096, 256
+	// maxMakers bounds the parts whose makers are remembered, some 200 bytes each. Of the others a
+	// false one is taken back all the same.
+	maxMakers = 1 << 20
+	// firstRest is how long a party rests that failed to check a part; twice as long each time, up
+	// to lastRest: an hour.
+	firstRest, lastRest = 60, 3600
+)
+
+// Maker is who brought a part.
+type Maker struct {
+	Party           trust.Party
+	Worker, Address string
+	Size            int64 // of the part
+}
+
+// Worker is somebody who may check parts.
+type Worker struct {
+	Name  string
+	Party trust.Party
+	busy  int // parts that it has to check
+}
+
+// Part is a part that is to be checked.
+type Part struct {
+	Campaign uint32
+	ID       proof.ID
+	Size     int64
+}
+
+// Task is a part for a worker; for the master where it is nil.
+type Task struct {
+	Part
+	By *Worker
+}
+
+// check is a part that is to be checked, or is.
+type check struct {
+	Part
+	sample bool // no answer waits for it
+	by     []turn
+	own    bool                 // the master checks it
+	tried  map[trust.Party]bool // failed to
+}
+
+// turn is a worker's check of a part.
+type turn struct {
+	by    *Worker
+	since int // tick
+}
+
+// record is what is known of a party that checks.
+type record struct {
+	made    int // parts
+	samples int // of these, waiting for a check that no answer needs
+	held    int // times that it said that a part holds
+	failed  int // in a row
+	rests   int // until this tick
+}
+
+// Queue holds the parts that wait for a check.
+type Queue struct {
+	seed    maphash.Seed
+	now     int
+	makers  map[proof.ID]Maker
+	parties map[trust.Party]*record
+	checks  map[proof.ID]*check
+	order   []*check // oldest first
+	samples int      // among them
+	owed    []debt   // checks that nobody needs any more, whose workers are at them still
+}
+
+// debt is a check that a worker has not answered.
+type debt struct {
+	Part
+	turn
+}
+
+// late reports whether a worker has taken too long.
+func (d debt) late(now int) bool { return now-d.since > patience+int(d.Size/bytesPerTick) }
+
+// NewQueue returns an empty queue.
+func NewQueue() *Queue {
+	return &Queue{seed: maphash.MakeSeed(), makers: map[proof.ID]Maker{}, parties: map[trust.Party]*record{},
+		checks: map[proof.ID]*check{}}
+}
+
+// maxRecords bounds the parties that are remembered here: beyond it all are forgotten.
+const maxRecords = 1 << 16
+
+func (q *Queue) of(p trust.Party) *record {
+	r := q.parties[p]
+	if r == nil {
+		if len(q.parties) >= maxRecords {
+			clear(q.parties)
+		}
+		r = new(record)
+		q.parties[p] = r
+	}
+	return r
+}
+
+// Delivered notes who made a part. Some parts are checked although no answer needs them.
+func (q *Queue) Delivered(m Maker, p Part) {
+	if _, known := q.makers[p.ID]; known {
+		return
+	}
+	if len(q.makers) < maxMakers {
+		q.makers[p.ID] = m
+	}
+	r := q.of(m.Party)
+	r.made++
+	sampled := r.made <= sampleFirst || maphash.Bytes(q.seed, p.ID[:])%sampleOneIn == 0
+	if sampled && q.samples < maxSamples && r.samples < maxPartySamples {
+		q.want(p, true)
+	}
+}
+
+// Maker returns who made a part that nobody has checked.
+func (q *Queue) Maker(id proof.ID) (Maker, bool) {
+	m, ok := q.makers[id]
+	return m, ok
+}
+
+// Want has a part checked for which an answer waits.
+func (q *Queue) Want(p Part) { q.want(p, false) }
+
+// WantAll has all parts of a party checked that nobody has checked.
+func (q *Queue) WantAll(of trust.Party, campaign uint32) {
+	for id, m := range q.makers {
+		if m.Party == of {
+			q.want(Part{campaign, id, m.Size}, false)
+		}
+	}
+}
+
+func (q *Queue) want(p Part, sample bool) {
+	c := q.checks[p.ID]
+	if c == nil {
+		c = &check{Part: p, sample: sample, tried: map[trust.Party]bool{}}
+		q.checks[p.ID] = c
+		q.order = append(q.order, c)
+		q.sampled(c, 1)
+	} else if c.sample && !sample {
+		q.sampled(c, -1)
+		c.sample = false
+	}
+}
+
+// sampled counts a check that no answer needs.
+func (q *Queue) sampled(c *check, n int) {
+	if m, ok := q.makers[c.ID]; c.sample {
+		if q.samples += n; ok {
+			q.of(m.Party).samples += n
+		}
+	}
+}
+
+// Done takes a part out: it was checked, or is gone.
+func (q *Queue) Done(id proof.ID) {
+	if c := q.checks[id]; c != nil {
+		q.sampled(c, -1)
+		delete(q.checks, id)
+		q.order = slices.DeleteFunc(q.order, func(o *check) bool { return o == c })
+		for _, t := range c.by {
+			q.owed = append(q.owed, debt{c.Part, t})
+		}
+	}
+	delete(q.makers, id)
+}
+
+// Wanted reports whether a part is to be checked.
+func (q *Queue) Wanted(id proof.ID) bool { return q.checks[id] != nil }
+
+// Assign hands out checks: those that an answer waits for first, each to one of another party than its
+// maker's, if there is another. present are all workers that are there.
+func (q *Queue) Assign(present []*Worker) (tasks []Task) {
+	parties := map[trust.Party]bool{}
+	for _, w := range present {
+		parties[w.Party] = true
+	}
+	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool { return w.busy >= atOnce })
+	for _, sample := range []bool{false, true} {
+		for _, c := range q.order {
+			if c.sample != sample || c.own || sample && len(parties) < 2 || !q.open(c) {
+				continue
+			}
+			if w := q.best(c, free, len(parties)); w != nil {
+				c.by = append(c.by, turn{w, q.now})
+				if w.busy++; w.busy >= atOnce {
+					free = slices.DeleteFunc(free, func(o *Worker) bool { return o == w })
+				}
+				tasks = append(tasks, Task{c.Part, w})
+			} else if !sample && len(present) > 0 && !q.hopeful(c, present, len(parties)) {
+				c.own = true
+				tasks = append(tasks, Task{c.Part, nil})
+			}
+		}
+	}
+	return tasks
+}
+
+// open reports whether one more worker is to be asked: nobody was, or an answer waits for too long.
+func (q *Queue) open(c *check) bool {
+	return len(c.by) == 0 || len(c.by) == 1 && !c.sample && q.now-c.by[0].since > haste+int(c.Size/bytesPerTick/4)
+}
+
+// may reports whether a worker may check a part.
+func (q *Queue) may(c *check, w *Worker, parties int) bool {
+	m, known := q.makers[c.ID]
+	return (!known || parties == 1 || m.Party != w.Party) && !c.tried[w.Party] && q.of(w.Party).rests <= q.now &&
+		!slices.ContainsFunc(c.by, func(t turn) bool { return t.by.Party == w.Party })
+}
+
+// best returns the worker with the fewest parts to check that may check one, nil if there is none.
+func (q *Queue) best(c *check, free []*Worker, parties int) (best *Worker) {
+	for _, w := range free {
+		if q.may(c, w, parties) && (best == nil || cmp.Or(w.busy-best.busy, cmp.Compare(w.Name, best.Name)) < 0) {
+			best = w
+		}
+	}
+	return best
+}
+
+// hopeful reports whether a worker will come to a part: one that is busy with others now.
+func (q *Queue) hopeful(c *check, present []*Worker, parties int) bool {
+	return slices.ContainsFunc(present, func(w *Worker) bool { return q.may(c, w, parties) })
+}
+
+// Answered notes that a worker has answered, and reports whether the answer counts: the worker was asked,
+// and the master is not at the part itself.
+func (q *Queue) Answered(w *Worker, id proof.ID) bool {
+	c := q.checks[id]
+	if c == nil {
+		q.owed = slices.DeleteFunc(q.owed, func(d debt) bool {
+			if d.ID == id && d.by == w {
+				w.busy--
+			}
+			return d.ID == id && d.by == w
+		})
+		return false
+	}
+	i := slices.IndexFunc(c.by, func(t turn) bool { return t.by == w })
+	if i < 0 {
+		return false
+	}
+	c.by = slices.Delete(c.by, i, i+1)
+	w.busy--
+	return !c.own
+}
+
+// Holds notes that a party says that a part holds, and reports whether the master is to check it again.
+func (q *Queue) Holds(p trust.Party, id proof.ID) (again bool) {
+	r := q.of(p)
+	r.failed = 0
+	r.held++
+	return r.held <= spotFirst || maphash.Bytes(q.seed, append(id[:], 1))%spotOneIn == 0
+}
+
+// Own notes that the master itself checks a part now.
+func (q *Queue) Own(id proof.ID) {
+	if c := q.checks[id]; c != nil {
+		c.own = true
+	}
+}
+
+// Owned notes that the master could not check a part, which goes to workers again.
+func (q *Queue) Owned(id proof.ID) {
+	if c := q.checks[id]; c != nil {
+		c.own = false
+		clear(c.tried)
+	}
+}
+
+// Failed notes that a party could not check a part.
+func (q *Queue) Failed(p trust.Party, id proof.ID) {
+	if c := q.checks[id]; c != nil {
+		c.tried[p] = true
+	}
+	r := q.of(p)
+	r.rests = q.now + min(firstRest<<min(r.failed, 10), lastRest)
+	r.failed++
+}
+
+// Tick lets a heartbeat pass. Workers that are gone, or took too long, have the parts no more.
+func (q *Queue) Tick(gone func(*Worker) bool) {
+	q.now++
+	over := func(d debt) bool {
+		late := d.late(q.now)
+		if late {
+			q.Failed(d.by.Party, d.ID)
+		}
+		if late || gone(d.by) {
+			d.by.busy--
+			return true
+		}
+		return false
+	}
+	for _, c := range q.order {
+		c.by = slices.DeleteFunc(c.by, func(t turn) bool { return over(debt{c.Part, t}) })
+	}
+	q.owed = slices.DeleteFunc(q.owed, over)
+}

@@ -1,0 +1,143 @@
+package checks
+
+import (
+	"fmt"
+	"testing"
+
+	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/proof"
+)
+
+// farm has workers of parties, and parts of the party "maker".
+type farm struct {
+	t *testing.T
+	*Queue
+	present []*Worker
+}
+
+func newFarm(t *testing.T, parties ...string) *farm {
+	f := &farm{t: t, Queue: NewQueue()}
+	for i, p := range parties {
+		f.present = append(f.present, &Worker{Name: fmt.Sprint(p, i), Party: trust.Party{Name: p}})
+	}
+	return f
+}
+
+func (f *farm) part(n int) proof.ID {
+	id := proof.ID{byte(n), byte(n >> 8), 1}
+	f.Delivered(Maker{Party: trust.Party{Name: "maker"}}, Part{1, id, 1000})
+	f.Want(Part{1, id, 1000})
+	return id
+}
+
+// assigned returns who was handed something in that many ticks, by party; "" is the master.
+func (f *farm) assigned(ticks int) map[string]int {
+	got := map[string]int{}
+	for range ticks {
+		for _, task := range f.Assign(f.present) {
+			if task.By == nil {
+				got[""]++
+				f.Done(task.ID)
+				continue
+			}
+			got[task.By.Party.Name]++
+		}
+		f.Tick(func(*Worker) bool { return false })
+	}
+	return got
+}
+
+// TestSilentChecker: a party that never answers delays an answer by some ticks at first, and by none
+// later.
+func TestSilentChecker(t *testing.T) {
+	f := newFarm(t, "maker", "silent")
+	f.part(1)
+	if got := f.assigned(1); got["silent"] != 1 || len(got) != 1 {
+		t.Fatalf("asked were %v", got)
+	}
+	if got := f.assigned(patience + 2); got[""] != 1 {
+		t.Fatalf("asked were %v; the master has to check what nobody answers", got)
+	}
+	f.part(2)
+	if got := f.assigned(1); got[""] != 1 || got["silent"] != 0 {
+		t.Errorf("asked were %v; the silent party rests", got)
+	}
+}
+
+// TestHaste: where a third party is there, it is asked as well, long before the first one is late.
+func TestHaste(t *testing.T) {
+	f := newFarm(t, "maker", "a-silent", "honest")
+	id := f.part(1)
+	if got := f.assigned(1); got["a-silent"] != 1 {
+		t.Fatalf("asked were %v", got)
+	}
+	if got := f.assigned(haste + 1); got["honest"] != 1 {
+		t.Fatalf("asked were %v", got)
+	}
+	if !f.Answered(f.present[2], id) || f.Answered(f.present[2], id) || f.Answered(f.present[0], id) {
+		t.Error("an answer counts once, and from those that were asked")
+	}
+	f.Done(id)
+	f.assigned(patience + 1)
+	if f.present[1].busy != 0 || f.present[2].busy != 0 || f.of(f.present[1].Party).failed != 1 {
+		t.Error("they are busy still, or the silent one is not held to it")
+	}
+}
+
+// TestFailingChecker: a party that says of each part that it cannot check it is asked less and less, and
+// never twice of the same.
+func TestFailingChecker(t *testing.T) {
+	f := newFarm(t, "maker", "fails")
+	asked := 0
+	for n := range 1000 {
+		id := f.part(n)
+		for _, task := range f.Assign(f.present) {
+			if task.By != nil {
+				asked++
+				f.Answered(task.By, id)
+				f.Failed(task.By.Party, id)
+			} else {
+				f.Done(id)
+			}
+		}
+		f.assigned(1)
+		if f.Wanted(id) {
+			t.Fatalf("nobody checks part %d", n)
+		}
+	}
+	if asked > 6 {
+		t.Errorf("it was asked %d times of 1000", asked)
+	}
+}
+
+// TestNobodyChecksHimself: with another party there, even one that rests, a party's parts are not its own
+// to check. Where it is alone, they are.
+func TestNobodyChecksHimself(t *testing.T) {
+	f := newFarm(t, "maker", "rests")
+	f.Failed(trust.Party{Name: "rests"}, proof.ID{})
+	f.part(1)
+	if got := f.assigned(1); got["maker"] != 0 || got[""] != 1 {
+		t.Errorf("asked were %v", got)
+	}
+	alone := newFarm(t, "maker")
+	alone.part(1)
+	if got := alone.assigned(1); got["maker"] != 1 {
+		t.Errorf("alone, asked were %v", got)
+	}
+}
+
+// TestSamples: a flood of parts of one party leaves room for samples of others.
+func TestSamples(t *testing.T) {
+	f := newFarm(t, "maker", "other")
+	for n := range 60_000 {
+		f.Delivered(Maker{Party: trust.Party{Name: "flood"}}, Part{1,
+			proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1})
+	}
+	if f.samples != maxPartySamples {
+		t.Errorf("%d parts wait", f.samples)
+	}
+	f.Delivered(Maker{Party: trust.Party{Name: "late"}}, Part{1, proof.ID{1, 2, 3, 4}, 1})
+	if !f.Wanted(proof.ID{1, 2, 3, 4}) {
+		t.Error("the first part of another party is not sampled")
+	}
+}

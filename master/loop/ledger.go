@@ -1,0 +1,105 @@
+package loop
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"amazonsfarm/master/trust"
+)
+
+const (
+	// bytesPerNode is how much evidence a party may deliver for each node of the leases that it was
+	// granted. Proofs have some 7 bytes a node searched (4x7), by the rules alone some 30.
+	bytesPerNode = 256
+	// freeEvidence is how much a party with a credential may deliver beyond that: what it brings from
+	// before the master started, or found by the way. Parties without share as much, and no more, as
+	// a new name costs nothing.
+	freeEvidence = 64 << 20
+	// RootCharge is what each fact counts beside the bytes of its part: the memory and the records that
+	// it takes.
+	RootCharge = 1 << 10
+)
+
+// Errors about evidence.
+var (
+	// ErrUnasked: more evidence than the leases of a party account for.
+	ErrUnasked = errors.New("more evidence than was asked for")
+	// ErrLarge: a part is larger than a part may be.
+	ErrLarge = errors.New("the part is too large")
+)
+
+// Ledger counts the evidence that a party has delivered, against the leases that it was granted. It is
+// safe for concurrent use.
+type Ledger struct {
+	common *Ledger // what is free is taken from there; nil: its own
+
+	mu    sync.Mutex
+	nodes uint64 // of leases granted
+	taken int64
+	drawn int64 // of what is free
+}
+
+// Granted counts a lease.
+func (l *Ledger) Granted(nodes uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.nodes += min(nodes, 1<<40)
+}
+
+// Take counts evidence before it is received. ErrUnasked: it is too much.
+func (l *Ledger) Take(bytes int64) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	beyond := l.taken + bytes - int64(min(l.nodes, 1<<50))*bytesPerNode
+	if more := beyond - l.drawn; more > 0 {
+		if !l.draw(more) {
+			return fmt.Errorf("%w: %d bytes beside %d before, for leases of %d nodes", ErrUnasked, bytes, l.taken,
+				l.nodes)
+		}
+		l.drawn = beyond
+	}
+	l.taken += bytes
+	return nil
+}
+
+// draw takes from what is free, if there is so much.
+func (l *Ledger) draw(n int64) bool {
+	if l.common != nil {
+		l.common.mu.Lock()
+		defer l.common.mu.Unlock()
+		if l.common.taken+n > freeEvidence {
+			return false
+		}
+		l.common.taken += n
+		return true
+	}
+	return l.drawn+n <= freeEvidence
+}
+
+// Give takes back what was counted for evidence that did not come.
+func (l *Ledger) Give(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.taken -= bytes
+}
+
+// maxLedgers bounds the parties whose evidence is counted, 100 bytes each. Beyond it all counts begin
+// anew.
+const maxLedgers = 100_000
+
+// ledger returns that of a party.
+func (c *crew) ledger(p trust.Party) *Ledger {
+	l := c.ledgers[p]
+	if l == nil {
+		if len(c.ledgers) >= maxLedgers {
+			clear(c.ledgers)
+		}
+		l = new(Ledger)
+		if !p.Credential {
+			l.common = c.common
+		}
+		c.ledgers[p] = l
+	}
+	return l
+}

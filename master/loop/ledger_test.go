@@ -1,0 +1,44 @@
+package loop
+
+import (
+	"errors"
+	"testing"
+
+	"amazonsfarm/master/trust"
+)
+
+// TestLedger: what leases account for is taken; beyond it a party with a credential has its own room, and
+// all names without one have one room together, however many there are.
+func TestLedger(t *testing.T) {
+	c := newCrew()
+	known := c.ledger(trust.Party{Name: "known", Credential: true})
+	if err := known.Take(freeEvidence); err != nil {
+		t.Fatal(err)
+	}
+	if err := known.Take(1); !errors.Is(err, ErrUnasked) {
+		t.Errorf("beyond what is free: %v", err)
+	}
+	known.Granted(1000)
+	if err := known.Take(1000 * bytesPerNode); err != nil {
+		t.Errorf("for a lease: %v", err)
+	}
+	if err := known.Take(1); !errors.Is(err, ErrUnasked) {
+		t.Errorf("beyond its leases: %v", err)
+	}
+	known.Give(1000)
+	if err := known.Take(1000); err != nil {
+		t.Errorf("what did not come: %v", err)
+	}
+	taken := 0
+	for i := range 1000 {
+		if c.ledger(trust.Party{Name: string(rune('a' + i))}).Take(freeEvidence/10) == nil {
+			taken++
+		}
+	}
+	if taken != 10 {
+		t.Errorf("names without credentials delivered %d tenths of what is free", taken)
+	}
+	if c.ledger(trust.Party{Name: "known"}) == known {
+		t.Error("a name is taken for a credential")
+	}
+}

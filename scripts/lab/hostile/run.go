@@ -1,0 +1,384 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"amazonsfarm/scripts/lab/farm"
+	"amazonsfarm/shared/amazons"
+)
+
+// outcome is what came of one campaign.
+type outcome struct {
+	name             string
+	answer           answer
+	seconds          float64 // until the master ended
+	honestCPU        float64 // seconds of all honest workers
+	masterCPU        float64
+	peak             int64 // bytes of the master's memory, with its programs' pages
+	offences         []string
+	quarantined      []string      // names
+	slowest          time.Duration // look at /healthz
+	deafened         int           // looks that failed
+	attempts, killed int
+	code             int
+}
+
+// answer is what the master prints.
+type answer struct {
+	Winner   string
+	Nodes    float64
+	Verified bool
+}
+
+const heading = "| kind | winner | verified | seconds | worker CPU s | master CPU s | master MiB | nodes | " +
+	"healthz s | offences | quarantined |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+
+func (o *outcome) row() string {
+	health := fmt.Sprintf("%.2f", o.slowest.Seconds())
+	if o.deafened > 0 {
+		health = fmt.Sprintf("%d failed", o.deafened)
+	}
+	return fmt.Sprintf("| %s | %s | %v | %.1f | %.1f | %.1f | %d | %.0f | %s | %s | %s |", o.name, o.answer.Winner,
+		o.answer.Verified, o.seconds, o.honestCPU, o.masterCPU, o.peak>>20, o.answer.Nodes,
+		health, strings.Join(o.offences, " "), strings.Join(o.quarantined, " "))
+}
+
+// mostMemory bounds the memory of a master that judges a small board, whatever clients do.
+const mostMemory = 1 << 30
+
+// wrong says what must not be; "" where all is well.
+func (o *outcome) wrong(alone *outcome) string {
+	switch {
+	case o.answer.Winner != alone.answer.Winner || !o.answer.Verified:
+		return fmt.Sprintf("the answer is %q, exit code %d", o.answer.Winner, o.code)
+	case o.peak > mostMemory:
+		return fmt.Sprintf("the master took %d MiB", o.peak>>20)
+	case slices.ContainsFunc(o.quarantined, func(n string) bool { return strings.HasPrefix(n, "honest") }):
+		return "an honest worker is in quarantine"
+	case o.deafened > 0:
+		return "the pages did not answer"
+	}
+	return ""
+}
+
+// play runs one campaign beside clients that choose among kinds.
+func (s *settings) play(ctx context.Context, name string, choice []kind) (*outcome, error) {
+	return s.playKilled(ctx, name, choice, 0)
+}
+
+// playKilled is play with a master that is killed and started again each so many seconds; 0: never.
+func (s *settings) playKilled(ctx context.Context, name string, choice []kind, every float64) (*outcome, error) {
+	board, err := amazons.ParseBoard(s.board)
+	if err != nil {
+		return nil, err
+	}
+	folder := filepath.Join(s.folder, name)
+	if err := os.RemoveAll(folder); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	o := &outcome{name: name}
+	m := &served{settings: s, folder: folder, log: log}
+	if err := m.prepare(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.start(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	var hostile sync.WaitGroup
+	attack, peace := context.WithCancel(ctx)
+	random := rand.New(rand.NewPCG(s.seed, 7))
+	for i := range s.clients * min(1, len(choice)) {
+		c := client{target: m.target(board, i), name: fmt.Sprintf("hostile-%d", i),
+			random: rand.New(rand.NewPCG(random.Uint64(), uint64(i)))}
+		if c.parts, err = newParts(board); err != nil {
+			peace()
+			return nil, err
+		}
+		hostile.Go(func() { s.attack(attack, &c, choice, &o.attempts) })
+	}
+	if len(choice) > 0 {
+		_ = wait(ctx, time.Second) // it comes first
+	}
+	began := time.Now()
+	var workers []*farm.Process
+	for i := range s.honest {
+		args := []string{"run", "--master", m.workers, "--cores", "1", "--table", "64MiB", "--name",
+			fmt.Sprintf("honest-%d", i), "--log-level", "warn"}
+		if s.mtls {
+			args = append(args, "--credentials", filepath.Join(folder, "certs", "workers", fmt.Sprintf("honest-%d", i)))
+		}
+		w, err := farm.Start("worker", log, s.worker, args...)
+		if err != nil {
+			peace()
+			return nil, err
+		}
+		workers = append(workers, w)
+	}
+	m.watch(ctx, o, every)
+	o.seconds = time.Since(began).Seconds()
+	peace()
+	hostile.Wait()
+	for _, w := range workers {
+		if w.Alive() {
+			_ = w.Cmd.Process.Signal(os.Interrupt)
+			select {
+			case <-w.Ended:
+			case <-time.After(5 * time.Second):
+				w.Kill()
+			}
+		}
+		o.honestCPU += (w.Cmd.ProcessState.UserTime() + w.Cmd.ProcessState.SystemTime()).Seconds()
+	}
+	o.quarantined, err = m.quarantines()
+	return o, err
+}
+
+// attack plays kinds until ctx ends: each for some seconds, or until the master has had enough.
+func (s *settings) attack(ctx context.Context, c *client, choice []kind, attempts *int) {
+	for ctx.Err() == nil {
+		k := choice[c.random.IntN(len(choice))]
+		some, cancel := ctx, context.CancelFunc(func() {})
+		if len(choice) > 1 {
+			some, cancel = context.WithTimeout(ctx, time.Duration(5+c.random.IntN(15))*time.Second)
+		}
+		err := c.dial()
+		if err == nil {
+			err = k.do(some, c)
+		}
+		c.close()
+		cancel()
+		if s.verbose {
+			fmt.Fprintf(os.Stderr, "%s %s: %v\n", c.name, k.name, err)
+		}
+		_ = wait(ctx, 200*time.Millisecond)
+	}
+}
+
+// served is the master of a campaign.
+type served struct {
+	*settings
+	folder  string
+	log     *os.File
+	process *farm.Process
+	workers string // addresses, the same in all its lives
+	pages   string
+	out     *os.File
+}
+
+func (m *served) target(board amazons.Board, i int) target {
+	t := target{address: m.workers, pages: m.pages, board: board, build: "hostile"}
+	if m.mtls {
+		t.folder = filepath.Join(m.folder, "certs", "workers", fmt.Sprintf("hostile-%d", i))
+	}
+	return t
+}
+
+// prepare finds addresses and makes credentials.
+func (m *served) prepare(context.Context) (err error) {
+	if m.workers, err = farm.FreeAddress(); err != nil {
+		return err
+	}
+	if m.pages, err = farm.FreeAddress(); err != nil {
+		return err
+	}
+	if m.out, err = os.Create(filepath.Join(m.folder, "answer")); err != nil || !m.mtls {
+		return err
+	}
+	lists := [][]string{{"init", "--host", "127.0.0.1"}}
+	for i := range m.honest {
+		lists = append(lists, []string{"worker", fmt.Sprintf("honest-%d", i)})
+	}
+	for i := range m.clients {
+		lists = append(lists, []string{"worker", fmt.Sprintf("hostile-%d", i)})
+	}
+	for _, args := range lists {
+		c := exec.Command(m.master, append([]string{"certs"}, args...)...)
+		c.Dir = m.folder
+		if out, err := c.CombinedOutput(); err != nil {
+			return fmt.Errorf("master certs %v: %w: %s", args, err, out)
+		}
+	}
+	return nil
+}
+
+func (m *served) start(ctx context.Context) error {
+	args := []string{"serve", "--store", filepath.Join(m.folder, "farm.db"), "--board", m.board, "--listen", m.workers,
+		"--http", m.pages, "--allow-other-builds", "--log-level", "info"}
+	if m.mtls {
+		args = append(args, "--credentials", filepath.Join(m.folder, "certs"))
+	}
+	program := append([]string{m.master}, args...)
+	if m.files > 0 {
+		program = append([]string{"sh", "-c", fmt.Sprintf("ulimit -n %d && exec \"$@\"", m.files), "sh"}, program...)
+	}
+	p := &farm.Process{Name: "master", Cmd: exec.Command(program[0], program[1:]...), Ended: make(chan struct{})}
+	p.Cmd.Stdout, p.Cmd.Stderr = m.out, m.log
+	if err := p.Cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(p.Ended)
+		_ = p.Cmd.Wait()
+	}()
+	m.process = p
+	for p.Alive() {
+		if _, err := healthy(m.pages); err == nil {
+			return nil
+		}
+		if err := wait(ctx, 50*time.Millisecond); err != nil {
+			p.Kill()
+			return err
+		}
+	}
+	return fmt.Errorf("the master has ended at once: %v", p.Cmd.ProcessState)
+}
+
+// watch looks at the master until it ends, and kills it each so many seconds.
+func (m *served) watch(ctx context.Context, o *outcome, every float64) {
+	offences := map[string]float64{}
+	before := map[string]float64{} // of lives before
+	next := time.Now().Add(time.Duration(every * float64(time.Second)))
+	for m.process.Alive() {
+		select {
+		case <-m.process.Ended:
+			continue
+		case <-ctx.Done():
+			m.process.Kill()
+			continue
+		case <-time.After(300 * time.Millisecond):
+		}
+		if d, err := healthy(m.pages); err == nil {
+			o.slowest = max(o.slowest, d)
+		} else if wait(ctx, time.Second) == nil && m.process.Alive() { // it is not that it ends
+			o.deafened++
+		}
+		o.peak = max(o.peak, peakOf(m.process.Cmd.Process.Pid))
+		if figures, err := farm.Scrape(m.pages); err == nil {
+			for name, n := range figures {
+				if kind, ok := strings.CutPrefix(name, `amazons_master_worker_offences_total{kind="`); ok {
+					kind = strings.TrimSuffix(kind, `"}`)
+					offences[kind] = max(offences[kind], before[kind]+n)
+				}
+			}
+			o.masterCPU = max(o.masterCPU, figures.Sum("process_cpu_seconds_total"))
+		}
+		if every > 0 && time.Now().After(next) && m.process.Alive() {
+			m.process.Kill()
+			o.killed++
+			next = time.Now().Add(time.Duration(every * float64(time.Second)))
+			for kind, n := range offences {
+				before[kind] = n
+			}
+			if err := m.start(ctx); err != nil {
+				fmt.Fprintf(m.log, "start again: %v\n", err)
+				break
+			}
+		}
+	}
+	<-m.process.Ended
+	o.code = m.process.Cmd.ProcessState.ExitCode()
+	for kind, n := range offences {
+		if n > 0 {
+			o.offences = append(o.offences, fmt.Sprintf("%s:%.0f", kind, n))
+		}
+	}
+	slices.Sort(o.offences)
+	o.answer = m.answer()
+}
+
+// answer reads what the master has printed.
+func (m *served) answer() (a answer) {
+	data, _ := os.ReadFile(filepath.Join(m.folder, "answer"))
+	text := string(data)
+	for _, who := range []string{"first", "second"} {
+		if strings.Contains(text, "the "+who+" player wins") {
+			a.Winner = who
+		}
+	}
+	a.Verified = strings.Contains(text, "verified       yes")
+	if _, after, ok := strings.Cut(text, "\nnodes"); ok {
+		_, _ = fmt.Sscan(after, &a.Nodes)
+	}
+	return a
+}
+
+// quarantines reads in the log who was sent away.
+func (m *served) quarantines() (names []string, err error) {
+	data, err := os.ReadFile(m.log.Name())
+	for line := range strings.Lines(string(data)) {
+		if _, after, ok := strings.Cut(line, "level=ERROR msg=quarantined party="); ok {
+			_, after, _ = strings.Cut(after, " worker=")
+			if name := strings.TrimSpace(after); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return names, err
+}
+
+// peakOf returns the most memory that a process has had, in bytes.
+func peakOf(pid int) int64 {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(data), "VmHWM:")
+	kib := int64(0)
+	_, _ = fmt.Sscan(after, &kib)
+	return kib << 10
+}
+
+// bout plays campaigns with many kinds at a time until the minutes are over, with kills of the master.
+func (s *settings) bout(ctx context.Context) error {
+	alone, err := s.play(ctx, "alone", nil)
+	if err != nil {
+		return err
+	}
+	fmt.Println(heading)
+	fmt.Println(alone.row())
+	end := time.Now().Add(time.Duration(s.minutes * float64(time.Minute)))
+	var failed []string
+	rounds, seconds, cpu, kills := 0, 0.0, 0.0, 0
+	for ; time.Now().Before(end) && ctx.Err() == nil; rounds++ {
+		s.seed++
+		every := 0.0
+		if rounds%2 == 1 {
+			every = max(3, alone.seconds/2)
+		}
+		r, err := s.playKilled(ctx, fmt.Sprintf("bout-%d", rounds+1), kinds, every)
+		if err != nil {
+			return err
+		}
+		fmt.Println(r.row())
+		if w := r.wrong(alone); w != "" {
+			failed = append(failed, r.name+": "+w)
+		}
+		seconds, cpu, kills = seconds+r.seconds, cpu+r.honestCPU, kills+r.killed
+	}
+	fmt.Printf("\n%d campaigns, %d kills of the master; a campaign took %.1f s in the mean, %.1f s alone; honest "+
+		"workers %.1f s of CPU, %.1f s alone\n", rounds, kills, seconds/float64(rounds), alone.seconds,
+		cpu/float64(rounds), alone.honestCPU)
+	if len(failed) > 0 {
+		return fmt.Errorf("%s", strings.Join(failed, "; "))
+	}
+	return nil
+}
