@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -155,11 +156,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 
 // cited reads what a part cites.
 func (k *catalogue) cited(id proof.ID) (proof.Info, []proof.Citation, error) {
-	r, size, err := k.farm.store.OpenCertificate(id)
-	if err != nil {
-		return proof.Info{}, nil, err
-	}
-	return proof.ReadCited(r, size)
+	return k.farm.store.Outline(id)
 }
 
 // recheck has the checker go over one part.
@@ -168,7 +165,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	if errors.Is(err, store.ErrNoCertificate) {
 		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	} else if err != nil {
-		return err
+		return lost(err)
 	}
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
 		Workers: c.farm.options.CheckWorkers})
@@ -177,6 +174,27 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	case err == nil && report.SHA256 != id.Name():
 		return fmt.Errorf("%w: its SHA-256 is %s", loop.ErrFalse, report.SHA256)
+	case err != nil:
+		return lost(err)
+	}
+	if kept := c.farm.store.KeptOutline(id); kept != nil {
+		outline, err := proof.Outline(r, size)
+		if err == nil && !bytes.Equal(outline, kept) {
+			err = fmt.Errorf("%w: it proves or cites something else than was announced", loop.ErrFalse)
+		}
+		return err
+	}
+	return nil
+}
+
+// lost gives an error about a part whose bytes are not there, or are other ones, the form in which facts
+// are taken back.
+func lost(err error) error {
+	if part := (*store.PartError)(nil); errors.As(err, &part) {
+		return fmt.Errorf("%w: %w", loop.ErrLost, &loop.FalsePartsError{IDs: []proof.ID{part.ID}, Why: err.Error()})
+	}
+	if errors.Is(err, store.ErrDropped) {
+		return fmt.Errorf("%w: %w", loop.ErrLost, err)
 	}
 	return err
 }
@@ -325,6 +343,7 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(st
 	wrong := &loop.FalsePartsError{Why: "the checker refuses them"}
 	for _, part := range p.parts {
 		switch err := c.recheck(ctx, part.ID); {
+		case errors.Is(err, store.ErrDropped): // it was verified
 		case errors.Is(err, loop.ErrFalse):
 			wrong.IDs = append(wrong.IDs, part.ID)
 		case err != nil:

@@ -397,8 +397,8 @@ func (m rechecked) apply(l *Loop) {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", c.id))
 		}
 		l.holds(c, "the master")
-	case errors.Is(m.err, ErrFalse):
-		if m.said {
+	case errors.Is(m.err, ErrFalse), errors.Is(m.err, ErrLost):
+		if m.said && errors.Is(m.err, ErrFalse) {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", c.id))
 		}
 		l.retract(c.campaign, []proof.ID{c.id}, m.err)
@@ -408,11 +408,12 @@ func (m rechecked) apply(l *Loop) {
 	}
 }
 
-// retract takes back what parts prove and what rests on that. Their makers offend.
+// retract takes back what parts prove and what rests on that. Their makers offend, unless the parts are
+// lost.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	for _, id := range ids {
 		m, known := l.verification.makers[id]
-		if !known {
+		if !known || errors.Is(why, ErrLost) {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()
@@ -526,7 +527,7 @@ func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 				break
 			}
 			why := c.Recheck(ctx, id)
-			if errors.Is(why, ErrFalse) {
+			if errors.Is(why, ErrFalse) || errors.Is(why, ErrLost) {
 				_ = l.post(ctx, judged{c, []proof.ID{id}, why})
 				return
 			}

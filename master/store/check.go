@@ -426,6 +426,9 @@ func (c *checker) contents() error {
 func (c *checker) parts(read func(int)) error {
 	var missing []error
 	for id, known := range c.complete {
+		if known.Dropped {
+			continue
+		}
 		err := evidence.Verify(c.ctx, c.s.evidence, id, int64(known.Size), read)
 		if err == nil {
 			continue
