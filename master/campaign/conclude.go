@@ -191,7 +191,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report fu
 	if c.file, err = c.publish(draft, p); err != nil {
 		return err
 	}
-	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers}
+	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers, Absent: true}
 	if !own { // what the tree adds, and that all belongs together, is for this machine to see
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}

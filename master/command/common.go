@@ -39,7 +39,7 @@ import (
 // All returns the commands of the master.
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
-		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
+		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), evidenceCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 

@@ -299,31 +299,19 @@ func (f *Folder) folders() []level {
 	return list
 }
 
-// Check reads every wanted part, and names what is missing or damaged; nil wants all that are there.
-// Then it names what is there and not wanted. Progress, where not nil, is told the bytes read so far.
-// An error of ctx is the last one.
-func (f *Folder) Check(ctx context.Context, wanted map[proof.ID]int64, progress func(done int64)) iter.Seq[error] {
-	return func(yield func(error) bool) {
-		done := int64(0)
-		read := func(n int) {
-			if done += int64(n); progress != nil {
-				progress(done)
-			}
-		}
-		for id, size := range wanted {
-			if err := Verify(ctx, f, id, size, read); err != nil && !yield(err) || ctx.Err() != nil {
-				return
-			}
-		}
-		for p, err := range f.List() {
-			if _, ok := wanted[p.ID]; err == nil && wanted == nil {
-				err = Verify(ctx, f, p.ID, p.Bytes, read)
-			} else if err == nil && !ok {
-				err = fmt.Errorf("%w: nobody knows the part %s", ErrForeign, f.path(p.ID))
-			}
-			if err != nil && !yield(err) || ctx.Err() != nil {
-				return
-			}
-		}
+// Copy copies a part to a file, which gets its name once it is whole. Errors: those of Open, ErrDamaged,
+// those of the file system.
+func Copy(s Store, id proof.ID, size int64, path string) error {
+	o, err := s.Open(id)
+	if err != nil {
+		return err
 	}
+	defer o.Close()
+	if err := verify(context.Background(), o, id, size, nil); err != nil {
+		return err
+	}
+	return disk.Replace(path, 0o644, func(to *os.File) error {
+		_, err := io.Copy(to, io.NewSectionReader(o, 0, size))
+		return err
+	})
 }

@@ -3,6 +3,7 @@ package evidence
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -33,11 +34,23 @@ func put(t testing.TB, f Store, seed byte, size int) ([]byte, proof.ID) {
 	return p, id
 }
 
-// checked returns what Check finds.
-func checked(t testing.TB, f *Folder, wanted map[proof.ID]int64) (list []error) {
+// checked returns what Verify and List find; nil wants all that is there.
+func checked(t testing.TB, f Store, wanted map[proof.ID]int64) (list []error) {
 	t.Helper()
-	for err := range f.Check(t.Context(), wanted, nil) {
-		list = append(list, err)
+	for id, size := range wanted {
+		if err := Verify(t.Context(), f, id, size, nil); err != nil {
+			list = append(list, err)
+		}
+	}
+	for p, err := range f.List() {
+		if _, ok := wanted[p.ID]; err == nil && wanted == nil {
+			err = Verify(t.Context(), f, p.ID, p.Bytes, nil)
+		} else if err == nil && !ok {
+			err = fmt.Errorf("%w: nobody knows the part %s/%s/%s", ErrForeign, f, name(p.ID)[:2], name(p.ID))
+		}
+		if err != nil {
+			list = append(list, err)
+		}
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -213,6 +214,20 @@ func (s *Store) arrived(id proof.ID, err error) {
 	if err != nil {
 		s.dropPart(id)
 	}
+}
+
+// dropParts drops parts, those in a bucket beside the caller: it may take long to answer.
+func (s *Store) dropParts(ids iter.Seq[proof.ID]) {
+	drop := func() {
+		for id := range ids {
+			s.dropPart(id)
+		}
+	}
+	if s.Bucket() != nil {
+		s.removing.Go(drop)
+		return
+	}
+	drop()
 }
 
 // dropPart removes a part without a record, or whose record says that it is dropped, unless it is just

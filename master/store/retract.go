@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 
 	"go.etcd.io/bbolt"
 
@@ -45,9 +46,7 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 	if err != nil {
 		return fmt.Errorf("note who has verified: %w", err)
 	}
-	for id := range drops {
-		s.dropPart(id)
-	}
+	s.dropParts(maps.Keys(drops))
 	return nil
 }
 
@@ -169,9 +168,7 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 	if err != nil {
 		return 0, err
 	}
-	for id := range gone {
-		s.dropPart(id)
-	}
+	s.dropParts(maps.Keys(gone))
 	return facts, nil
 }
 

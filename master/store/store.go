@@ -49,6 +49,8 @@ type Store struct {
 
 	failed  atomic.Pointer[error] // the failure after which the store writes nothing
 	uploads atomic.Int64          // open ones
+
+	removing sync.WaitGroup // of parts from a bucket
 }
 
 // Create makes a new store at path and opens it. A crash in the middle leaves nothing at path. It may
@@ -162,7 +164,7 @@ func (s *Store) open(alone bool) error {
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
 		return fmt.Errorf("%w: %s is a %s, where the file of a store is wanted", ErrForeign, s.path,
-			kindOf(info.Mode()))
+			gate.KindOf(info.Mode()))
 	}
 	flag := os.O_RDWR
 	if s.options.ReadOnly {
@@ -263,18 +265,6 @@ func same(f *os.File, at fs.FileInfo) bool {
 	return err == nil && os.SameFile(info, at)
 }
 
-func kindOf(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "folder"
-	case m&fs.ModeNamedPipe != 0:
-		return "pipe"
-	case m&fs.ModeSocket != 0:
-		return "socket"
-	}
-	return "device"
-}
-
 // guard turns a panic of bbolt over a damaged file, and a fault in its memory map (the file was cut
 // short while it was open), into an error.
 func guard(f func() error) (err error) {
@@ -355,6 +345,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
 		<-s.stopped
+		s.removing.Wait()
 		s.cache.Close()
 		s.closeErr = s.db.Close()
 	})

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"amazonsfarm/master/store/page"
@@ -108,4 +109,17 @@ func buildThatFits(campaign []byte) string {
 		return "take a build that fits"
 	}
 	return "take a build that fits, such as " + c.Build + ", which made it"
+}
+
+// KindOf names a file that is no regular one.
+func KindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
 }
