@@ -37,7 +37,7 @@ func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
 // heal takes back the facts whose parts are gone, with what rests on them: the farm proves them again.
 // Pools without an open campaign stay as they are.
 func (f *Farm) heal() error {
-	missing, err := f.store.MissingParts()
+	missing, _, err := f.store.MissingParts()
 	if err != nil || len(missing) == 0 {
 		return err
 	}

@@ -59,6 +59,9 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 		return Report{}, err
 	}
 	defer s.Close()
+	if parts && s.campaigns[0].Evidence != "" {
+		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid, s.evidence)
+	}
 	d, err := disk.New(to)
 	if err != nil {
 		return Report{}, err
@@ -133,8 +136,7 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 	if err := d.Publish(); err != nil {
 		return r, err
 	}
-	r.File = d.Path()
-	if r.Evidence != "" {
+	if r.File = d.Path(); r.Evidence == EvidenceFolder(d.Name()) {
 		r.Evidence = EvidenceFolder(r.File)
 	}
 	return r, nil

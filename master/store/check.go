@@ -519,9 +519,14 @@ func checkFile(ctx context.Context, file string, parts bool, progress Progress) 
 		st.CertificateBytes, st.Hints
 	if s.format != record.OldFormat {
 		r.Evidence = s.evidence.String()
-		if !parts {
-			r.LacksParts, r.LacksBytes = st.Certificates, st.CertificateBytes
-		}
+		err = s.eachCertificate(func(_ proof.ID, c record.Certificate) {
+			switch {
+			case c.Dropped:
+				r.Digests++
+			case !parts && s.campaigns[0].Evidence == "":
+				r.LacksParts, r.LacksBytes = r.LacksParts+1, r.LacksBytes+c.Size
+			}
+		})
 	}
-	return r, nil
+	return r, err
 }

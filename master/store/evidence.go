@@ -447,25 +447,25 @@ func (s *Store) Parts(campaign uint32) (list []PartRecord, err error) {
 	return list, nil
 }
 
-// MissingParts returns the certificates whose part is not there or has another size. It reads no part.
-func (s *Store) MissingParts() (missing []proof.ID, err error) {
+// MissingParts returns the certificates whose part is not there or has another size, and how many are kept
+// as digests only. It reads no part.
+func (s *Store) MissingParts() (missing []proof.ID, digests int, err error) {
 	there := map[proof.ID]int64{}
 	for p, err := range s.evidence.List() {
 		if err == nil {
 			there[p.ID] = p.Bytes
 		} else if !errors.Is(err, evidence.ErrForeign) {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 	err = s.eachCertificate(func(id proof.ID, c record.Certificate) {
-		if s.format == record.OldFormat || c.Dropped {
-			return
-		}
-		if size, ok := there[id]; !ok || size != int64(c.Size) {
+		if size, ok := there[id]; c.Dropped {
+			digests++
+		} else if s.format != record.OldFormat && (!ok || size != int64(c.Size)) {
 			missing = append(missing, id)
 		}
 	})
-	return missing, err
+	return missing, digests, err
 }
 
 // CertificatesOf returns the ids of Parts.
