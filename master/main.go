@@ -22,12 +22,14 @@ import (
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
@@ -42,12 +44,13 @@ var kinds = []cli.Kind{
 	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction,
 		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt,
 		proof.ErrMissing}},
-	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge}},
+	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge,
+		checker.ErrAbsent, store.ErrDropped}},
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
 	{Code: cli.ExitLocked, Errs: []error{store.ErrLocked}},
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,
 		proof.ErrVersion, agent.ErrRefused}},
-	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, simulate.ErrConfig, tree.ErrConfig, credentials.ErrMissing,
+	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, simulate.ErrConfig, tree.ErrConfig, evidence.ErrPlace, credentials.ErrMissing,
 		credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown}},
 }
 

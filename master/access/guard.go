@@ -34,6 +34,7 @@ var Roles = map[string]identity.Role{
 	farmv1.Farm_Work_FullMethodName:              identity.Worker,
 	farmv1.Farm_UploadCertificate_FullMethodName: identity.Worker,
 	farmv1.Farm_FetchCertificate_FullMethodName:  identity.Worker,
+	farmv1.Farm_PlaceCertificate_FullMethodName:  identity.Worker,
 
 	farmv1.Control_Quarantines_FullMethodName: identity.Operator,
 	farmv1.Control_Release_FullMethodName:     identity.Operator,

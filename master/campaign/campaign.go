@@ -122,8 +122,9 @@ func (f *Farm) grow(c *campaign) (loop.Campaign, error) {
 func (c *campaign) describe() loop.Campaign {
 	out := loop.Campaign{Settings: settingsOf(c.about), About: loop.About{
 		Number: c.about.Number, Name: c.about.Name, Root: c.root, FirstMoves: c.firstMoves,
-		RulesOnly: c.about.RulesOnly, Pool: c.about.Pool, ReadRoots: c.readRoots, Conclude: c.concludeOrWait,
-		Look: newLibrary(c.root.Board, c.about, c.farm.store).Look,
+		RulesOnly: c.about.RulesOnly, Pool: c.about.Pool, ReadRoots: c.readRoots, ReadOutline: c.readOutline,
+		Conclude: c.concludeOrWait,
+		Look:     newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}}
 	if !c.farm.options.Embedded {
 		out.Recheck, out.Resting, out.Suspects = c.recheck, c.resting, c.suspects

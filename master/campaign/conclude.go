@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/amazons"
@@ -42,15 +43,30 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	if err := proof.Intact(data); err != nil {
 		return nil, err
 	}
-	board := c.root.Board
 	need, err := checker.Memory(bytes.NewReader(data), int64(len(data)))
+	if err == nil && need > PartMemory {
+		err = fmt.Errorf("%w: its check takes %d bytes of memory, the limit is %d; prove it in smaller parts",
+			loop.ErrLarge, need, PartMemory)
+	}
 	if err != nil {
 		return nil, err
 	}
+	return c.rootsOf(info)
+}
+
+// readOutline is readRoots for the outline of one.
+func (c *campaign) readOutline(outline []byte) ([]loop.Root, error) {
+	info, _, err := proof.ReadOutline(outline)
+	if err != nil {
+		return nil, err
+	}
+	return c.rootsOf(info)
+}
+
+// rootsOf returns the claims of a part of the campaign.
+func (c *campaign) rootsOf(info proof.Info) ([]loop.Root, error) {
+	board := c.root.Board
 	switch {
-	case need > PartMemory:
-		return nil, fmt.Errorf("%w: its check takes %d bytes of memory, the limit is %d; prove it in smaller parts",
-			loop.ErrLarge, need, PartMemory)
 	case len(info.Roots) > maxRoots:
 		return nil, fmt.Errorf("%w: it has %d roots, the limit is %d", loop.ErrLarge, len(info.Roots), maxRoots)
 	case info.Board != board:
@@ -65,8 +81,8 @@ func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	return roots, nil
 }
 
-// concludeOrWait is conclude; an error for want of room, for the certificate or in the store, is
-// one that passes.
+// concludeOrWait is conclude; an error for want of room, for the certificate or in the store, and one
+// about a bucket that does not answer pass.
 func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
 	report func(state, why string)) (loop.Conclusion,
 	error) {
@@ -74,8 +90,16 @@ func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
 	if (errors.Is(err, store.ErrNoRoom) || disk.Full(err)) && !errors.Is(err, store.ErrFailed) {
 		err = fmt.Errorf("%w: %w", store.ErrNoRoom, err)
 	}
-	return conclusion, err
+	if errors.Is(err, evidence.ErrAway) {
+		err = passing{err}
+	}
+	return conclusion, lost(err)
 }
+
+// passing is an error that passes as one for want of room does.
+type passing struct{ error }
+
+func (passing) Is(target error) bool { return target == store.ErrNoRoom }
 
 // conclude makes the certificate of the settled tree, has it checked, and stores the answer. A
 // certificate that is there already, just as it was when it was checked, is not made again.
@@ -185,7 +209,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report fu
 	if c.file, err = c.publish(draft, p); err != nil {
 		return err
 	}
-	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers}
+	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers, Absent: true}
 	if !own { // what the tree adds, and that all belongs together, is for this machine to see
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}

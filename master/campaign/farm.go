@@ -53,6 +53,9 @@ type Options struct {
 	// MinFreeBytes is how much of the store's disk is left to others; when there is less the
 	// campaign pauses. Default 256 MiB; negative: nothing. See store.Options.
 	MinFreeBytes int64
+	// Evidence and Digest say where parts lie, and whether verified ones are dropped; see store.Options.
+	Evidence string
+	Digest   bool
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
 	// InitialBudget, MaxBudget, SplitAfter and EasyReplies are those of tree.Config.
@@ -122,7 +125,8 @@ func Open(o Options) (_ *Farm, err error) {
 		asked = aboutOf(loop.Asked{Name: o.Name, Root: o.Root, FirstMoves: o.FirstMoves, RulesOnly: o.RulesOnly},
 			o.Build)
 	}
-	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes, MaxCampaigns: o.MaxCampaigns}
+	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes, MaxCampaigns: o.MaxCampaigns,
+		Evidence: o.Evidence, Digest: o.Digest}
 	s, err := store.Open(o.StoreFile, settings)
 	if errors.Is(err, store.ErrMissing) && given {
 		s, err = store.Create(o.StoreFile, asked, settings)
@@ -150,18 +154,27 @@ func Open(o Options) (_ *Farm, err error) {
 		}
 		o.Log.Info("the store was checked", "seconds", time.Since(began).Seconds())
 	}
+	if o.Embedded && (s.Bucket() != nil || o.Digest) {
+		return nil, cli.Usagef("evidence-store and evidence: digest are for \"master serve\"; leave them out, or serve " +
+			"this store")
+	}
 	if o.Alone && len(all) > 1 {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",
 			store.ErrCampaign, len(all))
 	}
 	f.metrics = loop.NewMetrics(o.Registerer)
 	RegisterDisk(o.Registerer, o.StoreFile)
-	var campaigns []loop.Campaign
+	RegisterEvidence(o.Registerer, s)
 	for _, about := range all {
-		c, err := f.add(about)
-		if err != nil {
+		if _, err := f.add(about); err != nil {
 			return nil, err
 		}
+	}
+	if err := f.heal(); err != nil {
+		return nil, err
+	}
+	var campaigns []loop.Campaign
+	for _, c := range f.campaigns {
 		grown, err := f.grow(c)
 		if err != nil {
 			return nil, err
@@ -169,6 +182,7 @@ func Open(o Options) (_ *Farm, err error) {
 		campaigns = append(campaigns, grown)
 	}
 	f.Services = o.services()
+	f.Services.Parts = s
 	if f.Loop, err = loop.New(o.loop(keeper{f}, f.metrics), campaigns, s); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -58,6 +59,8 @@ type proofParts struct {
 	parts []proof.Part
 	// loose says that some come from an old store, and rely on others that they do not name.
 	loose bool
+	// dropped says that some are kept as digests only.
+	dropped bool
 	// unchecked are those that nobody has checked.
 	unchecked []loop.Needed
 }
@@ -135,7 +138,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 			part.Roots = append(part.Roots, proof.Citation{Key: r.State.CanonicalKey(k.root.Board), Claim: r.Claim})
 		}
 		p.parts = append(p.parts, part)
-		p.loose = p.loose || record.Fragment
+		p.loose, p.dropped = p.loose || record.Fragment, p.dropped || record.Dropped
 		if record.Verified == "" {
 			p.unchecked = append(p.unchecked, loop.Needed{ID: id, Size: record.Bytes})
 		}
@@ -155,11 +158,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 
 // cited reads what a part cites.
 func (k *catalogue) cited(id proof.ID) (proof.Info, []proof.Citation, error) {
-	r, size, err := k.farm.store.OpenCertificate(id)
-	if err != nil {
-		return proof.Info{}, nil, err
-	}
-	return proof.ReadCited(r, size)
+	return k.farm.store.Outline(id)
 }
 
 // recheck has the checker go over one part.
@@ -168,7 +167,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	if errors.Is(err, store.ErrNoCertificate) {
 		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	} else if err != nil {
-		return err
+		return lost(err)
 	}
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
 		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
@@ -177,6 +176,27 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
 	case err == nil && report.SHA256 != id.Name():
 		return fmt.Errorf("%w: its SHA-256 is %s", loop.ErrFalse, report.SHA256)
+	case err != nil:
+		return lost(err)
+	}
+	if kept := c.farm.store.KeptOutline(id); kept != nil {
+		outline, err := proof.Outline(r, size)
+		if err == nil && !bytes.Equal(outline, kept) {
+			err = fmt.Errorf("%w: it proves or cites something else than was announced", loop.ErrFalse)
+		}
+		return err
+	}
+	return nil
+}
+
+// lost gives an error about a part whose bytes are not there, or are other ones, the form in which facts
+// are taken back.
+func lost(err error) error {
+	if part := (*store.PartError)(nil); errors.As(err, &part) {
+		return fmt.Errorf("%w: %w", loop.ErrLost, &loop.FalsePartsError{IDs: []proof.ID{part.ID}, Why: err.Error()})
+	}
+	if errors.Is(err, store.ErrDropped) {
+		return fmt.Errorf("%w: %w", loop.ErrLost, err)
 	}
 	return err
 }
@@ -251,11 +271,11 @@ func (c *campaign) packs(p *proofParts) bool {
 	if c.farm.options.Embedded {
 		most = proof.OneFilePositions
 	}
-	return p.loose || p.positions()+int64(p.top.Set.Len()) <= most
+	return p.loose || !p.dropped && p.positions()+int64(p.top.Set.Len()) <= most
 }
 
-// publish writes the manifest of a proof under a name, and its parts into the folder beside it. It
-// returns the manifest's file.
+// publish writes the manifest of a proof under a name, and its parts into the folder beside it, but for
+// those in a bucket and those that are not kept. It returns the manifest's file.
 func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, error) {
 	m := proof.Manifest{Board: c.root.Board, Leaves: p.top.Leaves, Roots: p.roots, Parts: p.parts}
 	folder := proof.PartsFolder(name)
@@ -275,7 +295,11 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 		file.Positions += uint64(part.Positions)
 	}
 	for _, part := range p.parts {
-		if err := c.linkPart(part.ID, filepath.Join(folder, part.ID.Name())); err != nil {
+		if c.farm.store.Bucket() != nil {
+			break // they stay there: whoever checks the proof fetches them
+		}
+		err := c.linkPart(part.ID, filepath.Join(folder, part.ID.Name()))
+		if err != nil && !errors.Is(err, store.ErrDropped) {
 			return file, err
 		}
 	}
@@ -294,7 +318,7 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 // linkPart gives the file of a part another name on the same disk, or copies it there. A file of that
 // name stays as it is.
 func (c *campaign) linkPart(id proof.ID, name string) error {
-	file := filepath.Join(store.EvidenceFolder(c.farm.options.StoreFile), id.Name()[:2], id.Name())
+	file := filepath.Join(c.farm.store.Place(), id.Name()[:2], id.Name())
 	if err := os.Link(file, name); err == nil || errors.Is(err, fs.ErrExist) {
 		return nil
 	}
@@ -326,8 +350,11 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(st
 	}
 	report(loop.StateVerifying, "the winner is known; there is no worker, so the master checks the proof")
 	wrong := &loop.FalsePartsError{Why: "the checker refuses them"}
+	own = true
 	for _, part := range p.parts {
 		switch err := c.recheck(ctx, part.ID); {
+		case errors.Is(err, store.ErrDropped): // workers have verified it
+			own = false
 		case errors.Is(err, loop.ErrFalse):
 			wrong.IDs = append(wrong.IDs, part.ID)
 		case err != nil:
@@ -337,7 +364,7 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(st
 	if len(wrong.IDs) > 0 {
 		return false, wrong
 	}
-	return true, nil
+	return own, nil
 }
 
 // blame finds the parts that do not hold, where the proof that was made of them does not.
@@ -346,6 +373,8 @@ func (c *campaign) blame(ctx context.Context, p *proofParts, why error) error {
 	for _, part := range p.parts {
 		if err := c.recheck(ctx, part.ID); errors.Is(err, loop.ErrFalse) {
 			wrong.IDs = append(wrong.IDs, part.ID)
+		} else if errors.Is(err, loop.ErrLost) {
+			return err
 		}
 	}
 	if len(wrong.IDs) == 0 {

@@ -40,7 +40,7 @@ import (
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
 		exploreCommand(), proofCommand(), webCommand(), simulateCommand(), campaignCommand(), verifyCommand(),
-		storeCommand(),
+		storeCommand(), evidenceCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 

@@ -163,6 +163,7 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	var shells sync.WaitGroup
 	defer shells.Wait()
 	shells.Go(func() { _ = server.Serve(on.workers) })
+	shells.Go(func() { campaigns.Tend(pages) })
 	if guard != nil {
 		shells.Go(func() { guard.Run(pages) })
 	}

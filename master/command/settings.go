@@ -1,6 +1,7 @@
 package command
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -15,6 +16,7 @@ import (
 
 	"amazonsfarm/master/access"
 	"amazonsfarm/master/campaign"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/web"
@@ -102,6 +104,11 @@ func (s *settings) addWorkers() {
 func (s *settings) addRest() {
 	s.title = "Store"
 	s.size("min-free", &s.farm.MinFreeBytes, "pause while the disk of the store has less than `SIZE` left")
+	s.all.StringVar(&s.farm.Evidence, "evidence-store", "",
+		"keep the parts of a new store at `PLACE`, a folder or s3://BUCKET/PREFIX (default: beside it)")
+	s.group("evidence-store")
+	s.all.Var((*digest)(&s.farm.Digest), "evidence", "what stays of a verified part: keep it, or a `digest`")
+	s.group("evidence")
 	define(s, s.all.IntVar, "max-campaigns", &s.farm.MaxCampaigns, 0, cli.Most,
 		"hold at most `N` campaigns, finished ones included (default 64)")
 	define(s, s.all.Uint64Var, "campaign-credit", &s.farm.Credit, 0, math.MaxInt64,
@@ -125,6 +132,26 @@ func (s *settings) size(name string, at *int64, help string) {
 	s.all.Var((*cli.Size)(at), name, help)
 	s.group(name)
 }
+
+// digest is whether parts are dropped once they are verified, as a setting: keep or digest.
+type digest bool
+
+func (d *digest) Set(text string) error {
+	if text != "keep" && text != "digest" {
+		return errors.New("give keep or digest")
+	}
+	*d = text == "digest"
+	return nil
+}
+
+func (d *digest) String() string {
+	if *d {
+		return "digest"
+	}
+	return "keep"
+}
+
+func (d *digest) Type() string { return "WHAT" }
 
 func (s *settings) group(name string) { cli.Group(s.all, s.title, name) }
 
@@ -159,6 +186,11 @@ func (s *settings) read() error {
 	}
 	if m, i := s.farm.MaxBudget, s.farm.InitialBudget; m > 0 && m < i {
 		return cli.Usagef("max-budget %d: it must be at least initial-budget %d", m, i)
+	}
+	if place := s.farm.Evidence; place != "" {
+		if _, err := evidence.Open(place, true); err != nil {
+			return cli.Usagef("evidence-store: %w", err)
+		}
 	}
 	return nil
 }

@@ -46,6 +46,7 @@ func verifyCommand() *cobra.Command {
 			defer stop()
 			hide := showChecking(ctx, c, &options)
 			defer hide()
+			options.Absent = true
 			out := verificationJSON{MessageType: "verification"}
 			var err error
 			if len(args) == 1 {
@@ -62,6 +63,9 @@ func verifyCommand() *cobra.Command {
 				}
 			}
 			hide()
+			if err == nil && out.Report != nil {
+				err = out.Report.Missing()
+			}
 			err = certificateError(err)
 			out.Verified = err == nil && out.Report != nil && out.Report.Complete()
 			return errors.Join(err, writeVerification(c, out, err, *asJSON))

@@ -50,16 +50,18 @@ func (c *Cache) Verify(id proof.ID, size int64) error {
 		return ErrClosed
 	}
 	if known {
-		if found, ok := c.store.Has(id); ok && found == size {
-			return nil
+		if found, ok, err := c.store.Has(id); err != nil || ok && found == size {
+			return err
 		}
 		c.Forget(id)
 	}
-	if err := Verify(context.Background(), c.store, id, size, nil); err != nil {
-		return err
-	}
-	c.Known(id)
-	return nil
+	return c.look(id, size)
+}
+
+// look opens a part, and reads it for a moment.
+func (c *Cache) look(id proof.ID, size int64) error {
+	_, err := c.ReadAt(id, size, nil, 0)
+	return err
 }
 
 // Known notes that a part is whole: it was just put.
@@ -116,12 +118,18 @@ func (c *Cache) use(id proof.ID, size int64) (*opened, error) {
 	if o != nil || err != nil {
 		return o, err
 	}
-	if err := c.Verify(id, size); err != nil {
-		return nil, err
-	}
 	file, err := c.store.Open(id)
 	if err != nil {
 		return nil, err
+	}
+	c.mu.Lock()
+	known := c.whole[id]
+	c.mu.Unlock()
+	if !known {
+		if err := verify(context.Background(), file, id, size, nil); err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		c.Known(id)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package evidence keeps parts of proofs: objects that are named by their SHA-256, and never change.
 //
-// A [Store] is where they lie. [Folder] is one: a folder with a file for each part. [Cache] reads
-// parts of any store, and trusts none before it has read it whole. Which parts there should be,
+// A [Store] is where they lie: a [Folder] with a file for each part, or a [Bucket], which workers write
+// to and read from by themselves. [Cache] reads parts of any store, and trusts none before it has read it whole. Which parts there should be,
 // and who has verified them, the proof store knows (package store).
 package evidence
 
@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
@@ -34,6 +35,10 @@ var (
 	ErrMismatch = errors.New("the part is not what was announced")
 	// ErrForeign: something that is no part lies among the parts.
 	ErrForeign = errors.New("there is something else among the parts")
+	// ErrAway: the store does not answer, or refuses; it may pass. Nothing is known of the part.
+	ErrAway = errors.New("the evidence store cannot be used now")
+	// ErrPlace: there can be no parts at such a place.
+	ErrPlace = errors.New("bad evidence store")
 	// ErrClosed: the cache is closed.
 	ErrClosed = errors.New("the evidence store is closed")
 )
@@ -49,9 +54,10 @@ type Object interface {
 type Part struct {
 	ID    proof.ID
 	Bytes int64
+	Since time.Time // when it came
 }
 
-// Store is where parts lie: a folder, or later a bucket. Any number of goroutines may call its
+// Store is where parts lie: a folder or a bucket. Any number of goroutines may call its
 // methods at once.
 type Store interface {
 	// Put keeps a part of the announced size, read from r, and returns when it is durable. It
@@ -60,8 +66,8 @@ type Store interface {
 	Put(id proof.ID, size int64, r io.Reader) error
 	// Open opens a part. Nobody has looked at its bytes. Errors: ErrMissing, those of the store.
 	Open(id proof.ID) (Object, error)
-	// Has returns the size of a part, and false where there is none.
-	Has(id proof.ID) (size int64, ok bool)
+	// Has returns the size of a part, and false where there is none. Errors: those of the store.
+	Has(id proof.ID) (size int64, ok bool, err error)
 	// Remove removes a part. That there is none is no error.
 	Remove(id proof.ID) error
 	// List yields the parts that are there, and an ErrForeign for each thing that is no part. An
@@ -79,6 +85,11 @@ func Verify(ctx context.Context, s Store, id proof.ID, size int64, progress func
 		return err
 	}
 	defer o.Close()
+	return verify(ctx, o, id, size, progress)
+}
+
+// verify reads an open part.
+func verify(ctx context.Context, o Object, id proof.ID, size int64, progress func(bytes int)) error {
 	if o.Size() != size {
 		return fmt.Errorf("%w: %s has %d bytes, not %d", ErrDamaged, name(id), o.Size(), size)
 	}
@@ -213,12 +224,12 @@ type object struct {
 func (o object) Size() int64 { return o.size }
 
 // Has implements Store.
-func (f *Folder) Has(id proof.ID) (size int64, ok bool) {
+func (f *Folder) Has(id proof.ID) (size int64, ok bool, err error) {
 	info, err := os.Lstat(f.path(id))
 	if err != nil || !info.Mode().IsRegular() {
-		return 0, false
+		return 0, false, nil
 	}
-	return info.Size(), true
+	return info.Size(), true, nil
 }
 
 // Remove implements Store. A crash may bring the part back.
@@ -256,7 +267,7 @@ func (f *Folder) List() iter.Seq2[Part, error] {
 					yield(Part{}, gone)
 					return
 				}
-				if !yield(Part{id, info.Size()}, nil) {
+				if !yield(Part{id, info.Size(), info.ModTime()}, nil) {
 					return
 				}
 			}
@@ -288,31 +299,19 @@ func (f *Folder) folders() []level {
 	return list
 }
 
-// Check reads every wanted part, and names what is missing or damaged; nil wants all that are there.
-// Then it names what is there and not wanted. Progress, where not nil, is told the bytes read so far.
-// An error of ctx is the last one.
-func (f *Folder) Check(ctx context.Context, wanted map[proof.ID]int64, progress func(done int64)) iter.Seq[error] {
-	return func(yield func(error) bool) {
-		done := int64(0)
-		read := func(n int) {
-			if done += int64(n); progress != nil {
-				progress(done)
-			}
-		}
-		for id, size := range wanted {
-			if err := Verify(ctx, f, id, size, read); err != nil && !yield(err) || ctx.Err() != nil {
-				return
-			}
-		}
-		for p, err := range f.List() {
-			if _, ok := wanted[p.ID]; err == nil && wanted == nil {
-				err = Verify(ctx, f, p.ID, p.Bytes, read)
-			} else if err == nil && !ok {
-				err = fmt.Errorf("%w: nobody knows the part %s", ErrForeign, f.path(p.ID))
-			}
-			if err != nil && !yield(err) || ctx.Err() != nil {
-				return
-			}
-		}
+// Copy copies a part to a file, which gets its name once it is whole. Errors: those of Open, ErrDamaged,
+// those of the file system.
+func Copy(s Store, id proof.ID, size int64, path string) error {
+	o, err := s.Open(id)
+	if err != nil {
+		return err
 	}
+	defer o.Close()
+	if err := verify(context.Background(), o, id, size, nil); err != nil {
+		return err
+	}
+	return disk.Replace(path, 0o644, func(to *os.File) error {
+		_, err := io.Copy(to, io.NewSectionReader(o, 0, size))
+		return err
+	})
 }

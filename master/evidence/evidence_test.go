@@ -3,6 +3,7 @@ package evidence
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"amazonsfarm/shared/proof"
 )
@@ -32,11 +34,23 @@ func put(t testing.TB, f Store, seed byte, size int) ([]byte, proof.ID) {
 	return p, id
 }
 
-// checked returns what Check finds.
-func checked(t testing.TB, f *Folder, wanted map[proof.ID]int64) (list []error) {
+// checked returns what Verify and List find; nil wants all that is there.
+func checked(t testing.TB, f Store, wanted map[proof.ID]int64) (list []error) {
 	t.Helper()
-	for err := range f.Check(t.Context(), wanted, nil) {
-		list = append(list, err)
+	for id, size := range wanted {
+		if err := Verify(t.Context(), f, id, size, nil); err != nil {
+			list = append(list, err)
+		}
+	}
+	for p, err := range f.List() {
+		if _, ok := wanted[p.ID]; err == nil && wanted == nil {
+			err = Verify(t.Context(), f, p.ID, p.Bytes, nil)
+		} else if err == nil && !ok {
+			err = fmt.Errorf("%w: nobody knows the part %s/%s/%s", ErrForeign, f, name(p.ID)[:2], name(p.ID))
+		}
+		if err != nil {
+			list = append(list, err)
+		}
 	}
 	return list
 }
@@ -65,7 +79,7 @@ func TestFolder(t *testing.T) {
 	if err := o.Close(); err != nil {
 		t.Error(err)
 	}
-	if size, ok := f.Has(other); size != 1 || !ok {
+	if size, ok, _ := f.Has(other); size != 1 || !ok {
 		t.Error(size, ok)
 	}
 	var got []Part
@@ -73,9 +87,10 @@ func TestFolder(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
+		p.Since = time.Time{}
 		got = append(got, p)
 	}
-	if len(got) != 2 || !slices.Contains(got, Part{id, 1_000_000}) || !slices.Contains(got, Part{other, 1}) {
+	if len(got) != 2 || !slices.Contains(got, Part{ID: id, Bytes: 1_000_000}) || !slices.Contains(got, Part{ID: other, Bytes: 1}) {
 		t.Error(got)
 	}
 	if err := errors.Join(f.Remove(other), f.Remove(other)); err != nil {
@@ -84,7 +99,7 @@ func TestFolder(t *testing.T) {
 	if _, err := f.Open(other); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), name(other)) {
 		t.Error(err)
 	}
-	if _, ok := f.Has(other); ok {
+	if _, ok, _ := f.Has(other); ok {
 		t.Error("it was removed")
 	}
 }
@@ -196,7 +211,7 @@ func TestLeftovers(t *testing.T) {
 	if _, err := os.Lstat(left); err == nil {
 		t.Error("it is still there")
 	}
-	if size, ok := f.Has(id); !ok || size != 100 {
+	if size, ok, _ := f.Has(id); !ok || size != 100 {
 		t.Error("the part is gone")
 	}
 }

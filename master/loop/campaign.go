@@ -27,6 +27,8 @@ type About struct {
 
 	// ReadRoots reads a certificate of the pool and returns its claims, canonical.
 	ReadRoots func(data []byte) ([]Root, error)
+	// ReadOutline does that with what proof.Outline says of one.
+	ReadOutline func(outline []byte) ([]Root, error)
 	// Recheck has the checker of this machine go over a part. Its error wraps ErrFalse where the part
 	// does not hold. nil: workers are of this process, and no part is checked before the answer is.
 	Recheck func(ctx context.Context, id proof.ID) error

@@ -63,6 +63,8 @@ var (
 	ErrOther = errors.New("it is for another board or kind of proof")
 	// ErrFalse is wrapped by Recheck where a part does not hold, or is not there.
 	ErrFalse = errors.New("the part does not hold")
+	// ErrLost is wrapped where the bytes of a part are missing or damaged: its maker need not be to blame.
+	ErrLost = errors.New("the part is lost")
 	// ErrAgain: the worker is to join again.
 	ErrAgain = errors.New("join again")
 	// ErrConfig: a setting is out of its range.

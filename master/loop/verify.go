@@ -267,8 +267,8 @@ func (m rechecked) apply(l *Loop) {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", m.id))
 		}
 		l.holds(m.id, "the master")
-	case errors.Is(m.err, ErrFalse):
-		if m.by != nil && m.said {
+	case errors.Is(m.err, ErrFalse), errors.Is(m.err, ErrLost):
+		if m.by != nil && m.said && errors.Is(m.err, ErrFalse) {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", m.id))
 		}
 		l.retract(m.campaign, []proof.ID{m.id}, m.err)
@@ -278,11 +278,12 @@ func (m rechecked) apply(l *Loop) {
 	}
 }
 
-// retract takes back what parts prove and what rests on that. Their makers offend.
+// retract takes back what parts prove and what rests on that. Their makers offend, unless the parts are
+// lost.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	for _, id := range ids {
 		m, known := l.verification.queue.Maker(id)
-		if !known {
+		if !known || errors.Is(why, ErrLost) {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()
@@ -389,7 +390,7 @@ func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 				break
 			}
 			why := c.Recheck(ctx, id)
-			if errors.Is(why, ErrFalse) {
+			if errors.Is(why, ErrFalse) || errors.Is(why, ErrLost) {
 				_ = l.post(ctx, judged{c, []proof.ID{id}, why})
 				return
 			}

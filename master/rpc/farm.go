@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/peer"
@@ -28,11 +29,19 @@ type farmService struct {
 	known   *knownClaims
 	log     *slog.Logger
 	uploads uploads
+	traffic *prometheus.CounterVec // bytes of parts that passed through, received and sent
 }
 
 func newFarmService(l *loop.Loop, c Config, log *slog.Logger) *farmService {
-	return &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
-		uploads: newUploads(c.Limits.Uploads, c.MaxCertificateBytes)}
+	f := &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
+		uploads: newUploads(c.Limits.Uploads, c.MaxCertificateBytes),
+		traffic: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "amazons_master_evidence_bytes_total",
+			Help: "Bytes of parts that workers sent through the master, and got from it. With a bucket none do."},
+			[]string{"way"})}
+	for _, way := range []string{"received", "sent"} {
+		f.traffic.WithLabelValues(way)
+	}
+	return f
 }
 
 // Join is the gate: a worker that does not fit is told which version, rules or build is asked for.
@@ -82,6 +91,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		MaxFactsPerMessage:  uint32(cfg.Limits.Facts),
 		MinFactNodes:        minFactNodes,
 		MaxHintEntries:      hintEntries,
+		Bucket:              f.bucket() != nil,
 	}
 	for i, c := range f.loop.Campaigns() {
 		if i == 0 {
@@ -126,7 +136,7 @@ func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 	for {
 		select {
 		case a := <-link.Answers:
-			if err := stream.Send(answerMessage(a)); err != nil {
+			if err := stream.Send(f.answerMessage(a)); err != nil {
 				return err
 			}
 		case <-link.Ended:
@@ -134,7 +144,7 @@ func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 			for {
 				select {
 				case a := <-link.Answers:
-					if err := stream.Send(answerMessage(a)); err != nil {
+					if err := stream.Send(f.answerMessage(a)); err != nil {
 						return err
 					}
 				default:

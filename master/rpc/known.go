@@ -58,11 +58,7 @@ func (f *farmService) claims(c *loop.About, id proof.ID) (map[amazons.Key]eval.V
 		}
 		return known.claims, nil
 	}
-	data, err := f.loop.Store().Certificate(c.Number, id)
-	if err != nil {
-		return nil, err
-	}
-	claims, err := readClaims(c, data)
+	claims, err := claimsOf(c, func() ([]loop.Root, error) { return f.storedClaims(c, id) })
 	if err != nil {
 		return nil, err
 	}
@@ -70,9 +66,9 @@ func (f *farmService) claims(c *loop.About, id proof.ID) (map[amazons.Key]eval.V
 	return claims, nil
 }
 
-// readClaims reads a certificate. It is an error if it claims both verdicts of a position.
-func readClaims(c *loop.About, data []byte) (map[amazons.Key]eval.Verdict, error) {
-	roots, err := c.ReadRoots(data)
+// claimsOf returns the claims that read finds. It is an error if they are both verdicts of a position.
+func claimsOf(c *loop.About, read func() ([]loop.Root, error)) (map[amazons.Key]eval.Verdict, error) {
+	roots, err := read()
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // answerMessage writes an answer of the loop to a worker.
-func answerMessage(a loop.Answer) *farmv1.WorkResponse {
+func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 	switch a := a.(type) {
 	case loop.Lease:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{
@@ -29,8 +29,7 @@ func answerMessage(a loop.Answer) *farmv1.WorkResponse {
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Cancel{Cancel: &farmv1.Cancel{
 			Lease: uint64(a.Lease), Reason: a.Reason.String(), Campaign: a.Campaign}}}
 	case loop.Check:
-		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Check{Check: &farmv1.Check{
-			Campaign: campaignMessage(a.Campaign, false), Sha256: a.ID[:], Size: uint64(a.Size)}}}
+		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Check{Check: f.checkMessage(a)}}
 	case loop.NoWork:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{
 			Reason: a.Reason.String()}}}

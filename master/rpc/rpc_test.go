@@ -549,7 +549,7 @@ func TestJoinGate(t *testing.T) {
 		part   string
 	}{
 		{"protocol", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 1 }, codes.FailedPrecondition,
-			"protocol version 5"},
+			"protocol version 6"},
 		{"rules", func(r *farmv1.JoinRequest) { r.RulesVersion = 7 }, codes.FailedPrecondition, "rules version 2"},
 		{"protocol of the last release", func(r *farmv1.JoinRequest) { r.ProtocolVersion = 3 },
 			codes.FailedPrecondition,

@@ -78,7 +78,11 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		options = append(options, grpc.Creds(o.Guard.Credentials()))
 	}
 	s := &Server{Server: grpc.NewServer(options...), health: health.NewServer()}
-	farmv1.RegisterFarmServer(s.Server, newFarmService(l, c, log))
+	farm := newFarmService(l, c, log)
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(farm.traffic)
+	}
+	farmv1.RegisterFarmServer(s.Server, farm)
 	farmv1.RegisterControlServer(s.Server, newControlService(l, c.Limits.BackupPatience, log))
 	healthpb.RegisterHealthServer(s.Server, s.health)
 	reflection.Register(s.Server)

@@ -113,6 +113,9 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 	if err != nil {
 		return err
 	}
+	if f.bucket() != nil {
+		return status.Error(codes.FailedPrecondition, "the parts of this master lie in a bucket; place them there")
+	}
 	id, size, store := proof.ID(first.GetSha256()), first.GetSize(), f.loop.Store()
 	switch {
 	case size == 0:
@@ -195,6 +198,7 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 			*held = int64(larger)
 		}
 		data = append(data, chunk...)
+		f.traffic.WithLabelValues("received").Add(float64(len(chunk)))
 		patience, why := f.cfg.CallIdle, loop.StallIdle
 		if left := f.uploadTime(len(data)) - time.Since(began); left < patience {
 			patience, why = left, loop.StallSlow
@@ -220,7 +224,7 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 // admit stores a part. known says that it was there before. Whether it holds is looked at later.
 func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session, id proof.ID, data []byte) (known bool,
 	err error) {
-	claims, err := readClaims(c, data)
+	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadRoots(data) })
 	if err == nil {
 		err = s.Ledger.Take(int64(len(claims)) * loop.RootCharge)
 		if err != nil {
@@ -263,6 +267,9 @@ func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
 	if len(r.GetSha256()) != len(proof.ID{}) {
 		return status.Error(codes.InvalidArgument, "a part is named by its SHA-256")
 	}
+	if f.bucket() != nil {
+		return status.Error(codes.FailedPrecondition, "the parts of this master lie in a bucket; read them there")
+	}
 	data, err := f.loop.Store().Certificate(c.Number, proof.ID(r.GetSha256()))
 	if errors.Is(err, store.ErrNoCertificate) {
 		return status.Error(codes.NotFound, err.Error())
@@ -273,6 +280,7 @@ func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
 		if err := stream.Send(&farmv1.FetchCertificateResponse{Data: chunk}); err != nil {
 			return err
 		}
+		f.traffic.WithLabelValues("sent").Add(float64(len(chunk)))
 	}
 	return nil
 }

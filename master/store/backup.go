@@ -11,6 +11,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
@@ -58,6 +59,9 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 		return Report{}, err
 	}
 	defer s.Close()
+	if parts && s.campaigns[0].Evidence != "" {
+		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid, s.evidence)
+	}
 	d, err := disk.New(to)
 	if err != nil {
 		return Report{}, err
@@ -132,8 +136,7 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 	if err := d.Publish(); err != nil {
 		return r, err
 	}
-	r.File = d.Path()
-	if r.Evidence != "" {
+	if r.File = d.Path(); r.Evidence == EvidenceFolder(d.Name()) {
 		r.Evidence = EvidenceFolder(r.File)
 	}
 	return r, nil
@@ -168,9 +171,6 @@ func (m *meter) Write(p []byte) (int, error) {
 
 // OldSuffix ends the name of a store that Compact has replaced.
 const OldSuffix = ".old"
-
-// compactBytes bounds the keys and values of one transaction of a compaction.
-const compactBytes = 16 << 20
 
 // Compact copies the file of a store that no process has open, without its free pages, and checks the
 // copy; parts stay where they are. It
@@ -226,7 +226,14 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	if err := d.Close(); err != nil {
 		return Compaction{}, err
 	}
-	if err := s.compactInto(ctx, d.Name(), before.UsedBytes, progress); err != nil {
+	err = guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			return page.Rewrite(ctx, tx, d.Name(), record.BucketsOf(s.format, s.campaigns), func(done int64) {
+				progress.tell("copying", done, before.UsedBytes)
+			})
+		})
+	})
+	if err != nil {
 		return Compaction{}, fmt.Errorf("compact proof store: %w", err)
 	}
 	disk.AfterStep("copied")
@@ -262,56 +269,4 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	}
 	disk.AfterStep("kept")
 	return out, disk.Rename(d.Name(), path)
-}
-
-// compactInto writes every record to a new file, into full pages.
-func (s *Store) compactInto(ctx context.Context, file string, total int64, progress Progress) error {
-	// The file is synced as a whole before it gets its name.
-	to, err := bbolt.Open(file, 0o600, &bbolt.Options{PageSize: pageSize, FreelistType: bbolt.FreelistMapType,
-		NoSync: true, NoGrowSync: true})
-	if err != nil {
-		return err
-	}
-	err = guard(func() error {
-		return s.db.View(func(tx *bbolt.Tx) error {
-			done := int64(0)
-			campaigns, err := readCampaigns(tx)
-			if err != nil {
-				return err
-			}
-			for _, bucket := range record.BucketsOf(s.format, campaigns) {
-				if err := to.Update(func(out *bbolt.Tx) error {
-					_,
-						err := out.CreateBucket([]byte(bucket))
-					return err
-				}); err != nil {
-					return err
-				}
-				cursor := tx.Bucket([]byte(bucket)).Cursor()
-				for k, v := cursor.First(); k != nil; {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					progress.tell("copying", done, total)
-					err := to.Update(func(out *bbolt.Tx) error {
-						b := out.Bucket([]byte(bucket))
-						b.FillPercent = 1
-						for bytes := 0; k != nil && bytes < compactBytes; k, v = cursor.Next() {
-							if err := b.Put(k, v); err != nil {
-								return err
-							}
-							bytes += len(k) + len(v)
-							done += int64(len(k) + len(v))
-						}
-						return nil
-					})
-					if err != nil {
-						return err
-					}
-				}
-			}
-			return nil
-		})
-	})
-	return errors.Join(err, to.Close())
 }

@@ -434,6 +434,9 @@ func (c *checker) contents() error {
 func (c *checker) parts(read func(int)) error {
 	var missing []error
 	for id, known := range c.complete {
+		if known.Dropped {
+			continue
+		}
 		err := evidence.Verify(c.ctx, c.s.evidence, id, int64(known.Size), read)
 		if err == nil {
 			continue
@@ -524,9 +527,14 @@ func checkFile(ctx context.Context, file string, parts bool, progress Progress) 
 		st.CertificateBytes, st.Hints
 	if s.format != record.OldFormat {
 		r.Evidence = s.evidence.String()
-		if !parts {
-			r.LacksParts, r.LacksBytes = st.Certificates, st.CertificateBytes
-		}
+		err = s.eachCertificate(func(_ proof.ID, c record.Certificate) {
+			switch {
+			case c.Dropped:
+				r.Digests++
+			case !parts && s.campaigns[0].Evidence == "":
+				r.LacksParts, r.LacksBytes = r.LacksParts+1, r.LacksBytes+c.Size
+			}
+		})
 	}
-	return r, nil
+	return r, err
 }

@@ -14,9 +14,9 @@ var (
 	// ErrLocked: another process has the store open.
 	ErrLocked = errors.New("the proof store is locked")
 	// ErrForeign: the file is not a proof store of this program.
-	ErrForeign = errors.New("not a proof store")
+	ErrForeign = record.ErrForeign
 	// ErrVersion: the store's format is older or newer than this build can use.
-	ErrVersion = errors.New("incompatible proof store version")
+	ErrVersion = record.ErrVersion
 	// ErrCorrupt: the file is damaged. Errors about a place in the file are also a
 	// *record.CorruptError.
 	ErrCorrupt = record.ErrCorrupt
@@ -33,6 +33,8 @@ var (
 	ErrNoEvidence = errors.New("a fact without evidence does not enter the store")
 	// ErrNoCertificate: there is no complete certificate with that id.
 	ErrNoCertificate = errors.New("no such certificate")
+	// ErrDropped: the bytes of the certificate are not kept; what it proves was verified.
+	ErrDropped = errors.New("the part is kept as a digest only; prove its roots again to read it")
 	// ErrMismatch: a certificate does not have the hash that names it, or is for another pool.
 	ErrMismatch = errors.New("the certificate is not what was announced")
 	// ErrTooLarge: a certificate, a commit or the number of campaigns is above its limit.

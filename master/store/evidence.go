@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -29,6 +31,79 @@ func EvidenceFolder(file string) string {
 		file = path
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(file, OldSuffix), ".db") + ".evidence"
+}
+
+// openEvidence opens the place where the parts lie.
+func (s *Store) openEvidence() (err error) {
+	place, asked := s.campaigns[0].Evidence, s.options.Evidence
+	if asked != "" && asked != place {
+		return fmt.Errorf("%w: the parts of %s lie in %s, not in %s; leave out evidence-store, or begin another store",
+			ErrInvalid, s.path, cmp.Or(place, EvidenceFolder(s.path)), asked)
+	}
+	s.evidence, err = evidence.Open(cmp.Or(place, EvidenceFolder(s.path)), s.options.ReadOnly)
+	if err != nil {
+		return err
+	}
+	s.cache = evidence.NewCache(s.evidence)
+	if b, ok := s.evidence.(*evidence.S3); ok && !s.options.ReadOnly {
+		err = b.Ready()
+	}
+	return err
+}
+
+// Place says where the parts lie.
+func (s *Store) Place() string { return s.evidence.String() }
+
+// Bucket returns where the parts lie if that is a bucket, otherwise nil.
+func (s *Store) Bucket() evidence.Bucket {
+	b, _ := s.evidence.(evidence.Bucket)
+	return b
+}
+
+// RecordPart records a part that a worker has put into the bucket, with its outline. Nobody has looked
+// at its bytes. Errors: those of PutCertificate, evidence.ErrMissing, evidence.ErrAway.
+func (s *Store) RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error) {
+	about, err := s.campaign(campaign)
+	if err != nil {
+		return false, err
+	}
+	if s.HasCertificate(campaign, id) {
+		return true, nil
+	}
+	if err := s.Room(int64(len(outline))); err != nil {
+		return false, err
+	}
+	s.arrives(id)
+	defer func() { s.arrived(id, err) }()
+	found, there, err := s.evidence.Has(id)
+	switch {
+	case err != nil:
+		return false, err
+	case !there, found != size:
+		return false, fmt.Errorf("%w: %s has %d bytes of part %x, where %d were announced", evidence.ErrMissing,
+			s.evidence, found, id[:], size)
+	}
+	return false, s.do(recordOf(id, record.Certificate{Size: uint64(size), Pool: about.Pool, Outline: outline}))
+}
+
+// Outline returns what a part cites and proves, from its record or else from the part. Errors: those of
+// OpenCertificate and of proof.ReadCited.
+func (s *Store) Outline(id proof.ID) (proof.Info, []proof.Citation, error) {
+	c, _, err := s.certificate(id)
+	if err == nil && c.Outline != nil {
+		return proof.ReadOutline(c.Outline)
+	}
+	r, size, err := s.OpenCertificate(id)
+	if err != nil {
+		return proof.Info{}, nil, err
+	}
+	return proof.ReadCited(r, size)
+}
+
+// KeptOutline returns the outline in the record of a part, nil where there is none.
+func (s *Store) KeptOutline(id proof.ID) []byte {
+	c, _, _ := s.certificate(id)
+	return c.Outline
 }
 
 // PutCertificate is PutCertificateFrom for a certificate in memory.
@@ -75,7 +150,7 @@ func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Re
 	if there && stored.Pool != about.Pool {
 		return false, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
 	}
-	if there && s.cache.Verify(id, int64(stored.Size)) == nil {
+	if there && (stored.Dropped || s.cache.Verify(id, int64(stored.Size)) == nil) {
 		return true, nil
 	}
 	if err := s.Room(size); err != nil {
@@ -141,37 +216,51 @@ func (s *Store) arrived(id proof.ID, err error) {
 	}
 }
 
-// dropPart removes the file of a part without a record, unless it is just arriving. What stays behind
-// is removed by the next Open.
-func (s *Store) dropPart(id proof.ID) {
+// dropParts drops parts, those in a bucket beside the caller: it may take long to answer.
+func (s *Store) dropParts(ids iter.Seq[proof.ID]) {
+	drop := func() {
+		for id := range ids {
+			s.dropPart(id)
+		}
+	}
+	if s.Bucket() != nil {
+		s.removing.Go(drop)
+		return
+	}
+	drop()
+}
+
+// dropPart removes a part without a record, or whose record says that it is dropped, unless it is just
+// arriving. What stays behind is collected later.
+func (s *Store) dropPart(id proof.ID) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// After a failed write nobody knows which records are on disk.
-	if _, there, err := s.certificate(id); s.arriving[id] > 0 || there || err != nil || s.failed.Load() != nil {
-		return
+	c, there, err := s.certificate(id)
+	if s.arriving[id] > 0 || there && !c.Dropped || err != nil || s.failed.Load() != nil {
+		return false
 	}
 	s.cache.Forget(id)
-	_ = s.evidence.Remove(id)
+	return s.evidence.Remove(id) == nil
 }
 
-// collect removes the parts without a record. It runs before the writer starts. Where a record is
-// damaged, nobody knows what is not needed; and of a store that was replaced the parts belong to
-// another one.
-func (s *Store) collect() error {
+// Collect removes the parts without a record that came before a time, or all. Where a record is damaged, nobody
+// knows what is not needed; and of a store that was replaced the parts belong to another one.
+func (s *Store) Collect(before time.Time) (parts int, bytes int64, err error) {
 	known := map[proof.ID]bool{}
-	err := s.eachCertificate(func(id proof.ID, _ record.Certificate) { known[id] = true })
+	err = s.eachCertificate(func(id proof.ID, c record.Certificate) { known[id] = !c.Dropped })
 	if err != nil || strings.HasSuffix(s.path, OldSuffix) {
-		return nil
+		return 0, 0, nil
 	}
 	for p, err := range s.evidence.List() {
-		if err == nil && !known[p.ID] {
-			err = s.evidence.Remove(p.ID)
+		if err == nil && !known[p.ID] && (before.IsZero() || p.Since.Before(before)) && s.dropPart(p.ID) {
+			parts, bytes = parts+1, bytes+p.Bytes
 		}
 		if err != nil && !errors.Is(err, evidence.ErrForeign) {
-			return err
+			return parts, bytes, err
 		}
 	}
-	return nil
+	return parts, bytes, nil
 }
 
 // certificate returns the record of a certificate.
@@ -225,8 +314,17 @@ func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
 		return false
 	}
 	c, ok, err := s.certificate(id)
-	return err == nil && ok && c.Pool == about.Pool &&
-		(s.format == record.OldFormat || s.cache.Verify(id, int64(c.Size)) == nil)
+	if err != nil || !ok || c.Pool != about.Pool {
+		return false
+	}
+	if c.Dropped || s.format == record.OldFormat {
+		return true
+	}
+	if s.Bucket() != nil { // whose parts those who verify them read
+		size, there, err := s.evidence.Has(id)
+		return err == nil && there && size == int64(c.Size)
+	}
+	return s.cache.Verify(id, int64(c.Size)) == nil
 }
 
 // Certificate returns the bytes of a certificate for the facts of a campaign. Errors:
@@ -261,6 +359,9 @@ func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 	if err == nil && s.format == record.OldFormat {
 		return chunkReader{s, id, c}, int64(c.Size), nil
 	}
+	if err == nil && c.Dropped {
+		err = ErrDropped
+	}
 	if err == nil {
 		err = s.partError(id, s.cache.Verify(id, int64(c.Size)))
 	}
@@ -285,13 +386,22 @@ func (r partReader) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
+// PartError says that the bytes of a part are missing or damaged. It matches ErrCorrupt.
+type PartError struct {
+	ID proof.ID
+	*record.CorruptError
+}
+
+// Unwrap returns the damage.
+func (e *PartError) Unwrap() error { return e.CorruptError }
+
 // partError gives an error of the evidence its kind here: a part that is missing or damaged is damage
 // of the store.
 func (s *Store) partError(id proof.ID, err error) error {
 	switch {
 	case errors.Is(err, evidence.ErrMissing), errors.Is(err, evidence.ErrDamaged), errors.Is(err, evidence.ErrForeign):
-		err = &record.CorruptError{Path: s.path, Bucket: record.BucketCertificates, Key: id[:],
-			Reason: err.Error()}
+		err = &PartError{id, &record.CorruptError{Path: s.path, Bucket: record.BucketCertificates, Key: id[:],
+			Reason: err.Error()}}
 	case errors.Is(err, evidence.ErrClosed):
 		err = ErrClosed
 	}
@@ -315,46 +425,47 @@ type PartRecord struct {
 	Bytes    int64
 	Fragment bool   // it may rely on others that it does not name
 	Verified string // who has verified it; empty: nobody yet
+	Dropped  bool   // its bytes are not kept
+	Number   uint64 // of its arrival
 }
 
 // Parts returns the certificates for the facts of a campaign and its pool, in the order in which they
 // came.
-func (s *Store) Parts(campaign uint32) ([]PartRecord, error) {
-	type numbered struct {
-		PartRecord
-		number uint64
-	}
-	var list []numbered
+func (s *Store) Parts(campaign uint32) (list []PartRecord, err error) {
 	about, err := s.campaign(campaign)
 	if err == nil {
 		err = s.eachCertificate(func(id proof.ID, c record.Certificate) {
 			if c.Pool == about.Pool {
-				list = append(list, numbered{PartRecord{id, int64(c.Size), c.Fragment, c.Verified}, c.Number})
+				list = append(list, PartRecord{id, int64(c.Size), c.Fragment, c.Verified, c.Dropped, c.Number})
 			}
 		})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list certificates: %w", err)
 	}
-	slices.SortFunc(list, func(a, b numbered) int { return cmp.Compare(a.number, b.number) })
-	parts := make([]PartRecord, len(list))
-	for i, c := range list {
-		parts[i] = c.PartRecord
-	}
-	return parts, nil
+	slices.SortFunc(list, func(a, b PartRecord) int { return cmp.Compare(a.Number, b.Number) })
+	return list, nil
 }
 
-// MissingParts returns the certificates whose part is not there or has another size. It reads no part.
-func (s *Store) MissingParts() (missing []proof.ID, err error) {
-	err = s.eachCertificate(func(id proof.ID, c record.Certificate) {
-		if s.format == record.OldFormat {
-			return
+// MissingParts returns the certificates whose part is not there or has another size, and how many are kept
+// as digests only. It reads no part.
+func (s *Store) MissingParts() (missing []proof.ID, digests int, err error) {
+	there := map[proof.ID]int64{}
+	for p, err := range s.evidence.List() {
+		if err == nil {
+			there[p.ID] = p.Bytes
+		} else if !errors.Is(err, evidence.ErrForeign) {
+			return nil, 0, err
 		}
-		if size, ok := s.evidence.Has(id); !ok || size != int64(c.Size) {
+	}
+	err = s.eachCertificate(func(id proof.ID, c record.Certificate) {
+		if size, ok := there[id]; c.Dropped {
+			digests++
+		} else if s.format != record.OldFormat && (!ok || size != int64(c.Size)) {
 			missing = append(missing, id)
 		}
 	})
-	return missing, err
+	return missing, digests, err
 }
 
 // CertificatesOf returns the ids of Parts.

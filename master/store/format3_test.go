@@ -59,7 +59,7 @@ func TestFormats(t *testing.T) {
 		}
 		id := proof.ID(sha256.Sum256(payload))
 		if parts, err := s.Parts(1); err != nil || len(parts) != 1 ||
-			parts[0] != (PartRecord{ID: id, Bytes: 3000, Fragment: fragment}) {
+			parts[0] != (PartRecord{ID: id, Bytes: 3000, Fragment: fragment, Number: 1}) {
 			t.Errorf("%+v, %v", parts, err)
 		}
 		if data, err := s.Certificate(1, id); err != nil || !bytes.Equal(data, payload) {

@@ -34,11 +34,11 @@ func (s *Store) evidenceInfo() (*Evidence, error) {
 	if s.format == record.OldFormat {
 		return nil, nil
 	}
-	missing, err := s.MissingParts()
+	missing, digests, err := s.MissingParts()
 	if err != nil {
 		return nil, err
 	}
-	e := &Evidence{Folder: s.evidence.String(), Missing: len(missing)}
+	e := &Evidence{Folder: s.evidence.String(), Missing: len(missing), Digests: digests}
 	for p, err := range s.evidence.List() {
 		switch {
 		case errors.Is(err, evidence.ErrForeign):

@@ -52,6 +52,12 @@ type Options struct {
 	// ErrTooLarge.
 	MaxCampaigns int
 
+	// Evidence is where the parts of a new store lie, as evidence.Open takes it. Default: in the folder
+	// beside the file. A store that is there knows its place; another one is refused with ErrInvalid.
+	Evidence string
+	// Digest drops the bytes of a part once it is verified. The record keeps its outline.
+	Digest bool
+
 	// ReadOnly opens the file beside other readers, never writes to it, and answers every write
 	// with ErrReadOnly. Create refuses it.
 	ReadOnly bool

@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"maps"
 
 	"go.etcd.io/bbolt"
 
@@ -17,9 +18,10 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 		return fmt.Errorf("note who has verified: %w: %v", ErrInvalid, err)
 	}
 	noted := map[proof.ID]record.Certificate{}
+	drops, outlines := s.outlinesOf(ids, by)
 	err := s.do(&request{
 		records: len(ids),
-		bytes:   int64(len(ids)) * 512,
+		bytes:   int64(len(ids))*512 + outlines,
 		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
 			if noted, err = knownOf(tx, ids); err == nil && len(noted) < len(unique(ids)) {
 				err = fmt.Errorf("%w: %d of the %d are not in the store", ErrNoCertificate, len(unique(ids))-len(noted),
@@ -30,6 +32,9 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 		apply: func(tx *bbolt.Tx, _ *record.Counters) error {
 			for id, c := range noted {
 				c.Verified = by
+				if outline := drops[id]; outline != nil {
+					c.Outline, c.Dropped = outline, true
+				}
 				if err := tx.Bucket([]byte(record.BucketCertificates)).Put(id[:],
 					record.EncodeCertificate(id, c)); err != nil {
 					return err
@@ -40,6 +45,56 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("note who has verified: %w", err)
+	}
+	s.dropParts(maps.Keys(drops))
+	return nil
+}
+
+// outlinesOf returns the outlines of the parts that need not be kept any more now that they are
+// verified, with their size. Where a part cannot be read it stays.
+func (s *Store) outlinesOf(ids []proof.ID, by string) (drops map[proof.ID][]byte, size int64) {
+	if !s.options.Digest || by == "" {
+		return nil, 0
+	}
+	drops = map[proof.ID][]byte{}
+	for id := range unique(ids) {
+		c, ok, err := s.certificate(id)
+		if err != nil || !ok || c.Fragment || c.Dropped {
+			continue
+		}
+		if c.Outline == nil {
+			if r, n, err := s.OpenCertificate(id); err == nil {
+				c.Outline, _ = proof.Outline(r, n)
+			}
+		}
+		if c.Outline != nil {
+			drops[id] = c.Outline
+			size += int64(len(c.Outline))
+		}
+	}
+	return drops, size
+}
+
+// EachFact calls f with each fact of the store. Errors: ErrCorrupt, ErrClosed.
+func (s *Store) EachFact(f func(pool uint32, fact proof.Fact)) error {
+	return s.view(func(tx *bbolt.Tx) error { return s.eachFact(tx, f) })
+}
+
+func (s *Store) eachFact(tx *bbolt.Tx, f func(pool uint32, fact proof.Fact)) error {
+	for _, about := range s.Campaigns() {
+		if about.Pool != about.Number {
+			continue
+		}
+		bucket := record.Of(record.BucketFacts, about.Number)
+		if err := tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
+			fact, err := record.DecodeFact(bucket, k, v)
+			if err == nil {
+				f(about.Number, fact)
+			}
+			return err
+		}); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -123,32 +178,19 @@ func (s *Store) removeParts(ids []proof.ID, withFacts bool) (facts int, err erro
 	if err != nil {
 		return 0, err
 	}
-	for id := range gone {
-		s.dropPart(id)
-	}
+	s.dropParts(maps.Keys(gone))
 	return facts, nil
 }
 
 // naming returns the positions of the facts that name one of the certificates, by pool.
 func (s *Store) naming(tx *bbolt.Tx, ids map[proof.ID]bool) (named map[uint32][]amazons.Key, err error) {
 	named = map[uint32][]amazons.Key{}
-	for _, about := range s.Campaigns() {
-		if about.Pool != about.Number {
-			continue
+	err = s.eachFact(tx, func(pool uint32, f proof.Fact) {
+		if ids[f.Certificate] {
+			named[pool] = append(named[pool], f.Key)
 		}
-		bucket := record.Of(record.BucketFacts, about.Number)
-		err := tx.Bucket([]byte(bucket)).ForEach(func(k, v []byte) error {
-			f, err := record.DecodeFact(bucket, k, v)
-			if err == nil && ids[f.Certificate] {
-				named[about.Number] = append(named[about.Number], f.Key)
-			}
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
-	return named, nil
+	})
+	return named, err
 }
 
 // knownOf returns the records of those certificates that there are.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,7 +17,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"amazonsfarm/master/evidence"
-	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/gate"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/disk"
@@ -50,6 +49,8 @@ type Store struct {
 
 	failed  atomic.Pointer[error] // the failure after which the store writes nothing
 	uploads atomic.Int64          // open ones
+
+	removing sync.WaitGroup // of parts from a bucket
 }
 
 // Create makes a new store at path and opens it. A crash in the middle leaves nothing at path. It may
@@ -68,7 +69,7 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 		c.Created = time.Now()
 	}
 	c.Created = c.Created.UTC().Truncate(time.Second)
-	c.Number, c.Pool = 1, 1
+	c.Number, c.Pool, c.Evidence = 1, 1, o.Evidence
 	if _, err := c.Check(); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
@@ -163,7 +164,7 @@ func (s *Store) open(alone bool) error {
 	}
 	if !info.Mode().IsRegular() { // opening a pipe would wait for its other end
 		return fmt.Errorf("%w: %s is a %s, where the file of a store is wanted", ErrForeign, s.path,
-			kindOf(info.Mode()))
+			gate.KindOf(info.Mode()))
 	}
 	flag := os.O_RDWR
 	if s.options.ReadOnly {
@@ -188,7 +189,10 @@ func (s *Store) open(alone bool) error {
 		f.Close()
 		return locked
 	}
-	if err := guard(func() error { return s.verify(f) }); err != nil {
+	if err := guard(func() (err error) {
+		s.format, err = gate.Verify(f, s.path, s.options.acceptOlder)
+		return err
+	}); err != nil {
 		f.Close()
 		return err
 	}
@@ -238,8 +242,9 @@ func (s *Store) begin() error {
 		_, err = readCounters(tx)
 		return err
 	})
-	folder := evidence.OpenFolder(EvidenceFolder(s.path), s.options.ReadOnly)
-	s.evidence, s.cache = folder, evidence.NewCache(folder)
+	if err == nil {
+		err = s.openEvidence()
+	}
 	if err != nil || s.options.ReadOnly {
 		return err
 	}
@@ -248,121 +253,16 @@ func (s *Store) begin() error {
 			return fmt.Errorf("bring %s from format %d to format %d: %w", s.path, record.OldFormat, record.Format, err)
 		}
 	}
-	return s.collect()
+	if s.Bucket() == nil { // of a bucket that takes long, and is no hurry
+		_, _, err = s.Collect(time.Time{})
+	}
+	return err
 }
 
 // same reports whether an open file is the file that was found at a path.
 func same(f *os.File, at fs.FileInfo) bool {
 	info, err := f.Stat()
 	return err == nil && os.SameFile(info, at)
-}
-
-func kindOf(m fs.FileMode) string {
-	switch {
-	case m.IsDir():
-		return "folder"
-	case m&fs.ModeNamedPipe != 0:
-		return "pipe"
-	case m&fs.ModeSocket != 0:
-		return "socket"
-	}
-	return "device"
-}
-
-// verify reads the file without bbolt. It returns an error unless the file is a store of this
-// program, in the format of this build, with a whole page structure.
-func (s *Store) verify(f *os.File) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	size := info.Size()
-	foreign := func(what string) error {
-		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", ErrForeign, s.path,
-			what)
-	}
-	if size == 0 {
-		return foreign("empty")
-	}
-	headers, err := page.ReadHeaders(f, size)
-	if errors.Is(err, page.ErrForeign) {
-		return foreign("a file of another kind")
-	} else if err != nil {
-		return err
-	}
-	newest := headers[0]
-	if len(headers) > 1 && headers[1].TxID > newest.TxID {
-		newest = headers[1]
-	}
-	m, err := page.New(context.Background(), f, size, newest)
-	if err != nil {
-		return err
-	}
-	buckets, err := m.Buckets()
-	if err != nil {
-		return err
-	}
-	meta, ok := buckets[record.BucketMeta]
-	if !ok {
-		return foreign("a bbolt file of another program")
-	}
-	values := map[string][]byte{}
-	err = m.Walk(meta, func(l page.Leaf) error {
-		if l.Bucket || l.Bytes > record.MaxJSONBytes+record.SumBytes {
-			return nil
-		}
-		value := make([]byte, l.Bytes)
-		_, err := f.ReadAt(value, l.Offset)
-		values[string(l.Key)] = value
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	magic, ok := values[record.KeyMagic]
-	if !ok {
-		return foreign("a bbolt file of another program")
-	}
-	if !bytes.HasPrefix(magic, []byte(record.Magic)) {
-		return foreign("a bbolt file of another program")
-	}
-	if _, err := record.Unseal(record.BucketMeta, []byte(record.KeyMagic), magic); err != nil {
-		return err
-	}
-	version, err := record.DecodeFormat(values[record.KeyFormat])
-	if err != nil {
-		return err
-	}
-	if s.format = version; version != record.Format && version != record.OldFormat {
-		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", ErrVersion, s.path, version,
-			record.Format,
-			buildThatFits(values[record.KeyCampaign]))
-	}
-	if len(headers) < 2 && !s.options.acceptOlder {
-		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
-	}
-	campaigns, err := record.CampaignsIn(func(yield func(string, []byte) error) error {
-		for key, value := range values {
-			if err := yield(key, value); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return m.Whole(buckets, record.BucketsOf(s.format, campaigns), record.BucketMeta)
-}
-
-// buildThatFits names a build that can use a store of another format: the build that made it, if the
-// record about the campaign says so.
-func buildThatFits(campaign []byte) string {
-	var c Campaign
-	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" {
-		return "take a build that fits"
-	}
-	return "take a build that fits, such as " + c.Build + ", which made it"
 }
 
 // guard turns a panic of bbolt over a damaged file, and a fault in its memory map (the file was cut
@@ -445,6 +345,7 @@ func (s *Store) Close() error {
 	s.closeOnce.Do(func() {
 		close(s.closing)
 		<-s.stopped
+		s.removing.Wait()
 		s.cache.Close()
 		if s.failed.Load() == nil {
 			s.closeErr = s.db.Close()

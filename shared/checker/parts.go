@@ -84,10 +84,14 @@ type proofRun struct {
 	done   bitmap    // parts that hold
 	counts Counts    // of these
 	now    Progress
+	absent int64 // parts whose files are not there
 	states *states
 	failed int64 // the smallest number of a part that does not hold
 	err    error // why
 }
+
+// errAbsent says that there is no file of a part.
+var errAbsent = errors.New("it is missing")
 
 // partCheck is the check of one part of a proof.
 type partCheck struct {
@@ -144,7 +148,7 @@ func checkProof(ctx context.Context, f io.ReaderAt, size int64, folder string, o
 		Roots: m.rootReports(m.roots), Counts: r.counts, Rules: rules, RulesOnly: rules == 1, Workers: workers,
 		noted: noted,
 		Parts: &PartsReport{Total: m.parts.n, Checked: r.done.len(), Before: before, Positions: m.positions,
-			Sample: opts.Sample.String(), Shard: opts.Shard.String()},
+			Absent: r.absent, Sample: opts.Sample.String(), Shard: opts.Shard.String()},
 	}
 	if opts.Sample > 0 {
 		report.Parts.Seed = opts.Seed
@@ -224,6 +228,10 @@ func (r *proofRun) hasFailed() bool {
 func (r *proofRun) finish(i int64, counts Counts, err error, progress func(Progress)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.opts.Absent && errors.Is(err, errAbsent) {
+		r.absent++
+		return
+	}
 	if err == nil {
 		err = r.states.add(i, counts)
 	}
@@ -263,7 +271,7 @@ func (r *proofRun) checkPart(ctx context.Context, i int64, records, proved *curs
 func (p *partCheck) check(ctx context.Context, name string, number uint32) (Counts, error) {
 	f, size, err := openFile(name, 0)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Counts{}, fmt.Errorf("%w: it is missing", ErrPart)
+		return Counts{}, fmt.Errorf("%w: %w", ErrPart, errAbsent)
 	} else if err != nil {
 		return Counts{}, err
 	}

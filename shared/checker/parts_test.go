@@ -330,6 +330,11 @@ func TestPartFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		check("missing", filepath.Base(file)+": not the part that the list names: it is missing")
+		r, err := CheckFile(t.Context(), name, Options{Absent: true})
+		if err != nil || r.Complete() || r.Parts.Absent != 1 || r.Parts.Checked != int64(len(files)-1) ||
+			!errors.Is(r.Missing(), ErrAbsent) || !strings.Contains(r.String(), "claimed") {
+			t.Fatalf("absent: %+v, %v", r, err)
+		}
 		if err := os.Mkdir(file, 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -77,6 +78,7 @@ type PartsReport struct {
 	Total     int64  `json:"total"`            // parts of the proof
 	Checked   int64  `json:"checked"`          // parts that hold, by this run or by its states
 	Before    int64  `json:"before,omitempty"` // of these, by its states
+	Absent    int64  `json:"absent,omitempty"` // parts that were to be checked and whose files are not there
 	Positions int64  `json:"positions"`        // of all parts
 	Sample    string `json:"sample,omitempty"` // the share that was to be checked, such as 1%
 	Seed      uint64 `json:"seed,omitempty"`   // of the sample
@@ -86,6 +88,18 @@ type PartsReport struct {
 // Complete reports whether all that the roots need has been checked: the roots are proved.
 func (r *Report) Complete() bool {
 	return r.Citations == 0 && (r.Parts == nil || r.Parts.Checked == r.Parts.Total)
+}
+
+// ErrAbsent is wrapped by what Missing returns.
+var ErrAbsent = errors.New("the proof is not whole")
+
+// Missing returns nil, or an error that says how many parts that were to be checked are not there.
+func (r *Report) Missing() error {
+	if r.Parts == nil || r.Parts.Absent == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: %d of %d parts are not in the folder of the parts; fetch them from where they lie, or, of "+
+		"those that are kept as digests only, prove their roots again", ErrAbsent, r.Parts.Absent, r.Parts.Total)
 }
 
 // String says in a few lines what was checked and what it proves. It names every root.
@@ -130,6 +144,9 @@ func (r *Report) String() string {
 			fmt.Fprintf(&s, "; sample %s with seed %d", p.Sample, p.Seed)
 		}
 		s.WriteByte('\n')
+		if p.Absent > 0 {
+			fmt.Fprintf(&s, "absent   %v\n", r.Missing())
+		}
 	}
 	fmt.Fprintf(&s, "checked  %d replies, %d lookups\n", r.Replies, r.Lookups)
 	switch r.Rules {

@@ -13,7 +13,8 @@ import (
 // variables maps the flags of both programs to the environment variable of each. One table serves
 // both, so that a variable of one program is no unknown word for the other.
 var variables = map[string]string{
-	"board": "AMAZONS_BOARD", "cores": "AMAZONS_CORES", "credentials": "AMAZONS_CREDENTIALS",
+	"board": "AMAZONS_BOARD", "config": "AMAZONS_CONFIG", "cores": "AMAZONS_CORES",
+	"credentials": "AMAZONS_CREDENTIALS",
 	"http": "AMAZONS_HTTP", "listen": "AMAZONS_LISTEN", "log-level": "AMAZONS_LOG_LEVEL",
 	"master": "AMAZONS_MASTER", "min-free": "AMAZONS_MIN_FREE", "name": "AMAZONS_NAME", "proof": "AMAZONS_PROOF",
 	"store": "AMAZONS_STORE", "table": "AMAZONS_TABLE", "workers": "AMAZONS_WORKERS",

@@ -27,7 +27,7 @@ const (
 const ExitHelp = `Exit codes:
   0    done
   1    failed
-  3    stopped at a limit; can be resumed
+  3    stopped at a limit, or parts of a proof are not there; can be resumed
   10   store missing
   11   store locked by another process
   12   incompatible version, rules or database

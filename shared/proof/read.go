@@ -110,17 +110,24 @@ func (d *decoder) cited() (c Certificate, err error) {
 	if err := d.header(); err != nil {
 		return c, err
 	}
+	if err := d.keep(0); err != nil {
+		return c, err
+	}
 	c.Board = d.info.Board
 	left := d.info.Citations
 	for _, layer := range d.info.Layers {
 		if left == 0 {
 			return c, nil
 		}
+		from := d.offset
 		if err := d.citations(layer, &c); err != nil {
 			return c, fmt.Errorf("citations of %d arrows: %w", layer.Arrows, err)
 		}
+		if err := d.keep(from); err != nil {
+			return c, err
+		}
 		left -= layer.Citations
-		for entries := layer.Entries; entries > 0 && left > 0; {
+		for entries := layer.Entries; entries > 0 && left > 0 && !d.noEntries; {
 			var b block
 			stored, err := d.head(&b, entries, moveBytes)
 			if err != nil {
@@ -144,6 +151,18 @@ type decoder struct {
 	sum    hash.Hash // of what has been read
 	want   [sha256.Size]byte
 	info   Info
+
+	outline   *bytes.Buffer // gets the header and the blocks of citations; nil: nobody wants them
+	noEntries bool          // it is an outline: the blocks of entries were left out
+}
+
+// keep gives the outline what was read since an offset.
+func (d *decoder) keep(from int64) error {
+	if d.outline == nil {
+		return nil
+	}
+	_, err := io.Copy(d.outline, io.NewSectionReader(d.in, from, d.offset-from))
+	return err
 }
 
 // next returns the next n bytes. The caller bounds n.

@@ -79,6 +79,13 @@ func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
 	if id := proof.IDOf(data); !bytes.Equal(id[:], m.GetSha256()) {
 		return fmt.Errorf("what came is not the part: its SHA-256 is %s", id.Name())
 	}
+	if want := m.GetOutlineSha256(); len(want) > 0 {
+		outline, err := proof.Outline(bytes.NewReader(data), int64(len(data)))
+		if sum := proof.IDOf(outline); err != nil || !bytes.Equal(sum[:], want) {
+			out.Fault = "it proves or cites something else than was announced"
+			return nil
+		}
+	}
 	began := time.Now()
 	r, err := checker.Check(c.ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
 		Workers: c.Cores, RulesOnly: m.GetCampaign().GetRulesOnly(), MaxMemory: checkMemory()})
@@ -101,6 +108,9 @@ func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
 func (c *connection) fetch(m *farmv1.Check) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, uploadTimeout)
 	defer cancel()
+	if m.GetUrl() != "" {
+		return c.getPatiently(ctx, m.GetUrl(), int64(m.GetSize()))
+	}
 	in, err := c.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: c.session.GetSession(),
 		Campaign: m.GetCampaign().GetNumber(), Sha256: m.GetSha256()})
 	if err != nil {

@@ -208,6 +208,9 @@ func (c *connection) uploadPart(e Upload) error {
 func (c *connection) uploadOnce(e Upload) error {
 	ctx, cancel := context.WithTimeout(c.ctx, uploadTimeout)
 	defer cancel() // a stream that is left early is ended
+	if c.session.GetBucket() {
+		return c.place(ctx, e)
+	}
 	up, err := c.client.UploadCertificate(ctx)
 	if err != nil {
 		return err

@@ -25,6 +25,9 @@ type Campaign struct {
 	// Pool names the campaigns that use each other's facts, certificates and hints: those of one
 	// board and kind of proof. It is the number of the first of them.
 	Pool uint32 `json:"facts,omitempty"`
+	// Evidence is where the parts of the whole store lie, said by its first campaign, as evidence.Open
+	// takes it; empty: in the folder beside the file.
+	Evidence string `json:"evidence,omitempty"`
 
 	Priority int  `json:"priority,omitempty"` // the higher goes first
 	Share    int  `json:"share,omitempty"`    // of the farm's work, among campaigns of the same priority

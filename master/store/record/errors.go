@@ -11,6 +11,10 @@ var (
 	ErrCorrupt = errors.New("the proof store is damaged")
 	// ErrCampaign: a campaign is malformed, or is not in the store.
 	ErrCampaign = errors.New("wrong campaign")
+	// ErrForeign: the file is not a proof store of this program.
+	ErrForeign = errors.New("not a proof store")
+	// ErrVersion: the store's format is older or newer than this build can use.
+	ErrVersion = errors.New("incompatible proof store version")
 	// ErrTooLarge: a record would be larger than the store takes.
 	ErrTooLarge = errors.New("too large for the proof store")
 )

@@ -2,6 +2,7 @@ package record
 
 import (
 	"encoding/binary"
+	"io"
 
 	"amazonsfarm/shared/proof"
 )
@@ -47,4 +48,24 @@ func DecodeOldCertificate(key, value []byte) (proof.ID, Certificate, error) {
 // ChunkKey returns the key of a chunk of the certificate with a number.
 func ChunkKey(number, index uint64) []byte {
 	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint64(nil, number), uint32(index))
+}
+
+// ReadChunks reads of a certificate in a store of OldFormat, whose bucket of chunks get reads.
+func ReadChunks(get func(key []byte) []byte, c Certificate, p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		at := uint64(offset) + uint64(n)
+		if at >= c.Size { // or offset is negative
+			return n, io.EOF
+		}
+		key := ChunkKey(c.Number, at/ChunkBytes)
+		data, err := Unseal(BucketChunks, key, get(key))
+		if rest := c.Size - at/ChunkBytes*ChunkBytes; err == nil && uint64(len(data)) != min(rest, ChunkBytes) {
+			err = Corrupt(BucketChunks, key, "it has %d bytes", len(data))
+		}
+		if err != nil {
+			return n, err
+		}
+		n += copy(p[n:], data[at%ChunkBytes:])
+	}
+	return n, nil
 }

@@ -8,6 +8,7 @@
 package record
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -297,12 +298,20 @@ type Certificate struct {
 	Pool     uint32 // its first campaign, from 1
 	Fragment bool   // it may rely on others that it does not name: it comes from a store of format 3
 	Verified string // who has verified it; empty: nobody yet
+	// Outline is what proof.Outline says of the part, where the part does not lie in a folder beside.
+	Outline []byte
+	Dropped bool // its bytes were verified and are not kept
 }
 
 // maxCertificateBytes is a bound on sizes that no certificate reaches.
 const maxCertificateBytes = 1 << 48
 
-const flagFragment = 1 // in a record of a certificate
+// Flags in a record of a certificate.
+const (
+	flagFragment = 1 << iota
+	flagOutline
+	flagDropped
+)
 
 // EncodeCertificate returns the record of a certificate.
 func EncodeCertificate(id proof.ID, c Certificate) []byte {
@@ -310,10 +319,16 @@ func EncodeCertificate(id proof.ID, c Certificate) []byte {
 	p = binary.LittleEndian.AppendUint64(p, c.Size)
 	p = binary.LittleEndian.AppendUint32(p, c.Pool)
 	flags := byte(0)
-	if c.Fragment {
-		flags = flagFragment
+	for flag, set := range map[byte]bool{flagFragment: c.Fragment, flagOutline: c.Outline != nil,
+		flagDropped: c.Dropped} {
+		if set {
+			flags |= flag
+		}
 	}
-	return Seal(BucketCertificates, id[:], append(append(p, flags), c.Verified...))
+	if p = append(p, flags); c.Outline != nil {
+		p = append(p, byte(len(c.Verified)))
+	}
+	return Seal(BucketCertificates, id[:], append(append(p, c.Verified...), c.Outline...))
 }
 
 // DecodeCertificate undoes EncodeCertificate.
@@ -325,13 +340,25 @@ func DecodeCertificate(key, value []byte) (proof.ID, Certificate, error) {
 	}
 	copy(id[:], key)
 	c := Certificate{Number: binary.LittleEndian.Uint64(p), Size: binary.LittleEndian.Uint64(p[8:]),
-		Pool: binary.LittleEndian.Uint32(p[16:]), Fragment: p[20] == flagFragment, Verified: string(p[CertPayload:])}
+		Pool: binary.LittleEndian.Uint32(p[16:]), Fragment: p[20]&flagFragment != 0, Dropped: p[20]&flagDropped != 0}
+	text := p[CertPayload:]
+	if p[20]&flagOutline != 0 {
+		n := 0
+		if len(text) > 0 {
+			n = 1 + int(text[0])
+		}
+		if n == 0 || n > len(text) {
+			return id, c, Corrupt(BucketCertificates, key, "its text is longer than the record")
+		}
+		c.Outline, text = bytes.Clone(text[n:]), text[1:n]
+	}
+	c.Verified = string(text)
 	switch {
 	case c.Pool < 1:
 		err = Corrupt(BucketCertificates, key, "it is for no pool")
 	case c.Size > maxCertificateBytes:
 		err = Corrupt(BucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.Size)
-	case p[20] > flagFragment:
+	case p[20] >= flagDropped<<1, c.Dropped && c.Outline == nil:
 		err = Corrupt(BucketCertificates, key, "unknown flags %#x", p[20])
 	default:
 		if bad := CheckVerified(c.Verified); bad != nil {

@@ -45,6 +45,7 @@ type Evidence struct {
 	Parts   int    `json:"parts"`
 	Bytes   int64  `json:"bytes"`
 	Missing int    `json:"missing"` // certificates without a part of their size
+	Digests int    `json:"digests"` // certificates whose bytes were verified and are not kept
 	Foreign int    `json:"foreign"` // things that are no parts
 }
 
@@ -90,6 +91,9 @@ func (i *Info) String() string {
 		fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
 		if e.Missing > 0 {
 			fmt.Fprintf(&s, "; %d are missing", e.Missing)
+		}
+		if e.Digests > 0 {
+			fmt.Fprintf(&s, "; %d more are kept as digests only", e.Digests)
 		}
 		s.WriteString("\n")
 	}

@@ -25,6 +25,7 @@ type Report struct {
 	// LacksParts and LacksBytes say what the copy of a file alone lacks.
 	LacksParts uint64   `json:"lacks_parts,omitempty"`
 	LacksBytes uint64   `json:"lacks_bytes,omitempty"`
+	Digests    uint64   `json:"digests,omitempty"` // certificates whose bytes were verified and are not kept
 	Hints      int      `json:"hints"`
 	Campaigns  []string `json:"campaigns,omitempty"` // their names; board and root are of the first
 	Good       bool     `json:"good"`
@@ -53,9 +54,13 @@ func (r *Report) String() string {
 		case r.LacksParts > 0:
 			what = "every byte of the file"
 			parts = fmt.Sprintf("lacks          %d parts of %s; copy them to %s from the folder beside the store that "+
-				"was copied\n", r.LacksParts, size, r.Evidence)
+				"was copied\n", r.LacksParts, cli.FormatSize(int64(r.LacksBytes)), r.Evidence)
 		case r.Evidence != "" && r.Certificates > 0:
 			parts = fmt.Sprintf("parts          %d of %s in %s, each read\n", r.Certificates, size, r.Evidence)
+			if r.Digests > 0 {
+				parts = fmt.Sprintf("parts          %d in %s, each read; %d more are kept as digests only\n",
+					r.Certificates-r.Digests, r.Evidence, r.Digests)
+			}
 		}
 		text := fmt.Sprintf("store          %s: %s, %s is good\nrecords        %d tree records, %d facts, "+
 			"%d certificates of %s, %d hints\n%s",

@@ -27,6 +27,7 @@ const (
 	Farm_Join_FullMethodName              = "/amazonsfarm.farm.v1.Farm/Join"
 	Farm_Work_FullMethodName              = "/amazonsfarm.farm.v1.Farm/Work"
 	Farm_UploadCertificate_FullMethodName = "/amazonsfarm.farm.v1.Farm/UploadCertificate"
+	Farm_PlaceCertificate_FullMethodName  = "/amazonsfarm.farm.v1.Farm/PlaceCertificate"
 	Farm_FetchCertificate_FullMethodName  = "/amazonsfarm.farm.v1.Farm/FetchCertificate"
 )
 
@@ -44,6 +45,10 @@ type FarmClient interface {
 	// UploadCertificate stores one part of a proof durably before the facts that name it are sent.
 	// The first message carries the id and size, all carry at most 1 MiB of data. Uploading a known id again is cheap and harmless.
 	UploadCertificate(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[UploadCertificateRequest, UploadCertificateResponse], error)
+	// PlaceCertificate is for a master whose parts lie in a bucket, and takes the place of UploadCertificate. Called first, it says where the worker puts a
+	// part; called again after that, with placed, it keeps the part before the facts that name it are sent. ABORTED: the part is not in the bucket, or the bucket
+	// does not answer; try again.
+	PlaceCertificate(ctx context.Context, in *PlaceCertificateRequest, opts ...grpc.CallOption) (*PlaceCertificateResponse, error)
 	// FetchCertificate sends a part that the worker is to check, at most 1 MiB in a message. NOT_FOUND: the master has it no more.
 	FetchCertificate(ctx context.Context, in *FetchCertificateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchCertificateResponse], error)
 }
@@ -92,6 +97,16 @@ func (c *farmClient) UploadCertificate(ctx context.Context, opts ...grpc.CallOpt
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Farm_UploadCertificateClient = grpc.ClientStreamingClient[UploadCertificateRequest, UploadCertificateResponse]
 
+func (c *farmClient) PlaceCertificate(ctx context.Context, in *PlaceCertificateRequest, opts ...grpc.CallOption) (*PlaceCertificateResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlaceCertificateResponse)
+	err := c.cc.Invoke(ctx, Farm_PlaceCertificate_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *farmClient) FetchCertificate(ctx context.Context, in *FetchCertificateRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[FetchCertificateResponse], error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	stream, err := c.cc.NewStream(ctx, &Farm_ServiceDesc.Streams[2], Farm_FetchCertificate_FullMethodName, cOpts...)
@@ -125,6 +140,10 @@ type FarmServer interface {
 	// UploadCertificate stores one part of a proof durably before the facts that name it are sent.
 	// The first message carries the id and size, all carry at most 1 MiB of data. Uploading a known id again is cheap and harmless.
 	UploadCertificate(grpc.ClientStreamingServer[UploadCertificateRequest, UploadCertificateResponse]) error
+	// PlaceCertificate is for a master whose parts lie in a bucket, and takes the place of UploadCertificate. Called first, it says where the worker puts a
+	// part; called again after that, with placed, it keeps the part before the facts that name it are sent. ABORTED: the part is not in the bucket, or the bucket
+	// does not answer; try again.
+	PlaceCertificate(context.Context, *PlaceCertificateRequest) (*PlaceCertificateResponse, error)
 	// FetchCertificate sends a part that the worker is to check, at most 1 MiB in a message. NOT_FOUND: the master has it no more.
 	FetchCertificate(*FetchCertificateRequest, grpc.ServerStreamingServer[FetchCertificateResponse]) error
 	mustEmbedUnimplementedFarmServer()
@@ -145,6 +164,9 @@ func (UnimplementedFarmServer) Work(grpc.BidiStreamingServer[WorkRequest, WorkRe
 }
 func (UnimplementedFarmServer) UploadCertificate(grpc.ClientStreamingServer[UploadCertificateRequest, UploadCertificateResponse]) error {
 	return status.Error(codes.Unimplemented, "method UploadCertificate not implemented")
+}
+func (UnimplementedFarmServer) PlaceCertificate(context.Context, *PlaceCertificateRequest) (*PlaceCertificateResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method PlaceCertificate not implemented")
 }
 func (UnimplementedFarmServer) FetchCertificate(*FetchCertificateRequest, grpc.ServerStreamingServer[FetchCertificateResponse]) error {
 	return status.Error(codes.Unimplemented, "method FetchCertificate not implemented")
@@ -202,6 +224,24 @@ func _Farm_UploadCertificate_Handler(srv interface{}, stream grpc.ServerStream) 
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Farm_UploadCertificateServer = grpc.ClientStreamingServer[UploadCertificateRequest, UploadCertificateResponse]
 
+func _Farm_PlaceCertificate_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlaceCertificateRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(FarmServer).PlaceCertificate(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Farm_PlaceCertificate_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(FarmServer).PlaceCertificate(ctx, req.(*PlaceCertificateRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Farm_FetchCertificate_Handler(srv interface{}, stream grpc.ServerStream) error {
 	m := new(FetchCertificateRequest)
 	if err := stream.RecvMsg(m); err != nil {
@@ -223,6 +263,10 @@ var Farm_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Join",
 			Handler:    _Farm_Join_Handler,
+		},
+		{
+			MethodName: "PlaceCertificate",
+			Handler:    _Farm_PlaceCertificate_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

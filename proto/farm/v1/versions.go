@@ -5,10 +5,11 @@ package farmv1
 const (
 	// ProtocolVersion is that of farm.proto.
 	//
+	//	6  parts may lie in a bucket, which workers write to and read from
 	//	5  parts cite what they rely on, and workers check them; until then fragments relied on all before them
 	//	4  hints were called memories, and verdicts outcomes; workers told no hash of their databases
 	//	3  several campaigns on one stream
-	ProtocolVersion = 5
+	ProtocolVersion = 6
 	// RulesVersion is that of the game's rules and of the leaf rules of certificates.
 	//
 	//	2  leaf rule 3
@@ -26,4 +27,6 @@ const (
 	// ChunkBytes bounds the part of a file that one message carries: of a certificate that is
 	// uploaded, and of a store that is backed up.
 	ChunkBytes = 1 << 20
+	// MaxOutlineBytes bounds the outline of a part that is placed in a bucket: some 200,000 citations.
+	MaxOutlineBytes = 1 << 20
 )

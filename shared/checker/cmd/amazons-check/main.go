@@ -26,6 +26,7 @@ import (
 const (
 	exitValid       = 0
 	exitFailed      = 1  // the file could not be read, or memory does not suffice
+	exitAbsent      = 3  // nothing is wrong, but parts of a proof are not there
 	exitInvalid     = 20 // the file is no valid certificate
 	exitUsage       = 64
 	exitInterrupted = 130
@@ -38,6 +39,7 @@ manifest NAME.proof of a proof in parts: then the parts in NAME.parts are checke
 error. "-" is standard input. Exit codes:
   0    all are valid; with --sample or --shard: so are the parts that were to be checked
   1    a file could not be read, or --max-memory does not suffice
+  3    parts of a proof are not in its folder: what is there was checked and holds
   20   one is not valid; the first position that fails and why is on standard error
   64   wrong command line
   130  interrupted
@@ -99,10 +101,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "amazons-check: give a certificate, and numbers above zero; see amazons-check --help")
 		return exitUsage
 	}
-	o.Progress = progress(stderr)
+	o.Progress, o.Absent = progress(stderr), true
 	worst := exitValid
 	for _, file := range flags.Args() {
 		report, err := checker.CheckFile(ctx, file, o)
+		if err == nil {
+			err = report.Missing()
+		}
 		code := exitCode(err)
 		worst = max(worst, code)
 		if err != nil {
@@ -169,6 +174,8 @@ func exitCode(err error) int {
 		return exitValid
 	case errors.Is(err, context.Canceled):
 		return exitInterrupted
+	case errors.Is(err, checker.ErrAbsent):
+		return exitAbsent
 	case checker.Invalid(err):
 		return exitInvalid
 	case errors.Is(err, checker.ErrOneFile):

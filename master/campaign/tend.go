@@ -1,0 +1,152 @@
+package campaign
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"amazonsfarm/master/store"
+	"amazonsfarm/shared/proof"
+)
+
+const (
+	// tendEvery is how often a master looks for parts that nothing needs: listing a bucket takes seconds.
+	tendEvery = 10 * time.Minute
+	// strayAge is how long a part may lie without a record: workers get addresses of a bucket for minutes.
+	strayAge = time.Hour
+)
+
+// RegisterEvidence registers what this process reads of the bucket of a store; nil: none.
+func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
+	r.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Namespace: "amazons", Subsystem: "master", Name: "evidence_read_bytes_total",
+		Help: "Bytes of parts that the master has read from its bucket, to check a sample and to write small proofs.",
+	}, func() float64 {
+		if s == nil {
+			return 0
+		}
+		if b, ok := s.Bucket().(interface{ ReadBytes() int64 }); ok {
+			return float64(b.ReadBytes())
+		}
+		return 0
+	}))
+}
+
+// heal takes back the facts whose parts are gone, with what rests on them: the farm proves them again.
+// Pools without an open campaign stay as they are.
+func (f *Farm) heal() error {
+	missing, _, err := f.store.MissingParts()
+	if err != nil || len(missing) == 0 {
+		return err
+	}
+	done := map[uint32]bool{}
+	for _, c := range f.campaigns {
+		if c.known != nil || c.ended || done[c.about.Pool] {
+			continue
+		}
+		done[c.about.Pool] = true
+		list, err := f.store.Parts(c.about.Number)
+		if err != nil {
+			return err
+		}
+		var gone []proof.ID
+		for _, p := range list {
+			if slices.Contains(missing, p.ID) {
+				gone = append(gone, p.ID)
+				f.options.Log.Error("a part is missing; what it proves is proved again", "part", p.ID.Name())
+			}
+		}
+		if len(gone) == 0 {
+			continue
+		}
+		all, err := c.resting(context.Background(), gone)
+		if err != nil {
+			return err
+		}
+		facts, err := f.store.Retract(all)
+		if err != nil {
+			return err
+		}
+		f.options.Log.Warn("facts were taken back", "campaign", c.about.Name, "parts", len(all), "facts", facts)
+	}
+	return nil
+}
+
+// Tend removes what nothing needs from the evidence store, now and then, until ctx ends.
+func (f *Farm) Tend(ctx context.Context) {
+	ticker := time.NewTicker(tendEvery)
+	defer ticker.Stop()
+	upTo := uint64(0) // what came since the pass before may be named yet
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		c, err := collect(f.store, upTo, time.Now().Add(-strayAge))
+		if upTo = c.last; err != nil {
+			f.options.Log.Warn("parts that nothing needs stay for now", "error", err)
+		} else if c.Parts+c.Strays > 0 {
+			f.options.Log.Info("parts that nothing needs were removed", "parts", c.Parts, "strays", c.Strays, "bytes",
+				c.Bytes)
+		}
+	}
+}
+
+// Collection says what a pass removed.
+type Collection struct {
+	Store  string `json:"store"`
+	Place  string `json:"place"`  // of the parts
+	Parts  int    `json:"parts"`  // that no fact named
+	Strays int    `json:"strays"` // that the store did not know
+	Bytes  int64  `json:"bytes"`  // of both
+	last   uint64
+}
+
+// Collect removes the parts that nothing needs from the evidence of a store that no master has open:
+// those that no fact names, and those that the store does not know. Errors: those of opening a store.
+func Collect(file string) (Collection, error) {
+	s, err := store.Open(file, store.Options{})
+	if err != nil {
+		return Collection{}, err
+	}
+	c, err := collect(s, 1<<63, time.Now())
+	c.Store, c.Place = file, s.Place()
+	if closed := s.Close(); err == nil {
+		err = closed
+	}
+	return c, err
+}
+
+func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err error) {
+	unneeded := map[proof.ID]int64{}
+	for _, about := range s.Campaigns() {
+		if about.Pool != about.Number {
+			continue
+		}
+		list, err := s.Parts(about.Number)
+		if err != nil {
+			return c, err
+		}
+		for _, p := range list {
+			c.last = max(c.last, p.Number)
+			if p.Number <= upTo && !p.Fragment {
+				unneeded[p.ID] = p.Bytes
+			}
+		}
+	}
+	if err := s.EachFact(func(_ uint32, f proof.Fact) { delete(unneeded, f.Certificate) }); err != nil {
+		return c, err
+	}
+	for id, size := range unneeded {
+		if err := s.RemoveParts([]proof.ID{id}); err != nil { // a fact came to name it
+			continue
+		}
+		c.Parts, c.Bytes = c.Parts+1, c.Bytes+size
+	}
+	strays, bytes, err := s.Collect(before)
+	c.Strays, c.Bytes = strays, c.Bytes+bytes
+	return c, err
+}

@@ -1,0 +1,264 @@
+package evidence
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+
+	"amazonsfarm/shared/proof"
+)
+
+const (
+	// callPatience bounds a call about a bucket, apart from the bytes that it carries.
+	callPatience = 30 * time.Second
+	// readRate is how slowly the bytes of a part may come, in bytes a second.
+	readRate = 32 << 10
+	// urlLife is how long a worker may use the address that it was given: more than its patience for one
+	// try, less than what gives an intruder time.
+	urlLife = 15 * time.Minute
+	// tries is how often a call is tried, with pauses that grow to a second.
+	tries = 4
+)
+
+// Bucket is a Store that workers write to and read from by themselves.
+type Bucket interface {
+	Store
+	// PutURL returns the address, and the headers, with which a part is put by one HTTP request, for
+	// some minutes. They bind the name, the SHA-256 and, where the server can do it, that there is no
+	// such part yet.
+	PutURL(id proof.ID) (address string, headers map[string]string, err error)
+	// GetURL returns the address from which a part is read, for some minutes.
+	GetURL(id proof.ID) (string, error)
+}
+
+// S3 is a Bucket behind the S3 protocol. The part abcdef... is the object PREFIX/abcdef....
+type S3 struct {
+	client         *minio.Client
+	bucket, prefix string
+	read           atomic.Int64
+}
+
+// Open returns the parts at a place: s3://BUCKET or s3://BUCKET/PREFIX, or a folder; see OpenFolder.
+// The endpoint of a bucket and the credentials come from the environment: AWS_ENDPOINT_URL,
+// AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, or the file that
+// AWS_SHARED_CREDENTIALS_FILE names. Errors: ErrPlace, ErrAway; nothing is read of the bucket.
+func Open(place string, readOnly bool) (Store, error) {
+	rest, ok := strings.CutPrefix(place, "s3://")
+	if !ok {
+		return OpenFolder(place, readOnly), nil
+	}
+	s := new(S3)
+	s.bucket, s.prefix, _ = strings.Cut(strings.TrimSuffix(rest, "/"), "/")
+	if s.bucket == "" {
+		return nil, fmt.Errorf("%w: %s: give s3://BUCKET or s3://BUCKET/PREFIX", ErrPlace, place)
+	}
+	if s.prefix != "" {
+		s.prefix += "/"
+	}
+	at := cmp.Or(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), "https://s3.amazonaws.com")
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("%w: AWS_ENDPOINT_URL is %q; give http://HOST:PORT or https://HOST", ErrPlace, at)
+	}
+	keys := credentials.NewChainCredentials([]credentials.Provider{&credentials.EnvAWS{},
+		&credentials.FileAWSCredentials{}})
+	if v, err := keys.GetWithContext(&credentials.CredContext{Client: http.DefaultClient}); err != nil ||
+		v.AccessKeyID == "" || v.SecretAccessKey == "" {
+		return nil, fmt.Errorf("%w: no credentials for %s; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "+
+			"AWS_SHARED_CREDENTIALS_FILE", ErrPlace, place)
+	}
+	s.client, err = minio.New(u.Host, &minio.Options{Creds: keys, Secure: u.Scheme == "https",
+		Region: cmp.Or(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), "us-east-1"), MaxRetries: tries})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrPlace, place, err)
+	}
+	return s, nil
+}
+
+// String returns the place, as Open takes it.
+func (s *S3) String() string { return strings.TrimSuffix("s3://"+s.bucket+"/"+s.prefix, "/") }
+
+// ReadBytes returns how many bytes of parts this process has read from the bucket.
+func (s *S3) ReadBytes() int64 { return s.read.Load() }
+
+func (s *S3) key(id proof.ID) string { return s.prefix + name(id) }
+
+// failed says what is wrong with the bucket, in one sentence without any credential.
+func (s *S3) failed(what string, err error) error {
+	r := minio.ToErrorResponse(err)
+	why := ""
+	switch r.Code {
+	case "NoSuchKey":
+		return fmt.Errorf("%w: %s in %s", ErrMissing, what, s)
+	case "NoSuchBucket":
+		why = "there is no such bucket; make it, or give another evidence-store"
+	case "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken":
+		why = "the bucket refuses the credentials; see AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
+	case "RequestTimeTooSkewed":
+		why = "the clock of this machine is not that of the bucket; set the clock"
+	case "QuotaExceeded", "XMinioStorageFull", "InsufficientStorage", "EntityTooLarge":
+		why = "the bucket is full; make room"
+	case "", "InternalError":
+		why = "the bucket does not answer"
+	}
+	var address *url.Error // its text has the whole address, with a signature
+	if errors.As(err, &address) {
+		err = address.Err
+	}
+	return fmt.Errorf("%w: %s: %s: %s (%v)", ErrAway, s, what, cmp.Or(why, "the bucket refuses the call"), err)
+}
+
+// Ready returns nil if the bucket is there and takes the credentials. Errors: ErrAway.
+func (s *S3) Ready() error {
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1}) {
+		if o.Err != nil {
+			return s.failed("first look", o.Err)
+		}
+		break
+	}
+	return nil
+}
+
+// PutURL implements Bucket.
+func (s *S3) PutURL(id proof.ID) (string, map[string]string, error) {
+	headers := map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(id[:]), "If-None-Match": "*"}
+	signed := http.Header{}
+	for k, v := range headers {
+		signed.Set(k, v)
+	}
+	u, err := s.client.PresignHeader(context.Background(), http.MethodPut, s.bucket, s.key(id), urlLife, nil, signed)
+	if err != nil {
+		return "", nil, s.failed("address for "+name(id), err)
+	}
+	return u.String(), headers, nil
+}
+
+// GetURL implements Bucket.
+func (s *S3) GetURL(id proof.ID) (string, error) {
+	u, err := s.client.PresignedGetObject(context.Background(), s.bucket, s.key(id), urlLife, nil)
+	if err != nil {
+		return "", s.failed("address of "+name(id), err)
+	}
+	return u.String(), nil
+}
+
+// Put implements Store.
+func (s *S3) Put(id proof.ID, size int64, r io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(r, size+1))
+	if err != nil {
+		return err
+	}
+	if int64(len(data)) != size || proof.IDOf(data) != id {
+		return fmt.Errorf("%w: %s: the bytes are other ones", ErrMismatch, name(id))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience+time.Duration(size/readRate)*time.Second)
+	defer cancel()
+	if _, err = s.client.PutObject(ctx, s.bucket, s.key(id), bytes.NewReader(data), size,
+		minio.PutObjectOptions{DisableMultipart: true}); err != nil {
+		return s.failed("put "+name(id), err)
+	}
+	return nil
+}
+
+// Open implements Store. It copies the part into a file without a name, and looks at all its bytes: what
+// is read later cannot change. Further errors: ErrDamaged.
+func (s *S3) Open(id proof.ID) (Object, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	in, err := s.client.GetObject(ctx, s.bucket, s.key(id), minio.GetObjectOptions{})
+	if err != nil {
+		return nil, s.failed("part "+name(id), err)
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return nil, s.failed("part "+name(id), err)
+	}
+	slow := time.AfterFunc(callPatience+time.Duration(info.Size/readRate)*time.Second, cancel)
+	defer slow.Stop()
+	to, err := os.CreateTemp("", "amazons-part-")
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.New()
+	n, err := io.Copy(io.MultiWriter(to, sum), in)
+	s.read.Add(n)
+	switch _ = os.Remove(to.Name()); {
+	case err != nil:
+		err = s.failed("part "+name(id), err)
+	case n != info.Size || proof.ID(sum.Sum(nil)) != id:
+		err = fmt.Errorf("%w: the object %s in %s has %d bytes with the SHA-256 %x", ErrDamaged, name(id), s, n,
+			sum.Sum(nil))
+	}
+	if err != nil {
+		return nil, errors.Join(err, to.Close())
+	}
+	return object{to, n}, nil
+}
+
+// Has implements Store. Errors: ErrAway.
+func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	info, err := s.client.StatObject(ctx, s.bucket, s.key(id), minio.StatObjectOptions{})
+	if err != nil {
+		if err = s.failed("look for "+name(id), err); errors.Is(err, ErrMissing) {
+			err = nil
+		}
+		return 0, false, err
+	}
+	return info.Size, true, nil
+}
+
+// Remove implements Store.
+func (s *S3) Remove(id proof.ID) error {
+	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
+	defer cancel()
+	if err := s.client.RemoveObject(ctx, s.bucket, s.key(id), minio.RemoveObjectOptions{}); err != nil {
+		if err = s.failed("remove "+name(id), err); !errors.Is(err, ErrMissing) {
+			return err
+		}
+	}
+	return nil
+}
+
+// List implements Store.
+func (s *S3) List() iter.Seq2[Part, error] {
+	return func(yield func(Part, error) bool) {
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true}) {
+			p, err := Part{Bytes: o.Size, Since: o.LastModified}, o.Err
+			if err != nil {
+				yield(p, s.failed("list", err))
+				return
+			}
+			digits := strings.TrimPrefix(o.Key, s.prefix)
+			if n, bad := hex.Decode(p.ID[:], []byte(digits[:min(len(digits), 2*len(p.ID))])); bad != nil ||
+				n != len(p.ID) || s.key(p.ID) != o.Key {
+				err = fmt.Errorf("%w: the object %s in %s", ErrForeign, o.Key, s)
+			}
+			if !yield(p, err) {
+				return
+			}
+		}
+	}
+}

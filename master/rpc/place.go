@@ -1,0 +1,144 @@
+package rpc
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/trust"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/proof"
+)
+
+// Parts is what the services need of a store whose parts lie in a bucket; a store.Store is one.
+type Parts interface {
+	// Bucket returns the bucket, nil where the parts lie in a folder.
+	Bucket() evidence.Bucket
+	// RecordPart records a part that a worker has put into the bucket, with its outline.
+	RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error)
+	// KeptOutline returns the outline in the record of a part, nil where there is none.
+	KeptOutline(id proof.ID) []byte
+}
+
+// bucket returns the bucket of the parts, nil where they lie in a folder.
+func (f *farmService) bucket() evidence.Bucket {
+	if f.cfg.Parts == nil {
+		return nil
+	}
+	return f.cfg.Parts.Bucket()
+}
+
+// PlaceCertificate says where a part goes, and keeps its record once it is there. What the master needs of
+// it is its outline, which is as good as its word: those who verify the part compare the two.
+func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCertificateRequest) (
+	*farmv1.PlaceCertificateResponse, error) {
+	bucket := f.bucket()
+	if bucket == nil {
+		return nil, status.Error(codes.FailedPrecondition, "the parts of this master lie in a folder; upload them")
+	}
+	s, err := f.session(ctx, r.GetSession())
+	if err != nil {
+		return nil, err
+	}
+	c, err := f.campaign(r.GetCampaign())
+	if err != nil {
+		return nil, err
+	}
+	size := r.GetSize()
+	switch {
+	case len(r.GetSha256()) != len(proof.ID{}) || size == 0:
+		return nil, status.Error(codes.InvalidArgument, "a part is announced with its SHA-256 and its size")
+	case size > uint64(f.cfg.MaxCertificateBytes) || len(r.GetOutline()) > farmv1.MaxOutlineBytes:
+		err := status.Errorf(codes.ResourceExhausted, "a part of %d bytes with an outline of %d is over the limits of "+
+			"%d and %d", size, len(r.GetOutline()), f.cfg.MaxCertificateBytes, farmv1.MaxOutlineBytes)
+		f.loop.Offend(ctx, s, trust.Oversize, err)
+		return nil, err
+	}
+	id := proof.ID(r.GetSha256())
+	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadOutline(r.GetOutline()) })
+	if err != nil {
+		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
+		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
+		return nil, err
+	}
+	if !r.GetPlaced() {
+		if f.loop.Store().HasCertificate(c.Number, id) {
+			f.known.put(id, claimed{c.Pool, claims})
+			return &farmv1.PlaceCertificateResponse{Known: true}, nil
+		}
+		url, headers, err := bucket.PutURL(id)
+		if err != nil {
+			return nil, placeError(err)
+		}
+		return &farmv1.PlaceCertificateResponse{Url: url, Headers: headers}, nil
+	}
+	charge := int64(size) + int64(len(claims))*loop.RootCharge
+	if err := s.Ledger.Take(charge); err != nil {
+		f.loop.Offend(ctx, s, trust.Unasked, err)
+		return nil, status.Error(codes.InvalidArgument, err.Error())
+	}
+	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
+	if err != nil || known {
+		s.Ledger.Give(charge)
+	}
+	if err != nil {
+		return nil, placeError(err)
+	}
+	f.known.put(id, claimed{c.Pool, claims})
+	if !known {
+		err = f.loop.Delivered(ctx, s, c, id, int64(size))
+	}
+	return &farmv1.PlaceCertificateResponse{Known: known}, err
+}
+
+// placeError gives an error its code: what may pass is tried again.
+func placeError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNoRoom):
+		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)
+	case errors.Is(err, evidence.ErrAway), errors.Is(err, evidence.ErrMissing):
+		return status.Errorf(codes.Aborted, "%v; try again", err)
+	case errors.Is(err, store.ErrMismatch):
+		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	return status.Errorf(codes.Internal, "record part: %v", err)
+}
+
+// checkMessage asks a worker to check a part.
+func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
+	out := &farmv1.Check{Campaign: campaignMessage(a.Campaign, false), Sha256: a.ID[:], Size: uint64(a.Size)}
+	if bucket := f.bucket(); bucket != nil {
+		sum := sha256.Sum256(f.cfg.Parts.KeptOutline(a.ID))
+		out.OutlineSha256 = sum[:]
+		url, err := bucket.GetURL(a.ID)
+		if err != nil {
+			f.log.Error("no address for a part", "part", a.ID, "error", err)
+		}
+		out.Url = url
+	}
+	return out
+}
+
+// storedClaims reads what a stored part claims: from its outline where that is kept.
+func (f *farmService) storedClaims(c *loop.About, id proof.ID) ([]loop.Root, error) {
+	if f.cfg.Parts != nil {
+		if outline := f.cfg.Parts.KeptOutline(id); outline != nil {
+			if !f.loop.Store().HasCertificate(c.Number, id) {
+				return nil, fmt.Errorf("certificate %v: %w", id, store.ErrNoCertificate)
+			}
+			return c.ReadOutline(outline)
+		}
+	}
+	data, err := f.loop.Store().Certificate(c.Number, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.ReadRoots(data)
+}

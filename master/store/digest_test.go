@@ -1,0 +1,137 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// realPart returns the bytes of a part that cites a position. What it claims need not be true.
+func realPart(t *testing.T) (data []byte, id proof.ID) {
+	t.Helper()
+	root, err := amazons.ParsePosition(testBoard.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := root.State().Canonical(testBoard)
+	set := new(proof.Set)
+	set.Add(proof.Entry{Key: s.Key(testBoard), Move: s.Moves(nil)[0]})
+	cited := s.After(s.Moves(nil)[0]).CanonicalKey(testBoard)
+	data, err = proof.Encode(proof.Certificate{Board: testBoard, Roots: []proof.Root{{State: s, Claim: eval.Won}}, Set: set,
+		Cited: []proof.Citation{{Key: cited, Claim: eval.Lost}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data, proof.IDOf(data)
+}
+
+// TestDigest drops a part once somebody has verified it, and wants all that a proof needs of it to stay,
+// also after the store is opened again.
+func TestDigest(t *testing.T) {
+	o := quick
+	o.Digest = true
+	s := newStore(t, o)
+	data, id := realPart(t)
+	_, want, err := proof.ReadCited(bytes.NewReader(data), int64(len(data)))
+	if err != nil || len(want) != 1 {
+		t.Fatal(want, err)
+	}
+	if _, err := s.PutCertificate(1, id, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetVerified([]proof.ID{id}, "w2"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, there, err := s.evidence.Has(id); there || err != nil {
+			t.Error("the part is still there", err)
+		}
+		if _, got, err := s.Outline(id); err != nil || !reflect.DeepEqual(got, want) {
+			t.Error(got, err)
+		}
+		if parts, err := s.Parts(1); err != nil || len(parts) != 1 || !parts[0].Dropped || parts[0].Verified != "w2" {
+			t.Error(parts, err)
+		}
+		if _, _, err := s.OpenCertificate(id); !errors.Is(err, ErrDropped) {
+			t.Error(err)
+		}
+		if missing, digests, err := s.MissingParts(); len(missing) > 0 || digests != 1 || err != nil {
+			t.Error(missing, digests, err)
+		}
+		if known, err := s.PutCertificate(1, id, data); !known || err != nil {
+			t.Error(known, err)
+		}
+		check(t, s)
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s = mustOpen(t, s.Path(), quick)
+	}
+	s.Close()
+	if r, err := CheckFile(t.Context(), s.Path(), nil); err != nil || !r.Good || r.Digests != 1 ||
+		!strings.Contains(r.String(), "1 more are kept as digests only") {
+		t.Error(r, err)
+	}
+}
+
+// TestPlace keeps the parts elsewhere: the store remembers where, refuses another place, and records what
+// somebody else has put there.
+func TestPlace(t *testing.T) {
+	place := filepath.Join(t.TempDir(), "parts")
+	o := quick
+	o.Evidence = place
+	s := newStore(t, o)
+	data, id := realPart(t)
+	outline, err := proof.Outline(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := int64(len(data))
+	if _, err := s.RecordPart(1, id, size, outline); !errors.Is(err, evidence.ErrMissing) {
+		t.Error(err)
+	}
+	if err := evidence.OpenFolder(place, false).Put(id, size, bytes.NewReader(data)); err != nil {
+		t.Fatal(err)
+	}
+	if known, err := s.RecordPart(1, id, size, outline); known || err != nil {
+		t.Error(known, err)
+	}
+	if known, err := s.RecordPart(1, id, size, outline); !known || err != nil {
+		t.Error(known, err)
+	}
+	if !bytes.Equal(s.KeptOutline(id), outline) {
+		t.Error("the outline is another one")
+	}
+	s.Close()
+	o.Evidence = place + "2"
+	if _, err := Open(s.Path(), o); !errors.Is(err, ErrInvalid) || !strings.Contains(err.Error(), place) {
+		t.Error(err)
+	}
+	s = mustOpen(t, s.Path(), quick)
+	if got, err := s.Certificate(1, id); err != nil || !bytes.Equal(got, data) {
+		t.Error(err)
+	}
+	check(t, s)
+	if err := os.WriteFile(filepath.Join(place, id.Name()[:2], id.Name()), data[1:], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.cache.Forget(id)
+	var lost *PartError
+	if _, _, err := s.OpenCertificate(id); !errors.As(err, &lost) || lost.ID != id || !errors.Is(err, ErrCorrupt) {
+		t.Error(err)
+	}
+	s.Close()
+	if r, err := BackupFile(t.Context(), s.Path(), filepath.Join(t.TempDir(), "copy"), false, nil); err != nil ||
+		r.LacksParts != 0 || r.Evidence != place {
+		t.Errorf("%+v, %v", r, err)
+	}
+}

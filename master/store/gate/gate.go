@@ -1,0 +1,125 @@
+// Package gate says whether a file is a proof store that this build can use, before bbolt sees it.
+package gate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"amazonsfarm/master/store/page"
+	"amazonsfarm/master/store/record"
+)
+
+// Verify reads a file without bbolt and returns the format of the store in it. It is an error unless the
+// file is a store of this program, in a format that this build reads, with a whole page structure; with
+// acceptOlder one of its two headers may be damaged. The path is for messages. Errors:
+// record.ErrForeign, record.ErrVersion, record.ErrCorrupt, those of the file system.
+func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	size := info.Size()
+	foreign := func(what string) error {
+		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", record.ErrForeign, path,
+			what)
+	}
+	if size == 0 {
+		return 0, foreign("empty")
+	}
+	headers, err := page.ReadHeaders(f, size)
+	if errors.Is(err, page.ErrForeign) {
+		return 0, foreign("a file of another kind")
+	} else if err != nil {
+		return 0, err
+	}
+	newest := headers[0]
+	if len(headers) > 1 && headers[1].TxID > newest.TxID {
+		newest = headers[1]
+	}
+	m, err := page.New(context.Background(), f, size, newest)
+	if err != nil {
+		return 0, err
+	}
+	buckets, err := m.Buckets()
+	if err != nil {
+		return 0, err
+	}
+	meta, ok := buckets[record.BucketMeta]
+	if !ok {
+		return 0, foreign("a bbolt file of another program")
+	}
+	values := map[string][]byte{}
+	err = m.Walk(meta, func(l page.Leaf) error {
+		if l.Bucket || l.Bytes > record.MaxJSONBytes+record.SumBytes {
+			return nil
+		}
+		value := make([]byte, l.Bytes)
+		_, err := f.ReadAt(value, l.Offset)
+		values[string(l.Key)] = value
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	magic, ok := values[record.KeyMagic]
+	if !ok {
+		return 0, foreign("a bbolt file of another program")
+	}
+	if !bytes.HasPrefix(magic, []byte(record.Magic)) {
+		return 0, foreign("a bbolt file of another program")
+	}
+	if _, err := record.Unseal(record.BucketMeta, []byte(record.KeyMagic), magic); err != nil {
+		return 0, err
+	}
+	version, err := record.DecodeFormat(values[record.KeyFormat])
+	if err != nil {
+		return 0, err
+	}
+	if version != record.Format && version != record.OldFormat {
+		return 0, fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", record.ErrVersion, path, version,
+			record.Format,
+			buildThatFits(values[record.KeyCampaign]))
+	}
+	if len(headers) < 2 && !acceptOlder {
+		return 0, &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
+	}
+	campaigns, err := record.CampaignsIn(func(yield func(string, []byte) error) error {
+		for key, value := range values {
+			if err := yield(key, value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, err
+	}
+	return version, m.Whole(buckets, record.BucketsOf(version, campaigns), record.BucketMeta)
+}
+
+// buildThatFits names a build that can use a store of another format: the build that made it, if the
+// record about the campaign says so.
+func buildThatFits(campaign []byte) string {
+	var c record.Campaign
+	if record.DecodeJSON(record.KeyCampaign, campaign, &c) != nil || c.Build == "" {
+		return "take a build that fits"
+	}
+	return "take a build that fits, such as " + c.Build + ", which made it"
+}
+
+// KindOf names a file that is no regular one.
+func KindOf(m fs.FileMode) string {
+	switch {
+	case m.IsDir():
+		return "folder"
+	case m&fs.ModeNamedPipe != 0:
+		return "pipe"
+	case m&fs.ModeSocket != 0:
+		return "socket"
+	}
+	return "device"
+}
