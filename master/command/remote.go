@@ -41,6 +41,11 @@ func (r *remote) add(c *cobra.Command) {
 // dial connects to a master's control service; the first call finds out whether there is one.
 func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	secured := insecure.NewCredentials()
+	address, err := cli.DialAddress("master", r.address, defaultMaster)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.address = address
 	switch {
 	case r.credentials != "" && r.plaintext:
 		return nil, nil, cli.Usagef("--credentials and --insecure exclude each other")
@@ -86,6 +91,9 @@ func callError(address string, err error) error {
 	if !ok || err == nil {
 		return err
 	}
+	if agent.IsWrongMaster(err) {
+		return cli.Usagef("--master %s: %s", address, agent.Reason(err))
+	}
 	if agent.RefusedByCredential(err) {
 		return fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err))
 	}
@@ -97,7 +105,11 @@ func callError(address string, err error) error {
 	case codes.Canceled:
 		return cli.As(cli.ErrInterrupted, nil)
 	}
-	return fmt.Errorf("master at %s: %s", address, s.Message())
+	switch s.Code() {
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists: // what was asked for is wrong
+		return cli.Usagef("%s", s.Message())
+	}
+	return fmt.Errorf("the master at %s says: %s", address, s.Message())
 }
 
 // calling makes a command call a master and print what show makes of the answer: a document, or a

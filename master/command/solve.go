@@ -18,6 +18,7 @@ import (
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -44,6 +45,7 @@ func solveCommand() *cobra.Command {
 	f := &solveFlags{table: cli.TableSize{Bytes: 256 << 20}, settings: newSettings()}
 	o := &f.settings.farm
 	o.Limits.CheckFirst = 0 // all workers are our own
+	var check func(amazons.Position) error
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
 		Short: "Solve a board or position in this process, and prove the answer",
@@ -55,7 +57,7 @@ func solveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := f.validate(args[0], line); err != nil {
+			if err := f.validate(args[0], line, check); err != nil {
 				return err
 			}
 			return f.start(c, line, log)
@@ -63,6 +65,7 @@ func solveCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	f.settings.addCampaign(flags, &f.moves)
+	check = cli.AnyPosition(flags)
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaign in `FILE` (default: see above)")
 	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: beside the store)")
 	cli.Ranged(flags, flags.IntVar, "workers", &f.workers, 1, 1, maxCores,
@@ -72,15 +75,15 @@ func solveCommand() *cobra.Command {
 	f.asJSON = cli.JSONFlag(c)
 	cli.LogLevelFlag(flags, &f.level, "warn")
 	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions", "min-free")
-	cli.Group(flags, "Campaign", "first-move", "rules-only", "nodes", "easy-replies")
+	cli.Group(flags, "Campaign", "first-move", "rules-only", "nodes", "easy-replies", "any-position")
 	cli.Group(flags, "Files", "store", "proof", "config", "min-free")
 	cli.Group(flags, "Work", "workers", "cores", "table", "initial-budget", "max-budget", "tree-positions")
 	return c
 }
 
 // validate refuses what cannot be solved, before anything is opened, and completes the settings.
-func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
-	q, err := parseQuestion(question, f.moves)
+func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(amazons.Position) error) error {
+	q, err := parseQuestion(question, f.moves, check)
 	if err != nil {
 		return err
 	}

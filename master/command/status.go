@@ -99,11 +99,12 @@ func statusReport(r *farmv1.StatusResponse) string {
 	if r.GetWinner() != "" {
 		fmt.Fprintf(&s, "winner         %s\n", r.GetWinner())
 	}
-	fmt.Fprintf(&s, "root           proof number %d, disproof number %d\n", r.GetRootPhi(), r.GetRootDelta())
+	fmt.Fprintf(&s, "root           proof number %s, disproof number %s\n", numberText(r.GetRootPhi()),
+		numberText(r.GetRootDelta()))
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
 	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreePositions(),
 		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
-	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d fragments of %s\n", r.GetFactsWon(), r.GetFactsLost(),
+	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d parts of %s\n", r.GetFactsWon(), r.GetFactsLost(),
 		r.GetCertificates(), cli.FormatSize(int64(r.GetCertificateBytes())))
 	fmt.Fprintf(&s, "running since  %.0f s\n", r.GetSeconds())
 	if r.GetCertificateSha256() != "" {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -42,7 +43,7 @@ func ReadEnvironment(root *cobra.Command) {
 // worker's: the master's flag --name names a campaign.
 func variablesOf(root *cobra.Command) map[string]string {
 	names := maps.Clone(variables)
-	if root.Name() == "master" {
+	if strings.HasSuffix(root.Name(), "master") {
 		delete(names, "name")
 	}
 	return names
@@ -83,7 +84,11 @@ func environment(flags *pflag.FlagSet, getenv func(string) string, names map[str
 			return
 		}
 		if e := flags.Set(f.Name, getenv(name)); e != nil {
-			err = Usagef("%s: %w", name, e)
+			var wrong *pflag.InvalidValueError
+			if errors.As(e, &wrong) {
+				e = explainValue(f, wrong.Unwrap())
+			}
+			err = Usagef("%s %s: %w", name, getenv(name), e)
 		}
 	})
 	return err

@@ -39,6 +39,7 @@ type Machine struct {
 	pause   time.Duration // away: before the try after the next one
 	away    time.Duration // since when there is no master
 	limit   time.Duration // how long that may last
+	met     bool          // it was joined once, so its credential was right
 	stream  stream        // while joined
 
 	// The master that was joined last.
@@ -349,9 +350,10 @@ func (m *Machine) lost(e Lost) error {
 	switch {
 	case streamed && m.stream.leaving:
 		return errOver
-	case errors.Is(e.Err, ErrRefused):
+	case errors.Is(e.Err, ErrRefused), errors.Is(e.Err, ErrWrongMaster) && !m.met:
 		return e.Err
 	case streamed:
+		m.met = true
 		m.away, m.limit = m.now, m.c.AwayTimeout
 		if m.now-m.stream.began > 10*m.c.BackoffMax {
 			m.pause = m.c.BackoffMin

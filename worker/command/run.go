@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"amazonsfarm/shared/cli"
@@ -80,7 +78,7 @@ func (o *runFlags) check(stderr io.Writer) error {
 	if o.credentials != "" && o.insecure {
 		return cli.Usagef("--credentials and --insecure exclude each other")
 	}
-	if err := checkAddress(o.master, o.insecure || o.credentials != ""); err != nil {
+	if err := o.checkAddress(); err != nil {
 		return err
 	}
 	if o.agent.JoinTimeout <= 0 || o.agent.AwayTimeout <= 0 {
@@ -114,7 +112,7 @@ func (o *runFlags) run(c *cobra.Command) error {
 	if o.listen != "" {
 		end, err := serveHTTP(o.listen, o.agent.Stats)
 		if err != nil {
-			return cli.Usagef("--http %s: %w", o.listen, err)
+			return err
 		}
 		defer end()
 	}
@@ -125,32 +123,28 @@ func (o *runFlags) run(c *cobra.Command) error {
 	}
 	defer conn.Close()
 	err = agent.Run(abort, conn, o.agent)
-	if errors.Is(err, agent.ErrUnreachable) {
-		return fmt.Errorf("%s: %w", o.master, err)
+	if errors.Is(err, agent.ErrUnreachable) || errors.Is(err, agent.ErrWrongMaster) {
+		return fmt.Errorf("--master %s: %w", o.master, err)
 	}
 	return interrupted(err)
 }
 
-// checkAddress refuses what is not a host and a port, and hosts beyond this machine unless that was
-// allowed.
-func checkAddress(address string, anywhere bool) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return cli.Usagef("--master %q: write HOST:PORT, for example %s", address, defaultMaster)
+// checkAddress completes the address of the master. It refuses what is not a host and a port, and hosts
+// beyond this machine unless that was allowed.
+func (o *runFlags) checkAddress() (err error) {
+	if o.master, err = cli.DialAddress("master", o.master, defaultMaster); err != nil {
+		return err
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || host == "" {
-		return cli.Usagef("--master %q: write HOST:PORT with a port from 1 to 65535", address)
-	}
-	if !anywhere && !cli.Loopback(address) {
+	if !o.insecure && o.credentials == "" && !cli.Loopback(o.master) {
 		return cli.Usagef("--master %s: without --credentials connections are not encrypted; use --credentials, "+
-			"a master on this machine, or --insecure where the network is trusted", address)
+			"a master on this machine, or --insecure where the network is trusted", o.master)
 	}
 	return nil
 }
 
 // serveHTTP serves metrics and health until the function it returns is called.
 func serveHTTP(address string, stats *agent.Stats) (end func(), err error) {
-	listener, err := net.Listen("tcp", address)
+	listener, err := cli.Listen("http", address, defaultHTTP)
 	if err != nil {
 		return nil, err
 	}

@@ -29,6 +29,7 @@ func solveCommand() *cobra.Command {
 		q               question
 		folder          string
 	)
+	var check func(amazons.Position) error
 	c := &cobra.Command{
 		Use:   "solve POSITION|BOARD|-",
 		Short: "Tell who wins a position, with a verified certificate",
@@ -50,6 +51,7 @@ side to move wins, perhaps not all.
 			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
 				return err
 			}
+			q.check = check
 			q.prove, q.verify = !noProof, !noProof && !noTest
 			if folder != "" {
 				db, err := readyDatabase(c.Context(), folder, c.ErrOrStderr())
@@ -79,6 +81,9 @@ side to move wins, perhaps not all.
 			if q.position, err = parsePosition(args); err != nil {
 				return err
 			}
+			if err := check(q.position); err != nil {
+				return err
+			}
 			if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
 				return err
 			}
@@ -87,6 +92,7 @@ side to move wins, perhaps not all.
 	}
 	flags.add(c, allCores(), 256<<20)
 	f := c.Flags()
+	check = cli.AnyPosition(f)
 	f.StringArrayVar(&moves, "first-move", nil, "try only this first move; may be repeated")
 	f.Uint64Var(&q.nodes, "nodes", 0, "stop after this many nodes, with exit code 3; 0: no limit")
 	f.StringVar(&q.proofFile, "proof", "", "write the certificate to this file")

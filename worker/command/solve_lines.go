@@ -37,6 +37,7 @@ type lines struct {
 	work     chan line // to the searches
 	order    chan line // to the writer, in the order of the input; bounds the lines that are read ahead
 
+	all                 int // lines with an answer, or with an error
 	bad, stopped, wrong int // lines without an answer, at the limit of nodes, not verified
 }
 
@@ -56,6 +57,8 @@ func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFl
 	switch {
 	case l.wrong > 0:
 		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", l.wrong))
+	case l.all == 0:
+		return cli.Usagef("standard input has no position; write one a line, such as 5x6 or .B.B./...../.W.W. w")
 	case l.bad > 0:
 		return fmt.Errorf("%d lines were not answered", l.bad)
 	case l.stopped > 0:
@@ -101,6 +104,9 @@ func (l *lines) search(ctx context.Context) error {
 		q := l.question
 		var a lineAnswer
 		if q.position, a.err = amazons.ParsePosition(next.text); a.err == nil {
+			a.err = q.check(q.position)
+		}
+		if a.err == nil {
 			a.result, a.err = s.solve(ctx, q)
 		} else {
 			a.result.Position = next.text
@@ -123,6 +129,7 @@ func (l *lines) write(ctx context.Context, out io.Writer) error {
 		case <-ctx.Done():
 			return errors.Join(buffered.Flush(), ctx.Err())
 		}
+		l.all++
 		switch {
 		case errors.Is(a.err, errBudget):
 			l.stopped++

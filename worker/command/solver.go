@@ -23,12 +23,13 @@ var errBudget = errors.New("the node budget is used up")
 // question is a position to solve, and how to solve it.
 type question struct {
 	position   amazons.Position
-	firstMoves []amazons.Move // when given, only these are tried
-	nodes      uint64         // budget; 0: none
-	prove      bool           // make a certificate
-	verify     bool           // have it checked
-	rulesOnly  bool           // without leaf rule 2
-	proofFile  string         // where the certificate goes; empty: nowhere
+	check      func(amazons.Position) error // refuses a position that is not asked about
+	firstMoves []amazons.Move               // when given, only these are tried
+	nodes      uint64                       // budget; 0: none
+	prove      bool                         // make a certificate
+	verify     bool                         // have it checked
+	rulesOnly  bool                         // without leaf rule 2
+	proofFile  string                       // where the certificate goes; empty: nowhere
 }
 
 // solver answers questions one after the other, over one table.
