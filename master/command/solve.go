@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
@@ -67,7 +69,7 @@ func solveCommand() *cobra.Command {
 	f.settings.addCampaign(flags, &f.moves)
 	check = cli.AnyPosition(flags)
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaign in `FILE` (default: see above)")
-	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: beside the store)")
+	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: here, or beside --store)")
 	cli.Ranged(flags, flags.IntVar, "workers", &f.workers, 1, 1, maxCores,
 		"run `N` workers, which share cores and table")
 	coresFlag(c, &f.cores)
@@ -102,6 +104,9 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 	}
 	if o.ProofFile == "" {
 		o.ProofFile = campaign.ProofFile(o.StoreFile)
+		if f.makeFolder {
+			o.ProofFile = besideTheUser(o.ProofFile, line)
+		}
 	}
 	if o.InitialBudget == 0 && f.workers == 1 {
 		o.InitialBudget = min(loneBudget, cmp.Or(o.MaxNodes, loneBudget), cmp.Or(o.MaxBudget, loneBudget))
@@ -109,6 +114,17 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 	o.Root, o.FirstMoves, o.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
 	o.Embedded, o.Alone = true, true
 	return checkFiles(o.StoreFile, o.ProofFile, f.makeFolder)
+}
+
+// besideTheUser returns where a certificate goes when nobody has chosen a place: the folder that the user
+// works in. Where that cannot be written to, it says so on w and leaves the certificate beside the store.
+func besideTheUser(file string, w io.Writer) string {
+	if unix.Access(".", unix.W_OK) != nil {
+		fmt.Fprintf(w, "this folder cannot be written to, so the certificate goes to %s; --proof FILE names another place\n",
+			file)
+		return file
+	}
+	return filepath.Base(file)
 }
 
 // start runs the farm until it has an answer or is stopped, and prints the answer.

@@ -39,7 +39,7 @@ func Address(flag, text, usual string) (string, error) {
 	switch {
 	case err != nil && text != "" && strings.Trim(text, "0123456789") == "":
 		return "", Usagef("--%s %s: write HOST:PORT, such as 127.0.0.1:%s", flag, text, text)
-	case err != nil || strings.ContainsAny(host, " /"):
+	case err != nil || strings.ContainsAny(text, " /"):
 		return "", Usagef("--%s %q: write HOST:PORT, such as %s", flag, text, usual)
 	case e != nil:
 		return "", Usagef("--%s %s: the port must be a number from 1 to 65535, such as %s", flag, text, port)

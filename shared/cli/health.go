@@ -27,7 +27,7 @@ func HealthCommand(usual string) *cobra.Command {
 	var address string
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Check that the program on this machine is ready for work (exit code 0) or not (1)",
+		Short: "Check that the program on this machine is ready (exit code 0) or not (1)",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			at, err := DialAddress("http", address, usual)
