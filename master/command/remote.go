@@ -136,36 +136,9 @@ func control[Q any](c *cobra.Command, call method[Q, *farmv1.StatusResponse],
 	return calling(c, call, request, showStatus)
 }
 
-// showStatus is a status in one line, for programs and for people. --watch prints many of them.
+// showStatus is a status in one line, for programs and for people.
 func showStatus(r *farmv1.StatusResponse) (any, string) {
-	return document.OfStatus(r, false), statusLine(r) + "\n"
-}
-
-// statusLine is a status in one line.
-func statusLine(r *farmv1.StatusResponse) string {
-	won, lost := 0, 0
-	for _, f := range r.GetFirstMoves() {
-		switch f.GetVerdict() {
-		case farmv1.Verdict_VERDICT_WON:
-			won++
-		case farmv1.Verdict_VERDICT_LOST:
-			lost++
-		}
-	}
-	name := r.GetCampaign().GetBoard()
-	if len(r.GetCampaigns()) > 1 {
-		name = r.GetCampaign().GetName()
-	}
-	s := fmt.Sprintf("%s %s (%s): %s nodes, proof number %d, disproof number %d, %d facts, %d workers, %d leased",
-		name, r.GetState(), r.GetWhy(), count(r.GetNodes()+r.GetRunningNodes()), r.GetRootPhi(), r.GetRootDelta(),
-		r.GetFactsWon()+r.GetFactsLost(), r.GetWorkers(), r.GetLeased())
-	if n := len(r.GetFirstMoves()); n > 0 {
-		s += fmt.Sprintf(", first moves: %d win, %d lose, %d open", won, lost, n-won-lost)
-	}
-	if r.GetWinner() != "" {
-		s += ", winner: " + r.GetWinner()
-	}
-	return s
+	return document.OfStatus(r, false), new(meter).line(r) + "\n"
 }
 
 // campaignTable lists campaigns, a line each.

@@ -148,6 +148,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 	if err != nil {
 		return err
 	}
+	shown := meter{memory: cli.MemoryUsed}
 	hide := line.Show(abort, func() string {
 		ctx, cancel := context.WithTimeout(abort, time.Second)
 		defer cancel()
@@ -155,7 +156,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 		if err != nil {
 			return "starting or stopping"
 		}
-		return statusLine(r)
+		return shown.line(r)
 	})
 	ended := campaign.RunEmbedded(abort, drain.Done(), agents(f.workers, f.cores, f.table.Bytes))
 	hide()

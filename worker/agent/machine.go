@@ -176,9 +176,9 @@ func (m *Machine) handle(ev Event) error {
 	case Alive:
 		switch {
 		case e.Upload && m.stream.uploading != nil && m.stream.uploading.lease != nil:
-			m.stream.uploading.lease.activity++
+			m.stream.uploading.lease.goesOn("delivering", e)
 		case !e.Upload && m.running != nil:
-			m.running.activity++
+			m.running.goesOn("extracting", e)
 		}
 	case Searching:
 		m.progress(e)
@@ -286,7 +286,7 @@ func (m *Machine) heartbeat() {
 func (m *Machine) report(l *lease) {
 	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
 		Lease: l.id, Epoch: l.epoch, Nodes: l.nodes, Evaluations: l.evaluations + l.activity,
-		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number,
+		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number, Phase: l.phase,
 	}}}})
 }
 

@@ -226,7 +226,7 @@ func (c *connection) uploadOnce(e Upload) error {
 		if err != nil {
 			return err
 		}
-		c.tell(Alive{Upload: true})
+		c.tell(Alive{Upload: true, Done: len(e.Part.Data) - len(rest), Total: len(e.Part.Data)})
 		if len(rest) == 0 {
 			break
 		}

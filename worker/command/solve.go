@@ -75,7 +75,7 @@ side to move wins, perhaps not all.
 				if len(moves) > 0 || q.proofFile != "" {
 					return cli.Usagef("--first-move and --proof go with one position, not with -")
 				}
-				return interrupted(solveLines(ctx, c.InOrStdin(), c.OutOrStdout(), flags, q))
+				return interrupted(solveLines(ctx, c, flags, q))
 			}
 			var err error
 			if q.position, err = parsePosition(args); err != nil {
@@ -142,11 +142,12 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	s.running = func(tell func() string) { progress.Store(&tell) }
 	begun := time.Now()
 	hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
-		text := fmt.Sprintf("%.0f s, table %.0f %% full", time.Since(begun).Seconds(), 100*s.table.Fill())
+		text := "starting"
 		if tell := progress.Load(); tell != nil {
-			text += ", " + (*tell)()
+			text = (*tell)()
 		}
-		return text
+		return fmt.Sprintf("%s, %.0f s, table %.0f %% full, memory %s", text, time.Since(begun).Seconds(),
+			100*s.table.Fill(), cli.FormatSize(cli.MemoryUsed()))
 	})
 	r, err := s.solve(ctx, q)
 	hide()
