@@ -1,7 +1,8 @@
 // Package command is the commands of the master, one file a command: flags, checks, wiring, print.
 //
 // A command stands on the common ground and on no other command: common.go has questions, files and
-// what is printed, remote.go calls a serving master, settings.go has what an operator may turn. A
+// what is printed, progress.go says how far a campaign is, remote.go calls a serving master, settings.go
+// has what an operator may turn. A
 // test in package main holds this order.
 //
 // The commands that run a farm (solve, serve, simulate) have one shape: a struct of their flags,
