@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -65,7 +66,7 @@ func explainArguments(c *cobra.Command) {
 		}
 		got := "an argument is missing"
 		if len(args) > 0 {
-			got = fmt.Sprintf("%d arguments are too few or too many", len(args))
+			got = "the arguments do not fit"
 		}
 		_, wants, more := strings.Cut(c.Use, " ")
 		if (!more || strings.HasPrefix(wants, "-")) && len(args) > 0 {
@@ -79,8 +80,15 @@ func explainArguments(c *cobra.Command) {
 	}
 }
 
-// suggest puts what cobra takes an unknown command for into the same line.
+// missingFlag is cobra's error about a flag that a command must have.
+var missingFlag = regexp.MustCompile(`^required flag\(s\) "([a-z-]+)" not set$`)
+
+// suggest puts errors of cobra into our words: a flag that is missing, and what an unknown command may
+// stand for.
 func suggest(err error) error {
+	if m := missingFlag.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("--%s is missing", m[1])
+	}
 	text, names, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
 	if !found {
 		return err

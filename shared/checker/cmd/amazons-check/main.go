@@ -106,8 +106,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			revision(), checker.Format)
 		return exitValid
 	}
-	if len(files) == 0 || o.Workers < 1 || o.MaxMemory < 1 {
-		fmt.Fprintln(stderr, "amazons-check: give a certificate, and numbers above zero; see amazons-check --help")
+	if o.Workers < 1 || o.MaxMemory < 1 {
+		fmt.Fprintln(stderr, "amazons-check: --cores and --max-memory must be above zero; see amazons-check --help")
+		return exitUsage
+	}
+	if len(files) == 0 {
+		fmt.Fprintln(stderr, "amazons-check: give a certificate, such as 5x5.proof; see amazons-check --help")
 		return exitUsage
 	}
 	o.Progress = progress(stderr)
