@@ -62,7 +62,7 @@ func doing(r *farmv1.StatusResponse) string {
 	case "delivering":
 		return "delivering evidence" + share
 	case "verifying":
-		return fmt.Sprintf("verifying part %d of %d%s", p.GetDone(), p.GetTotal(), share)
+		return fmt.Sprintf("verifying: %d of %d parts%s", p.GetDone(), p.GetTotal(), share)
 	case "checking":
 		return "checking the proof" + share
 	case "assembling":

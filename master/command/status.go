@@ -110,8 +110,8 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
 	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreePositions(),
 		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
-	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d parts of %s\n", r.GetFactsWon(), r.GetFactsLost(),
-		r.GetCertificates(), cli.FormatSize(int64(r.GetCertificateBytes())))
+	fmt.Fprintf(&s, "facts          %d won, %d lost, in %s of %s\n", r.GetFactsWon(), r.GetFactsLost(),
+		counted(r.GetCertificates(), "part"), cli.FormatSize(int64(r.GetCertificateBytes())))
 	fmt.Fprintf(&s, "running since  %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(),
@@ -145,8 +145,9 @@ func standing(w *farmv1.Worker) string {
 func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
-		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results (%s), %d facts, %s nodes", w.GetName(),
-			w.GetCores(), cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), standing(w), w.GetFacts(),
+		fmt.Fprintf(&s, "worker         %s: %s, table %s, %s (%s), %s, %s nodes", w.GetName(),
+			counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())), counted(w.GetResults(), "result"),
+			standing(w), counted(w.GetFacts(), "fact"),
 			count(w.GetNodes()))
 		if w.GetLease() != 0 {
 			fmt.Fprintf(&s, "; on %s, %s of %s nodes, %s nodes/s", w.GetPosition(), count(w.GetLeaseNodes()),

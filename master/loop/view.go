@@ -94,6 +94,8 @@ func (l *Loop) explain(c *campaign, v *View) {
 		v.Why = "no worker is connected"
 	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason && len(l.campaigns()) > 1:
 		v.Why = "the workers are with other campaigns"
+	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason:
+		v.Why = "the workers are between two leases"
 	case v.Tree.Leased == 0:
 		v.Why = v.Tree.NoWork.String()
 	case v.Tree.Leased == 1:

@@ -113,11 +113,10 @@ func fit(text string, columns int) string {
 	if len(runes) <= columns {
 		return text
 	}
-	short := string(runes[:columns])
-	if at := strings.LastIndex(short, ", "); string(runes[columns:columns+1]) != "," && at > 0 {
-		short = short[:at]
+	if at := strings.LastIndex(string(runes[:columns+1])+" ", ", "); at > 0 {
+		return text[:at]
 	}
-	return short
+	return string(runes[:columns])
 }
 
 func (s *StatusLine) clear() {
