@@ -58,7 +58,8 @@ func (r reporter) checking(why string) func(checker.Progress) {
 	return func(p checker.Progress) { // called by one goroutine at a time
 		if time.Since(said) >= cli.TerminalPeriod {
 			said = time.Now()
-			r(loop.StateVerifying, why, loop.Phase{Name: "checking", Done: uint64(p.Entries), Total: uint64(p.TotalEntries)})
+			r(loop.StateVerifying, why,
+				loop.Phase{Name: "checking", Done: uint64(p.Entries), Total: uint64(p.TotalEntries)})
 		}
 	}
 }

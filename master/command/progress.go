@@ -37,7 +37,8 @@ func (m *meter) line(r *farmv1.StatusResponse) string {
 	}
 	parts = append(parts, count(nodes)+" nodes")
 	if phi, delta := r.GetRootPhi(), r.GetRootDelta(); r.GetWinner() == "" && max(phi, delta) > 1 {
-		parts = append(parts, fmt.Sprintf("work left: %s to prove a win, %s a loss", numberText(phi), numberText(delta)))
+		parts = append(parts, fmt.Sprintf("work left: %s to prove a win, %s a loss", numberText(phi),
+			numberText(delta)))
 	}
 	if m.memory != nil {
 		parts = append(parts, "memory "+cli.FormatSize(m.memory()))

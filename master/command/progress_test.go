@@ -18,15 +18,17 @@ func TestProgress(t *testing.T) {
 		}
 	}
 	status := func(seconds float64, nodes uint64, phase *farmv1.Phase) *farmv1.StatusResponse {
-		return &farmv1.StatusResponse{Campaign: &farmv1.Campaign{Board: "5x6"}, State: "running", Why: "one position is leased",
-			Seconds: seconds, Nodes: nodes, RootPhi: 1, RootDelta: 1, Phase: phase, FirstMoves: moves[112:], Workers: 2}
+		return &farmv1.StatusResponse{Campaign: &farmv1.Campaign{Board: "5x6"}, State: "running",
+			Why: "one position is leased", Seconds: seconds, Nodes: nodes, RootPhi: 1, RootDelta: 1, Phase: phase,
+			FirstMoves: moves[112:], Workers: 2}
 	}
 	m := new(meter)
 	searching := &farmv1.Phase{Name: "searching"}
 	later := status(62, 4_000_000, searching)
 	later.FirstMoves, later.RootPhi, later.RootDelta = moves, 35, 1200
 	settled := status(70, 4_000_000, nil)
-	settled.State, settled.Why, settled.Winner, settled.RootPhi, settled.RootDelta = "settled", "it is verified", "first", 0, 1<<30
+	settled.State, settled.Why, settled.Winner = "settled", "it is verified", "first"
+	settled.RootPhi, settled.RootDelta = 0, 1<<30
 	for _, c := range []struct {
 		r    *farmv1.StatusResponse
 		want string
@@ -41,7 +43,8 @@ func TestProgress(t *testing.T) {
 			"5x6 delivering evidence 61 %, 1 min 4 s, 4000.0 k nodes, 2 workers"},
 		{status(65, 4_000_000, &farmv1.Phase{Name: "verifying", Done: 3, Total: 12}),
 			"5x6 verifying: 3 of 12 parts 25 %, 1 min 5 s, 4000.0 k nodes, 2 workers"},
-		{status(66, 4_000_000, &farmv1.Phase{Name: "assembling"}), "5x6 assembling the proof, 1 min 6 s, 4000.0 k nodes, 2 workers"},
+		{status(66, 4_000_000, &farmv1.Phase{Name: "assembling"}),
+			"5x6 assembling the proof, 1 min 6 s, 4000.0 k nodes, 2 workers"},
 		{status(7300, 4_000_000, &farmv1.Phase{Name: "checking", Done: 1, Total: 2}),
 			"5x6 checking the proof 50 %, 2 h 1 min, 4000.0 k nodes, 2 workers"},
 		{settled, "5x6 settled (it is verified), 1 min 10 s, winner first, 4000.0 k nodes, 2 workers"},
@@ -50,7 +53,8 @@ func TestProgress(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, c.want)
 		}
 	}
-	if text := statusReport(settled); strings.Contains(text, "1073741824") || !strings.Contains(text, "disproof number inf:") {
+	text := statusReport(settled)
+	if strings.Contains(text, "1073741824") || !strings.Contains(text, "disproof number inf:") {
 		t.Error(text)
 	}
 }

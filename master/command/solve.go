@@ -120,8 +120,8 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 // works in. Where that cannot be written to, it says so on w and leaves the certificate beside the store.
 func besideTheUser(file string, w io.Writer) string {
 	if unix.Access(".", unix.W_OK) != nil {
-		fmt.Fprintf(w, "this folder cannot be written to, so the certificate goes to %s; --proof FILE names another place\n",
-			file)
+		fmt.Fprintf(w, "this folder cannot be written to, so the certificate goes to %s; "+
+			"--proof FILE names another place\n", file)
 		return file
 	}
 	return filepath.Base(file)

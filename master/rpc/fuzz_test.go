@@ -197,7 +197,8 @@ func (s *rigStore) describe(c *stored) loop.Campaign {
 	out := c.Campaign
 	out.Look = look
 	out.ReadRoots = func(data []byte) ([]loop.Root, error) { return readRootsFor(c.Pool, data) }
-	out.Conclude = func(_ context.Context, _ loop.Evidence, report func(string, string, loop.Phase)) (loop.Conclusion, error) {
+	out.Conclude = func(_ context.Context, _ loop.Evidence,
+		report func(string, string, loop.Phase)) (loop.Conclusion, error) {
 		report(loop.StateVerifying, "", loop.Phase{})
 		s.adding.Lock()
 		defer s.adding.Unlock()

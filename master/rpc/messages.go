@@ -127,7 +127,8 @@ func workerMessages(list []loop.Member) []*farmv1.Worker {
 			ConnectedSeconds: w.Connected, SilentSeconds: w.Silent, Nodes: w.Nodes, Results: w.Results, Facts: w.Facts,
 			TableFill: w.TableFill, Confirmed: uint64(w.Confirmed), Contradicted: farmv1.WriteCount(w.Contradicted),
 			Offences: farmv1.WriteCount(w.Offences), Campaign: w.Campaign, Lease: uint64(w.Lease), Position: w.Position,
-			LeaseNodes: w.LeaseNodes, BudgetNodes: w.LeaseBudget, LeaseSeconds: w.LeaseSeconds, Phase: phaseMessage(w.Phase),
+			LeaseNodes: w.LeaseNodes, BudgetNodes: w.LeaseBudget, LeaseSeconds: w.LeaseSeconds,
+			Phase: phaseMessage(w.Phase),
 		})
 	}
 	return out

@@ -32,7 +32,7 @@ func Address(flag, text, usual string) (string, error) {
 	host, given, err := net.SplitHostPort(text)
 	if ip, e := netip.ParseAddr(text); e == nil {
 		host, given, err = ip.String(), port, nil
-	} else if err != nil && text != "" && !strings.ContainsAny(text, ":[] /") && strings.Trim(text, "0123456789") != "" {
+	} else if err != nil && !strings.ContainsAny(text, ":[] /") && strings.Trim(text, "0123456789") != "" {
 		host, given, err = text, port, nil
 	}
 	n, e := strconv.ParseUint(given, 10, 16)

@@ -21,7 +21,8 @@ func TestLoopback(t *testing.T) {
 // TestAddress reads what people write for HOST:PORT, and holds what they are told otherwise.
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
-		"127.0.0.1:80": "127.0.0.1:80", ":7172": "127.0.0.1:7172", "0.0.0.0:1": "127.0.0.1:1", "localhost": "localhost:7171",
+		"127.0.0.1:80": "127.0.0.1:80", ":7172": "127.0.0.1:7172", "0.0.0.0:1": "127.0.0.1:1",
+		"localhost":    "localhost:7171",
 		"farm.example": "farm.example:7171", "::1": "[::1]:7171", "[::1]:5": "[::1]:5", "10.0.0.1": "10.0.0.1:7171",
 	} {
 		if got, err := DialAddress("master", text, "127.0.0.1:7171"); got != want || err != nil {
@@ -43,7 +44,8 @@ func TestAddress(t *testing.T) {
 		"-1.example:-1":   "--master -1.example:-1: the port must be a number from 1 to 65535, such as 7171",
 		"127.0.0.1:65536": "--master 127.0.0.1:65536: the port must be a number from 1 to 65535, such as 7171",
 	} {
-		if got, err := DialAddress("master", text, "127.0.0.1:7171"); err == nil || err.Error() != want || ExitCode(err) != ExitUsage {
+		got, err := DialAddress("master", text, "127.0.0.1:7171")
+		if err == nil || err.Error() != want || ExitCode(err) != ExitUsage {
 			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
 		}
 	}
@@ -58,8 +60,8 @@ func TestListen(t *testing.T) {
 	defer first.Close()
 	at := first.Addr().String()
 	_, err = Listen("http", at, "127.0.0.1:9171")
-	if want := "--http " + at + ": another program listens there; choose another port, such as 127.0.0.1:"; err == nil ||
-		!strings.HasPrefix(err.Error(), want) || ExitCode(err) != ExitFailed {
+	want := "--http " + at + ": another program listens there; choose another port, such as 127.0.0.1:"
+	if err == nil || !strings.HasPrefix(err.Error(), want) || ExitCode(err) != ExitFailed {
 		t.Errorf("%v; want %q", err, want)
 	}
 	if _, err = Listen("http", "192.0.2.1:0", ""); err == nil || !strings.Contains(err.Error(), "no such address") {

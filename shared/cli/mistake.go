@@ -31,7 +31,8 @@ func explainFlag(_ *cobra.Command, err error) error {
 	if !errors.As(err, &wrong) {
 		return err
 	}
-	return fmt.Errorf("--%s %s: %w", wrong.GetFlag().Name, wrong.GetValue(), explainValue(wrong.GetFlag(), wrong.Unwrap()))
+	f := wrong.GetFlag()
+	return fmt.Errorf("--%s %s: %w", f.Name, wrong.GetValue(), explainValue(f, wrong.Unwrap()))
 }
 
 // explainValue says what the value of a flag looks like, where the error is one of package strconv or

@@ -32,7 +32,8 @@ func TestRate(t *testing.T) {
 func TestFit(t *testing.T) {
 	const text = "5x6 searching, 48.1 k nodes/s, 31 s, first moves 18 of 256 refuted (7 %)"
 	for columns, want := range map[int]string{
-		100: text, len(text): text, 79: text, 40: "5x6 searching, 48.1 k nodes/s, 31 s", 36: "5x6 searching, 48.1 k nodes/s, 31 s",
+		100: text, len(text): text, 79: text, 40: "5x6 searching, 48.1 k nodes/s, 31 s",
+		36: "5x6 searching, 48.1 k nodes/s, 31 s",
 		35: "5x6 searching, 48.1 k nodes/s, 31 s", 34: "5x6 searching, 48.1 k nodes/s", 8: "5x6 sear",
 	} {
 		if got := fit(text, columns); got != want {

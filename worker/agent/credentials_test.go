@@ -65,19 +65,20 @@ func TestExplainHandshake(t *testing.T) {
 		err  error
 		want string
 	}{
-		{host, "the master's credential is for localhost, 127.0.0.1, not for vm; connect under such a name, or make one " +
-			"with \"master certs master --host vm\""},
-		{fmt.Errorf("tls: %w", x509.UnknownAuthorityError{}), "the master's credential is of another authority than ours: " +
-			"both must come from one \"master certs init\""},
+		{host, "the master's credential is for localhost, 127.0.0.1, not for vm; connect under such a name, or " +
+			"make one with \"master certs master --host vm\""},
+		{fmt.Errorf("tls: %w", x509.UnknownAuthorityError{}), "the master's credential is of another authority " +
+			"than ours: both must come from one \"master certs init\""},
 	} {
 		text := explainHandshake(c.err).Error()
-		behind := status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake failed: `+
-			strings.ReplaceAll(text, `"`, `\"`)+`"`)
+		behind := status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake `+
+			`failed: `+strings.ReplaceAll(text, `"`, `\"`)+`"`)
 		if text != c.want || !IsWrongMaster(behind) || Reason(behind) != c.want {
 			t.Errorf("%q; behind gRPC %q, %v", text, Reason(behind), IsWrongMaster(behind))
 		}
 	}
-	if other := errors.New("EOF"); explainHandshake(other) != other || explainHandshake(nil) != nil || IsWrongMaster(other) {
+	other := errors.New("EOF")
+	if explainHandshake(other) != other || explainHandshake(nil) != nil || IsWrongMaster(other) {
 		t.Error("another fault is taken for a wrong master")
 	}
 }

@@ -159,7 +159,8 @@ func (v *valuer) value(text string) (valueResult, error) {
 		return valueResult{}, cli.Usagef("%w", err)
 	}
 	if b|w == 0 {
-		return valueResult{}, cli.Usagef("an area without a queen is worth 0: write W and B for queens, such as ..W/.../..B")
+		return valueResult{}, cli.Usagef("an area without a queen is worth 0: write W and B for queens, such as " +
+			"..W/.../..B")
 	}
 	r := valueResult{MessageType: "value", Area: area.Text(b, w, e), Source: "database"}
 	var p area.Partition

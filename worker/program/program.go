@@ -20,8 +20,8 @@ import (
 
 // kinds gives the errors of the worker's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, agent.ErrWrongMaster, engine.ErrConfig, dfpn.ErrTableSize, dfpn.ErrOptions,
-		endgame.ErrSize}},
+	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, agent.ErrWrongMaster, engine.ErrConfig, dfpn.ErrTableSize,
+		dfpn.ErrOptions, endgame.ErrSize}},
 	{Code: cli.ExitIncompatible, Errs: []error{agent.ErrRefused, endgame.ErrVersion, endgame.ErrFormat}},
 	{Code: cli.ExitLocked, Errs: []error{endgame.ErrBusy}},
 	{Code: cli.ExitNoStore, Errs: []error{endgame.ErrNone}},

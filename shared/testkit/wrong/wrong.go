@@ -20,7 +20,8 @@ var row = regexp.MustCompile("^\\| `([^`]*)` \\| `([^`]*)` \\| ([0-9]+) \\|$")
 var words = regexp.MustCompile(`'[^']*'|\S+`)
 
 // Check runs each row of the page whose command is of a program, in the folder of the test, with an empty
-// standard input. A … in what the page says stands for any text. run gets the arguments and returns the exit code and what went to standard error.
+// standard input. A … in what the page says stands for any text. run gets the arguments and returns the
+// exit code and what went to standard error.
 func Check(t *testing.T, page, program string, run func(args []string) (code int, stderr string)) {
 	data, err := os.ReadFile(page)
 	if err != nil {
@@ -54,7 +55,8 @@ func Check(t *testing.T, page, program string, run func(args []string) (code int
 			if strings.Count(said, "\n") != 1 {
 				t.Errorf("it is not one line: %q", said)
 			}
-			got := fmt.Sprintf("| `%s` | `%s` | %d |", m[1], strings.ReplaceAll(strings.TrimSuffix(said, "\n"), "|", `\|`), code)
+			said = strings.ReplaceAll(strings.TrimSuffix(said, "\n"), "|", `\|`)
+			got := fmt.Sprintf("| `%s` | `%s` | %d |", m[1], said, code)
 			says := strings.ReplaceAll(regexp.QuoteMeta(lines[i]), "…", ".*")
 			if regexp.MustCompile("^" + says + "$").MatchString(got) {
 				return

@@ -81,7 +81,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
 	var files []string
-	for rest := args; ; files, rest = append(files, rest[0]), rest[1:] { // flags may stand before, between and behind files
+	// Flags may stand before, between and behind files.
+	for rest := args; ; files, rest = append(files, rest[0]), rest[1:] {
 		switch err := flags.Parse(rest); {
 		case errors.Is(err, flag.ErrHelp):
 			fmt.Fprint(stdout, usage)

@@ -23,7 +23,8 @@ func TestWrongInputs(t *testing.T) {
 	t.Chdir(t.TempDir())
 	damaged := bytes.Clone(data)
 	damaged[300] ^= 1
-	for name, content := range map[string][]byte{"4x4.proof": data, "damaged.proof": damaged, "text": []byte("hello\n")} {
+	files := map[string][]byte{"4x4.proof": data, "damaged.proof": damaged, "text": []byte("hello\n")}
+	for name, content := range files {
 		if err := os.WriteFile(name, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
