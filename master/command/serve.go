@@ -74,7 +74,8 @@ func serveCommand() *cobra.Command {
 	flags.StringVar(&o.ProofFile, "proof", "", "write the first certificate to `FILE` (default: beside the store)")
 	flags.StringVar(&f.listen, "listen", defaultMaster, "serve workers and operators at `ADDR`")
 	flags.StringVar(&f.http, "http", "", "serve pages, /metrics, /healthz, /readyz at `ADDR` (default: none)")
-	flags.StringVar(&f.https, "https", "", "serve the same encrypted, with commands of operators (default: none)")
+	flags.StringVar(&f.https, "https", "",
+		"serve the same encrypted, and operators' commands, at `ADDR` (default: none)")
 	flags.StringVar(&f.credentials, "credentials", "", "encrypt, with the master's credential in `FOLDER`")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow unencrypted connections from other machines")
 	flags.BoolVar(&o.AllowOtherBuilds, "allow-other-builds", false, "accept workers of other builds")

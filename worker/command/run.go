@@ -54,18 +54,20 @@ and ends with exit code 0. The second one aborts.
 
 func (o *runFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.master, "master", defaultMaster, "host and port of the master")
-	f.StringVar(&o.credentials, "credentials", "", "folder with this worker's credential, of \"master certs worker\"")
+	f.StringVar(&o.master, "master", defaultMaster, "work for the master at `ADDR`, a host and a port")
+	f.StringVar(&o.credentials, "credentials", "", "connect with this worker's credential in `FOLDER`")
 	f.BoolVar(&o.insecure, "insecure", false, "allow a master on another machine without encryption")
-	f.StringVar(&o.agent.Name, "name", "", "name of this worker, unique in the farm (default: made up)")
+	f.StringVar(&o.agent.Name, "name", "", "call this worker `NAME`, unique in the farm (default: made up)")
 	cli.Group(f, "Master", "master", "credentials", "insecure", "name")
 	o.search.add(c, allCores(), 1<<30)
 	cli.Group(f, "Search", "cores", "table")
-	f.DurationVar(&o.agent.JoinTimeout, "join-timeout", time.Minute, "time to reach the master for the first time")
-	f.DurationVar(&o.agent.AwayTimeout, "away-timeout", 24*time.Hour, "time to reach the master again")
-	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after so long without work; 0: never")
+	f.DurationVar(&o.agent.JoinTimeout, "join-timeout", time.Minute,
+		"give up when the master is not reached within `TIME`")
+	f.DurationVar(&o.agent.AwayTimeout, "away-timeout", 24*time.Hour,
+		"give up when a lost master is not back within `TIME`")
+	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after `TIME` without work (0: never)")
 	cli.Group(f, "Waiting", "join-timeout", "away-timeout", "idle-timeout")
-	f.StringVar(&o.listen, "http", "", "address for /metrics, /healthz and /readyz, such as "+defaultHTTP)
+	f.StringVar(&o.listen, "http", "", "serve /metrics, /healthz and /readyz at `ADDR`, such as "+defaultHTTP)
 	cli.LogLevelFlag(f, &o.level, "info")
 	cli.Group(f, "Watching", "http", "log-level")
 }
