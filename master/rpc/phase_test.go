@@ -16,13 +16,13 @@ func TestPhase(t *testing.T) {
 		l := w.lease()
 		for _, c := range []struct {
 			sent *farmv1.Phase
-			want farmv1.Phase
+			want *farmv1.Phase
 		}{
-			{nil, farmv1.Phase{Name: "searching"}},
-			{&farmv1.Phase{Name: "extracting", Done: 812}, farmv1.Phase{Name: "extracting", Done: 812}},
+			{nil, &farmv1.Phase{Name: "searching"}},
+			{&farmv1.Phase{Name: "extracting", Done: 812}, &farmv1.Phase{Name: "extracting", Done: 812}},
 			{&farmv1.Phase{Name: "delivering", Done: 61, Total: 100},
-				farmv1.Phase{Name: "delivering", Done: 61, Total: 100}},
-			{&farmv1.Phase{Name: "sleeping", Done: 1}, farmv1.Phase{Name: "searching"}},
+				&farmv1.Phase{Name: "delivering", Done: 61, Total: 100}},
+			{&farmv1.Phase{Name: "sleeping", Done: 1}, &farmv1.Phase{Name: "searching"}},
 		} {
 			w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(),
 				Epoch: l.GetEpoch(), Nodes: 5, Phase: c.sent}}})
