@@ -81,11 +81,26 @@ func (c *campaign) rootsOf(info proof.Info) ([]loop.Root, error) {
 	return roots, nil
 }
 
+// reporter tells the loop how far a conclusion is.
+type reporter func(state, why string, p loop.Phase)
+
+// checking reports a check as it goes on, not more often than people see.
+func (r reporter) checking(why string) func(checker.Progress) {
+	said := time.Now()
+	r(loop.StateVerifying, why, loop.Phase{Name: "checking"})
+	return func(p checker.Progress) { // called by one goroutine at a time
+		if time.Since(said) >= cli.TerminalPeriod {
+			said = time.Now()
+			r(loop.StateVerifying, why,
+				loop.Phase{Name: "checking", Done: uint64(p.Entries), Total: uint64(p.TotalEntries)})
+		}
+	}
+}
+
 // concludeOrWait is conclude; an error for want of room, for the certificate or in the store, and one
 // about a bucket that does not answer pass.
 func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
-	report func(state, why string)) (loop.Conclusion,
-	error) {
+	report func(state, why string, p loop.Phase)) (loop.Conclusion, error) {
 	conclusion, err := c.conclude(ctx, e, report)
 	if (errors.Is(err, store.ErrNoRoom) || disk.Full(err)) && !errors.Is(err, store.ErrFailed) {
 		err = fmt.Errorf("%w: %w", store.ErrNoRoom, err)
@@ -103,7 +118,7 @@ func (passing) Is(target error) bool { return target == store.ErrNoRoom }
 
 // conclude makes the certificate of the settled tree, has it checked, and stores the answer. A
 // certificate that is there already, just as it was when it was checked, is not made again.
-func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(state, why string)) (loop.Conclusion,
+func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporter) (loop.Conclusion,
 	error) {
 	settled := e.Settled
 	c.settled, c.searched = &settled, time.Since(c.farm.began)
@@ -116,7 +131,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(st
 		}
 		return c.conclusion(), nil
 	}
-	report(loop.StateAssembling, "the winner is known; its proof is being put together")
+	report(loop.StateAssembling, "the winner is known; its proof is being put together", loop.Phase{Name: "assembling"})
 	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
 	p, err := c.gather(ctx, roots, e.Won)
 	if errors.Is(err, assemble.ErrMissing) {
@@ -144,7 +159,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report func(st
 
 // concludeInOne makes one file of the proof and has the checker of this machine go over it.
 func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evidence,
-	report func(state, why string)) error {
+	report reporter) error {
 	// Under its own name a certificate appears only after the checker has accepted it.
 	draft := c.proofFile + ".unverified"
 	fragments, err := c.fragments(p)
@@ -160,10 +175,10 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	} else if err != nil {
 		return err
 	}
-	report(loop.StateVerifying, "the winner is known; the checker goes over its certificate")
 	began := time.Now()
 	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: c.about.RulesOnly,
-		Workers: c.farm.options.CheckWorkers})
+		Workers:  c.farm.options.CheckWorkers,
+		Progress: report.checking("the winner is known; the checker goes over its certificate")})
 	c.checked = time.Since(began)
 	if err == nil {
 		err = c.claims(r, p.roots)
@@ -197,7 +212,7 @@ func (c *campaign) winningMove(set *proof.Set) {
 
 // concludeInParts leaves the proof in parts and has them checked: by workers, or by this machine where
 // all workers are of this process.
-func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report func(state, why string)) error {
+func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report reporter) error {
 	own := c.farm.options.Embedded
 	var err error
 	if !own {
@@ -213,7 +228,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report fu
 	if !own { // what the tree adds, and that all belongs together, is for this machine to see
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}
-	report(loop.StateVerifying, "the winner is known; the checker goes over its proof")
+	o.Progress = report.checking("the winner is known; the checker goes over its proof")
 	began := time.Now()
 	r, err := checker.CheckFile(ctx, draft, o)
 	c.checked += time.Since(began)

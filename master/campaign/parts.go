@@ -334,21 +334,22 @@ func (c *campaign) linkPart(id proof.ID, name string) error {
 
 // checkParts has workers check the parts of a proof that nobody has checked yet, and the checker of
 // this machine what the tree adds. Without a worker this machine checks all; own says so.
-func (c *campaign) checkParts(ctx context.Context, p *proofParts, report func(state, why string)) (own bool,
+func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporter) (own bool,
 	err error) {
 	began := time.Now()
 	defer func() { c.checked = time.Since(began) }()
 	done := len(p.parts) - len(p.unchecked)
 	say := func(n, _ int) {
 		report(loop.StateVerifying, fmt.Sprintf("the winner is known; workers have checked %d of %d parts of its proof",
-			done+n, len(p.parts)))
+			done+n, len(p.parts)), loop.Phase{Name: "verifying", Done: uint64(done + n), Total: uint64(len(p.parts))})
 	}
 	say(0, 0)
 	err = c.farm.Loop.Verify(ctx, c.about.Number, p.unchecked, say)
 	if !errors.Is(err, loop.ErrLonely) {
 		return false, err
 	}
-	report(loop.StateVerifying, "the winner is known; there is no worker, so the master checks the proof")
+	report(loop.StateVerifying, "the winner is known; there is no worker, so the master checks the proof",
+		loop.Phase{Name: "verifying", Total: uint64(len(p.parts))})
 	wrong := &loop.FalsePartsError{Why: "the checker refuses them"}
 	own = true
 	for _, part := range p.parts {

@@ -5,6 +5,7 @@ import (
 
 	"amazonsfarm/master/document"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 )
 
@@ -41,12 +42,13 @@ func oneName(c *cobra.Command, args []string) error {
 // campaignAdd checks the question here, so that a wrong position is refused without a master.
 func campaignAdd() *cobra.Command {
 	r := new(farmv1.AddCampaignRequest)
+	var check func(amazons.Position) error
 	c := control(&cobra.Command{
 		Use:   "add BOARD|POSITION",
 		Short: "Add a campaign to a serving master",
 		Args:  cobra.ExactArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			_, err := parseQuestion(args[0], r.FirstMoves)
+			_, err := parseQuestion(args[0], r.FirstMoves, check)
 			return err
 		},
 	}, farmv1.ControlClient.AddCampaign, func(args []string) *farmv1.AddCampaignRequest {
@@ -56,6 +58,7 @@ func campaignAdd() *cobra.Command {
 	c.Flags().StringVar(&r.Name, "name", "", "call it `NAME`, of letters, digits, . - _ (default: its board)")
 	c.Flags().StringArrayVar(&r.FirstMoves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
 	c.Flags().BoolVar(&r.RulesOnly, "rules-only", false, "prove by the rules alone, without the counting lemma")
+	check = cli.AnyPosition(c.Flags())
 	weightFlags(c, &r.Priority, &r.Share)
 	return c
 }

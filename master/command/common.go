@@ -1,7 +1,8 @@
 // Package command is the commands of the master, one file a command: flags, checks, wiring, print.
 //
 // A command stands on the common ground and on no other command: common.go has questions, files and
-// what is printed, remote.go calls a serving master, settings.go has what an operator may turn. A
+// what is printed, progress.go says how far a campaign is, remote.go calls a serving master, settings.go
+// has what an operator may turn. A
 // test in package main holds this order.
 //
 // The commands that run a farm (solve, serve, simulate) have one shape: a struct of their flags,
@@ -16,6 +17,7 @@
 package command
 
 import (
+	"bytes"
 	"embed"
 	"errors"
 	"fmt"
@@ -75,10 +77,14 @@ type question struct {
 }
 
 // parseQuestion reads a board or position and first moves, sorted, each once.
-func parseQuestion(text string, moves []string) (question, error) {
+// check says which positions are not taken.
+func parseQuestion(text string, moves []string, check func(amazons.Position) error) (question, error) {
 	p, err := amazons.ParsePosition(text)
 	if err != nil {
 		return question{}, cli.Usagef("%w", err)
+	}
+	if err := check(p); err != nil {
+		return question{}, err
 	}
 	q := question{root: p}
 	for _, t := range moves {
@@ -92,6 +98,14 @@ func parseQuestion(text string, moves []string) (question, error) {
 	}
 	slices.SortFunc(q.firstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
 	return q, nil
+}
+
+// bothSides takes no position in which a side has no queen. It is for the commands without --any-position.
+func bothSides(p amazons.Position) error {
+	if err := p.CheckQueens(); err != nil {
+		return cli.Usagef("%w", err)
+	}
+	return nil
 }
 
 // defaultHTTP is where the pages of a master usually are.
@@ -111,6 +125,29 @@ func coresFlag(c *cobra.Command, cores *int) {
 func storeGiven(c *cobra.Command) bool {
 	f := c.Flags().Lookup("store")
 	return f.Changed && f.Value.String() != os.Getenv("AMAZONS_STORE")
+}
+
+// isStore reports whether a file is a database of the kind that a store is, whatever is in it.
+func isStore(file string) bool {
+	return beginsWith(file, 16, []byte{0xed, 0xda, 0x0c, 0xed}) // bbolt's mark, behind the header of its first page
+}
+
+// isProof reports whether a file begins as a certificate or a manifest does.
+func isProof(file string) bool { return beginsWith(file, 0, []byte("AMZ")) }
+
+// beginsWith reports whether a file has a mark at a place near its beginning.
+func beginsWith(file string, at int64, mark []byte) bool {
+	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	got := make([]byte, len(mark))
+	_, err = f.ReadAt(got, at)
+	return err == nil && bytes.Equal(got, mark)
 }
 
 // checkTable refuses tables that do not fit this machine or are too small to share.

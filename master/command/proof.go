@@ -101,6 +101,9 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 		return cert, "", p, nil, cli.Usagef("give a certificate or --store FILE, one of them")
 	} else {
 		from, args = args[0], args[1:]
+		if isStore(from) {
+			return cert, from, p, nil, cli.Usagef("%s is a store: write --store %[1]s", from)
+		}
 		if cert, err = proof.ReadFile(from); err != nil {
 			return cert, from, p, nil, err
 		}

@@ -41,6 +41,11 @@ func (r *remote) add(c *cobra.Command) {
 // dial connects to a master's control service; the first call finds out whether there is one.
 func (r *remote) dial() (farmv1.ControlClient, io.Closer, error) {
 	secured := insecure.NewCredentials()
+	address, err := cli.DialAddress("master", r.address, defaultMaster)
+	if err != nil {
+		return nil, nil, err
+	}
+	r.address = address
 	switch {
 	case r.credentials != "" && r.plaintext:
 		return nil, nil, cli.Usagef("--credentials and --insecure exclude each other")
@@ -86,6 +91,9 @@ func callError(address string, err error) error {
 	if !ok || err == nil {
 		return err
 	}
+	if agent.IsWrongMaster(err) {
+		return cli.Usagef("--master %s: %s", address, agent.Reason(err))
+	}
 	if agent.RefusedByCredential(err) {
 		return fmt.Errorf("the master at %s refuses: %s", address, agent.Reason(err))
 	}
@@ -97,7 +105,11 @@ func callError(address string, err error) error {
 	case codes.Canceled:
 		return cli.As(cli.ErrInterrupted, nil)
 	}
-	return fmt.Errorf("master at %s: %s", address, s.Message())
+	switch s.Code() {
+	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists: // what was asked for is wrong
+		return cli.Usagef("%s", s.Message())
+	}
+	return fmt.Errorf("the master at %s says: %s", address, s.Message())
 }
 
 // calling makes a command call a master and print what show makes of the answer: a document, or a
@@ -124,36 +136,9 @@ func control[Q any](c *cobra.Command, call method[Q, *farmv1.StatusResponse],
 	return calling(c, call, request, showStatus)
 }
 
-// showStatus is a status in one line, for programs and for people. --watch prints many of them.
+// showStatus is a status in one line, for programs and for people.
 func showStatus(r *farmv1.StatusResponse) (any, string) {
-	return document.OfStatus(r, false), statusLine(r) + "\n"
-}
-
-// statusLine is a status in one line.
-func statusLine(r *farmv1.StatusResponse) string {
-	won, lost := 0, 0
-	for _, f := range r.GetFirstMoves() {
-		switch f.GetVerdict() {
-		case farmv1.Verdict_VERDICT_WON:
-			won++
-		case farmv1.Verdict_VERDICT_LOST:
-			lost++
-		}
-	}
-	name := r.GetCampaign().GetBoard()
-	if len(r.GetCampaigns()) > 1 {
-		name = r.GetCampaign().GetName()
-	}
-	s := fmt.Sprintf("%s %s (%s): %s nodes, proof number %d, disproof number %d, %d facts, %d workers, %d leased",
-		name, r.GetState(), r.GetWhy(), count(r.GetNodes()+r.GetRunningNodes()), r.GetRootPhi(), r.GetRootDelta(),
-		r.GetFactsWon()+r.GetFactsLost(), r.GetWorkers(), r.GetLeased())
-	if n := len(r.GetFirstMoves()); n > 0 {
-		s += fmt.Sprintf(", first moves: %d win, %d lose, %d open", won, lost, n-won-lost)
-	}
-	if r.GetWinner() != "" {
-		s += ", winner: " + r.GetWinner()
-	}
-	return s
+	return document.OfStatus(r, false), new(meter).line(r) + "\n"
 }
 
 // campaignTable lists campaigns, a line each.

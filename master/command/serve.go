@@ -71,9 +71,10 @@ func serveCommand() *cobra.Command {
 	flags.BoolVar(&o.Stay, "stay", false, "keep answering when all is settled")
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaigns in `FILE`")
 	flags.StringVar(&o.ProofFile, "proof", "", "write the first certificate to `FILE` (default: beside the store)")
-	flags.StringVar(&f.listen, "listen", "127.0.0.1:7171", "serve workers and operators at `ADDR`")
+	flags.StringVar(&f.listen, "listen", defaultMaster, "serve workers and operators at `ADDR`")
 	flags.StringVar(&f.http, "http", "", "serve pages, /metrics, /healthz, /readyz at `ADDR` (default: none)")
-	flags.StringVar(&f.https, "https", "", "serve the same encrypted, with commands of operators (default: none)")
+	flags.StringVar(&f.https, "https", "",
+		"serve the same encrypted, and operators' commands, at `ADDR` (default: none)")
 	flags.StringVar(&f.credentials, "credentials", "", "encrypt, with the master's credential in `FOLDER`")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow unencrypted connections from other machines")
 	flags.BoolVar(&o.AllowOtherBuilds, "allow-other-builds", false, "accept workers of other builds")
@@ -98,9 +99,9 @@ func (f *serveFlags) validate() error {
 	o := &f.settings.farm
 	switch {
 	case f.board != "":
-		q, err := parseQuestion(f.board, f.moves)
+		q, err := parseQuestion(f.board, f.moves, bothSides)
 		if err != nil {
-			return err
+			return fmt.Errorf("--board: %w", err)
 		}
 		o.Root, o.FirstMoves = q.root, q.firstMoves
 	case len(f.moves) > 0 || o.RulesOnly || o.Name != "":
@@ -112,6 +113,12 @@ func (f *serveFlags) validate() error {
 	}
 	if err := checkFiles(o.StoreFile, o.ProofFile, false); err != nil {
 		return err
+	}
+	for flag, at := range map[string]struct{ address, usual string }{"listen": {f.listen, defaultMaster},
+		"http": {f.http, defaultHTTP}, "https": {f.https, defaultHTTP}} {
+		if _, err := cli.Address(flag, at.address, at.usual); err != nil && (at.address != "" || flag == "listen") {
+			return err
+		}
 	}
 	switch {
 	case f.credentials != "" && f.insecure:
@@ -228,17 +235,17 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 			on.Close()
 		}
 	}()
-	if on.workers, err = net.Listen("tcp", f.listen); err != nil {
-		return on, fmt.Errorf("listen for workers: %w", err)
+	if on.workers, err = cli.Listen("listen", f.listen, defaultMaster); err != nil {
+		return on, err
 	}
 	on.workers = access.NewDoor(on.workers, descriptors()/2, guard == nil)
 	for _, at := range []struct{ scheme, address string }{{"http", f.http}, {"https", f.https}} {
 		if at.address == "" {
 			continue
 		}
-		l, err := net.Listen("tcp", at.address)
+		l, err := cli.Listen(at.scheme, at.address, defaultHTTP)
 		if err != nil {
-			return on, fmt.Errorf("listen for %s: %w", at.scheme, err)
+			return on, err
 		}
 		l = access.NewDoor(l, descriptors()/8, false)
 		on.urls = append(on.urls, at.scheme+"://"+l.Addr().String())

@@ -85,7 +85,7 @@ func simulateCommand() *cobra.Command {
 // validate refuses what cannot be simulated and completes the settings. It warns on w where the
 // first leases are so short that many workers look better than they are.
 func (f *simulateFlags) validate(w io.Writer, question string) error {
-	q, err := parseQuestion(question, f.moves)
+	q, err := parseQuestion(question, f.moves, bothSides)
 	if err != nil {
 		return err
 	}

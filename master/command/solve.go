@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -14,10 +15,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/worker/agent"
 )
@@ -44,6 +47,7 @@ func solveCommand() *cobra.Command {
 	f := &solveFlags{table: cli.TableSize{Bytes: 256 << 20}, settings: newSettings()}
 	o := &f.settings.farm
 	o.Limits.CheckFirst = 0 // all workers are our own
+	var check func(amazons.Position) error
 	c := &cobra.Command{
 		Use:   "solve BOARD|POSITION",
 		Short: "Solve a board or position in this process, and prove the answer",
@@ -55,7 +59,7 @@ func solveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := f.validate(args[0], line); err != nil {
+			if err := f.validate(args[0], line, check); err != nil {
 				return err
 			}
 			return f.start(c, line, log)
@@ -63,8 +67,9 @@ func solveCommand() *cobra.Command {
 	}
 	flags := c.Flags()
 	f.settings.addCampaign(flags, &f.moves)
+	check = cli.AnyPosition(flags)
 	flags.StringVar(&o.StoreFile, "store", "", "keep the campaign in `FILE` (default: see above)")
-	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: beside the store)")
+	flags.StringVar(&o.ProofFile, "proof", "", "write the certificate to `FILE` (default: here, or beside --store)")
 	cli.Ranged(flags, flags.IntVar, "workers", &f.workers, 1, 1, maxCores,
 		"run `N` workers, which share cores and table")
 	coresFlag(c, &f.cores)
@@ -72,15 +77,15 @@ func solveCommand() *cobra.Command {
 	f.asJSON = cli.JSONFlag(c)
 	cli.LogLevelFlag(flags, &f.level, "warn")
 	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions", "min-free")
-	cli.Group(flags, "Campaign", "first-move", "rules-only", "nodes", "easy-replies")
+	cli.Group(flags, "Campaign", "first-move", "rules-only", "nodes", "easy-replies", "any-position")
 	cli.Group(flags, "Files", "store", "proof", "config", "min-free")
 	cli.Group(flags, "Work", "workers", "cores", "table", "initial-budget", "max-budget", "tree-positions")
 	return c
 }
 
 // validate refuses what cannot be solved, before anything is opened, and completes the settings.
-func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
-	q, err := parseQuestion(question, f.moves)
+func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(amazons.Position) error) error {
+	q, err := parseQuestion(question, f.moves, check)
 	if err != nil {
 		return err
 	}
@@ -99,6 +104,9 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
 	}
 	if o.ProofFile == "" {
 		o.ProofFile = campaign.ProofFile(o.StoreFile)
+		if f.makeFolder {
+			o.ProofFile = besideTheUser(o.ProofFile, line)
+		}
 	}
 	if o.InitialBudget == 0 && f.workers == 1 {
 		o.InitialBudget = min(loneBudget, cmp.Or(o.MaxNodes, loneBudget), cmp.Or(o.MaxBudget, loneBudget))
@@ -106,6 +114,17 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine) error {
 	o.Root, o.FirstMoves, o.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
 	o.Embedded, o.Alone = true, true
 	return checkFiles(o.StoreFile, o.ProofFile, f.makeFolder)
+}
+
+// besideTheUser returns where a certificate goes when nobody has chosen a place: the folder that the user
+// works in. Where that cannot be written to, it says so on w and leaves the certificate beside the store.
+func besideTheUser(file string, w io.Writer) string {
+	if unix.Access(".", unix.W_OK) != nil {
+		fmt.Fprintf(w, "this folder cannot be written to, so the certificate goes to %s; "+
+			"--proof FILE names another place\n", file)
+		return file
+	}
+	return filepath.Base(file)
 }
 
 // start runs the farm until it has an answer or is stopped, and prints the answer.
@@ -129,6 +148,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 	if err != nil {
 		return err
 	}
+	shown := meter{memory: cli.MemoryUsed}
 	hide := line.Show(abort, func() string {
 		ctx, cancel := context.WithTimeout(abort, time.Second)
 		defer cancel()
@@ -136,7 +156,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 		if err != nil {
 			return "starting or stopping"
 		}
-		return statusLine(r)
+		return shown.line(r)
 	})
 	ended := campaign.RunEmbedded(abort, drain.Done(), agents(f.workers, f.cores, f.table.Bytes))
 	hide()

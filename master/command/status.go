@@ -69,6 +69,7 @@ func watchStatus(ctx context.Context, c *cobra.Command, master *remote, r *farmv
 	if err != nil {
 		return callError(master.address, err)
 	}
+	var shown meter
 	for state := ""; ; {
 		r, err := stream.Recv()
 		if status.Code(err) == codes.Unavailable && state == "settled" {
@@ -78,8 +79,7 @@ func watchStatus(ctx context.Context, c *cobra.Command, master *remote, r *farmv
 			return callError(master.address, err)
 		}
 		state = r.GetState()
-		document, text := showStatus(r)
-		if err := cli.Answer(c, asJSON, document, text); err != nil {
+		if err := cli.Answer(c, asJSON, document.OfStatus(r, false), shown.line(r)+"\n"); err != nil {
 			return err
 		}
 	}
@@ -99,13 +99,20 @@ func statusReport(r *farmv1.StatusResponse) string {
 	if r.GetWinner() != "" {
 		fmt.Fprintf(&s, "winner         %s\n", r.GetWinner())
 	}
-	fmt.Fprintf(&s, "root           proof number %d, disproof number %d\n", r.GetRootPhi(), r.GetRootDelta())
+	if p := r.GetPhase(); p != nil {
+		fmt.Fprintf(&s, "now            %s\n", doing(r))
+	}
+	if text := movesSettled(r.GetFirstMoves()); text != "" {
+		fmt.Fprintf(&s, "settled        %s\n", text)
+	}
+	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: the work left to prove a win, or a loss\n",
+		numberText(r.GetRootPhi()), numberText(r.GetRootDelta()))
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
 	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreePositions(),
 		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
-	fmt.Fprintf(&s, "facts          %d won, %d lost, in %d fragments of %s\n", r.GetFactsWon(), r.GetFactsLost(),
-		r.GetCertificates(), cli.FormatSize(int64(r.GetCertificateBytes())))
-	fmt.Fprintf(&s, "running since  %.0f s\n", r.GetSeconds())
+	fmt.Fprintf(&s, "facts          %d won, %d lost, in %s of %s\n", r.GetFactsWon(), r.GetFactsLost(),
+		counted(r.GetCertificates(), "part"), cli.FormatSize(int64(r.GetCertificateBytes())))
+	fmt.Fprintf(&s, "running since  %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %v\n", r.GetCertificateFile(),
 			r.GetCertificatePositions(), r.GetCertificateFileBytes(), r.GetCertificateSha256(), r.GetVerified())
@@ -138,12 +145,16 @@ func standing(w *farmv1.Worker) string {
 func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
-		fmt.Fprintf(&s, "worker         %s: %d cores, table %s, %d results (%s), %d facts, %s nodes", w.GetName(),
-			w.GetCores(), cli.FormatSize(int64(w.GetTableBytes())), w.GetResults(), standing(w), w.GetFacts(),
+		fmt.Fprintf(&s, "worker         %s: %s, table %s, %s (%s), %s, %s nodes", w.GetName(),
+			counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())), counted(w.GetResults(), "result"),
+			standing(w), counted(w.GetFacts(), "fact"),
 			count(w.GetNodes()))
 		if w.GetLease() != 0 {
-			fmt.Fprintf(&s, "; on %s, %s of %s nodes", w.GetPosition(), count(w.GetLeaseNodes()),
-				count(w.GetBudgetNodes()))
+			fmt.Fprintf(&s, "; on %s, %s of %s nodes, %s nodes/s", w.GetPosition(), count(w.GetLeaseNodes()),
+				count(w.GetBudgetNodes()), count(uint64(float64(w.GetLeaseNodes())/max(1, w.GetLeaseSeconds()))))
+			if p := w.GetPhase(); p != nil {
+				fmt.Fprintf(&s, ", %s", doing(&farmv1.StatusResponse{Phase: p}))
+			}
 		}
 		s.WriteByte('\n')
 	}

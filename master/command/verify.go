@@ -39,7 +39,13 @@ func verifyCommand() *cobra.Command {
 		Long:  long("verify"),
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "" {
+			program := cli.Program("master")
+			switch {
+			case len(args) == 1 && isStore(args[0]):
+				return cli.Usagef("%s is a store: write %s verify --store %[1]s", args[0], program)
+			case len(args) == 0 && isProof(storeFile):
+				return cli.Usagef("%s is a certificate: write %s verify %[1]s", storeFile, program)
+			case len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "":
 				return cli.Usagef("give a certificate or --store FILE, one of them")
 			}
 			ctx, _, stop := cli.Signals(c.Context())

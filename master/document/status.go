@@ -41,6 +41,22 @@ type Status struct {
 	Parts        int              `json:"certificate_parts,omitempty"` // on pages: of a certificate that is a manifest
 	Store        string           `json:"store"`
 	Quarantined  uint32           `json:"quarantined"`
+	Phase        *Phase           `json:"phase,omitempty"` // what is done now
+}
+
+// Phase is what is being done, and how much of it.
+type Phase struct {
+	Name  string `json:"name"` // searching, extracting, delivering, verifying, assembling or checking
+	Done  uint64 `json:"done"` // positions proved or checked, bytes of parts, or parts
+	Total uint64 `json:"total,omitempty"`
+}
+
+// ofPhase makes the document of a phase, nil where there is none.
+func ofPhase(p *farmv1.Phase) *Phase {
+	if p == nil {
+		return nil
+	}
+	return &Phase{p.GetName(), p.GetDone(), p.GetTotal()}
 }
 
 // FirstMove is a move of the root.
@@ -65,6 +81,7 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(), FactsWon: r.GetFactsWon(),
 		FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
 		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(), Quarantined: r.GetQuarantined(),
+		Phase: ofPhase(r.GetPhase()),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {
@@ -108,6 +125,7 @@ type Worker struct {
 	LeaseNodes   uint64  `json:"lease_nodes,omitempty"`
 	BudgetNodes  uint64  `json:"budget_nodes,omitempty"`
 	LeaseSeconds float64 `json:"lease_seconds,omitempty"`
+	Phase        *Phase  `json:"phase,omitempty"` // of the lease, where it is not searching
 }
 
 // OfWorkers makes the documents of a master's answer. Addresses and builds are left out: pages may
@@ -121,7 +139,7 @@ func OfWorkers(list []*farmv1.Worker) []Worker {
 			Results: w.GetResults(), Facts: w.GetFacts(),
 			Confirmed: w.GetConfirmed(), Contradicted: w.GetContradicted(), Offences: w.GetOffences(),
 			Lease: w.GetLease(), Campaign: w.GetCampaign(), Position: w.GetPosition(), LeaseNodes: w.GetLeaseNodes(),
-			BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(),
+			BudgetNodes: w.GetBudgetNodes(), LeaseSeconds: w.GetLeaseSeconds(), Phase: ofPhase(w.GetPhase()),
 		})
 	}
 	return out

@@ -37,7 +37,7 @@ func (l *Loop) Audit() error {
 				return fmt.Errorf("campaign %d: %w", c.Number, err)
 			}
 		}
-		if n := len(c.learned.list); n > l.cfg.Limits.Recent {
+		if n := c.learned.Len(); n > l.cfg.Limits.Recent {
 			return fmt.Errorf("campaign %d keeps %d facts for people", c.Number, n)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"amazonsfarm/master/explore"
+	"amazonsfarm/master/recent"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -38,7 +39,7 @@ type About struct {
 	Suspects func(tree.Contradiction) ([]proof.ID, error)
 	// Conclude makes and checks the proof once the tree is settled. It may report StateAssembling and
 	// StateVerifying. A FalsePartsError has facts taken back; another error stops the campaign.
-	Conclude func(ctx context.Context, e Evidence, report func(state, why string)) (Conclusion, error)
+	Conclude func(ctx context.Context, e Evidence, report func(state, why string, p Phase)) (Conclusion, error)
 	// Look says, if it is not nil, what the certificates of the store prove of a position where the
 	// tree knows no more; it is called from several goroutines at the same time.
 	Look explore.Look
@@ -104,9 +105,10 @@ type campaign struct {
 	generation int // of the tree: it may be made anew when facts are taken back
 	conclusion *Conclusion
 	state, why string // when not running, paused, draining or ended
+	phase      Phase  // of the conclusion
 	stopped    error  // why the campaign is stopped
 	halted     bool   // its tree was told to pause
-	learned    recent
+	learned    recent.Facts
 	evidence   Evidence    // of the settled tree
 	homeless   bool        // the certificate found no room: it is put together again when there is some
 	again      int         // ticks until then, at least

@@ -30,6 +30,12 @@ type Conclusion struct {
 	WinningMoves []string
 }
 
+// Phase is what is being done, and how much of it.
+type Phase struct {
+	Name        string // searching, extracting, delivering, verifying, assembling or checking; empty: nothing
+	Done, Total uint64 // positions, bytes or parts; a Total of 0 is not known
+}
+
 // settle begins to conclude a campaign whose tree is settled.
 func (l *Loop) settle(c *campaign, e tree.Settled) {
 	if c.settled != nil || c.stopped != nil {
@@ -37,6 +43,7 @@ func (l *Loop) settle(c *campaign, e tree.Settled) {
 	}
 	c.settled = &e
 	c.state, c.why = StateAssembling, "the winner is known; its certificate is being put together"
+	c.phase = Phase{Name: StateAssembling}
 	c.evidence = Evidence{Settled: e, FirstMoves: c.Tree.FirstMoves(), Nodes: c.Tree.Status().Spent}
 	for n := range c.Tree.WonNodes() {
 		c.evidence.Won = append(c.evidence.Won, n)
@@ -53,7 +60,7 @@ func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign,
 		return
 	}
 	conclusion, err := c.Conclude(ctx, evidence,
-		func(state, why string) { _ = l.post(ctx, report{c, state, why}) })
+		func(state, why string, p Phase) { _ = l.post(ctx, report{c, state, why, p}) })
 	_ = l.post(ctx, concluded{c, conclusion, err, generation})
 }
 
@@ -61,9 +68,12 @@ func (l *Loop) concludeIn(ctx context.Context, turns chan struct{}, c *campaign,
 type report struct {
 	campaign   *campaign
 	state, why string
+	phase      Phase
 }
 
-func (r report) apply(*Loop) { r.campaign.state, r.campaign.why = r.state, r.why }
+func (r report) apply(*Loop) {
+	r.campaign.state, r.campaign.why, r.campaign.phase = r.state, r.why, r.phase
+}
 
 // concluded says how a conclusion ended.
 type concluded struct {
@@ -92,7 +102,7 @@ func (m concluded) apply(l *Loop) {
 		l.stop(c, m.err)
 		return
 	}
-	c.conclusion = &m.conclusion
+	c.conclusion, c.phase = &m.conclusion, Phase{}
 	c.state, c.why = StateSettled, "the winner is known and the certificate is verified"
 	if !m.conclusion.Verified && m.conclusion.VerifiedBy == "" {
 		c.why = "the winner is known"

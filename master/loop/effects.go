@@ -166,7 +166,7 @@ func (l *Loop) commit() error {
 	l.cfg.Metrics.commit.Observe(time.Since(begin).Seconds())
 	for _, persist := range p.persist {
 		if c := l.numbered(persist.Campaign); c != nil {
-			c.learned.add(l.cfg.Now(), l.cfg.Limits.Recent, persist.Facts)
+			c.learned.Add(l.cfg.Now(), l.cfg.Limits.Recent, persist.Facts)
 		}
 	}
 	p.persist, p.hints = nil, nil

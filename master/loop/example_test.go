@@ -48,7 +48,7 @@ func oneLease() error {
 	campaign := loop.Campaign{Tree: top, Settings: loop.Settings{Share: 1}, About: loop.About{
 		Number: 1, Name: "4x4", Root: root, Pool: 1,
 		ReadRoots: func([]byte) ([]loop.Root, error) { return nil, nil },
-		Conclude: func(context.Context, loop.Evidence, func(state, why string)) (loop.Conclusion, error) {
+		Conclude: func(context.Context, loop.Evidence, func(state, why string, p loop.Phase)) (loop.Conclusion, error) {
 			return loop.Conclusion{}, nil
 		},
 	}}

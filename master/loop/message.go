@@ -73,6 +73,7 @@ type Event struct {
 
 	Evaluations uint64
 	TableFill   float64
+	Phase       Phase // of the lease
 
 	waited bool // for room
 }
@@ -108,7 +109,7 @@ func (e *Event) apply(l *Loop) {
 func (l *Loop) hear(e *Event, c *campaign) {
 	s := e.Session
 	s.last = l.cfg.Now()
-	s.evaluations, s.fill = max(s.evaluations, e.Evaluations), e.TableFill
+	s.evaluations, s.fill, s.phase = max(s.evaluations, e.Evaluations), e.TableFill, e.Phase
 	switch ev := e.Tree.(type) {
 	case tree.Result:
 		s.results++

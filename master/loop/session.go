@@ -44,6 +44,7 @@ type Session struct {
 
 	evaluations, results, facts, nodes uint64
 	fill                               float64
+	phase                              Phase // of its lease
 
 	seen    hints.Seen // hints that its table has
 	table   uint32     // the pool of its last lease: its table is for that board

@@ -13,6 +13,7 @@ type View struct {
 	*About
 	Settings
 	State, Why  string
+	Phase       Phase // what is done for it now
 	Tree        tree.Status
 	Settled     *tree.Settled // nil: not yet
 	Conclusion  *Conclusion   // nil: not yet
@@ -60,7 +61,7 @@ func (l *Loop) views() (all []View) {
 	quarantined := len(l.book.Quarantines())
 	for _, c := range l.campaigns() {
 		v := View{
-			About: c.About, Settings: c.Settings, State: c.state, Why: c.why,
+			About: c.About, Settings: c.Settings, State: c.state, Why: c.why, Phase: c.phase,
 			Tree: c.status(), Settled: c.settled, Conclusion: c.conclusion,
 			Seconds: l.since(l.started), StoreFile: l.cfg.StoreFile,
 			Connected: connected, Quarantined: quarantined, Certs: certificates, CertBytes: bytes,
@@ -79,6 +80,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	if v.State != StateRunning {
 		return
 	}
+	v.Phase = l.phaseOf(c)
 	switch {
 	case c.Ended:
 		v.State, v.Why = StateEnded, "an operator gave the campaign up"
@@ -92,6 +94,8 @@ func (l *Loop) explain(c *campaign, v *View) {
 		v.Why = "no worker is connected"
 	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason && len(l.campaigns()) > 1:
 		v.Why = "the workers are with other campaigns"
+	case v.Tree.Leased == 0 && v.Tree.NoWork == tree.NoReason:
+		v.Why = "the workers are between two leases"
 	case v.Tree.Leased == 0:
 		v.Why = v.Tree.NoWork.String()
 	case v.Tree.Leased == 1:
@@ -99,6 +103,22 @@ func (l *Loop) explain(c *campaign, v *View) {
 	default:
 		v.Why = fmt.Sprintf("%d positions are leased", v.Tree.Leased)
 	}
+}
+
+// phaseOf is what the workers do for a campaign. They search while one of them does; otherwise they work on
+// their evidence, and what they have of it counts together.
+func (l *Loop) phaseOf(c *campaign) (p Phase) {
+	for _, w := range c.status().Workers {
+		s := l.crew.byName[w.Name]
+		switch {
+		case s == nil || len(w.Leases) == 0:
+		case s.phase.Name == "":
+			return Phase{Name: "searching"}
+		case p.Name == "" || p.Name == s.phase.Name:
+			p = Phase{s.phase.Name, p.Done + s.phase.Done, p.Total + s.phase.Total}
+		}
+	}
+	return p
 }
 
 // Member is a worker that is there, and what it does.
@@ -113,6 +133,7 @@ type Member struct {
 	Position                          string
 	LeaseNodes, LeaseBudget           uint64
 	LeaseSeconds                      float64
+	Phase                             Phase
 }
 
 // Workers asks the loop who is there and what they do, in the order they joined.
@@ -143,6 +164,7 @@ func (l *Loop) workers() []Member {
 			out, lease := &list[i], w.Leases[0]
 			out.Campaign, out.Lease, out.Position = c.Name, lease.ID, c.Text(lease.Key)
 			out.LeaseNodes, out.LeaseBudget = lease.Nodes, lease.Budget
+			out.Phase = l.crew.byName[w.Name].phase
 			out.LeaseSeconds = float64(lease.Age) * l.cfg.Heartbeat.Seconds()
 		}
 	}

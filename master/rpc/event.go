@@ -37,7 +37,7 @@ func (f *farmService) event(worker string, msg *farmv1.WorkRequest) (e loop.Even
 			Campaign: c,
 			Tree: tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(),
 				Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
-			Evaluations: p.GetEvaluations(), TableFill: p.GetTableFill(),
+			Evaluations: p.GetEvaluations(), TableFill: p.GetTableFill(), Phase: workPhase(p.GetPhase()),
 		}, nil, err
 	case *farmv1.WorkRequest_Facts:
 		return f.factsEvent(worker, k.Facts)
@@ -47,6 +47,14 @@ func (f *farmService) event(worker string, msg *farmv1.WorkRequest) (e loop.Even
 		return e, nil, status.Error(codes.InvalidArgument, "hello comes once, first")
 	}
 	return e, nil, status.Error(codes.InvalidArgument, "a message of no known kind")
+}
+
+// workPhase reads the phase of a lease. A name that is none of ours says nothing.
+func workPhase(p *farmv1.Phase) loop.Phase {
+	if name := p.GetName(); name == "extracting" || name == "delivering" {
+		return loop.Phase{Name: name, Done: min(p.GetDone(), 1<<60), Total: min(p.GetTotal(), 1<<60)}
+	}
+	return loop.Phase{}
 }
 
 // campaign returns the campaign that a message of a worker names.

@@ -199,8 +199,9 @@ func (s *rigStore) describe(c *stored) loop.Campaign {
 	out.ReadRoots = func(data []byte) ([]loop.Root, error) { return readRootsFor(c.Pool, data) }
 	out.Recheck = func(context.Context, proof.ID) error { return nil } // what certificates say is true here
 	out.Resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
-	out.Conclude = func(_ context.Context, _ loop.Evidence, report func(string, string)) (loop.Conclusion, error) {
-		report(loop.StateVerifying, "")
+	out.Conclude = func(_ context.Context, _ loop.Evidence,
+		report func(string, string, loop.Phase)) (loop.Conclusion, error) {
+		report(loop.StateVerifying, "", loop.Phase{})
 		s.adding.Lock()
 		defer s.adding.Unlock()
 		c.settled = true

@@ -74,7 +74,7 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 		FactsWon: uint64(t.FactsWon), FactsLost: uint64(t.FactsLost),
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
-		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: winner(v),
+		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: winner(v), Phase: phaseMessage(v.Phase),
 	}
 	for _, each := range v.All {
 		out.Campaigns = append(out.Campaigns, summaryMessage(each))
@@ -102,6 +102,14 @@ func summaryMessage(v loop.View) *farmv1.CampaignSummary {
 	}
 }
 
+// phaseMessage writes a phase, nil where there is none.
+func phaseMessage(p loop.Phase) *farmv1.Phase {
+	if p.Name == "" {
+		return nil
+	}
+	return &farmv1.Phase{Name: p.Name, Done: p.Done, Total: p.Total}
+}
+
 // winner names the winner, "" where it is not known.
 func winner(v loop.View) string {
 	if v.Tree.Verdict == eval.Open {
@@ -119,6 +127,7 @@ func workerMessages(list []loop.Member) []*farmv1.Worker {
 			TableFill: w.TableFill, Confirmed: uint64(w.Confirmed), Contradicted: farmv1.WriteCount(w.Contradicted),
 			Offences: farmv1.WriteCount(w.Offences), Campaign: w.Campaign, Lease: uint64(w.Lease), Position: w.Position,
 			LeaseNodes: w.LeaseNodes, BudgetNodes: w.LeaseBudget, LeaseSeconds: w.LeaseSeconds,
+			Phase: phaseMessage(w.Phase),
 		})
 	}
 	return out

@@ -208,7 +208,8 @@ func TestConclusionWithoutRoom(t *testing.T) {
 		tries := 0
 		s := newMemory()
 		b := start(t, s, func(c *settings) {
-			c.conclude = func(ctx context.Context, _ loop.Evidence, _ func(string, string)) (loop.Conclusion, error) {
+			c.conclude = func(ctx context.Context, _ loop.Evidence,
+				_ func(string, string, loop.Phase)) (loop.Conclusion, error) {
 				if tries++; tries < 3 {
 					return loop.Conclusion{}, errFull
 				}

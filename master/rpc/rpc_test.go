@@ -289,7 +289,7 @@ type settings struct {
 	firstMoves []amazons.Move
 	tcp        bool // a real network instead of one in memory
 	readRoots  func([]byte) ([]loop.Root, error)
-	conclude   func(context.Context, loop.Evidence, func(state, why string)) (loop.Conclusion, error)
+	conclude   func(context.Context, loop.Evidence, func(state, why string, p loop.Phase)) (loop.Conclusion, error)
 }
 
 // bench is a running loop with a connection to it.
@@ -319,8 +319,9 @@ func standard(t testing.TB, registry *prometheus.Registry) settings {
 	return settings{
 		Config: loop.Config{Metrics: loop.NewMetrics(registry)}, services: Config{Build: "this build"},
 		root: root, readRoots: readRoots,
-		conclude: func(_ context.Context, _ loop.Evidence, report func(string, string)) (loop.Conclusion, error) {
-			report(loop.StateVerifying, "")
+		conclude: func(_ context.Context, _ loop.Evidence,
+			report func(string, string, loop.Phase)) (loop.Conclusion, error) {
+			report(loop.StateVerifying, "", loop.Phase{})
 			return loop.Conclusion{Verified: true}, nil
 		},
 	}
@@ -634,7 +635,8 @@ func TestUploads(t *testing.T) {
 func TestSettled(t *testing.T) {
 	var got loop.Evidence
 	b := start(t, newMemory(), func(c *settings) {
-		c.conclude = func(_ context.Context, e loop.Evidence, _ func(string, string)) (loop.Conclusion, error) {
+		c.conclude = func(_ context.Context, e loop.Evidence,
+			_ func(string, string, loop.Phase)) (loop.Conclusion, error) {
 			got = e
 			return loop.Conclusion{Verified: true, SHA256: "x"}, nil
 		}
@@ -854,7 +856,8 @@ func TestContradiction(t *testing.T) {
 	s := newMemory()
 	b := start(t, s, func(c *settings) {
 		c.Stay = true
-		c.conclude = func(ctx context.Context, _ loop.Evidence, _ func(string, string)) (loop.Conclusion, error) {
+		c.conclude = func(ctx context.Context, _ loop.Evidence,
+			_ func(string, string, loop.Phase)) (loop.Conclusion, error) {
 			<-ctx.Done()
 			return loop.Conclusion{}, ctx.Err()
 		}

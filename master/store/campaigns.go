@@ -114,8 +114,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 			for _, o := range all {
 				taken[o.Name] = true
 				if o.Same(c) == nil {
-					return fmt.Errorf("%w: campaign %s asks the same question",
-						ErrTaken, o.Name)
+					return fmt.Errorf("%w: %s asks the same question", ErrTaken, o.Name)
 				}
 				if o.Kin(c) && c.Pool == c.Number {
 					c.Pool = o.Pool

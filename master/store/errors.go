@@ -23,7 +23,7 @@ var (
 	// ErrCampaign: a campaign is malformed, or is not in the store.
 	ErrCampaign = record.ErrCampaign
 	// ErrTaken: another campaign has the name, or asks the question.
-	ErrTaken = errors.New("the campaign is there already")
+	ErrTaken = errors.New("there is such a campaign already")
 	// ErrInvalid: the caller passed a malformed effect, result, certificate or option.
 	ErrInvalid = errors.New("not accepted by the proof store")
 	// ErrContradiction: a fact or result says the opposite of the stored one. For facts the error

@@ -83,7 +83,7 @@ func ParseBoard(text string) (Board, error) {
 			return NewBoard(width, height)
 		}
 	}
-	return Board{}, fmt.Errorf("%w: %s: write WIDTHxHEIGHT, for example 5x6", ErrBoard, quote(text))
+	return Board{}, fmt.Errorf("%w: %s: write WIDTHxHEIGHT, such as 5x6", ErrBoard, quote(text))
 }
 
 // String returns the canonical form, such as "5x6".

@@ -108,15 +108,16 @@ func (p Position) Letter(s Square) byte {
 	}
 }
 
-// boardName matches what is always the name of a board and never rows of squares.
-var boardName = regexp.MustCompile(`^[0-9]+[xX][0-9]+$`)
+// boardLike matches what somebody writes who means a board: 5, 5x, x5, 5*6. As rows of squares it
+// would be one row without a queen.
+var boardLike = regexp.MustCompile(`^([0-9]+[xX×*]?[0-9]*|[xX×*][0-9]+)$`)
 
 // ParsePosition reads a position, or the name of a board such as 5x6, which stands for its
 // starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
 // burnt square, "." an empty one, and a digit n stands for n empty ones. Letter case
 // does not matter, "_" or "-" also mean empty, "*" and "#" burnt. After the rows or the name
-// comes the side to move, "w" or "b" (also white, black); without it White moves. A number, x
-// and a number is always the name of a board. Errors wrap ErrPosition or ErrBoard.
+// comes the side to move, "w" or "b" (also white, black); without it White moves. Numbers with or
+// without an x are always meant as a board, never as one row. Errors wrap ErrPosition or ErrBoard.
 func ParsePosition(text string) (Position, error) {
 	fields := strings.Fields(text)
 	if len(fields) == 0 {
@@ -133,7 +134,7 @@ func ParsePosition(text string) (Position, error) {
 		return Position{}, fmt.Errorf("%w: %s: after the rows comes the side to move, w or b, and nothing else",
 			ErrPosition, quote(text))
 	}
-	if boardName.MatchString(fields[0]) {
+	if boardLike.MatchString(fields[0]) {
 		b, err := ParseBoard(fields[0])
 		if err != nil {
 			return Position{}, err
@@ -192,6 +193,20 @@ func ParsePosition(text string) (Position, error) {
 	}
 	p.Board = Board{uint8(width), uint8(len(rows))}
 	return p, nil
+}
+
+// CheckQueens returns nil if each side has a queen, and an error that wraps ErrPosition otherwise: a
+// question about such a position is a slip more often than it is meant.
+func (p Position) CheckQueens() error {
+	for _, side := range []struct {
+		name   string
+		queens Set
+	}{{"white", p.White}, {"black", p.Black}} {
+		if side.queens == 0 {
+			return fmt.Errorf("%w of both sides: %s has no %s queen", ErrPosition, quote(p.String()), side.name)
+		}
+	}
+	return nil
 }
 
 // quote quotes text for an error message, and cuts it where it is long.

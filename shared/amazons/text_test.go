@@ -24,12 +24,11 @@ func TestParsePositionForgives(t *testing.T) {
 		{"1b1b1/b3b/5/5/w3w/1w1w1 W", start},
 		{"-b_b-/b-.-b/41/14/w1.1w/1w1w1\tWHITE ", start},
 		{"x*#X/4 Black", "xxxx/.... b"},
-		{"8", "........ w"},
-		{"53", "........ w"},
+		{"8/53", "......../........ w"},
 		{"W", "W w"},
 		{"x", "x w"},
-		{"3x", "...x w"},
-		{"x3 b", "x... b"},
+		{"3x.", "...x. w"},
+		{"x3. b", "x.... b"},
 		{"W/B/./x/W/B/./x b", "W/B/./x/W/B/./x b"},
 		{"8/8/8/8/8/8/8/8", strings.Repeat("......../", 7) + "........ w"},
 		{"2x2/2x2", "..x../..x.. w"},
@@ -80,8 +79,8 @@ func TestParsePositionErrors(t *testing.T) {
 		{"0x4", ErrBoard, "not a board: 0x4: width and height must be 1 to 8"},
 		{"9x9", ErrBoard, "not a board: 9x9: width and height must be 1 to 8"},
 		{"9x9 b", ErrBoard, "not a board: 9x9: width and height must be 1 to 8"},
-		{"99999999999999999999x4", ErrBoard, `not a board: "99999999999999999999x4": write WIDTHxHEIGHT, for ` +
-			`example 5x6`},
+		{"99999999999999999999x4", ErrBoard, `not a board: "99999999999999999999x4": write WIDTHxHEIGHT, such ` +
+			`as 5x6`},
 		{"3x3", ErrBoard, "not a board with a starting position: 3x3" + noStart},
 		{"3x3 w", ErrBoard, "not a board with a starting position: 3x3" + noStart},
 		{"8x3", ErrBoard, "not a board with a starting position: 8x3" + noStart},
@@ -92,7 +91,13 @@ func TestParsePositionErrors(t *testing.T) {
 		{"W../B.", ErrPosition, `not a position: row 2 ("B.") has 2 squares where the first row has 3`},
 		{"........W", ErrPosition, `not a position: row 1 ("........W") is longer than 8 squares`},
 		{"4x4/8x", ErrPosition, `not a position: row 1 ("4x4") is longer than 8 squares`},
-		{"54", ErrPosition, `not a position: row 1 ("54") is longer than 8 squares`},
+		{"54/8", ErrPosition, `not a position: row 1 ("54") is longer than 8 squares`},
+		{"5", ErrBoard, `not a board: "5": write WIDTHxHEIGHT, such as 5x6`},
+		{"54", ErrBoard, `not a board: "54": write WIDTHxHEIGHT, such as 5x6`},
+		{"5x w", ErrBoard, `not a board: "5x": write WIDTHxHEIGHT, such as 5x6`},
+		{"x5", ErrBoard, `not a board: "x5": write WIDTHxHEIGHT, such as 5x6`},
+		{"5*6", ErrBoard, `not a board: "5*6": write WIDTHxHEIGHT, such as 5x6`},
+		{"5×6", ErrBoard, `not a board: "5×6": write WIDTHxHEIGHT, such as 5x6`},
 		{long, ErrPosition, `not a position: row 1 ("` + long[:96] + `"...) is longer than 8 squares`},
 		{"./././././././././.", ErrPosition, "not a position: 10 rows; a board has at most 8"},
 		{"W.0/...", ErrPosition, `not a position: row 1 ("W.0") has '0'; squares are W, B, x, . or a digit for ` +
@@ -117,6 +122,24 @@ func TestParsePositionErrors(t *testing.T) {
 		checkSentence(t, err, test.sentinel, test.want)
 		if p != (Position{}) {
 			t.Errorf("ParsePosition(%q) = %v with the error", test.text, p)
+		}
+	}
+}
+
+func TestCheckQueens(t *testing.T) {
+	for text, want := range map[string]string{
+		"5x6": "", "W.B": "",
+		"W.. b": `not a position of both sides: "W.. b" has no black queen`,
+		"..B":   `not a position of both sides: "..B w" has no white queen`,
+	} {
+		p, err := ParsePosition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err = p.CheckQueens(); want == "" && err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if want != "" {
+			checkSentence(t, err, ErrPosition, want)
 		}
 	}
 }
@@ -146,12 +169,12 @@ func TestParseBoard(t *testing.T) {
 		}
 	}
 	for _, test := range []struct{ text, want string }{
-		{"", `not a board: "": write WIDTHxHEIGHT, for example 5x6`},
-		{"x", `not a board: "x": write WIDTHxHEIGHT, for example 5x6`},
-		{"5", `not a board: "5": write WIDTHxHEIGHT, for example 5x6`},
-		{"5x", `not a board: "5x": write WIDTHxHEIGHT, for example 5x6`},
-		{"5x6x7", `not a board: "5x6x7": write WIDTHxHEIGHT, for example 5x6`},
-		{"5*6", `not a board: "5*6": write WIDTHxHEIGHT, for example 5x6`},
+		{"", `not a board: "": write WIDTHxHEIGHT, such as 5x6`},
+		{"x", `not a board: "x": write WIDTHxHEIGHT, such as 5x6`},
+		{"5", `not a board: "5": write WIDTHxHEIGHT, such as 5x6`},
+		{"5x", `not a board: "5x": write WIDTHxHEIGHT, such as 5x6`},
+		{"5x6x7", `not a board: "5x6x7": write WIDTHxHEIGHT, such as 5x6`},
+		{"5*6", `not a board: "5*6": write WIDTHxHEIGHT, such as 5x6`},
 		{"0x4", "not a board: 0x4: width and height must be 1 to 8"},
 		{"4x0", "not a board: 4x0: width and height must be 1 to 8"},
 		{"-1x4", "not a board: -1x4: width and height must be 1 to 8"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"errors"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +16,7 @@ import (
 var variables = map[string]string{
 	"board": "AMAZONS_BOARD", "config": "AMAZONS_CONFIG", "cores": "AMAZONS_CORES",
 	"credentials": "AMAZONS_CREDENTIALS",
-	"http": "AMAZONS_HTTP", "listen": "AMAZONS_LISTEN", "log-level": "AMAZONS_LOG_LEVEL",
+	"http":        "AMAZONS_HTTP", "listen": "AMAZONS_LISTEN", "log-level": "AMAZONS_LOG_LEVEL",
 	"master": "AMAZONS_MASTER", "min-free": "AMAZONS_MIN_FREE", "name": "AMAZONS_NAME", "proof": "AMAZONS_PROOF",
 	"store": "AMAZONS_STORE", "table": "AMAZONS_TABLE", "workers": "AMAZONS_WORKERS",
 }
@@ -43,7 +44,7 @@ func ReadEnvironment(root *cobra.Command) {
 // worker's: the master's flag --name names a campaign.
 func variablesOf(root *cobra.Command) map[string]string {
 	names := maps.Clone(variables)
-	if root.Name() == "master" {
+	if strings.HasSuffix(root.Name(), "master") {
 		delete(names, "name")
 	}
 	return names
@@ -84,7 +85,11 @@ func environment(flags *pflag.FlagSet, getenv func(string) string, names map[str
 			return
 		}
 		if e := flags.Set(f.Name, getenv(name)); e != nil {
-			err = Usagef("%s: %w", name, e)
+			var wrong *pflag.InvalidValueError
+			if errors.As(e, &wrong) {
+				e = explainValue(f, wrong.Unwrap())
+			}
+			err = Usagef("%s %s: %w", name, getenv(name), e)
 		}
 	})
 	return err

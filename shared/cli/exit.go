@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -107,6 +108,9 @@ func ExitCode(err error, kinds ...Kind) int {
 func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	kinds ...Kind) int {
 	root.SilenceErrors, root.SilenceUsage = true, true
+	root.SetFlagErrorFunc(explainFlag)
+	root.SetHelpCommand(helpCommand())
+	root.InitDefaultHelpCmd()
 	useGroups(root)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -121,6 +125,7 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 				return run(c, args)
 			}
 		}
+		explainArguments(c)
 		for _, sub := range c.Commands() {
 			mark(sub)
 		}
@@ -131,9 +136,9 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 		return ExitDone
 	}
 	if !started {
-		err = Usagef("%w; see %s --help", err, cmd.CommandPath())
+		err = Usagef("%w; see %s --help", suggest(err), cmd.CommandPath())
 	}
-	if text := err.Error(); text != "" {
+	if text := strings.ReplaceAll(err.Error(), "\n", "; "); text != "" {
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), text)
 	}
 	return ExitCode(err, kinds...)

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"amazonsfarm/shared/amazons"
 )
 
 // Number is what settings and flags with a range are.
@@ -22,10 +24,13 @@ type bounded[T Number] struct {
 	low, high T
 }
 
+// ranged says that Set says what would be right.
+func (b bounded[T]) ranged() {}
+
 // Set reads a value and refuses one outside the range.
 func (b bounded[T]) Set(text string) error {
-	if err := b.Value.Set(text); err != nil {
-		return err
+	if b.Value.Set(text) != nil {
+		return fmt.Errorf("write %s from %v to %v", forms[b.Type()], b.low, b.high)
 	}
 	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
 		return fmt.Errorf("it must be from %v to %v", b.low, b.high)
@@ -45,6 +50,18 @@ func Ranged[T Number](flags *pflag.FlagSet, add func(*T, string, T, string), nam
 	f := flags.Lookup(name)
 	f.Value = bounded[T]{f.Value, at, low, high}
 	return f
+}
+
+// AnyPosition defines --any-position for the commands that ask who wins a position. The function that
+// it returns refuses a position in which a side has no queen, unless the flag is given.
+func AnyPosition(flags *pflag.FlagSet) (check func(amazons.Position) error) {
+	any := flags.Bool("any-position", false, "take a position in which a side has no queen")
+	return func(p amazons.Position) error {
+		if err := p.CheckQueens(); err != nil && !*any {
+			return Usagef("%w; if it is meant so, give --any-position", err)
+		}
+		return nil
+	}
 }
 
 // JSONFlag defines --json for the commands that answer with documents.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -22,23 +23,21 @@ const maxHealthAnswer = 1 << 10
 // HealthCommand returns the command "health" of a program that serves /readyz: it asks the one that
 // runs at an address, by default the given one, and ends with exit code 0 if it is ready. It is for
 // health checks where there is nothing but the program, as in our container image.
-func HealthCommand(address string) *cobra.Command {
+func HealthCommand(usual string) *cobra.Command {
+	var address string
 	c := &cobra.Command{
 		Use:   "health",
-		Short: "Ask the one on this machine whether it is ready (exit code 0) or not (1)",
+		Short: "Check that the program on this machine is ready (exit code 0) or not (1)",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			host, port, err := net.SplitHostPort(address)
-			if err != nil || port == "" {
-				return Usagef("--http %q: write HOST:PORT", address)
+			at, err := DialAddress("http", address, usual)
+			if err != nil {
+				return err
 			}
-			if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-				host = "127.0.0.1" // what listens everywhere listens here
-			}
-			return askHealth(c.Context(), net.JoinHostPort(host, port), c.OutOrStdout())
+			return askHealth(c.Context(), at, c.OutOrStdout())
 		},
 	}
-	c.Flags().StringVar(&address, "http", address, "ask the pages at `ADDR`")
+	c.Flags().StringVar(&address, "http", usual, "ask the pages at `ADDR`")
 	return c
 }
 
@@ -53,7 +52,11 @@ func askHealth(ctx context.Context, address string, w io.Writer) error {
 	}
 	response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request) // no proxy: it is this machine
 	if err != nil {
-		return fmt.Errorf("ask for health: %w", err)
+		var dial *net.OpError
+		if errors.As(err, &dial) {
+			err = dial.Err
+		}
+		return fmt.Errorf("no pages answer at %s: %w; they are on where a program has --http", address, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthAnswer))

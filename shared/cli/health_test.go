@@ -48,8 +48,8 @@ func TestHealth(t *testing.T) {
 	health(ExitDone, "ok\n", "", "--http", "0.0.0.0:"+port)
 	ready = false
 	health(ExitFailed, "", "program: not ready: draining: told to\n")
-	health(ExitUsage, "", "program: --http \"here\": write HOST:PORT\n", "--http", "here")
+	health(ExitUsage, "", "program: --http 7171: write HOST:PORT, such as 127.0.0.1:7171\n", "--http", "7171")
 	health(ExitUsage, "", "program: --http ", "--http", "a b:1")
 	server.Close()
-	health(ExitFailed, "", "program: ask for health: ")
+	health(ExitFailed, "", "program: no pages answer at ")
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"amazonsfarm/shared/amazons"
@@ -91,6 +93,14 @@ func WinnerName(p amazons.Position, moverWins bool) string {
 	return p.ToMove.Other().String()
 }
 
+// nearby returns the name of a file as short as a person in this folder would write it.
+func nearby(file string) string {
+	if here, err := os.Getwd(); err == nil && filepath.Dir(file) == here {
+		return filepath.Base(file)
+	}
+	return file
+}
+
 // WriteJSON writes the result as one line of JSON.
 func (r SolveResult) WriteJSON(w io.Writer) error {
 	if r.WinningMoves == nil {
@@ -132,9 +142,12 @@ func (r SolveResult) String() string {
 		}
 		verified := map[bool]string{true: "yes", false: "no"}[r.Verified]
 		if r.VerifiedBy != "" {
-			verified = fmt.Sprintf("by %s; here: master verify %s", r.VerifiedBy, c.File)
+			verified = "by " + r.VerifiedBy
 		}
 		fmt.Fprintf(&s, "verified       %s\n", verified)
+		if c.File != "" {
+			fmt.Fprintf(&s, "check it       %s verify %s\n", Program("master"), nearby(c.File))
+		}
 	}
 	if r.Store != "" {
 		fmt.Fprintf(&s, "store          %s\n", r.Store)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"time"
 
@@ -99,12 +100,23 @@ func (s *StatusLine) draw(text string) {
 		fmt.Fprintln(s.w, text)
 		return
 	}
-	if runes := []rune(text); len(runes) >= s.width() {
-		text = string(runes[:s.width()-1])
-	}
+	text = fit(text, s.width()-1)
 	s.clear()
 	fmt.Fprint(s.w, text)
 	s.drawn = true
+}
+
+// fit leaves out the last words of a text, at a comma if there is one, so that it has at most so many
+// columns.
+func fit(text string, columns int) string {
+	runes := []rune(text)
+	if len(runes) <= columns {
+		return text
+	}
+	if at := strings.LastIndex(string(runes[:columns+1])+" ", ", "); at > 0 {
+		return text[:at]
+	}
+	return string(runes[:columns])
 }
 
 func (s *StatusLine) clear() {

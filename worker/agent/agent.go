@@ -20,7 +20,7 @@ import (
 type Solver interface {
 	Run(ctx context.Context, job Job, progress func(engine.Progress)) (Result, error)
 	Hints() []byte
-	Prove(ctx context.Context, facts []proof.Fact, alive func()) ([]Part, error)
+	Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) ([]Part, error)
 	Forget()
 	Learn(facts []proof.Fact)
 	Close() error
@@ -221,7 +221,7 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 		var err error
 		if len(e.Facts) > 0 {
 			defer a.Stats.Extract.Since(time.Now())
-			out.Parts, err = solver.Prove(limited, e.Facts, func() { a.tell(ctx, Alive{}) })
+			out.Parts, err = solver.Prove(limited, e.Facts, func(n int) { a.tell(ctx, Alive{Done: n}) })
 		}
 		if err != nil {
 			a.failed <- fmt.Errorf("gather evidence: %w", err)

@@ -165,7 +165,7 @@ func (s *fakeSolver) Run(ctx context.Context, job engine.Job, progress func(engi
 	return s.search(ctx, job), nil
 }
 
-func (s *fakeSolver) Prove(ctx context.Context, facts []proof.Fact, _ func()) ([]engine.Part, error) {
+func (s *fakeSolver) Prove(ctx context.Context, facts []proof.Fact, _ func(int)) ([]engine.Part, error) {
 	if s.part != nil {
 		return []engine.Part{s.part(ctx, facts)}, nil
 	}

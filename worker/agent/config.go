@@ -23,6 +23,8 @@ import (
 var (
 	// ErrConfig is wrapped by errors about settings.
 	ErrConfig = errors.New("bad agent setting")
+	// ErrWrongMaster says that whoever answers is not the master that the credential is for.
+	ErrWrongMaster = errors.New("not our master")
 	// ErrUnreachable says that no master answered within Config.JoinTimeout or Config.AwayTimeout.
 	ErrUnreachable = errors.New("no master answers")
 	// ErrRefused says that the master does not accept this worker: another version, other rules, or

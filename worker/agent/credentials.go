@@ -3,9 +3,11 @@ package agent
 import (
 	"context"
 	"crypto/rand"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 
 	"amazonsfarm/shared/identity"
@@ -40,7 +42,36 @@ func (c *clientCredentials) ClientHandshake(ctx context.Context, authority strin
 	if _, err := c.files.Reload(); err != nil {
 		c.log.Error("the changed credential cannot be read; the one before stays in use", "error", err)
 	}
-	return c.now().ClientHandshake(ctx, authority, raw)
+	conn, info, err := c.now().ClientHandshake(ctx, authority, raw)
+	return conn, info, explainHandshake(err)
+}
+
+// wrongMaster begins the text of an error about a master whose credential is not the one that ours
+// expects. gRPC passes on the text alone.
+const wrongMaster = "the master's credential is "
+
+// explainHandshake says whose credential a master has, where that is not the one that was expected.
+func explainHandshake(err error) error {
+	var host x509.HostnameError
+	var authority x509.UnknownAuthorityError
+	switch {
+	case errors.As(err, &host):
+		names := slices.Clone(host.Certificate.DNSNames)
+		for _, ip := range host.Certificate.IPAddresses {
+			names = append(names, ip.String())
+		}
+		return errors.New(wrongMaster + "for " + strings.Join(names, ", ") + ", not for " + host.Host +
+			"; connect under such a name, or make one with \"master certs master --host " + host.Host + "\"")
+	case errors.As(err, &authority):
+		return errors.New(wrongMaster + "of another authority than ours: both must come from one \"master certs init\"")
+	}
+	return err
+}
+
+// IsWrongMaster says whether an error means that whoever answers at the address of the master is not the
+// master of our credential. Before the first connection there is no use in trying again.
+func IsWrongMaster(err error) bool {
+	return err != nil && (errors.Is(err, ErrWrongMaster) || strings.HasPrefix(Reason(err), wrongMaster))
 }
 
 // ServerHandshake is not for clients.

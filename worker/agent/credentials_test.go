@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"crypto/x509"
 	"errors"
+	"fmt"
+	"net"
 	"strings"
 	"testing"
 
@@ -50,6 +53,33 @@ func TestRefusedByCredential(t *testing.T) {
 	}
 	if RefusedByCredential(nil) || RefusedByCredential(errors.New("remote error: tls: bad certificate")) {
 		t.Error("what is no status of a call is taken for one")
+	}
+}
+
+// TestExplainHandshake holds that a master of another name or authority is named, also behind gRPC's
+// own words, and that other faults stay as they are.
+func TestExplainHandshake(t *testing.T) {
+	host := x509.HostnameError{Host: "vm", Certificate: &x509.Certificate{DNSNames: []string{"localhost"},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{host, "the master's credential is for localhost, 127.0.0.1, not for vm; connect under such a name, or " +
+			"make one with \"master certs master --host vm\""},
+		{fmt.Errorf("tls: %w", x509.UnknownAuthorityError{}), "the master's credential is of another authority " +
+			"than ours: both must come from one \"master certs init\""},
+	} {
+		text := explainHandshake(c.err).Error()
+		behind := status.Error(codes.Unavailable, `connection error: desc = "transport: authentication handshake `+
+			`failed: `+strings.ReplaceAll(text, `"`, `\"`)+`"`)
+		if text != c.want || !IsWrongMaster(behind) || Reason(behind) != c.want {
+			t.Errorf("%q; behind gRPC %q, %v", text, Reason(behind), IsWrongMaster(behind))
+		}
+	}
+	other := errors.New("EOF")
+	if explainHandshake(other) != other || explainHandshake(nil) != nil || IsWrongMaster(other) {
+		t.Error("another fault is taken for a wrong master")
 	}
 }
 

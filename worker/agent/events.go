@@ -36,8 +36,12 @@ type (
 		Nodes, Evaluations uint64
 		TableFill          float64
 	}
-	// Alive says that a Gather, or an Upload, goes on. It counts as work in the next heartbeat.
-	Alive struct{ Upload bool }
+	// Alive says that a Gather, or an Upload, goes on. It counts as work in the next heartbeat. Done and
+	// Total say how far it is: positions proved, or bytes sent; a Total of 0 is not known.
+	Alive struct {
+		Upload      bool
+		Done, Total int
+	}
 	// Searched says that a Search has ended; Interrupted that Stop or its time limit ended it.
 	Searched struct {
 		Result      Result

@@ -34,6 +34,13 @@ type lease struct {
 
 	nodes, evaluations, activity uint64        // for heartbeats
 	at                           time.Duration // when nodes was right
+	phase                        *farmv1.Phase // of the evidence; nil: it is searching
+}
+
+// goesOn counts the work on evidence, and notes how far that is.
+func (l *lease) goesOn(phase string, e Alive) {
+	l.activity++
+	l.phase = &farmv1.Phase{Name: phase, Done: uint64(e.Done), Total: uint64(e.Total)}
 }
 
 // slice searches the running lease for some more nodes. Each slice has twice the budget of the one
@@ -51,7 +58,7 @@ func (m *Machine) slice() {
 	if l.total.Nodes > 0 {
 		job.Facts, job.Hints = nil, nil // the table has them
 	}
-	l.searching, l.sliceBegun = true, m.now
+	l.searching, l.sliceBegun, l.phase = true, m.now, nil
 	m.do(Search{job, m.c.FactsEvery})
 }
 
@@ -92,6 +99,9 @@ func (m *Machine) searched(e Searched) {
 		g.Facts = l.solved[:min(len(l.solved), m.maxFacts)]
 		g.Limit = max(evidenceFloor, time.Duration(evidenceShare*float64(m.now-l.sliceBegun)))
 		l.solved = nil
+	}
+	if len(g.Facts) > 0 {
+		l.phase = &farmv1.Phase{Name: "extracting"}
 	}
 	m.do(g)
 }

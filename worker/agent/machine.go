@@ -39,6 +39,7 @@ type Machine struct {
 	pause   time.Duration // away: before the try after the next one
 	away    time.Duration // since when there is no master
 	limit   time.Duration // how long that may last
+	met     bool          // it was joined once, so its credential was right
 	stream  stream        // while joined
 
 	// The master that was joined last.
@@ -175,9 +176,9 @@ func (m *Machine) handle(ev Event) error {
 	case Alive:
 		switch {
 		case e.Upload && m.stream.uploading != nil && m.stream.uploading.lease != nil:
-			m.stream.uploading.lease.activity++
+			m.stream.uploading.lease.goesOn("delivering", e)
 		case !e.Upload && m.running != nil:
-			m.running.activity++
+			m.running.goesOn("extracting", e)
 		}
 	case Searching:
 		m.progress(e)
@@ -285,7 +286,7 @@ func (m *Machine) heartbeat() {
 func (m *Machine) report(l *lease) {
 	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
 		Lease: l.id, Epoch: l.epoch, Nodes: l.nodes, Evaluations: l.evaluations + l.activity,
-		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number,
+		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number, Phase: l.phase,
 	}}}})
 }
 
@@ -349,9 +350,10 @@ func (m *Machine) lost(e Lost) error {
 	switch {
 	case streamed && m.stream.leaving:
 		return errOver
-	case errors.Is(e.Err, ErrRefused):
+	case errors.Is(e.Err, ErrRefused), errors.Is(e.Err, ErrWrongMaster) && !m.met:
 		return e.Err
 	case streamed:
+		m.met = true
 		m.away, m.limit = m.now, m.c.AwayTimeout
 		if m.now-m.stream.began > 10*m.c.BackoffMax {
 			m.pause = m.c.BackoffMin

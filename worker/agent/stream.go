@@ -135,6 +135,8 @@ func (c *connection) join() (err error) {
 	case code == codes.FailedPrecondition, code == codes.InvalidArgument, code == codes.Unimplemented,
 		RefusedByCredential(err):
 		return fmt.Errorf("%w: %s", ErrRefused, Reason(err))
+	case IsWrongMaster(err):
+		return fmt.Errorf("%w: %s", ErrWrongMaster, Reason(err))
 	default:
 		return errors.New(Reason(err))
 	}
@@ -227,7 +229,7 @@ func (c *connection) uploadOnce(e Upload) error {
 		if err != nil {
 			return err
 		}
-		c.tell(Alive{Upload: true})
+		c.tell(Alive{Upload: true, Done: len(e.Part.Data) - len(rest), Total: len(e.Part.Data)})
 		if len(rest) == 0 {
 			break
 		}
@@ -248,7 +250,7 @@ func Reason(err error) string {
 	for _, before := range []string{"Error while dialing: ", "authentication handshake failed: ",
 		"error reading server preface: "} {
 		if _, cause, ok := strings.Cut(text, before); ok {
-			text = strings.TrimSuffix(cause, `"`)
+			text = strings.ReplaceAll(strings.TrimSuffix(cause, `"`), `\"`, `"`)
 		}
 	}
 	switch text {

@@ -38,8 +38,9 @@ type searchFlags struct {
 
 func (f *searchFlags) add(c *cobra.Command, cores int, table int64) {
 	f.table.Bytes = table
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &f.cores, cores, 1, dfpn.MaxThreads, "threads of the search")
-	c.Flags().Var(&f.table, "table", "size of the transposition table, "+cli.TableHelp)
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &f.cores, cores, 1, dfpn.MaxThreads,
+		"search with `N` cores")
+	c.Flags().Var(&f.table, "table", "remember positions in a table of `SIZE`, "+cli.TableHelp)
 }
 
 // checkTable chooses the size of a table that was left open, and refuses a table that the machine
@@ -96,7 +97,8 @@ func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, e
 type dbFlags struct{ dir string }
 
 func (f *dbFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&f.dir, "dir", "", "folder of the databases (default: amazonsfarm in the user's cache folder)")
+	c.Flags().StringVar(&f.dir, "dir", "",
+		"use the databases in `FOLDER` (default: amazonsfarm in the user's cache folder)")
 }
 
 func (f *dbFlags) folder() (string, error) {
@@ -116,5 +118,5 @@ func jsonFlag(c *cobra.Command, asJSON *bool) {
 }
 
 func coresFlag(c *cobra.Command, cores *int) {
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "threads")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, allCores(), 1, dfpn.MaxThreads, "use `N` cores")
 }

@@ -68,7 +68,8 @@ its territory; everything else belongs to the other side, but for safe moves. Wi
 			return err
 		},
 	}
-	c.Flags().StringVar(&dir, "db", "", "folder of the database (default: amazonsfarm in the user's cache folder)")
+	c.Flags().StringVar(&dir, "db", "",
+		"use the database in `FOLDER` (default: amazonsfarm in the user's cache folder)")
 	c.Flags().BoolVar(&noDB, "no-db", false, "judge without a database")
 	jsonFlag(c, &asJSON)
 	c.Flags().BoolVar(&asSVG, "svg", false, "print a picture")

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strconv"
 	"time"
 
 	"amazonsfarm/shared/cli"
@@ -56,18 +54,20 @@ and ends with exit code 0. The second one aborts.
 
 func (o *runFlags) add(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&o.master, "master", defaultMaster, "host and port of the master")
-	f.StringVar(&o.credentials, "credentials", "", "folder with this worker's credential, of \"master certs worker\"")
+	f.StringVar(&o.master, "master", defaultMaster, "work for the master at `ADDR`, a host and a port")
+	f.StringVar(&o.credentials, "credentials", "", "connect with this worker's credential in `FOLDER`")
 	f.BoolVar(&o.insecure, "insecure", false, "allow a master on another machine without encryption")
-	f.StringVar(&o.agent.Name, "name", "", "name of this worker, unique in the farm (default: made up)")
+	f.StringVar(&o.agent.Name, "name", "", "call this worker `NAME`, unique in the farm (default: made up)")
 	cli.Group(f, "Master", "master", "credentials", "insecure", "name")
 	o.search.add(c, allCores(), 1<<30)
 	cli.Group(f, "Search", "cores", "table")
-	f.DurationVar(&o.agent.JoinTimeout, "join-timeout", time.Minute, "time to reach the master for the first time")
-	f.DurationVar(&o.agent.AwayTimeout, "away-timeout", 24*time.Hour, "time to reach the master again")
-	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after so long without work; 0: never")
+	f.DurationVar(&o.agent.JoinTimeout, "join-timeout", time.Minute,
+		"give up when the master is not reached within `TIME`")
+	f.DurationVar(&o.agent.AwayTimeout, "away-timeout", 24*time.Hour,
+		"give up when a lost master is not back within `TIME`")
+	f.DurationVar(&o.agent.IdleTimeout, "idle-timeout", 0, "end after `TIME` without work (0: never)")
 	cli.Group(f, "Waiting", "join-timeout", "away-timeout", "idle-timeout")
-	f.StringVar(&o.listen, "http", "", "address for /metrics, /healthz and /readyz, such as "+defaultHTTP)
+	f.StringVar(&o.listen, "http", "", "serve /metrics, /healthz and /readyz at `ADDR`, such as "+defaultHTTP)
 	cli.LogLevelFlag(f, &o.level, "info")
 	cli.Group(f, "Watching", "http", "log-level")
 }
@@ -80,7 +80,7 @@ func (o *runFlags) check(stderr io.Writer) error {
 	if o.credentials != "" && o.insecure {
 		return cli.Usagef("--credentials and --insecure exclude each other")
 	}
-	if err := checkAddress(o.master, o.insecure || o.credentials != ""); err != nil {
+	if err := o.checkAddress(); err != nil {
 		return err
 	}
 	if o.agent.JoinTimeout <= 0 || o.agent.AwayTimeout <= 0 {
@@ -114,7 +114,7 @@ func (o *runFlags) run(c *cobra.Command) error {
 	if o.listen != "" {
 		end, err := serveHTTP(o.listen, o.agent.Stats)
 		if err != nil {
-			return cli.Usagef("--http %s: %w", o.listen, err)
+			return err
 		}
 		defer end()
 	}
@@ -128,32 +128,28 @@ func (o *runFlags) run(c *cobra.Command) error {
 	s := o.agent.Stats
 	log.Info("worked", "leases", s.Leases.Load(), "nodes", s.Nodes.Load(), "search_seconds", s.Search.Total().Seconds(),
 		"extract_seconds", s.Extract.Total().Seconds(), "check_seconds", s.Check.Total().Seconds())
-	if errors.Is(err, agent.ErrUnreachable) {
-		return fmt.Errorf("%s: %w", o.master, err)
+	if errors.Is(err, agent.ErrUnreachable) || errors.Is(err, agent.ErrWrongMaster) {
+		return fmt.Errorf("--master %s: %w", o.master, err)
 	}
 	return interrupted(err)
 }
 
-// checkAddress refuses what is not a host and a port, and hosts beyond this machine unless that was
-// allowed.
-func checkAddress(address string, anywhere bool) error {
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return cli.Usagef("--master %q: write HOST:PORT, for example %s", address, defaultMaster)
+// checkAddress completes the address of the master. It refuses what is not a host and a port, and hosts
+// beyond this machine unless that was allowed.
+func (o *runFlags) checkAddress() (err error) {
+	if o.master, err = cli.DialAddress("master", o.master, defaultMaster); err != nil {
+		return err
 	}
-	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 || host == "" {
-		return cli.Usagef("--master %q: write HOST:PORT with a port from 1 to 65535", address)
-	}
-	if !anywhere && !cli.Loopback(address) {
+	if !o.insecure && o.credentials == "" && !cli.Loopback(o.master) {
 		return cli.Usagef("--master %s: without --credentials connections are not encrypted; use --credentials, "+
-			"a master on this machine, or --insecure where the network is trusted", address)
+			"a master on this machine, or --insecure where the network is trusted", o.master)
 	}
 	return nil
 }
 
 // serveHTTP serves metrics and health until the function it returns is called.
 func serveHTTP(address string, stats *agent.Stats) (end func(), err error) {
-	listener, err := net.Listen("tcp", address)
+	listener, err := cli.Listen("http", address, defaultHTTP)
 	if err != nil {
 		return nil, err
 	}

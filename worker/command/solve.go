@@ -29,6 +29,7 @@ func solveCommand() *cobra.Command {
 		q               question
 		folder          string
 	)
+	var check func(amazons.Position) error
 	c := &cobra.Command{
 		Use:   "solve POSITION|BOARD|-",
 		Short: "Tell who wins a position, with a verified certificate",
@@ -50,6 +51,7 @@ side to move wins, perhaps not all.
 			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
 				return err
 			}
+			q.check = check
 			q.prove, q.verify = !noProof, !noProof && !noTest
 			if folder != "" {
 				db, err := readyDatabase(c.Context(), folder, c.ErrOrStderr())
@@ -73,10 +75,13 @@ side to move wins, perhaps not all.
 				if len(moves) > 0 || q.proofFile != "" {
 					return cli.Usagef("--first-move and --proof go with one position, not with -")
 				}
-				return interrupted(solveLines(ctx, c.InOrStdin(), c.OutOrStdout(), flags, q))
+				return interrupted(solveLines(ctx, c, flags, q))
 			}
 			var err error
 			if q.position, err = parsePosition(args); err != nil {
+				return err
+			}
+			if err := check(q.position); err != nil {
 				return err
 			}
 			if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
@@ -87,10 +92,11 @@ side to move wins, perhaps not all.
 	}
 	flags.add(c, allCores(), 256<<20)
 	f := c.Flags()
-	f.StringArrayVar(&moves, "first-move", nil, "try only this first move; may be repeated")
-	f.Uint64Var(&q.nodes, "nodes", 0, "stop after this many nodes, with exit code 3; 0: no limit")
-	f.StringVar(&q.proofFile, "proof", "", "write the certificate to this file")
-	f.StringVar(&folder, "db", "", "judge with the database in this folder, slower as measured (default none)")
+	check = cli.AnyPosition(f)
+	f.StringArrayVar(&moves, "first-move", nil, "try only this `MOVE` at the root; may be repeated")
+	f.Uint64Var(&q.nodes, "nodes", 0, "stop after `NODES` (exit code 3; default: never)")
+	f.StringVar(&q.proofFile, "proof", "", "write the certificate to `FILE`")
+	f.StringVar(&folder, "db", "", "judge with the database in `FOLDER`, slower as measured (default: none)")
 	f.BoolVar(&noProof, "no-proof", false, "make no certificate: the answer is not verified")
 	f.BoolVar(&noTest, "no-verify", false, "make the certificate but do not check it")
 	f.BoolVar(&q.rulesOnly, "rules-only", false, "prove by the rules of the game alone: a much larger certificate")
@@ -136,11 +142,12 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	s.running = func(tell func() string) { progress.Store(&tell) }
 	begun := time.Now()
 	hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
-		text := fmt.Sprintf("%.0f s, table %.0f %% full", time.Since(begun).Seconds(), 100*s.table.Fill())
+		text := "starting"
 		if tell := progress.Load(); tell != nil {
-			text += ", " + (*tell)()
+			text = (*tell)()
 		}
-		return text
+		return fmt.Sprintf("%s, %.0f s, table %.0f %% full, memory %s", text, time.Since(begun).Seconds(),
+			100*s.table.Fill(), cli.FormatSize(cli.MemoryUsed()))
 	})
 	r, err := s.solve(ctx, q)
 	hide()

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -37,25 +40,39 @@ type lines struct {
 	work     chan line // to the searches
 	order    chan line // to the writer, in the order of the input; bounds the lines that are read ahead
 
-	bad, stopped, wrong int // lines without an answer, at the limit of nodes, not verified
+	given, answered     atomic.Int64 // lines, for the status
+	ended               atomic.Bool  // all lines were read
+	bad, stopped, wrong int          // lines without an answer, at the limit of nodes, not verified
 }
 
 // solveLines answers the lines of in on out. Each position is searched by one thread in an empty
 // table of its own, so that no answer depends on another line. Empty lines are passed over.
-func solveLines(ctx context.Context, in io.Reader, out io.Writer, flags searchFlags, q question) error {
+func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q question) error {
 	l := &lines{question: q, flags: flags, work: make(chan line), order: make(chan line, 4*flags.cores)}
+	begun := time.Now()
+	hide := cli.NewStatusLine(c.ErrOrStderr()).Show(ctx, func() string {
+		of := "lines so far"
+		if l.ended.Load() {
+			of = "lines"
+		}
+		return fmt.Sprintf("%d of %d %s answered, %.0f s", l.answered.Load(), l.given.Load(), of,
+			time.Since(begun).Seconds())
+	})
+	defer hide()
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return l.read(ctx, in) })
+	group.Go(func() error { return l.read(ctx, c.InOrStdin()) })
 	for range flags.cores {
 		group.Go(func() error { return l.search(ctx) })
 	}
-	group.Go(func() error { return l.write(ctx, out) })
+	group.Go(func() error { return l.write(ctx, c.OutOrStdout()) })
 	if err := group.Wait(); err != nil {
 		return err
 	}
 	switch {
 	case l.wrong > 0:
 		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", l.wrong))
+	case l.given.Load() == 0:
+		return cli.Usagef("standard input has no position; write one a line, such as 5x6 or .B.B./...../.W.W. w")
 	case l.bad > 0:
 		return fmt.Errorf("%d lines were not answered", l.bad)
 	case l.stopped > 0:
@@ -75,6 +92,7 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 		if next.text == "" {
 			continue
 		}
+		l.given.Add(1)
 		for _, to := range []chan line{l.order, l.work} {
 			select {
 			case to <- next:
@@ -83,6 +101,7 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 			}
 		}
 	}
+	l.ended.Store(true)
 	if err := scanner.Err(); err != nil {
 		return fmt.Errorf("read positions: %w", err)
 	}
@@ -101,6 +120,9 @@ func (l *lines) search(ctx context.Context) error {
 		q := l.question
 		var a lineAnswer
 		if q.position, a.err = amazons.ParsePosition(next.text); a.err == nil {
+			a.err = q.check(q.position)
+		}
+		if a.err == nil {
 			a.result, a.err = s.solve(ctx, q)
 		} else {
 			a.result.Position = next.text
@@ -123,6 +145,7 @@ func (l *lines) write(ctx context.Context, out io.Writer) error {
 		case <-ctx.Done():
 			return errors.Join(buffered.Flush(), ctx.Err())
 		}
+		l.answered.Add(1)
 		switch {
 		case errors.Is(a.err, errBudget):
 			l.stopped++

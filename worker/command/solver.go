@@ -23,12 +23,13 @@ var errBudget = errors.New("the node budget is used up")
 // question is a position to solve, and how to solve it.
 type question struct {
 	position   amazons.Position
-	firstMoves []amazons.Move // when given, only these are tried
-	nodes      uint64         // budget; 0: none
-	prove      bool           // make a certificate
-	verify     bool           // have it checked
-	rulesOnly  bool           // without leaf rule 2
-	proofFile  string         // where the certificate goes; empty: nowhere
+	check      func(amazons.Position) error // refuses a position that is not asked about
+	firstMoves []amazons.Move               // when given, only these are tried
+	nodes      uint64                       // budget; 0: none
+	prove      bool                         // make a certificate
+	verify     bool                         // have it checked
+	rulesOnly  bool                         // without leaf rule 2
+	proofFile  string                       // where the certificate goes; empty: nowhere
 }
 
 // solver answers questions one after the other, over one table.
@@ -183,8 +184,7 @@ func (a *answer) find(ctx context.Context) error {
 	begun := time.Now()
 	a.tell(func() string {
 		p := a.search.Progress()
-		return fmt.Sprintf("%d nodes in this search, %.0f evaluations/s", p.Nodes,
-			float64(p.Evaluations)/time.Since(begun).Seconds())
+		return fmt.Sprintf("searching, %.0f nodes/s, %d nodes", float64(p.Nodes)/time.Since(begun).Seconds(), p.Nodes)
 	})
 	if len(a.firstMoves) > 0 {
 		return a.findAmong(ctx)
@@ -305,7 +305,9 @@ func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0],
 		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
 			MaxEntries: maxEntries, More: more})
-	a.tell(func() string { return fmt.Sprintf("the winner is known; %d positions proved", builder.Proved()) })
+	a.tell(func() string {
+		return fmt.Sprintf("the winner is known, extracting evidence: %d positions proved", builder.Proved())
+	})
 	// The win of a first move is proved before the root: then the root's entry names this move.
 	for _, m := range a.builds {
 		if err := builder.Prove(ctx, a.position.State().After(m), eval.Lost); err != nil {
@@ -323,7 +325,9 @@ func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
 
 // check has the independent checker verify the certificate: the file, or data where there is none.
 func (a *answer) check(ctx context.Context, file *cli.Certificate, data []byte) error {
-	a.tell(func() string { return fmt.Sprintf("checking the certificate, %d positions", file.Positions) })
+	a.tell(func() string {
+		return fmt.Sprintf("the winner is known, checking the certificate: %d positions", file.Positions)
+	})
 	begun := time.Now()
 	options := checker.Options{RulesOnly: a.rulesOnly}
 	var report *checker.Report

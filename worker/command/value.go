@@ -113,12 +113,13 @@ type valuer struct{ solver endgame.Solver }
 // lines answers each line of in.
 func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON bool) error {
 	scan := bufio.NewScanner(in)
-	bad := 0
+	all, bad := 0, 0
 	for scan.Scan() && ctx.Err() == nil {
 		text := strings.TrimSpace(scan.Text())
 		if text == "" {
 			continue
 		}
+		all++
 		r, err := v.value(text)
 		if err != nil {
 			bad++
@@ -142,8 +143,11 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 	if ctx.Err() != nil {
 		return interrupted(ctx.Err())
 	}
-	if bad > 0 {
-		return fmt.Errorf("%d of the areas could not be valued", bad)
+	switch {
+	case all == 0:
+		return cli.Usagef("standard input has no area; write one a line, such as ..W/.../..B")
+	case bad > 0:
+		return fmt.Errorf("%d of the %d areas could not be valued", bad, all)
 	}
 	return nil
 }
@@ -153,6 +157,10 @@ func (v *valuer) value(text string) (valueResult, error) {
 	b, w, e, err := area.Parse(text)
 	if err != nil {
 		return valueResult{}, cli.Usagef("%w", err)
+	}
+	if b|w == 0 {
+		return valueResult{}, cli.Usagef("an area without a queen is worth 0: write W and B for queens, such as " +
+			"..W/.../..B")
 	}
 	r := valueResult{MessageType: "value", Area: area.Text(b, w, e), Source: "database"}
 	var p area.Partition

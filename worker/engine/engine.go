@@ -16,6 +16,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -157,6 +158,8 @@ type Engine struct {
 
 	last   amazons.State // position of the last job
 	hinted uint64        // entries of all hints, as many as each might have had
+
+	builder atomic.Pointer[proof.Builder] // of the part that is being proved
 
 	mu     sync.Mutex
 	solved collector    // filled by search threads
@@ -305,13 +308,17 @@ func (e *Engine) remember(f proof.Fact) {
 // parts among it. A fact that cannot be proved in time, or that is known, is left out. alive, if
 // given, is called from another goroutine once every ProgressPeriod with progress, and never after
 // Prove has returned. The only errors are those of writing.
-func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func()) (parts []Part, err error) {
+func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) (parts []Part, err error) {
 	if alive != nil {
 		seen := e.activity()
 		defer every(ProgressPeriod, func() {
 			if now := e.activity(); now != seen {
 				seen = now
-				alive()
+				proved := 0
+				if b := e.builder.Load(); b != nil {
+					proved = b.Proved()
+				}
+				alive(proved)
 			}
 		})()
 	}
@@ -351,6 +358,8 @@ func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Pa
 		CiteAbove:  arrows,
 		MaxEntries: e.c.MaxEntries,
 	})
+	e.builder.Store(builder)
+	defer e.builder.Store(nil)
 	for _, fact := range facts {
 		if ctx.Err() != nil {
 			break

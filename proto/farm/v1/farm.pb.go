@@ -671,6 +671,7 @@ type Progress struct {
 	Evaluations   uint64                 `protobuf:"varint,4,opt,name=evaluations,proto3" json:"evaluations,omitempty"`
 	TableFill     float64                `protobuf:"fixed64,5,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"` // 0..1
 	Campaign      uint32                 `protobuf:"varint,6,opt,name=campaign,proto3" json:"campaign,omitempty"`                     // of the lease; 0: the first
+	Phase         *Phase                 `protobuf:"bytes,7,opt,name=phase,proto3" json:"phase,omitempty"`                            // of the lease; absent: searching
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -747,6 +748,76 @@ func (x *Progress) GetCampaign() uint32 {
 	return 0
 }
 
+func (x *Progress) GetPhase() *Phase {
+	if x != nil {
+		return x.Phase
+	}
+	return nil
+}
+
+// Phase is what is being done, and how much of it.
+type Phase struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// searching (done: nodes), extracting (positions proved), delivering (bytes of parts), verifying (parts),
+	// assembling, checking (positions)
+	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Done          uint64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
+	Total         uint64 `protobuf:"varint,3,opt,name=total,proto3" json:"total,omitempty"` // 0: not known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Phase) Reset() {
+	*x = Phase{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Phase) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Phase) ProtoMessage() {}
+
+func (x *Phase) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Phase.ProtoReflect.Descriptor instead.
+func (*Phase) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Phase) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Phase) GetDone() uint64 {
+	if x != nil {
+		return x.Done
+	}
+	return 0
+}
+
+func (x *Phase) GetTotal() uint64 {
+	if x != nil {
+		return x.Total
+	}
+	return 0
+}
+
 // Facts are proved on the way, while a lease is running.
 type Facts struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -766,7 +837,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -778,7 +849,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -791,7 +862,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{8}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Facts) GetSerial() uint64 {
@@ -876,7 +947,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -888,7 +959,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -901,7 +972,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{9}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Result) GetSerial() uint64 {
@@ -1025,7 +1096,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1037,7 +1108,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1050,7 +1121,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Checked) GetCampaign() uint32 {
@@ -1112,7 +1183,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1124,7 +1195,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1137,7 +1208,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -1166,7 +1237,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1178,7 +1249,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1191,7 +1262,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *WorkResponse) GetKind() isWorkResponse_Kind {
@@ -1341,7 +1412,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1353,7 +1424,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1366,7 +1437,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Lease) GetId() uint64 {
@@ -1436,7 +1507,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1519,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1532,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Cancel) GetLease() uint64 {
@@ -1501,7 +1572,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1513,7 +1584,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1526,7 +1597,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Check) GetCampaign() *Campaign {
@@ -1575,7 +1646,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1658,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1671,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Ack) GetSerial() uint64 {
@@ -1627,7 +1698,7 @@ type NoWork struct {
 
 func (x *NoWork) Reset() {
 	*x = NoWork{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1710,7 @@ func (x *NoWork) String() string {
 func (*NoWork) ProtoMessage() {}
 
 func (x *NoWork) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1723,7 @@ func (x *NoWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoWork.ProtoReflect.Descriptor instead.
 func (*NoWork) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *NoWork) GetReason() string {
@@ -1673,7 +1744,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1685,7 +1756,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1698,7 +1769,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Hold) GetReason() string {
@@ -1720,7 +1791,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1732,7 +1803,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1745,7 +1816,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *News) GetFacts() []*Fact {
@@ -1772,7 +1843,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1855,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1868,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Finished) GetReason() string {
@@ -1820,7 +1891,7 @@ type UploadCertificateRequest struct {
 
 func (x *UploadCertificateRequest) Reset() {
 	*x = UploadCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1832,7 +1903,7 @@ func (x *UploadCertificateRequest) String() string {
 func (*UploadCertificateRequest) ProtoMessage() {}
 
 func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1845,7 +1916,7 @@ func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateRequest.ProtoReflect.Descriptor instead.
 func (*UploadCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *UploadCertificateRequest) GetSession() string {
@@ -1892,7 +1963,7 @@ type UploadCertificateResponse struct {
 
 func (x *UploadCertificateResponse) Reset() {
 	*x = UploadCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1904,7 +1975,7 @@ func (x *UploadCertificateResponse) String() string {
 func (*UploadCertificateResponse) ProtoMessage() {}
 
 func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1917,7 +1988,7 @@ func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateResponse.ProtoReflect.Descriptor instead.
 func (*UploadCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UploadCertificateResponse) GetKnown() bool {
@@ -1941,7 +2012,7 @@ type PlaceCertificateRequest struct {
 
 func (x *PlaceCertificateRequest) Reset() {
 	*x = PlaceCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1953,7 +2024,7 @@ func (x *PlaceCertificateRequest) String() string {
 func (*PlaceCertificateRequest) ProtoMessage() {}
 
 func (x *PlaceCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1966,7 +2037,7 @@ func (x *PlaceCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceCertificateRequest.ProtoReflect.Descriptor instead.
 func (*PlaceCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PlaceCertificateRequest) GetSession() string {
@@ -2022,7 +2093,7 @@ type PlaceCertificateResponse struct {
 
 func (x *PlaceCertificateResponse) Reset() {
 	*x = PlaceCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2034,7 +2105,7 @@ func (x *PlaceCertificateResponse) String() string {
 func (*PlaceCertificateResponse) ProtoMessage() {}
 
 func (x *PlaceCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2047,7 +2118,7 @@ func (x *PlaceCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceCertificateResponse.ProtoReflect.Descriptor instead.
 func (*PlaceCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlaceCertificateResponse) GetKnown() bool {
@@ -2082,7 +2153,7 @@ type FetchCertificateRequest struct {
 
 func (x *FetchCertificateRequest) Reset() {
 	*x = FetchCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2094,7 +2165,7 @@ func (x *FetchCertificateRequest) String() string {
 func (*FetchCertificateRequest) ProtoMessage() {}
 
 func (x *FetchCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2107,7 +2178,7 @@ func (x *FetchCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchCertificateRequest.ProtoReflect.Descriptor instead.
 func (*FetchCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FetchCertificateRequest) GetSession() string {
@@ -2140,7 +2211,7 @@ type FetchCertificateResponse struct {
 
 func (x *FetchCertificateResponse) Reset() {
 	*x = FetchCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2152,7 +2223,7 @@ func (x *FetchCertificateResponse) String() string {
 func (*FetchCertificateResponse) ProtoMessage() {}
 
 func (x *FetchCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2165,7 +2236,7 @@ func (x *FetchCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchCertificateResponse.ProtoReflect.Descriptor instead.
 func (*FetchCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FetchCertificateResponse) GetData() []byte {
@@ -2184,7 +2255,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2196,7 +2267,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2209,7 +2280,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *StatusRequest) GetCampaign() string {
@@ -2229,7 +2300,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2241,7 +2312,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2254,7 +2325,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WatchRequest) GetPeriodSeconds() float64 {
@@ -2279,7 +2350,7 @@ type WorkersRequest struct {
 
 func (x *WorkersRequest) Reset() {
 	*x = WorkersRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2362,7 @@ func (x *WorkersRequest) String() string {
 func (*WorkersRequest) ProtoMessage() {}
 
 func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2375,7 @@ func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersRequest.ProtoReflect.Descriptor instead.
 func (*WorkersRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
 }
 
 type PauseRequest struct {
@@ -2316,7 +2387,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2328,7 +2399,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2341,7 +2412,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PauseRequest) GetCampaign() string {
@@ -2360,7 +2431,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2372,7 +2443,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2385,7 +2456,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ResumeRequest) GetCampaign() string {
@@ -2403,7 +2474,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2415,7 +2486,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2428,7 +2499,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 type BackupRequest struct {
@@ -2439,7 +2510,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2522,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2535,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
 }
 
 type QuarantinesRequest struct {
@@ -2475,7 +2546,7 @@ type QuarantinesRequest struct {
 
 func (x *QuarantinesRequest) Reset() {
 	*x = QuarantinesRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2487,7 +2558,7 @@ func (x *QuarantinesRequest) String() string {
 func (*QuarantinesRequest) ProtoMessage() {}
 
 func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2500,7 +2571,7 @@ func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesRequest.ProtoReflect.Descriptor instead.
 func (*QuarantinesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 type ReleaseRequest struct {
@@ -2512,7 +2583,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2524,7 +2595,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2537,7 +2608,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *ReleaseRequest) GetName() string {
@@ -2556,7 +2627,7 @@ type QuarantinesResponse struct {
 
 func (x *QuarantinesResponse) Reset() {
 	*x = QuarantinesResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2639,7 @@ func (x *QuarantinesResponse) String() string {
 func (*QuarantinesResponse) ProtoMessage() {}
 
 func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2652,7 @@ func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesResponse.ProtoReflect.Descriptor instead.
 func (*QuarantinesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *QuarantinesResponse) GetQuarantines() []*Quarantine {
@@ -2608,7 +2679,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2620,7 +2691,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2633,7 +2704,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Quarantine) GetName() string {
@@ -2706,7 +2777,7 @@ type AddCampaignRequest struct {
 
 func (x *AddCampaignRequest) Reset() {
 	*x = AddCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2718,7 +2789,7 @@ func (x *AddCampaignRequest) String() string {
 func (*AddCampaignRequest) ProtoMessage() {}
 
 func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2731,7 +2802,7 @@ func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddCampaignRequest.ProtoReflect.Descriptor instead.
 func (*AddCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *AddCampaignRequest) GetName() string {
@@ -2787,7 +2858,7 @@ type SetCampaignRequest struct {
 
 func (x *SetCampaignRequest) Reset() {
 	*x = SetCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2799,7 +2870,7 @@ func (x *SetCampaignRequest) String() string {
 func (*SetCampaignRequest) ProtoMessage() {}
 
 func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2812,7 +2883,7 @@ func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCampaignRequest.ProtoReflect.Descriptor instead.
 func (*SetCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *SetCampaignRequest) GetCampaign() string {
@@ -2845,7 +2916,7 @@ type EndCampaignRequest struct {
 
 func (x *EndCampaignRequest) Reset() {
 	*x = EndCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2857,7 +2928,7 @@ func (x *EndCampaignRequest) String() string {
 func (*EndCampaignRequest) ProtoMessage() {}
 
 func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2870,7 +2941,7 @@ func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndCampaignRequest.ProtoReflect.Descriptor instead.
 func (*EndCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *EndCampaignRequest) GetCampaign() string {
@@ -2893,7 +2964,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2905,7 +2976,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2918,7 +2989,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *BackupResponse) GetSize() uint64 {
@@ -2974,13 +3045,14 @@ type StatusResponse struct {
 	Priority             int32                  `protobuf:"zigzag32,28,opt,name=priority,proto3" json:"priority,omitempty"`
 	Share                uint32                 `protobuf:"varint,29,opt,name=share,proto3" json:"share,omitempty"`
 	Campaigns            []*CampaignSummary     `protobuf:"bytes,30,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // all of the store
+	Phase                *Phase                 `protobuf:"bytes,31,opt,name=phase,proto3" json:"phase,omitempty"`         // what is done for it now; absent: nothing
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2992,7 +3064,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3005,7 +3077,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -3218,6 +3290,13 @@ func (x *StatusResponse) GetCampaigns() []*CampaignSummary {
 	return nil
 }
 
+func (x *StatusResponse) GetPhase() *Phase {
+	if x != nil {
+		return x.Phase
+	}
+	return nil
+}
+
 type CampaignSummary struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Campaign      *Campaign              `protobuf:"bytes,1,opt,name=campaign,proto3" json:"campaign,omitempty"` // without its first moves
@@ -3238,7 +3317,7 @@ type CampaignSummary struct {
 
 func (x *CampaignSummary) Reset() {
 	*x = CampaignSummary{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3250,7 +3329,7 @@ func (x *CampaignSummary) String() string {
 func (*CampaignSummary) ProtoMessage() {}
 
 func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3263,7 +3342,7 @@ func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignSummary.ProtoReflect.Descriptor instead.
 func (*CampaignSummary) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *CampaignSummary) GetCampaign() *Campaign {
@@ -3365,7 +3444,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3377,7 +3456,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3390,7 +3469,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -3452,7 +3531,7 @@ type ExploreRequest struct {
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3464,7 +3543,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3477,7 +3556,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{45}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -3506,7 +3585,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3518,7 +3597,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3531,7 +3610,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{46}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -3572,7 +3651,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3584,7 +3663,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3597,7 +3676,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{47}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -3633,7 +3712,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3645,7 +3724,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3658,7 +3737,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{48}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Known) GetVerdict() Verdict {
@@ -3740,7 +3819,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3752,7 +3831,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3765,7 +3844,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{49}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -3798,13 +3877,14 @@ type Worker struct {
 	Confirmed     uint64 `protobuf:"varint,18,opt,name=confirmed,proto3" json:"confirmed,omitempty"`       // results that another party's search confirmed
 	Contradicted  uint32 `protobuf:"varint,19,opt,name=contradicted,proto3" json:"contradicted,omitempty"` // results that others contradict, for which no confirmed one has made up
 	Offences      uint32 `protobuf:"varint,20,opt,name=offences,proto3" json:"offences,omitempty"`         // counted until it is quarantined
+	Phase         *Phase `protobuf:"bytes,21,opt,name=phase,proto3" json:"phase,omitempty"`                // of the lease; absent: searching
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3816,7 +3896,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3829,7 +3909,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{50}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Worker) GetName() string {
@@ -3972,6 +4052,13 @@ func (x *Worker) GetOffences() uint32 {
 	return 0
 }
 
+func (x *Worker) GetPhase() *Phase {
+	if x != nil {
+		return x.Phase
+	}
+	return nil
+}
+
 var File_proto_farm_v1_farm_proto protoreflect.FileDescriptor
 
 const file_proto_farm_v1_farm_proto_rawDesc = "" +
@@ -4020,7 +4107,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04kind\"!\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\"\a\n" +
-	"\x05Ready\"\xa9\x01\n" +
+	"\x05Ready\"\xdb\x01\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -4028,7 +4115,12 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\vevaluations\x18\x04 \x01(\x04R\vevaluations\x12\x1d\n" +
 	"\n" +
 	"table_fill\x18\x05 \x01(\x01R\ttableFill\x12\x1a\n" +
-	"\bcampaign\x18\x06 \x01(\rR\bcampaign\"\xd6\x01\n" +
+	"\bcampaign\x18\x06 \x01(\rR\bcampaign\x120\n" +
+	"\x05phase\x18\a \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\"E\n" +
+	"\x05Phase\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04done\x18\x02 \x01(\x04R\x04done\x12\x14\n" +
+	"\x05total\x18\x03 \x01(\x04R\x05total\"\xd6\x01\n" +
 	"\x05Facts\x12\x16\n" +
 	"\x06serial\x18\x01 \x01(\x04R\x06serial\x12/\n" +
 	"\x05facts\x18\x02 \x03(\v2\x19.amazonsfarm.farm.v1.FactR\x05facts\x12\x10\n" +
@@ -4183,7 +4275,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xca\b\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xfc\b\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -4219,7 +4311,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\vquarantined\x18\x1b \x01(\rR\vquarantined\x12\x1a\n" +
 	"\bpriority\x18\x1c \x01(\x11R\bpriority\x12\x14\n" +
 	"\x05share\x18\x1d \x01(\rR\x05share\x12B\n" +
-	"\tcampaigns\x18\x1e \x03(\v2$.amazonsfarm.farm.v1.CampaignSummaryR\tcampaigns\"\xe7\x02\n" +
+	"\tcampaigns\x18\x1e \x03(\v2$.amazonsfarm.farm.v1.CampaignSummaryR\tcampaigns\x120\n" +
+	"\x05phase\x18\x1f \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\"\xe7\x02\n" +
 	"\x0fCampaignSummary\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -4267,7 +4360,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tset_aside\x18\n" +
 	" \x01(\bR\bsetAside\"H\n" +
 	"\x0fWorkersResponse\x125\n" +
-	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\xd1\x04\n" +
+	"\aworkers\x18\x01 \x03(\v2\x1b.amazonsfarm.farm.v1.WorkerR\aworkers\"\x83\x05\n" +
 	"\x06Worker\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x14\n" +
@@ -4292,7 +4385,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\bcampaign\x18\x11 \x01(\tR\bcampaign\x12\x1c\n" +
 	"\tconfirmed\x18\x12 \x01(\x04R\tconfirmed\x12\"\n" +
 	"\fcontradicted\x18\x13 \x01(\rR\fcontradicted\x12\x1a\n" +
-	"\boffences\x18\x14 \x01(\rR\boffences*E\n" +
+	"\boffences\x18\x14 \x01(\rR\boffences\x120\n" +
+	"\x05phase\x18\x15 \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase*E\n" +
 	"\aVerdict\x12\x17\n" +
 	"\x13VERDICT_UNSPECIFIED\x10\x00\x12\x0f\n" +
 	"\vVERDICT_WON\x10\x01\x12\x10\n" +
@@ -4331,7 +4425,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 52)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Verdict)(0),                      // 0: amazonsfarm.farm.v1.Verdict
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -4342,50 +4436,51 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*Hello)(nil),                     // 6: amazonsfarm.farm.v1.Hello
 	(*Ready)(nil),                     // 7: amazonsfarm.farm.v1.Ready
 	(*Progress)(nil),                  // 8: amazonsfarm.farm.v1.Progress
-	(*Facts)(nil),                     // 9: amazonsfarm.farm.v1.Facts
-	(*Result)(nil),                    // 10: amazonsfarm.farm.v1.Result
-	(*Checked)(nil),                   // 11: amazonsfarm.farm.v1.Checked
-	(*Goodbye)(nil),                   // 12: amazonsfarm.farm.v1.Goodbye
-	(*WorkResponse)(nil),              // 13: amazonsfarm.farm.v1.WorkResponse
-	(*Lease)(nil),                     // 14: amazonsfarm.farm.v1.Lease
-	(*Cancel)(nil),                    // 15: amazonsfarm.farm.v1.Cancel
-	(*Check)(nil),                     // 16: amazonsfarm.farm.v1.Check
-	(*Ack)(nil),                       // 17: amazonsfarm.farm.v1.Ack
-	(*NoWork)(nil),                    // 18: amazonsfarm.farm.v1.NoWork
-	(*Hold)(nil),                      // 19: amazonsfarm.farm.v1.Hold
-	(*News)(nil),                      // 20: amazonsfarm.farm.v1.News
-	(*Finished)(nil),                  // 21: amazonsfarm.farm.v1.Finished
-	(*UploadCertificateRequest)(nil),  // 22: amazonsfarm.farm.v1.UploadCertificateRequest
-	(*UploadCertificateResponse)(nil), // 23: amazonsfarm.farm.v1.UploadCertificateResponse
-	(*PlaceCertificateRequest)(nil),   // 24: amazonsfarm.farm.v1.PlaceCertificateRequest
-	(*PlaceCertificateResponse)(nil),  // 25: amazonsfarm.farm.v1.PlaceCertificateResponse
-	(*FetchCertificateRequest)(nil),   // 26: amazonsfarm.farm.v1.FetchCertificateRequest
-	(*FetchCertificateResponse)(nil),  // 27: amazonsfarm.farm.v1.FetchCertificateResponse
-	(*StatusRequest)(nil),             // 28: amazonsfarm.farm.v1.StatusRequest
-	(*WatchRequest)(nil),              // 29: amazonsfarm.farm.v1.WatchRequest
-	(*WorkersRequest)(nil),            // 30: amazonsfarm.farm.v1.WorkersRequest
-	(*PauseRequest)(nil),              // 31: amazonsfarm.farm.v1.PauseRequest
-	(*ResumeRequest)(nil),             // 32: amazonsfarm.farm.v1.ResumeRequest
-	(*DrainRequest)(nil),              // 33: amazonsfarm.farm.v1.DrainRequest
-	(*BackupRequest)(nil),             // 34: amazonsfarm.farm.v1.BackupRequest
-	(*QuarantinesRequest)(nil),        // 35: amazonsfarm.farm.v1.QuarantinesRequest
-	(*ReleaseRequest)(nil),            // 36: amazonsfarm.farm.v1.ReleaseRequest
-	(*QuarantinesResponse)(nil),       // 37: amazonsfarm.farm.v1.QuarantinesResponse
-	(*Quarantine)(nil),                // 38: amazonsfarm.farm.v1.Quarantine
-	(*AddCampaignRequest)(nil),        // 39: amazonsfarm.farm.v1.AddCampaignRequest
-	(*SetCampaignRequest)(nil),        // 40: amazonsfarm.farm.v1.SetCampaignRequest
-	(*EndCampaignRequest)(nil),        // 41: amazonsfarm.farm.v1.EndCampaignRequest
-	(*BackupResponse)(nil),            // 42: amazonsfarm.farm.v1.BackupResponse
-	(*StatusResponse)(nil),            // 43: amazonsfarm.farm.v1.StatusResponse
-	(*CampaignSummary)(nil),           // 44: amazonsfarm.farm.v1.CampaignSummary
-	(*FirstMove)(nil),                 // 45: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 46: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 47: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 48: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 49: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 50: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 51: amazonsfarm.farm.v1.Worker
-	nil,                               // 52: amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
+	(*Phase)(nil),                     // 9: amazonsfarm.farm.v1.Phase
+	(*Facts)(nil),                     // 10: amazonsfarm.farm.v1.Facts
+	(*Result)(nil),                    // 11: amazonsfarm.farm.v1.Result
+	(*Checked)(nil),                   // 12: amazonsfarm.farm.v1.Checked
+	(*Goodbye)(nil),                   // 13: amazonsfarm.farm.v1.Goodbye
+	(*WorkResponse)(nil),              // 14: amazonsfarm.farm.v1.WorkResponse
+	(*Lease)(nil),                     // 15: amazonsfarm.farm.v1.Lease
+	(*Cancel)(nil),                    // 16: amazonsfarm.farm.v1.Cancel
+	(*Check)(nil),                     // 17: amazonsfarm.farm.v1.Check
+	(*Ack)(nil),                       // 18: amazonsfarm.farm.v1.Ack
+	(*NoWork)(nil),                    // 19: amazonsfarm.farm.v1.NoWork
+	(*Hold)(nil),                      // 20: amazonsfarm.farm.v1.Hold
+	(*News)(nil),                      // 21: amazonsfarm.farm.v1.News
+	(*Finished)(nil),                  // 22: amazonsfarm.farm.v1.Finished
+	(*UploadCertificateRequest)(nil),  // 23: amazonsfarm.farm.v1.UploadCertificateRequest
+	(*UploadCertificateResponse)(nil), // 24: amazonsfarm.farm.v1.UploadCertificateResponse
+	(*PlaceCertificateRequest)(nil),   // 25: amazonsfarm.farm.v1.PlaceCertificateRequest
+	(*PlaceCertificateResponse)(nil),  // 26: amazonsfarm.farm.v1.PlaceCertificateResponse
+	(*FetchCertificateRequest)(nil),   // 27: amazonsfarm.farm.v1.FetchCertificateRequest
+	(*FetchCertificateResponse)(nil),  // 28: amazonsfarm.farm.v1.FetchCertificateResponse
+	(*StatusRequest)(nil),             // 29: amazonsfarm.farm.v1.StatusRequest
+	(*WatchRequest)(nil),              // 30: amazonsfarm.farm.v1.WatchRequest
+	(*WorkersRequest)(nil),            // 31: amazonsfarm.farm.v1.WorkersRequest
+	(*PauseRequest)(nil),              // 32: amazonsfarm.farm.v1.PauseRequest
+	(*ResumeRequest)(nil),             // 33: amazonsfarm.farm.v1.ResumeRequest
+	(*DrainRequest)(nil),              // 34: amazonsfarm.farm.v1.DrainRequest
+	(*BackupRequest)(nil),             // 35: amazonsfarm.farm.v1.BackupRequest
+	(*QuarantinesRequest)(nil),        // 36: amazonsfarm.farm.v1.QuarantinesRequest
+	(*ReleaseRequest)(nil),            // 37: amazonsfarm.farm.v1.ReleaseRequest
+	(*QuarantinesResponse)(nil),       // 38: amazonsfarm.farm.v1.QuarantinesResponse
+	(*Quarantine)(nil),                // 39: amazonsfarm.farm.v1.Quarantine
+	(*AddCampaignRequest)(nil),        // 40: amazonsfarm.farm.v1.AddCampaignRequest
+	(*SetCampaignRequest)(nil),        // 41: amazonsfarm.farm.v1.SetCampaignRequest
+	(*EndCampaignRequest)(nil),        // 42: amazonsfarm.farm.v1.EndCampaignRequest
+	(*BackupResponse)(nil),            // 43: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 44: amazonsfarm.farm.v1.StatusResponse
+	(*CampaignSummary)(nil),           // 45: amazonsfarm.farm.v1.CampaignSummary
+	(*FirstMove)(nil),                 // 46: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 47: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 48: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 49: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 50: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 51: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 52: amazonsfarm.farm.v1.Worker
+	nil,                               // 53: amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
@@ -4394,79 +4489,82 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	6,  // 3: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
 	7,  // 4: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
 	8,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
-	9,  // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
-	10, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
-	12, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
-	11, // 9: amazonsfarm.farm.v1.WorkRequest.checked:type_name -> amazonsfarm.farm.v1.Checked
-	4,  // 10: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
-	0,  // 11: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	4,  // 12: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
-	14, // 13: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
-	15, // 14: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
-	17, // 15: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
-	18, // 16: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
-	21, // 17: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
-	19, // 18: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
-	20, // 19: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
-	16, // 20: amazonsfarm.farm.v1.WorkResponse.check:type_name -> amazonsfarm.farm.v1.Check
-	4,  // 21: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	3,  // 22: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	3,  // 23: amazonsfarm.farm.v1.Check.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	4,  // 24: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
-	52, // 25: amazonsfarm.farm.v1.PlaceCertificateResponse.headers:type_name -> amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
-	38, // 26: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
-	3,  // 27: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 28: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	45, // 29: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	44, // 30: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
-	3,  // 31: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 32: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	49, // 33: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	48, // 34: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	49, // 35: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 36: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	51, // 37: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	1,  // 38: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	5,  // 39: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	22, // 40: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	24, // 41: amazonsfarm.farm.v1.Farm.PlaceCertificate:input_type -> amazonsfarm.farm.v1.PlaceCertificateRequest
-	26, // 42: amazonsfarm.farm.v1.Farm.FetchCertificate:input_type -> amazonsfarm.farm.v1.FetchCertificateRequest
-	28, // 43: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	29, // 44: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	30, // 45: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	46, // 46: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	31, // 47: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	32, // 48: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	33, // 49: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	35, // 50: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
-	36, // 51: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
-	34, // 52: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
-	39, // 53: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
-	40, // 54: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
-	41, // 55: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
-	2,  // 56: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	13, // 57: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	23, // 58: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	25, // 59: amazonsfarm.farm.v1.Farm.PlaceCertificate:output_type -> amazonsfarm.farm.v1.PlaceCertificateResponse
-	27, // 60: amazonsfarm.farm.v1.Farm.FetchCertificate:output_type -> amazonsfarm.farm.v1.FetchCertificateResponse
-	43, // 61: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	43, // 62: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	50, // 63: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	47, // 64: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	43, // 65: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	43, // 66: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	43, // 67: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	37, // 68: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	37, // 69: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	42, // 70: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
-	43, // 71: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	43, // 72: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	43, // 73: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	56, // [56:74] is the sub-list for method output_type
-	38, // [38:56] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	10, // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
+	11, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
+	13, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
+	12, // 9: amazonsfarm.farm.v1.WorkRequest.checked:type_name -> amazonsfarm.farm.v1.Checked
+	9,  // 10: amazonsfarm.farm.v1.Progress.phase:type_name -> amazonsfarm.farm.v1.Phase
+	4,  // 11: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
+	0,  // 12: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	4,  // 13: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
+	15, // 14: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
+	16, // 15: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
+	18, // 16: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
+	19, // 17: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
+	22, // 18: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
+	20, // 19: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
+	21, // 20: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
+	17, // 21: amazonsfarm.farm.v1.WorkResponse.check:type_name -> amazonsfarm.farm.v1.Check
+	4,  // 22: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
+	3,  // 23: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	3,  // 24: amazonsfarm.farm.v1.Check.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	4,  // 25: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
+	53, // 26: amazonsfarm.farm.v1.PlaceCertificateResponse.headers:type_name -> amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
+	39, // 27: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
+	3,  // 28: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 29: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	46, // 30: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	45, // 31: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
+	9,  // 32: amazonsfarm.farm.v1.StatusResponse.phase:type_name -> amazonsfarm.farm.v1.Phase
+	3,  // 33: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 34: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	50, // 35: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	49, // 36: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	50, // 37: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 38: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	52, // 39: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	9,  // 40: amazonsfarm.farm.v1.Worker.phase:type_name -> amazonsfarm.farm.v1.Phase
+	1,  // 41: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	5,  // 42: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	23, // 43: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	25, // 44: amazonsfarm.farm.v1.Farm.PlaceCertificate:input_type -> amazonsfarm.farm.v1.PlaceCertificateRequest
+	27, // 45: amazonsfarm.farm.v1.Farm.FetchCertificate:input_type -> amazonsfarm.farm.v1.FetchCertificateRequest
+	29, // 46: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	30, // 47: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	31, // 48: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	47, // 49: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	32, // 50: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	33, // 51: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	34, // 52: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	36, // 53: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
+	37, // 54: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
+	35, // 55: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	40, // 56: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
+	41, // 57: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
+	42, // 58: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
+	2,  // 59: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	14, // 60: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	24, // 61: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	26, // 62: amazonsfarm.farm.v1.Farm.PlaceCertificate:output_type -> amazonsfarm.farm.v1.PlaceCertificateResponse
+	28, // 63: amazonsfarm.farm.v1.Farm.FetchCertificate:output_type -> amazonsfarm.farm.v1.FetchCertificateResponse
+	44, // 64: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 65: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	51, // 66: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	48, // 67: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	44, // 68: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 69: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 70: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	38, // 71: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	38, // 72: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	43, // 73: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	44, // 74: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 75: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	44, // 76: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	59, // [59:77] is the sub-list for method output_type
+	41, // [41:59] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -4483,7 +4581,7 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkRequest_Goodbye)(nil),
 		(*WorkRequest_Checked)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[12].OneofWrappers = []any{
+	file_proto_farm_v1_farm_proto_msgTypes[13].OneofWrappers = []any{
 		(*WorkResponse_Lease)(nil),
 		(*WorkResponse_Cancel)(nil),
 		(*WorkResponse_Ack)(nil),
@@ -4493,14 +4591,14 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkResponse_News)(nil),
 		(*WorkResponse_Check)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[39].OneofWrappers = []any{}
+	file_proto_farm_v1_farm_proto_msgTypes[40].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   52,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

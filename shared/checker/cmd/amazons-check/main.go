@@ -32,7 +32,7 @@ const (
 	exitInterrupted = 130
 )
 
-const usage = `usage: amazons-check [flags] FILE...
+const usage = `usage: amazons-check FILE... [flags]
 
 Checks each certificate: every position, and every reply to its move. Prints what is proved. FILE may be the
 manifest NAME.proof of a proof in parts: then the parts in NAME.parts are checked, and progress is on standard
@@ -67,11 +67,7 @@ type answer struct {
 // the largest exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("amazons-check", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() {
-		fmt.Fprint(stderr, usage)
-		flags.PrintDefaults()
-	}
+	flags.SetOutput(io.Discard)
 	var o checker.Options
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
 	flags.IntVar(&o.Workers, "cores", runtime.GOMAXPROCS(0), "`cores` to check with")
@@ -86,24 +82,44 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		func(text string) error { o.States = strings.Split(text, ","); return nil })
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return exitValid
-	case err != nil:
-		return exitUsage
+	var files []string
+	// Flags may stand before, between and behind files.
+	for rest := args; ; files, rest = append(files, rest[0]), rest[1:] {
+		switch err := flags.Parse(rest); {
+		case errors.Is(err, flag.ErrHelp):
+			fmt.Fprint(stdout, usage)
+			flags.SetOutput(stdout)
+			flags.PrintDefaults()
+			return exitValid
+		case err != nil:
+			fmt.Fprintf(stderr, "amazons-check: %v; see amazons-check --help\n", err)
+			return exitUsage
+		}
+		// Parse stops at the first file, at "-", and behind "--".
+		if n := len(rest) - flags.NArg(); n > 0 && rest[n-1] == "--" {
+			files = append(files, flags.Args()...)
+			break
+		}
+		if rest = flags.Args(); len(rest) == 0 {
+			break
+		}
 	}
 	if *version {
 		fmt.Fprintf(stdout, "amazons-check, %s\ncertificates   formats 1 to %d, with the leaf rules of FORMAT.md\n",
 			revision(), checker.Format)
 		return exitValid
 	}
-	if flags.NArg() == 0 || o.Workers < 1 || o.MaxMemory < 1 {
-		fmt.Fprintln(stderr, "amazons-check: give a certificate, and numbers above zero; see amazons-check --help")
+	if o.Workers < 1 || o.MaxMemory < 1 {
+		fmt.Fprintln(stderr, "amazons-check: --cores and --max-memory must be above zero; see amazons-check --help")
+		return exitUsage
+	}
+	if len(files) == 0 {
+		fmt.Fprintln(stderr, "amazons-check: give a certificate, such as 5x5.proof; see amazons-check --help")
 		return exitUsage
 	}
 	o.Progress, o.Absent = progress(stderr), true
 	worst := exitValid
-	for _, file := range flags.Args() {
+	for _, file := range files {
 		report, err := checker.CheckFile(ctx, file, o)
 		if err == nil {
 			err = report.Missing()

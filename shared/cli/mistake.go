@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// Program returns the name of one of our programs as a person on this machine types it: the one that
+// runs may be installed as amazons-master, and then the others are called alike.
+func Program(name string) string {
+	if len(os.Args) > 0 && strings.HasPrefix(filepath.Base(os.Args[0]), installedPrefix) {
+		return installedPrefix + name
+	}
+	return name
+}
+
+// installedPrefix begins the names of our programs where they are installed beside others.
+const installedPrefix = "amazons-"
+
+// explainFlag turns the error about a flag into a sentence that names the flag, its value and what
+// would be right.
+func explainFlag(_ *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	f := wrong.GetFlag()
+	return fmt.Errorf("--%s %s: %w", f.Name, wrong.GetValue(), explainValue(f, wrong.Unwrap()))
+}
+
+// explainValue says what the value of a flag looks like, where the error is one of package strconv or
+// time.
+func explainValue(f *pflag.Flag, err error) error {
+	if _, ranged := f.Value.(interface{ ranged() }); ranged {
+		return err
+	}
+	if form, ok := forms[f.Value.Type()]; ok {
+		return fmt.Errorf("write %s", form)
+	}
+	return err
+}
+
+// forms are the values of flags by the type that pflag names.
+var forms = map[string]string{
+	"int": "a whole number", "int32": "a whole number", "int64": "a whole number",
+	"uint32": "a whole number, 0 or more", "uint64": "a whole number, 0 or more", "float64": "a number",
+	"bool": "true or false", "duration": "a time such as 500ms, 30s, 5m or 2h", "intSlice": "numbers such as 1,4,16",
+}
+
+// explainArguments makes the check of a command's arguments say how the command is called.
+func explainArguments(c *cobra.Command) {
+	check := c.Args
+	if check == nil || c.HasSubCommands() {
+		return
+	}
+	c.Args = func(c *cobra.Command, args []string) error {
+		err := check(c, args)
+		if err == nil || errors.Is(err, ErrUsage) {
+			return err
+		}
+		got := "an argument is missing"
+		if len(args) > 0 {
+			got = "the arguments do not fit"
+		}
+		_, wants, more := strings.Cut(c.Use, " ")
+		if (!more || strings.HasPrefix(wants, "-")) && len(args) > 0 {
+			return fmt.Errorf("%q: %s takes no argument but flags", args[0], c.CommandPath())
+		}
+		text := fmt.Sprintf("%s; write %s %s", got, c.CommandPath(), wants)
+		if strings.HasPrefix(wants, "BOARD") {
+			text += ", where a BOARD is such as 5x6"
+		}
+		return errors.New(text)
+	}
+}
+
+// missingFlag is cobra's error about a flag that a command must have.
+var missingFlag = regexp.MustCompile(`^required flag\(s\) "([a-z-]+)" not set$`)
+
+// suggest puts errors of cobra into our words: a flag that is missing, and what an unknown command may
+// stand for.
+func suggest(err error) error {
+	if m := missingFlag.FindStringSubmatch(err.Error()); m != nil {
+		return fmt.Errorf("--%s is missing", m[1])
+	}
+	text, names, found := strings.Cut(err.Error(), "\n\nDid you mean this?\n")
+	if !found {
+		return err
+	}
+	return fmt.Errorf("%s; did you mean %s", text, strings.Join(strings.Fields(names), " or "))
+}
+
+// helpCommand is the help command of a program. An unknown topic is a mistake.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Explain a command or a topic",
+		RunE: func(c *cobra.Command, args []string) error {
+			about, rest, err := c.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return Usagef("there is no command or topic %q; %s --help lists them", strings.Join(args, " "),
+					c.Root().Name())
+			}
+			about.InitDefaultHelpFlag()
+			return about.Help()
+		},
+	}
+}
