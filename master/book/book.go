@@ -67,7 +67,9 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 	}
 	searched := f.Verdict == eval.Open
 	if searched { // below a leaf of the proof a search tells, elsewhere perhaps
-		below := slices.ContainsFunc(way, func(q amazons.Position) bool { return leaf(q.State(), q.Board) != eval.Open })
+		below := slices.ContainsFunc(way, func(q amazons.Position) bool {
+			return leaf(q.State(), q.Board) != eval.Open
+		})
 		var err error
 		if below {
 			f, err = search(ctx, s, p.Board, searchNodes)
