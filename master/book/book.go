@@ -22,13 +22,13 @@ import (
 type Look func(amazons.State) proof.Finding
 
 const (
-	countEntries = 20_000    // entries that Explore counts: some ten milliseconds
-	workEntries  = 400_000   // entries that Work counts for first moves: a few seconds, once for a certificate
-	workReplies  = 16        // first moves whose replies Work tells apart: smaller ones are too small to see
-	searchTable  = 4 << 20   // bytes of the table of a search below the proof
-	searchNodes  = 200_000   // of such a search: positions below a leaf rule take a few hundred
-	guessNodes   = 500       // of a search where nothing is proved: some milliseconds
-	guessMoves   = 80        // moves of a position that is searched so: with more, nodes take too long
+	countEntries = 20_000  // entries that Explore counts: some ten milliseconds
+	workEntries  = 400_000 // entries that Work counts for first moves: a few seconds, once for a certificate
+	workReplies  = 16      // first moves whose replies Work tells apart: smaller ones are too small to see
+	searchTable  = 4 << 20 // bytes of the table of a search below the proof
+	searchNodes  = 200_000 // of such a search: positions below a leaf rule take a few hundred
+	guessNodes   = 500     // of a search where nothing is proved: some milliseconds
+	guessMoves   = 80      // moves of a position that is searched so: with more, nodes take too long
 )
 
 // Explore tells what a certificate says of a position and its moves.
