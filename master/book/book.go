@@ -22,12 +22,13 @@ import (
 type Look func(amazons.State) proof.Finding
 
 const (
-	countEntries = 20_000    // entries that Explore counts: some ten milliseconds
-	workEntries  = 400_000   // entries that Work counts for first moves: a few seconds, once for a certificate
-	workReplies  = 16        // first moves whose replies Work tells apart: smaller ones are too small to see
-	searchTable  = 4 << 20   // bytes of the table of a search below the proof
-	searchNodes  = 1_000_000 // of such a search: positions below a leaf rule take a few hundred
-	guessNodes   = 500       // of a search where nothing is proved: some ten milliseconds
+	countEntries = 20_000  // entries that Explore counts: some ten milliseconds
+	workEntries  = 400_000 // entries that Work counts for first moves: a few seconds, once for a certificate
+	workReplies  = 16      // first moves whose replies Work tells apart: smaller ones are too small to see
+	searchTable  = 4 << 20 // bytes of the table of a search below the proof
+	searchNodes  = 200_000 // of such a search: positions below a leaf rule take a few hundred
+	guessNodes   = 500     // of a search where nothing is proved: some milliseconds
+	guessMoves   = 80      // moves of a position that is searched so: with more, nodes take too long
 )
 
 // Explore tells what a certificate says of a position and its moves.
@@ -52,10 +53,12 @@ type Play struct {
 	Over        bool   `json:"over"`            // the side to move cannot move, after the move if there is one
 }
 
-// Answer plays for the winner of p. Where the loser is to move, it only says who wins and why. The
-// proof ends where counting decides; below, Answer plays by counting, and searches where that does
-// not show the way. Errors are those of the context and of a search that ended without a result.
-func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
+// Answer plays for the winner of the last position of a way, each after a move from the one before.
+// Where the loser is to move, it only says who wins and why. The proof ends where counting decides;
+// below, Answer plays by counting, and searches where that does not show the way. Errors are those of
+// the context and of a search that ended without a result.
+func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error) {
+	p := way[len(way)-1]
 	out := Play{MessageType: "play", Position: p.String(), Basis: "none", Over: !p.State().CanMove()}
 	s := p.State()
 	f := look(s)
@@ -63,9 +66,17 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 		f.Verdict = leaf(s, p.Board)
 	}
 	searched := f.Verdict == eval.Open
-	if searched { // not of the proof, or below it: small enough, a search tells
+	if searched { // below a leaf of the proof a search tells, elsewhere perhaps
+		below := slices.ContainsFunc(way, func(q amazons.Position) bool {
+			return leaf(q.State(), q.Board) != eval.Open
+		})
 		var err error
-		if f, err = search(ctx, s, p.Board, guessNodes); err != nil {
+		if below {
+			f, err = search(ctx, s, p.Board, searchNodes)
+		} else if s.CountMoves() <= guessMoves {
+			f, err = search(ctx, s, p.Board, guessNodes)
+		}
+		if err != nil || f.Verdict == eval.Open {
 			out.Why = "Nobody has proved who wins here, and a short search does not tell."
 			return out, nil
 		}
@@ -78,7 +89,7 @@ func Answer(ctx context.Context, look Look, p amazons.Position) (Play, error) {
 	out.Winner = p.ToMove.String()
 	move, basis, how := f.Move, "entry", "The proof has an answer to each reply."
 	if searched && s.Legal(move) {
-		basis, how = "search", "No proof is known here; a short search found this move."
+		basis, how = "search", "The proof does not reach here; a search found this move."
 	} else if !s.Legal(move) || leaf(s, p.Board) == eval.Won {
 		var ok bool
 		if move, ok = counted(s, p.Board); ok {

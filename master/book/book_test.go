@@ -33,9 +33,9 @@ func TestPlayToTheEnd(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 4))
 	met := map[string]int{}
 	for range 60 {
-		p := root
-		for p.State().CanMove() {
-			a, err := Answer(t.Context(), c.Look, p)
+		p, way := root, []amazons.Position{root}
+		for ; p.State().CanMove(); way = append(way, p) {
+			a, err := Answer(t.Context(), c.Look, way)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestUnproved(t *testing.T) {
 		t.Fatal(err)
 	}
 	none := func(amazons.State) proof.Finding { return proof.Finding{} }
-	a, err := Answer(t.Context(), none, p)
+	a, err := Answer(t.Context(), none, []amazons.Position{p})
 	if err != nil || a.Winner == "" || a.Winner == "white" && a.Move == "" {
 		t.Errorf("%+v, %v", a, err)
 	}

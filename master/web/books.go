@@ -134,7 +134,14 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	answer, err := book.Answer(ctx, look, at.position())
+	select { // a search must not take the cores from the farm
+	case s.plays <- struct{}{}:
+		defer func() { <-s.plays }()
+	case <-ctx.Done():
+		refuse(w, http.StatusServiceUnavailable, "too many games are played; try again")
+		return
+	}
+	answer, err := book.Answer(ctx, look, at.way)
 	if err != nil {
 		fail(w, err)
 		return

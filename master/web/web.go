@@ -91,6 +91,7 @@ type Server struct {
 	cfg       Config
 	watches   *watches
 	live      chan struct{} // a token for each open stream of events
+	plays     chan struct{} // a token for the one answer that is looked for in a game
 	downloads chan struct{} // a token for each certificate that is sent
 	explores  *rate.Limiter
 	closing   chan struct{} // closed when Serve ends: streams of events end, too
@@ -100,6 +101,7 @@ type Server struct {
 // New makes a server.
 func New(c Config) *Server {
 	s := &Server{cfg: c, live: make(chan struct{}, maxLive), downloads: make(chan struct{}, maxDownloads),
+		plays:   make(chan struct{}, 1),
 		closing: make(chan struct{}), readTime: readTimeout,
 		explores: rate.NewLimiter(rate.Limit(c.ExploresPerSecond), c.ExploresPerSecond)}
 	s.watches = &watches{c: &s.cfg, byName: map[string]*watch{}, books: books{bySHA: map[string]*opened{}}}

@@ -58,38 +58,36 @@ func load(args []js.Value) (any, error) {
 	return c.Set.Len(), err
 }
 
-// find returns the position that an address names: find(position, moves).
-func find(args []js.Value) (p amazons.Position, err error) {
-	p = cert.Roots[0].Position(cert.Board)
+// find returns the way to the position that an address names: find(position, moves).
+func find(args []js.Value) ([]amazons.Position, error) {
+	p := cert.Roots[0].Position(cert.Board)
 	if text := args[0].String(); text != "" {
+		var err error
 		if p, err = amazons.ParsePosition(text); err != nil {
-			return p, err
+			return nil, err
 		}
 	}
 	moves := strings.FieldsFunc(args[1].String(), func(r rune) bool { return r == ',' })
-	all, _, err := explore.Follow(p, moves)
-	if err != nil {
-		return p, err
-	}
-	return all[len(all)-1], nil
+	way, _, err := explore.Follow(p, moves)
+	return way, err
 }
 
 // explored tells what is proved of a position: explored(position, moves).
 func explored(args []js.Value) (any, error) {
-	p, err := find(args)
+	way, err := find(args)
 	if err != nil {
 		return nil, err
 	}
-	return book.Explore(cert, p), nil
+	return book.Explore(cert, way[len(way)-1]), nil
 }
 
 // play answers for the winner: play(position, moves).
 func play(args []js.Value) (any, error) {
-	p, err := find(args)
+	way, err := find(args)
 	if err != nil {
 		return nil, err
 	}
-	return book.Answer(context.Background(), cert.Look, p)
+	return book.Answer(context.Background(), cert.Look, way)
 }
 
 // judge tells what the static rules see: judge(position).
