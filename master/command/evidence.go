@@ -94,7 +94,7 @@ func fetchParts(ctx context.Context, manifest, from string) (fetchJSON, error) {
 	done := fetchJSON{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}
 	m, err := proof.ReadManifest(manifest)
 	if err != nil {
-		return done, certificateError(err)
+		return done, err
 	}
 	place, err := evidence.Open(from, true)
 	if err == nil {

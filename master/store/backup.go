@@ -133,10 +133,11 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 	if err != nil {
 		return r, fmt.Errorf("the copy for %s: %w", d.Path(), err)
 	}
+	beside := r.Evidence == EvidenceFolder(d.Name())
 	if err := d.Publish(); err != nil {
 		return r, err
 	}
-	if r.File = d.Path(); r.Evidence == EvidenceFolder(d.Name()) {
+	if r.File = d.Path(); beside {
 		r.Evidence = EvidenceFolder(r.File)
 	}
 	return r, nil
