@@ -39,7 +39,8 @@ import (
 // All returns the commands of the master.
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
-		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), evidenceCommand(),
+		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
+		evidenceCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 

@@ -60,7 +60,8 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 	}
 	defer s.Close()
 	if parts && s.campaigns[0].Evidence != "" {
-		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid, s.evidence)
+		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid,
+			s.evidence)
 	}
 	d, err := disk.New(to)
 	if err != nil {
