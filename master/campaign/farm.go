@@ -155,8 +155,8 @@ func Open(o Options) (_ *Farm, err error) {
 		o.Log.Info("the store was checked", "seconds", time.Since(began).Seconds())
 	}
 	if o.Embedded && (s.Bucket() != nil || o.Digest) {
-		return nil, cli.Usagef("evidence-store and evidence: digest are for \"master serve\"; leave them out, or serve " +
-			"this store")
+		return nil, cli.Usagef("evidence-store and evidence: digest are for \"master serve\"; leave them out, or " +
+			"serve this store")
 	}
 	if o.Alone && len(all) > 1 {
 		return nil, fmt.Errorf("%w: the store has %d campaigns; go on with \"master serve\", or take another store",

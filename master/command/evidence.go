@@ -56,8 +56,8 @@ func evidenceGC() *cobra.Command {
 			return err
 		}
 		return cli.Answer(c, *asJSON, collectionJSON{"evidence_collection", done},
-			fmt.Sprintf("removed        %d parts that no fact names and %d unknown ones, %s in all, from %s\n", done.Parts,
-				done.Strays, cli.FormatSize(done.Bytes), done.Place))
+			fmt.Sprintf("removed        %d parts that no fact names and %d unknown ones, %s in all, from %s\n",
+				done.Parts, done.Strays, cli.FormatSize(done.Bytes), done.Place))
 	}
 	return c
 }
@@ -79,7 +79,8 @@ func evidenceFetch() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("fetched        %d parts, %s, into %s\n", done.Fetched, cli.FormatSize(done.Bytes), done.Folder)
+		text := fmt.Sprintf("fetched        %d parts, %s, into %s\n", done.Fetched, cli.FormatSize(done.Bytes),
+			done.Folder)
 		if done.Missing > 0 {
 			text += fmt.Sprintf("missing        %d parts are not at %s: they are kept as digests only, or lost\n",
 				done.Missing, from)
@@ -94,7 +95,7 @@ func fetchParts(ctx context.Context, manifest, from string) (fetchJSON, error) {
 	done := fetchJSON{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}
 	m, err := proof.ReadManifest(manifest)
 	if err != nil {
-		return done, certificateError(err)
+		return done, err
 	}
 	place, err := evidence.Open(from, true)
 	if err == nil {

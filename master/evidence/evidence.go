@@ -1,8 +1,9 @@
 // Package evidence keeps parts of proofs: objects that are named by their SHA-256, and never change.
 //
 // A [Store] is where they lie: a [Folder] with a file for each part, or a [Bucket], which workers write
-// to and read from by themselves. [Cache] reads parts of any store, and trusts none before it has read it whole. Which parts there should be,
-// and who has verified them, the proof store knows (package store).
+// to and read from by themselves. [Cache] reads parts of any store, and trusts none before it has read
+// it whole. Which parts there should be, and who has verified them, the proof store knows (package
+// store).
 package evidence
 
 import (

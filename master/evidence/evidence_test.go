@@ -90,7 +90,8 @@ func TestFolder(t *testing.T) {
 		p.Since = time.Time{}
 		got = append(got, p)
 	}
-	if len(got) != 2 || !slices.Contains(got, Part{ID: id, Bytes: 1_000_000}) || !slices.Contains(got, Part{ID: other, Bytes: 1}) {
+	if len(got) != 2 || !slices.Contains(got, Part{ID: id, Bytes: 1_000_000}) ||
+		!slices.Contains(got, Part{ID: other, Bytes: 1}) {
 		t.Error(got)
 	}
 	if err := errors.Join(f.Remove(other), f.Remove(other)); err != nil {

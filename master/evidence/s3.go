@@ -128,18 +128,17 @@ func (s *S3) failed(what string, err error) error {
 func (s *S3) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
 	defer cancel()
-	for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1}) {
-		if o.Err != nil {
-			return s.failed("first look", o.Err)
-		}
-		break
+	o, ok := <-s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, MaxKeys: 1})
+	if ok && o.Err != nil {
+		return s.failed("first look", o.Err)
 	}
 	return nil
 }
 
 // PutURL implements Bucket.
 func (s *S3) PutURL(id proof.ID) (string, map[string]string, error) {
-	headers := map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(id[:]), "If-None-Match": "*"}
+	headers := map[string]string{"X-Amz-Checksum-Sha256": base64.StdEncoding.EncodeToString(id[:]),
+		"If-None-Match": "*"}
 	signed := http.Header{}
 	for k, v := range headers {
 		signed.Set(k, v)
@@ -245,7 +244,8 @@ func (s *S3) List() iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		for o := range s.client.ListObjects(ctx, s.bucket, minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true}) {
+		o := minio.ListObjectsOptions{Prefix: s.prefix, Recursive: true}
+		for o := range s.client.ListObjects(ctx, s.bucket, o) {
 			p, err := Part{Bytes: o.Size, Since: o.LastModified}, o.Err
 			if err != nil {
 				yield(p, s.failed("list", err))

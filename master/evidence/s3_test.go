@@ -174,7 +174,8 @@ func TestBucketRefuses(t *testing.T) {
 	}
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", t.TempDir()+"/none")
-	if _, err := Open("s3://farm", true); !errors.Is(err, ErrPlace) || !strings.Contains(err.Error(), "no credentials") {
+	if _, err := Open("s3://farm", true); !errors.Is(err, ErrPlace) ||
+		!strings.Contains(err.Error(), "no credentials") {
 		t.Error(err)
 	}
 }

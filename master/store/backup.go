@@ -60,7 +60,8 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 	}
 	defer s.Close()
 	if parts && s.campaigns[0].Evidence != "" {
-		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid, s.evidence)
+		return Report{}, fmt.Errorf("%w: leave out --evidence: the copy has the same parts, in %s", ErrInvalid,
+			s.evidence)
 	}
 	d, err := disk.New(to)
 	if err != nil {
@@ -133,10 +134,11 @@ func PublishCopy(ctx context.Context, d *disk.File, progress Progress) (Report, 
 	if err != nil {
 		return r, fmt.Errorf("the copy for %s: %w", d.Path(), err)
 	}
+	beside := r.Evidence == EvidenceFolder(d.Name())
 	if err := d.Publish(); err != nil {
 		return r, err
 	}
-	if r.File = d.Path(); r.Evidence == EvidenceFolder(d.Name()) {
+	if r.File = d.Path(); beside {
 		r.Evidence = EvidenceFolder(r.File)
 	}
 	return r, nil

@@ -26,8 +26,8 @@ func realPart(t *testing.T) (data []byte, id proof.ID) {
 	set := new(proof.Set)
 	set.Add(proof.Entry{Key: s.Key(testBoard), Move: s.Moves(nil)[0]})
 	cited := s.After(s.Moves(nil)[0]).CanonicalKey(testBoard)
-	data, err = proof.Encode(proof.Certificate{Board: testBoard, Roots: []proof.Root{{State: s, Claim: eval.Won}}, Set: set,
-		Cited: []proof.Citation{{Key: cited, Claim: eval.Lost}}})
+	data, err = proof.Encode(proof.Certificate{Board: testBoard, Roots: []proof.Root{{State: s, Claim: eval.Won}},
+		Set: set, Cited: []proof.Citation{{Key: cited, Claim: eval.Lost}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error
 	}
 	size := info.Size()
 	foreign := func(what string) error {
-		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", record.ErrForeign, path,
-			what)
+		return fmt.Errorf("%w: %s is %s; give the path of a store that this program has created", record.ErrForeign,
+			path, what)
 	}
 	if size == 0 {
 		return 0, foreign("empty")
