@@ -19,6 +19,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/archive"
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
@@ -46,7 +47,7 @@ var kinds = []cli.Kind{
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
 	{Code: cli.ExitLocked, Errs: []error{store.ErrLocked}},
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,
-		proof.ErrVersion, agent.ErrRefused}},
+		archive.ErrForeign, archive.ErrVersion, proof.ErrVersion, agent.ErrRefused}},
 	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, simulate.ErrConfig, tree.ErrConfig, credentials.ErrMissing,
 		credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown}},
 }

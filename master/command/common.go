@@ -19,6 +19,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -30,16 +31,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/disk"
 )
 
 // All returns the commands of the master.
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
-		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
+		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), importCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 
@@ -267,4 +270,15 @@ func counted[T uint32 | uint64 | int](n T, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// copyError gives errors of the commands that make files their kind.
+func copyError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return cli.As(cli.ErrVerification, err)
+	case errors.Is(err, disk.ErrExists), errors.Is(err, fs.ErrNotExist):
+		return cli.Usagef("%w", err)
+	}
+	return err
 }
