@@ -24,6 +24,7 @@ import (
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/remake"
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
@@ -40,10 +41,10 @@ func main() {
 
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction,
+	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction, remake.ErrRefuted,
 		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt,
 		proof.ErrMissing}},
-	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge}},
+	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge, remake.ErrNodes}},
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
 	{Code: cli.ExitLocked, Errs: []error{store.ErrLocked}},
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,

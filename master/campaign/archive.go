@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"amazonsfarm/master/archive"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
@@ -85,28 +86,44 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	if len(top.roots) == 0 {
 		return r, nil
 	}
-	p, err := c.gather(ctx, top.roots, slices.Collect(t.WonNodes()))
-	if err != nil {
-		return r, fmt.Errorf("%w: the settled positions are not proved: %w", ErrVerification, err)
-	}
 	r.Manifest = ProofFile(file)
-	m := proof.Manifest{Board: c.root.Board, Leaves: p.top.Leaves, Roots: p.roots, Parts: p.parts}
-	if len(p.top.Roots) > 0 {
-		folder := proof.PartsFolder(r.Manifest)
-		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return r, fmt.Errorf("folder of the parts: %w", err)
-		}
-		part, err := proof.SavePart(folder, p.top)
+	m := proof.Manifest{Board: c.root.Board, Leaves: eval.LeavesOf(about.RulesOnly), Roots: top.roots}
+	known := map[proof.ID]bool{}
+	won := slices.Collect(t.WonNodes())
+	// A part cites positions with more arrows than all of its roots, so what the tree adds is a part for
+	// each number of arrows.
+	for _, roots := range top.byArrows(c.root.Board) {
+		p, err := c.gather(ctx, roots, won)
 		if err != nil {
-			return r, err
+			return r, fmt.Errorf("%w: the settled positions are not proved: %w", ErrVerification, err)
 		}
-		m.Parts = append(slices.Clone(m.Parts), part)
+		if len(p.top.Roots) > 0 {
+			folder := proof.PartsFolder(r.Manifest)
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				return r, fmt.Errorf("folder of the parts: %w", err)
+			}
+			part, err := proof.SavePart(folder, p.top)
+			if err != nil {
+				return r, err
+			}
+			p.parts = append(p.parts, part)
+			p.unchecked = append(p.unchecked, loop.Needed{ID: part.ID, Size: part.Bytes})
+		}
+		for _, n := range p.unchecked {
+			if !known[n.ID] {
+				r.Unchecked++
+			}
+		}
+		for _, part := range p.parts {
+			if !known[part.ID] {
+				known[part.ID] = true
+				m.Parts = append(m.Parts, part)
+				r.Bytes += part.Bytes
+				r.Positions += part.Positions
+			}
+		}
 	}
-	for _, part := range m.Parts {
-		r.Bytes += part.Bytes
-		r.Positions += part.Positions
-	}
-	r.Parts, r.Unchecked = len(m.Parts), len(p.unchecked)+len(m.Parts)-len(p.parts)
+	r.Parts = len(m.Parts)
 	return r, proof.WriteManifest(r.Manifest, m)
 }
 
@@ -114,6 +131,18 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 type summit struct {
 	roots            []proof.Root
 	replies, refuted int
+}
+
+// byArrows returns the positions, those of as many arrows together.
+func (s *summit) byArrows(b amazons.Board) (all [][]proof.Root) {
+	last := -1
+	for _, r := range s.roots { // in the order of their arrows, as top found them
+		if arrows := r.State.Arrows(b); arrows != last {
+			all, last = append(all, nil), arrows
+		}
+		all[len(all)-1] = append(all[len(all)-1], r)
+	}
+	return all
 }
 
 // top finds the settled positions at the top of the tree.
