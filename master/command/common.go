@@ -42,7 +42,8 @@ import (
 // All returns the commands of the master.
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
-		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(), importCommand(), forecastCommand(),
+		exploreCommand(), proofCommand(), simulateCommand(), campaignCommand(), verifyCommand(), storeCommand(),
+		importCommand(), forecastCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 

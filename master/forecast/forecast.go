@@ -13,10 +13,12 @@
 package forecast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 
@@ -82,8 +84,8 @@ func (r Report) String() string {
 		*Estimate
 	}{{"if won ", r.Won}, {"if lost", r.Lost}} {
 		if e.Estimate != nil {
-			s += fmt.Sprintf("%s        %.3g nodes, %.3g to %.3g by chance alone: %.3g core hours, %.3g bytes of parts; "+
-				"%d lines\n", e.name, e.Nodes, e.Low, e.High, e.CoreHours, e.Bytes, e.Lines)
+			s += fmt.Sprintf("%s        %.3g nodes, %.3g to %.3g by chance alone: %.3g core hours, "+
+				"%.3g bytes of parts; %d lines\n", e.name, e.Nodes, e.Low, e.High, e.CoreHours, e.Bytes, e.Lines)
 		}
 	}
 	return s + "basis          a forecast may be wrong by a factor of ten\n"
@@ -128,11 +130,50 @@ func Run(ctx context.Context, p amazons.Position, firstMoves []amazons.Move, o O
 	default:
 		r.Likely = eval.Lost.String()
 	}
-	if r.Won, err = f.estimate(ctx, root, true, o.Nodes/2); err == nil {
+	if r.Won, err = f.easiest(ctx, root, o.Nodes/2); err == nil {
 		r.Lost, err = f.estimate(ctx, root, false, o.Nodes)
 	}
 	r.Spent = f.search.Nodes()
 	return r, err
+}
+
+// candidates is how many moves of a root that should be won are compared.
+const candidates = 8
+
+// easiest estimates the work of the move of a won position that seems to take least. Those with the
+// smallest disproof numbers get lines in turns; the half with the smaller means stays, until one is left.
+// The first move decides more of the work than all later ones, and a short search chooses it badly.
+func (f *forecaster) easiest(ctx context.Context, root amazons.State, until uint64) (*Estimate, error) {
+	type candidate struct {
+		dfpn.Child
+		lines []float64
+	}
+	f.look(ctx, root)
+	var all []*candidate
+	met := map[amazons.Key]bool{}
+	for _, c := range f.search.Children(root) {
+		if k := c.State.CanonicalKey(f.board); c.Verdict == eval.Open && !met[k] {
+			met[k] = true
+			all = append(all, &candidate{Child: c})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(a.Delta, b.Delta) })
+	all = all[:min(len(all), candidates)]
+	// A move that a short search refutes is none.
+	all = slices.DeleteFunc(all, func(c *candidate) bool { return f.look(ctx, c.State).Verdict == eval.Won })
+	for ; len(all) > 0; all = all[:len(all)/2] {
+		end := f.search.Nodes() + (until-min(until, f.search.Nodes()))/uint64(bits.Len(uint(len(all))))
+		for more := true; more && ctx.Err() == nil; more = f.search.Nodes() < end {
+			for _, c := range all {
+				c.lines = append(c.lines, f.line(ctx, c.State, false))
+			}
+		}
+		if len(all) == 1 {
+			return f.estimated(ctx, all[0].lines)
+		}
+		slices.SortStableFunc(all, func(a, b *candidate) int { return cmp.Compare(mean(a.lines), mean(b.lines)) })
+	}
+	return nil, fmt.Errorf("%w: no move is open", ErrNodes)
 }
 
 // estimate follows lines until so many nodes are spent in all.
@@ -141,11 +182,16 @@ func (f *forecaster) estimate(ctx context.Context, root amazons.State, won bool,
 	for f.search.Nodes() < until && ctx.Err() == nil {
 		lines = append(lines, f.line(ctx, root, won))
 	}
+	return f.estimated(ctx, lines)
+}
+
+// estimated makes an estimate of lines.
+func (f *forecaster) estimated(ctx context.Context, lines []float64) (*Estimate, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	if len(lines) < 2 {
-		return nil, fmt.Errorf("%w: %d lines from %d", ErrNodes, len(lines), until)
+		return nil, fmt.Errorf("%w: %d lines", ErrNodes, len(lines))
 	}
 	e := &Estimate{Nodes: Factor * mean(lines), Lines: len(lines)}
 	e.Low, e.High = f.spread(lines)

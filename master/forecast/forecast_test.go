@@ -50,7 +50,8 @@ func TestEasy(t *testing.T) {
 	if err != nil || !r.Solved || r.Likely != "won" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := Run(t.Context(), position(t, "5x5"), nil, Options{Nodes: 2, Seed: 1, TableBytes: 16 << 20}); !errors.Is(err, ErrNodes) {
+	few := Options{Nodes: 2, Seed: 1, TableBytes: 16 << 20}
+	if _, err := Run(t.Context(), position(t, "5x5"), nil, few); !errors.Is(err, ErrNodes) {
 		t.Errorf("%v", err)
 	}
 }

@@ -61,8 +61,8 @@ type Part struct {
 
 // String returns the part in a line.
 func (p Part) String() string {
-	return fmt.Sprintf("part %s: %d roots of %d arrows or more, %d nodes, %d positions, %d citations; made %s, which holds",
-		p.ID[:16], p.Roots, p.Arrows, p.Nodes, p.Positions, p.Citations, strings.Join(p.Made, " "))
+	return fmt.Sprintf("part %s: %d roots of %d arrows or more, %d nodes, %d positions, %d citations; made %s, "+
+		"which holds", p.ID[:16], p.Roots, p.Arrows, p.Nodes, p.Positions, p.Citations, strings.Join(p.Made, " "))
 }
 
 // Report is what [Run] did.

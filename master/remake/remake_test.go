@@ -79,7 +79,8 @@ func TestFalseClaims(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Run(ended, manifest(t, func(*proof.Manifest) {}), small, func(Part) {}); !errors.Is(err, context.Canceled) {
+	name := manifest(t, func(*proof.Manifest) {})
+	if _, err := Run(ended, name, small, func(Part) {}); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 }

@@ -242,8 +242,8 @@ func page(w io.Writer, files []string) error {
 		if winner == "" {
 			winner = "**open**"
 		}
-		fmt.Fprintf(w, "| %s | %s | %d, %d, %d | %s | %d | %d | %d | `%s` | `%s` |\n", r.Name, winner, len(r.Wins), r.Loses,
-			len(r.Open), wins, r.Root.Nodes, r.Root.Entries, r.Root.Bytes, r.Root.SHA256, r.Position)
+		fmt.Fprintf(w, "| %s | %s | %d, %d, %d | %s | %d | %d | %d | `%s` | `%s` |\n", r.Name, winner, len(r.Wins),
+			r.Loses, len(r.Open), wins, r.Root.Nodes, r.Root.Entries, r.Root.Bytes, r.Root.SHA256, r.Position)
 	}
 	for _, n := range open {
 		fmt.Fprintf(w, "\n%s, `%s`, %s: `%s`\n\n| nodes | proof number | disproof number |\n| --- | --- | --- |\n",
