@@ -88,7 +88,7 @@ func (r Report) String() string {
 				"%.3g bytes of parts; %d lines\n", e.name, e.Nodes, e.Low, e.High, e.CoreHours, e.Bytes, e.Lines)
 		}
 	}
-	return s + "basis          forecasts of known boards were wrong by factors of up to 70, mostly too high\n"
+	return s + "basis          forecasts of known boards were wrong by factors of up to 80, mostly too high\n"
 }
 
 // forecaster is a forecast under way.
