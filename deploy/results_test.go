@@ -41,8 +41,9 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := fmt.Sprintf("%d of 250 replies are refuted", len(v.Report.Roots)); !strings.Contains(string(page), want) {
-		t.Errorf("the page does not say that %s", want)
+	claim := fmt.Sprintf("%d of 250 replies are refuted", len(v.Report.Roots))
+	if !strings.Contains(string(page), claim) {
+		t.Errorf("the page does not say that %s", claim)
 	}
 }
 
