@@ -137,6 +137,11 @@ func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
 			w.known = append(w.known, q)
 		}
 	}
+	for _, r := range m.Roots {
+		if w.claims[r.State.CanonicalKey(m.Board)] != r.Claim {
+			return nil, fmt.Errorf("%w: no part proves the claim about %v", ErrRefuted, r.Position(m.Board))
+		}
+	}
 	slices.SortFunc(w.known, func(p, q proof.Citation) int { return proof.Arrows(q.Key) - proof.Arrows(p.Key) })
 	var err error
 	if w.table, err = dfpn.NewTable(o.TableBytes); err != nil {

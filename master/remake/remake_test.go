@@ -84,3 +84,16 @@ func TestFalseClaims(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 }
+
+// TestClaimWithoutPart: a claim of the manifest that no part is listed to prove is refused before anything
+// is made.
+func TestClaimWithoutPart(t *testing.T) {
+	m, err := proof.ReadManifest(manifest(t, func(*proof.Manifest) {}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Roots[0].Claim = m.Roots[0].Claim.Other()
+	if _, err := newWorkshop(m, small); !errors.Is(err, ErrRefuted) {
+		t.Errorf("%v", err)
+	}
+}
