@@ -21,6 +21,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -32,17 +33,19 @@ import (
 	"golang.org/x/sys/unix"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree/graph"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/disk"
 )
 
 // All returns the commands of the master.
 func All() []*cobra.Command {
 	return append(controlCommands(), solveCommand(), serveCommand(), statusCommand(), quarantineCommand(),
 		exploreCommand(), proofCommand(), webCommand(), simulateCommand(), campaignCommand(), verifyCommand(),
-		storeCommand(), evidenceCommand(),
+		storeCommand(), evidenceCommand(), importCommand(), forecastCommand(),
 		certsCommand(), settingsTopic(), cli.HealthCommand(defaultHTTP))
 }
 
@@ -305,4 +308,15 @@ func counted[T uint32 | uint64 | int](n T, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// copyError gives errors of the commands that make files their kind.
+func copyError(err error) error {
+	switch {
+	case errors.Is(err, store.ErrCorrupt):
+		return cli.As(cli.ErrVerification, err)
+	case errors.Is(err, disk.ErrExists), errors.Is(err, fs.ErrNotExist):
+		return cli.Usagef("%w", err)
+	}
+	return err
 }

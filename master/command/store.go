@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -17,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/cli"
@@ -42,22 +42,16 @@ type storeCompactionJSON struct {
 	Seconds float64 `json:"seconds"`
 }
 
+type storeExportJSON struct {
+	MessageType string `json:"message_type"` // "store_export"
+	campaign.Exported
+}
+
 // storeCommand looks after store files. The commands that take long show progress and end at a signal;
 // what they leave is a good store in any case.
 func storeCommand() *cobra.Command {
-	return group("store", "Check, back up and compact a store", storeCheck(), storeInfo(), storeBackup(),
-		storeCompact())
-}
-
-// copyError gives errors of the commands that make files their kind.
-func copyError(err error) error {
-	switch {
-	case errors.Is(err, store.ErrCorrupt):
-		return cli.As(cli.ErrVerification, err)
-	case errors.Is(err, disk.ErrExists), errors.Is(err, fs.ErrNotExist):
-		return cli.Usagef("%w", err)
-	}
-	return err
+	return group("store", "Check, back up, compact and export a store", storeCheck(), storeInfo(), storeBackup(),
+		storeCompact(), storeExport())
 }
 
 // watched runs f with a status line that says how far it is, until a signal ends it, and returns
@@ -271,5 +265,33 @@ func storeCompact() *cobra.Command {
 		return cli.Answer(c, *asJSON, storeCompactionJSON{"store_compaction", done, seconds}, text)
 	}
 	c.Flags().BoolVar(&replace, "replace", false, "remove the old store")
+	return c
+}
+
+// storeExport writes an archive, and the manifest of what is settled.
+func storeExport() *cobra.Command {
+	var name string
+	var minNodes uint64
+	c := &cobra.Command{
+		Use:   "export STORE NAME.archive",
+		Short: "Write what makes a campaign go on elsewhere, without the parts",
+		Long:  long("store-export"),
+		Args:  cobra.ExactArgs(2),
+	}
+	asJSON := cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if !strings.HasSuffix(args[1], ".archive") {
+			return cli.Usagef("call the archive NAME.archive, so that the manifest can be NAME.proof")
+		}
+		ctx, _, stop := cli.Signals(c.Context())
+		defer stop()
+		r, err := campaign.Export(ctx, args[0], name, args[1], minNodes)
+		if err != nil {
+			return err
+		}
+		return cli.Answer(c, *asJSON, storeExportJSON{"store_export", r}, r.String())
+	}
+	c.Flags().StringVar(&name, "campaign", "", "export the campaign `NAME` (default: the first)")
+	c.Flags().Uint64Var(&minNodes, "min-nodes", 0, "leave out claims of fewer than `NODES`")
 	return c
 }

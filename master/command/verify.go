@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/campaign"
+	"amazonsfarm/master/remake"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 )
@@ -26,13 +28,47 @@ type verificationJSON struct {
 	Report      *checker.Report       `json:"report,omitempty"`
 }
 
+// remakeJSON is what verify --remake says to programs. Fields may be added, never renamed.
+type remakeJSON struct {
+	MessageType string `json:"message_type"` // "remake"
+	remake.Report
+	Reason string `json:"reason,omitempty"`
+}
+
+// sample is --sample: a share of the parts, or with --remake their number.
+type sample struct {
+	checker.Sample
+	parts int
+}
+
+// Set reads a share such as 1% or a number such as 20.
+func (s *sample) Set(text string) error {
+	if n, err := strconv.Atoi(text); err == nil && n > 0 {
+		s.parts = n
+		return nil
+	}
+	s.parts = 0
+	return s.Sample.Set(text)
+}
+
+// String returns what Set reads.
+func (s *sample) String() string {
+	if s.parts > 0 {
+		return strconv.Itoa(s.parts)
+	}
+	return s.Sample.String()
+}
+
 // verifyCommand runs the independent checker on a file, or on all that a store holds.
 func verifyCommand() *cobra.Command {
 	var (
 		storeFile string
 		options   checker.Options
 		asJSON    *bool
+		again     bool
+		share     sample
 	)
+	table := cli.TableSize{Bytes: 1 << 30}
 	c := &cobra.Command{
 		Use:   "verify FILE | --store FILE",
 		Short: "Check a certificate, its parts or a store with the independent checker",
@@ -48,11 +84,27 @@ func verifyCommand() *cobra.Command {
 			case len(args) == 1 && storeGiven(c) || len(args) == 0 && storeFile == "":
 				return cli.Usagef("give a certificate or --store FILE, one of them")
 			}
+			switch options.Sample = share.Sample; {
+			case share.parts > 0 && !again:
+				return cli.Usagef("--sample %d: give a share such as 1%%; a number goes with --remake", share.parts)
+			case share.Sample > 0 && again:
+				return cli.Usagef("--sample %v: give a number of parts with --remake, such as 20", &share)
+			case again && len(args) == 0:
+				return cli.Usagef("--remake: give the manifest of a proof in parts")
+			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
 			hide := showChecking(ctx, c, &options)
 			defer hide()
 			options.Absent = true
+			if again {
+				hide()
+				if err := checkTable(table.Bytes, 1); err != nil {
+					return err
+				}
+				return remakeParts(ctx, c, args[0], remake.Options{Sample: share.parts, Seed: options.Seed,
+					TableBytes: table.Bytes, Cores: options.Workers}, *asJSON)
+			}
 			out := verificationJSON{MessageType: "verification"}
 			var err error
 			if len(args) == 1 {
@@ -81,7 +133,9 @@ func verifyCommand() *cobra.Command {
 	c.Flags().BoolVar(&options.RulesOnly, "rules-only", false,
 		"allow no leaf rule but rule 1: a side without a move loses")
 	c.Flags().BoolVar(&options.Part, "part", false, "check one part of a proof, given what it cites")
-	c.Flags().Var(&options.Sample, "sample", "check a random share of the parts, such as 1%")
+	c.Flags().Var(&share, "sample", "check a random share of the parts, such as 1%; or remake so many")
+	c.Flags().BoolVar(&again, "remake", false, "prove parts of a manifest again, without their files")
+	c.Flags().Var(&table, "table", "remake with a table of `SIZE`, "+cli.TableHelp)
 	c.Flags().Uint64Var(&options.Seed, "seed", 0, "choose the sample by this `NUMBER` (default: random)")
 	c.Flags().Var(&options.Shard, "shard", "check one shard of the parts, such as 3/16")
 	c.Flags().StringSliceVar(&options.States, "state", nil,
@@ -89,6 +143,23 @@ func verifyCommand() *cobra.Command {
 	asJSON = cli.JSONFlag(c)
 	coresFlag(c, &options.Workers)
 	return c
+}
+
+// remakeParts proves parts again and says of each how.
+func remakeParts(ctx context.Context, c *cobra.Command, file string, o remake.Options, asJSON bool) error {
+	r, err := remake.Run(ctx, file, o, func(p remake.Part) {
+		if !asJSON {
+			fmt.Fprintln(c.OutOrStdout(), p)
+		}
+	})
+	out := remakeJSON{MessageType: "remake", Report: r}
+	if err != nil {
+		if out.Reason = err.Error(); asJSON {
+			err = errors.Join(err, cli.Answer(c, true, out, ""))
+		}
+		return err
+	}
+	return cli.Answer(c, asJSON, out, r.String())
 }
 
 // showChecking shows how far the check of a proof in parts has come, and draws a seed where none was

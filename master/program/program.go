@@ -8,11 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"amazonsfarm/master/archive"
 	"amazonsfarm/master/campaign"
 	"amazonsfarm/master/command"
 	"amazonsfarm/master/credentials"
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/remake"
 	"amazonsfarm/master/simulate"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/store/record"
@@ -26,15 +28,15 @@ import (
 
 // kinds gives the errors of the master's packages the exit codes that the help documents.
 var kinds = []cli.Kind{
-	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction,
+	{Code: cli.ExitVerification, Errs: []error{campaign.ErrVerification, store.ErrContradiction, remake.ErrRefuted,
 		proof.ErrNotCertificate, proof.ErrTruncated, proof.ErrChecksum, proof.ErrCorrupt,
 		proof.ErrMissing}},
 	{Code: cli.ExitLimit, Errs: []error{loop.ErrLimit, loop.ErrDrained, simulate.ErrLimit, proof.ErrTooLarge,
-		checker.ErrAbsent, store.ErrDropped}},
+		checker.ErrAbsent, store.ErrDropped, remake.ErrNodes}},
 	{Code: cli.ExitNoStore, Errs: []error{store.ErrMissing}},
 	{Code: cli.ExitLocked, Errs: []error{store.ErrLocked}},
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,
-		proof.ErrVersion, agent.ErrRefused}},
+		archive.ErrForeign, archive.ErrVersion, proof.ErrVersion, agent.ErrRefused}},
 	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, simulate.ErrConfig, tree.ErrConfig, evidence.ErrPlace, credentials.ErrMissing,
 		credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown}},
 }

@@ -158,8 +158,8 @@ func manifestSum(data []byte) [sha256.Size]byte {
 	return [sha256.Size]byte(h.Sum(nil))
 }
 
-// ReadManifest reads the named manifest, without the roots of its parts: their files have them. It
-// believes what the checker looks at. Errors are those of [ReadFile].
+// ReadManifest reads the named manifest. It believes what the checker looks at. Errors are those of
+// [ReadFile].
 func ReadManifest(name string) (Manifest, error) {
 	m, err := readManifest(name)
 	if err != nil {
@@ -197,7 +197,8 @@ func readManifest(name string) (m Manifest, err error) {
 	m.Board, m.Leaves = amazons.Board{Width: h[0], Height: h[1]}, leavesOf[h[2]]
 	claims, parts, roots := uint64(le.Uint32(data[12:])), uint64(le.Uint32(h[4:])), le.Uint64(h[8:])
 	h = data[manifestFixed:]
-	if n := rootBytes*claims + recordBytes*parts; !m.Board.Valid() || claims < 1 || parts < 1 || roots>>40 > 0 ||
+	n := rootBytes*claims + recordBytes*parts
+	if !m.Board.Valid() || claims < 1 || parts < 1 || roots>>40 > 0 ||
 		n+provedBytes*roots != uint64(len(h)) {
 		return m, corrupt("%d bytes cannot be %d claims, %d parts and %d roots", len(data), claims, parts, roots)
 	}
@@ -208,6 +209,14 @@ func readManifest(name string) (m Manifest, err error) {
 		m.Parts = append(m.Parts, Part{ID: ID(r[:32]), Bytes: int64(le.Uint64(r[32:])),
 			Positions: int64(le.Uint64(r[40:])),
 			Citations: int64(le.Uint64(r[48:]))})
+	}
+	for r := range slices.Chunk(h[n:], provedBytes) {
+		part, claim := le.Uint32(r[16:]), eval.Verdict(r[20])
+		if uint64(part) >= parts || claim != eval.Won && claim != eval.Lost {
+			return m, corrupt("a root of part %d with the claim %d", part, claim)
+		}
+		p := &m.Parts[part]
+		p.Roots = append(p.Roots, Citation{amazons.Key{A: le.Uint64(r), B: le.Uint64(r[8:])}, claim})
 	}
 	return m, nil
 }

@@ -1,0 +1,75 @@
+package deploy
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestNothingIsClaimedUnchecked: the manifest of 6x5 is the one that the checker has accepted as a whole,
+// and the page claims as many replies as it proves.
+func TestNothingIsClaimedUnchecked(t *testing.T) {
+	manifest, err := os.ReadFile("results/6x5/6x5.proof")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile("results/6x5/verified.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct {
+		Verified bool
+		Report   struct {
+			SHA256 string
+			Roots  []struct{ Claim string }
+			Parts  struct{ Total, Checked int64 }
+		}
+	}
+	if err := json.Unmarshal(data, &v); err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(manifest)
+	if r := v.Report; !v.Verified || r.SHA256 != hex.EncodeToString(sum[:]) || r.Parts.Checked != r.Parts.Total {
+		t.Errorf("verified %v, %d of %d parts, of %s; the manifest is %x", v.Verified, r.Parts.Checked, r.Parts.Total,
+			r.SHA256, sum)
+	}
+	page, err := os.ReadFile("results/6x5/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	claim := fmt.Sprintf("%d of 250 replies are refuted", len(v.Report.Roots))
+	if !strings.Contains(string(page), claim) {
+		t.Errorf("the page does not say that %s", claim)
+	}
+}
+
+// TestAtlas wants each row of the atlas on its page, with the certificate of its root.
+func TestAtlas(t *testing.T) {
+	data, err := os.ReadFile("results/atlas.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Name, Position, Winner string
+		Root                   struct{ SHA256 string }
+	}
+	if err := json.Unmarshal(data, &rows); err != nil || len(rows) < 10 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	page, err := os.ReadFile("results/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if !strings.Contains(string(page), "`"+r.Position+"`") || !strings.Contains(string(page), r.Root.SHA256) {
+			t.Errorf("the page lacks %s", r.Name)
+		}
+		if (r.Winner == "") != (r.Root.SHA256 == "") {
+			t.Errorf("%s: winner %q with certificate %q", r.Name, r.Winner, r.Root.SHA256)
+		}
+	}
+}

@@ -1,0 +1,214 @@
+// Package archive carries a campaign from one store to another through a small file.
+//
+// A store and its parts take gigabytes. An archive holds what makes the campaign go on elsewhere: the
+// question, the numbers of the tree, and what was claimed of positions, in some megabytes of text.
+// FORMATS.md describes it. [Import] makes a store of it. Nothing in an archive is evidence: a claim
+// becomes a fact of the new store only with a part that proves it ([Import] takes a folder of parts).
+// A claim without a part steers the search, and proves nothing.
+package archive
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/klauspost/compress/zstd"
+
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// Format is the version of archives that this package writes and reads.
+const Format = 1
+
+// The kinds of error; judge with errors.Is.
+var (
+	// ErrForeign: the file is no archive, or is damaged.
+	ErrForeign = errors.New("not a whole archive of a campaign")
+	// ErrVersion: the archive has another format.
+	ErrVersion = errors.New("the archive has another format")
+)
+
+// Limits of what [Read] takes. A record of a tree position has a mebibyte of numbers at most, as text
+// a third more. A tree of the default size has two million positions.
+const (
+	maxLine    = 2 << 20
+	maxRecords = 16 << 20
+	maxMemory  = 64 << 20 // of the decoder
+)
+
+// Archive is the content of a file.
+type Archive struct {
+	Campaign store.Campaign
+	Nodes    uint64            // searched by the campaign
+	Claims   []proof.Fact      // without certificates
+	Tree     []tree.NodeRecord // of the campaign's tree
+}
+
+// header is the first line.
+type header struct {
+	Archive int            `json:"archive"` // Format
+	About   store.Campaign `json:"campaign"`
+	Nodes   uint64         `json:"nodes"`
+	Claims  int            `json:"claims"`
+	Tree    int            `json:"tree"`
+}
+
+// line is each further one: a claim has a verdict, a tree position has numbers.
+type line struct {
+	Position  string `json:"position"`
+	Verdict   string `json:"verdict,omitempty"` // won or lost, for the side to move
+	Nodes     uint64 `json:"nodes,omitempty"`
+	Phi       uint32 `json:"proof_number,omitempty"`
+	Delta     uint32 `json:"disproof_number,omitempty"`
+	Budget    uint64 `json:"budget,omitempty"`
+	Expanded  bool   `json:"expanded,omitempty"`
+	Expansion uint64 `json:"expansion,omitempty"`
+	Children  []byte `json:"children,omitempty"` // as package numbers writes them, in base 64
+}
+
+// Write writes an archive to a new or replaced file.
+func Write(name string, a Archive) error {
+	board, err := a.Campaign.Check()
+	if err == nil {
+		err = disk.Replace(name, 0o644, func(f *os.File) error { return a.write(f, board) })
+	}
+	if err != nil {
+		return fmt.Errorf("write archive %s: %w", name, err)
+	}
+	return nil
+}
+
+func (a *Archive) write(f io.Writer, board amazons.Board) error {
+	z, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	root, err := amazons.ParsePosition(a.Campaign.Root)
+	if err != nil {
+		return err
+	}
+	text := func(k amazons.Key) (string, error) {
+		s, err := k.State(board)
+		side := root.ToMove
+		if (s.Arrows(board)-root.Arrows())&1 != 0 {
+			side = side.Other()
+		}
+		return amazons.PositionOf(board, s, side).String(), err
+	}
+	out := json.NewEncoder(z)
+	err = out.Encode(header{Format, a.Campaign, a.Nodes, len(a.Claims), len(a.Tree)})
+	for _, c := range a.Claims {
+		l := line{Verdict: c.Verdict.String(), Nodes: c.Nodes}
+		if err == nil {
+			l.Position, err = text(c.Key)
+		}
+		if err == nil {
+			err = out.Encode(l)
+		}
+	}
+	for _, n := range a.Tree {
+		l := line{Nodes: n.Nodes, Phi: n.Phi, Delta: n.Delta, Budget: n.Budget, Expanded: n.Expanded,
+			Expansion: n.Expansion, Children: []byte(n.Children)}
+		if err == nil {
+			l.Position, err = text(n.Key)
+		}
+		if err == nil {
+			err = out.Encode(l)
+		}
+	}
+	return errors.Join(err, z.Close())
+}
+
+// Read reads the named archive. Errors: ErrForeign, ErrVersion, those of the file system.
+func Read(name string) (Archive, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return Archive{}, fmt.Errorf("read archive: %w", err)
+	}
+	defer f.Close()
+	a, err := Decode(f)
+	if err != nil {
+		return a, fmt.Errorf("read archive %s: %w", name, err)
+	}
+	return a, nil
+}
+
+// Decode reads the bytes of an archive. Errors: ErrForeign, ErrVersion.
+func Decode(r io.Reader) (a Archive, err error) {
+	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMemory))
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	defer z.Close()
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, maxLine)
+	if !lines.Scan() {
+		return a, fmt.Errorf("%w: it has no first line", ErrForeign)
+	}
+	var h header
+	if err := json.Unmarshal(lines.Bytes(), &h); err != nil || h.Archive == 0 {
+		return a, fmt.Errorf("%w: its first line does not say which campaign it holds", ErrForeign)
+	}
+	if h.Archive != Format {
+		return a, fmt.Errorf("%w: it is %d, this build reads %d", ErrVersion, h.Archive, Format)
+	}
+	board, err := h.About.Check()
+	if err != nil || h.Claims < 0 || h.Tree < 0 || h.Claims > maxRecords || h.Tree > maxRecords {
+		return a, fmt.Errorf("%w: %w, %d claims, %d tree positions", ErrForeign, err, h.Claims, h.Tree)
+	}
+	a.Campaign, a.Nodes = h.About, h.Nodes
+	for n := 2; lines.Scan(); n++ {
+		if n > h.Claims+h.Tree+1 {
+			return a, fmt.Errorf("%w: it goes on after the %d lines that it announces", ErrForeign, n-1)
+		}
+		if err := a.add(board, lines.Bytes()); err != nil {
+			return a, fmt.Errorf("%w: line %d: %w", ErrForeign, n, err)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return a, fmt.Errorf("%w: %w", ErrForeign, err)
+	}
+	if len(a.Claims) != h.Claims || len(a.Tree) != h.Tree {
+		return a, fmt.Errorf("%w: it has %d claims and %d tree positions of %d and %d", ErrForeign, len(a.Claims),
+			len(a.Tree), h.Claims, h.Tree)
+	}
+	return a, nil
+}
+
+// add takes a line. What numbers a store may hold, the store checks.
+func (a *Archive) add(board amazons.Board, data []byte) error {
+	var l line
+	if err := json.Unmarshal(data, &l); err != nil {
+		return err
+	}
+	p, err := amazons.ParsePosition(l.Position)
+	if err != nil {
+		return err
+	}
+	if p.Board != board {
+		return fmt.Errorf("a position of board %v in a campaign of board %v", p.Board, board)
+	}
+	key := p.State().CanonicalKey(board)
+	switch l.Verdict {
+	case "":
+		a.Tree = append(a.Tree, tree.NodeRecord{Key: key, Phi: l.Phi, Delta: l.Delta, Nodes: l.Nodes, Budget: l.Budget,
+			Expanded: l.Expanded, Expansion: l.Expansion, Children: string(l.Children)})
+	case eval.Won.String(), eval.Lost.String():
+		v := eval.Won
+		if l.Verdict == eval.Lost.String() {
+			v = eval.Lost
+		}
+		a.Claims = append(a.Claims, proof.Fact{Key: key, Verdict: v, Nodes: l.Nodes})
+	default:
+		return fmt.Errorf("%q is no verdict: won and lost are", l.Verdict)
+	}
+	return nil
+}

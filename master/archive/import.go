@@ -1,0 +1,245 @@
+package archive
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/master/tree/reach"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// Imported says what a new store has of an archive.
+type Imported struct {
+	Store   string `json:"store"`
+	Board   string `json:"board"`
+	Nodes   uint64 `json:"nodes"`   // searched by the campaign before
+	Tree    int    `json:"tree"`    // tree positions
+	Claims  int    `json:"claims"`  // of the archive
+	Facts   int    `json:"facts"`   // proved by the parts that were at hand
+	Parts   int    `json:"parts"`   // taken into the store; nobody has checked them yet
+	Refused int    `json:"refused"` // files of the folder that are no part, or cite what no part at hand proves
+	Guiding int    `json:"guiding"` // claims without a part: they steer the search and prove nothing
+}
+
+// String returns the report in a few lines for people.
+func (r Imported) String() string {
+	return fmt.Sprintf("store          %s: %s, %d tree positions, %d nodes searched before\n"+
+		"facts          %d, by %d parts that wait to be checked; %d files refused\n"+
+		"claims         %d of %d have no part: they guide the search, and must be proved again\n",
+		r.Store, r.Board, r.Tree, r.Nodes, r.Facts, r.Parts, r.Refused, r.Guiding, r.Claims)
+}
+
+// batch is how many records Import commits at once.
+const batch = 10_000
+
+// Numbers of a claim without a part. A claimed win that the other side would have to refute comes
+// after all open positions, whose numbers are smaller; a claimed loss is the first to be tried.
+const (
+	late  = 1 << 26
+	never = 1<<30 - 2
+)
+
+// Import makes a store from an archive and a folder of parts, "" for none. The parts may lie in the
+// folder or in folders of it, under any names. A part is taken if it belongs to the board and all that
+// it cites is proved by other parts that are taken. None counts for an answer before it was checked,
+// as any part of the store. Errors: those of Read and of the store; disk.ErrExists where the store is
+// there; nothing is then left at its path.
+func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err error) {
+	a, err := Read(file)
+	if err != nil {
+		return r, err
+	}
+	if _, err := os.Lstat(storeFile); err == nil {
+		return r, fmt.Errorf("%w: %s; import into a new store", disk.ErrExists, storeFile)
+	}
+	root, err := amazons.ParsePosition(a.Campaign.Root)
+	if err != nil {
+		return r, err
+	}
+	l := &library{board: root.Board, rulesOnly: a.Campaign.RulesOnly}
+	if parts != "" {
+		if err := l.read(ctx, parts); err != nil {
+			return r, err
+		}
+	}
+	s, err := store.Create(storeFile, a.Campaign, store.Options{})
+	if err != nil {
+		return r, err
+	}
+	defer func() {
+		if err = errors.Join(err, s.Close()); err != nil {
+			err = errors.Join(err, os.Remove(storeFile), os.RemoveAll(store.EvidenceFolder(storeFile)))
+		}
+	}()
+	nodes := map[amazons.Key]uint64{}
+	for _, c := range a.Claims {
+		nodes[c.Key] = c.Nodes
+	}
+	below := reach.Below(root.Board, root.State().CanonicalKey(root.Board))
+	var facts []proof.Fact
+	proved := map[amazons.Key]bool{}
+	for _, p := range l.taken {
+		if err := l.put(s, p); err != nil {
+			return r, err
+		}
+		for _, q := range p.roots {
+			if below.Has(q.Key) && !proved[q.Key] {
+				proved[q.Key] = true
+				facts = append(facts, proof.Fact{Key: q.Key, Verdict: q.Claim, Nodes: nodes[q.Key], Certificate: p.id})
+			}
+		}
+	}
+	r = Imported{Store: storeFile, Board: a.Campaign.Board, Nodes: a.Nodes, Claims: len(a.Claims), Facts: len(facts),
+		Parts: len(l.taken), Refused: l.refused}
+	records, guiding := guided(root, a, proved)
+	r.Tree, r.Guiding = len(records), guiding
+	for list := range slices.Chunk(facts, batch) {
+		if err := s.Commit([]tree.Persist{{Campaign: 1, Facts: list}}, nil); err != nil {
+			return r, err
+		}
+	}
+	for list := range slices.Chunk(records, batch) {
+		if err := s.Commit([]tree.Persist{{Campaign: 1, Nodes: list}}, nil); err != nil {
+			return r, err
+		}
+	}
+	return r, s.Commit([]tree.Persist{{Campaign: 1, Spent: a.Nodes}}, nil)
+}
+
+// guided returns the records of the tree, with those of claimed positions that no part proves changed
+// to steer the search, and how many claims have no part.
+func guided(root amazons.Position, a Archive, proved map[amazons.Key]bool) (records []tree.NodeRecord, claims int) {
+	at := map[amazons.Key]int{} // records by position
+	in := map[amazons.Key]bool{root.State().CanonicalKey(root.Board): true}
+	for i, n := range a.Tree {
+		at[n.Key] = i
+		if s, err := n.Key.State(root.Board); err == nil && n.Expanded {
+			for m := range s.AllMoves() {
+				in[s.After(m).CanonicalKey(root.Board)] = true
+			}
+		}
+	}
+	records = slices.Clone(a.Tree)
+	for _, c := range a.Claims {
+		if proved[c.Key] {
+			continue
+		}
+		claims++
+		if !in[c.Key] {
+			continue
+		}
+		phi, delta := uint32(late), uint32(never)
+		if c.Verdict == eval.Lost {
+			phi, delta = never, 1
+		}
+		if i, ok := at[c.Key]; ok {
+			records[i].Phi, records[i].Delta = phi, delta
+		} else {
+			records = append(records, tree.NodeRecord{Key: c.Key, Phi: phi, Delta: delta})
+		}
+	}
+	return records, claims
+}
+
+// library is the parts of a folder.
+type library struct {
+	board     amazons.Board
+	rulesOnly bool
+	taken     []found // those that cite come after those that they cite
+	refused   int
+}
+
+// found is a part in the folder.
+type found struct {
+	path   string
+	id     proof.ID
+	size   int64
+	roots  []proof.Citation
+	cited  []proof.Citation
+	arrows int // of the root with most
+}
+
+// read looks at all files of a folder. A file that is no part of the board is passed over and counted.
+func (l *library) read(ctx context.Context, folder string) error {
+	var all []found
+	err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p, ok := l.open(path)
+		if ok {
+			all = append(all, p)
+		} else {
+			l.refused++
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read parts: %w", err)
+	}
+	slices.SortFunc(all, func(p, q found) int {
+		return cmp.Or(cmp.Compare(q.arrows, p.arrows), slices.Compare(p.id[:], q.id[:]))
+	})
+	proved, met := map[proof.Citation]bool{}, map[proof.ID]bool{}
+	for _, p := range all {
+		if met[p.id] {
+			continue // another file with the same bytes
+		}
+		if slices.ContainsFunc(p.cited, func(q proof.Citation) bool { return !proved[q] }) {
+			l.refused++
+			continue
+		}
+		met[p.id] = true
+		p.cited = nil
+		for _, q := range p.roots {
+			proved[q] = true
+		}
+		l.taken = append(l.taken, p)
+	}
+	return nil
+}
+
+// open reads a part, and reports whether it is one of the board. The checker looks closer later.
+func (l *library) open(path string) (p found, ok bool) {
+	data, err := os.ReadFile(path)
+	if err != nil || proof.Intact(data) != nil {
+		return p, false
+	}
+	info, cited, err := proof.ReadCited(bytes.NewReader(data), int64(len(data)))
+	if err != nil || info.Board != l.board || l.rulesOnly && info.Leaves != eval.MoveLeaves {
+		return p, false
+	}
+	p = found{path: path, id: proof.IDOf(data), size: int64(len(data)), cited: cited}
+	for _, r := range info.Roots {
+		q := proof.Citation{Key: r.State.CanonicalKey(l.board), Claim: r.Claim}
+		p.roots = append(p.roots, q)
+		p.arrows = max(p.arrows, proof.Arrows(q.Key))
+	}
+	return p, true
+}
+
+// put copies a part into a store, which reads it whole and compares its SHA-256.
+func (l *library) put(s *store.Store, p found) error {
+	f, err := os.Open(p.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = s.PutCertificateFrom(1, p.id, p.size, f)
+	return err
+}

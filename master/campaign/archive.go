@@ -1,0 +1,177 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"amazonsfarm/master/archive"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/store"
+	"amazonsfarm/master/tree"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// Exported says what [Export] wrote.
+type Exported struct {
+	Archive   string `json:"archive"`
+	Manifest  string `json:"manifest,omitempty"` // empty: nothing is settled yet
+	Board     string `json:"board"`
+	Nodes     uint64 `json:"nodes"`
+	Tree      int    `json:"tree"`   // tree positions
+	Claims    int    `json:"claims"` // in the archive, of Facts in the store
+	Facts     int    `json:"facts"`
+	Settled   int    `json:"settled"` // positions at the top of the tree that the manifest claims
+	Replies   int    `json:"replies"` // positions after given first moves and one reply, mirror images once
+	Refuted   int    `json:"refuted"` // of them, those settled for the side that made the first move
+	Parts     int    `json:"parts"`   // of the manifest
+	Bytes     int64  `json:"bytes"`   // of these parts
+	Positions int64  `json:"positions"`
+	Unchecked int    `json:"unchecked"` // parts that nobody has checked yet
+}
+
+// String returns the report in a few lines for people.
+func (r Exported) String() string {
+	s := fmt.Sprintf("archive        %s: %s, %d tree positions, %d claims of %d facts, %d nodes\n", r.Archive, r.Board,
+		r.Tree, r.Claims, r.Facts, r.Nodes)
+	if r.Replies > 0 {
+		s += fmt.Sprintf("replies        %d of %d refuted\n", r.Refuted, r.Replies)
+	}
+	if r.Manifest == "" {
+		return s + "manifest       none: nothing at the top of the tree is settled\n"
+	}
+	return s + fmt.Sprintf("manifest       %s: %d settled positions, %d parts, %d positions, %d bytes; "+
+		"%d parts not checked yet\n", r.Manifest, r.Settled, r.Parts, r.Positions, r.Bytes, r.Unchecked)
+}
+
+// mostClaims is the largest number of claims of a manifest (shared/proof/FORMAT.md, "The manifest").
+const mostClaims = 1 << 16
+
+// Export writes an archive of a campaign, by its name or the first, of a store that no master has open:
+// its question, its tree, and its facts of at least so many nodes. Beside it, it writes the manifest
+// NAME.proof of NAME.archive: the settled positions at the top of the tree, and the parts that prove
+// them. What the tree itself adds goes to the folder NAME.parts; the other parts stay where they are.
+// Errors: those of opening a store; ErrVerification where a part is missing.
+func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) (r Exported, err error) {
+	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
+	if err != nil {
+		return r, err
+	}
+	defer s.Close()
+	about, err := named(s, name)
+	if err != nil {
+		return r, err
+	}
+	c, t, err := stored(s, about)
+	if err != nil {
+		return r, err
+	}
+	snap, err := snapshot(s, about, c.root)
+	if err != nil {
+		return r, err
+	}
+	claims := slices.DeleteFunc(slices.Clone(snap.Facts), func(f proof.Fact) bool { return f.Nodes < minNodes })
+	slices.SortFunc(claims, func(a, b proof.Fact) int { return a.Key.Compare(b.Key) })
+	if err := archive.Write(file, archive.Archive{Campaign: about, Nodes: snap.Spent, Claims: claims,
+		Tree: snap.Nodes}); err != nil {
+		return r, err
+	}
+	r = Exported{Archive: file, Board: about.Board, Nodes: snap.Spent, Tree: len(snap.Nodes), Claims: len(claims),
+		Facts: len(snap.Facts)}
+	top := c.top(t)
+	r.Settled, r.Replies, r.Refuted = len(top.roots), top.replies, top.refuted
+	if len(top.roots) == 0 {
+		return r, nil
+	}
+	r.Manifest = ProofFile(file)
+	m := proof.Manifest{Board: c.root.Board, Leaves: eval.LeavesOf(about.RulesOnly), Roots: top.roots}
+	known := map[proof.ID]bool{}
+	won := slices.Collect(t.WonNodes())
+	// A part cites positions with more arrows than all of its roots, so what the tree adds is a part for
+	// each number of arrows.
+	for _, roots := range top.byArrows(c.root.Board) {
+		p, err := c.gather(ctx, roots, won)
+		if err != nil {
+			return r, fmt.Errorf("%w: the settled positions are not proved: %w", ErrVerification, err)
+		}
+		if len(p.top.Roots) > 0 {
+			folder := proof.PartsFolder(r.Manifest)
+			if err := os.MkdirAll(folder, 0o755); err != nil {
+				return r, fmt.Errorf("folder of the parts: %w", err)
+			}
+			part, err := proof.SavePart(folder, p.top)
+			if err != nil {
+				return r, err
+			}
+			p.parts = append(p.parts, part)
+			p.unchecked = append(p.unchecked, loop.Needed{ID: part.ID, Size: part.Bytes})
+		}
+		for _, n := range p.unchecked {
+			if !known[n.ID] {
+				r.Unchecked++
+			}
+		}
+		for _, part := range p.parts {
+			if !known[part.ID] {
+				known[part.ID] = true
+				m.Parts = append(m.Parts, part)
+				r.Bytes += part.Bytes
+				r.Positions += part.Positions
+			}
+		}
+	}
+	r.Parts = len(m.Parts)
+	return r, proof.WriteManifest(r.Manifest, m)
+}
+
+// summit is the settled positions at the top of a tree: settled, below positions that are not.
+type summit struct {
+	roots            []proof.Root
+	replies, refuted int
+}
+
+// byArrows returns the positions, those of as many arrows together.
+func (s *summit) byArrows(b amazons.Board) (all [][]proof.Root) {
+	last := -1
+	for _, r := range s.roots { // in the order of their arrows, as top found them
+		if arrows := r.State.Arrows(b); arrows != last {
+			all, last = append(all, nil), arrows
+		}
+		all[len(all)-1] = append(all[len(all)-1], r)
+	}
+	return all
+}
+
+// top finds the settled positions at the top of the tree.
+func (c *campaign) top(t *tree.Tree) (top summit) {
+	met := map[amazons.Key]bool{}
+	for todo := []amazons.Position{c.root}; len(todo) > 0 && len(top.roots) < mostClaims; todo = todo[1:] {
+		p := todo[0]
+		at, moves := t.Explore(p.State())
+		if at.Verdict != eval.Open {
+			top.roots = append(top.roots, proof.RootOf(p, at.Verdict))
+			continue
+		}
+		if !at.Expanded {
+			continue
+		}
+		reply := len(c.firstMoves) > 0 && p.Arrows() == c.root.Arrows()+1
+		for _, m := range moves {
+			if met[m.After.Key] || !m.After.InTree {
+				continue
+			}
+			met[m.After.Key] = true
+			todo = append(todo, p.After(m.Move))
+			if reply {
+				top.replies++
+			}
+			if reply && m.After.Verdict == eval.Won {
+				top.refuted++
+			}
+		}
+	}
+	return top
+}

@@ -1,0 +1,50 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/forecast"
+	"amazonsfarm/shared/cli"
+)
+
+// forecastJSON is what "forecast" says to programs. Fields may be added, never renamed.
+type forecastJSON struct {
+	MessageType string `json:"message_type"` // "forecast"
+	forecast.Report
+}
+
+// forecastCommand estimates the work of a question.
+func forecastCommand() *cobra.Command {
+	var moves []string
+	o := forecast.Options{}
+	table := cli.TableSize{Bytes: 64 << 20}
+	c := &cobra.Command{
+		Use:   "forecast BOARD|POSITION",
+		Short: "Estimate the work of a question from short searches",
+		Long:  long("forecast"),
+		Args:  cobra.ExactArgs(1),
+	}
+	asJSON := cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		q, err := parseQuestion(args[0], moves)
+		if err != nil {
+			return err
+		}
+		if err := checkTable(table.Bytes, 1); err != nil {
+			return err
+		}
+		ctx, _, stop := cli.Signals(c.Context())
+		defer stop()
+		o.TableBytes = table.Bytes
+		r, err := forecast.Run(ctx, q.root, q.firstMoves, o)
+		if err != nil {
+			return err
+		}
+		return cli.Answer(c, *asJSON, forecastJSON{"forecast", r}, r.String())
+	}
+	c.Flags().StringArrayVar(&moves, "first-move", nil, "ask about this `MOVE` at the root; may be repeated")
+	c.Flags().Uint64Var(&o.Nodes, "nodes", 2_000_000, "search `NODES` in all")
+	c.Flags().Uint64Var(&o.Seed, "seed", 1, "choose lines by this `NUMBER`")
+	c.Flags().Var(&table, "table", "use a table of `SIZE`, "+cli.TableHelp)
+	return c
+}

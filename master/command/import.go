@@ -1,0 +1,41 @@
+package command
+
+import (
+	"github.com/spf13/cobra"
+
+	"amazonsfarm/master/archive"
+	"amazonsfarm/shared/cli"
+)
+
+// importJSON is what "import" says to programs. Fields may be added, never renamed.
+type importJSON struct {
+	MessageType string `json:"message_type"` // "import"
+	archive.Imported
+}
+
+// importCommand makes a store from an archive of "store export".
+func importCommand() *cobra.Command {
+	var storeFile, parts string
+	c := &cobra.Command{
+		Use:   "import ARCHIVE --store NEW.db",
+		Short: "Make a store from an archive of \"master store export\", and go on",
+		Long:  long("import"),
+		Args:  cobra.ExactArgs(1),
+	}
+	asJSON := cli.JSONFlag(c)
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if storeFile == "" {
+			return cli.Usagef("give the new store with --store FILE")
+		}
+		ctx, _, stop := cli.Signals(c.Context())
+		defer stop()
+		r, err := archive.Import(ctx, args[0], storeFile, parts)
+		if err != nil {
+			return copyError(err)
+		}
+		return cli.Answer(c, *asJSON, importJSON{"import", r}, r.String())
+	}
+	c.Flags().StringVar(&storeFile, "store", "", "make the store `FILE`")
+	c.Flags().StringVar(&parts, "parts", "", "take the parts in `FOLDER` (default: none)")
+	return c
+}

@@ -1,0 +1,244 @@
+// Package remake proves parts of a proof again, from what its manifest says alone.
+//
+// A manifest claims for each part which positions it proves, and every position that a part cites is a
+// root of another one with more arrows. So the roots of a part can be proved without its file: by a
+// search that takes the roots with more arrows as known. The checker goes over what comes out. A sample
+// of parts that were made again shows a stranger that a proof is right whose parts nobody has kept.
+package remake
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/dfpn"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// The kinds of error; judge with errors.Is.
+var (
+	// ErrRefuted: a search says the opposite of what the manifest claims, or the checker refuses what
+	// was made.
+	ErrRefuted = errors.New("a part does not hold")
+	// ErrNodes: the search for a root was given up.
+	ErrNodes = errors.New("a root takes too many nodes")
+)
+
+// MaxNodes is the number of nodes after which a root is given up: a hundred times the largest lease of
+// a worker, whose part took a lease or less.
+const MaxNodes = 500_000_000
+
+// claimNodes is the work that the table takes a claim to be worth: that of a fact of some size, since the
+// manifest does not say.
+const claimNodes = 100_000
+
+// Options are the settings of [Run]. Zero stands for no limit of parts, and is wrong elsewhere.
+type Options struct {
+	Sample     int // of so many parts, 0: of all
+	Seed       uint64
+	TableBytes int64
+	Cores      int
+}
+
+// Part is one part that was made again.
+type Part struct {
+	ID        string `json:"sha256"` // of the part that the manifest lists
+	Roots     int    `json:"roots"`
+	Arrows    int    `json:"arrows"` // of the root with fewest
+	Nodes     uint64 `json:"nodes"`
+	Positions int64  `json:"positions"`
+	Citations int64  `json:"citations"`
+	// Made are the certificates that were made, one for each number of arrows of the roots.
+	Made []string `json:"made"`
+}
+
+// String returns the part in a line.
+func (p Part) String() string {
+	return fmt.Sprintf("part %s: %d roots of %d arrows or more, %d nodes, %d positions, %d citations; made %s, "+
+		"which holds", p.ID[:16], p.Roots, p.Arrows, p.Nodes, p.Positions, p.Citations, strings.Join(p.Made, " "))
+}
+
+// Report is what [Run] did.
+type Report struct {
+	File  string `json:"file"`
+	Parts int    `json:"parts"` // of the manifest
+	Seed  uint64 `json:"seed"`
+	Nodes uint64 `json:"nodes"`
+	Made  []Part `json:"remade"`
+}
+
+// String returns the last line for people; tell has said the others.
+func (r Report) String() string {
+	return fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each (seed %d)\n",
+		len(r.Made), r.Parts, r.File, r.Nodes, r.Seed)
+}
+
+// Run makes parts of a manifest again and has each checked. tell hears of each. Errors: ErrRefuted,
+// ErrNodes, those of reading the manifest, ctx's; the report then has the parts before.
+func Run(ctx context.Context, file string, o Options, tell func(Part)) (Report, error) {
+	r := Report{File: file, Seed: o.Seed}
+	m, err := proof.ReadManifest(file)
+	if err != nil {
+		return r, err
+	}
+	r.Parts = len(m.Parts)
+	w, err := newWorkshop(m, o)
+	if err != nil {
+		return r, err
+	}
+	defer w.close()
+	for _, i := range chosen(len(m.Parts), o) {
+		p, err := w.remake(ctx, m.Parts[i])
+		if err != nil {
+			return r, fmt.Errorf("part %s: %w", m.Parts[i].ID.Name(), err)
+		}
+		r.Made, r.Nodes = append(r.Made, p), r.Nodes+p.Nodes
+		tell(p)
+	}
+	return r, nil
+}
+
+// chosen returns the numbers of the parts to make: the same ones for the same seed.
+func chosen(n int, o Options) []int {
+	list := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)
+	if o.Sample > 0 {
+		list = list[:min(n, o.Sample)]
+	}
+	slices.Sort(list)
+	return list
+}
+
+// workshop is a search with all that a manifest claims.
+type workshop struct {
+	board  amazons.Board
+	leaves eval.Leaves
+	known  []proof.Citation // roots of all parts, those with most arrows first
+	claims map[amazons.Key]eval.Verdict
+	table  *dfpn.Table
+	search *dfpn.Searcher
+	finds  []*dfpn.Witness
+}
+
+func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
+	w := &workshop{board: m.Board, leaves: m.Leaves, claims: map[amazons.Key]eval.Verdict{}}
+	for _, p := range m.Parts {
+		for _, q := range p.Roots {
+			if v, ok := w.claims[q.Key]; ok && v != q.Claim {
+				return nil, fmt.Errorf("%w: the manifest claims that one position is both won and lost", ErrRefuted)
+			}
+			w.claims[q.Key] = q.Claim
+			w.known = append(w.known, q)
+		}
+	}
+	for _, r := range m.Roots {
+		if w.claims[r.State.CanonicalKey(m.Board)] != r.Claim {
+			return nil, fmt.Errorf("%w: no part proves the claim about %v", ErrRefuted, r.Position(m.Board))
+		}
+	}
+	slices.SortFunc(w.known, func(p, q proof.Citation) int { return proof.Arrows(q.Key) - proof.Arrows(p.Key) })
+	var err error
+	if w.table, err = dfpn.NewTable(o.TableBytes); err != nil {
+		return nil, err
+	}
+	if w.search, err = dfpn.New(dfpn.Options{Board: m.Board, Table: w.table, Threads: o.Cores}); err == nil {
+		w.finds, err = dfpn.NewWitnesses(w.search, o.Cores)
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.table.Close())
+	}
+	return w, nil
+}
+
+func (w *workshop) close() {
+	for _, f := range w.finds {
+		_ = f.Close() // memory of this process
+	}
+	_ = w.table.Close()
+}
+
+// remake proves the roots of a part again: those of as many arrows together.
+func (w *workshop) remake(ctx context.Context, listed proof.Part) (Part, error) {
+	p := Part{ID: listed.ID.Name(), Roots: len(listed.Roots), Arrows: 64}
+	byArrows := map[int][]proof.Citation{}
+	for _, q := range listed.Roots {
+		byArrows[proof.Arrows(q.Key)] = append(byArrows[proof.Arrows(q.Key)], q)
+		p.Arrows = min(p.Arrows, proof.Arrows(q.Key))
+	}
+	for arrows := 64; arrows >= 0; arrows-- {
+		if roots := byArrows[arrows]; len(roots) > 0 {
+			if err := w.prove(ctx, roots, arrows, &p); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// prove makes a part for roots of one number of arrows, and has the checker go over it.
+func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int, p *Part) error {
+	w.table.Clear()
+	for _, f := range w.finds {
+		f.Forget()
+	}
+	for _, q := range w.known {
+		if proof.Arrows(q.Key) <= arrows {
+			break
+		}
+		s, err := q.Key.State(w.board)
+		if err != nil {
+			return fmt.Errorf("%w: %w", proof.ErrCorrupt, err)
+		}
+		w.search.Insert(s, q.Claim, claimNodes)
+	}
+	var more []proof.Searcher
+	for _, f := range w.finds[1:] {
+		more = append(more, f)
+	}
+	builder := proof.NewBuilder(w.board, w.finds[0], proof.BuilderOptions{More: more, Leaves: w.leaves,
+		Known: func(k amazons.Key) eval.Verdict { return w.claims[k] }, CiteAbove: arrows,
+		MaxEntries: proof.OneFilePositions})
+	c := proof.Certificate{Board: w.board, Leaves: w.leaves}
+	began := w.finds[0].Nodes()
+	for _, q := range roots {
+		s, err := q.Key.State(w.board)
+		if err != nil {
+			return fmt.Errorf("%w: %w", proof.ErrCorrupt, err)
+		}
+		name := amazons.PositionOf(w.board, s, amazons.White)
+		switch r := w.search.Search(ctx, s, MaxNodes); {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case r.Verdict == eval.Open:
+			return fmt.Errorf("%w: %v is open after %d", ErrNodes, name, r.Nodes)
+		case r.Verdict != q.Claim && builder.Prove(ctx, s, r.Verdict) == nil:
+			return fmt.Errorf("%w: the manifest claims that %v is %v, and given its other claims it is %v", ErrRefuted,
+				name, q.Claim, r.Verdict)
+		}
+		if err := builder.Prove(ctx, s, q.Claim); err != nil {
+			return err
+		}
+		c.Roots = append(c.Roots, proof.Root{State: s, Claim: q.Claim})
+	}
+	c.Cited, c.Set = builder.Cited(), builder.Take()
+	data, err := proof.Encode(c)
+	if err != nil {
+		return err
+	}
+	report, err := checker.Check(ctx, bytes.NewReader(data), int64(len(data)), checker.Options{Part: true,
+		RulesOnly: w.leaves == eval.MoveLeaves, Workers: len(w.finds)})
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrRefuted, err)
+	}
+	p.Nodes += w.finds[0].Nodes() - began
+	p.Positions += int64(c.Set.Len())
+	p.Citations += int64(len(c.Cited))
+	p.Made = append(p.Made, report.SHA256)
+	return nil
+}
