@@ -113,7 +113,7 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 
 // follow adds parts and those that they cite.
 func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) error {
-	wrong := &loop.FalsePartsError{Why: "they cite what no part proves"}
+	wrong := &loop.FalsePartsError{Why: "they cite what no part proves", Uncited: true}
 	known := map[proof.ID]bool{}
 	for len(todo) > 0 {
 		if err := ctx.Err(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"amazonsfarm/master/checks"
 	"amazonsfarm/master/tree"
@@ -16,6 +17,10 @@ import (
 // before it counts. A part that does not hold is checked once more by the master itself, as is a sample
 // of those that are said to hold: so neither a maker nor a checker can lie for long. What a false part
 // proves is taken back, with all that rests on it.
+
+// wake is how long after a false part was taken back parts may still come that cite what it proved: their
+// makers did not know.
+const wake = 10 * time.Minute
 
 // lonelyTicks is how long an answer waits for any worker before the master checks by itself.
 const lonelyTicks = 30
@@ -33,6 +38,8 @@ var (
 type FalsePartsError struct {
 	IDs []proof.ID
 	Why string
+	// Uncited says that they may hold, but cite what no part proves any more, or ever did.
+	Uncited bool
 }
 
 // Error says how many.
@@ -56,6 +63,7 @@ type verification struct {
 	answers  []*awaiting
 	verified map[string][]proof.ID // by the name of who checked them, not in the store yet
 	disputed map[uint32]bool       // pools whose facts contradict each other
+	blamed   time.Time             // when a part was last taken back that was false
 	turn     chan struct{}         // one part at a time is checked by the master: each takes memory
 }
 
@@ -281,9 +289,14 @@ func (m rechecked) apply(l *Loop) {
 // retract takes back what parts prove and what rests on that. Their makers offend, unless the parts are
 // lost.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
+	uncited, v := (*FalsePartsError)(nil), &l.verification
+	blame := !errors.As(why, &uncited) || !uncited.Uncited || l.cfg.Now().Sub(v.blamed) > wake
+	if blame {
+		v.blamed = l.cfg.Now()
+	}
 	for _, id := range ids {
-		m, known := l.verification.queue.Maker(id)
-		if !known || errors.Is(why, ErrLost) {
+		m, known := v.queue.Maker(id)
+		if !known || !blame || errors.Is(why, ErrLost) {
 			continue
 		}
 		l.cfg.Metrics.falseCertificates.Inc()

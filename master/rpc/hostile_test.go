@@ -16,6 +16,7 @@ import (
 
 	"amazonsfarm/master/document"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/proof"
 )
 
 // The hostile clients of this file attack a master over a real network.
@@ -145,4 +146,22 @@ func TestJoinsThatDoNotCome(t *testing.T) {
 	}
 	_, err = b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: strings.Repeat("x", farmv1.MaxRequestBytes)})
 	wantCode(t, err, codes.ResourceExhausted, "larger than max")
+}
+
+// TestUnaskedEvidence announces more evidence than the leases of a worker account for. It is refused before
+// anything of it is received, and is an offence; what did not come does not count.
+func TestUnaskedEvidence(t *testing.T) {
+	b := start(t, newMemory(), func(s *settings) { s.tcp = true })
+	w := b.worker("hoarder")
+	for i := range 2 { // they are broken off: 40 MiB twice would be too much
+		wantCode(t, w.uploadAs(proof.ID{1, byte(i)}, 40<<20, make([]byte, 100)), codes.DataLoss, "100 bytes came")
+	}
+	wantCode(t, w.uploadAs(proof.ID{2}, 65<<20, make([]byte, 100)), codes.InvalidArgument,
+		"more evidence than was asked for")
+	if n := b.shownAs("hoarder").GetOffences(); n != 1 {
+		t.Errorf("%d offences are counted", n)
+	}
+	if _, err := w.upload(certificate()); err != nil {
+		t.Errorf("a small part: %v", err)
+	}
 }
