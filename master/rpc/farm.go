@@ -32,7 +32,7 @@ type farmService struct {
 
 func newFarmService(l *loop.Loop, c Config, log *slog.Logger) *farmService {
 	return &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
-		uploads: newUploads(c.Limits.Uploads)}
+		uploads: newUploads(c.Limits.Uploads, c.Limits.SmallUploads)}
 }
 
 // Join is the gate: a worker that does not fit is told which version, rules or build is asked for.
