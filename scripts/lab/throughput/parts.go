@@ -229,18 +229,16 @@ func (w *synthetic) uploadOnce(ctx context.Context, p part) error {
 // examine fetches a part and runs the checker on it, as worker/agent does.
 func (w *synthetic) examine(ctx context.Context, c *farmv1.Check) {
 	out := &farmv1.Checked{Campaign: c.GetCampaign().GetNumber(), Sha256: c.GetSha256()}
-	in, err := w.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: w.session,
-		Campaign: out.Campaign, Sha256: out.Sha256})
-	var data []byte
-	for err == nil {
-		var m *farmv1.FetchCertificateResponse
-		if m, err = in.Recv(); err == nil {
-			data = append(data, m.GetData()...)
-		}
+	data, err := w.fetch(ctx, c)
+	for ; status.Code(err) == codes.ResourceExhausted && ctx.Err() == nil; data, err = w.fetch(ctx, c) {
+		w.record.fullUp()
+		time.Sleep(100 * time.Millisecond)
 	}
 	id := proof.IDOf(data)
 	switch {
-	case err != io.EOF:
+	case ctx.Err() != nil:
+		return
+	case err != nil:
 		out.Failed = err.Error()
 	case !bytes.Equal(id[:], c.GetSha256()):
 		out.Failed = "other bytes came"
@@ -254,6 +252,21 @@ func (w *synthetic) examine(ctx context.Context, c *farmv1.Check) {
 	}
 	w.record.examined(out.Holds)
 	w.hand(ctx, handed{message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: out}}})
+}
+
+func (w *synthetic) fetch(ctx context.Context, c *farmv1.Check) (data []byte, err error) {
+	in, err := w.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: w.session,
+		Campaign: c.GetCampaign().GetNumber(), Sha256: c.GetSha256()})
+	for err == nil {
+		var m *farmv1.FetchCertificateResponse
+		if m, err = in.Recv(); err == nil {
+			data = append(data, m.GetData()...)
+		}
+	}
+	if err == io.EOF {
+		err = nil
+	}
+	return data, err
 }
 
 // handed is what goes beside the worker's stream hands back to it.
