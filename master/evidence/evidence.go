@@ -114,8 +114,6 @@ type Folder struct {
 	root string
 	mu   sync.Mutex
 	made map[string]bool // folders whose names are durable
-
-	together disk.Together // parts that come at the same time are synced together
 }
 
 // OpenFolder returns the parts in a folder, which need not be there. Unless readOnly, it removes what
@@ -152,7 +150,7 @@ func (f *Folder) Put(id proof.ID, size int64, r io.Reader) error {
 	if err := f.make(filepath.Dir(path)); err != nil {
 		return err
 	}
-	return f.together.Replace(path, 0o600, func(to *os.File) error {
+	return disk.Replace(path, 0o600, func(to *os.File) error {
 		sum := sha256.New()
 		n, err := io.Copy(io.MultiWriter(to, sum), io.LimitReader(r, size+1))
 		switch {

@@ -109,7 +109,7 @@ func crashes(ops []op, random *rand.Rand, wanted func(at int) bool, durable func
 			for _, i := range pending {
 				p := ops[i]
 				inFolder := p.ofFolder() && o.file == 0 && filepath.Dir(p.name) == o.name
-				if i < o.covers && (o.name == everything || p.file == o.file && !p.ofFolder() || inFolder) {
+				if i < o.covers && (p.file == o.file && !p.ofFolder() || inFolder) {
 					synced.apply(p)
 				} else {
 					left = append(left, i)

@@ -45,7 +45,7 @@ var opNames = [...]string{"create", "folder", "write", "truncate", "sync", "link
 type op struct {
 	kind     opKind
 	file     int    // number of the file, in the order of their creation; 0: a folder
-	name, to string // as seen from the folder of the recording; of a sync: the folder, or everything
+	name, to string // as seen from the folder of the recording; of a sync: the folder
 	offset   int64
 	data     []byte // of a write
 	size     int64  // of a truncate
@@ -64,9 +64,6 @@ func (o op) String() string {
 	}
 	return fmt.Sprintf("%s file %d %s %s", opNames[o.kind], o.file, o.name, o.to)
 }
-
-// everything is the name of a sync of the whole file system.
-const everything = "*"
 
 // recorder follows a process and all of its threads.
 type recorder struct {
@@ -313,8 +310,6 @@ func (r *recorder) done(e entry, result int64) error {
 		} else {
 			r.ops = append(r.ops, op{kind: opSync, file: number, covers: e.at})
 		}
-	case unix.SYS_SYNCFS:
-		r.ops = append(r.ops, op{kind: opSync, name: everything, covers: e.at})
 	case unix.SYS_LINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2:
 		name, ok, err := r.path(e.args[0], e.args[1])
 		if err != nil || !ok {

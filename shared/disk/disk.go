@@ -2,7 +2,7 @@
 // machine, and asks the file system for locks and free space.
 //
 // [Replace] gives a file new content. [New] begins a file under a temporary name, and
-// [File.Publish] gives it its own name once it is whole. A [Together] replaces many. All write beside the file, bring the
+// [File.Publish] gives it its own name once it is whole. Both write beside the file, bring the
 // content to disk, and only then give the name. A temporary name is ".NAME.*.tmp"; a killed process
 // leaves its temporary file behind, and [RemoveLeftovers] removes it later.
 package disk
@@ -32,12 +32,7 @@ var AfterStep = func(step string) {}
 // Replace gives the named file the content that fill writes, with the given permissions. The file
 // has its old content or the new one at any moment, and the new one survives a power cut once
 // Replace has returned.
-func Replace(name string, mode fs.FileMode, fill func(*os.File) error) error {
-	return replace(name, mode, fill, Sync, SyncFolder)
-}
-
-// replace is Replace with ways to make a closed file and a folder durable.
-func replace(name string, mode fs.FileMode, fill func(*os.File) error, sync, syncFolder func(string) error) (err error) {
+func Replace(name string, mode fs.FileMode, fill func(*os.File) error) (err error) {
 	f, err := temporary(name)
 	if err != nil {
 		return err
@@ -51,24 +46,19 @@ func replace(name string, mode fs.FileMode, fill func(*os.File) error, sync, syn
 	if err = fill(f); err != nil {
 		return err
 	}
-	if err = errors.Join(f.Chmod(mode), f.Close()); err != nil {
+	if err = errors.Join(f.Chmod(mode), f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	if err = sync(f.Name()); err != nil {
-		return err
-	}
-	return rename(f.Name(), name, syncFolder)
+	return Rename(f.Name(), name)
 }
 
 // Rename renames a file within its folder and makes the new name durable.
-func Rename(from, to string) error { return rename(from, to, SyncFolder) }
-
-func rename(from, to string, syncFolder func(string) error) error {
+func Rename(from, to string) error {
 	if err := os.Rename(from, to); err != nil {
 		return err
 	}
 	AfterStep("renamed")
-	return syncFolder(filepath.Dir(to))
+	return SyncFolder(filepath.Dir(to))
 }
 
 // Sync brings the content of a closed file to disk.
