@@ -128,7 +128,8 @@ func Draw(ctx context.Context, c Config, workers []int, record *Record, told fun
 // WriteTable writes a curve for people.
 func (c Curve) WriteTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\textracting\tchecking\tstarved\tclosed\tleases\ttree\t")
+	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\t"+
+		"extracting\tchecking\tstarved\tclosed\tleases\ttree\t")
 	for _, r := range c.Runs {
 		one := c.Runs[0]
 		needed := "-" // a record of an earlier build does not say
@@ -136,7 +137,8 @@ func (c Curve) WriteTable(out io.Writer) error {
 			needed = fmt.Sprintf("%.3f", r.Needed)
 		}
 		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
-			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Extracting, r.Checking,
+			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Extracting,
+			r.Checking,
 			r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
 	return w.Flush()

@@ -87,8 +87,8 @@ follows -- goes to "master serve" as it is.
 		"settings come to")
 	f.Uint64Var(&s.results, "results", 100_000, "end after so many results, 0: never")
 	f.IntVar(&s.positions, "positions", 0, "end when the tree has so many positions, 0: never")
-	f.Int64Var(&s.parts, "parts", 0, "prepare so many parts of proofs, and let each result bring one; the workers check "+
-		"those that the master asks them to (0: results bring none)")
+	f.Int64Var(&s.parts, "parts", 0, "prepare so many parts of proofs, and let each result bring one; the workers "+
+		"check those that the master asks them to (0: results bring none)")
 	f.DurationVar(&s.limit, "seconds", 30*time.Minute, "end after so long")
 	f.DurationVar(&s.window, "window", 10*time.Second, "time for each line of the table")
 	f.StringVar(&s.store, "store", "", "folder for the store (default: a temporary one)")

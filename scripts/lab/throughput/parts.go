@@ -130,7 +130,8 @@ func (e *evidence) add(ctx context.Context, from engine.Part) error {
 	}
 	e.proofs, e.all = append(e.proofs, p), e.all+int64(len(p.entries))
 	one := p.part(c.Board, len(p.entries)-1)
-	r, err := checker.Check(ctx, bytes.NewReader(one.data), int64(len(one.data)), checker.Options{Part: true, Workers: 1})
+	r, err := checker.Check(ctx, bytes.NewReader(one.data), int64(len(one.data)),
+		checker.Options{Part: true, Workers: 1})
 	if err != nil {
 		return fmt.Errorf("a prepared part does not hold: %w", err)
 	}

@@ -157,8 +157,8 @@ func (s *settings) judge(m measured) error {
 		return errors.New("the run ended before the tree had work for all workers")
 	}
 	if first, last := ends(busy); s.dearer > 0 && last.cost() > s.dearer*first.cost() {
-		return fmt.Errorf("a result costs %.2f times as much in the last tenth of the time as in the first, where %v is "+
-			"allowed", last.cost()/first.cost(), s.dearer)
+		return fmt.Errorf("a result costs %.2f times as much in the last tenth of the time as in the first, where %v "+
+			"is allowed", last.cost()/first.cost(), s.dearer)
 	}
 	w := total(busy)
 	if rate := w.rate(); rate < s.floor {
