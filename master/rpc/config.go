@@ -20,6 +20,8 @@ const (
 	// sessionUploads bounds the uploads of one worker: it uploads one, and may have broken off
 	// another of which the master does not know yet.
 	sessionUploads = 2
+	// smallUpload is the largest upload that is a small one, in bytes: all together hold 16 MiB.
+	smallUpload = 64 << 10
 	// handshakePatience is how long a connection may take to come about.
 	handshakePatience = 5 * time.Second
 	// idlePatience is how long a connection without a call stays. A worker always has its stream.
@@ -62,7 +64,8 @@ type Config struct {
 // them.
 type Limits struct {
 	Facts          int           // of one message. Default 4096
-	Uploads        int           // at one time, each in memory; more have to try again. Default 8
+	Uploads        int           // large ones at one time, in memory; more have to try again. Default 8
+	SmallUploads   int           // at one time; each takes some commits, and 1,000 may come a second. Default 256
 	Claims         int           // certificates whose claims are kept in memory. Default 256
 	Burst          int           // messages of one worker at once. Default 4 seconds' worth
 	BackupPatience time.Duration // how long a backup waits for a reader. Default 1 min
@@ -75,6 +78,7 @@ func (c *Config) complete() error {
 	c.MaxCertificateBytes, c.UploadRate = cmp.Or(c.MaxCertificateBytes, 256<<20), cmp.Or(c.UploadRate, 32<<10)
 	c.SessionMessages, c.CallIdle = cmp.Or(c.SessionMessages, 2000), cmp.Or(c.CallIdle, time.Minute)
 	l.Facts, l.Uploads, l.Claims = cmp.Or(l.Facts, 4096), cmp.Or(l.Uploads, 8), cmp.Or(l.Claims, 256)
+	l.SmallUploads = cmp.Or(l.SmallUploads, 256)
 	l.Burst = cmp.Or(l.Burst, int(min(max(1, 4*c.SessionMessages), 1<<30)))
 	l.BackupPatience = cmp.Or(l.BackupPatience, time.Minute)
 	switch {
@@ -85,7 +89,7 @@ func (c *Config) complete() error {
 	case c.CallIdle < time.Millisecond, l.BackupPatience < time.Millisecond:
 		return fmt.Errorf("%w: CallIdle %v, BackupPatience %v: less than a millisecond", errConfig, c.CallIdle,
 			l.BackupPatience)
-	case l.Facts < 1, l.Uploads < 1, l.Claims < 1, l.Burst < 1:
+	case l.Facts < 1, l.Uploads < 1, l.SmallUploads < 1, l.Claims < 1, l.Burst < 1:
 		return fmt.Errorf("%w: the limits are %+v; each is at least 1", errConfig, *l)
 	}
 	return nil

@@ -934,8 +934,8 @@ func (r *rig) audit() {
 	if err := r.loop.Audit(); err != nil {
 		r.t.Fatal(err)
 	}
-	if len(r.farm.uploads.places) > 0 {
-		r.t.Fatalf("%d uploads", len(r.farm.uploads.places))
+	if n := len(r.farm.uploads.places.taken) + len(r.farm.uploads.small.taken); n > 0 {
+		r.t.Fatalf("%d uploads", n)
 	}
 	for _, c := range r.store.all() {
 		known := map[amazons.Key]bool{}

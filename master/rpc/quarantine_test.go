@@ -93,7 +93,7 @@ func TestQuarantineOfCertificate(t *testing.T) {
 // TestUploadsOfOneCertificate has several workers of one certificate upload at the same time: they
 // cannot hold all places.
 func TestUploadsOfOneCertificate(t *testing.T) {
-	u := newUploads(4, 1<<20)
+	u := newUploads(4, 4, 1<<20)
 	var kept []*loop.Session
 	session := func(name, owner string) *loop.Session {
 		return &loop.Session{Token: name, Worker: loop.Worker{Name: name},
@@ -101,26 +101,31 @@ func TestUploadsOfOneCertificate(t *testing.T) {
 	}
 	for _, name := range []string{"w/1", "w/2", "w/3", "w/4"} {
 		s := session(name, "w")
-		if u.begin(s) == nil {
+		if u.begin(s, &u.places) == nil {
 			kept = append(kept, s)
 		}
 	}
 	if len(kept) != 3 {
 		t.Fatalf("workers of one credential have %d of 4 places, want 3", len(kept))
 	}
+	if p := u.sized(smallUpload); p == u.sized(smallUpload+1) || u.begin(session("w/5", "w"), p) != nil {
+		t.Error("there is no place for a small upload beside the large ones")
+	} else {
+		u.end(session("w/5", "w"), p)
+	}
 	other := session("other", "other")
-	if err := errors.Join(u.begin(other), u.begin(other)); err != nil {
+	if err := errors.Join(u.begin(other, &u.places), u.begin(other, &u.places)); err != nil {
 		t.Error(err)
 	}
-	wantCode(t, u.begin(other), codes.ResourceExhausted, "worker other has 2 uploads")
-	u.end(kept[0])
-	if err := u.begin(kept[0]); err != nil {
+	wantCode(t, u.begin(other, &u.places), codes.ResourceExhausted, "worker other has 2 uploads")
+	u.end(kept[0], &u.places)
+	if err := u.begin(kept[0], &u.places); err != nil {
 		t.Errorf("a place that was given back: %v", err)
 	}
 	for _, s := range append(kept, other, other) {
-		u.end(s)
+		u.end(s, &u.places)
 	}
-	if len(u.of)+len(u.party) != 0 {
-		t.Errorf("%v and %v uploads are still counted", u.of, u.party)
+	if len(u.of)+len(u.places.party) != 0 {
+		t.Errorf("%v and %v uploads are still counted", u.of, u.places.party)
 	}
 }

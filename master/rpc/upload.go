@@ -23,16 +23,30 @@ import (
 	"amazonsfarm/shared/proof"
 )
 
-// uploads are the places of uploads, of the whole master, of each worker and of each credential.
+// uploads are the places of uploads, of the whole master, of each worker and of each credential. Small
+// ones have places of their own: most parts are some kilobytes, and large ones cannot hold those up.
 type uploads struct {
-	places chan struct{} // a token for each that is received
+	places places
+	small  places
 
 	mu    sync.Mutex
-	of    map[string]int      // under way, by session
+	of    map[string]int   // under way, by session
+	held  int64            // bytes of all in memory
+	most  int64            // of these
+	holds map[string]int64 // by session
+}
+
+// places are those of one kind.
+type places struct {
+	taken chan struct{}       // a token for each that is received
 	party map[trust.Party]int // under way, of parties with credentials
-	held  int64               // bytes of all in memory
-	most  int64               // of these
-	holds map[string]int64    // by session
+}
+
+func newPlaces(most int) places { return places{make(chan struct{}, most), map[trust.Party]int{}} }
+
+func newUploads(most, small int, largest int64) uploads {
+	return uploads{places: newPlaces(most), small: newPlaces(small), of: map[string]int{},
+		most: max(largest/2*3, 64<<20), holds: map[string]int64{}}
 }
 
 // hold counts bytes of an upload before they take memory: of one session two thirds of all at most, so
@@ -51,43 +65,46 @@ func (u *uploads) hold(s *loop.Session, n int64) error {
 	return nil
 }
 
-func newUploads(places int, largest int64) uploads {
-	return uploads{places: make(chan struct{}, places), of: map[string]int{}, party: map[trust.Party]int{},
-		most: max(largest/2*3, 64<<20), holds: map[string]int64{}}
+// sized returns the places of uploads of so many bytes.
+func (u *uploads) sized(size uint64) *places {
+	if size <= smallUpload {
+		return &u.small
+	}
+	return &u.places
 }
 
 // begin counts an upload of a session and of its credential, unless they have as many as they may
 // have: those of one credential three quarters of all places, so that others find one.
-func (u *uploads) begin(s *loop.Session) error {
+func (u *uploads) begin(s *loop.Session, p *places) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	most := max(sessionUploads, cap(u.places)*3/4)
+	most := max(sessionUploads, cap(p.taken)*3/4)
 	switch {
 	case u.of[s.Token] >= sessionUploads:
 		return status.Errorf(codes.ResourceExhausted, "worker %s has %d uploads under way; try again", s.Name,
 			sessionUploads)
-	case s.Party.Credential && u.party[s.Party] >= most:
+	case s.Party.Credential && p.party[s.Party] >= most:
 		return status.Errorf(codes.ResourceExhausted, "workers with the %v have %d uploads under way; try again",
 			s.Party,
 			most)
 	}
-	u.count(s, 1)
+	u.count(s, p, 1)
 	return nil
 }
 
-func (u *uploads) end(s *loop.Session) {
+func (u *uploads) end(s *loop.Session, p *places) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.count(s, -1)
+	u.count(s, p, -1)
 }
 
-func (u *uploads) count(s *loop.Session, n int) {
+func (u *uploads) count(s *loop.Session, p *places, n int) {
 	if u.of[s.Token] += n; u.of[s.Token] == 0 {
 		delete(u.of, s.Token)
 	}
-	if p := s.Party; p.Credential {
-		if u.party[p] += n; u.party[p] == 0 {
-			delete(u.party, p)
+	if s.Party.Credential {
+		if p.party[s.Party] += n; p.party[s.Party] == 0 {
+			delete(p.party, s.Party)
 		}
 	}
 }
@@ -126,18 +143,19 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		f.loop.Offend(stream.Context(), s, trust.Oversize, err)
 		return err
 	}
-	if err := f.uploads.begin(s); err != nil {
+	place := f.uploads.sized(size)
+	if err := f.uploads.begin(s, place); err != nil {
 		return err
 	}
-	defer f.uploads.end(s)
+	defer f.uploads.end(s, place)
 	if store.HasCertificate(c.Number, id) {
 		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
 	}
 	select {
-	case f.uploads.places <- struct{}{}:
-		defer func() { <-f.uploads.places }()
+	case place.taken <- struct{}{}:
+		defer func() { <-place.taken }()
 	default:
-		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", cap(f.uploads.places))
+		return status.Errorf(codes.ResourceExhausted, "%d uploads are under way; try again", cap(place.taken))
 	}
 	if err := store.Room(int64(size)); err != nil {
 		return status.Errorf(codes.ResourceExhausted, "%v; try again", err)

@@ -18,7 +18,7 @@ import (
 // to try again, the steady one goes through.
 func TestStalledUploads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := start(t, newMemory(), func(c *settings) { c.services.Limits.Uploads, c.services.UploadRate = 1, 2 })
+		b := start(t, newMemory(), func(c *settings) { c.services.Limits.SmallUploads, c.services.UploadRate = 1, 2 })
 		defer b.kill()
 		w := b.worker("w")
 		data := certificate(claim(b.root, eval.Lost))

@@ -19,6 +19,13 @@ var ErrConfig = errors.New("bad simulation setting")
 // worker searched 4.03 million nodes on 6x4, with 100 to 1,600 2.35 to 2.41, and worker solve 2.28.
 const ShortLease = 100
 
+// Shares of the search's time that evidence took on 6x4, measured with the third leaf rule
+// (deploy/docs/results/simulate.md).
+const (
+	ExtractShare = 0.31
+	CheckShare   = 0.11
+)
+
 // ErrLimit says that a run was ended by Config.MaxNodes.
 var ErrLimit = errors.New("simulation reached its node limit")
 
@@ -75,6 +82,11 @@ type Config struct {
 	// campaign can be simulated in the same time.
 	Lemma bool
 
+	// ExtractShare is the time that workers take to extract the evidence of what they proved, as a share of
+	// the time of their search; CheckShare is that of the checks of all parts. Default 0: evidence is
+	// free. ExtractShare and CheckShare of this package are measured ones.
+	ExtractShare, CheckShare float64
+
 	// MaxNodes ends the run, with ErrLimit, after so many searched nodes (not scaled). Default 2^62.
 	MaxNodes uint64
 }
@@ -115,6 +127,9 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("%w: times must not be negative, and a delay at most an hour", ErrConfig)
 	case c.PrefetchPercent < 0 || c.PrefetchPercent > 100:
 		return c, fmt.Errorf("%w: prefetching from %d percent: 0 to 100 are possible", ErrConfig, c.PrefetchPercent)
+	case min(c.ExtractShare, c.CheckShare) < 0 || max(c.ExtractShare, c.CheckShare) > 100:
+		return c, fmt.Errorf("%w: evidence takes %v and %v of the search's time: 0 to 100 are possible", ErrConfig,
+			c.ExtractShare, c.CheckShare)
 	case c.HintEntries < 0 || c.HintBytes < 1:
 		return c, fmt.Errorf("%w: limits must be at least 1", ErrConfig)
 	case c.TablesBytes/int64(c.Workers) < dfpn.MinTableBytes || c.TableBytes < dfpn.MinTableBytes:
@@ -140,16 +155,18 @@ func (c Config) judge() func() *eval.Judge {
 	return func() *eval.Judge { return j }
 }
 
-// Result is what one run shows. Shares are of the time of all workers from the start to the answer,
-// 0 to 1.
+// Result is what one run shows. Shares are of the time of all workers from the start until
+// the last check, 0 to 1.
 type Result struct {
 	Workers int     `json:"workers"`
 	Answer  string  `json:"answer"`  // the tree's words
-	Seconds float64 `json:"seconds"` // of virtual time until the answer
+	Seconds float64 `json:"seconds"` // of virtual time until the last check
 	Nodes   uint64  `json:"nodes"`   // searched by all workers, times Scale
 
-	Busy    float64 `json:"busy"`    // share: searching
-	Starved float64 `json:"starved"` // share: the master has the request and no work
+	Busy       float64 `json:"busy"`       // share: searching
+	Extracting float64 `json:"extracting"` // share: extracting evidence
+	Checking   float64 `json:"checking"`   // share: checking parts, once the root is solved
+	Starved    float64 `json:"starved"`    // share: the master has the request and no work
 	// Late is the share of Nodes that went into leases after they had been cancelled because their
 	// position was closed.
 	Late float64 `json:"late"`

@@ -30,10 +30,10 @@ func Settings(c Config) string {
 	}
 	policy := fmt.Sprintf("%+v", t)
 	return fmt.Sprintf("%s %s seed=%d scale=%d speed=%v spread=%v delay=%v loss=%v crashes=%v restart=%v "+
-		"table=%d/%d/%v hints=%d/%d prefetch=%d lemma=%v tree=%s",
+		"table=%d/%d/%v hints=%d/%d prefetch=%d lemma=%v evidence=%v/%v tree=%s",
 		c.Tree.Root, strings.Join(moves, ","), c.Seed, c.Scale, c.Speed, c.SpeedSpread, c.Delay, c.LossRate,
 		c.CrashRate, c.Restart, c.TableBytes, c.TablesBytes, c.SharedTable, c.HintEntries, c.HintBytes,
-		c.PrefetchPercent, c.Lemma, policy)
+		c.PrefetchPercent, c.Lemma, c.ExtractShare, c.CheckShare, policy)
 }
 
 // Record keeps finished runs in a file, a JSON line each, so that a curve that was interrupted goes
@@ -128,16 +128,18 @@ func Draw(ctx context.Context, c Config, workers []int, record *Record, told fun
 // WriteTable writes a curve for people.
 func (c Curve) WriteTable(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\tstarved\tclosed\tleases\ttree\t")
+	fmt.Fprintln(w, "workers\tefficiency\tseconds\tnodes\toverhead\tneeded\tbusy\t"+
+		"extracting\tchecking\tstarved\tclosed\tleases\ttree\t")
 	for _, r := range c.Runs {
 		one := c.Runs[0]
 		needed := "-" // a record of an earlier build does not say
 		if r.Needed > 0 {
 			needed = fmt.Sprintf("%.3f", r.Needed)
 		}
-		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
-			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Starved, r.Closed,
-			r.Leases, r.TreeNodes)
+		fmt.Fprintf(w, "%d\t%.3f\t%.1f\t%d\t%.2f\t%s\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f\t%d\t%d\t\n",
+			r.Workers, Efficiency(one, r), r.Seconds, r.Nodes, Overhead(one, r), needed, r.Busy, r.Extracting,
+			r.Checking,
+			r.Starved, r.Closed, r.Leases, r.TreeNodes)
 	}
 	return w.Flush()
 }

@@ -7,8 +7,9 @@
 //
 // Events wait in a queue ordered by virtual time. Each virtual worker has the Machine of
 // worker/agent. This package carries the machine's effects out: messages travel with a delay and in
-// order, and may break their link; a search of n nodes lasts n over the worker's speed; evidence is
-// proved at once. Workers crash and come back with an empty table. Hints travel through the master
+// order, and may break their link; a search of n nodes lasts n over the worker's speed, and the
+// extraction of its evidence a share of that. When the root is solved, all workers together check
+// the parts, for another share. Workers crash and come back with an empty table. Hints travel through the master
 // as in master/rpc. Everything follows from the settings and one seed: the same run has the same
 // trace, and Result holds its hash.
 //
@@ -22,8 +23,8 @@
 // # What it flatters
 //
 //   - The master needs no time for a step and none to make it durable.
-//   - Evidence for facts is free and always accepted. A real worker spends at most 5 % of its time
-//     on it, beyond the evidence for the positions of its leases.
+//   - Evidence is always accepted, takes no time to travel, and is checked at the end by all workers
+//     alike, however few parts there are. A real farm checks a sample before.
 //   - A small campaign has fewer transpositions than the long one it stands for.
 //   - As many facts and hints go with a lease as in reality, while a scaled lease searches fewer
 //     nodes.

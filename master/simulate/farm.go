@@ -34,6 +34,7 @@ type farm struct {
 	done   bool
 	nodes  uint64        // searched
 	busy   time.Duration // of all workers
+	proved time.Duration // of all workers, extracting
 	wait   time.Duration // of all workers at the master, for work
 	closed uint64        // nodes of leases cancelled as closed
 	late   uint64        // of these, searched after that
@@ -204,14 +205,17 @@ func (f *farm) conclude() Result {
 	}
 	r := f.result
 	s := f.tree.Status()
-	all := f.now.Seconds() * float64(f.c.Workers)
+	// All workers share the checks, whoever brought the parts.
+	checks := f.busy.Seconds() * f.c.CheckShare
+	all := f.now.Seconds()*float64(f.c.Workers) + checks
 	share := func(x, of float64) float64 {
 		if of == 0 {
 			return 0
 		}
 		return x / of
 	}
-	r.Workers, r.Seconds, r.Nodes = f.c.Workers, f.now.Seconds(), f.nodes*f.c.Scale
+	r.Workers, r.Seconds, r.Nodes = f.c.Workers, all/float64(f.c.Workers), f.nodes*f.c.Scale
+	r.Extracting, r.Checking = share(f.proved.Seconds(), all), share(checks, all)
 	r.Busy, r.Starved = share(f.busy.Seconds(), all), share(f.wait.Seconds(), all)
 	r.Late, r.Closed = share(float64(f.late), float64(f.nodes)), share(float64(f.closed), float64(f.nodes))
 	needed, _ := f.tree.Needed()

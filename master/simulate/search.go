@@ -150,7 +150,34 @@ func (w *worker) takeSolved() []proof.Fact {
 	return out
 }
 
-// gather proves everything at once, and asks the table for hints. Without failures nobody reads
+// extraction returns how long a worker extracts evidence: for what it has searched since the last time,
+// within the limit that the machine sets where its lease is still open.
+func (w *worker) extraction(e agent.Gather) time.Duration {
+	if len(e.Facts) == 0 {
+		return 0
+	}
+	d := w.unproved
+	if e.Limit > 0 {
+		d = min(d, e.Limit)
+	}
+	w.unproved -= d
+	return d
+}
+
+// later tells the machine what was gathered, after a time.
+func (w *worker) later(d time.Duration, g agent.Event) {
+	life := w.lives
+	w.farm.proved += d
+	w.proving = w.now + d
+	w.after(d, func() error {
+		if w.machine == nil || w.lives != life {
+			return nil // it crashed
+		}
+		return w.tell(g)
+	})
+}
+
+// gather proves everything, and asks the table for hints. Without failures nobody reads
 // hints before the result brings them anew; a lone worker has its own.
 func (w *worker) gather(e agent.Gather) agent.Event {
 	var g agent.Gathered
@@ -187,7 +214,9 @@ func (w *worker) account() {
 	}
 	n := s.inRound(w)
 	w.farm.nodes += n
-	w.busy += w.now - s.roundBegun
+	took := w.now - s.roundBegun
+	w.busy += took
+	w.unproved += time.Duration(float64(took) * w.c.ExtractShare)
 	w.leased += n
 	s.nodes, s.roundNodes, s.roundBegun = s.nodes+n, 0, w.now
 }

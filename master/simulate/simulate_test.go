@@ -54,6 +54,28 @@ func TestRepeatable(t *testing.T) {
 	}
 }
 
+// TestEvidence: workers extract evidence and check it for the shares of their search that are asked for.
+func TestEvidence(t *testing.T) {
+	c := question(t, "5x4")
+	c.Workers = 4
+	free := run(t, c)
+	c.ExtractShare, c.CheckShare = ExtractShare, CheckShare
+	r := run(t, c)
+	if free.Extracting != 0 || free.Checking != 0 {
+		t.Errorf("free evidence takes %v and %v of the time", free.Extracting, free.Checking)
+	}
+	if got := r.Checking / r.Busy; math.Abs(got-CheckShare) > 0.001 {
+		t.Errorf("checks take %v of the search's time, want %v", got, CheckShare)
+	}
+	// A worker that proves nothing any more extracts nothing either.
+	if got := r.Extracting / r.Busy; got < 0.7*ExtractShare || got > ExtractShare+0.001 {
+		t.Errorf("extraction takes %v of the search's time, want nearly %v", got, ExtractShare)
+	}
+	if r.Answer != free.Answer || r.Busy+r.Extracting+r.Checking > 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestAnswers: whatever fails, a campaign ends with the right answer (4x4 is lost and 5x4 won for
 // the first player).
 func TestAnswers(t *testing.T) {

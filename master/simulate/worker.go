@@ -43,6 +43,9 @@ type worker struct {
 	idle        time.Duration // when it ran out of leases
 
 	slice    *slice        // being searched; nil: none
+	unproved time.Duration // of extraction that its search has brought about
+	proving  time.Duration // until when it extracts
+
 	position amazons.State // that was searched last
 	leased   uint64        // nodes of the running lease, in rounds that ended
 	closing  bool          // the running lease is cancelled because its position is closed
@@ -132,7 +135,11 @@ func (w *worker) carryOut(e agent.Effect) (agent.Event, error) {
 	case agent.Stop:
 		w.slice.stopped = true // it is noticed at the end of a round
 	case agent.Gather:
-		return w.gather(e), nil
+		d := w.extraction(e)
+		if d == 0 {
+			return w.gather(e), nil
+		}
+		w.later(d, w.gather(e))
 	case agent.Learn:
 		return nil, w.learn(e.Facts)
 	case agent.End:
@@ -177,6 +184,8 @@ func (w *worker) crash() {
 	}
 	w.account()
 	w.machine, w.linked, w.slice, w.leased, w.closing = nil, false, nil, 0, false
+	w.farm.proved -= max(0, w.proving-w.now)
+	w.unproved, w.proving = 0, 0
 	w.link++
 	w.table.Clear()
 	w.hangUp()
@@ -288,6 +297,7 @@ func (w *worker) ended() {
 func (w *worker) settle() {
 	w.granted()
 	w.account()
+	w.farm.proved -= max(0, w.proving-w.now)
 	if w.closing {
 		w.closed += w.leased
 	}

@@ -36,12 +36,14 @@ type settings struct {
 	returns     uint64 // results of a leaf until it is split
 	results     uint64
 	positions   int
+	parts       int64 // prepared for the workers, one a result; 0: results bring none
 	limit       time.Duration
 	window      time.Duration
 	store       string
 	floor       float64
 	latest      time.Duration
-	refused     float64  // percent
+	refused     float64 // percent
+	dearer      float64
 	pace        int      // results a second that the master is to have, 0: its default
 	serveFlags  []string // more of the master's command line
 }
@@ -85,6 +87,8 @@ follows -- goes to "master serve" as it is.
 		"settings come to")
 	f.Uint64Var(&s.results, "results", 100_000, "end after so many results, 0: never")
 	f.IntVar(&s.positions, "positions", 0, "end when the tree has so many positions, 0: never")
+	f.Int64Var(&s.parts, "parts", 0, "prepare so many parts of proofs, and let each result bring one; the workers "+
+		"check those that the master asks them to (0: results bring none)")
 	f.DurationVar(&s.limit, "seconds", 30*time.Minute, "end after so long")
 	f.DurationVar(&s.window, "window", 10*time.Second, "time for each line of the table")
 	f.StringVar(&s.store, "store", "", "folder for the store (default: a temporary one)")
@@ -92,6 +96,8 @@ follows -- goes to "master serve" as it is.
 	f.DurationVar(&s.latest, "latest", 0, "fail where 1 of 100 leases takes longer to come, 0: never")
 	f.Float64Var(&s.refused, "refused", 1, "fail where more of 100 results are refused; a few leases may be lost "+
 		"when all workers begin at once")
+	f.Float64Var(&s.dearer, "dearer", 0, "fail where a result costs more than so many times as much in the last tenth "+
+		"of the time as in the first, 0: never")
 	return c
 }
 
@@ -123,6 +129,8 @@ func (s *settings) validate() error {
 	case s.stretch < 1 || s.stretch > 1<<20 || s.stretch > 1 && s.returns > 1:
 		return cli.Usagef("--stretch %d with --returns %d: 1 to 1048576 is possible, beyond 1 with --returns 1, as "+
 			"leases double with each return", s.stretch, s.returns)
+	case s.parts < 0 || s.parts > 100_000_000:
+		return cli.Usagef("--parts %d: 0 to 100000000 are possible", s.parts)
 	case s.positions < 0:
 		return cli.Usagef("--positions %d: it is not negative", s.positions)
 	}

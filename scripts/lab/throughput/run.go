@@ -32,6 +32,7 @@ type fleet struct {
 	settings
 	conns  []*grpc.ClientConn
 	record record
+	parts  *evidence
 	joined atomic.Int64
 	failed chan error // the first worker whose stream broke
 	group  sync.WaitGroup
@@ -47,6 +48,10 @@ func (s *settings) run(ctx context.Context, out, log io.Writer) (err error) {
 		defer os.RemoveAll(folder)
 	}
 	file := filepath.Join(folder, "throughput.store")
+	parts, err := s.prepare(ctx, log)
+	if err != nil {
+		return err
+	}
 	began := time.Now()
 	master, err := s.serve(ctx, file, log)
 	if err != nil {
@@ -54,7 +59,7 @@ func (s *settings) run(ctx context.Context, out, log io.Writer) (err error) {
 	}
 	defer master.Kill()
 	took := time.Since(began)
-	m, err := s.load(ctx, master, file, log)
+	m, err := s.load(ctx, master, parts, file, log)
 	m.start = took
 	master.Kill()
 	if err != nil {
@@ -67,10 +72,28 @@ func (s *settings) run(ctx context.Context, out, log io.Writer) (err error) {
 	return s.judge(m)
 }
 
+// prepare proves what the workers deliver.
+func (s *settings) prepare(ctx context.Context, log io.Writer) (*evidence, error) {
+	if s.parts == 0 {
+		return nil, nil
+	}
+	board, err := amazons.ParseBoard(s.board)
+	if err != nil {
+		return nil, err
+	}
+	done := int64(0)
+	hide := cli.NewStatusLine(log).Show(ctx, func() string {
+		return fmt.Sprintf("%d of %d parts are prepared", atomic.LoadInt64(&done), s.parts)
+	})
+	defer hide()
+	return prepare(ctx, board, s.parts, func(n int64) { atomic.StoreInt64(&done, n) })
+}
+
 // load connects the workers and watches the master while they work.
-func (s *settings) load(ctx context.Context, master *farm.Process, file string, log io.Writer) (m measured, err error) {
+func (s *settings) load(ctx context.Context, master *farm.Process, parts *evidence, file string, log io.Writer) (
+	m measured, err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	f := &fleet{settings: *s, failed: make(chan error, 1)}
+	f := &fleet{settings: *s, parts: parts, failed: make(chan error, 1)}
 	defer func() {
 		cancel()
 		f.group.Wait()
@@ -180,13 +203,16 @@ func (f *fleet) join(ctx context.Context, log io.Writer) error {
 		}
 		f.group.Go(func() {
 			w := &synthetic{settings: f.settings, name: fmt.Sprintf("synthetic-%d", i), board: board, record: &f.record,
-				random: rand.New(rand.NewPCG(1, uint64(i))),
-				sent:   map[uint64]delivered{}}
-			err := w.join(ctx, f.conns[i%len(f.conns)])
+				random: rand.New(rand.NewPCG(1, uint64(i))), parts: f.parts, hands: make(chan handed),
+				sent: map[uint64]delivered{}}
+			own, stop := context.WithCancel(ctx)
+			defer stop()
+			w.stop = stop
+			err := w.join(own, f.conns[i%len(f.conns)])
 			<-doors
 			if err == nil {
 				f.joined.Add(1)
-				err = w.run(ctx)
+				err = w.run(own)
 			}
 			if err != nil && ctx.Err() == nil {
 				select {

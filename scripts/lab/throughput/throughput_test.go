@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +13,10 @@ import (
 	"time"
 
 	"amazonsfarm/scripts/lab/farm"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/proof"
 )
 
 // loaded loads a real master for seconds, and returns the table.
@@ -42,10 +46,10 @@ func loaded(t *testing.T, s settings) string {
 func TestThroughput(t *testing.T) {
 	out := loaded(t, settings{
 		board: "6x6", workers: 60, connections: 20, work: 100 * time.Millisecond, stretch: 1, returns: 3,
-		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100,
+		results: 2400, limit: time.Minute, window: time.Second, floor: 10, refused: 100, parts: 6000,
 	})
 	for _, want := range []string{"60 workers on 20 connections", "| **all but the start** |", "a waiting worker: ",
-		" refused; killed then, the store holds "} {
+		" refused; killed then, the store holds ", "| parts checked |"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the table lacks %q:\n%s", want, out)
 		}
@@ -80,6 +84,7 @@ func TestValidate(t *testing.T) {
 		"--window":      func(s *settings) { s.window = 0 },
 		"--returns":     func(s *settings) { s.returns = 0 },
 		"--stretch":     func(s *settings) { s.stretch = 2 },
+		"--parts":       func(s *settings) { s.parts = -1 },
 		"--positions":   func(s *settings) { s.positions = -1 },
 	} {
 		s := good
@@ -94,6 +99,40 @@ func TestValidate(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), part) {
 			t.Errorf("%s: %v", part, err)
 		}
+	}
+}
+
+// TestParts: each part is another one, and the checker accepts each with its two claims.
+func TestParts(t *testing.T) {
+	board, err := amazons.ParseBoard("5x5")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := prepare(t.Context(), board, 700, func(int64) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[proof.ID]bool{}
+	claimed := map[amazons.Key]bool{}
+	for i := range e.all {
+		p, err := e.take(board)
+		if err != nil {
+			t.Fatalf("part %d of %d: %v", i, e.all, err)
+		}
+		known[p.id], claimed[p.facts[1].Key] = true, true
+		if i%100 > 0 {
+			continue
+		}
+		r, err := checker.Check(t.Context(), bytes.NewReader(p.data), int64(len(p.data)), checker.Options{Part: true})
+		if err != nil || len(r.Roots) != len(p.facts) {
+			t.Errorf("part %d: %v, %v", i, r, err)
+		}
+	}
+	if int64(len(known)) != e.all || len(claimed) < len(known)*9/10 {
+		t.Errorf("%d parts with %d claims of %d", len(known), len(claimed), e.all)
+	}
+	if _, err := e.take(board); !errors.Is(err, errNoMore) {
+		t.Errorf("one more than there are: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -22,13 +23,18 @@ type synthetic struct {
 	board  amazons.Board
 	record *record
 	random *rand.Rand
+	parts  *evidence // nil: results bring none
+	hands  chan handed
 
-	stream farmv1.Farm_WorkClient
-	serial uint64
-	lease  *farmv1.Lease
-	begun  time.Time            // of the lease
-	asked  time.Time            // for a lease; zero: not now
-	sent   map[uint64]delivered // not acknowledged
+	client  farmv1.FarmClient
+	session string
+	stream  farmv1.Farm_WorkClient
+	stop    context.CancelFunc // of all that the worker does
+	serial  uint64
+	lease   *farmv1.Lease
+	begun   time.Time            // of the lease
+	asked   time.Time            // for a lease; zero: not now
+	sent    map[uint64]delivered // not acknowledged
 }
 
 // scratch is room for the making of one result. Workers share it: of thousands few deliver at a
@@ -48,18 +54,19 @@ type delivered struct {
 
 // join introduces the worker and opens its stream.
 func (w *synthetic) join(ctx context.Context, conn *grpc.ClientConn) error {
-	client := farmv1.NewFarmClient(conn)
-	joined, err := client.Join(ctx, &farmv1.JoinRequest{
+	w.client = farmv1.NewFarmClient(conn)
+	joined, err := w.client.Join(ctx, &farmv1.JoinRequest{
 		Worker: w.name, ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion, Build: "synthetic",
 		Cores: 1, TableBytes: 1 << 30,
 	}, grpc.WaitForReady(true))
 	if err != nil {
 		return err
 	}
-	if w.stream, err = client.Work(ctx); err != nil {
+	w.session = joined.GetSession()
+	if w.stream, err = w.client.Work(ctx); err != nil {
 		return err
 	}
-	hello := &farmv1.Hello{Session: joined.GetSession()}
+	hello := &farmv1.Hello{Session: w.session}
 	return w.stream.Send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: hello}})
 }
 
@@ -82,6 +89,9 @@ func (w *synthetic) run(ctx context.Context) error {
 		}
 	}()
 	defer func() { <-broken }()
+	var beside sync.WaitGroup // of the stream: uploads and checks
+	defer beside.Wait()
+	defer w.stop()
 	// Not all heartbeats at once: workers did not come at once either.
 	beat := time.NewTicker(time.Second)
 	defer beat.Stop()
@@ -100,6 +110,13 @@ func (w *synthetic) run(ctx context.Context) error {
 		case err := <-broken:
 			broken <- err
 			return fmt.Errorf("%s: %w", w.name, err)
+		case h := <-w.hands:
+			if h.err != nil {
+				return fmt.Errorf("%s: upload: %w", w.name, h.err)
+			}
+			if err := w.send(h.message); err != nil {
+				return err
+			}
 		case m := <-in:
 			now := time.Now()
 			switch k := m.GetKind().(type) {
@@ -114,16 +131,18 @@ func (w *synthetic) run(ctx context.Context) error {
 				w.record.acknowledged(now.Sub(s.at), s.nodes, k.Ack.GetRefused())
 			case *farmv1.WorkResponse_Cancel:
 				if w.lease != nil && w.lease.GetId() == k.Cancel.GetLease() {
-					if err := w.deliver(true); err != nil {
+					if err := w.deliver(ctx, &beside, true); err != nil {
 						return err
 					}
 				}
+			case *farmv1.WorkResponse_Check:
+				beside.Go(func() { w.examine(ctx, k.Check) })
 			case *farmv1.WorkResponse_Finished:
 				return fmt.Errorf("%s: the campaign has ended: %s", w.name, k.Finished.GetReason())
 			}
 		case <-timer.C:
 			if w.lease != nil {
-				if err := w.deliver(false); err != nil {
+				if err := w.deliver(ctx, &beside, false); err != nil {
 					return err
 				}
 			}
@@ -157,8 +176,8 @@ func (w *synthetic) searched(now time.Time) uint64 {
 	return max(1, min(most-1, uint64(float64(most)*now.Sub(w.begun).Seconds()/(1.5*w.during().Seconds()))))
 }
 
-// deliver ends the lease with an open result.
-func (w *synthetic) deliver(cancelled bool) error {
+// deliver ends the lease with an open result, which names a part that is uploaded before.
+func (w *synthetic) deliver(ctx context.Context, beside *sync.WaitGroup, cancelled bool) error {
 	l := w.lease
 	w.lease = nil
 	w.serial++
@@ -175,6 +194,16 @@ func (w *synthetic) deliver(cancelled bool) error {
 		return err
 	}
 	w.sent[w.serial] = delivered{now, r.Nodes}
+	if w.parts != nil {
+		p, err := w.parts.take(w.board)
+		if err != nil {
+			return err
+		}
+		r.Facts = farmv1.WriteFacts(p.facts)
+		r.Children = bytes.Clone(r.Children) // it waits for the upload
+		beside.Go(func() { w.upload(ctx, p, r) })
+		return nil
+	}
 	return w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
 }
 
