@@ -20,8 +20,9 @@ func (f *farmService) answerMessage(a loop.Answer) *farmv1.WorkResponse {
 	switch a := a.(type) {
 	case loop.Lease:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_Lease{Lease: &farmv1.Lease{
-			Id: uint64(a.ID), Epoch: a.Epoch, Key: farmv1.WriteKey(a.Key), Parent: farmv1.WriteParent(a.Parent), BudgetNodes: a.Budget,
-			Campaign: campaignMessage(a.Campaign, false), Hints: a.Hints, Facts: factMessages(a.Facts)}}}
+			Id: uint64(a.ID), Epoch: a.Epoch, Key: farmv1.WriteKey(a.Key), Parent: farmv1.WriteParent(a.Parent),
+			BudgetNodes: a.Budget, Campaign: campaignMessage(a.Campaign, false), Hints: a.Hints,
+			Facts: factMessages(a.Facts)}}}
 	case loop.News:
 		return &farmv1.WorkResponse{Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Campaign: a.Campaign,
 			Facts: factMessages(a.Facts)}}}

@@ -6,7 +6,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"amazonsfarm/master/evidence"
-	"amazonsfarm/master/store/page"
 	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/store/report"
 )
@@ -88,7 +87,7 @@ func ReadInfo(file string) (Info, error) {
 	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
 		meta := tx.Bucket([]byte(record.BucketMeta))
-		i.Layout = s.layout(tx, i.FileBytes)
+		i.Layout = report.LayoutOf(tx, s.db.Stats(), i.FileBytes, record.BucketsOf(s.format, s.Campaigns()))
 		i.Format, err = record.DecodeFormat(meta.Get([]byte(record.KeyFormat)))
 		return err
 	})
@@ -123,27 +122,4 @@ func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error)
 		i.State = "paused"
 	}
 	return i, nil
-}
-
-// layout divides a file of so many bytes. It reads the page headers of all buckets, twice. Pages that
-// only a reader still uses count as free.
-func (s *Store) layout(tx *bbolt.Tx, fileBytes int64) Layout {
-	all := tx.Cursor().Bucket().Stats() // with what is in it
-	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}
-	var used int64
-	for _, name := range record.BucketsOf(s.format, s.Campaigns()) {
-		st := tx.Bucket([]byte(name)).Stats()
-		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
-		p.Bytes = int64(st.LeafInuse - st.LeafPageN*page.HeaderBytes - st.KeyN*page.ElementBytes)
-		if st.InlineBucketN > 0 {
-			p.Bytes = int64(st.InlineBucketInuse - page.HeaderBytes - st.KeyN*page.ElementBytes)
-		}
-		used += p.Pages
-		l.HeaderBytes -= p.Pages
-		l.Parts = append(l.Parts, p)
-	}
-	b := s.db.Stats()
-	l.FreeBytes = int64(b.FreePageN+b.PendingPageN) * pageSize
-	l.ListBytes = tx.Size() - l.HeaderBytes - used - l.FreeBytes
-	return l
 }

@@ -5,6 +5,9 @@ import (
 	"strings"
 	"time"
 
+	"go.etcd.io/bbolt"
+
+	"amazonsfarm/master/store/page"
 	"amazonsfarm/shared/cli"
 )
 
@@ -162,4 +165,27 @@ func (l Layout) String() string {
 	fmt.Fprintf(&s, "free %s, beyond the last page %s, other %s", cli.FormatSize(l.FreeBytes),
 		cli.FormatSize(l.BeyondBytes), cli.FormatSize(l.HeaderBytes+l.ListBytes))
 	return s.String()
+}
+
+// LayoutOf divides a file of so many bytes among the named buckets. It reads the page headers of all
+// buckets, twice. Pages that only a reader still uses count as free.
+func LayoutOf(tx *bbolt.Tx, b bbolt.Stats, fileBytes int64, buckets []string) Layout {
+	pageSize := int64(tx.DB().Info().PageSize)
+	all := tx.Cursor().Bucket().Stats() // with what is in it
+	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}
+	var used int64
+	for _, name := range buckets {
+		st := tx.Bucket([]byte(name)).Stats()
+		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
+		p.Bytes = int64(st.LeafInuse - st.LeafPageN*page.HeaderBytes - st.KeyN*page.ElementBytes)
+		if st.InlineBucketN > 0 {
+			p.Bytes = int64(st.InlineBucketInuse - page.HeaderBytes - st.KeyN*page.ElementBytes)
+		}
+		used += p.Pages
+		l.HeaderBytes -= p.Pages
+		l.Parts = append(l.Parts, p)
+	}
+	l.FreeBytes = int64(b.FreePageN+b.PendingPageN) * pageSize
+	l.ListBytes = tx.Size() - l.HeaderBytes - used - l.FreeBytes
+	return l
 }

@@ -250,7 +250,8 @@ func page(w io.Writer, files []string) error {
 			r.Loses, len(r.Open), wins, r.Root.Nodes, r.Root.Entries, r.Root.Bytes, sum, r.Position)
 	}
 	for _, n := range open {
-		fmt.Fprintf(w, "\n## %s\n\n`%s`, %s:\n\n    %s\n\n| nodes | proof number | disproof number |\n| --- | --- | --- |\n",
+		fmt.Fprintf(w, "\n## %s\n\n`%s`, %s:\n\n    %s\n\n"+
+			"| nodes | proof number | disproof number |\n| --- | --- | --- |\n",
 			n.Name, n.Position, n.Outcome, n.Command)
 		for _, p := range slices.Backward(n.Points) {
 			fmt.Fprintf(w, "| %d | %d | %d |\n", p.Nodes, p.Proof, p.Disproof)

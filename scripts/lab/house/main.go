@@ -38,11 +38,10 @@ const (
 
 // ceilings are for the figures that have not reached their limit: no change may make them worse.
 // Whoever brings one down writes the new value here, and takes the line out when the limit is met. A
-// ceiling rises only with a new feature, in the series that brings it. Parts of proofs stand beside the
-// fragments that they will replace: 1,600 lines for as long.
+// ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
-	codeFigure:     39_400,
-	allCodeFigure:  43_950,
+	codeFigure:     43_950,
+	allCodeFigure:  50_600,
 	commentsFigure: 13,
 }
 
