@@ -297,7 +297,8 @@ func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64,
 					name:  "liar",
 					epoch: 1, key: key[:]}
 				all.Go(func() {
-					err := c.lie(*kind, time.Now().Add(time.Minute))
+					// A lie that takes as long as a search takes seven seconds each time, and three must be checked.
+					err := c.lie(*kind, time.Now().Add(2*time.Minute))
 					if status.Code(err) != codes.PermissionDenied {
 						v.t.Errorf("the liar was told %v", err)
 					}

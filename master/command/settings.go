@@ -62,7 +62,7 @@ func (s *settings) addLeases() {
 	define(s, s.all.IntVar, "short-percent", &x.ShortPercent, -1, 100,
 		"ignore open results below `N` percent of their budget (default %d, -1: none)", d.ShortPercent)
 	define(s, s.all.IntVar, "silent-heartbeats", &x.SilentTicks, 0, cli.Most,
-		"lose a lease after `N` heartbeats without progress (default 10 seconds' worth)")
+		"lose a lease after `N` heartbeats without progress (default 10s of them)")
 	define(s, s.all.DurationVar, "heartbeat", &o.Heartbeat, 10*time.Millisecond, 24*time.Hour,
 		"let workers report once in `TIME` (default 1s)")
 	define(s, s.all.IntVar, "results-per-second", &x.Results, 0, cli.Most,

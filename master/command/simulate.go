@@ -21,6 +21,7 @@ const hintEntries = 2048
 
 // simulateFlags are what a simulation is told.
 type simulateFlags struct {
+	evidence          bool // extraction and checks take time, as measured
 	moves             []string
 	workers           []int
 	config            simulate.Config
@@ -67,10 +68,7 @@ func simulateCommand() *cobra.Command {
 	flags.DurationVar(&x.Delay, "delay", 0, "let a message travel for `TIME` one way")
 	flags.Float64Var(&x.LossRate, "loss-rate", 0, "lose a message, and its connection, with chance `P`")
 	flags.Float64Var(&x.CrashRate, "crash-rate", 0, "let a worker crash `N` times in an hour")
-	flags.Float64Var(&x.ExtractShare, "extract", simulate.ExtractShare,
-		"let evidence take `SHARE` of the search's time (0: free)")
-	flags.Float64Var(&x.CheckShare, "check", simulate.CheckShare,
-		"let checks of evidence take `SHARE` of the search's time (0: free)")
+	flags.BoolVar(&f.evidence, "evidence", true, "count the time of evidence and its checks")
 	flags.Uint64Var(&x.Seed, "seed", 1, "start all chance from `N`")
 	flags.Uint64Var(&x.Scale, "scale", 100, "let one searched node stand for `N`")
 	flags.StringVar(&f.record, "record", "", "keep finished runs in `FILE` and do not repeat them")
@@ -80,7 +78,7 @@ func simulateCommand() *cobra.Command {
 	f.settings.addTo(flags, "initial-budget", "max-budget", "tree-positions")
 	cli.Group(flags, "Question", "first-move", "lemma", "nodes")
 	cli.Group(flags, "Workers", "workers", "speed", "speed-spread", "table", "tables", "shared-table", "prefetch")
-	cli.Group(flags, "World", "delay", "loss-rate", "crash-rate", "extract", "check", "seed", "scale")
+	cli.Group(flags, "World", "delay", "loss-rate", "crash-rate", "evidence", "seed", "scale")
 	cli.Group(flags, "Files", "record", "svg", "title", "config")
 	cli.Group(flags, "Work", "initial-budget", "max-budget", "tree-positions")
 	return c
@@ -106,6 +104,9 @@ func (f *simulateFlags) validate(w io.Writer, question string) error {
 		ProbePercent: x.ProbePercent, SplitAfter: o.SplitAfter, ResultsPerTick: x.Results, SilentTicks: x.SilentTicks,
 		ShortPercent: x.ShortPercent, CheckFirst: x.CheckFirst, MaxPositions: o.MaxTreeNodes, MaxFacts: x.MaxTreeFacts,
 	}.WithDefaults()
+	if f.evidence {
+		c.ExtractShare, c.CheckShare = simulate.ExtractShare, simulate.CheckShare
+	}
 	c.TableBytes, c.TablesBytes, c.HintBytes = int64(f.table), int64(f.tables), x.HintBytes
 	c.HintEntries = hintEntries
 	if first := c.Tree.InitialBudget / max(1, c.Scale); first < simulate.ShortLease {
