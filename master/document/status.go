@@ -37,6 +37,7 @@ type Status struct {
 	MovesKnown   int              `json:"first_moves_known"` // of all first moves, those whose outcome is known
 	MovesAll     int              `json:"first_moves_all"`
 	Verified     bool             `json:"verified"`
+	VerifiedBy   string           `json:"verified_by,omitempty"` // workers, where this machine's checker did not
 	Certificate  *cli.Certificate `json:"certificate,omitempty"`
 	Parts        int              `json:"certificate_parts,omitempty"` // on pages: of a certificate that is a manifest
 	Store        string           `json:"store"`
@@ -80,8 +81,9 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		RunningNodes: r.GetRunningNodes(), Seconds: r.GetSeconds(), TreeNodes: r.GetTreePositions(),
 		Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(), FactsWon: r.GetFactsWon(),
 		FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
-		Workers: r.GetWorkers(), Verified: r.GetVerified(), Store: r.GetStoreFile(), Quarantined: r.GetQuarantined(),
-		Phase: ofPhase(r.GetPhase()),
+		Workers: r.GetWorkers(), Verified: r.GetVerified(), VerifiedBy: r.GetVerifiedBy(), Store: r.GetStoreFile(),
+		Quarantined: r.GetQuarantined(),
+		Phase:       ofPhase(r.GetPhase()),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {

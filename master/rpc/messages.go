@@ -82,7 +82,7 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 	}
 	if c := v.Conclusion; c != nil {
 		out.Verified, out.CertificateFile, out.CertificatePositions = c.Verified, c.File, c.Positions
-		out.CertificateFileBytes, out.CertificateSha256 = c.Bytes, c.SHA256
+		out.CertificateFileBytes, out.CertificateSha256, out.VerifiedBy = c.Bytes, c.SHA256, c.VerifiedBy
 	}
 	for _, f := range t.FirstMoves {
 		// The position's verdict is for its side to move; the move's is for the other side.

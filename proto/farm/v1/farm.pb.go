@@ -3044,8 +3044,9 @@ type StatusResponse struct {
 	Quarantined          uint32                 `protobuf:"varint,27,opt,name=quarantined,proto3" json:"quarantined,omitempty"` // parties that may not join
 	Priority             int32                  `protobuf:"zigzag32,28,opt,name=priority,proto3" json:"priority,omitempty"`
 	Share                uint32                 `protobuf:"varint,29,opt,name=share,proto3" json:"share,omitempty"`
-	Campaigns            []*CampaignSummary     `protobuf:"bytes,30,rep,name=campaigns,proto3" json:"campaigns,omitempty"` // all of the store
-	Phase                *Phase                 `protobuf:"bytes,31,opt,name=phase,proto3" json:"phase,omitempty"`         // what is done for it now; absent: nothing
+	Campaigns            []*CampaignSummary     `protobuf:"bytes,30,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                     // all of the store
+	Phase                *Phase                 `protobuf:"bytes,31,opt,name=phase,proto3" json:"phase,omitempty"`                             // what is done for it now; absent: nothing
+	VerifiedBy           string                 `protobuf:"bytes,32,opt,name=verified_by,json=verifiedBy,proto3" json:"verified_by,omitempty"` // workers, where theirs accepted all parts of the proof and this machine's checker did not
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
 }
@@ -3295,6 +3296,13 @@ func (x *StatusResponse) GetPhase() *Phase {
 		return x.Phase
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetVerifiedBy() string {
+	if x != nil {
+		return x.VerifiedBy
+	}
+	return ""
 }
 
 type CampaignSummary struct {
@@ -4275,7 +4283,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xfc\b\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x9d\t\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -4312,7 +4320,9 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\bpriority\x18\x1c \x01(\x11R\bpriority\x12\x14\n" +
 	"\x05share\x18\x1d \x01(\rR\x05share\x12B\n" +
 	"\tcampaigns\x18\x1e \x03(\v2$.amazonsfarm.farm.v1.CampaignSummaryR\tcampaigns\x120\n" +
-	"\x05phase\x18\x1f \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\"\xe7\x02\n" +
+	"\x05phase\x18\x1f \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\x12\x1f\n" +
+	"\vverified_by\x18  \x01(\tR\n" +
+	"verifiedBy\"\xe7\x02\n" +
 	"\x0fCampaignSummary\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
