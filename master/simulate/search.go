@@ -95,12 +95,11 @@ func (w *worker) learn(facts []proof.Fact) error {
 func (w *worker) round() {
 	s := w.slice
 	budget := min(w.c.Tree.InitialBudget, s.Job.Budget-s.nodes)
-	var r dfpn.Result
-	if parent := s.Job.Parent; parent != nil && s.nodes == 0 {
-		r = w.search.SearchBelow(context.Background(), *parent, s.Job.State, budget)
-	} else {
-		r = w.search.Search(context.Background(), s.Job.State, budget)
+	parent := s.Job.Parent
+	if s.nodes > 0 {
+		parent = nil
 	}
+	r := w.search.SearchBelow(context.Background(), parent, s.Job.State, budget)
 	s.roundBegun, s.roundNodes = w.now, r.Nodes
 	w.after(max(w.takes(r.Nodes), time.Nanosecond), func() error {
 		if w.slice != s {

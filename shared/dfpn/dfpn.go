@@ -131,17 +131,13 @@ func numbersOf(v eval.Verdict) numbers {
 // ends. Several threads may expand some dozens more each. The search continues from what the table
 // knows. It waits while another goroutine searches.
 func (s *Searcher) Search(ctx context.Context, st amazons.State, nodeLimit uint64) Result {
-	return s.run(ctx, nil, st, nodeLimit)
+	return s.SearchBelow(ctx, nil, st, nodeLimit)
 }
 
 // SearchBelow is Search for a position after a move of parent. What the table knows of the other
 // positions after a move of parent helps as it would in a search of parent: the proofs of siblings are
-// tried first.
-func (s *Searcher) SearchBelow(ctx context.Context, parent, st amazons.State, nodeLimit uint64) Result {
-	return s.run(ctx, &parent, st, nodeLimit)
-}
-
-func (s *Searcher) run(ctx context.Context, parent *amazons.State, st amazons.State, nodeLimit uint64) Result {
+// tried first. With a nil parent it is Search.
+func (s *Searcher) SearchBelow(ctx context.Context, parent *amazons.State, st amazons.State, nodeLimit uint64) Result {
 	s.one.Lock()
 	defer s.one.Unlock()
 	stop := new(atomic.Bool)

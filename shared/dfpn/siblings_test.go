@@ -22,7 +22,7 @@ func TestSearchBelow(t *testing.T) {
 	var alone, below uint64
 	a, b := newSearcher(t, start.Board, newTable(t, 64<<20), 1), newSearcher(t, start.Board, newTable(t, 64<<20), 1)
 	for _, m := range parent.Moves(nil) {
-		x, y := a.Search(t.Context(), parent.After(m), 0), b.SearchBelow(t.Context(), parent, parent.After(m), 0)
+		x, y := a.Search(t.Context(), parent.After(m), 0), b.SearchBelow(t.Context(), &parent, parent.After(m), 0)
 		if x.Verdict != eval.Won || y.Verdict != eval.Won {
 			t.Fatalf("after %v: %v alone, %v below", m, x.Verdict, y.Verdict)
 		}

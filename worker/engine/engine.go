@@ -247,12 +247,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill()})
 		})
 	}
-	var r dfpn.Result
-	if job.Parent != nil {
-		r = e.search.SearchBelow(ctx, *job.Parent, job.State, job.Budget)
-	} else {
-		r = e.search.Search(ctx, job.State, job.Budget)
-	}
+	r := e.search.SearchBelow(ctx, job.Parent, job.State, job.Budget)
 	stop()
 	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
 	if r.Verdict == eval.Open {
