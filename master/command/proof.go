@@ -222,14 +222,18 @@ func proofExportCommand() *cobra.Command {
 	)
 	c := &cobra.Command{
 		Use:   "export FILE|--store FILE [POSITION] [MOVE...]",
-		Short: "Write the proof of a position as JSON lines, a DOT graph, or SGF variations",
+		Short: "Write a proof as JSON lines, a DOT graph, SGF variations or plain lines",
 		Long:  long("proof-export", "proof-position"),
 		Example: `  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg
-  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf`,
+  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf
+  master proof export 5x5.proof --format plain > 5x5.plain`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if format == "plain" {
+				return exportPlain(c, &source, args)
+			}
 			standard, ok := standardPositions[format]
 			if !ok {
-				return cli.Usagef("--format %q: it must be json, dot or sgf", format)
+				return cli.Usagef("--format %q: it must be json, dot, sgf or plain", format)
 			}
 			if !c.Flags().Changed("positions") {
 				positions = standard
@@ -264,10 +268,21 @@ func proofExportCommand() *cobra.Command {
 		},
 	}
 	source.add(c)
-	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot or sgf")
+	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot, sgf or plain")
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "depth", &depth, 2, 0, cli.Most,
 		"go `N` plies below the position (0: no limit)")
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 0, 0, cli.Most,
 		"write `N` positions (0: no limit; default: json 100000, dot 1000, sgf 10000)")
 	return c
+}
+
+// exportPlain writes the whole of a proof: the machine-checked checker has no use for less.
+func exportPlain(c *cobra.Command, source *proofSource, args []string) error {
+	if len(args) != 1 || source.store != "" || c.Flags().Changed("depth") || c.Flags().Changed("positions") {
+		return cli.Usagef("--format plain writes a whole proof: give one FILE, and none of --store, --depth, " +
+			"--positions")
+	}
+	ctx, _, stop := cli.Signals(c.Context())
+	defer stop()
+	return proof.WritePlain(ctx, c.OutOrStdout(), args[0])
 }

@@ -1,0 +1,103 @@
+package proof
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
+)
+
+// WritePlain writes a certificate, or a proof in parts, as the plain text that the machine-checked
+// checker reads (deploy/docs/FORMATS.md): a line for each claim, root, citation and entry. It holds
+// one part in memory at a time. Errors are those of [ReadFile], of [ReadManifest], of ctx and of out.
+func WritePlain(ctx context.Context, out io.Writer, name string) error {
+	data, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("read certificate: %w", err)
+	}
+	w := bufio.NewWriter(out)
+	m, err := ReadManifest(name)
+	if errors.Is(err, ErrNotCertificate) { // then it is one file
+		c, err := ReadFile(name)
+		if err != nil {
+			return err
+		}
+		plainHead(w, c.Board, IDOf(data), c.Leaves, c.Roots)
+		c.plain(w, IDOf(data))
+	} else if err != nil {
+		return err
+	} else {
+		plainHead(w, m.Board, IDOf(data), m.Leaves, m.Roots)
+		for _, p := range m.Parts {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			c, err := ReadFile(filepath.Join(PartsFolder(name), p.ID.Name()))
+			if err != nil {
+				return err
+			}
+			c.plain(w, p.ID)
+		}
+	}
+	fmt.Fprintln(w, "end")
+	return w.Flush()
+}
+
+func plainHead(w io.Writer, b amazons.Board, id ID, leaves eval.Leaves, claims []Root) {
+	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, id.Name(), plainRules(leaves))
+	for _, r := range claims {
+		plainRoot(w, "claim", b, r)
+	}
+}
+
+// plainRules is how many leaf rules may be used, in their order.
+func plainRules(l eval.Leaves) int {
+	return map[eval.Leaves]int{eval.MoveLeaves: 1, eval.CountLeaves: 2, eval.SumLeaves: 3}[l]
+}
+
+func plainRoot(w io.Writer, what string, b amazons.Board, r Root) {
+	k, side := r.State.Key(b), "w"
+	if r.ToMove == amazons.Black {
+		side = "b"
+	}
+	fmt.Fprintf(w, "%s %016x %016x %s %s\n", what, k.A, k.B, side, plainClaim(r.Claim))
+}
+
+func plainClaim(v eval.Verdict) string {
+	if v == eval.Won {
+		return "win"
+	}
+	return "loss"
+}
+
+// plain writes one part, its layers in the order of the file.
+func (c *Certificate) plain(w io.Writer, id ID) {
+	b := c.Board
+	fmt.Fprintf(w, "part %s rules %d entries %d citations %d\n", id.Name(), plainRules(c.Leaves), c.Set.Len(),
+		len(c.Cited))
+	for _, r := range c.Roots {
+		plainRoot(w, "root", b, r)
+	}
+	cited := c.citations()
+	for arrows := maxLayers - 1; arrows >= 0; arrows-- {
+		entries := c.Set.Sorted(arrows)
+		if len(entries)+len(cited[arrows]) == 0 {
+			continue
+		}
+		fmt.Fprintf(w, "layer %d\n", arrows)
+		for _, q := range cited[arrows] {
+			fmt.Fprintf(w, "cite %016x %016x %s\n", q.Key.A, q.Key.B, plainClaim(q.Claim))
+		}
+		for _, e := range entries {
+			m := e.Move
+			fmt.Fprintf(w, "entry %016x %016x %d %d %d\n", e.Key.A, e.Key.B, b.PackSquare(m.From),
+				b.PackSquare(m.To), b.PackSquare(m.Arrow))
+		}
+	}
+}
