@@ -133,12 +133,12 @@ Lemma option_eqb_eq x y : option_eqb x y = true -> x = y.
 Proof. destruct x, y; simpl; intros; try easy. apply N.eqb_eq in H. now subst. Qed.
 
 (** A ray is one step and the ray from there (so 8 steps are enough); a step stays on the board,
-    goes to another square, and can be taken back. *)
+    can be taken back, and never comes back by itself. *)
 Definition geometry_at (w h : N) (d : direction) (s : square) : bool :=
   match next w h d s with
   | None => list_eqb (ray 8 w h d s) []
   | Some t => list_eqb (ray 8 w h d s) (t :: ray 8 w h d t) && (t <? w * h)
-              && option_eqb (next w h (back d) t) (Some s) && negb (t =? s)
+              && option_eqb (next w h (back d) t) (Some s) && negb (existsb (N.eqb s) (t :: ray 8 w h d t))
   end.
 
 Definition on_all_boards (f : N -> N -> bool) : bool :=
@@ -192,7 +192,7 @@ Qed.
 Lemma next_other d s t : In d directions -> on w h s -> next w h d s = Some t -> t <> s.
 Proof.
   intros D S E. pose proof (geometry d s D S) as G. unfold geometry_at in G. rewrite E in G.
-  apply andb_prop in G as [_ G]. intros ->. now rewrite N.eqb_refl in G.
+  apply andb_prop in G as [_ G]. intros ->. simpl in G. now rewrite N.eqb_refl in G.
 Qed.
 
 Lemma back_in d : In d directions -> In (back d) directions.
@@ -260,6 +260,19 @@ Proof.
   intro S. unfold reach, queen_line. rewrite (L s S), in_flat_map. unfold rays. split.
   - intros (l & I & J). apply in_map_iff in I as (d & <- & D). exists d. split; auto. now apply sweep_line.
   - intros (d & D & J). exists (ray 8 w h d s). split; [now apply (in_map (fun d => ray 8 w h d s))|]. now apply sweep_line.
+Qed.
+
+Lemma queen_line_other occ s t : on w h s -> queen_line w h occ s t -> t <> s.
+Proof.
+  intros S (d & D & Q). apply sweep_line in Q; auto.
+  assert (I : In t (ray 8 w h d s)).
+  { revert Q. generalize (ray 8 w h d s). induction l as [|x l IH]; simpl; auto.
+    destruct (occ @ x); [easy|]. intros [<-|]; auto. }
+  pose proof (geometry w h B d s D S) as G. unfold geometry_at in G.
+  rewrite (ray_next w h B d s D S) in I. destruct (next w h d s) as [x|]; [|easy].
+  apply andb_prop in G as [_ G]. apply negb_true_iff in G. intros ->.
+  assert (X : existsb (N.eqb s) (x :: ray 8 w h d x) = true); [|congruence].
+  apply existsb_exists. exists s. split; auto. apply N.eqb_refl.
 Qed.
 
 Lemma queen_line_on occ s t : on w h s -> queen_line w h occ s t -> on w h t.
