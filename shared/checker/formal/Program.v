@@ -3,7 +3,7 @@
 From Coq Require Import NArith List Bool FMapPositive.
 From Coq Require Extraction.
 Import ListNotations.
-Require Import Game Symmetry Checker.
+Require Import Game Symmetry Checker Strategy Leaves.
 Open Scope N_scope.
 
 (** A table of the values of a function, for speed. *)
@@ -32,31 +32,48 @@ End Memo.
 
 (** The two questions that the program answers: does a proof hold, and does one part hold given what
     it cites? *)
-Definition verify (w h most_rules : N) (claims : list claimed) (parts : list part) : bool :=
-  board_ok w h &&
-  let t := memo (rays w h) (squares w h) in
-  let srcs := all_sources w h in
-  check_proof w h (look (rays w h) t) srcs (fun _ _ => false) (fun _ _ => false) most_rules claims parts.
+Section Verify.
+Variables w h : N.
 
-Definition verify_part (w h : N) (pt : part) : bool :=
-  board_ok w h &&
-  let t := memo (rays w h) (squares w h) in
+(** The tables, made once. *)
+Definition line_table := memo (rays w h) (squares w h).
+Definition near_table := memo (neighbours w h) (squares w h).
+
+Definition verify_with {A} (check : (square -> list (list square)) -> list (list square) ->
+    (N -> position -> bool) -> (N -> position -> bool) -> A) : A :=
+  let lt := line_table in
+  let nt := near_table in
   let srcs := all_sources w h in
-  check_part w h (look (rays w h) t) srcs (fun _ _ => false) (fun _ _ => false) pt.
+  let lines := look (rays w h) lt in
+  let near := look (neighbours w h) nt in
+  check lines srcs (leaf_won w h lines near) (leaf_lost w h lines near).
+
+Definition verify (most_rules : N) (claims : list claimed) (parts : list part) : bool :=
+  board_ok w h &&
+  verify_with (fun lines srcs won lost => check_proof w h lines srcs won lost most_rules claims parts).
+
+Definition verify_part (pt : part) : bool :=
+  board_ok w h && verify_with (fun lines srcs won lost => check_part w h lines srcs won lost pt).
 
 (** What the program accepts is true. *)
-Theorem verify_sound w h most_rules claims parts : verify w h most_rules claims parts = true ->
+Theorem verify_sound most_rules claims parts : verify most_rules claims parts = true ->
   forall c, In c claims -> holds w h c.
 Proof.
-  unfold verify. intro E. apply andb_prop in E as [B E].
-  eapply check_proof_sound; [exact B| |reflexivity| | |exact E]; try easy.
-  intros. apply look_memo.
+  unfold verify, verify_with. intro E. apply andb_prop in E as [B E].
+  eapply check_proof_sound; [exact B| |reflexivity| | |exact E].
+  - intros. apply look_memo.
+  - intros n p. apply leaf_won_sound; auto; intros; apply look_memo.
+  - intros n p. apply leaf_lost_sound; auto; intros; apply look_memo.
 Qed.
 
-Theorem verify_part_sound w h pt : verify_part w h pt = true ->
+Theorem verify_part_sound pt : verify_part pt = true ->
   (forall c, In c (all_cites pt) -> holds w h c) -> forall r, In r (roots pt) -> holds w h r.
 Proof.
-  unfold verify_part. intro E. apply andb_prop in E as [B E].
-  eapply check_part_sound; [exact B| |reflexivity| | |exact E]; try easy.
-  intros. apply look_memo.
+  unfold verify_part, verify_with. intro E. apply andb_prop in E as [B E].
+  eapply check_part_sound; [exact B| |reflexivity| | |exact E].
+  - intros. apply look_memo.
+  - intros n p. apply leaf_won_sound; auto; intros; apply look_memo.
+  - intros n p. apply leaf_lost_sound; auto; intros; apply look_memo.
 Qed.
+
+End Verify.
