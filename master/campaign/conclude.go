@@ -285,14 +285,13 @@ func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 	return nil
 }
 
-// fragments opens the certificates that prove the facts of the campaign: those of a proof, or all where
-// some come from an old store.
+// fragments opens the certificates of a proof, or all that prove facts of the campaign.
 func (c *campaign) fragments(p *proofParts) (fragments []assemble.Fragment, err error) {
 	list, err := c.farm.store.CertificatesOf(c.about.Number)
 	if err != nil {
 		return nil, err
 	}
-	if p != nil && !p.loose {
+	if p != nil {
 		list = list[:0]
 		for _, part := range p.parts {
 			list = append(list, part.ID)

@@ -57,8 +57,6 @@ type proofParts struct {
 	roots []proof.Root
 	top   proof.Certificate // without roots: the tree adds nothing
 	parts []proof.Part
-	// loose says that some come from an old store, and rely on others that they do not name.
-	loose bool
 	// dropped says that some are kept as digests only.
 	dropped bool
 	// unchecked are those that nobody has checked.
@@ -138,7 +136,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 			part.Roots = append(part.Roots, proof.Citation{Key: r.State.CanonicalKey(k.root.Board), Claim: r.Claim})
 		}
 		p.parts = append(p.parts, part)
-		p.loose, p.dropped = p.loose || record.Fragment, p.dropped || record.Dropped
+		p.dropped = p.dropped || record.Dropped
 		if record.Verified == "" {
 			p.unchecked = append(p.unchecked, loop.Needed{ID: id, Size: record.Bytes})
 		}
@@ -208,14 +206,9 @@ func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, err
 		return nil, err
 	}
 	citing := map[proof.ID][]proof.ID{} // by the part that is cited
-	for id, record := range k.parts {
+	for id := range k.parts {
 		if err := ctx.Err(); err != nil {
 			return nil, err
-		}
-		if record.Fragment { // it may rely on any
-			for _, other := range ids {
-				citing[other] = append(citing[other], id)
-			}
 		}
 		_, cited, err := k.cited(id)
 		if err != nil {
@@ -271,7 +264,7 @@ func (c *campaign) packs(p *proofParts) bool {
 	if c.farm.options.Embedded {
 		most = proof.OneFilePositions
 	}
-	return p.loose || !p.dropped && p.positions()+int64(p.top.Set.Len()) <= most
+	return !p.dropped && p.positions()+int64(p.top.Set.Len()) <= most
 }
 
 // publish writes the manifest of a proof under a name, and its parts into the folder beside it, but for

@@ -132,7 +132,7 @@ func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err e
 		}
 		for _, p := range list {
 			c.last = max(c.last, p.Number)
-			if p.Number <= upTo && !p.Fragment {
+			if p.Number <= upTo {
 				unneeded[p.ID] = p.Bytes
 			}
 		}

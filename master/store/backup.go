@@ -89,9 +89,6 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 
 // copyParts copies all parts to where those of another store lie.
 func (s *Store) copyParts(ctx context.Context, to string, progress Progress) error {
-	if s.format == record.OldFormat {
-		return nil // they are in the file
-	}
 	sizes, total, done := map[proof.ID]int64{}, int64(0), int64(0)
 	if err := s.eachCertificate(func(id proof.ID, c record.Certificate) {
 		sizes[id] = int64(c.Size)
@@ -230,7 +227,7 @@ func Compact(ctx context.Context, from, to string, replace bool, progress Progre
 	}
 	err = guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
-			return page.Rewrite(ctx, tx, d.Name(), record.BucketsOf(s.format, s.campaigns), func(done int64) {
+			return page.Rewrite(ctx, tx, d.Name(), record.BucketsOf(s.campaigns), func(done int64) {
 				progress.tell("copying", done, before.UsedBytes)
 			})
 		})

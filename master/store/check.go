@@ -2,10 +2,8 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"math"
 
@@ -72,8 +70,8 @@ func (s *Store) findings(ctx context.Context, progress Progress, parts bool) ite
 		// The consumer's code never runs inside guard: its panics are not ours.
 		c := &checker{s: s, ctx: ctx, progress: progress, alone: !parts}
 		defer c.end()
-		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.hints, c.chunks,
-			c.contents, c.totals} {
+		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.hints, c.contents,
+			c.totals} {
 			err := guard(part)
 			if err != nil {
 				c.found = append(c.found, err)
@@ -221,7 +219,7 @@ func (c *checker) pages() error {
 	if c.campaigns, err = readCampaigns(c.tx); err != nil {
 		return err
 	}
-	if err := m.Whole(buckets, record.BucketsOf(c.s.format, c.campaigns), ""); err != nil {
+	if err := m.Whole(buckets, record.BucketsOf(c.campaigns), ""); err != nil {
 		return err
 	}
 	c.broken = false
@@ -336,7 +334,7 @@ func (c *checker) certificates() error {
 	c.numbers = map[uint64]proof.ID{}
 	return c.each(record.BucketCertificates, func(k, v []byte) error {
 		c.counted.Certificates++
-		id, known, err := c.s.decodeCertificate(k, v)
+		id, known, err := record.DecodeCertificate(k, v)
 		if err != nil {
 			return err
 		}
@@ -383,22 +381,6 @@ func (c *checker) facts() error {
 	})
 }
 
-// chunks verifies the checksums of what only a store of format 3 has.
-func (c *checker) chunks() error {
-	if c.s.format != record.OldFormat {
-		return nil
-	}
-	for _, bucket := range []string{record.BucketUploads, record.BucketChunks} {
-		if err := c.each(bucket, func(k, v []byte) error {
-			_, err := record.Unseal(bucket, k, v)
-			return err
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // contents verifies the SHA-256 of each certificate.
 func (c *checker) contents() error {
 	done := int64(0)
@@ -406,27 +388,10 @@ func (c *checker) contents() error {
 		done += int64(n)
 		c.progress.tell("contents of certificates", done, int64(c.counters.CertificateBytes))
 	}
-	if c.s.format != record.OldFormat && c.alone {
+	if c.alone {
 		return nil
-	} else if c.s.format != record.OldFormat {
-		return c.parts(read)
 	}
-	for id, known := range c.complete {
-		sum := sha256.New()
-		r := io.NewSectionReader(chunkReader{c.s, id, known}, 0, int64(known.Size))
-		n, err := io.Copy(sum, r)
-		if err == nil && proof.ID(sum.Sum(nil)) != id {
-			err = record.Corrupt(record.BucketCertificates, id[:], "its chunks do not have its SHA-256")
-		}
-		if err != nil {
-			c.found = append(c.found, err)
-		}
-		read(int(n))
-		if err := c.ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.parts(read)
 }
 
 // parts reads every part. One whose record is gone since the check began is passed over. Where all of
@@ -525,16 +490,14 @@ func checkFile(ctx context.Context, file string, parts bool, progress Progress) 
 	}
 	r.Nodes, r.Facts, r.Certificates, r.CertificateBytes, r.Hints = st.TreeRecords, st.Facts, st.Certificates,
 		st.CertificateBytes, st.Hints
-	if s.format != record.OldFormat {
-		r.Evidence = s.evidence.String()
-		err = s.eachCertificate(func(_ proof.ID, c record.Certificate) {
-			switch {
-			case c.Dropped:
-				r.Digests++
-			case !parts && s.campaigns[0].Evidence == "":
-				r.LacksParts, r.LacksBytes = r.LacksParts+1, r.LacksBytes+c.Size
-			}
-		})
-	}
+	r.Evidence = s.evidence.String()
+	err = s.eachCertificate(func(_ proof.ID, c record.Certificate) {
+		switch {
+		case c.Dropped:
+			r.Digests++
+		case !parts && s.campaigns[0].Evidence == "":
+			r.LacksParts, r.LacksBytes = r.LacksParts+1, r.LacksBytes+c.Size
+		}
+	})
 	return r, err
 }

@@ -268,19 +268,11 @@ func (s *Store) certificate(id proof.ID) (c record.Certificate, ok bool, err err
 	err = s.view(func(tx *bbolt.Tx) error {
 		v := tx.Bucket([]byte(record.BucketCertificates)).Get(id[:])
 		if ok = v != nil; ok {
-			_, c, err = s.decodeCertificate(id[:], v)
+			_, c, err = record.DecodeCertificate(id[:], v)
 		}
 		return err
 	})
 	return c, ok, err
-}
-
-// decodeCertificate decodes a record of the store's format.
-func (s *Store) decodeCertificate(key, value []byte) (proof.ID, record.Certificate, error) {
-	if s.format == record.OldFormat {
-		return record.DecodeOldCertificate(key, value)
-	}
-	return record.DecodeCertificate(key, value)
 }
 
 // eachCertificate calls f with all records of certificates, and counts them.
@@ -293,7 +285,7 @@ func (s *Store) eachCertificate(f func(proof.ID, record.Certificate)) error {
 		all := uint64(0)
 		err = tx.Bucket([]byte(record.BucketCertificates)).ForEach(func(k, v []byte) error {
 			all++
-			id, c, err := s.decodeCertificate(k, v)
+			id, c, err := record.DecodeCertificate(k, v)
 			if err == nil {
 				f(id, c)
 			}
@@ -317,7 +309,7 @@ func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
 	if err != nil || !ok || c.Pool != about.Pool {
 		return false
 	}
-	if c.Dropped || s.format == record.OldFormat {
+	if c.Dropped {
 		return true
 	}
 	if s.Bucket() != nil { // whose parts those who verify them read
@@ -355,9 +347,6 @@ func (s *Store) OpenCertificate(id [32]byte) (io.ReaderAt, int64, error) {
 	c, ok, err := s.certificate(id)
 	if err == nil && !ok {
 		err = ErrNoCertificate
-	}
-	if err == nil && s.format == record.OldFormat {
-		return chunkReader{s, id, c}, int64(c.Size), nil
 	}
 	if err == nil && c.Dropped {
 		err = ErrDropped
@@ -423,7 +412,6 @@ func (s *Store) Certificates() (count int, bytes int64) {
 type PartRecord struct {
 	ID       proof.ID
 	Bytes    int64
-	Fragment bool   // it may rely on others that it does not name
 	Verified string // who has verified it; empty: nobody yet
 	Dropped  bool   // its bytes are not kept
 	Number   uint64 // of its arrival
@@ -436,7 +424,7 @@ func (s *Store) Parts(campaign uint32) (list []PartRecord, err error) {
 	if err == nil {
 		err = s.eachCertificate(func(id proof.ID, c record.Certificate) {
 			if c.Pool == about.Pool {
-				list = append(list, PartRecord{id, int64(c.Size), c.Fragment, c.Verified, c.Dropped, c.Number})
+				list = append(list, PartRecord{id, int64(c.Size), c.Verified, c.Dropped, c.Number})
 			}
 		})
 	}
@@ -461,7 +449,7 @@ func (s *Store) MissingParts() (missing []proof.ID, digests int, err error) {
 	err = s.eachCertificate(func(id proof.ID, c record.Certificate) {
 		if size, ok := there[id]; c.Dropped {
 			digests++
-		} else if s.format != record.OldFormat && (!ok || size != int64(c.Size)) {
+		} else if !ok || size != int64(c.Size) {
 			missing = append(missing, id)
 		}
 	})

@@ -29,21 +29,18 @@ type (
 )
 
 // evidenceInfo counts the parts by their names and sizes.
-func (s *Store) evidenceInfo() (*Evidence, error) {
-	if s.format == record.OldFormat {
-		return nil, nil
-	}
+func (s *Store) evidenceInfo() (Evidence, error) {
 	missing, digests, err := s.MissingParts()
 	if err != nil {
-		return nil, err
+		return Evidence{}, err
 	}
-	e := &Evidence{Folder: s.evidence.String(), Missing: len(missing), Digests: digests}
+	e := Evidence{Folder: s.evidence.String(), Missing: len(missing), Digests: digests}
 	for p, err := range s.evidence.List() {
 		switch {
 		case errors.Is(err, evidence.ErrForeign):
 			e.Foreign++
 		case err != nil:
-			return nil, err
+			return e, err
 		default:
 			e.Parts++
 			e.Bytes += p.Bytes
@@ -87,7 +84,7 @@ func ReadInfo(file string) (Info, error) {
 	}
 	err = s.view(func(tx *bbolt.Tx) (err error) {
 		meta := tx.Bucket([]byte(record.BucketMeta))
-		i.Layout = report.LayoutOf(tx, s.db.Stats(), i.FileBytes, record.BucketsOf(s.format, s.Campaigns()))
+		i.Layout = report.LayoutOf(tx, s.db.Stats(), i.FileBytes, record.BucketsOf(s.Campaigns()))
 		i.Format, err = record.DecodeFormat(meta.Get([]byte(record.KeyFormat)))
 		return err
 	})

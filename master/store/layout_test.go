@@ -68,7 +68,7 @@ func TestLayout(t *testing.T) {
 					want.Records, want.Bytes)
 			}
 		}
-		if e := info.Evidence; e == nil || e.Parts != certificates || e.Bytes != int64(info.CertificateBytes) ||
+		if e := info.Evidence; e.Parts != certificates || e.Bytes != int64(info.CertificateBytes) ||
 			e.Folder != EvidenceFolder(s.path) || e.Foreign != 0 {
 			t.Errorf("%+v", e)
 		}

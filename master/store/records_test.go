@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata anew, for a new format only")
 
-// oneCampaign is what testdata/format4-one.store holds, and format3-one.store.
+// oneCampaign is what testdata/format4-one.store holds.
 func oneCampaign() (Campaign, tree.Snapshot, []byte, Result) {
 	c := testCampaign
 	c.FirstMoves = []string{"B1-B4xD4"}
@@ -67,9 +67,7 @@ func TestFormatOneCampaign(t *testing.T) {
 		s.Close()
 		keepGolden(t, s.Path(), golden)
 	}
-	for _, file := range []string{golden, "testdata/format3-one.store"} {
-		holdsOneCampaign(t, openCopy(t, file))
-	}
+	holdsOneCampaign(t, openCopy(t, golden))
 }
 
 // holdsOneCampaign wants the store to have what oneCampaign returns, and to go on.
@@ -112,7 +110,7 @@ func FuzzDecode(f *testing.F) {
 		pair(record.EncodeNode(record.BucketNodes, nodeOf(1))), pair(record.EncodeNode(record.BucketNodes, nodeOf(6))),
 		pair(record.EncodeFact(record.BucketFacts, factOf(1, id))),
 		{id[:], record.EncodeCertificate(id, record.Certificate{Number: 1, Size: 2, Pool: 1})},
-		{id[:], record.EncodeCertificate(id, record.Certificate{Number: 1, Size: 2, Pool: 3, Fragment: true,
+		{id[:], record.EncodeCertificate(id, record.Certificate{Number: 1, Size: 2, Pool: 3,
 			Verified: "a party"})},
 		{[]byte(record.KeyCounters), record.EncodeCounters(record.Counters{Tally: record.Tally{Positions: 1}})},
 		{[]byte(record.KeyFormat), record.EncodeFormat(1)},
@@ -144,10 +142,6 @@ func FuzzDecode(f *testing.F) {
 		}
 		if id, c, err := record.DecodeCertificate(key, value(record.BucketCertificates)); err == nil {
 			same(id[:], record.EncodeCertificate(id, c), record.BucketCertificates)
-		}
-		if id, c, err := record.DecodeOldCertificate(key, value(record.BucketCertificates)); err == nil &&
-			(!c.Fragment || c.Pool < 1 || !bytes.Equal(id[:], key)) {
-			t.Errorf("%+v", c)
 		}
 		meta := func(key string) []byte {
 			if whole {

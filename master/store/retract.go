@@ -59,7 +59,7 @@ func (s *Store) outlinesOf(ids []proof.ID, by string) (drops map[proof.ID][]byte
 	drops = map[proof.ID][]byte{}
 	for id := range unique(ids) {
 		c, ok, err := s.certificate(id)
-		if err != nil || !ok || c.Fragment || c.Dropped {
+		if err != nil || !ok || c.Dropped {
 			continue
 		}
 		if c.Outline == nil {

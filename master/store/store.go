@@ -32,7 +32,6 @@ type Store struct {
 	options Options
 	db      *bbolt.DB
 	file    *os.File // the one db works on
-	format  uint32
 
 	evidence evidence.Store // the bytes of certificates
 	cache    *evidence.Cache
@@ -125,8 +124,7 @@ func create(path string, c Campaign, o Options) (err error) {
 
 // Open opens the store at path. It verifies the page structure and the records about the store
 // itself before anything may write to the file. Facts, tree positions and certificates are verified
-// when they are read. Unless it is for reading only, Open then brings a store of the format before to
-// today's and removes parts that no record names. Errors: ErrMissing, ErrForeign, ErrVersion,
+// when they are read. Unless it is for reading only, Open then removes parts that no record names. Errors: ErrMissing, ErrForeign, ErrVersion,
 // ErrCorrupt, ErrLocked, ErrInvalid, ErrNoRoom, and those of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
@@ -189,10 +187,7 @@ func (s *Store) open(alone bool) error {
 		f.Close()
 		return locked
 	}
-	if err := guard(func() (err error) {
-		s.format, err = gate.Verify(f, s.path, s.options.acceptOlder)
-		return err
-	}); err != nil {
+	if err := guard(func() error { return gate.Verify(f, s.path, s.options.acceptOlder) }); err != nil {
 		f.Close()
 		return err
 	}
@@ -247,11 +242,6 @@ func (s *Store) begin() error {
 	}
 	if err != nil || s.options.ReadOnly {
 		return err
-	}
-	if s.format == record.OldFormat {
-		if err := s.migrate(); err != nil {
-			return fmt.Errorf("bring %s from format %d to format %d: %w", s.path, record.OldFormat, record.Format, err)
-		}
 	}
 	if s.Bucket() == nil { // of a bucket that takes long, and is no hurry
 		_, _, err = s.Collect(time.Time{})

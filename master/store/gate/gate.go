@@ -13,14 +13,14 @@ import (
 	"amazonsfarm/master/store/record"
 )
 
-// Verify reads a file without bbolt and returns the format of the store in it. It is an error unless the
-// file is a store of this program, in a format that this build reads, with a whole page structure; with
-// acceptOlder one of its two headers may be damaged. The path is for messages. Errors:
-// record.ErrForeign, record.ErrVersion, record.ErrCorrupt, those of the file system.
-func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error) {
+// Verify reads a file without bbolt. It is an error unless the file is a store of this program, in the
+// format of this build, with a whole page structure; with acceptOlder one of its two headers may be
+// damaged. The path is for messages. Errors: record.ErrForeign, record.ErrVersion, record.ErrCorrupt,
+// those of the file system.
+func Verify(f *os.File, path string, acceptOlder bool) error {
 	info, err := f.Stat()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	size := info.Size()
 	foreign := func(what string) error {
@@ -28,13 +28,13 @@ func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error
 			path, what)
 	}
 	if size == 0 {
-		return 0, foreign("empty")
+		return foreign("empty")
 	}
 	headers, err := page.ReadHeaders(f, size)
 	if errors.Is(err, page.ErrForeign) {
-		return 0, foreign("a file of another kind")
+		return foreign("a file of another kind")
 	} else if err != nil {
-		return 0, err
+		return err
 	}
 	newest := headers[0]
 	if len(headers) > 1 && headers[1].TxID > newest.TxID {
@@ -42,15 +42,15 @@ func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error
 	}
 	m, err := page.New(context.Background(), f, size, newest)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	buckets, err := m.Buckets()
 	if err != nil {
-		return 0, err
+		return err
 	}
 	meta, ok := buckets[record.BucketMeta]
 	if !ok {
-		return 0, foreign("a bbolt file of another program")
+		return foreign("a bbolt file of another program")
 	}
 	values := map[string][]byte{}
 	err = m.Walk(meta, func(l page.Leaf) error {
@@ -63,29 +63,26 @@ func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error
 		return err
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	magic, ok := values[record.KeyMagic]
-	if !ok {
-		return 0, foreign("a bbolt file of another program")
-	}
+	magic := values[record.KeyMagic]
 	if !bytes.HasPrefix(magic, []byte(record.Magic)) {
-		return 0, foreign("a bbolt file of another program")
+		return foreign("a bbolt file of another program")
 	}
 	if _, err := record.Unseal(record.BucketMeta, []byte(record.KeyMagic), magic); err != nil {
-		return 0, err
+		return err
 	}
 	version, err := record.DecodeFormat(values[record.KeyFormat])
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if version != record.Format && version != record.OldFormat {
-		return 0, fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", record.ErrVersion, path, version,
+	if version != record.Format {
+		return fmt.Errorf("%w: %s has format %d, this build uses format %d; %s", record.ErrVersion, path, version,
 			record.Format,
 			buildThatFits(values[record.KeyCampaign]))
 	}
 	if len(headers) < 2 && !acceptOlder {
-		return 0, &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
+		return &record.CorruptError{Reason: "one of its two headers is damaged, perhaps that of the last commit"}
 	}
 	campaigns, err := record.CampaignsIn(func(yield func(string, []byte) error) error {
 		for key, value := range values {
@@ -96,9 +93,9 @@ func Verify(f *os.File, path string, acceptOlder bool) (format uint32, err error
 		return nil
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return version, m.Whole(buckets, record.BucketsOf(version, campaigns), record.BucketMeta)
+	return m.Whole(buckets, record.BucketsOf(campaigns), record.BucketMeta)
 }
 
 // buildThatFits names a build that can use a store of another format: the build that made it, if the

@@ -118,12 +118,9 @@ func (c Campaign) Buckets() []string {
 	return own
 }
 
-// BucketsOf returns the names of all buckets of a store of a format with these campaigns.
-func BucketsOf(format uint32, campaigns []Campaign) []string {
+// BucketsOf returns the names of all buckets of a store with these campaigns.
+func BucketsOf(campaigns []Campaign) []string {
 	names := []string{BucketMeta, BucketCertificates}
-	if format == OldFormat {
-		names = append(names, BucketUploads, BucketChunks)
-	}
 	for _, c := range campaigns {
 		names = append(names, c.Buckets()...)
 	}

@@ -30,8 +30,7 @@ import (
 // Magic is the payload of the record by which a file is known as a proof store.
 const Magic = "amazons proof store\n"
 
-// Format is the version of the file that this build writes, see SCHEMA.md. It reads OldFormat as well
-// (format3.go).
+// Format is the version of the file that this build writes and reads, see SCHEMA.md.
 const Format = 4
 
 // Names of the buckets; see Of for campaigns after the first one. The bucket of hints has the name
@@ -296,7 +295,6 @@ type Certificate struct {
 	Number   uint64 // of its arrival, from 1
 	Size     uint64 // bytes
 	Pool     uint32 // its first campaign, from 1
-	Fragment bool   // it may rely on others that it does not name: it comes from a store of format 3
 	Verified string // who has verified it; empty: nobody yet
 	// Outline is what proof.Outline says of the part, where the part does not lie in a folder beside.
 	Outline []byte
@@ -308,6 +306,7 @@ const maxCertificateBytes = 1 << 48
 
 // Flags in a record of a certificate.
 const (
+	// flagFragment marked what came from a store of format 3: it might rely on others without naming them.
 	flagFragment = 1 << iota
 	flagOutline
 	flagDropped
@@ -319,8 +318,7 @@ func EncodeCertificate(id proof.ID, c Certificate) []byte {
 	p = binary.LittleEndian.AppendUint64(p, c.Size)
 	p = binary.LittleEndian.AppendUint32(p, c.Pool)
 	flags := byte(0)
-	for flag, set := range map[byte]bool{flagFragment: c.Fragment, flagOutline: c.Outline != nil,
-		flagDropped: c.Dropped} {
+	for flag, set := range map[byte]bool{flagOutline: c.Outline != nil, flagDropped: c.Dropped} {
 		if set {
 			flags |= flag
 		}
@@ -340,7 +338,7 @@ func DecodeCertificate(key, value []byte) (proof.ID, Certificate, error) {
 	}
 	copy(id[:], key)
 	c := Certificate{Number: binary.LittleEndian.Uint64(p), Size: binary.LittleEndian.Uint64(p[8:]),
-		Pool: binary.LittleEndian.Uint32(p[16:]), Fragment: p[20]&flagFragment != 0, Dropped: p[20]&flagDropped != 0}
+		Pool: binary.LittleEndian.Uint32(p[16:]), Dropped: p[20]&flagDropped != 0}
 	text := p[CertPayload:]
 	if p[20]&flagOutline != 0 {
 		n := 0
@@ -358,6 +356,8 @@ func DecodeCertificate(key, value []byte) (proof.ID, Certificate, error) {
 		err = Corrupt(BucketCertificates, key, "it is for no pool")
 	case c.Size > maxCertificateBytes:
 		err = Corrupt(BucketCertificates, key, "it claims %d bytes, more than any certificate can have", c.Size)
+	case p[20]&flagFragment != 0:
+		err = Corrupt(BucketCertificates, key, "it was made with format 3, which no build reads any more: begin anew")
 	case p[20] >= flagDropped<<1, c.Dropped && c.Outline == nil:
 		err = Corrupt(BucketCertificates, key, "unknown flags %#x", p[20])
 	default:

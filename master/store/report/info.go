@@ -29,7 +29,7 @@ type Info struct {
 	Certificates     uint64    `json:"certificates"`
 	CertificateBytes uint64    `json:"certificate_bytes"`
 	Hints            int       `json:"hints"`
-	Evidence         *Evidence `json:"evidence,omitempty"` // nil in format 3
+	Evidence         Evidence  `json:"evidence"`
 	Commits          uint64    `json:"commits"`
 	Nodes            uint64    `json:"nodes"`
 	Epoch            uint64    `json:"epoch"`
@@ -90,16 +90,15 @@ func (i *Info) String() string {
 		cli.FormatSize(i.UsedBytes))
 	fmt.Fprintf(&s, "records        %d tree records, %d facts, %d certificates of %s, %d hints\n",
 		i.TreeRecords, i.Facts, i.Certificates, cli.FormatSize(int64(i.CertificateBytes)), i.Hints)
-	if e := i.Evidence; e != nil {
-		fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
-		if e.Missing > 0 {
-			fmt.Fprintf(&s, "; %d are missing", e.Missing)
-		}
-		if e.Digests > 0 {
-			fmt.Fprintf(&s, "; %d more are kept as digests only", e.Digests)
-		}
-		s.WriteString("\n")
+	e := i.Evidence
+	fmt.Fprintf(&s, "parts          %d of %s in %s", e.Parts, cli.FormatSize(e.Bytes), e.Folder)
+	if e.Missing > 0 {
+		fmt.Fprintf(&s, "; %d are missing", e.Missing)
 	}
+	if e.Digests > 0 {
+		fmt.Fprintf(&s, "; %d more are kept as digests only", e.Digests)
+	}
+	s.WriteString("\n")
 	fmt.Fprintf(&s, "pages          %s\n", i.Layout)
 	if len(i.Campaigns) > 1 {
 		fmt.Fprintf(&s, "work           %d nodes, %d commits\n", i.Nodes, i.Commits)

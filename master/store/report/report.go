@@ -21,7 +21,7 @@ type Report struct {
 	Facts            uint64 `json:"facts"`
 	Certificates     uint64 `json:"certificates"`
 	CertificateBytes uint64 `json:"certificate_bytes"`
-	Evidence         string `json:"evidence,omitempty"` // the folder of the parts; none in format 3
+	Evidence         string `json:"evidence,omitempty"` // the folder of the parts
 	// LacksParts and LacksBytes say what the copy of a file alone lacks.
 	LacksParts uint64   `json:"lacks_parts,omitempty"`
 	LacksBytes uint64   `json:"lacks_bytes,omitempty"`
