@@ -56,9 +56,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 		c: c, r: rand.New(rand.NewPCG(c.Seed, 1)), tree: t, judge: c.judge(), byName: map[string]*worker{},
 		hints: hints.NewCache(c.HintBytes), trace: sha256.New(),
 	}
-	if err := f.hire(); err != nil {
-		return Result{}, err
-	}
+	f.hire()
 	defer func() {
 		all := []error{err}
 		for _, w := range f.workers {
@@ -82,7 +80,7 @@ func Run(ctx context.Context, c Config) (_ Result, err error) {
 }
 
 // hire makes the workers and plans their arrival.
-func (f *farm) hire() error {
+func (f *farm) hire() {
 	speeds := make([]float64, f.c.Workers)
 	var sum float64
 	for i := range speeds {
@@ -97,7 +95,6 @@ func (f *farm) hire() error {
 			f.planCrash(w)
 		}
 	}
-	return nil
 }
 
 // planCrash plans the next crash of w: the time between two is exponentially distributed.

@@ -29,7 +29,7 @@ func (t *Tree) auditLeases() error {
 		if n.Lease != 0 {
 			leased++
 			if l := t.leaseAt(n); l == nil || l.node != n || n.Expanded {
-				return fmt.Errorf("node %s: lease is not in order", t.text(n.Key))
+				return fmt.Errorf("node %s: lease is not in order", graph.NameOf(n.Key))
 			}
 		}
 	}
@@ -71,13 +71,13 @@ func (t *Tree) auditParties() error {
 		}
 		if waits[u.node] || len(u.reports) < 1 || len(u.reports) > 2 || u.lease != t.leaseAt(u.node) ||
 			u.lease != nil && u.lease.checks != u {
-			return fmt.Errorf("unchecked result of %s is not in order", t.text(u.node.Key))
+			return fmt.Errorf("unchecked result of %s is not in order", graph.NameOf(u.node.Key))
 		}
 		waits[u.node] = true
 	}
 	for n := range t.graph.All() {
 		if n.Unchecked != waits[n] || n.Unchecked && n.Expanded {
-			return fmt.Errorf("node %s: unchecked %v", t.text(n.Key), n.Unchecked)
+			return fmt.Errorf("node %s: unchecked %v", graph.NameOf(n.Key), n.Unchecked)
 		}
 	}
 	present, here := 0, 0

@@ -8,7 +8,7 @@ import (
 	"amazonsfarm/shared/amazons"
 )
 
-// Describe returns a picture of the tree for people and for goldens: the
+// Describe returns a picture of the tree for goldens: the
 // workers, then every node about which there is something to say under the
 // first of its parents, and the untouched ones as a number. A position has
 // its colours put back; a line is
