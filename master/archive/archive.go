@@ -5,6 +5,25 @@
 // FORMATS.md describes it. [Import] makes a store of it. Nothing in an archive is evidence: a claim
 // becomes a fact of the new store only with a part that proves it ([Import] takes a folder of parts).
 // A claim without a part steers the search, and proves nothing.
+//
+// # What a claim without a part does
+//
+// An archive may travel without its parts, which are thousands of times as large. Then most of its
+// claims have no evidence in the new store. Such a claim changes the first numbers of its position:
+//
+//   - A claimed loss gets the smallest disproof number, so it is tried first. It likely solves its
+//     parent with the least work.
+//   - A claimed win gets a large proof number, so it is tried after all open positions. If the
+//     claim is true, search there would be wasted.
+//
+// Both are proved again when their turn comes. A false claim costs time and never correctness.
+//
+// # What a claim with a part does
+//
+// [Import] reads a folder of parts, those that prove positions with the most arrows first. A part
+// is taken when everything that it cites is proved by a part that was taken before. Citations lead
+// to more arrows only, so one pass in that order finds all parts that can be taken. Their roots are
+// facts of the new store at once, and count for an answer after a check, like those of any worker.
 package archive
 
 import (

@@ -1,6 +1,13 @@
 // Package assemble makes the one certificate of a settled campaign out of what the store and the
 // tree hold: the fragments of the workers, and an entry for each won position that the master
 // expanded itself.
+//
+// [Write] has two ways. Where a single fragment proves exactly what is asked, its bytes are the
+// certificate: nothing is decoded, and nothing can go wrong on the way. Otherwise all entries of
+// all fragments are put into one set, and the set is pruned from the roots down. So entries that no
+// root needs stay out, whichever worker proved them.
+//
+// The result is not checked here. Whoever calls Write has the checker go over the file.
 package assemble
 
 import (

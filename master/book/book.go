@@ -1,6 +1,18 @@
 // Package book answers from a certificate what readers of the pages ask: what is proved of a position,
 // how the winner plays on and why it still wins, and what the static rules say. It knows no network
 // and no files, and it compiles for browsers, so that an exported site answers as a master does.
+//
+// Everything here starts from a [Look], which says what is proved of one position. There are two
+// kinds of Look: one reads a certificate in memory, and one asks a campaign's tree and parts.
+// [Answer] plays the winner's side with either:
+//
+//   - Where the evidence names a winning move, it plays that move.
+//   - Where a leaf rule decides, there is no such move. Then it takes the move by which the winner
+//     keeps the most squares for itself, and makes sure that the rule still holds after it.
+//   - Where neither helps, a short search looks for a move. The answer says that the move comes
+//     from a search and not from the proof.
+//
+// [OfCertificate] measures where a proof is large, for the picture on the page.
 package book
 
 import (

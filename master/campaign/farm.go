@@ -1,6 +1,42 @@
 // Package campaign puts campaigns together: their store, their trees, the services around them, and
 // what is done when a tree is settled: the certificate is assembled, written, checked by the
 // independent checker, and the answer is stored.
+//
+// # From open to close
+//
+// [Open] is the way from a file to a farm that can run, in this order:
+//
+//   - The store is opened, or made where there is none and the options name a question.
+//   - The store must have that question. A farm never answers another one than it was asked.
+//   - The whole file of the store is checked (store.CheckFile). A store that existed may be
+//     damaged.
+//   - Facts whose parts are gone are taken back (heal). The farm then proves them again.
+//   - Each campaign gets its tree from the records of the store (grow).
+//   - The loop and the settings of the services are put around the trees.
+//
+// Then the caller runs the loop: behind a listener in "master serve", or with workers of the same
+// process ([Farm.RunEmbedded]) in "master solve". The loop calls back into this package through the
+// functions in loop.About and through the keeper:
+//
+//   - ReadRoots and ReadOutline say what an uploaded part claims (conclude.go).
+//   - Look answers readers of the pages from parts (evidence.go).
+//   - Recheck, Resting and Suspects serve the case that a part turns out to be false (parts.go).
+//   - Conclude makes the proof of a settled tree and has it checked (conclude.go, verify.go).
+//
+// # Conclusion
+//
+// A settled tree says who wins and names the facts that it rests on. Three steps make a proof of
+// it:
+//
+//   - gather collects the parts that the roots need, through their citations. It adds one more part
+//     for the positions that the master expanded itself.
+//   - packs chooses the form. A small proof becomes one file, which the checker here goes over. A
+//     large one stays in parts with a manifest, and workers check the parts.
+//   - The proof is written under the name NAME.proof.unverified. Only the checker's verdict gives
+//     it the name NAME.proof. So a file of that name was accepted at least once.
+//
+// Where the checker refuses, blame finds the false parts. They are taken back with all facts that
+// rest on them, and the campaign goes on as if they had never come.
 package campaign
 
 import (

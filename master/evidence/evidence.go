@@ -4,6 +4,26 @@
 // to and read from by themselves. [Cache] reads parts of any store, and trusts none before it has read
 // it whole. Which parts there should be, and who has verified them, the proof store knows (package
 // store).
+//
+// # Who may be wrong
+//
+// Bytes come from workers, from disks and from other machines, and any of these may be wrong. The
+// name of a part is its SHA-256, so wrong bytes are always found out by those who read the part
+// whole:
+//
+//   - A Store promises nothing about bytes. Put compares what came with the name, since it reads
+//     all of it anyway. Open looks at nothing.
+//   - A Cache reads a part whole before its first answer, and remembers that. From then on a
+//     changed size is noticed; a changed byte under the same size only after a restart.
+//   - [Verify] reads one part whole without a cache, for checks of the whole store.
+//
+// # A bucket
+//
+// Parts in a [Bucket] never pass through the master. It signs an address for each upload, and the
+// worker puts the part there. The master sees the size and the outline that the worker announced.
+// Those who verify a part fetch it by themselves and compare the outline with the part. [ErrAway]
+// is the error that passes: then nothing is known of a part, and nobody may conclude that it is
+// missing.
 package evidence
 
 import (

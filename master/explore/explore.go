@@ -1,5 +1,15 @@
 // Package explore tells what is known of a position: by a tree, and below decided positions by the parts
 // that prove them.
+//
+// A question goes through two stages, because they belong to two owners:
+//
+//	Tree(t, way)       in the loop, which owns the tree; costs microseconds
+//	Proving(look)      outside the loop; reads parts, for some tens of milliseconds
+//
+// The first stage finds out what the tree knows, follows the best line as far as the tree goes, and
+// notes in which certificate evidence for the end of that line is likely. The second stage goes on
+// from there with evidence. Nothing is looked up where no position on the way is decided: there
+// cannot be evidence.
 package explore
 
 import (

@@ -4,6 +4,11 @@
 // All three show the same: the winner's move in each position that the winner is to play, and all
 // replies of the loser, down to positions that a leaf rule decides, or to the limits. Positions
 // that are the same up to symmetry are one.
+//
+// Every writer walks the same graph (graph.go) and differs in what it prints (write.go). The walk
+// goes in the order of moves from the root, so that the same certificate always gives the same
+// bytes. Proofs are large: limits on depth and positions cut the walk, and a cut position is marked
+// as one, so that nobody takes the rest for the whole.
 package export
 
 import (

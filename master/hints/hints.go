@@ -2,6 +2,10 @@
 // picks the hints that go along with a lease. Without them another worker that goes on with the
 // position would search all of it again. The master (master/rpc) and simulated farms
 // (master/simulate) use it alike.
+//
+// Each hint has a version, and each worker a [Seen]: the versions that its table has. A hint is
+// sent once to a worker, until a newer one replaces it. Whoever brought a hint has it already. The
+// cache drops the hints that were used longest ago; a few of each pool survive in the store.
 package hints
 
 import (

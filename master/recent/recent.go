@@ -1,4 +1,7 @@
 // Package recent keeps the facts that became durable last.
+//
+// The pages show them as a log. Serial numbers have no gaps, so a reader that was away for long
+// sees in the numbers how many facts it has missed.
 package recent
 
 import (

@@ -4,6 +4,20 @@
 // root of another one with more arrows. So the roots of a part can be proved without its file: by a
 // search that takes the roots with more arrows as known. The checker goes over what comes out. A sample
 // of parts that were made again shows a stranger that a proof is right whose parts nobody has kept.
+//
+// The way of one part, in [Run]:
+//
+//   - The roots of all parts are claims. Nobody has checked them here, so they guide, and do not
+//     prove.
+//   - For each number of arrows among the part's roots, the table is cleared. Then it gets all
+//     claims about positions with more arrows, as if a search had solved them.
+//   - A search solves each root, and a builder extracts a proof that cites those claims.
+//   - The checker goes over the new part, given its citations.
+//
+// Claims with more arrows are exactly what a part may cite. So a new part rests on no other claims
+// than the listed part does. If all claims of a manifest are true, each part can be made again. If
+// one is false, then a false claim with the most arrows has no proof: its part fails when the
+// sample hits it.
 package remake
 
 import (

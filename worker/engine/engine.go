@@ -5,6 +5,24 @@
 // [Engine.Prove] has proved them. A part cites what others have proved and what earlier parts did:
 // the engine remembers these facts, until [Engine.Forget]. [Engine.Hints] tells what the
 // table knows of a position that stays open, so that another worker can go on with it.
+//
+// # The way of a job
+//
+//	Run      facts and hints into the table, then search until solved, budget or ctx
+//	note     each solved position of some size goes to the collector, from any thread
+//	Prove    claims of the search become parts; what cannot be proved is left out
+//	Hints    for a position that stays open
+//
+// Search and proof are kept apart on purpose. A search may be wrong: its table is shared by racing
+// threads, and two positions may have one hash. A [Part] is built from the leaf rules upwards by
+// package proof, so it cannot repeat such a mistake. A claim that fails to be proved clears the
+// table, since the table is then known to be wrong.
+//
+// # What is cited
+//
+// A part may cite positions with more arrows than all of its roots (shared/proof/FORMAT.md). So
+// Prove sorts the claims by arrows, most first, and makes one part for each number of arrows. The
+// parts made first are then facts that the later ones may cite, and no evidence is sent twice.
 package engine
 
 import (

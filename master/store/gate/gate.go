@@ -1,4 +1,19 @@
 // Package gate says whether a file is a proof store that this build can use, before bbolt sees it.
+//
+// A file that somebody names on the command line may be anything: a picture, a database of another
+// program, a store of another version, a store with a torn header. bbolt may crash on such a file,
+// and opening it for writing may change it. So [Verify] reads the file by itself first and answers
+// in this order, the cheapest question first:
+//
+//   - Is it a bbolt file at all? (package page, the headers)
+//   - Does it hold the magic record of a proof store?
+//   - Is it in the format of this build? If not, the record about the campaign names a build that
+//     fits.
+//   - Is the newest header whole? bbolt would silently go back to the commit before.
+//   - Is each page used once or free?
+//
+// Only then may bbolt have the file. The order matters for people: an old store is called old, and
+// not damaged.
 package gate
 
 import (

@@ -1,4 +1,9 @@
 // Package reach tells which positions may come after another one.
+//
+// Two facts make this cheap. Arrows stay where they are, so a later position has all burnt squares
+// of an earlier one, and more. And canonical positions hide which image they are, so all images of
+// the earlier position are compared. The answer errs on one side: a position that is said to be out
+// of reach is out of reach for certain, and one within reach may still not be.
 package reach
 
 import (
