@@ -105,6 +105,10 @@ func Write(name string, a Archive) error {
 	return nil
 }
 
+// write writes the header with all counts, then the claims and then the tree, a line each. A reader
+// knows from the counts whether it has seen the end. Positions are written as people read them,
+// with their colours: so an archive can be looked at with a text editor, and compared line by line
+// with the one of an hour before.
 func (a *Archive) write(f io.Writer, board amazons.Board) error {
 	z, err := zstd.NewWriter(f, zstd.WithEncoderLevel(zstd.SpeedBestCompression), zstd.WithEncoderConcurrency(1))
 	if err != nil {

@@ -182,6 +182,7 @@ func (k keeper) Change(number uint32, change store.Change) (loop.Settings, error
 	return settingsOf(about), nil
 }
 
+// numbered returns the campaign of a number, nil if the farm has none.
 func (f *Farm) numbered(number uint32) *campaign {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -357,6 +357,7 @@ func (c *campaign) winner() string {
 	return cli.WinnerName(c.root, c.settled.Verdict == eval.Won)
 }
 
+// conclusion is what the loop tells people of the answer.
 func (c *campaign) conclusion() loop.Conclusion {
 	return loop.Conclusion{
 		Winner: c.winner(), Verified: c.verified, VerifiedBy: c.verifiedBy, File: c.file.Path,

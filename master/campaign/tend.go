@@ -120,6 +120,9 @@ func Collect(file string) (Collection, error) {
 	return c, err
 }
 
+// collect removes parts that came up to a number and that no fact names, and strays that came
+// before a time. The number leaves alone what just arrived: the fact that names a part is committed
+// after the part, so a fresh part without a fact is most likely one whose fact is on its way.
 func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err error) {
 	unneeded := map[proof.ID]int64{}
 	for _, about := range s.Campaigns() {

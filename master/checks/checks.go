@@ -125,6 +125,8 @@ func NewQueue() *Queue {
 // maxRecords bounds the parties that are remembered here: beyond it all are forgotten.
 const maxRecords = 1 << 16
 
+// of returns the record of a party, a new one where there is none. Forgetting all of them where
+// there are too many costs some samples: the first parts of each party are checked again.
 func (q *Queue) of(p trust.Party) *record {
 	r := q.parties[p]
 	if r == nil {
@@ -171,6 +173,8 @@ func (q *Queue) WantAll(of trust.Party, campaign uint32) {
 	}
 }
 
+// want puts a part among those to be checked. A sample for which an answer comes to wait is a
+// sample no more: it goes before the others, and two workers may be asked.
 func (q *Queue) want(p Part, sample bool) {
 	c := q.checks[p.ID]
 	if c == nil {

@@ -84,6 +84,8 @@ func (c *Cache) Forget(id proof.ID) {
 	}
 }
 
+// evict takes a part out of the cache. Its readers go on with the open file, and the last one
+// closes it.
 func (c *Cache) evict(id proof.ID, o *opened) {
 	delete(c.open, id)
 	if o.out = true; o.users == 0 {

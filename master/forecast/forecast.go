@@ -261,6 +261,8 @@ func (f *forecaster) line(ctx context.Context, s amazons.State, won bool) float6
 	}
 }
 
+// mean returns the arithmetic mean. A few lines carry most of the sum, so it varies a lot by
+// chance.
 func mean(x []float64) float64 {
 	sum := 0.0
 	for _, v := range x {

@@ -75,6 +75,7 @@ func (c *Cache) Bytes() int64 { return c.bytes }
 // the data itself.
 func (c *Cache) Put(h Hint, from Seen) { from.saw(c.put(h)) }
 
+// put makes room for a hint, and returns it with the version by which workers know it.
 func (c *Cache) put(h Hint) *cached {
 	c.version++
 	c.drop(h.Place)
@@ -97,6 +98,7 @@ func (c *Cache) get(p Place) *cached {
 	return e.Value.(*cached)
 }
 
+// drop forgets the hint of a position, if there is one.
 func (c *Cache) drop(p Place) {
 	if e := c.at[p]; e != nil {
 		c.bytes -= int64(len(e.Value.(*cached).Data))
@@ -139,6 +141,8 @@ func (c *Cache) For(campaign uint32, keys []amazons.Key, seen Seen, find func(Pl
 	return out
 }
 
+// saw notes that a worker has a hint. It forgets all where it notes too many: then some are sent
+// again.
 func (s Seen) saw(r *cached) {
 	if len(s) >= maxSeen {
 		clear(s)

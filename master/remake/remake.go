@@ -140,6 +140,8 @@ type workshop struct {
 	finds  []*dfpn.Witness
 }
 
+// newWorkshop reads the claims of a manifest and makes the searches. It refuses a manifest that
+// contradicts itself, or whose claims no part proves: nothing could be made of that.
 func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
 	w := &workshop{board: m.Board, leaves: m.Leaves, claims: map[amazons.Key]eval.Verdict{}}
 	for _, p := range m.Parts {
@@ -170,6 +172,8 @@ func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
 	return w, nil
 }
 
+// close gives the tables back to the system. They are memory of this process: there is nothing to
+// lose.
 func (w *workshop) close() {
 	for _, f := range w.finds {
 		_ = f.Close() // memory of this process

@@ -188,6 +188,7 @@ func (c *checker) begin() (page.Header, error) {
 	return page.Header{}, errors.New("check proof store: commits came too fast to begin; try again")
 }
 
+// end gives up the moment that was checked. Until then bbolt keeps all pages of that moment.
 func (c *checker) end() {
 	if c.tx != nil {
 		c.tx.Rollback()
@@ -226,6 +227,9 @@ func (c *checker) pages() error {
 	return nil
 }
 
+// meta verifies the records about the store itself: those that must be there, those that may be
+// there, and nothing else. What it reads of the counters is what the later steps compare their
+// counts with.
 func (c *checker) meta() error {
 	wanted := map[string]bool{record.KeyMagic: true, record.KeyFormat: true}
 	for _, about := range c.campaigns {
@@ -294,6 +298,7 @@ func (c *checker) own(f func(about Campaign) error) error {
 	return nil
 }
 
+// hints verifies the frame of each hint. Its content is a worker's word, and no one relies on it.
 func (c *checker) hints() error {
 	return c.own(func(about Campaign) error {
 		bucket := record.Of(record.BucketHints, about.Number)
@@ -307,6 +312,8 @@ func (c *checker) hints() error {
 	})
 }
 
+// nodes decodes each tree position. It must be of the board of its campaign, since a tree that is
+// made of these records indexes its squares without looking again.
 func (c *checker) nodes() error {
 	for _, about := range c.campaigns {
 		bucket, board, counted := record.Of(record.BucketNodes, about.Number), about.ParsedBoard(),
@@ -329,6 +336,9 @@ func (c *checker) nodes() error {
 	return nil
 }
 
+// certificates decodes the catalogue of parts and keeps it for the steps that follow: facts looks
+// up which part proves a fact, and contents reads the parts. Numbers of arrival are unique, or two
+// parts would change places in the order in which a look goes through them.
 func (c *checker) certificates() error {
 	c.complete = map[proof.ID]record.Certificate{}
 	c.numbers = map[uint64]proof.ID{}
@@ -357,6 +367,8 @@ func (c *checker) certificates() error {
 	})
 }
 
+// facts decodes each fact and looks for its part in the catalogue. A fact without a part, or with a
+// part of another pool, proves nothing, whatever it says.
 func (c *checker) facts() error {
 	return c.own(func(about Campaign) error {
 		bucket, board, counted := record.Of(record.BucketFacts, about.Number), about.ParsedBoard(),
@@ -432,6 +444,8 @@ func (c *checker) parts(read func(int)) error {
 	return nil
 }
 
+// totals compares what the steps before have counted with what the counters say. A difference means
+// that a record was lost or came twice, even if all that are there are good.
 func (c *checker) totals() error {
 	all := []error{counted(record.BucketCertificates, c.counted.Certificates, c.counters.Certificates)}
 	for _, about := range c.campaigns {

@@ -210,6 +210,9 @@ func (b *batch) prepare(said map[amazons.Key]proof.Fact) error {
 	return nil
 }
 
+// check judges a batch against what the store holds now, and writes nothing. It runs in the
+// transaction, after the batches before it were applied: so two callers with contradicting facts in
+// one transaction find each other out.
 func (b *batch) check(tx *bbolt.Tx, c *record.Counters) (err error) {
 	own := c.Of(b.about.Number)
 	if own == nil || c.Of(b.about.Pool) == nil {
@@ -222,6 +225,8 @@ func (b *batch) check(tx *bbolt.Tx, c *record.Counters) (err error) {
 	return err
 }
 
+// apply writes a batch that check has let through, and brings the counters along. Nothing in it
+// refuses anything: an error here is one of the file, and ends the writing for good.
 func (b *batch) apply(tx *bbolt.Tx, c *record.Counters) error {
 	own, shared := c.Of(b.about.Number), c.Of(b.about.Pool)
 	bucket := record.Of(record.BucketNodes, b.about.Number)

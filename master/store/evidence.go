@@ -124,6 +124,11 @@ func (s *Store) PutCertificateFrom(campaign uint32, id [32]byte, size int64, r i
 	return known, nil
 }
 
+// putCertificate has three stages. First it finds out whether there is anything to do: a part that
+// is whole, or verified and dropped, is known. Then the bytes go to the evidence store, which
+// returns once they are durable. Last comes the record. A crash between the two leaves a part
+// without a record, which the next Collect removes; the other order would leave a record without a
+// part.
 func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Reader) (known bool, err error) {
 	if size <= 0 || id == (proof.ID{}) {
 		return false, fmt.Errorf("%w: a certificate has an id and at least one byte", ErrInvalid)
@@ -367,6 +372,8 @@ type partReader struct {
 	size int64
 }
 
+// ReadAt reads through the cache, which has read the whole part once before. So damage is found
+// before the first byte is returned, and an error names the part.
 func (r partReader) ReadAt(p []byte, at int64) (int, error) {
 	n, err := r.s.cache.ReadAt(r.id, r.size, p, at)
 	if err != nil && err != io.EOF {

@@ -91,6 +91,9 @@ func ReadInfo(file string) (Info, error) {
 	return i, err
 }
 
+// campaignInfo puts together what the records say of a campaign. Its state is the strongest that
+// holds: a contradiction stops it even when it had an answer, and an answer outweighs what an
+// operator did.
 func (s *Store) campaignInfo(c Campaign, st CampaignStats) (CampaignInfo, error) {
 	i := CampaignInfo{
 		Number: c.Number, Name: c.Name, Board: c.Board, Root: c.Root, FirstMoves: c.FirstMoves, RulesOnly: c.RulesOnly,

@@ -80,6 +80,8 @@ func (s *Store) EachFact(f func(pool uint32, fact proof.Fact)) error {
 	return s.view(func(tx *bbolt.Tx) error { return s.eachFact(tx, f) })
 }
 
+// eachFact goes through the buckets of facts. A pool has one bucket, under the number of its first
+// campaign, so the other campaigns of the pool are passed over.
 func (s *Store) eachFact(tx *bbolt.Tx, f func(pool uint32, fact proof.Fact)) error {
 	for _, about := range s.Campaigns() {
 		if about.Pool != about.Number {

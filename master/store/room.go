@@ -9,6 +9,8 @@ import (
 // that does not tell its room counts as large enough.
 func (s *Store) Room(more int64) error { return s.options.room(s.path, more) }
 
+// room returns ErrNoRoom where writing so many bytes would leave less than MinFreeBytes on the disk
+// under a path. Where the free space is unknown, there is room.
 func (o Options) room(path string, more int64) error {
 	if o.MinFreeBytes < 0 {
 		return nil

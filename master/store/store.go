@@ -78,6 +78,9 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	return Open(path, o)
 }
 
+// create writes the whole file under a temporary name, syncs it once, and then gives it its name.
+// So whoever finds a file at path finds a complete store. bbolt's own syncs are off meanwhile:
+// nobody relies on the file before it has its name.
 func create(path string, c Campaign, o Options) (err error) {
 	file, err := disk.New(path)
 	if err != nil {
@@ -153,6 +156,13 @@ func open(path string, o Options, alone bool) (*Store, error) {
 	return s, nil
 }
 
+// open takes the steps in an order in which each protects the next:
+//
+//   - Only a regular file is opened: a pipe would block, and a device may do anything.
+//   - The lock comes before the first read, so that nobody writes while the file is judged.
+//   - The path is looked at again under the lock. A compaction may have put another file there.
+//   - The gate reads the file without bbolt, which may crash on a damaged one.
+//   - Only then bbolt gets the file that is open already, so that both mean the same file.
 func (s *Store) open(alone bool) error {
 	info, err := os.Stat(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -284,6 +294,9 @@ func (s *Store) place(err error) {
 	}
 }
 
+// readCounters reads the counters of the store and of each further campaign. It is called at the
+// begin of each transaction: the counters on disk are the truth, and there is no copy in memory to
+// go stale.
 func readCounters(tx *bbolt.Tx) (record.Counters, error) {
 	value := tx.Bucket([]byte(record.BucketMeta)).Get([]byte(record.KeyCounters))
 	if value == nil {
@@ -408,6 +421,7 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 	return snap, nil
 }
 
+// counted returns damage where a bucket has another number of records than the counters say.
 func counted(bucket string, found, expected uint64) error {
 	if found != expected {
 		return &record.CorruptError{Bucket: bucket, Reason: fmt.Sprintf("it has %d records where the counters say %d",

@@ -168,6 +168,9 @@ func ReadManifest(name string) (Manifest, error) {
 	return m, nil
 }
 
+// readManifest reads all of the file into memory: 64 bytes a part and 24 a root, so a proof of a
+// terabyte has a manifest of some hundred megabytes at most. Sizes are compared with the length of
+// the file before anything is allocated by them.
 func readManifest(name string) (m Manifest, err error) {
 	if info, err := os.Stat(name); err != nil {
 		return m, err

@@ -47,6 +47,8 @@ type markSlot struct {
 // growing takes little memory beside all of them.
 const markShards = 256
 
+// newMarks makes empty marks. All shards begin with slots of one common array, so that a small
+// proof costs one allocation and not 256.
 func newMarks(limit int) *marks {
 	m := &marks{limit: int64(limit)}
 	first := make([]markSlot, 8*len(m.shards))

@@ -312,6 +312,9 @@ type block struct {
 	err          error
 }
 
+// read is parse with a better error. Where the content is wrong, a flipped bit is the likelier
+// cause than a writer that made a mistake. So the checksum of the whole file is looked at, and
+// blamed if it is wrong.
 func (d *decoder) read() (Certificate, error) {
 	c, err := d.parse()
 	if errors.Is(err, ErrCorrupt) {

@@ -94,6 +94,7 @@ func (t *table) reserve(n int) {
 	}
 }
 
+// resize moves all slots in use to a table of n slots, n being at least so many and one more.
 func (t *table) resize(n int) {
 	if len(t.slots) == 0 {
 		t.seed = seeds.Add(0x9e3779b97f4a7c15) // multiples of an odd number: all different

@@ -33,6 +33,7 @@ func (c *collector) wants(nodes uint64) bool {
 	return len(c.facts) < c.limit || nodes > c.facts[0].Nodes
 }
 
+// add keeps a fact. A full collector drops the fact with the fewest nodes for it.
 func (c *collector) add(f proof.Fact) {
 	if len(c.facts) < c.limit {
 		heap.Push(&c.facts, f)

@@ -91,6 +91,7 @@ type Config struct {
 	Log *slog.Logger
 }
 
+// withDefaults returns c with defaults in place of zeros. Errors wrap ErrConfig.
 func (c Config) withDefaults() (Config, error) {
 	c.TableBytes = cmp.Or(c.TableBytes, DefaultTableBytes)
 	c.Cores = cmp.Or(c.Cores, runtime.GOMAXPROCS(0))
@@ -230,6 +231,9 @@ func (e *Engine) Forget() {
 	e.known = make(map[amazons.Key]eval.Verdict)
 }
 
+// note hears from the search of each position that it solved, and keeps the large ones. It is
+// called by all threads of the search, so it looks at the smallest one kept before it does any
+// work.
 func (e *Engine) note(s amazons.State, v eval.Verdict, nodes uint64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -235,6 +235,8 @@ func CheckNode(n tree.NodeRecord) error {
 	return nil
 }
 
+// checkNumbers returns why proof and disproof numbers are not those of an open position, nil if
+// they may be. Zero and infinity would say that the position is decided, which only a fact may say.
 func checkNumbers(phi, delta uint32) error {
 	if phi < 1 || phi >= graph.Infinity || delta < 1 || delta >= graph.Infinity {
 		return fmt.Errorf("the numbers %d and %d of a node are not within 1 to %d", phi, delta, graph.Infinity-1)
