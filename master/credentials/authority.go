@@ -89,6 +89,7 @@ type Options struct {
 	Now func() time.Time
 }
 
+// complete fills in defaults. Errors wrap ErrRequest.
 func (o *Options) complete() error {
 	if o.Lifetime == 0 {
 		o.Lifetime = DefaultAuthorityLifetime
@@ -169,6 +170,8 @@ func Open(folder string, o Options) (*Authority, error) {
 	return a, nil
 }
 
+// read reads the authority's own credential and its key, and holds one against the other: signing
+// with the key of another authority would make credentials that nobody takes.
 func (a *Authority) read() error {
 	var err error
 	if a.cert, err = readCertificate(filepath.Join(a.folder, identity.AuthorityFile)); err != nil {
@@ -356,6 +359,8 @@ func (a *Authority) bundle(id identity.Identity) string {
 	return filepath.Join(a.folder, kind, id.Name)
 }
 
+// nameIsFree refuses a name that another role has had, for ever: who reads a log has to know from
+// the name alone what it was. A name with the same role needs Request.Renew.
 func (a *Authority) nameIsFree(r Request) error {
 	list, err := a.List()
 	if err != nil {
@@ -376,6 +381,7 @@ func (a *Authority) nameIsFree(r Request) error {
 	return nil
 }
 
+// earlier returns the earlier of two times: no credential may outlive the authority.
 func earlier(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b

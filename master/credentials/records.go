@@ -42,6 +42,8 @@ func (r Record) State(now time.Time) string {
 	return "good until " + r.NotAfter.UTC().Format(time.DateOnly)
 }
 
+// recordOf reads a record from the credential itself, so that there is no second list that could
+// differ.
 func recordOf(c *x509.Certificate, id identity.Identity) Record {
 	r := Record{Identity: id, Serial: serialText(c.SerialNumber), NotBefore: c.NotBefore, NotAfter: c.NotAfter}
 	r.Hosts = append(r.Hosts, c.DNSNames...)

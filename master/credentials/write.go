@@ -23,10 +23,12 @@ func writeFile(name string, data []byte, mode os.FileMode) error {
 	return nil
 }
 
+// certificatePEM writes a credential without its key, as text.
 func certificatePEM(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: identity.PEMCertificate, Bytes: der})
 }
 
+// keyPEM writes a private key as text. Whoever writes it to a file gives the file the mode 0600.
 func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -35,6 +37,8 @@ func keyPEM(key *ecdsa.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: identity.PEMKey, Bytes: der}), nil
 }
 
+// readCertificate reads the first credential of a file. A file of something else is ErrDamaged; one
+// that is not there keeps the error of the file system, which Provide tells apart.
 func readCertificate(name string) (*x509.Certificate, error) {
 	data, err := os.ReadFile(name)
 	if err != nil {

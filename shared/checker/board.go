@@ -48,6 +48,10 @@ func boardOf(width, height int) *board {
 	return c.b
 }
 
+// newBoard fills the tables from files and ranks alone, in the plainest way: a reader can compare
+// each line with a board on paper. Everything that the checker believes of the geometry stands
+// here. The symmetries are numbered by three bits: 1 mirrors the files, 2 mirrors the ranks, and 4,
+// on square boards only, exchanges files and ranks after that.
 func newBoard(width, height int) *board {
 	b := &board{width: width, height: height, squares: width * height, symmetries: 4}
 	if width == height {

@@ -260,6 +260,8 @@ func (r *run) all(ctx context.Context, sum sums) error {
 	for range n {
 		r.chunks <- &chunk{entries: make([]entry, 0, chunkEntries)}
 	}
+	// A root may need a layer that the certificate does not have: then leaf rules alone have to
+	// decide it. There is nothing to wait for, so such roots come first.
 	present := make(map[int]bool)
 	for _, l := range r.layers {
 		present[l.arrows] = true
@@ -287,6 +289,10 @@ func (r *run) all(ctx context.Context, sum sums) error {
 			runtime.GC()
 			free = 0
 		}
+		// The entries of a layer are verified against the layers below it, never against each other:
+		// a move burns a square, so no position comes after another one of the same layer. The table
+		// of the layer fills meanwhile. Nobody relies on it before all of the entries held: a fault
+		// ends the check.
 		won, err := r.citedWon(ctx, reader, l)
 		if err != nil {
 			return err
@@ -304,12 +310,16 @@ func (r *run) all(ctx context.Context, sum sums) error {
 			return err
 		}
 	}
+	// The file was read twice: once for its hash, and once for what was verified. Only if both
+	// readings saw the same bytes does the verdict belong to the hash that the report names.
 	if got := reader.hash.Sum(nil); !bytes.Equal(got, sum.certificate[:]) {
 		return fmt.Errorf("the file was changed while it was checked: %w", checksumError(sum.certificate[:], got))
 	}
 	return nil
 }
 
+// newVerifier returns a verifier for one goroutine. The first root says which side moves in which
+// layers, which is needed for texts only: the rules are the same for both sides.
 func (r *run) newVerifier() *verifier {
 	v := &verifier{board: r.board, rules: r.rules, rootBlack: r.roots[0].black, rootLayer: r.roots[0].arrows(),
 		evidence: "an entry"}
@@ -319,6 +329,9 @@ func (r *run) newVerifier() *verifier {
 	return v
 }
 
+// checkRoots verifies those of the roots for which which holds, against the tables as they are now.
+// A won root is looked up in its own layer. A lost root needs all positions after its moves, which
+// lie in the layer of one arrow more. So each root is checked as soon as that layer is complete.
 func (r *run) checkRoots(which func(root) bool) error {
 	v := r.newVerifier()
 	for i, root := range r.roots {

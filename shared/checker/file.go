@@ -172,6 +172,9 @@ func badHeader(format string, args ...any) error {
 	return fmt.Errorf("%w: "+format, append([]any{ErrHeader}, args...)...)
 }
 
+// parseHeader reads the header in the order of FORMAT.md. Each length is compared with the bytes
+// that are there before anything is allocated by it, and every sum that the header states is added
+// up again.
 func (c *certificate) parseHeader(h []byte) error {
 	le := binary.LittleEndian
 	if err := c.parseBoard(h); err != nil {
@@ -384,6 +387,7 @@ func hashFile(ctx context.Context, r io.ReaderAt, size int64) (s sums, err error
 	return s, nil
 }
 
+// checksumError says that the contents of a file are not those that its hash was made of.
 func checksumError(stated, found []byte) error {
 	return fmt.Errorf("%w: the file states %s, its contents have %s, so it was damaged or changed", ErrChecksum,
 		hex.EncodeToString(stated), hex.EncodeToString(found))
@@ -402,6 +406,8 @@ type blockReader struct {
 	entries []entry
 }
 
+// newBlockReader returns a reader that stands before the first block. Its hash begins with the
+// header, as the file's own hash does.
 func newBlockReader(c *certificate) (*blockReader, error) {
 	// Output is limited by the slice it goes to; what is called memory limits windows as well
 	// (FORMAT.md).
@@ -427,6 +433,9 @@ func (r *blockReader) next(last int) ([]entry, error) {
 	return entries, nil
 }
 
+// decode reads the block at the reader's offset: its header, its one zstd frame, and the columns in
+// it. A block has three columns, so that like bytes lie together and compress well: the differences
+// of the words A as varints, the words B, and the moves or claims.
 func (r *blockReader) decode(last int) ([]entry, error) {
 	var h [blockHeader]byte
 	if err := r.readAt(h[:], r.offset); err != nil {
@@ -454,6 +463,8 @@ func (r *blockReader) decode(last int) ([]entry, error) {
 		return nil, fmt.Errorf("%w: its zstd frame decodes to %d bytes, it says %d", ErrBlock, len(raw), b.raw)
 	}
 
+	// The last two columns have a fixed width, so the first one, whose width varies, is what is
+	// left.
 	n, width := int(b.entries), r.wordBytes()
 	firsts := raw[:len(raw)-n*(width+last)]
 	seconds := raw[len(firsts):]
@@ -461,6 +472,8 @@ func (r *blockReader) decode(last int) ([]entry, error) {
 	r.entries = resize(r.entries, n)
 	var a uint64
 	for i := range n {
+		// Words A never fall within a block. A sum that wraps around would begin again at small
+		// words, and an entry could stand where nobody looks for it.
 		delta, used := binary.Uvarint(firsts)
 		if used <= 0 || a+delta < a {
 			return nil, fmt.Errorf("%w: word A of its entry %d is not a number of at most 64 bits", ErrBlock, i)

@@ -197,6 +197,10 @@ func openManifest(ctx context.Context, r io.ReaderAt, size int64) (*manifest, er
 	if m.roots, err = m.parseRoots(list); err != nil {
 		return nil, err
 	}
+	// The list may be larger than memory, so it is read again, piece by piece, whenever a record is
+	// needed. Somebody could change the file in between. The second reading here is hashed once
+	// more as a whole, and each page of it gets a keyed hash of its own, which later readings have
+	// to have.
 	whole := sha256.New() // what is read now is what was hashed above
 	whole.Write(h[:])
 	whole.Write(list)
@@ -235,6 +239,7 @@ func (p *pages) each(ctx context.Context, whole io.Writer, check func(i int64, r
 	return nil
 }
 
+// parsePart reads the record of a part. Its numbers may be anything yet; readParts looks at them.
 func parsePart(h []byte) part {
 	le := binary.LittleEndian
 	return part{[32]byte(h), int64(le.Uint64(h[32:])), int64(le.Uint64(h[40:])), int64(le.Uint64(h[48:])),
@@ -270,6 +275,8 @@ func (m *manifest) readParts(ctx context.Context, whole io.Writer) error {
 	return err
 }
 
+// parseProved reads the record of a root. Any claim but a win reads as a loss here; readProved has
+// refused other bytes before anybody relies on that.
 func (b *board) parseProved(h []byte) proved {
 	le := binary.LittleEndian
 	return proved{position{le.Uint64(h), le.Uint64(h[8:])}, h[20] == claimWin, le.Uint32(h[16:])}
@@ -298,6 +305,7 @@ func (m *manifest) readProved(ctx context.Context, whole io.Writer) error {
 
 // find returns the first listed root that is not before p.
 func (m *manifest) find(c *cursor, p proved) (proved, bool, error) {
+	// The first root of each page is in memory, one in 128. So one page is read for each question.
 	page := int64(sort.Search(len(m.firsts), func(i int) bool { return m.firsts[i].compare(p) > 0 })) - 1
 	if page < 0 {
 		return m.firsts[0], true, nil
@@ -371,6 +379,8 @@ type bitmap []uint64
 
 func (b bitmap) has(i int64) bool { return b[i/64]>>(i%64)&1 != 0 }
 func (b bitmap) add(i int64)      { b[i/64] |= 1 << (i % 64) }
+
+// len counts the parts in the set.
 func (b bitmap) len() (n int64) {
 	for _, word := range b {
 		n += int64(bits.OnesCount64(word))

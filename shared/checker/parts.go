@@ -131,6 +131,8 @@ func checkProof(ctx context.Context, f io.ReaderAt, size int64, folder string, o
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
+	// Many parts go best with one core each. Few parts share the cores, since the last one would
+	// otherwise be waited for by all.
 	at := int64(max(1, min(int64(workers), todo.len()))) // parts at a time
 	r.opts.Workers = workers / int(at)
 	r.checkAll(ctx, todo, at, opts.Progress)
@@ -218,6 +220,7 @@ func (r *proofRun) checkAll(ctx context.Context, todo bitmap, atATime int64, pro
 	wg.Wait()
 }
 
+// hasFailed reports whether a part did not hold, so that no further one is begun.
 func (r *proofRun) hasFailed() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -279,6 +282,9 @@ func (p *partCheck) check(ctx context.Context, name string, number uint32) (Coun
 	if size != p.bytes {
 		return Counts{}, fmt.Errorf("%w: it has %d bytes, %d are listed", ErrPart, size, p.bytes)
 	}
+	// The length fits. Now the SHA-256 has to, before anything that the file says counts. check
+	// compares it as it reads the whole file; only where the file cannot even be opened it is
+	// looked at right here.
 	c, err := open(f, size)
 	if c == nil || err != nil {
 		// It is the wrong file, or the wrong list: the first is more likely.

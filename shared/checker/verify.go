@@ -64,6 +64,9 @@ func (v *verifier) check(e entry, index int64, arrows int, deeper, cited *table)
 	if why := v.illegal(e.position, e.move); why != "" {
 		return v.fault(FaultMove, e, index, arrows, "the move is not legal: "+why)
 	}
+	// The heart of the check: after the entry's move the other side is to move, and has to lose.
+	// That is so if a leaf rule says it, if it is cited, or if each of its replies is won: by a leaf
+	// rule, or as an entry two arrows deeper.
 	after := e.play(e.move)
 	if reply, lost := v.lost(after, deeper, cited); !lost {
 		return v.fault(FaultReply, e, index, arrows, "the move is not shown to win, because the reply "+
@@ -72,6 +75,7 @@ func (v *verifier) check(e entry, index int64, arrows int, deeper, cited *table)
 	return nil
 }
 
+// fault describes what is wrong with an entry, with the position as people read it.
 func (v *verifier) fault(kind FaultKind, e entry, index int64, arrows int, reason string) *Fault {
 	return &Fault{Kind: kind, Layer: arrows, Entry: index, Position: v.positionText(e.position, v.blackToMove(arrows)),
 		Move: v.moveText(e.move), Reason: reason}
@@ -158,6 +162,8 @@ func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 	for s := range v.symmetries {
 		others[s], mine[s] = v.imageOf(s, p.b), v.imageOf(s, p.a)
 	}
+	// An arrow may hit any square that is not the other side's or burnt. The squares of p's own
+	// queens count too: the queen that moves shoots back at the square she left.
 	for squares := v.full &^ p.b; squares != 0; squares &= squares - 1 {
 		c := bits.TrailingZeros64(squares)
 		least, ties := ^uint64(0), uint8(0)
@@ -184,6 +190,9 @@ func (v *verifier) lost(p position, next, cited *table) (move, bool) {
 					image := &v.image[bits.TrailingZeros8(ties)&7]
 					q.b = min(q.b, mine[bits.TrailingZeros8(ties)&7]^image[from]^image[to]|image[c])
 				}
+				// Replies are looked up in batches: the first touch of each slot is a miss in the
+				// cache of the machine, and sixty-four misses at a time take hardly longer than
+				// one.
 				if n == len(v.batch) {
 					if i := v.firstUnproved(v.batch[:n], next); i >= 0 {
 						return v.batch[i].move, false

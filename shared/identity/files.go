@@ -68,6 +68,9 @@ func OpenMaster(folder string) (*Files, error) { return open(folder, Master) }
 // if the credential is for another role.
 func OpenClient(folder string, role Role) (*Files, error) { return open(folder, role) }
 
+// open reads a folder for the first time. Here an expired credential is an error, because a program
+// that starts with one would be refused by everybody. A credential that expires while the program
+// runs is not: a new one may come into the folder at any time.
 func open(folder string, role Role) (*Files, error) {
 	f := &Files{folder: folder, role: role}
 	if _, err := f.Reload(); err != nil {
@@ -146,6 +149,8 @@ func (f *Files) Reload() (changed bool, err error) {
 	return true, nil
 }
 
+// read reads a file that has to be small. The size is asked for first, so that a wrong path to
+// something huge costs nothing.
 func read(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -157,6 +162,9 @@ func read(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
+// parse makes Material of the contents of a folder, in the order in which they rest on each other:
+// the authorities, the program's own credential that one of them has signed, and for a master what
+// they have revoked. names are for the errors.
 func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 	m := &Material{Roots: x509.NewCertPool(), revoked: map[string]bool{}, numbers: map[string]*big.Int{}}
 	authorities, err := authorities(names[0], contents[0])
@@ -190,6 +198,8 @@ func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 	return m, nil
 }
 
+// authorities reads the credentials of all authorities in a file. There are several while one
+// follows another: then credentials of both are good.
 func authorities(name string, data []byte) ([]*x509.Certificate, error) {
 	var list []*x509.Certificate
 	err := blocks(data, PEMCertificate, func(der []byte) error {
