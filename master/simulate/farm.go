@@ -121,6 +121,14 @@ func (f *farm) tick() error {
 	return f.step(tree.Tick{})
 }
 
+// alive returns the worker with a name, nil if it has crashed: its next life has another name.
+func (f *farm) alive(name string) *worker {
+	if w := f.byName[name]; w != nil && w.name == name {
+		return w
+	}
+	return nil
+}
+
 // step gives the tree an event and does what follows.
 func (f *farm) step(ev tree.Event) error {
 	f.result.Steps++
@@ -130,8 +138,8 @@ func (f *farm) step(ev tree.Event) error {
 		switch e := e.(type) {
 		case tree.Grant:
 			f.result.Leases++
-			w := f.byName[e.Worker]
-			if w == nil || w.name != e.Worker { // granted to a worker that crashed
+			w := f.alive(e.Worker)
+			if w == nil {
 				continue
 			}
 			w.granted()
@@ -143,7 +151,7 @@ func (f *farm) step(ev tree.Event) error {
 				return err
 			}
 		case tree.Inform:
-			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
+			if w := f.alive(e.Worker); w != nil {
 				news := &farmv1.WorkResponse{
 					Kind: &farmv1.WorkResponse_News{News: &farmv1.News{Facts: farmv1.WriteFacts(e.Facts)}}}
 				if err := w.receive(news); err != nil {
@@ -152,13 +160,13 @@ func (f *farm) step(ev tree.Event) error {
 			}
 		case tree.Cancel:
 			f.result.Cancels++
-			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
+			if w := f.alive(e.Worker); w != nil {
 				if err := w.receive(cancelOf(e)); err != nil {
 					return err
 				}
 			}
 		case tree.NoWork:
-			if w := f.byName[e.Worker]; w != nil && w.name == e.Worker {
+			if w := f.alive(e.Worker); w != nil {
 				// It arrives at once: a delay of its own would change those of all others.
 				if err := w.arrive(&farmv1.WorkResponse{
 					Kind: &farmv1.WorkResponse_NoWork{NoWork: &farmv1.NoWork{}}}); err != nil {

@@ -225,60 +225,33 @@ func Fill(from, open Set) Set {
 // in empty and another square of from reaches it. It is passed over if it is in
 // empty and blocks if it is not, as any other square does.
 func QueenReach(from, empty Set) Set {
-	// Occluded fill by doubling in each of the eight directions: g grows from
-	// from by 1, 2 and 4 steps, p holds the squares whose last 1, 2 or 4 steps
-	// are all over empty. Squares that would be entered by wrapping round the
-	// edge of the grid are not in p.
+	// Squares that would be entered by wrapping round the edge of the grid are taken out first.
 	east, west := empty&^fileA, empty&^fileH
-	g, p := from, east // +1
-	g |= p & (g << 1)
-	p &= p << 1
-	g |= p & (g << 2)
-	p &= p << 2
-	t := g | p&(g<<4)
-	g, p = from, west // -1
-	g |= p & (g >> 1)
-	p &= p >> 1
-	g |= p & (g >> 2)
-	p &= p >> 2
-	t |= g | p&(g>>4)
-	g, p = from, empty // +8
-	g |= p & (g << 8)
-	p &= p << 8
-	g |= p & (g << 16)
-	p &= p << 16
-	t |= g | p&(g<<32)
-	g, p = from, empty // -8
-	g |= p & (g >> 8)
-	p &= p >> 8
-	g |= p & (g >> 16)
-	p &= p >> 16
-	t |= g | p&(g>>32)
-	g, p = from, east // +9
-	g |= p & (g << 9)
-	p &= p << 9
-	g |= p & (g << 18)
-	p &= p << 18
-	t |= g | p&(g<<36)
-	g, p = from, west // -9
-	g |= p & (g >> 9)
-	p &= p >> 9
-	g |= p & (g >> 18)
-	p &= p >> 18
-	t |= g | p&(g>>36)
-	g, p = from, west // +7
-	g |= p & (g << 7)
-	p &= p << 7
-	g |= p & (g << 14)
-	p &= p << 14
-	t |= g | p&(g<<28)
-	g, p = from, east // -7
-	g |= p & (g >> 7)
-	p &= p >> 7
-	g |= p & (g >> 14)
-	p &= p >> 14
-	t |= g | p&(g>>28)
+	t := fillUp(from, east, 1) | fillDown(from, west, 1) | fillUp(from, empty, 8) | fillDown(from, empty, 8)
+	t |= fillUp(from, east, 9) | fillDown(from, west, 9) | fillUp(from, west, 7) | fillDown(from, east, 7)
 	return t &^ from
+}
+
+// fillUp returns from and the squares that it reaches in steps up by so many numbers, each over open.
+// It doubles its reach three times: g grows by 1, 2 and 4 steps, and p holds the squares whose last 1, 2
+// or 4 steps are all over open.
+func fillUp(from, open Set, step uint) (g Set) {
+	g, p := from, open
+	g |= p & (g << step)
+	p &= p << step
+	g |= p & (g << (2 * step))
+	p &= p << (2 * step)
+	return g | p&(g<<(4*step))
+}
+
+// fillDown is fillUp in the other direction.
+func fillDown(from, open Set, step uint) (g Set) {
+	g, p := from, open
+	g |= p & (g >> step)
+	p &= p >> step
+	g |= p & (g >> (2 * step))
+	p &= p >> (2 * step)
+	return g | p&(g>>(4*step))
 }
 
 // MirrorFiles returns the mirror image of a set, left-right, on the 8x8 grid.
