@@ -68,8 +68,11 @@ func run(ctx context.Context, args []string) error {
 		return errors.New("name kinds of clients, or all, or bout; --honest and --clients are at least 1")
 	}
 	names := flags.Args()
-	if names[0] == "bout" {
+	switch names[0] {
+	case "bout":
 		return s.bout(ctx)
+	case "rpcs":
+		return s.rpcs(ctx)
 	}
 	if names[0] == "all" {
 		names = nil

@@ -182,6 +182,7 @@ type served struct {
 	workers string // addresses, the same in all its lives
 	pages   string
 	out     *os.File
+	more    []string // of its command line
 }
 
 func (m *served) target(board amazons.Board, i int) target {
@@ -223,6 +224,7 @@ func (m *served) prepare(context.Context) (err error) {
 func (m *served) start(ctx context.Context) error {
 	args := []string{"serve", "--store", filepath.Join(m.folder, "farm.db"), "--board", m.board, "--listen", m.workers,
 		"--http", m.pages, "--allow-other-builds", "--log-level", "info"}
+	args = append(args, m.more...)
 	if m.mtls {
 		args = append(args, "--credentials", filepath.Join(m.folder, "certs"))
 	}
@@ -250,6 +252,15 @@ func (m *served) start(ctx context.Context) error {
 		}
 	}
 	return fmt.Errorf("the master has ended at once: %v", p.Cmd.ProcessState)
+}
+
+// checkStore has "master store check" go over the store.
+func (m *served) checkStore() error {
+	out, err := exec.Command(m.master, "store", "check", filepath.Join(m.folder, "farm.db")).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("store check: %w: %s", err, out)
+	}
+	return nil
 }
 
 // watch looks at the master until it ends, and kills it each so many seconds.
