@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -103,6 +104,9 @@ func (f *Farm) grow(c *campaign) (loop.Campaign, error) {
 	if err != nil {
 		return loop.Campaign{}, err
 	}
+	// An epoch that no other store, and no restored backup, comes to: a worker may bring the leases of those, and
+	// is not to blame. The lower bits count the starts.
+	snap.Epoch += uint64(rand.Uint32N(1<<24)) << 16
 	growth := tree.Config{
 		Root: c.root, FirstMoves: c.firstMoves,
 		InitialBudget: o.InitialBudget, MaxBudget: o.MaxBudget, SplitAfter: o.SplitAfter, EasyReplies: o.EasyReplies,

@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -133,6 +134,34 @@ func TestLeasesThatAreHeld(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAnotherStore: a worker whose master comes back with another store, at the same place, brings what it has
+// of the first one. That is no offence. The next epoch of one store is a later one.
+func TestAnotherStore(t *testing.T) {
+	inVirtualTime(t, 5, Options{}, func(v *virtual) {
+		v.serve()
+		v.work("one", nil, nil)
+		v.begun("one")
+		before := v.summary("4x5").Tree.Epoch
+		kept := v.options.StoreFile
+		v.crash()
+		v.options.StoreFile = filepath.Join(v.t.TempDir(), "other.store")
+		v.serve()
+		v.await("it works on the other store", func() bool { return v.summary("4x5").Tree.Spent > 0 })
+		if n := v.figure("worker_offences_total", ""); n != 0 {
+			v.t.Errorf("%v offences are counted", n)
+		}
+		if other := v.summary("4x5").Tree.Epoch; other == before {
+			v.t.Errorf("two stores are in epoch %d", other)
+		}
+		v.stop()
+		v.options.StoreFile = kept + "+"
+		v.serve()
+		if next := v.summary("4x5").Tree.Epoch; next <= before {
+			v.t.Errorf("epoch %d comes after %d", next, before)
+		}
+	})
 }
 
 // TestWorkersThatDoNotWork has workers join that never ask for work: they delay nobody, and a lone

@@ -295,7 +295,7 @@ func throughput(t *testing.T, kind *lying, root amazons.Position) (rate float64,
 				key := root.State().CanonicalKey(root.Board).Bytes()
 				c := &cheat{v: v, ctx: ctx, client: farmv1.NewFarmClient(v.connect("liar", nil, large).conn),
 					name:  "liar",
-					epoch: 1, key: key[:]}
+					epoch: v.summary("4x5").Tree.Epoch, key: key[:]}
 				all.Go(func() {
 					// A lie that takes as long as a search takes seven seconds each time, and three must be checked.
 					err := c.lie(*kind, time.Now().Add(2*time.Minute))

@@ -42,6 +42,9 @@ const (
 	// firstRest is how long a party rests that failed to check a part; twice as long each time, up
 	// to lastRest: an hour.
 	firstRest, lastRest = 60, 3600
+	// returnRest is how long a party rests that could not fetch a part, the first time: the master may
+	// be full, or the bucket away, which passes in seconds.
+	returnRest = 5
 )
 
 // Maker is who brought a part.
@@ -318,8 +321,15 @@ func (q *Queue) Failed(p trust.Party, id proof.ID) {
 	if c := q.checks[id]; c != nil {
 		c.tried[p] = true
 	}
+	q.rest(p, firstRest)
+}
+
+// Returned notes that a party could not fetch a part in time. It rests a little, and may be asked again.
+func (q *Queue) Returned(p trust.Party) { q.rest(p, returnRest) }
+
+func (q *Queue) rest(p trust.Party, first int) {
 	r := q.of(p)
-	r.rests = q.now + min(firstRest<<min(r.failed, 10), lastRest)
+	r.rests = q.now + min(first<<min(r.failed, 10), lastRest)
 	r.failed++
 }
 

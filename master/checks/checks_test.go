@@ -110,6 +110,37 @@ func TestFailingChecker(t *testing.T) {
 	}
 }
 
+// TestReturned: a party that hands checks back, since it could not fetch the parts, is asked again soon;
+// one that always does, less and less.
+func TestReturned(t *testing.T) {
+	f := newFarm(t, "maker", "a-full", "other")
+	asked := 0
+	for n := range 1000 {
+		id := f.part(n)
+		for range 2 {
+			for _, task := range f.Assign(f.present) {
+				if f.Answered(task.By, id); task.By.Party.Name == "a-full" {
+					asked++
+					f.Returned(task.By.Party)
+				} else {
+					f.Holds(task.By.Party, id)
+					f.Done(id)
+				}
+			}
+		}
+		f.Tick(func(*Worker) bool { return false })
+		if n == returnRest+1 && asked != 2 {
+			t.Errorf("it was asked %d times in %d ticks", asked, n)
+		}
+		if f.Wanted(id) {
+			t.Fatalf("nobody checks part %d", n)
+		}
+	}
+	if asked > 10 {
+		t.Errorf("it was asked %d times of 1000", asked)
+	}
+}
+
 // TestNobodyChecksHimself: with another party there, even one that rests, a party's parts are not its own
 // to check. Where it is alone, they are.
 func TestNobodyChecksHimself(t *testing.T) {

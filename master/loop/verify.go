@@ -189,6 +189,7 @@ type Examined struct {
 	ID            proof.ID
 	Holds         bool
 	Fault, Failed string
+	Returned      bool // with Failed: it could not be fetched in time
 }
 
 // Examined tells the loop what a worker found.
@@ -210,7 +211,11 @@ func (m examined) apply(l *Loop) {
 	switch {
 	case m.Failed != "":
 		l.cfg.Log.Warn("a part could not be checked", "part", m.ID, "worker", s.Name, "reason", m.Failed)
-		q.Failed(s.Party, m.ID)
+		if m.Returned {
+			q.Returned(s.Party)
+		} else {
+			q.Failed(s.Party, m.ID)
+		}
 	case !m.Holds:
 		l.cfg.Log.Warn("a worker says that a part does not hold", "part", m.ID, "worker", s.Name, "reason", m.Fault)
 		l.recheck(c, m.ID, s, false)

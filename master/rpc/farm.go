@@ -187,7 +187,7 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 		if m := msg.GetChecked(); m != nil && len(m.GetSha256()) == len(proof.ID{}) {
 			if err := f.loop.Examined(ctx, s, loop.Examined{Campaign: max(1, m.GetCampaign()),
 				ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(), Fault: clip(m.GetFault()),
-				Failed: clip(m.GetFailed())}); err != nil {
+				Failed: clip(m.GetFailed()), Returned: m.GetReturned()}); err != nil {
 				link.End(err)
 				break
 			}

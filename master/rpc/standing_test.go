@@ -67,14 +67,17 @@ func wantHeld(t *testing.T, s *memory, when string, want ...trust.Standing) {
 // shownAs returns what the master tells people of a worker.
 func (b *bench) shownAs(name string) *farmv1.Worker {
 	b.t.Helper()
-	list, err := b.campaign.Workers(b.t.Context())
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	for _, w := range list {
-		if w.GetName() == name {
-			return w
+	for range 100 { // its stream may have to come first
+		list, err := b.campaign.Workers(b.t.Context())
+		if err != nil {
+			b.t.Fatal(err)
 		}
+		for _, w := range list {
+			if w.GetName() == name {
+				return w
+			}
+		}
+		time.Sleep(20 * time.Millisecond)
 	}
 	b.t.Fatalf("no worker %s is there", name)
 	return nil

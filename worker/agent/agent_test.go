@@ -40,6 +40,7 @@ type fakeMaster struct {
 	farmv1.UnimplementedFarmServer
 	join    func(*farmv1.JoinRequest) error // nil: welcome
 	upload  func(attempt int) error         // nil: taken
+	fetch   fetched                         // not nil where it is called
 	streams chan *fakeStream
 
 	mu       sync.Mutex

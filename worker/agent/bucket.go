@@ -73,27 +73,6 @@ func (c *connection) put(ctx context.Context, where *farmv1.PlaceCertificateResp
 	return refused(answer)
 }
 
-// getTries is how often a part is read from a bucket that does not answer, with pauses in between that
-// double from a second: half a minute, so that a master hears seldom of a bucket that is gone.
-const getTries = 5
-
-// getPatiently is get with some tries.
-func (c *connection) getPatiently(ctx context.Context, address string, size int64) (data []byte, err error) {
-	pause := time.Second
-	for range getTries {
-		if data, err = c.get(ctx, address, size); err == nil || errors.Is(err, errNoPart) {
-			return data, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
-			pause *= 2
-		}
-	}
-	return nil, err
-}
-
 // errNoPart says that there is no such part, or none of its size.
 var errNoPart = errors.New("the part is not in the bucket as it was announced")
 

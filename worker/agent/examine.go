@@ -3,9 +3,13 @@ package agent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/memory"
@@ -62,7 +66,7 @@ func (c *connection) examine(e Examine) {
 		}
 		report := &farmv1.Checked{Campaign: e.Check.GetCampaign().GetNumber(), Sha256: e.Check.GetSha256()}
 		if err := c.check(e.Check, report); err != nil {
-			report.Failed = Reason(err)
+			report.Failed, report.Returned = Reason(err), errors.Is(err, errUnfetched)
 		}
 		if c.ctx.Err() == nil {
 			c.tell(Examined{report})
@@ -104,13 +108,49 @@ func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
 	return nil
 }
 
-// fetch returns the bytes of a part.
-func (c *connection) fetch(m *farmv1.Check) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(c.ctx, uploadTimeout)
+// A worker tries for so long to fetch a part: half of the time in which a master wants its answer. Then it
+// hands the check back.
+const (
+	fetchPatience = 15 * time.Second
+	fetchRate     = 32 << 10 // bytes a second
+)
+
+// errUnfetched says that a part did not come for reasons that pass.
+var errUnfetched = errors.New("the part could not be fetched in time")
+
+// fetch returns the bytes of a part. Whatever passes is tried again: a master that is full, a bucket that
+// does not answer. Where it does not pass in time, the error wraps errUnfetched.
+func (c *connection) fetch(m *farmv1.Check) (data []byte, err error) {
+	ctx, cancel := context.WithTimeout(c.ctx, fetchPatience+time.Duration(m.GetSize()/fetchRate)*time.Second)
 	defer cancel()
-	if m.GetUrl() != "" {
-		return c.getPatiently(ctx, m.GetUrl(), int64(m.GetSize()))
+	for pause := c.BackoffMin; ; pause = min(2*pause, c.BackoffMax) {
+		if m.GetUrl() != "" {
+			data, err = c.get(ctx, m.GetUrl(), int64(m.GetSize()))
+		} else {
+			data, err = c.fetchOnce(ctx, m)
+		}
+		if err == nil || lasting(err) {
+			return data, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%w: %s", errUnfetched, Reason(err))
+		case <-time.After(pause):
+		}
 	}
+}
+
+// lasting reports whether a part that was not fetched will not come later either.
+func lasting(err error) bool {
+	switch status.Code(err) {
+	case codes.NotFound, codes.DataLoss, codes.FailedPrecondition, codes.InvalidArgument:
+		return true
+	}
+	return errors.Is(err, errNoPart)
+}
+
+// fetchOnce asks the master for a part.
+func (c *connection) fetchOnce(ctx context.Context, m *farmv1.Check) ([]byte, error) {
 	in, err := c.client.FetchCertificate(ctx, &farmv1.FetchCertificateRequest{Session: c.session.GetSession(),
 		Campaign: m.GetCampaign().GetNumber(), Sha256: m.GetSha256()})
 	if err != nil {
@@ -125,7 +165,7 @@ func (c *connection) fetch(m *farmv1.Check) ([]byte, error) {
 			return nil, err
 		}
 		if data = append(data, chunk.GetData()...); uint64(len(data)) > m.GetSize() {
-			return nil, fmt.Errorf("more than the announced %d bytes came", m.GetSize())
+			return nil, status.Errorf(codes.DataLoss, "more than the announced %d bytes came", m.GetSize())
 		}
 	}
 }

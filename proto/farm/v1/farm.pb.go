@@ -1088,6 +1088,7 @@ type Checked struct {
 	Holds         bool                   `protobuf:"varint,3,opt,name=holds,proto3" json:"holds,omitempty"`         // given what it cites
 	Fault         string                 `protobuf:"bytes,4,opt,name=fault,proto3" json:"fault,omitempty"`          // why it does not hold
 	Failed        string                 `protobuf:"bytes,5,opt,name=failed,proto3" json:"failed,omitempty"`        // why it could not be checked; then the two above say nothing
+	Returned      bool                   `protobuf:"varint,8,opt,name=returned,proto3" json:"returned,omitempty"`   // with failed: it could not be fetched in time, which is nobody's fault
 	Positions     uint64                 `protobuf:"varint,6,opt,name=positions,proto3" json:"positions,omitempty"` // that were checked
 	Seconds       float64                `protobuf:"fixed64,7,opt,name=seconds,proto3" json:"seconds,omitempty"`    // of processor time, about
 	unknownFields protoimpl.UnknownFields
@@ -1157,6 +1158,13 @@ func (x *Checked) GetFailed() string {
 		return x.Failed
 	}
 	return ""
+}
+
+func (x *Checked) GetReturned() bool {
+	if x != nil {
+		return x.Returned
+	}
+	return false
 }
 
 func (x *Checked) GetPositions() uint64 {
@@ -4154,13 +4162,14 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\tcancelled\x18\r \x01(\bR\tcancelled\x12\x14\n" +
 	"\x05hints\x18\x0e \x01(\fR\x05hints\x12\x1a\n" +
 	"\bcampaign\x18\x0f \x01(\rR\bcampaign\x12\x1a\n" +
-	"\bchildren\x18\x10 \x01(\fR\bchildrenJ\x04\b\v\x10\f\"\xb9\x01\n" +
+	"\bchildren\x18\x10 \x01(\fR\bchildrenJ\x04\b\v\x10\f\"\xd5\x01\n" +
 	"\aChecked\x12\x1a\n" +
 	"\bcampaign\x18\x01 \x01(\rR\bcampaign\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\fR\x06sha256\x12\x14\n" +
 	"\x05holds\x18\x03 \x01(\bR\x05holds\x12\x14\n" +
 	"\x05fault\x18\x04 \x01(\tR\x05fault\x12\x16\n" +
-	"\x06failed\x18\x05 \x01(\tR\x06failed\x12\x1c\n" +
+	"\x06failed\x18\x05 \x01(\tR\x06failed\x12\x1a\n" +
+	"\breturned\x18\b \x01(\bR\breturned\x12\x1c\n" +
 	"\tpositions\x18\x06 \x01(\x04R\tpositions\x12\x18\n" +
 	"\aseconds\x18\a \x01(\x01R\aseconds\"!\n" +
 	"\aGoodbye\x12\x16\n" +
