@@ -293,6 +293,17 @@ func CallerName(ctx context.Context) string {
 	return "unknown"
 }
 
+// Connections returns how many connections the caller's credential has open, 0 without credentials.
+func Connections(ctx context.Context) int {
+	p := callerOf(ctx)
+	if p == nil {
+		return 0
+	}
+	p.account.mu.Lock()
+	defer p.account.mu.Unlock()
+	return p.account.callers
+}
+
 // callerOf returns who is calling, nil on a connection without credentials.
 func callerOf(ctx context.Context) *caller {
 	if c, ok := peer.FromContext(ctx); ok {

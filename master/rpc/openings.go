@@ -16,8 +16,13 @@ import (
 )
 
 // maxOpenings bounds the calls of one credential, or of one address without, of which the first message
-// has not come. Each may hold MaxRequestBytes of memory.
-const maxOpenings = 64
+// has not come. Each may hold MaxRequestBytes of memory. Thousands of workers may share a credential: it may
+// begin one call more for each openingShare of its connections, up to maxSharedOpenings.
+const (
+	maxOpenings       = 64
+	openingShare      = 8
+	maxSharedOpenings = 512
+)
 
 // openings counts calls before anything of their messages is read: the interceptors see a call with
 // one message when all of it is in memory.
@@ -36,14 +41,15 @@ type opened struct{}
 // tap counts a call until its first message has come, and ends it if that takes too long.
 func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	who := access.CallerName(ctx)
+	most := min(maxOpenings+access.Connections(ctx)/openingShare, maxSharedOpenings)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.of[who] >= maxOpenings {
+	if o.of[who] >= most {
 		if o.lines.Allow() {
 			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName)
 		}
 		return ctx, status.Errorf(codes.ResourceExhausted,
-			"%d calls wait for their first message; try again", maxOpenings)
+			"%d calls wait for their first message; try again", most)
 	}
 	o.of[who]++
 	ctx, cancel := context.WithCancel(ctx)
