@@ -36,6 +36,8 @@ type settings struct {
 	files          uint64 // of the master; 0: as many as this process may have
 	mtls           bool
 	verbose        bool
+	kills          int         // of a bout
+	due            func() bool // whether the master is to be killed now; nil: never
 }
 
 func run(ctx context.Context, args []string) error {
@@ -51,6 +53,7 @@ func run(ctx context.Context, args []string) error {
 	flags.Float64Var(&s.minutes, "minutes", 10, "of a bout, at least")
 	flags.DurationVar(&s.limit, "limit", 4*time.Minute, "of one campaign")
 	flags.Uint64Var(&s.files, "files", 300, "file descriptors that the master may have")
+	flags.IntVar(&s.kills, "kills", 10, "times that the master is killed in a bout; of each phase, in kills")
 	flags.BoolVar(&s.mtls, "mtls", false, "with credentials")
 	flags.BoolVar(&s.verbose, "v", false, "say why hostile clients were sent away")
 	flags.IntVar(&wellFormedEntries, "entries", wellFormedEntries, "entries of the kind well-formed")
@@ -73,6 +76,14 @@ func run(ctx context.Context, args []string) error {
 		return s.bout(ctx)
 	case "rpcs":
 		return s.rpcs(ctx)
+	case "bucket":
+		return s.bucket(ctx)
+	case "kills":
+		return s.phases(ctx)
+	case "damaged":
+		return s.damaged(ctx)
+	case "machine":
+		return s.machine(ctx)
 	}
 	if names[0] == "all" {
 		names = nil

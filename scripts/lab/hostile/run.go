@@ -22,6 +22,8 @@ type outcome struct {
 	answer           answer
 	seconds          float64 // until the master ended
 	honestCPU        float64 // seconds of all honest workers
+	honestNodes      float64 // that they have searched
+	takenBack        float64 // facts
 	masterCPU        float64
 	peak             int64 // bytes of the master's memory, with its programs' pages
 	offences         []string
@@ -40,16 +42,17 @@ type answer struct {
 }
 
 const heading = "| kind | winner | verified | seconds | worker CPU s | master CPU s | master MiB | nodes | " +
-	"healthz s | offences | quarantined |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
+	"honest nodes | healthz s | taken back | offences | quarantined |\n" +
+	"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
 
 func (o *outcome) row() string {
 	health := fmt.Sprintf("%.2f", o.slowest.Seconds())
 	if o.deafened > 0 {
 		health = fmt.Sprintf("%d failed", o.deafened)
 	}
-	return fmt.Sprintf("| %s | %s | %v | %.1f | %.1f | %.1f | %d | %.0f | %s | %s | %s |", o.name, o.answer.Winner,
-		o.answer.Verified, o.seconds, o.honestCPU, o.masterCPU, o.peak>>20, o.answer.Nodes,
-		health, strings.Join(o.offences, " "), strings.Join(o.quarantined, " "))
+	return fmt.Sprintf("| %s | %s | %v | %.1f | %.1f | %.1f | %d | %.0f | %.0f | %s | %.0f | %s | %s |", o.name,
+		o.answer.Winner, o.answer.Verified, o.seconds, o.honestCPU, o.masterCPU, o.peak>>20, o.answer.Nodes,
+		o.honestNodes, health, o.takenBack, strings.Join(o.offences, " "), strings.Join(o.quarantined, " "))
 }
 
 // mostMemory bounds the memory of a master that judges a small board, whatever clients do.
@@ -72,11 +75,11 @@ func (o *outcome) wrong(alone *outcome) string {
 
 // play runs one campaign beside clients that choose among kinds.
 func (s *settings) play(ctx context.Context, name string, choice []kind) (*outcome, error) {
-	return s.playKilled(ctx, name, choice, 0)
+	return s.playWith(ctx, name, choice, nil)
 }
 
-// playKilled is play with a master that is killed and started again each so many seconds; 0: never.
-func (s *settings) playKilled(ctx context.Context, name string, choice []kind, every float64) (*outcome, error) {
+// playWith is play with a master that has more on its command line.
+func (s *settings) playWith(ctx context.Context, name string, choice []kind, more []string) (*outcome, error) {
 	board, err := amazons.ParseBoard(s.board)
 	if err != nil {
 		return nil, err
@@ -94,7 +97,7 @@ func (s *settings) playKilled(ctx context.Context, name string, choice []kind, e
 	}
 	defer log.Close()
 	o := &outcome{name: name}
-	m := &served{settings: s, folder: folder, log: log}
+	m := &served{settings: s, folder: folder, log: log, more: more}
 	if err := m.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -121,35 +124,67 @@ func (s *settings) playKilled(ctx context.Context, name string, choice []kind, e
 	began := time.Now()
 	var workers []*farm.Process
 	for i := range s.honest {
-		args := []string{"run", "--master", m.workers, "--cores", "1", "--table", "64MiB", "--name",
-			fmt.Sprintf("honest-%d", i), "--log-level", "warn"}
-		if s.mtls {
-			args = append(args, "--credentials", filepath.Join(folder, "certs", "workers", fmt.Sprintf("honest-%d", i)))
-		}
-		w, err := farm.Start("worker", log, s.worker, args...)
+		w, err := m.honestWorker(i, 0)
 		if err != nil {
 			peace()
 			return nil, err
 		}
 		workers = append(workers, w)
 	}
-	m.watch(ctx, o, every)
+	m.watch(ctx, o)
 	o.seconds = time.Since(began).Seconds()
 	peace()
 	hostile.Wait()
 	for _, w := range workers {
-		if w.Alive() {
-			_ = w.Cmd.Process.Signal(os.Interrupt)
-			select {
-			case <-w.Ended:
-			case <-time.After(5 * time.Second):
-				w.Kill()
-			}
-		}
-		o.honestCPU += (w.Cmd.ProcessState.UserTime() + w.Cmd.ProcessState.SystemTime()).Seconds()
+		o.honestCPU += leave(w)
 	}
+	o.honestNodes = m.honestNodes()
 	o.quarantined, err = m.quarantines()
 	return o, err
+}
+
+// honestWorker starts a worker, for its nth life.
+func (m *served) honestWorker(i, life int) (*farm.Process, error) {
+	name := fmt.Sprintf("honest-%d", i)
+	log, err := os.Create(filepath.Join(m.folder, fmt.Sprintf("%s.%d.log", name, life)))
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the process has its own
+	args := []string{"run", "--master", m.workers, "--cores", "1", "--table", "64MiB", "--name", name}
+	if m.mtls {
+		args = append(args, "--credentials", filepath.Join(m.folder, "certs", "workers", name))
+	}
+	return farm.Start("worker", log, m.worker, args...)
+}
+
+// leave ends a worker and returns the processor seconds that it has had.
+func leave(w *farm.Process) float64 {
+	if w.Alive() {
+		_ = w.Cmd.Process.Signal(os.Interrupt)
+		select {
+		case <-w.Ended:
+		case <-time.After(5 * time.Second):
+			w.Kill()
+		}
+	}
+	return (w.Cmd.ProcessState.UserTime() + w.Cmd.ProcessState.SystemTime()).Seconds()
+}
+
+// honestNodes adds up what honest workers said of their nodes at their ends.
+func (m *served) honestNodes() (sum float64) {
+	logs, _ := filepath.Glob(filepath.Join(m.folder, "honest-*.log"))
+	for _, name := range logs {
+		data, _ := os.ReadFile(name)
+		if _, after, ok := strings.Cut(string(data), "msg=worked "); ok {
+			if _, after, ok = strings.Cut(after, " nodes="); ok {
+				var n float64
+				_, _ = fmt.Sscan(after, &n)
+				sum += n
+			}
+		}
+	}
+	return sum
 }
 
 // attack plays kinds until ctx ends: each for some seconds, or until the master has had enough.
@@ -263,11 +298,10 @@ func (m *served) checkStore() error {
 	return nil
 }
 
-// watch looks at the master until it ends, and kills it each so many seconds.
-func (m *served) watch(ctx context.Context, o *outcome, every float64) {
+// watch looks at the master until it ends, and kills it when that is due.
+func (m *served) watch(ctx context.Context, o *outcome) {
 	offences := map[string]float64{}
 	before := map[string]float64{} // of lives before
-	next := time.Now().Add(time.Duration(every * float64(time.Second)))
 	for m.process.Alive() {
 		select {
 		case <-m.process.Ended:
@@ -290,12 +324,12 @@ func (m *served) watch(ctx context.Context, o *outcome, every float64) {
 					offences[kind] = max(offences[kind], before[kind]+n)
 				}
 			}
+			o.takenBack = max(o.takenBack, figures["amazons_master_retracted_facts_total"])
 			o.masterCPU = max(o.masterCPU, figures.Sum("process_cpu_seconds_total"))
 		}
-		if every > 0 && time.Now().After(next) && m.process.Alive() {
+		if m.due != nil && m.due() && m.process.Alive() {
 			m.process.Kill()
 			o.killed++
-			next = time.Now().Add(time.Duration(every * float64(time.Second)))
 			for kind, n := range offences {
 				before[kind] = n
 			}
@@ -356,40 +390,4 @@ func peakOf(pid int) int64 {
 	kib := int64(0)
 	_, _ = fmt.Sscan(after, &kib)
 	return kib << 10
-}
-
-// bout plays campaigns with many kinds at a time until the minutes are over, with kills of the master.
-func (s *settings) bout(ctx context.Context) error {
-	alone, err := s.play(ctx, "alone", nil)
-	if err != nil {
-		return err
-	}
-	fmt.Println(heading)
-	fmt.Println(alone.row())
-	end := time.Now().Add(time.Duration(s.minutes * float64(time.Minute)))
-	var failed []string
-	rounds, seconds, cpu, kills := 0, 0.0, 0.0, 0
-	for ; time.Now().Before(end) && ctx.Err() == nil; rounds++ {
-		s.seed++
-		every := 0.0
-		if rounds%2 == 1 {
-			every = max(3, alone.seconds/2)
-		}
-		r, err := s.playKilled(ctx, fmt.Sprintf("bout-%d", rounds+1), kinds, every)
-		if err != nil {
-			return err
-		}
-		fmt.Println(r.row())
-		if w := r.wrong(alone); w != "" {
-			failed = append(failed, r.name+": "+w)
-		}
-		seconds, cpu, kills = seconds+r.seconds, cpu+r.honestCPU, kills+r.killed
-	}
-	fmt.Printf("\n%d campaigns, %d kills of the master; a campaign took %.1f s in the mean, %.1f s alone; honest "+
-		"workers %.1f s of CPU, %.1f s alone\n", rounds, kills, seconds/float64(rounds), alone.seconds,
-		cpu/float64(rounds), alone.honestCPU)
-	if len(failed) > 0 {
-		return fmt.Errorf("%s", strings.Join(failed, "; "))
-	}
-	return nil
 }
