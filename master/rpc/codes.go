@@ -19,7 +19,7 @@ var kinds = []struct {
 	code codes.Code
 }{
 	{loop.ErrEnded, codes.Unavailable},
-	{loop.ErrAgain, codes.Unavailable},
+	{loop.ErrAgain, codes.FailedPrecondition},
 	{loop.ErrNoSession, codes.FailedPrecondition},
 	{loop.ErrReplaced, codes.Aborted},
 	{loop.ErrCrowded, codes.ResourceExhausted},

@@ -478,6 +478,24 @@ func TestReconnect(t *testing.T) {
 	})
 }
 
+// TestJoinAgain: a master that has its workers join again and again, as one that takes facts back does, gets
+// each of them back within a second.
+func TestJoinAgain(t *testing.T) {
+	work(t, Config{}, spent, nil, func(f *farm) {
+		s := f.stream()
+		for range 20 {
+			s.ready()
+			began := time.Now()
+			s.ended <- status.Error(codes.FailedPrecondition, "facts were taken back; join again")
+			s = f.stream()
+			if took := time.Since(began); took > again+again/10 {
+				t.Fatalf("the worker is away for %v", took)
+			}
+		}
+		s.finish()
+	})
+}
+
 func TestLeaseOutlivesConnection(t *testing.T) {
 	work(t, Config{FactsEvery: time.Hour}, endless, nil, func(f *farm) {
 		s := f.stream()

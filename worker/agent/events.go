@@ -24,6 +24,7 @@ type (
 	// Lost says that Join failed or the stream broke. An error that wraps ErrRefused is final.
 	Lost struct {
 		Err    error
+		Again  bool    // the master is there, and only wants the worker to join again
 		Jitter float64 // 0..1, at random: the share of the variable half of the pause before the next try
 	}
 	// Received is a message of the master.

@@ -96,6 +96,10 @@ type stream struct {
 // never is a moment that does not come.
 const never = time.Duration(1<<63 - 1)
 
+// again is the pause before a worker joins that was told to join again: nothing is broken, however often
+// that happens, and thousands may be told at once.
+const again = time.Second
+
 // sayAgain is the time after which something that goes on is logged again.
 const sayAgain = 10 * time.Minute
 
@@ -355,7 +359,10 @@ func (m *Machine) lost(e Lost) error {
 	case streamed:
 		m.met = true
 		m.away, m.limit = m.now, m.c.AwayTimeout
-		if m.now-m.stream.began > 10*m.c.BackoffMax {
+		switch {
+		case e.Again:
+			m.pause = max(m.c.BackoffMin, again)
+		case m.now-m.stream.began > 10*m.c.BackoffMax:
 			m.pause = m.c.BackoffMin
 		}
 	}

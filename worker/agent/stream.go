@@ -110,7 +110,7 @@ func (c *connection) talk() {
 	for {
 		m, err := work.Recv()
 		if err != nil {
-			c.tell(Lost{Err: streamError(err)})
+			c.tell(Lost{Err: streamError(err), Again: status.Code(err) == codes.FailedPrecondition})
 			return
 		}
 		select {

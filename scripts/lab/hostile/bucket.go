@@ -87,7 +87,9 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "cut off":
 		if conn, _, err := w.(http.Hijacker).Hijack(); err == nil {
-			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nxxx")
+			if r.Method == http.MethodGet {
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nxxx")
+			}
 			conn.Close()
 		}
 		return
@@ -156,6 +158,9 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // mostFaults is how many faults of a bucket are played.
 const mostFaults = 1000
 
+// oneRequestIn is how many requests of a bucket have one that fails: hundreds of times as many as real ones.
+const oneRequestIn = 60
+
 // bucket plays campaigns over a bucket that fails, until there were enough faults. Each campaign ends right
 // and verified, and each object that is not what it was is named in a log.
 func (s *settings) bucket(ctx context.Context) error {
@@ -187,7 +192,7 @@ func (s *settings) bucket(ctx context.Context) error {
 	named, unnamed := 0, 0
 	for round, all := 0, 0; all < mostFaults && ctx.Err() == nil; round++ {
 		b.mu.Lock()
-		b.objects, b.lasting, b.oneIn = map[string][]byte{}, map[string]string{}, min(round, 1)*4
+		b.objects, b.lasting, b.oneIn = map[string][]byte{}, map[string]string{}, min(round, 1)*oneRequestIn
 		b.mu.Unlock()
 		r, err := s.playWith(ctx, fmt.Sprintf("bucket-%d", round), nil, more)
 		if err != nil {
