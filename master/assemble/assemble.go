@@ -63,7 +63,8 @@ type Input struct {
 	Leaves    eval.Leaves  // the leaf rules that are allowed
 	Roots     []proof.Root // of the certificate
 	Won       []graph.WonNode
-	Fragments []Fragment // all of the campaign
+	Fragments []Fragment            // all of the campaign
+	Progress  func(done, total int) // is told of fragments that were merged; nil: nobody is
 }
 
 // Output says what was written.
@@ -87,9 +88,12 @@ func Write(ctx context.Context, name string, in Input) (Output, error) {
 	for _, n := range in.Won {
 		union.Set.Add(proof.Entry{Key: n.Key, Move: n.Move})
 	}
-	for _, f := range in.Fragments {
+	for i, f := range in.Fragments {
 		if err := ctx.Err(); err != nil {
 			return Output{}, err
+		}
+		if in.Progress != nil {
+			in.Progress(i, len(in.Fragments))
 		}
 		c, err := proof.Read(f.Data, f.Size)
 		if err != nil {

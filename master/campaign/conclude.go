@@ -97,6 +97,12 @@ func (r reporter) checking(why string) func(checker.Progress) {
 	}
 }
 
+// assembling reports how many parts of a proof were merged.
+func (r reporter) assembling(done, total int) {
+	r(loop.StateAssembling, "the winner is known; its proof is being put together",
+		loop.Phase{Name: "assembling", Done: uint64(done), Total: uint64(total)})
+}
+
 // concludeOrWait is conclude; an error for want of room, for the certificate or in the store, and one
 // about a bucket that does not answer pass.
 func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
@@ -131,7 +137,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		}
 		return c.conclusion(), nil
 	}
-	report(loop.StateAssembling, "the winner is known; its proof is being put together", loop.Phase{Name: "assembling"})
+	report.assembling(0, 0)
 	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
 	p, err := c.gather(ctx, roots, e.Won)
 	if errors.Is(err, assemble.ErrMissing) {
@@ -168,6 +174,7 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	}
 	out, err := assemble.Write(ctx, draft, assemble.Input{
 		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Fragments: fragments,
+		Progress: report.assembling,
 	})
 	if errors.Is(err, assemble.ErrMissing) {
 		c.farm.metrics.Verified(false)

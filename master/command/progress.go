@@ -16,7 +16,8 @@ type meter struct {
 	memory func() int64 // bytes that this process uses; nil: not shown
 }
 
-// line is a status in one line: what is done and how much of it, the speed, the time, and what is known.
+// line is a status in one line: what is done and for how long, how much of it, the speed, and what is
+// known. A terminal shows it by pages if it has no room for all of it.
 func (m *meter) line(r *farmv1.StatusResponse) string {
 	nodes := r.GetNodes() + r.GetRunningNodes()
 	speed := m.rate.Of(nodes, time.Duration(r.GetSeconds()*float64(time.Second)))
@@ -24,74 +25,114 @@ func (m *meter) line(r *farmv1.StatusResponse) string {
 	if len(r.GetCampaigns()) > 1 {
 		name = r.GetCampaign().GetName()
 	}
-	parts := []string{name + " " + doing(r)}
-	if r.GetPhase().GetName() == "searching" {
-		parts = append(parts, count(speed)+" nodes/s")
-	}
-	parts = append(parts, duration(r.GetSeconds()))
-	if text := movesSettled(r.GetFirstMoves()); text != "" && r.GetWinner() == "" {
-		parts = append(parts, text)
+	doing, detail := doing(r)
+	parts := []string{name + " " + doing + " " + clock(r.GetSeconds())}
+	if detail != "" {
+		parts = append(parts, detail)
 	}
 	if r.GetWinner() != "" {
 		parts = append(parts, "winner "+r.GetWinner())
+	} else if text := movesSettled(r.GetFirstMoves()); text != "" {
+		parts = append(parts, text)
 	}
-	parts = append(parts, count(nodes)+" nodes")
-	if phi, delta := r.GetRootPhi(), r.GetRootDelta(); r.GetWinner() == "" && max(phi, delta) > 1 {
-		parts = append(parts, fmt.Sprintf("work left: %s to prove a win, %s a loss", numberText(phi),
-			numberText(delta)))
+	if e := r.GetEvidence(); e > 0 && r.GetWinner() == "" {
+		parts = append(parts, fmt.Sprintf("evidence %.0f %%", 100*e))
+	}
+	if r.GetPhase().GetName() == "searching" {
+		parts = append(parts, brief(speed)+" nodes/s")
 	}
 	if m.memory != nil {
 		parts = append(parts, "memory "+cli.FormatSize(m.memory()))
 	} else {
 		parts = append(parts, counted(r.GetWorkers(), "worker"))
 	}
+	parts = append(parts, brief(nodes)+" nodes")
+	if phi, delta := r.GetRootPhi(), r.GetRootDelta(); r.GetWinner() == "" && max(phi, delta) > 1 {
+		parts = append(parts, fmt.Sprintf("work left %s to prove a win or %s a loss", numberText(phi),
+			numberText(delta)))
+	}
 	return strings.Join(parts, ", ")
 }
 
-// doing says what is done for a campaign now, and how much of it.
-func doing(r *farmv1.StatusResponse) string {
+// doing says what is done for a campaign now, and how much of it where that is known.
+func doing(r *farmv1.StatusResponse) (phase, detail string) {
 	p := r.GetPhase()
-	share := ""
+	parts := ""
 	if p.GetTotal() > 0 {
-		share = fmt.Sprintf(" %.0f %%", 100*min(1, float64(p.GetDone())/float64(p.GetTotal())))
+		parts = fmt.Sprintf("%d of %s", p.GetDone(), counted(p.GetTotal(), "part"))
 	}
 	switch p.GetName() {
 	case "":
-		return r.GetState() + " (" + r.GetWhy() + ")"
+		return r.GetState(), r.GetWhy()
 	case "extracting":
-		return "extracting evidence: " + count(p.GetDone()) + " positions proved"
+		return "extracting evidence", brief(p.GetDone()) + " positions proved"
 	case "delivering":
-		return "delivering evidence" + share
+		return "delivering evidence", share(p, cli.FormatSize(int64(p.GetTotal())))
 	case "verifying":
-		return fmt.Sprintf("verifying: %d of %d parts%s", p.GetDone(), p.GetTotal(), share)
+		return "verifying", parts
 	case "checking":
-		return "checking the proof" + share
+		return "checking the proof", share(p, brief(p.GetTotal())+" positions")
 	case "assembling":
-		return "assembling the proof"
+		return "assembling the proof", parts
 	}
-	return p.GetName()
+	return p.GetName(), ""
 }
 
-// movesSettled says how many first moves are decided, the share of them in percent. It is empty while
-// nothing is known of them: they are one lease.
-func movesSettled(moves []*farmv1.FirstMove) string {
-	won, lost := 0, 0
-	for _, f := range moves {
-		switch f.GetVerdict() {
-		case farmv1.Verdict_VERDICT_WON:
-			won++
-		case farmv1.Verdict_VERDICT_LOST:
-			lost++
-		}
-	}
-	if won+lost == 0 {
+// share says how much of a phase is done, in percent of all of it; empty where that is not known.
+func share(p *farmv1.Phase, all string) string {
+	if p.GetTotal() == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("first moves %d of %d refuted (%d %%)", lost, len(moves), 100*lost/len(moves))
+	return fmt.Sprintf("%.0f %% of %s", 100*min(1, float64(p.GetDone())/float64(p.GetTotal())), all)
+}
+
+// movesSettled says how many first moves are decided, or searched, as far as workers know: while all is one lease their
+// numbers come from its search. It is empty where there are none.
+func movesSettled(moves []*farmv1.FirstMove) string {
+	won, lost, searched := 0, 0, 0
+	for _, f := range moves {
+		switch verdict := f.GetVerdict(); {
+		case verdict == farmv1.Verdict_VERDICT_WON || f.GetDelta() == 0:
+			won++
+		case verdict == farmv1.Verdict_VERDICT_LOST || f.GetPhi() == 0:
+			lost++
+		case max(f.GetPhi(), f.GetDelta()) > 1 || f.GetNodes() > 0 || f.GetLeased() || f.GetExpanded():
+			searched++
+		}
+	}
+	if len(moves) == 0 {
+		return ""
+	}
+	text := fmt.Sprintf("first moves %d of %d refuted", lost, len(moves))
+	if searched > 0 {
+		text += fmt.Sprintf(", %d more searched", searched)
+	}
 	if won > 0 {
 		text += ", " + counted(won, "win")
 	}
 	return text
+}
+
+// brief writes a number of things in few characters: 950, 48 k, 4.2 M.
+func brief(n uint64) string {
+	switch {
+	case n >= 1_000_000_000:
+		return fmt.Sprintf("%.1f G", float64(n)/1e9)
+	case n >= 1_000_000:
+		return fmt.Sprintf("%.1f M", float64(n)/1e6)
+	case n >= 10_000:
+		return fmt.Sprintf("%d k", n/1000)
+	}
+	return fmt.Sprint(n)
+}
+
+// clock writes seconds in the few columns that a line has: 0:59, 12:05, 3:20:00.
+func clock(seconds float64) string {
+	s := int(seconds)
+	if s < 3600 {
+		return fmt.Sprintf("%d:%02d", s/60, s%60)
+	}
+	return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
 }
 
 // duration writes seconds for people: 59 s, 12 min 5 s, 3 h 20 min.

@@ -100,10 +100,14 @@ func statusReport(r *farmv1.StatusResponse) string {
 		fmt.Fprintf(&s, "winner         %s\n", r.GetWinner())
 	}
 	if p := r.GetPhase(); p != nil {
-		fmt.Fprintf(&s, "now            %s\n", doing(r))
+		phase, detail := doing(r)
+		fmt.Fprintf(&s, "now            %s\n", strings.TrimSuffix(phase+", "+detail, ", "))
 	}
-	if text := movesSettled(r.GetFirstMoves()); text != "" {
+	if text := movesSettled(r.GetFirstMoves()); text != "" && r.GetWinner() == "" {
 		fmt.Fprintf(&s, "settled        %s\n", text)
+	}
+	if e := r.GetEvidence(); e > 0 {
+		fmt.Fprintf(&s, "evidence       %.0f %% of the nodes in running leases are below decided positions\n", 100*e)
 	}
 	fmt.Fprintf(&s, "root           proof number %s, disproof number %s: the work left to prove a win, or a loss\n",
 		numberText(r.GetRootPhi()), numberText(r.GetRootDelta()))
@@ -153,7 +157,8 @@ func workersReport(r *farmv1.WorkersResponse) string {
 			fmt.Fprintf(&s, "; on %s, %s of %s nodes, %s nodes/s", w.GetPosition(), count(w.GetLeaseNodes()),
 				count(w.GetBudgetNodes()), count(uint64(float64(w.GetLeaseNodes())/max(1, w.GetLeaseSeconds()))))
 			if p := w.GetPhase(); p != nil {
-				fmt.Fprintf(&s, ", %s", doing(&farmv1.StatusResponse{Phase: p}))
+				phase, detail := doing(&farmv1.StatusResponse{Phase: p})
+				fmt.Fprintf(&s, ", %s", strings.TrimSuffix(phase+": "+detail, ": "))
 			}
 		}
 		s.WriteByte('\n')

@@ -30,8 +30,8 @@ type Status struct {
 	SetAside     uint64           `json:"set_aside"`
 	FactsWon     uint64           `json:"facts_won"`
 	FactsLost    uint64           `json:"facts_lost"`
-	Fragments    uint64           `json:"fragments"`
-	FragmentSize uint64           `json:"fragment_bytes"`
+	Parts        uint64           `json:"parts"` // in the store, of all campaigns
+	PartBytes    uint64           `json:"part_bytes"`
 	Workers      uint32           `json:"workers"`
 	FirstMoves   []FirstMove      `json:"first_moves,omitempty"`
 	MovesKnown   int              `json:"first_moves_known"` // of all first moves, those whose outcome is known
@@ -39,16 +39,17 @@ type Status struct {
 	Verified     bool             `json:"verified"`
 	VerifiedBy   string           `json:"verified_by,omitempty"` // workers, where this machine's checker did not
 	Certificate  *cli.Certificate `json:"certificate,omitempty"`
-	Parts        int              `json:"certificate_parts,omitempty"` // on pages: of a certificate that is a manifest
+	ProofParts   int              `json:"certificate_parts,omitempty"` // on pages: of a certificate that is a manifest
 	Store        string           `json:"store"`
 	Quarantined  uint32           `json:"quarantined"`
 	Phase        *Phase           `json:"phase,omitempty"` // what is done now
+	Evidence     float64          `json:"evidence"`        // share of the nodes in running leases; see loop.Outlook
 }
 
 // Phase is what is being done, and how much of it.
 type Phase struct {
 	Name  string `json:"name"` // searching, extracting, delivering, verifying, assembling or checking
-	Done  uint64 `json:"done"` // positions proved or checked, bytes of parts, or parts
+	Done  uint64 `json:"done"` // first moves decided, positions proved or checked, bytes of parts, or parts
 	Total uint64 `json:"total,omitempty"`
 }
 
@@ -80,10 +81,10 @@ func OfStatus(r *farmv1.StatusResponse, every bool) Status {
 		Winner: r.GetWinner(), Phi: r.GetRootPhi(), Delta: r.GetRootDelta(), Nodes: r.GetNodes(),
 		RunningNodes: r.GetRunningNodes(), Seconds: r.GetSeconds(), TreeNodes: r.GetTreePositions(),
 		Frontier: r.GetFrontier(), Leased: r.GetLeased(), SetAside: r.GetSetAside(), FactsWon: r.GetFactsWon(),
-		FactsLost: r.GetFactsLost(), Fragments: r.GetCertificates(), FragmentSize: r.GetCertificateBytes(),
+		FactsLost: r.GetFactsLost(), Parts: r.GetCertificates(), PartBytes: r.GetCertificateBytes(),
 		Workers: r.GetWorkers(), Verified: r.GetVerified(), VerifiedBy: r.GetVerifiedBy(), Store: r.GetStoreFile(),
 		Quarantined: r.GetQuarantined(),
-		Phase:       ofPhase(r.GetPhase()),
+		Phase:       ofPhase(r.GetPhase()), Evidence: r.GetEvidence(),
 	}
 	out.MovesAll = len(r.GetFirstMoves())
 	for _, f := range r.GetFirstMoves() {

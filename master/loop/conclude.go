@@ -30,10 +30,16 @@ type Conclusion struct {
 	WinningMoves []string
 }
 
+// PhaseSearching is the phase in which workers search.
+const PhaseSearching = "searching"
+
+// phases are the phases of a campaign, in the order in which it goes through them.
+var phases = []string{PhaseSearching, "extracting", "delivering", "verifying", "assembling", "checking"}
+
 // Phase is what is being done, and how much of it.
 type Phase struct {
 	Name        string // searching, extracting, delivering, verifying, assembling or checking; empty: nothing
-	Done, Total uint64 // positions, bytes or parts; a Total of 0 is not known
+	Done, Total uint64 // first moves, positions, bytes or parts; a Total of 0 is not known
 }
 
 // settle begins to conclude a campaign whose tree is settled.

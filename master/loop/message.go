@@ -74,6 +74,7 @@ type Event struct {
 	Evaluations uint64
 	TableFill   float64
 	Phase       Phase // of the lease
+	Outlook     *Outlook
 
 	waited bool // for room
 }
@@ -111,7 +112,14 @@ func (l *Loop) hear(e *Event, c *campaign) {
 	s.last = l.cfg.Now()
 	s.evaluations, s.fill, s.phase = max(s.evaluations, e.Evaluations), e.TableFill, e.Phase
 	switch ev := e.Tree.(type) {
+	case tree.Progress:
+		if o := e.Outlook; o != nil && c != nil {
+			if s.evidence = o.Evidence; o.Children != "" {
+				c.outlook, c.outlookOf = *o, s.Name
+			}
+		}
 	case tree.Result:
+		s.evidence = 0
 		s.results++
 		s.nodes += ev.Nodes
 		s.facts += uint64(len(ev.Facts))

@@ -31,6 +31,7 @@ type Metrics struct {
 	// Figures by campaign. The last three have a second label: outcome, outcome, state.
 	gauges                   map[string]*prometheus.GaugeVec // by name; see campaignGauges
 	facts, firstMoves, state *prometheus.GaugeVec
+	done, whole              *prometheus.GaugeVec // by campaign and phase
 
 	nodes, granted, expired, cancelled *prometheus.CounterVec // by campaign
 	returned                           *prometheus.CounterVec // by campaign and outcome
@@ -49,7 +50,9 @@ var campaignGauges = map[string]string{
 	"root_disproof_number": "Disproof number of the root: how far its side to move is from a proved loss. " +
 		"0 when it is lost.",
 	"first_moves_settled_ratio": "Share of the root's moves in the tree whose outcome is known.",
-	"leases_running":            "Leases that workers have now.",
+	"evidence_ratio": "Of the nodes in running leases, the share below positions that the search has decided. " +
+		"It says how much of the work has led to proofs, and not how much is left.",
+	"leases_running": "Leases that workers have now.",
 	"frontier_positions": "Unsolved leaves of the tree that matter to the root; " +
 		"the leased ones are among them.",
 	"set_aside_positions": "Positions whose leases were lost too often; they are leased last.",
@@ -87,6 +90,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		firstMoves: gauges("first_moves",
 			"Moves of the root that the tree knows, by outcome for the side that plays them.", "outcome"),
 		state: gauges("campaign_state", "1 for the state the campaign is in, 0 for the others.", "state"),
+		done: gauges("phase_done", "How much of the phase that the campaign is in is done, 0 for the other phases: "+
+			"first moves, positions, bytes or parts.", "phase"),
+		whole: gauges("phase_whole", "What phase_done will come to; 0 where that is not known.", "phase"),
 
 		nodes: counters("nodes_total", "Positions that workers expanded, in committed results of this campaign.",
 			"campaign"),
@@ -169,6 +175,7 @@ func (m *Metrics) Stalled(why string) { m.stalled.WithLabelValues(why).Inc() }
 type campaignMetrics struct {
 	gauges                             map[string]prometheus.Gauge // by name
 	facts, firstMoves, state           map[string]prometheus.Gauge // by outcome, outcome and state
+	done, whole                        map[string]prometheus.Gauge // by phase
 	nodes, granted, expired, cancelled prometheus.Counter
 	returned                           map[string]prometheus.Counter // by outcome
 }
@@ -185,6 +192,7 @@ func (m *Metrics) of(name string) *campaignMetrics {
 	c := &campaignMetrics{
 		gauges: map[string]prometheus.Gauge{}, returned: map[string]prometheus.Counter{},
 		facts: each(m.facts, outcomes), firstMoves: each(m.firstMoves, verdicts), state: each(m.state, states),
+		done: each(m.done, phases), whole: each(m.whole, phases),
 		nodes: m.nodes.WithLabelValues(name), granted: m.granted.WithLabelValues(name),
 		expired: m.expired.WithLabelValues(name), cancelled: m.cancelled.WithLabelValues(name),
 	}
@@ -229,11 +237,20 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	}
 	settled := 0.0
 	if n := len(t.FirstMoves); n > 0 {
-		settled = float64(n-moves[eval.Open]) / float64(n)
+		wins, refuted := decided(t.FirstMoves)
+		settled = float64(wins+refuted) / float64(n)
+	}
+	for _, p := range phases {
+		now := v.Phase
+		if now.Name != p {
+			now = Phase{}
+		}
+		x.done[p].Set(float64(now.Done))
+		x.whole[p].Set(float64(now.Total))
 	}
 	for name, value := range map[string]float64{
 		"root_proof_number": float64(t.Phi), "root_disproof_number": float64(t.Delta),
-		"first_moves_settled_ratio": settled, "leases_running": float64(t.Leased),
+		"first_moves_settled_ratio": settled, "evidence_ratio": v.Evidence, "leases_running": float64(t.Leased),
 		"frontier_positions": float64(t.Frontier), "set_aside_positions": float64(t.Aside),
 		"tree_positions": float64(t.Nodes), "campaign_priority": float64(v.Priority),
 		"campaign_share": float64(v.Share), "claims_waiting": float64(t.Unchecked), "lease_stretch": t.Stretch,

@@ -44,7 +44,8 @@ type Session struct {
 
 	evaluations, results, facts, nodes uint64
 	fill                               float64
-	phase                              Phase // of its lease
+	phase                              Phase   // of its lease
+	evidence                           float64 // of its lease; see Outlook
 
 	seen    hints.Seen // hints that its table has
 	table   uint32     // the pool of its last lease: its table is for that board

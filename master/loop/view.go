@@ -13,7 +13,8 @@ type View struct {
 	*About
 	Settings
 	State, Why  string
-	Phase       Phase // what is done for it now
+	Phase       Phase   // what is done for it now
+	Evidence    float64 // see Outlook
 	Tree        tree.Status
 	Settled     *tree.Settled // nil: not yet
 	Conclusion  *Conclusion   // nil: not yet
@@ -81,6 +82,10 @@ func (l *Loop) explain(c *campaign, v *View) {
 		return
 	}
 	v.Phase = l.phaseOf(c)
+	if l.lookOut(c, v); v.Phase.Name == PhaseSearching {
+		wins, refuted := decided(v.Tree.FirstMoves)
+		v.Phase.Done, v.Phase.Total = uint64(wins+refuted), uint64(len(v.Tree.FirstMoves))
+	}
 	switch {
 	case c.Ended:
 		v.State, v.Why = StateEnded, "an operator gave the campaign up"
@@ -113,7 +118,7 @@ func (l *Loop) phaseOf(c *campaign) (p Phase) {
 		switch {
 		case s == nil || len(w.Leases) == 0:
 		case s.phase.Name == "":
-			return Phase{Name: "searching"}
+			return Phase{Name: PhaseSearching}
 		case p.Name == "" || p.Name == s.phase.Name:
 			p = Phase{s.phase.Name, p.Done + s.phase.Done, p.Total + s.phase.Total}
 		}

@@ -76,6 +76,7 @@ func statusMessage(v loop.View) *farmv1.StatusResponse {
 		Certificates: uint64(v.Certs), CertificateBytes: uint64(v.CertBytes),
 		Workers: farmv1.WriteCount(v.Connected), StoreFile: v.StoreFile, Quarantined: farmv1.WriteCount(v.Quarantined),
 		Priority: int32(v.Priority), Share: uint32(v.Share), Winner: winner(v), Phase: phaseMessage(v.Phase),
+		Evidence: v.Evidence,
 	}
 	for _, each := range v.All {
 		out.Campaigns = append(out.Campaigns, summaryMessage(each))

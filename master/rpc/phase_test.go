@@ -4,7 +4,10 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/numbers"
 )
 
 // TestPhase holds that an operator sees what a worker does with its lease, and that a phase of a name
@@ -18,11 +21,11 @@ func TestPhase(t *testing.T) {
 			sent *farmv1.Phase
 			want *farmv1.Phase
 		}{
-			{nil, &farmv1.Phase{Name: "searching"}},
+			{nil, &farmv1.Phase{Name: "searching", Total: 88}},
 			{&farmv1.Phase{Name: "extracting", Done: 812}, &farmv1.Phase{Name: "extracting", Done: 812}},
 			{&farmv1.Phase{Name: "delivering", Done: 61, Total: 100},
 				&farmv1.Phase{Name: "delivering", Done: 61, Total: 100}},
-			{&farmv1.Phase{Name: "sleeping", Done: 1}, &farmv1.Phase{Name: "searching"}},
+			{&farmv1.Phase{Name: "sleeping", Done: 1}, &farmv1.Phase{Name: "searching", Total: 88}},
 		} {
 			w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(),
 				Epoch: l.GetEpoch(), Nodes: 5, Phase: c.sent}}})
@@ -35,6 +38,63 @@ func TestPhase(t *testing.T) {
 				p.GetTotal() != c.want.GetTotal() {
 				t.Errorf("%v is shown as %v", c.sent, p)
 			}
+		}
+		b.kill()
+	})
+}
+
+// TestOutlook holds that people see the numbers of the first moves while the whole campaign is one lease,
+// that they prove nothing, and that numbers without sense are passed over.
+func TestOutlook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), nil)
+		w := b.worker("w")
+		l := w.lease()
+		tell := func(o *farmv1.Outlook) *farmv1.StatusResponse {
+			w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{Lease: l.GetId(),
+				Epoch: l.GetEpoch(), Nodes: 5, Outlook: o}}})
+			synctest.Wait()
+			r, err := b.control.Status(t.Context(), &farmv1.StatusRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r
+		}
+		position, err := amazons.ParsePosition(tell(nil).GetCampaign().GetRoot())
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := map[amazons.Key]bool{}
+		for _, m := range position.State().Moves(nil) {
+			next[position.State().After(m).CanonicalKey(position.Board)] = true
+		}
+		var children []byte
+		for i := range len(next) { // the first is won by the other side, of the second nothing is known
+			children = numbers.Put(children, []uint32{0, 0, 7}[min(i, 2)], []uint32{16, 0, 3}[min(i, 2)])
+		}
+		known := func(r *farmv1.StatusResponse) (refuted int) {
+			for _, f := range r.GetFirstMoves() {
+				if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
+					t.Errorf("%s is proved by an outlook", f.GetMove())
+				}
+				if f.GetPhi() == 0 {
+					refuted++
+				}
+			}
+			return refuted
+		}
+		for _, o := range []*farmv1.Outlook{
+			{Phi: 3, Delta: 400, Children: children[:len(children)-1]}, {Phi: 3, Evidence: 1.5, Children: children},
+			{Phi: 3, Children: make([]byte, loop.MaxOutlook+1)},
+		} {
+			if r := tell(o); r.GetRootDelta() != 1 || known(r) != 0 {
+				t.Errorf("%.60v was taken", o)
+			}
+		}
+		r := tell(&farmv1.Outlook{Phi: 3, Delta: 400, Children: children, Evidence: 0.25})
+		if n := known(r); r.GetRootPhi() != 3 || r.GetRootDelta() != 400 || r.GetEvidence() != 0.25 || n == 0 ||
+			r.GetPhase().GetDone() != uint64(n) {
+			t.Errorf("%d moves are refuted in %.300v", n, r)
 		}
 		b.kill()
 	})

@@ -140,7 +140,7 @@ func (w *watch) ask(ctx context.Context) {
 			m, _ := proof.ReadManifest(next.file) // a certificate in one file is none
 			w.listed, w.parts = c.SHA256, len(m.Parts)
 		}
-		next.status.Parts = w.parts
+		next.status.ProofParts = w.parts
 	}
 	if next.book = w.books.of(ctx, status); next.book != nil {
 		next.book.tell(w.campaign.Root(), &next.status)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"slices"
 	"testing"
 	"time"
 )
@@ -28,16 +29,26 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// TestFit leaves out whole phrases where a terminal is narrow.
-func TestFit(t *testing.T) {
-	const text = "5x6 searching, 48.1 k nodes/s, 31 s, first moves 18 of 256 refuted (7 %)"
-	for columns, want := range map[int]string{
-		100: text, len(text): text, 79: text, 40: "5x6 searching, 48.1 k nodes/s, 31 s",
-		36: "5x6 searching, 48.1 k nodes/s, 31 s",
-		35: "5x6 searching, 48.1 k nodes/s, 31 s", 34: "5x6 searching, 48.1 k nodes/s", 8: "5x6 sear",
+// TestTurns shows whole phrases by turns where a terminal is narrow, so that none is lost.
+func TestTurns(t *testing.T) {
+	const text = "5x6 searching 1:02, first moves 112 of 256 refuted, evidence 61 %, 48 k nodes/s, memory 123 MiB"
+	for columns, want := range map[int][]string{
+		200: {text},
+		79: {"5x6 searching 1:02, first moves 112 of 256 refuted, evidence 61 %, 48 k nodes/s",
+			"5x6 searching 1:02, memory 123 MiB"},
+		39: {"5x6 searching 1:02, evidence 61 %", "x"},
+		19: {"5x6 searching 1:02", "first moves 112 of ", "evidence 61 %", "48 k nodes/s", "memory 123 MiB"},
+		8:  {"5x6 sear", "first mo", "evidence", "48 k nod", "memory 1"},
 	} {
-		if got := fit(text, columns); got != want {
+		if columns == 39 {
+			want = []string{"5x6 searching 1:02", "first moves 112 of 256 refuted", "5x6 searching 1:02, evidence 61 %",
+				"5x6 searching 1:02, 48 k nodes/s", "5x6 searching 1:02, memory 123 MiB"}
+		}
+		if got := pages(text, columns); !slices.Equal(got, want) {
 			t.Errorf("%d columns: %q, want %q", columns, got, want)
 		}
+	}
+	if got := pages("", 40); !slices.Equal(got, []string{""}) {
+		t.Errorf("of nothing: %q", got)
 	}
 }

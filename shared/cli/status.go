@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
@@ -18,6 +19,7 @@ import (
 const (
 	TerminalPeriod = 250 * time.Millisecond // a line that is drawn over, on a terminal
 	PlainPeriod    = time.Minute            // a line of its own, anywhere else
+	pagePeriod     = 4 * time.Second        // what does not fit beside each other takes turns
 )
 
 // StatusLine shows one line of text that changes: drawn over four times a second
@@ -29,11 +31,12 @@ type StatusLine struct {
 	width    func() int
 	mu       sync.Mutex
 	drawn    bool // the cursor stands behind a status text
+	begun    time.Time
 }
 
 // NewStatusLine returns a status line on w, which is a terminal if it is a file that says so.
 func NewStatusLine(w io.Writer) *StatusLine {
-	s := &StatusLine{w: w}
+	s := &StatusLine{w: w, begun: time.Now()}
 	if f, ok := w.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		s.terminal = true
 		s.width = func() int {
@@ -100,23 +103,52 @@ func (s *StatusLine) draw(text string) {
 		fmt.Fprintln(s.w, text)
 		return
 	}
-	text = fit(text, s.width()-1)
+	shown := pages(text, s.width()-1)
+	text = shown[turn(int(time.Since(s.begun)/pagePeriod), len(shown))]
 	s.clear()
 	fmt.Fprint(s.w, text)
 	s.drawn = true
 }
 
-// fit leaves out the last words of a text, at a comma if there is one, so that it has at most so many
-// columns.
-func fit(text string, columns int) string {
-	runes := []rune(text)
-	if len(runes) <= columns {
+// pages divides a text at its commas so that each page has at most so many columns. All begin with what
+// comes before the first comma, where there is room for it.
+func pages(text string, columns int) []string {
+	head, rest, _ := strings.Cut(text, ", ")
+	head = clip(head, columns)
+	out := []string{head}
+	for _, word := range strings.Split(rest, ", ") {
+		if word == "" {
+			continue
+		}
+		last := &out[len(out)-1]
+		switch {
+		case width(*last+", "+word) <= columns:
+			*last += ", " + word
+		case width(head+", "+word) <= columns:
+			out = append(out, head+", "+word)
+		default:
+			out = append(out, clip(word, columns))
+		}
+	}
+	return out
+}
+
+// turn returns which of some pages has its turn: the first comes again after each of the others.
+func turn(n, pages int) int {
+	if n%2 == 0 || pages == 1 {
+		return 0
+	}
+	return 1 + n/2%(pages-1)
+}
+
+func width(text string) int { return utf8.RuneCountInString(text) }
+
+// clip leaves out the end of a text that has more columns.
+func clip(text string, columns int) string {
+	if width(text) <= columns {
 		return text
 	}
-	if at := strings.LastIndex(string(runes[:columns+1])+" ", ", "); at > 0 {
-		return text[:at]
-	}
-	return string(runes[:columns])
+	return string([]rune(text)[:max(0, columns)])
 }
 
 func (s *StatusLine) clear() {

@@ -198,7 +198,7 @@ func (a *agent) search(ctx context.Context, e Search) {
 	a.work.Go(func() {
 		defer a.Stats.Search.Since(time.Now())
 		r, err := solver.Run(slice, e.Job, func(p engine.Progress) {
-			a.tell(ctx, Searching{p.Nodes, p.Evaluations, p.TableFill})
+			a.tell(ctx, Searching{p.Nodes, p.Evaluations, p.TableFill, p.Outlook})
 		})
 		if err != nil {
 			a.failed <- fmt.Errorf("search: %w", err)

@@ -36,6 +36,7 @@ type (
 	Searching struct {
 		Nodes, Evaluations uint64
 		TableFill          float64
+		Outlook            *engine.Outlook // nil: none this time
 	}
 	// Alive says that a Gather, or an Upload, goes on. It counts as work in the next heartbeat. Done and
 	// Total say how far it is: positions proved, or bytes sent; a Total of 0 is not known.

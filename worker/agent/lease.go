@@ -32,9 +32,10 @@ type lease struct {
 	last       bool         // its search has ended
 	early      bool         // because it was cancelled
 
-	nodes, evaluations, activity uint64        // for heartbeats
-	at                           time.Duration // when nodes was right
-	phase                        *farmv1.Phase // of the evidence; nil: it is searching
+	nodes, evaluations, activity uint64          // for heartbeats
+	at                           time.Duration   // when nodes was right
+	phase                        *farmv1.Phase   // of the evidence; nil: it is searching
+	outlook                      *farmv1.Outlook // for the next heartbeat; nil: nothing new
 }
 
 // goesOn counts the work on evidence, and notes how far that is.
@@ -53,6 +54,7 @@ func (m *Machine) slice() {
 		return
 	}
 	job := l.job
+	job.Watch = true
 	job.Budget = min(job.Budget-l.total.Nodes, l.sliceNodes)
 	l.sliceNodes = max(1, 2*min(l.sliceNodes, l.job.Budget/2))
 	if l.total.Nodes > 0 {
@@ -68,7 +70,19 @@ func (m *Machine) progress(e Searching) {
 	if l := m.running; l != nil && l.searching {
 		l.nodes, l.at = l.total.Nodes+e.Nodes, m.now
 		l.evaluations = l.total.Evaluations + e.Evaluations
+		if o := e.Outlook; o != nil {
+			l.outlook = &farmv1.Outlook{Phi: o.Phi, Delta: o.Delta, Evidence: o.Evidence}
+			if l.atRoot() {
+				l.outlook.Children = numbers.Append(nil, o.Children)
+			}
+		}
 	}
+}
+
+// atRoot reports whether the lease's position is what its campaign is about.
+func (l *lease) atRoot() bool {
+	root, err := amazons.ParsePosition(l.of.root)
+	return err == nil && root.State().CanonicalKey(root.Board) == l.key
 }
 
 // searched has the evidence gathered for what a slice proved: all of it for the lease's own

@@ -290,8 +290,9 @@ func (m *Machine) heartbeat() {
 func (m *Machine) report(l *lease) {
 	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: &farmv1.Progress{
 		Lease: l.id, Epoch: l.epoch, Nodes: l.nodes, Evaluations: l.evaluations + l.activity,
-		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number, Phase: l.phase,
+		TableFill: m.c.Stats.TableFill(), Campaign: l.of.number, Phase: l.phase, Outlook: l.outlook,
 	}}}})
+	l.outlook = nil
 }
 
 // join begins to work on a new stream. Everything that is not acknowledged is sent again on it.

@@ -140,12 +140,14 @@ type Job struct {
 	Facts  []proof.Fact   // proved by others, who keep the evidence
 	// Hints are what other tables know about the position. Damaged hints are logged and passed over.
 	Hints [][]byte
+	Watch bool // progress has an Outlook
 }
 
 // Progress counts what a run has done so far.
 type Progress struct {
-	Nodes, Evaluations uint64  // of this run
-	TableFill          float64 // 0..1
+	Nodes, Evaluations uint64   // of this run
+	TableFill          float64  // 0..1
+	Outlook            *Outlook // of a job that asks for it, about once a second; otherwise nil
 }
 
 // Result is the outcome of a run.
@@ -262,21 +264,22 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		}
 	}
 	e.last = job.State
-	stop := func() {}
+	stop, beats := func() {}, 0
 	if progress != nil {
 		stop = every(ProgressPeriod, func() {
 			p := e.search.Progress()
-			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill()})
+			var outlook *Outlook
+			if beats++; job.Watch && beats%watchEvery == 1 {
+				outlook = e.outlook(job.State)
+			}
+			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill(), outlook})
 		})
 	}
 	r := e.search.SearchBelow(ctx, job.Parent, job.State, job.Budget)
 	stop()
 	out := Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations}
 	if r.Verdict == eval.Open {
-		for _, c := range e.search.Children(job.State) {
-			out.Children = append(out.Children, numbers.Child{Key: c.State.CanonicalKey(e.c.Board), Phi: c.Phi,
-				Delta: c.Delta})
-		}
+		out.Children = e.children(e.search.Children(job.State))
 	}
 	e.mu.Lock()
 	out.Solved = e.solved.empty()

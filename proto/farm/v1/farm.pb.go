@@ -672,6 +672,7 @@ type Progress struct {
 	TableFill     float64                `protobuf:"fixed64,5,opt,name=table_fill,json=tableFill,proto3" json:"table_fill,omitempty"` // 0..1
 	Campaign      uint32                 `protobuf:"varint,6,opt,name=campaign,proto3" json:"campaign,omitempty"`                     // of the lease; 0: the first
 	Phase         *Phase                 `protobuf:"bytes,7,opt,name=phase,proto3" json:"phase,omitempty"`                            // of the lease; absent: searching
+	Outlook       *Outlook               `protobuf:"bytes,8,opt,name=outlook,proto3" json:"outlook,omitempty"`                        // of the lease's position; absent: nothing new
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -755,10 +756,87 @@ func (x *Progress) GetPhase() *Phase {
 	return nil
 }
 
+func (x *Progress) GetOutlook() *Outlook {
+	if x != nil {
+		return x.Outlook
+	}
+	return nil
+}
+
+// Outlook is what a search knows of its position while it goes on. Nobody has proved it: it is shown to people,
+// and nothing rests on it.
+type Outlook struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Phi           uint32                 `protobuf:"varint,1,opt,name=phi,proto3" json:"phi,omitempty"`
+	Delta         uint32                 `protobuf:"varint,2,opt,name=delta,proto3" json:"delta,omitempty"`
+	Children      []byte                 `protobuf:"bytes,3,opt,name=children,proto3" json:"children,omitempty"`   // only of a campaign's root: the numbers of the positions after it, as in Result
+	Evidence      float64                `protobuf:"fixed64,4,opt,name=evidence,proto3" json:"evidence,omitempty"` // 0..1: of the nodes, the share below positions that the search has decided
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Outlook) Reset() {
+	*x = Outlook{}
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Outlook) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Outlook) ProtoMessage() {}
+
+func (x *Outlook) ProtoReflect() protoreflect.Message {
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Outlook.ProtoReflect.Descriptor instead.
+func (*Outlook) Descriptor() ([]byte, []int) {
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Outlook) GetPhi() uint32 {
+	if x != nil {
+		return x.Phi
+	}
+	return 0
+}
+
+func (x *Outlook) GetDelta() uint32 {
+	if x != nil {
+		return x.Delta
+	}
+	return 0
+}
+
+func (x *Outlook) GetChildren() []byte {
+	if x != nil {
+		return x.Children
+	}
+	return nil
+}
+
+func (x *Outlook) GetEvidence() float64 {
+	if x != nil {
+		return x.Evidence
+	}
+	return 0
+}
+
 // Phase is what is being done, and how much of it.
 type Phase struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// searching (done: nodes), extracting (positions proved), delivering (bytes of parts), verifying (parts),
+	// searching (first moves decided), extracting (positions proved), delivering (bytes of parts), verifying (parts),
 	// assembling, checking (positions)
 	Name          string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Done          uint64 `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
@@ -769,7 +847,7 @@ type Phase struct {
 
 func (x *Phase) Reset() {
 	*x = Phase{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -781,7 +859,7 @@ func (x *Phase) String() string {
 func (*Phase) ProtoMessage() {}
 
 func (x *Phase) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[8]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -794,7 +872,7 @@ func (x *Phase) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Phase.ProtoReflect.Descriptor instead.
 func (*Phase) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{8}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Phase) GetName() string {
@@ -837,7 +915,7 @@ type Facts struct {
 
 func (x *Facts) Reset() {
 	*x = Facts{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +927,7 @@ func (x *Facts) String() string {
 func (*Facts) ProtoMessage() {}
 
 func (x *Facts) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[9]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +940,7 @@ func (x *Facts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Facts.ProtoReflect.Descriptor instead.
 func (*Facts) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{9}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Facts) GetSerial() uint64 {
@@ -947,7 +1025,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -959,7 +1037,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[10]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -972,7 +1050,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{10}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Result) GetSerial() uint64 {
@@ -1097,7 +1175,7 @@ type Checked struct {
 
 func (x *Checked) Reset() {
 	*x = Checked{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1109,7 +1187,7 @@ func (x *Checked) String() string {
 func (*Checked) ProtoMessage() {}
 
 func (x *Checked) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[11]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1122,7 +1200,7 @@ func (x *Checked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Checked.ProtoReflect.Descriptor instead.
 func (*Checked) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{11}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Checked) GetCampaign() uint32 {
@@ -1191,7 +1269,7 @@ type Goodbye struct {
 
 func (x *Goodbye) Reset() {
 	*x = Goodbye{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1203,7 +1281,7 @@ func (x *Goodbye) String() string {
 func (*Goodbye) ProtoMessage() {}
 
 func (x *Goodbye) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[12]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1216,7 +1294,7 @@ func (x *Goodbye) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Goodbye.ProtoReflect.Descriptor instead.
 func (*Goodbye) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{12}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Goodbye) GetReason() string {
@@ -1245,7 +1323,7 @@ type WorkResponse struct {
 
 func (x *WorkResponse) Reset() {
 	*x = WorkResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1257,7 +1335,7 @@ func (x *WorkResponse) String() string {
 func (*WorkResponse) ProtoMessage() {}
 
 func (x *WorkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[13]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1270,7 +1348,7 @@ func (x *WorkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkResponse.ProtoReflect.Descriptor instead.
 func (*WorkResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{13}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *WorkResponse) GetKind() isWorkResponse_Kind {
@@ -1420,7 +1498,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1432,7 +1510,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[14]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1445,7 +1523,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{14}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Lease) GetId() uint64 {
@@ -1515,7 +1593,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1527,7 +1605,7 @@ func (x *Cancel) String() string {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[15]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1540,7 +1618,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{15}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Cancel) GetLease() uint64 {
@@ -1580,7 +1658,7 @@ type Check struct {
 
 func (x *Check) Reset() {
 	*x = Check{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1592,7 +1670,7 @@ func (x *Check) String() string {
 func (*Check) ProtoMessage() {}
 
 func (x *Check) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[16]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1605,7 +1683,7 @@ func (x *Check) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Check.ProtoReflect.Descriptor instead.
 func (*Check) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{16}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Check) GetCampaign() *Campaign {
@@ -1654,7 +1732,7 @@ type Ack struct {
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1666,7 +1744,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[17]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1679,7 +1757,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{17}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Ack) GetSerial() uint64 {
@@ -1706,7 +1784,7 @@ type NoWork struct {
 
 func (x *NoWork) Reset() {
 	*x = NoWork{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1718,7 +1796,7 @@ func (x *NoWork) String() string {
 func (*NoWork) ProtoMessage() {}
 
 func (x *NoWork) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[18]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1731,7 +1809,7 @@ func (x *NoWork) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NoWork.ProtoReflect.Descriptor instead.
 func (*NoWork) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{18}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *NoWork) GetReason() string {
@@ -1752,7 +1830,7 @@ type Hold struct {
 
 func (x *Hold) Reset() {
 	*x = Hold{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1764,7 +1842,7 @@ func (x *Hold) String() string {
 func (*Hold) ProtoMessage() {}
 
 func (x *Hold) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[19]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1777,7 +1855,7 @@ func (x *Hold) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hold.ProtoReflect.Descriptor instead.
 func (*Hold) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{19}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Hold) GetReason() string {
@@ -1799,7 +1877,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1811,7 +1889,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[20]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1824,7 +1902,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{20}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *News) GetFacts() []*Fact {
@@ -1851,7 +1929,7 @@ type Finished struct {
 
 func (x *Finished) Reset() {
 	*x = Finished{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1863,7 +1941,7 @@ func (x *Finished) String() string {
 func (*Finished) ProtoMessage() {}
 
 func (x *Finished) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[21]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1876,7 +1954,7 @@ func (x *Finished) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finished.ProtoReflect.Descriptor instead.
 func (*Finished) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{21}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Finished) GetReason() string {
@@ -1899,7 +1977,7 @@ type UploadCertificateRequest struct {
 
 func (x *UploadCertificateRequest) Reset() {
 	*x = UploadCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1911,7 +1989,7 @@ func (x *UploadCertificateRequest) String() string {
 func (*UploadCertificateRequest) ProtoMessage() {}
 
 func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[22]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1924,7 +2002,7 @@ func (x *UploadCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateRequest.ProtoReflect.Descriptor instead.
 func (*UploadCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{22}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *UploadCertificateRequest) GetSession() string {
@@ -1971,7 +2049,7 @@ type UploadCertificateResponse struct {
 
 func (x *UploadCertificateResponse) Reset() {
 	*x = UploadCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1983,7 +2061,7 @@ func (x *UploadCertificateResponse) String() string {
 func (*UploadCertificateResponse) ProtoMessage() {}
 
 func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[23]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1996,7 +2074,7 @@ func (x *UploadCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UploadCertificateResponse.ProtoReflect.Descriptor instead.
 func (*UploadCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{23}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *UploadCertificateResponse) GetKnown() bool {
@@ -2020,7 +2098,7 @@ type PlaceCertificateRequest struct {
 
 func (x *PlaceCertificateRequest) Reset() {
 	*x = PlaceCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2032,7 +2110,7 @@ func (x *PlaceCertificateRequest) String() string {
 func (*PlaceCertificateRequest) ProtoMessage() {}
 
 func (x *PlaceCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[24]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2045,7 +2123,7 @@ func (x *PlaceCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceCertificateRequest.ProtoReflect.Descriptor instead.
 func (*PlaceCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{24}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlaceCertificateRequest) GetSession() string {
@@ -2101,7 +2179,7 @@ type PlaceCertificateResponse struct {
 
 func (x *PlaceCertificateResponse) Reset() {
 	*x = PlaceCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2113,7 +2191,7 @@ func (x *PlaceCertificateResponse) String() string {
 func (*PlaceCertificateResponse) ProtoMessage() {}
 
 func (x *PlaceCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[25]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2126,7 +2204,7 @@ func (x *PlaceCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlaceCertificateResponse.ProtoReflect.Descriptor instead.
 func (*PlaceCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{25}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PlaceCertificateResponse) GetKnown() bool {
@@ -2161,7 +2239,7 @@ type FetchCertificateRequest struct {
 
 func (x *FetchCertificateRequest) Reset() {
 	*x = FetchCertificateRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2173,7 +2251,7 @@ func (x *FetchCertificateRequest) String() string {
 func (*FetchCertificateRequest) ProtoMessage() {}
 
 func (x *FetchCertificateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[26]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2186,7 +2264,7 @@ func (x *FetchCertificateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchCertificateRequest.ProtoReflect.Descriptor instead.
 func (*FetchCertificateRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{26}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FetchCertificateRequest) GetSession() string {
@@ -2219,7 +2297,7 @@ type FetchCertificateResponse struct {
 
 func (x *FetchCertificateResponse) Reset() {
 	*x = FetchCertificateResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2231,7 +2309,7 @@ func (x *FetchCertificateResponse) String() string {
 func (*FetchCertificateResponse) ProtoMessage() {}
 
 func (x *FetchCertificateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[27]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2244,7 +2322,7 @@ func (x *FetchCertificateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FetchCertificateResponse.ProtoReflect.Descriptor instead.
 func (*FetchCertificateResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{27}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FetchCertificateResponse) GetData() []byte {
@@ -2263,7 +2341,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2275,7 +2353,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[28]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2288,7 +2366,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{28}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *StatusRequest) GetCampaign() string {
@@ -2308,7 +2386,7 @@ type WatchRequest struct {
 
 func (x *WatchRequest) Reset() {
 	*x = WatchRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2320,7 +2398,7 @@ func (x *WatchRequest) String() string {
 func (*WatchRequest) ProtoMessage() {}
 
 func (x *WatchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[29]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2333,7 +2411,7 @@ func (x *WatchRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchRequest.ProtoReflect.Descriptor instead.
 func (*WatchRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{29}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchRequest) GetPeriodSeconds() float64 {
@@ -2358,7 +2436,7 @@ type WorkersRequest struct {
 
 func (x *WorkersRequest) Reset() {
 	*x = WorkersRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2370,7 +2448,7 @@ func (x *WorkersRequest) String() string {
 func (*WorkersRequest) ProtoMessage() {}
 
 func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[30]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2383,7 +2461,7 @@ func (x *WorkersRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersRequest.ProtoReflect.Descriptor instead.
 func (*WorkersRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{30}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
 }
 
 type PauseRequest struct {
@@ -2395,7 +2473,7 @@ type PauseRequest struct {
 
 func (x *PauseRequest) Reset() {
 	*x = PauseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2407,7 +2485,7 @@ func (x *PauseRequest) String() string {
 func (*PauseRequest) ProtoMessage() {}
 
 func (x *PauseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[31]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2420,7 +2498,7 @@ func (x *PauseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PauseRequest.ProtoReflect.Descriptor instead.
 func (*PauseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{31}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PauseRequest) GetCampaign() string {
@@ -2439,7 +2517,7 @@ type ResumeRequest struct {
 
 func (x *ResumeRequest) Reset() {
 	*x = ResumeRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2451,7 +2529,7 @@ func (x *ResumeRequest) String() string {
 func (*ResumeRequest) ProtoMessage() {}
 
 func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[32]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2464,7 +2542,7 @@ func (x *ResumeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResumeRequest.ProtoReflect.Descriptor instead.
 func (*ResumeRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{32}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ResumeRequest) GetCampaign() string {
@@ -2482,7 +2560,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2494,7 +2572,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[33]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2507,7 +2585,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{33}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
 }
 
 type BackupRequest struct {
@@ -2518,7 +2596,7 @@ type BackupRequest struct {
 
 func (x *BackupRequest) Reset() {
 	*x = BackupRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2608,7 @@ func (x *BackupRequest) String() string {
 func (*BackupRequest) ProtoMessage() {}
 
 func (x *BackupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[34]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2621,7 @@ func (x *BackupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupRequest.ProtoReflect.Descriptor instead.
 func (*BackupRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{34}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
 }
 
 type QuarantinesRequest struct {
@@ -2554,7 +2632,7 @@ type QuarantinesRequest struct {
 
 func (x *QuarantinesRequest) Reset() {
 	*x = QuarantinesRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2566,7 +2644,7 @@ func (x *QuarantinesRequest) String() string {
 func (*QuarantinesRequest) ProtoMessage() {}
 
 func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[35]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2579,7 +2657,7 @@ func (x *QuarantinesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesRequest.ProtoReflect.Descriptor instead.
 func (*QuarantinesRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{35}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
 }
 
 type ReleaseRequest struct {
@@ -2591,7 +2669,7 @@ type ReleaseRequest struct {
 
 func (x *ReleaseRequest) Reset() {
 	*x = ReleaseRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2603,7 +2681,7 @@ func (x *ReleaseRequest) String() string {
 func (*ReleaseRequest) ProtoMessage() {}
 
 func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[36]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2616,7 +2694,7 @@ func (x *ReleaseRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{36}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ReleaseRequest) GetName() string {
@@ -2635,7 +2713,7 @@ type QuarantinesResponse struct {
 
 func (x *QuarantinesResponse) Reset() {
 	*x = QuarantinesResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2647,7 +2725,7 @@ func (x *QuarantinesResponse) String() string {
 func (*QuarantinesResponse) ProtoMessage() {}
 
 func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[37]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2660,7 +2738,7 @@ func (x *QuarantinesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuarantinesResponse.ProtoReflect.Descriptor instead.
 func (*QuarantinesResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{37}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *QuarantinesResponse) GetQuarantines() []*Quarantine {
@@ -2687,7 +2765,7 @@ type Quarantine struct {
 
 func (x *Quarantine) Reset() {
 	*x = Quarantine{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2699,7 +2777,7 @@ func (x *Quarantine) String() string {
 func (*Quarantine) ProtoMessage() {}
 
 func (x *Quarantine) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[38]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2712,7 +2790,7 @@ func (x *Quarantine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Quarantine.ProtoReflect.Descriptor instead.
 func (*Quarantine) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{38}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Quarantine) GetName() string {
@@ -2785,7 +2863,7 @@ type AddCampaignRequest struct {
 
 func (x *AddCampaignRequest) Reset() {
 	*x = AddCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2797,7 +2875,7 @@ func (x *AddCampaignRequest) String() string {
 func (*AddCampaignRequest) ProtoMessage() {}
 
 func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[39]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2810,7 +2888,7 @@ func (x *AddCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddCampaignRequest.ProtoReflect.Descriptor instead.
 func (*AddCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{39}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AddCampaignRequest) GetName() string {
@@ -2866,7 +2944,7 @@ type SetCampaignRequest struct {
 
 func (x *SetCampaignRequest) Reset() {
 	*x = SetCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2878,7 +2956,7 @@ func (x *SetCampaignRequest) String() string {
 func (*SetCampaignRequest) ProtoMessage() {}
 
 func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[40]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2891,7 +2969,7 @@ func (x *SetCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetCampaignRequest.ProtoReflect.Descriptor instead.
 func (*SetCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{40}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *SetCampaignRequest) GetCampaign() string {
@@ -2924,7 +3002,7 @@ type EndCampaignRequest struct {
 
 func (x *EndCampaignRequest) Reset() {
 	*x = EndCampaignRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2936,7 +3014,7 @@ func (x *EndCampaignRequest) String() string {
 func (*EndCampaignRequest) ProtoMessage() {}
 
 func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[41]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2949,7 +3027,7 @@ func (x *EndCampaignRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndCampaignRequest.ProtoReflect.Descriptor instead.
 func (*EndCampaignRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{41}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *EndCampaignRequest) GetCampaign() string {
@@ -2972,7 +3050,7 @@ type BackupResponse struct {
 
 func (x *BackupResponse) Reset() {
 	*x = BackupResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2984,7 +3062,7 @@ func (x *BackupResponse) String() string {
 func (*BackupResponse) ProtoMessage() {}
 
 func (x *BackupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[42]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2997,7 +3075,7 @@ func (x *BackupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupResponse.ProtoReflect.Descriptor instead.
 func (*BackupResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{42}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *BackupResponse) GetSize() uint64 {
@@ -3054,6 +3132,7 @@ type StatusResponse struct {
 	Share                uint32                 `protobuf:"varint,29,opt,name=share,proto3" json:"share,omitempty"`
 	Campaigns            []*CampaignSummary     `protobuf:"bytes,30,rep,name=campaigns,proto3" json:"campaigns,omitempty"`                     // all of the store
 	Phase                *Phase                 `protobuf:"bytes,31,opt,name=phase,proto3" json:"phase,omitempty"`                             // what is done for it now; absent: nothing
+	Evidence             float64                `protobuf:"fixed64,33,opt,name=evidence,proto3" json:"evidence,omitempty"`                     // of running leases: the share of their nodes below positions that they have decided, 0..1
 	VerifiedBy           string                 `protobuf:"bytes,32,opt,name=verified_by,json=verifiedBy,proto3" json:"verified_by,omitempty"` // workers, where theirs accepted all parts of the proof and this machine's checker did not
 	unknownFields        protoimpl.UnknownFields
 	sizeCache            protoimpl.SizeCache
@@ -3061,7 +3140,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3073,7 +3152,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[43]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3086,7 +3165,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{43}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *StatusResponse) GetCampaign() *Campaign {
@@ -3306,6 +3385,13 @@ func (x *StatusResponse) GetPhase() *Phase {
 	return nil
 }
 
+func (x *StatusResponse) GetEvidence() float64 {
+	if x != nil {
+		return x.Evidence
+	}
+	return 0
+}
+
 func (x *StatusResponse) GetVerifiedBy() string {
 	if x != nil {
 		return x.VerifiedBy
@@ -3333,7 +3419,7 @@ type CampaignSummary struct {
 
 func (x *CampaignSummary) Reset() {
 	*x = CampaignSummary{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3431,7 @@ func (x *CampaignSummary) String() string {
 func (*CampaignSummary) ProtoMessage() {}
 
 func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[44]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3444,7 @@ func (x *CampaignSummary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CampaignSummary.ProtoReflect.Descriptor instead.
 func (*CampaignSummary) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{44}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *CampaignSummary) GetCampaign() *Campaign {
@@ -3460,7 +3546,7 @@ type FirstMove struct {
 
 func (x *FirstMove) Reset() {
 	*x = FirstMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3472,7 +3558,7 @@ func (x *FirstMove) String() string {
 func (*FirstMove) ProtoMessage() {}
 
 func (x *FirstMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[45]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3485,7 +3571,7 @@ func (x *FirstMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FirstMove.ProtoReflect.Descriptor instead.
 func (*FirstMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{45}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *FirstMove) GetMove() string {
@@ -3547,7 +3633,7 @@ type ExploreRequest struct {
 
 func (x *ExploreRequest) Reset() {
 	*x = ExploreRequest{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3645,7 @@ func (x *ExploreRequest) String() string {
 func (*ExploreRequest) ProtoMessage() {}
 
 func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[46]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3658,7 @@ func (x *ExploreRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreRequest.ProtoReflect.Descriptor instead.
 func (*ExploreRequest) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{46}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *ExploreRequest) GetMoves() []string {
@@ -3601,7 +3687,7 @@ type ExploreResponse struct {
 
 func (x *ExploreResponse) Reset() {
 	*x = ExploreResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3613,7 +3699,7 @@ func (x *ExploreResponse) String() string {
 func (*ExploreResponse) ProtoMessage() {}
 
 func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[47]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3626,7 +3712,7 @@ func (x *ExploreResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploreResponse.ProtoReflect.Descriptor instead.
 func (*ExploreResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{47}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *ExploreResponse) GetPosition() string {
@@ -3667,7 +3753,7 @@ type ExploredMove struct {
 
 func (x *ExploredMove) Reset() {
 	*x = ExploredMove{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3679,7 +3765,7 @@ func (x *ExploredMove) String() string {
 func (*ExploredMove) ProtoMessage() {}
 
 func (x *ExploredMove) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[48]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3692,7 +3778,7 @@ func (x *ExploredMove) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExploredMove.ProtoReflect.Descriptor instead.
 func (*ExploredMove) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{48}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *ExploredMove) GetMove() string {
@@ -3728,7 +3814,7 @@ type Known struct {
 
 func (x *Known) Reset() {
 	*x = Known{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3740,7 +3826,7 @@ func (x *Known) String() string {
 func (*Known) ProtoMessage() {}
 
 func (x *Known) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[49]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3753,7 +3839,7 @@ func (x *Known) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Known.ProtoReflect.Descriptor instead.
 func (*Known) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{49}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Known) GetVerdict() Verdict {
@@ -3835,7 +3921,7 @@ type WorkersResponse struct {
 
 func (x *WorkersResponse) Reset() {
 	*x = WorkersResponse{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3847,7 +3933,7 @@ func (x *WorkersResponse) String() string {
 func (*WorkersResponse) ProtoMessage() {}
 
 func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[50]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3860,7 +3946,7 @@ func (x *WorkersResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkersResponse.ProtoReflect.Descriptor instead.
 func (*WorkersResponse) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{50}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *WorkersResponse) GetWorkers() []*Worker {
@@ -3900,7 +3986,7 @@ type Worker struct {
 
 func (x *Worker) Reset() {
 	*x = Worker{}
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[51]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3912,7 +3998,7 @@ func (x *Worker) String() string {
 func (*Worker) ProtoMessage() {}
 
 func (x *Worker) ProtoReflect() protoreflect.Message {
-	mi := &file_proto_farm_v1_farm_proto_msgTypes[51]
+	mi := &file_proto_farm_v1_farm_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3925,7 +4011,7 @@ func (x *Worker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Worker.ProtoReflect.Descriptor instead.
 func (*Worker) Descriptor() ([]byte, []int) {
-	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{51}
+	return file_proto_farm_v1_farm_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Worker) GetName() string {
@@ -4123,7 +4209,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x04kind\"!\n" +
 	"\x05Hello\x12\x18\n" +
 	"\asession\x18\x01 \x01(\tR\asession\"\a\n" +
-	"\x05Ready\"\xdb\x01\n" +
+	"\x05Ready\"\x93\x02\n" +
 	"\bProgress\x12\x14\n" +
 	"\x05lease\x18\x01 \x01(\x04R\x05lease\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x14\n" +
@@ -4132,7 +4218,13 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\n" +
 	"table_fill\x18\x05 \x01(\x01R\ttableFill\x12\x1a\n" +
 	"\bcampaign\x18\x06 \x01(\rR\bcampaign\x120\n" +
-	"\x05phase\x18\a \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\"E\n" +
+	"\x05phase\x18\a \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\x126\n" +
+	"\aoutlook\x18\b \x01(\v2\x1c.amazonsfarm.farm.v1.OutlookR\aoutlook\"i\n" +
+	"\aOutlook\x12\x10\n" +
+	"\x03phi\x18\x01 \x01(\rR\x03phi\x12\x14\n" +
+	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x1a\n" +
+	"\bchildren\x18\x03 \x01(\fR\bchildren\x12\x1a\n" +
+	"\bevidence\x18\x04 \x01(\x01R\bevidence\"E\n" +
 	"\x05Phase\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x04R\x04done\x12\x14\n" +
@@ -4292,7 +4384,7 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\x0eBackupResponse\x12\x12\n" +
 	"\x04size\x18\x01 \x01(\x04R\x04size\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x9d\t\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xb9\t\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\bcampaign\x18\x01 \x01(\v2\x1d.amazonsfarm.farm.v1.CampaignR\bcampaign\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12\x10\n" +
@@ -4329,7 +4421,8 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"\bpriority\x18\x1c \x01(\x11R\bpriority\x12\x14\n" +
 	"\x05share\x18\x1d \x01(\rR\x05share\x12B\n" +
 	"\tcampaigns\x18\x1e \x03(\v2$.amazonsfarm.farm.v1.CampaignSummaryR\tcampaigns\x120\n" +
-	"\x05phase\x18\x1f \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\x12\x1f\n" +
+	"\x05phase\x18\x1f \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\x12\x1a\n" +
+	"\bevidence\x18! \x01(\x01R\bevidence\x12\x1f\n" +
 	"\vverified_by\x18  \x01(\tR\n" +
 	"verifiedBy\"\xe7\x02\n" +
 	"\x0fCampaignSummary\x129\n" +
@@ -4444,7 +4537,7 @@ func file_proto_farm_v1_farm_proto_rawDescGZIP() []byte {
 }
 
 var file_proto_farm_v1_farm_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_proto_farm_v1_farm_proto_msgTypes = make([]protoimpl.MessageInfo, 54)
 var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(Verdict)(0),                      // 0: amazonsfarm.farm.v1.Verdict
 	(*JoinRequest)(nil),               // 1: amazonsfarm.farm.v1.JoinRequest
@@ -4455,51 +4548,52 @@ var file_proto_farm_v1_farm_proto_goTypes = []any{
 	(*Hello)(nil),                     // 6: amazonsfarm.farm.v1.Hello
 	(*Ready)(nil),                     // 7: amazonsfarm.farm.v1.Ready
 	(*Progress)(nil),                  // 8: amazonsfarm.farm.v1.Progress
-	(*Phase)(nil),                     // 9: amazonsfarm.farm.v1.Phase
-	(*Facts)(nil),                     // 10: amazonsfarm.farm.v1.Facts
-	(*Result)(nil),                    // 11: amazonsfarm.farm.v1.Result
-	(*Checked)(nil),                   // 12: amazonsfarm.farm.v1.Checked
-	(*Goodbye)(nil),                   // 13: amazonsfarm.farm.v1.Goodbye
-	(*WorkResponse)(nil),              // 14: amazonsfarm.farm.v1.WorkResponse
-	(*Lease)(nil),                     // 15: amazonsfarm.farm.v1.Lease
-	(*Cancel)(nil),                    // 16: amazonsfarm.farm.v1.Cancel
-	(*Check)(nil),                     // 17: amazonsfarm.farm.v1.Check
-	(*Ack)(nil),                       // 18: amazonsfarm.farm.v1.Ack
-	(*NoWork)(nil),                    // 19: amazonsfarm.farm.v1.NoWork
-	(*Hold)(nil),                      // 20: amazonsfarm.farm.v1.Hold
-	(*News)(nil),                      // 21: amazonsfarm.farm.v1.News
-	(*Finished)(nil),                  // 22: amazonsfarm.farm.v1.Finished
-	(*UploadCertificateRequest)(nil),  // 23: amazonsfarm.farm.v1.UploadCertificateRequest
-	(*UploadCertificateResponse)(nil), // 24: amazonsfarm.farm.v1.UploadCertificateResponse
-	(*PlaceCertificateRequest)(nil),   // 25: amazonsfarm.farm.v1.PlaceCertificateRequest
-	(*PlaceCertificateResponse)(nil),  // 26: amazonsfarm.farm.v1.PlaceCertificateResponse
-	(*FetchCertificateRequest)(nil),   // 27: amazonsfarm.farm.v1.FetchCertificateRequest
-	(*FetchCertificateResponse)(nil),  // 28: amazonsfarm.farm.v1.FetchCertificateResponse
-	(*StatusRequest)(nil),             // 29: amazonsfarm.farm.v1.StatusRequest
-	(*WatchRequest)(nil),              // 30: amazonsfarm.farm.v1.WatchRequest
-	(*WorkersRequest)(nil),            // 31: amazonsfarm.farm.v1.WorkersRequest
-	(*PauseRequest)(nil),              // 32: amazonsfarm.farm.v1.PauseRequest
-	(*ResumeRequest)(nil),             // 33: amazonsfarm.farm.v1.ResumeRequest
-	(*DrainRequest)(nil),              // 34: amazonsfarm.farm.v1.DrainRequest
-	(*BackupRequest)(nil),             // 35: amazonsfarm.farm.v1.BackupRequest
-	(*QuarantinesRequest)(nil),        // 36: amazonsfarm.farm.v1.QuarantinesRequest
-	(*ReleaseRequest)(nil),            // 37: amazonsfarm.farm.v1.ReleaseRequest
-	(*QuarantinesResponse)(nil),       // 38: amazonsfarm.farm.v1.QuarantinesResponse
-	(*Quarantine)(nil),                // 39: amazonsfarm.farm.v1.Quarantine
-	(*AddCampaignRequest)(nil),        // 40: amazonsfarm.farm.v1.AddCampaignRequest
-	(*SetCampaignRequest)(nil),        // 41: amazonsfarm.farm.v1.SetCampaignRequest
-	(*EndCampaignRequest)(nil),        // 42: amazonsfarm.farm.v1.EndCampaignRequest
-	(*BackupResponse)(nil),            // 43: amazonsfarm.farm.v1.BackupResponse
-	(*StatusResponse)(nil),            // 44: amazonsfarm.farm.v1.StatusResponse
-	(*CampaignSummary)(nil),           // 45: amazonsfarm.farm.v1.CampaignSummary
-	(*FirstMove)(nil),                 // 46: amazonsfarm.farm.v1.FirstMove
-	(*ExploreRequest)(nil),            // 47: amazonsfarm.farm.v1.ExploreRequest
-	(*ExploreResponse)(nil),           // 48: amazonsfarm.farm.v1.ExploreResponse
-	(*ExploredMove)(nil),              // 49: amazonsfarm.farm.v1.ExploredMove
-	(*Known)(nil),                     // 50: amazonsfarm.farm.v1.Known
-	(*WorkersResponse)(nil),           // 51: amazonsfarm.farm.v1.WorkersResponse
-	(*Worker)(nil),                    // 52: amazonsfarm.farm.v1.Worker
-	nil,                               // 53: amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
+	(*Outlook)(nil),                   // 9: amazonsfarm.farm.v1.Outlook
+	(*Phase)(nil),                     // 10: amazonsfarm.farm.v1.Phase
+	(*Facts)(nil),                     // 11: amazonsfarm.farm.v1.Facts
+	(*Result)(nil),                    // 12: amazonsfarm.farm.v1.Result
+	(*Checked)(nil),                   // 13: amazonsfarm.farm.v1.Checked
+	(*Goodbye)(nil),                   // 14: amazonsfarm.farm.v1.Goodbye
+	(*WorkResponse)(nil),              // 15: amazonsfarm.farm.v1.WorkResponse
+	(*Lease)(nil),                     // 16: amazonsfarm.farm.v1.Lease
+	(*Cancel)(nil),                    // 17: amazonsfarm.farm.v1.Cancel
+	(*Check)(nil),                     // 18: amazonsfarm.farm.v1.Check
+	(*Ack)(nil),                       // 19: amazonsfarm.farm.v1.Ack
+	(*NoWork)(nil),                    // 20: amazonsfarm.farm.v1.NoWork
+	(*Hold)(nil),                      // 21: amazonsfarm.farm.v1.Hold
+	(*News)(nil),                      // 22: amazonsfarm.farm.v1.News
+	(*Finished)(nil),                  // 23: amazonsfarm.farm.v1.Finished
+	(*UploadCertificateRequest)(nil),  // 24: amazonsfarm.farm.v1.UploadCertificateRequest
+	(*UploadCertificateResponse)(nil), // 25: amazonsfarm.farm.v1.UploadCertificateResponse
+	(*PlaceCertificateRequest)(nil),   // 26: amazonsfarm.farm.v1.PlaceCertificateRequest
+	(*PlaceCertificateResponse)(nil),  // 27: amazonsfarm.farm.v1.PlaceCertificateResponse
+	(*FetchCertificateRequest)(nil),   // 28: amazonsfarm.farm.v1.FetchCertificateRequest
+	(*FetchCertificateResponse)(nil),  // 29: amazonsfarm.farm.v1.FetchCertificateResponse
+	(*StatusRequest)(nil),             // 30: amazonsfarm.farm.v1.StatusRequest
+	(*WatchRequest)(nil),              // 31: amazonsfarm.farm.v1.WatchRequest
+	(*WorkersRequest)(nil),            // 32: amazonsfarm.farm.v1.WorkersRequest
+	(*PauseRequest)(nil),              // 33: amazonsfarm.farm.v1.PauseRequest
+	(*ResumeRequest)(nil),             // 34: amazonsfarm.farm.v1.ResumeRequest
+	(*DrainRequest)(nil),              // 35: amazonsfarm.farm.v1.DrainRequest
+	(*BackupRequest)(nil),             // 36: amazonsfarm.farm.v1.BackupRequest
+	(*QuarantinesRequest)(nil),        // 37: amazonsfarm.farm.v1.QuarantinesRequest
+	(*ReleaseRequest)(nil),            // 38: amazonsfarm.farm.v1.ReleaseRequest
+	(*QuarantinesResponse)(nil),       // 39: amazonsfarm.farm.v1.QuarantinesResponse
+	(*Quarantine)(nil),                // 40: amazonsfarm.farm.v1.Quarantine
+	(*AddCampaignRequest)(nil),        // 41: amazonsfarm.farm.v1.AddCampaignRequest
+	(*SetCampaignRequest)(nil),        // 42: amazonsfarm.farm.v1.SetCampaignRequest
+	(*EndCampaignRequest)(nil),        // 43: amazonsfarm.farm.v1.EndCampaignRequest
+	(*BackupResponse)(nil),            // 44: amazonsfarm.farm.v1.BackupResponse
+	(*StatusResponse)(nil),            // 45: amazonsfarm.farm.v1.StatusResponse
+	(*CampaignSummary)(nil),           // 46: amazonsfarm.farm.v1.CampaignSummary
+	(*FirstMove)(nil),                 // 47: amazonsfarm.farm.v1.FirstMove
+	(*ExploreRequest)(nil),            // 48: amazonsfarm.farm.v1.ExploreRequest
+	(*ExploreResponse)(nil),           // 49: amazonsfarm.farm.v1.ExploreResponse
+	(*ExploredMove)(nil),              // 50: amazonsfarm.farm.v1.ExploredMove
+	(*Known)(nil),                     // 51: amazonsfarm.farm.v1.Known
+	(*WorkersResponse)(nil),           // 52: amazonsfarm.farm.v1.WorkersResponse
+	(*Worker)(nil),                    // 53: amazonsfarm.farm.v1.Worker
+	nil,                               // 54: amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
 }
 var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	3,  // 0: amazonsfarm.farm.v1.JoinResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
@@ -4508,82 +4602,83 @@ var file_proto_farm_v1_farm_proto_depIdxs = []int32{
 	6,  // 3: amazonsfarm.farm.v1.WorkRequest.hello:type_name -> amazonsfarm.farm.v1.Hello
 	7,  // 4: amazonsfarm.farm.v1.WorkRequest.ready:type_name -> amazonsfarm.farm.v1.Ready
 	8,  // 5: amazonsfarm.farm.v1.WorkRequest.progress:type_name -> amazonsfarm.farm.v1.Progress
-	10, // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
-	11, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
-	13, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
-	12, // 9: amazonsfarm.farm.v1.WorkRequest.checked:type_name -> amazonsfarm.farm.v1.Checked
-	9,  // 10: amazonsfarm.farm.v1.Progress.phase:type_name -> amazonsfarm.farm.v1.Phase
-	4,  // 11: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
-	0,  // 12: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	4,  // 13: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
-	15, // 14: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
-	16, // 15: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
-	18, // 16: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
-	19, // 17: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
-	22, // 18: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
-	20, // 19: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
-	21, // 20: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
-	17, // 21: amazonsfarm.farm.v1.WorkResponse.check:type_name -> amazonsfarm.farm.v1.Check
-	4,  // 22: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
-	3,  // 23: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	3,  // 24: amazonsfarm.farm.v1.Check.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	4,  // 25: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
-	53, // 26: amazonsfarm.farm.v1.PlaceCertificateResponse.headers:type_name -> amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
-	39, // 27: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
-	3,  // 28: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 29: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	46, // 30: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
-	45, // 31: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
-	9,  // 32: amazonsfarm.farm.v1.StatusResponse.phase:type_name -> amazonsfarm.farm.v1.Phase
-	3,  // 33: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
-	0,  // 34: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	50, // 35: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
-	49, // 36: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
-	50, // 37: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
-	0,  // 38: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
-	52, // 39: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
-	9,  // 40: amazonsfarm.farm.v1.Worker.phase:type_name -> amazonsfarm.farm.v1.Phase
-	1,  // 41: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
-	5,  // 42: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
-	23, // 43: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
-	25, // 44: amazonsfarm.farm.v1.Farm.PlaceCertificate:input_type -> amazonsfarm.farm.v1.PlaceCertificateRequest
-	27, // 45: amazonsfarm.farm.v1.Farm.FetchCertificate:input_type -> amazonsfarm.farm.v1.FetchCertificateRequest
-	29, // 46: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
-	30, // 47: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
-	31, // 48: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
-	47, // 49: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
-	32, // 50: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
-	33, // 51: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
-	34, // 52: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
-	36, // 53: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
-	37, // 54: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
-	35, // 55: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
-	40, // 56: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
-	41, // 57: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
-	42, // 58: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
-	2,  // 59: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
-	14, // 60: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
-	24, // 61: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
-	26, // 62: amazonsfarm.farm.v1.Farm.PlaceCertificate:output_type -> amazonsfarm.farm.v1.PlaceCertificateResponse
-	28, // 63: amazonsfarm.farm.v1.Farm.FetchCertificate:output_type -> amazonsfarm.farm.v1.FetchCertificateResponse
-	44, // 64: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
-	44, // 65: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
-	51, // 66: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
-	48, // 67: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
-	44, // 68: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
-	44, // 69: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
-	44, // 70: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
-	38, // 71: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	38, // 72: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
-	43, // 73: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
-	44, // 74: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	44, // 75: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	44, // 76: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
-	59, // [59:77] is the sub-list for method output_type
-	41, // [41:59] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	11, // 6: amazonsfarm.farm.v1.WorkRequest.facts:type_name -> amazonsfarm.farm.v1.Facts
+	12, // 7: amazonsfarm.farm.v1.WorkRequest.result:type_name -> amazonsfarm.farm.v1.Result
+	14, // 8: amazonsfarm.farm.v1.WorkRequest.goodbye:type_name -> amazonsfarm.farm.v1.Goodbye
+	13, // 9: amazonsfarm.farm.v1.WorkRequest.checked:type_name -> amazonsfarm.farm.v1.Checked
+	10, // 10: amazonsfarm.farm.v1.Progress.phase:type_name -> amazonsfarm.farm.v1.Phase
+	9,  // 11: amazonsfarm.farm.v1.Progress.outlook:type_name -> amazonsfarm.farm.v1.Outlook
+	4,  // 12: amazonsfarm.farm.v1.Facts.facts:type_name -> amazonsfarm.farm.v1.Fact
+	0,  // 13: amazonsfarm.farm.v1.Result.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	4,  // 14: amazonsfarm.farm.v1.Result.facts:type_name -> amazonsfarm.farm.v1.Fact
+	16, // 15: amazonsfarm.farm.v1.WorkResponse.lease:type_name -> amazonsfarm.farm.v1.Lease
+	17, // 16: amazonsfarm.farm.v1.WorkResponse.cancel:type_name -> amazonsfarm.farm.v1.Cancel
+	19, // 17: amazonsfarm.farm.v1.WorkResponse.ack:type_name -> amazonsfarm.farm.v1.Ack
+	20, // 18: amazonsfarm.farm.v1.WorkResponse.no_work:type_name -> amazonsfarm.farm.v1.NoWork
+	23, // 19: amazonsfarm.farm.v1.WorkResponse.finished:type_name -> amazonsfarm.farm.v1.Finished
+	21, // 20: amazonsfarm.farm.v1.WorkResponse.hold:type_name -> amazonsfarm.farm.v1.Hold
+	22, // 21: amazonsfarm.farm.v1.WorkResponse.news:type_name -> amazonsfarm.farm.v1.News
+	18, // 22: amazonsfarm.farm.v1.WorkResponse.check:type_name -> amazonsfarm.farm.v1.Check
+	4,  // 23: amazonsfarm.farm.v1.Lease.facts:type_name -> amazonsfarm.farm.v1.Fact
+	3,  // 24: amazonsfarm.farm.v1.Lease.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	3,  // 25: amazonsfarm.farm.v1.Check.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	4,  // 26: amazonsfarm.farm.v1.News.facts:type_name -> amazonsfarm.farm.v1.Fact
+	54, // 27: amazonsfarm.farm.v1.PlaceCertificateResponse.headers:type_name -> amazonsfarm.farm.v1.PlaceCertificateResponse.HeadersEntry
+	40, // 28: amazonsfarm.farm.v1.QuarantinesResponse.quarantines:type_name -> amazonsfarm.farm.v1.Quarantine
+	3,  // 29: amazonsfarm.farm.v1.StatusResponse.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 30: amazonsfarm.farm.v1.StatusResponse.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	47, // 31: amazonsfarm.farm.v1.StatusResponse.first_moves:type_name -> amazonsfarm.farm.v1.FirstMove
+	46, // 32: amazonsfarm.farm.v1.StatusResponse.campaigns:type_name -> amazonsfarm.farm.v1.CampaignSummary
+	10, // 33: amazonsfarm.farm.v1.StatusResponse.phase:type_name -> amazonsfarm.farm.v1.Phase
+	3,  // 34: amazonsfarm.farm.v1.CampaignSummary.campaign:type_name -> amazonsfarm.farm.v1.Campaign
+	0,  // 35: amazonsfarm.farm.v1.FirstMove.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	51, // 36: amazonsfarm.farm.v1.ExploreResponse.known:type_name -> amazonsfarm.farm.v1.Known
+	50, // 37: amazonsfarm.farm.v1.ExploreResponse.moves:type_name -> amazonsfarm.farm.v1.ExploredMove
+	51, // 38: amazonsfarm.farm.v1.ExploredMove.after:type_name -> amazonsfarm.farm.v1.Known
+	0,  // 39: amazonsfarm.farm.v1.Known.verdict:type_name -> amazonsfarm.farm.v1.Verdict
+	53, // 40: amazonsfarm.farm.v1.WorkersResponse.workers:type_name -> amazonsfarm.farm.v1.Worker
+	10, // 41: amazonsfarm.farm.v1.Worker.phase:type_name -> amazonsfarm.farm.v1.Phase
+	1,  // 42: amazonsfarm.farm.v1.Farm.Join:input_type -> amazonsfarm.farm.v1.JoinRequest
+	5,  // 43: amazonsfarm.farm.v1.Farm.Work:input_type -> amazonsfarm.farm.v1.WorkRequest
+	24, // 44: amazonsfarm.farm.v1.Farm.UploadCertificate:input_type -> amazonsfarm.farm.v1.UploadCertificateRequest
+	26, // 45: amazonsfarm.farm.v1.Farm.PlaceCertificate:input_type -> amazonsfarm.farm.v1.PlaceCertificateRequest
+	28, // 46: amazonsfarm.farm.v1.Farm.FetchCertificate:input_type -> amazonsfarm.farm.v1.FetchCertificateRequest
+	30, // 47: amazonsfarm.farm.v1.Control.Status:input_type -> amazonsfarm.farm.v1.StatusRequest
+	31, // 48: amazonsfarm.farm.v1.Control.Watch:input_type -> amazonsfarm.farm.v1.WatchRequest
+	32, // 49: amazonsfarm.farm.v1.Control.Workers:input_type -> amazonsfarm.farm.v1.WorkersRequest
+	48, // 50: amazonsfarm.farm.v1.Control.Explore:input_type -> amazonsfarm.farm.v1.ExploreRequest
+	33, // 51: amazonsfarm.farm.v1.Control.Pause:input_type -> amazonsfarm.farm.v1.PauseRequest
+	34, // 52: amazonsfarm.farm.v1.Control.Resume:input_type -> amazonsfarm.farm.v1.ResumeRequest
+	35, // 53: amazonsfarm.farm.v1.Control.Drain:input_type -> amazonsfarm.farm.v1.DrainRequest
+	37, // 54: amazonsfarm.farm.v1.Control.Quarantines:input_type -> amazonsfarm.farm.v1.QuarantinesRequest
+	38, // 55: amazonsfarm.farm.v1.Control.Release:input_type -> amazonsfarm.farm.v1.ReleaseRequest
+	36, // 56: amazonsfarm.farm.v1.Control.Backup:input_type -> amazonsfarm.farm.v1.BackupRequest
+	41, // 57: amazonsfarm.farm.v1.Control.AddCampaign:input_type -> amazonsfarm.farm.v1.AddCampaignRequest
+	42, // 58: amazonsfarm.farm.v1.Control.SetCampaign:input_type -> amazonsfarm.farm.v1.SetCampaignRequest
+	43, // 59: amazonsfarm.farm.v1.Control.EndCampaign:input_type -> amazonsfarm.farm.v1.EndCampaignRequest
+	2,  // 60: amazonsfarm.farm.v1.Farm.Join:output_type -> amazonsfarm.farm.v1.JoinResponse
+	15, // 61: amazonsfarm.farm.v1.Farm.Work:output_type -> amazonsfarm.farm.v1.WorkResponse
+	25, // 62: amazonsfarm.farm.v1.Farm.UploadCertificate:output_type -> amazonsfarm.farm.v1.UploadCertificateResponse
+	27, // 63: amazonsfarm.farm.v1.Farm.PlaceCertificate:output_type -> amazonsfarm.farm.v1.PlaceCertificateResponse
+	29, // 64: amazonsfarm.farm.v1.Farm.FetchCertificate:output_type -> amazonsfarm.farm.v1.FetchCertificateResponse
+	45, // 65: amazonsfarm.farm.v1.Control.Status:output_type -> amazonsfarm.farm.v1.StatusResponse
+	45, // 66: amazonsfarm.farm.v1.Control.Watch:output_type -> amazonsfarm.farm.v1.StatusResponse
+	52, // 67: amazonsfarm.farm.v1.Control.Workers:output_type -> amazonsfarm.farm.v1.WorkersResponse
+	49, // 68: amazonsfarm.farm.v1.Control.Explore:output_type -> amazonsfarm.farm.v1.ExploreResponse
+	45, // 69: amazonsfarm.farm.v1.Control.Pause:output_type -> amazonsfarm.farm.v1.StatusResponse
+	45, // 70: amazonsfarm.farm.v1.Control.Resume:output_type -> amazonsfarm.farm.v1.StatusResponse
+	45, // 71: amazonsfarm.farm.v1.Control.Drain:output_type -> amazonsfarm.farm.v1.StatusResponse
+	39, // 72: amazonsfarm.farm.v1.Control.Quarantines:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	39, // 73: amazonsfarm.farm.v1.Control.Release:output_type -> amazonsfarm.farm.v1.QuarantinesResponse
+	44, // 74: amazonsfarm.farm.v1.Control.Backup:output_type -> amazonsfarm.farm.v1.BackupResponse
+	45, // 75: amazonsfarm.farm.v1.Control.AddCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	45, // 76: amazonsfarm.farm.v1.Control.SetCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	45, // 77: amazonsfarm.farm.v1.Control.EndCampaign:output_type -> amazonsfarm.farm.v1.StatusResponse
+	60, // [60:78] is the sub-list for method output_type
+	42, // [42:60] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_proto_farm_v1_farm_proto_init() }
@@ -4600,7 +4695,7 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkRequest_Goodbye)(nil),
 		(*WorkRequest_Checked)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[13].OneofWrappers = []any{
+	file_proto_farm_v1_farm_proto_msgTypes[14].OneofWrappers = []any{
 		(*WorkResponse_Lease)(nil),
 		(*WorkResponse_Cancel)(nil),
 		(*WorkResponse_Ack)(nil),
@@ -4610,14 +4705,14 @@ func file_proto_farm_v1_farm_proto_init() {
 		(*WorkResponse_News)(nil),
 		(*WorkResponse_Check)(nil),
 	}
-	file_proto_farm_v1_farm_proto_msgTypes[40].OneofWrappers = []any{}
+	file_proto_farm_v1_farm_proto_msgTypes[41].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_proto_farm_v1_farm_proto_rawDesc), len(file_proto_farm_v1_farm_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   53,
+			NumMessages:   54,
 			NumExtensions: 0,
 			NumServices:   2,
 		},
