@@ -120,6 +120,10 @@ func (l *Loop) hear(e *Event, c *campaign) {
 		}
 	case tree.Result:
 		s.evidence = 0
+		if c != nil && c.Tree != nil && c.Tree.LeasesOf(s.Name) > 0 {
+			l.book.Work(s.Party, ev.Nodes, float64(s.Cores)*s.last.Sub(s.counted).Seconds(), s.last)
+			s.counted = s.last
+		}
 		s.results++
 		s.nodes += ev.Nodes
 		s.facts += uint64(len(ev.Facts))

@@ -41,6 +41,7 @@ type Session struct {
 	joined      bool  // the trees know the worker
 	quarantined bool  // it may do nothing any more
 	since, last time.Time
+	counted     time.Time // up to when its time was added to its party's
 
 	evaluations, results, facts, nodes uint64
 	fill                               float64
@@ -164,7 +165,7 @@ func (l *Loop) Join(ctx context.Context, w Worker) (*Session, error) {
 
 func (l *Loop) join(w Worker) (*Session, error) {
 	now := l.cfg.Now()
-	s := &Session{Token: rand.Text(), Worker: w, Party: trust.Party{Name: w.Name}, since: now, last: now,
+	s := &Session{Token: rand.Text(), Worker: w, Party: trust.Party{Name: w.Name}, since: now, last: now, counted: now,
 		seen: hints.Seen{}}
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}

@@ -43,6 +43,11 @@ func (c *Campaign) Workers(ctx context.Context) ([]*farmv1.Worker, error) {
 	return workerMessages(list), err
 }
 
+// Contributors returns who has searched most, for all campaigns; see loop.Loop.Contributors.
+func (c *Campaign) Contributors(ctx context.Context) ([]loop.Contributor, error) {
+	return c.loop.Contributors(ctx)
+}
+
 // Recent returns the facts that became durable last; see loop.Handle.Recent.
 func (c *Campaign) Recent(ctx context.Context) ([]loop.Learned, error) { return c.handle.Recent(ctx) }
 

@@ -210,8 +210,38 @@ func TestSolvedPositionsAreKept(t *testing.T) {
 			w.send(m)
 			w.ack(1)
 			b.kill()
-			wantHeld(t, s, "after the end", trust.Standing{Party: trust.Party{Name: "w"}, Solved: 1})
+			wantHeld(t, s, "after the end", trust.Standing{Party: trust.Party{Name: "w"}, Solved: 1,
+				Nodes: m.GetResult().GetNodes()})
 		}
+	})
+}
+
+// TestContributors: people see who has searched, also after the worker has left and the master has begun
+// anew. A result without a lease counts for nobody.
+func TestContributors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newMemory()
+		b := start(t, s, nil)
+		w := b.worker("w")
+		l := w.lease()
+		time.Sleep(2 * time.Second)
+		m := result(1, l, farmv1.Verdict_VERDICT_UNSPECIFIED)
+		m.GetResult().Nodes = 7
+		w.send(m)
+		w.ack(1)
+		idle := b.worker("idle")
+		again := result(1, l, farmv1.Verdict_VERDICT_UNSPECIFIED)
+		again.GetResult().Nodes = 7_000_000
+		idle.send(again)
+		idle.ack(1)
+		b.kill()
+		b = start(t, s, nil)
+		list, err := b.campaign.Contributors(t.Context())
+		if err != nil || len(list) != 1 || list[0].Name != "w" || list[0].Nodes != 7 || list[0].CoreSeconds < 2 ||
+			list[0].Here != 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+		b.kill()
 	})
 }
 

@@ -67,7 +67,7 @@ func partyOfQuarantine(q trust.Quarantine) (trust.Party, error) {
 
 // partyOfStanding returns the party of a standing, or what is wrong with the record.
 func partyOfStanding(s trust.Standing) (trust.Party, error) {
-	if min(s.Confirmed, s.Solved, s.Contradicted, s.Offences) < 0 {
+	if min(s.Confirmed, s.Solved, s.Contradicted, s.Offences) < 0 || !(s.CoreSeconds >= 0) {
 		return s.Party, errors.New("it has a negative count")
 	}
 	return s.Party, nil

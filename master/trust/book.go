@@ -203,6 +203,24 @@ func (b *Book) Credit(p Party, confirmed, solved int, now time.Time) []Effect {
 	return b.take()
 }
 
+// Work notes what a worker of the party has searched. A party that is new here is taken up where there is
+// room. A crash loses up to an eighth of it, as of solved positions.
+func (b *Book) Work(p Party, nodes uint64, coreSeconds float64, now time.Time) {
+	r := b.records[p]
+	if nodes == 0 || r == nil && len(b.records) >= b.maxParties {
+		return
+	}
+	if r == nil {
+		r = b.record(p)
+	}
+	if r.quarantine == nil {
+		r.Nodes, r.CoreSeconds = r.Nodes+min(nodes, 1<<50), r.CoreSeconds+coreSeconds
+		if kept := b.stored[p].Nodes; r.Nodes-kept > kept/8 {
+			b.stands(r, now)
+		}
+	}
+}
+
 // See notes that a worker of the party is there.
 func (b *Book) See(p Party, now time.Time) {
 	r := b.records[p]

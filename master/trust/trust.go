@@ -63,11 +63,15 @@ type Standing struct {
 	Forgiven     bool      `json:"doubted"`   // the first contradiction is no offence
 	Offences     int       `json:"offences"`  // so far; too many of them are a quarantine
 	Seen         time.Time `json:"seen"`      // when one of its workers was there last, or this changed
+
+	// what its workers have searched, for all campaigns of the store; shown to people, and nothing rests on it
+	Nodes       uint64  `json:"nodes,omitempty"`
+	CoreSeconds float64 `json:"core_seconds,omitempty"`
 }
 
 // Empty reports whether nothing is known.
 func (s Standing) Empty() bool {
-	return s.Confirmed == 0 && s.Solved == 0 && s.Contradicted == 0 && s.Offences == 0
+	return s.Confirmed == 0 && s.Solved == 0 && s.Contradicted == 0 && s.Offences == 0 && s.Nodes == 0
 }
 
 // bad reports whether something is held against the party.

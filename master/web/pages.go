@@ -62,6 +62,7 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	}
 	mux.HandleFunc("GET /api/status", s.known(func(l seen) any { return l.status }))
 	mux.HandleFunc("GET /api/workers", s.known(func(l seen) any { return l.workers }))
+	mux.HandleFunc("GET /api/contributors", s.known(func(l seen) any { return l.helped }))
 	mux.HandleFunc("GET /api/facts", s.known(func(l seen) any { return l.facts }))
 	mux.HandleFunc("GET /api/campaigns", s.known(func(l seen) any { return l.campaigns }))
 	mux.HandleFunc("GET /api/history", s.history)

@@ -24,6 +24,7 @@ type Campaign interface {
 	Root() amazons.Position
 	Status(context.Context) (*farmv1.StatusResponse, error)
 	Workers(context.Context) ([]*farmv1.Worker, error)
+	Contributors(context.Context) ([]loop.Contributor, error)
 	Recent(context.Context) ([]loop.Learned, error)
 	Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error)
 }
@@ -44,19 +45,29 @@ type learnedJSON struct {
 	Nodes    uint64    `json:"nodes"`
 }
 
+// contributorJSON is somebody who has searched, as programs read it.
+type contributorJSON struct {
+	Name        string    `json:"name"` // of the credential, or of the worker
+	Nodes       uint64    `json:"nodes"`
+	CoreSeconds float64   `json:"core_seconds"`
+	Here        int       `json:"workers"` // that are connected
+	Seen        time.Time `json:"seen"`    // to within an hour
+}
+
 // The parts of what is known of a campaign, each an event of its own, sent when it has changed.
 const (
 	partLink = iota
 	partStatus
 	partMoves
 	partWorkers
+	partContributors
 	partFacts
 	partWork
 	partCampaigns
 	parts
 )
 
-var partNames = [parts]string{"link", "status", "moves", "workers", "facts", "work", "campaigns"}
+var partNames = [parts]string{"link", "status", "moves", "workers", "contributors", "facts", "work", "campaigns"}
 
 // linkJSON says whether the campaign answers.
 type linkJSON struct {
@@ -71,6 +82,7 @@ type seen struct {
 	moved     time.Time // when the part of the moves was made
 	status    document.Status
 	workers   []document.Worker
+	helped    []contributorJSON
 	facts     []learnedJSON
 	work      book.Work
 	file      string  // of the certificate
@@ -125,7 +137,8 @@ func (w *watch) ask(ctx context.Context) {
 	status, noStatus := w.campaign.Status(ctx)
 	workers, noWorkers := w.campaign.Workers(ctx)
 	facts, noFacts := w.campaign.Recent(ctx)
-	if err := cmp.Or(noStatus, noWorkers, noFacts); err != nil {
+	helped, noHelp := w.campaign.Contributors(ctx)
+	if err := cmp.Or(noStatus, noWorkers, noFacts, noHelp); err != nil {
 		w.put(&next, partLink, linkJSON{Why: "the campaign does not answer: " + err.Error()})
 		w.show(next, nil)
 		return
@@ -150,6 +163,10 @@ func (w *watch) ask(ctx context.Context) {
 	}
 	next.campaigns = document.OfCampaigns(status.GetCampaigns())
 	next.workers = document.OfWorkers(workers)
+	next.helped = make([]contributorJSON, 0, len(helped))
+	for _, c := range helped {
+		next.helped = append(next.helped, contributorJSON{c.Name, c.Nodes, c.CoreSeconds, c.Here, c.Seen.UTC()})
+	}
 	next.facts = make([]learnedJSON, 0, len(facts))
 	for _, f := range facts {
 		next.facts = append(next.facts, learnedJSON{f.Serial, f.At.UTC(), f.Position, f.Verdict.String(), f.Nodes})
@@ -164,6 +181,7 @@ func (w *watch) ask(ctx context.Context) {
 		w.put(&next, partWork, next.work)
 	}
 	w.put(&next, partWorkers, next.workers[:min(len(next.workers), shownWorkers)])
+	w.put(&next, partContributors, next.helped)
 	w.put(&next, partFacts, next.facts)
 	w.put(&next, partCampaigns, next.campaigns)
 	w.show(next, &point{next.at, short.Phi, short.Delta, short.Nodes + short.RunningNodes})

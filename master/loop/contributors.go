@@ -1,0 +1,44 @@
+package loop
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"amazonsfarm/master/trust"
+)
+
+// maxContributors bounds the parties that people are shown.
+const maxContributors = 100
+
+// Contributor is a party that has searched something, now or in an earlier session.
+type Contributor struct {
+	Name        string
+	Nodes       uint64 // in results, for all campaigns of the store
+	CoreSeconds float64
+	Here        int // its workers that are connected
+	Seen        time.Time
+}
+
+// Contributors asks the loop who has searched most, first who has searched the most nodes.
+func (l *Loop) Contributors(ctx context.Context) ([]Contributor, error) {
+	return ask(ctx, l, func() (list []Contributor) {
+		here := map[trust.Party]int{}
+		for _, s := range l.crew.byToken {
+			if s.link != nil {
+				here[s.Party]++
+			}
+		}
+		for _, p := range l.book.Standings() {
+			if p.Nodes > 0 {
+				list = append(list, Contributor{p.Name, p.Nodes, p.CoreSeconds, here[p.Party], p.Seen})
+			}
+		}
+		slices.SortFunc(list, func(a, b Contributor) int {
+			return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), strings.Compare(a.Name, b.Name))
+		})
+		return list[:min(len(list), maxContributors)]
+	})
+}
