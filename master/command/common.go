@@ -18,6 +18,7 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -84,7 +85,7 @@ type question struct {
 func parseQuestion(text string, moves []string, check func(amazons.Position) error) (question, error) {
 	p, err := amazons.ParsePosition(text)
 	if err != nil {
-		return question{}, cli.Usagef("%w", err)
+		return question{}, cli.Usagef("%w", cmp.Or(fileGiven(text), err))
 	}
 	if err := check(p); err != nil {
 		return question{}, err
@@ -101,6 +102,20 @@ func parseQuestion(text string, moves []string, check func(amazons.Position) err
 	}
 	slices.SortFunc(q.firstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
 	return q, nil
+}
+
+// fileGiven says that a file was given where a question is wanted, nil where the text names none.
+func fileGiven(text string) error {
+	info, err := os.Stat(text)
+	switch {
+	case err != nil:
+		return nil
+	case info.IsDir():
+		return fmt.Errorf("%s is a folder; give a board such as 5x6, or a position", text)
+	case isProof(text):
+		return fmt.Errorf("%s is a certificate; %s verify %[1]s checks it", text, cli.Program("master"))
+	}
+	return fmt.Errorf("%s is a file; give a board such as 5x6, or a position", text)
 }
 
 // bothSides takes no position in which a side has no queen. It is for the commands without --any-position.
@@ -179,6 +194,9 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 			return cli.Usagef("--%s %s: %s cannot be written to: %w", f.flag, f.file, folder, err)
 		}
 		info, err := os.Stat(f.file)
+		if err == nil && info.IsDir() {
+			return cli.Usagef("--%s %s: it is a folder; name a file in it", f.flag, f.file)
+		}
 		if err == nil && !info.Mode().IsRegular() || errors.Is(err, unix.ENOTDIR) {
 			return cli.Usagef("--%s %s: it is no regular file in a folder", f.flag, f.file)
 		}

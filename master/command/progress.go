@@ -30,13 +30,13 @@ func (m *meter) line(r *farmv1.StatusResponse) string {
 	if detail != "" {
 		parts = append(parts, detail)
 	}
+	if e := r.GetEvidence(); e > 0 && r.GetWinner() == "" {
+		parts = append(parts, fmt.Sprintf("evidence %.0f %%", 100*e))
+	}
 	if r.GetWinner() != "" {
 		parts = append(parts, "winner "+r.GetWinner())
 	} else if text := movesSettled(r.GetFirstMoves()); text != "" {
 		parts = append(parts, text)
-	}
-	if e := r.GetEvidence(); e > 0 && r.GetWinner() == "" {
-		parts = append(parts, fmt.Sprintf("evidence %.0f %%", 100*e))
 	}
 	if r.GetPhase().GetName() == "searching" {
 		parts = append(parts, brief(speed)+" nodes/s")
@@ -105,7 +105,7 @@ func movesSettled(moves []*farmv1.FirstMove) string {
 	}
 	text := fmt.Sprintf("first moves %d of %d refuted", lost, len(moves))
 	if searched > 0 {
-		text += fmt.Sprintf(", %d more searched", searched)
+		text += fmt.Sprintf(", %d searched", searched)
 	}
 	if won > 0 {
 		text += ", " + counted(won, "win")

@@ -38,8 +38,8 @@ func TestProgress(t *testing.T) {
 		want string
 	}{
 		{status(0, 0, nil), "5x6 running 0:00, one position is leased, " + moves112 + ", 2 workers, 0 nodes"},
-		{early, "5x6 searching 0:03, first moves 1 of 3 refuted, 1 more searched, 32 k nodes/s, 2 workers, 96 k nodes"},
-		{later, "5x6 searching 1:02, " + moves112 + ", evidence 61 %, 66 k nodes/s, 2 workers, 4.0 M nodes, " +
+		{early, "5x6 searching 0:03, first moves 1 of 3 refuted, 1 searched, 32 k nodes/s, 2 workers, 96 k nodes"},
+		{later, "5x6 searching 1:02, evidence 61 %, " + moves112 + ", 66 k nodes/s, 2 workers, 4.0 M nodes, " +
 			"work left 35 to prove a win or 1200 a loss"},
 		{status(63, 4_000_000, &farmv1.Phase{Name: "extracting", Done: 812_000}),
 			"5x6 extracting evidence 1:03, 812 k positions proved, " + moves112 + ", 2 workers, 4.0 M nodes"},

@@ -99,7 +99,8 @@ func callError(address string, err error) error {
 	}
 	switch s.Code() {
 	case codes.Unavailable:
-		return fmt.Errorf("no master answers at %s: %s", address, agent.Reason(err))
+		return fmt.Errorf("no master answers at %s: %s; start one with %s serve, or name another with --master",
+			address, agent.Reason(err), cli.Program("master"))
 	case codes.DeadlineExceeded:
 		return fmt.Errorf("the master at %s did not answer within %v", address, callTimeout)
 	case codes.Canceled:

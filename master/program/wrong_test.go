@@ -39,6 +39,10 @@ func TestWrongInputs(t *testing.T) {
 	}
 	change("4x4.db", "cut.db", func(data []byte) []byte { return data[:20000] })
 	change("4x4.proof", "damaged.proof", func(data []byte) []byte { data[300] ^= 1; return data })
+	if err := os.Mkdir("folder", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	change("4x4.proof", "empty", func([]byte) []byte { return nil })
 	change("4x4.proof", "text", func([]byte) []byte { return []byte("hello\n") })
 
 	l, err := net.Listen("tcp", "127.0.0.1:0")

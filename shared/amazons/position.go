@@ -108,9 +108,9 @@ func (p Position) Letter(s Square) byte {
 	}
 }
 
-// boardLike matches what somebody writes who means a board: 5, 5x, x5, 5*6. As rows of squares it
-// would be one row without a queen.
-var boardLike = regexp.MustCompile(`^([0-9]+[xX×*]?[0-9]*|[xX×*][0-9]+)$`)
+// boardLike matches what somebody writes who means a board: 5, 5x, x5, 5*6, "5 x 6", 5x5x5. As rows of
+// squares it would be one row without a queen.
+var boardLike = regexp.MustCompile(`^([0-9]+( ?[xX×*] ?[0-9]*)*|[xX×*][0-9]+)$`)
 
 // ParsePosition reads a position, or the name of a board such as 5x6, which stands for its
 // starting position. Rows come from the top, joined by "/"; W and B are queens, x is a
@@ -123,6 +123,10 @@ func ParsePosition(text string) (Position, error) {
 	if len(fields) == 0 {
 		return Position{}, fmt.Errorf("%w: the text is empty; write a board such as 5x6 or rows such as "+
 			".B.B./...../.W.W. w", ErrPosition)
+	}
+	if whole := strings.Join(fields, " "); len(fields) > 1 && boardLike.MatchString(whole) {
+		_, err := ParseBoard(whole)
+		return Position{}, err
 	}
 	p := Position{}
 	switch {
@@ -187,8 +191,8 @@ func ParsePosition(text string) (Position, error) {
 			return Position{}, fmt.Errorf("%w: row %d of %d is empty", ErrPosition, i+1, len(rows))
 		}
 		if file != width {
-			return Position{}, fmt.Errorf("%w: row %d (%s) has %d squares where the first row has %d", ErrPosition, i+
-				1, quote(row), file, width)
+			return Position{}, fmt.Errorf("%w: row %d (%s) has %s where the first row has %d", ErrPosition, i+
+				1, quote(row), squares(file), width)
 		}
 	}
 	p.Board = Board{uint8(width), uint8(len(rows))}
@@ -216,4 +220,12 @@ func quote(text string) string {
 		return strconv.Quote(text[:most]) + "..."
 	}
 	return strconv.Quote(text)
+}
+
+// squares counts squares in words.
+func squares(n int) string {
+	if n == 1 {
+		return "1 square"
+	}
+	return fmt.Sprintf("%d squares", n)
 }

@@ -114,8 +114,7 @@ func TestParsePositionErrors(t *testing.T) {
 			`nothing else`},
 		{"W. w b", ErrPosition, `not a position: "W. w b": after the rows comes the side to move, w or b, and ` +
 			`nothing else`},
-		{"5 x 6", ErrPosition, `not a position: "5 x 6": after the rows comes the side to move, w or b, and ` +
-			`nothing else`},
+		{"5 x 6", ErrBoard, `not a board: "5 x 6": write WIDTHxHEIGHT, such as 5x6`},
 	}
 	for _, test := range tests {
 		p, err := ParsePosition(test.text)

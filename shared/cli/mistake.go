@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -66,7 +67,7 @@ func explainArguments(c *cobra.Command) {
 			return err
 		}
 		got := "an argument is missing"
-		if len(args) > 0 {
+		if len(args) > 0 && check(c, append(slices.Clone(args), "more")) != nil {
 			got = "the arguments do not fit"
 		}
 		_, wants, more := strings.Cut(c.Use, " ")

@@ -78,9 +78,9 @@ function atMost(button, most, list, what, show) {
   return b.dataset.all ? list : list.slice(0, most);
 }
 
-// figures fills the list of terms and values.
-function figures(list) {
-  refill(byId('figures'), list.flatMap(([term, value]) => [make('dt', {}, term), make('dd', {}, value)]));
+// figures fills a list of terms and values.
+function figures(list, id = 'figures') {
+  refill(byId(id), list.flatMap(([term, value]) => [make('dt', {}, term), make('dd', {}, value)]));
 }
 
 // trouble shows a sentence on top of the page, or takes it away.

@@ -13,33 +13,49 @@ function showStatus(s) {
   steps(s);
   const list = [
     ['winner', s.winner ? s.winner + (['first', 'second'].includes(s.winner) ? ' player' : '') : 'not known'],
-      ];
+  ];
+  if (s.phase) list.push(['now', doing(s.phase)]);
   if (s.nodes || !window.site) list.push(['nodes', count(s.nodes) + (s.running_nodes ? ' and ' + count(s.running_nodes) + ' in running jobs' : '')]);
   if (s.cut_arrows) list.push(['this site', 'answers down to ' + s.cut_arrows + ' arrows; the certificate has the rest']);
-  if (!s.winner) list.push(['first moves known', s.first_moves_known + ' of ' + s.first_moves_all], ['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
+  if (s.evidence && !s.winner) list.push(['evidence', Math.round(100 * s.evidence) + ' % of the nodes in running leases are below decided positions']);
+  if (!s.winner) list.push(['first moves proved', s.first_moves_known + ' of ' + s.first_moves_all], ['proof and disproof number', proof(s.proof_number) + ' / ' + proof(s.disproof_number)]);
   if (!window.site) {
     list.push(['tree', count(s.tree_positions) + ' positions, ' + count(s.frontier) + ' to lease, ' + count(s.set_aside) + ' set aside'],
       ['facts', count(s.facts_won) + ' won, ' + count(s.facts_lost) + ' lost'],
-      ['evidence of all campaigns', count(s.fragments) + ' parts, ' + bytes(s.fragment_bytes)],
-      ['workers', s.workers],
-      ['this master runs since', span(s.seconds)],
-      ['store', s.store]);
+      ['leases', count(s.leased)]);
+    const all = [['workers', s.workers], ['evidence', count(s.parts) + ' parts, ' + bytes(s.part_bytes)], ['runs since', span(s.seconds)], ['store', s.store]];
+    if (s.quarantined) all.push(['quarantined', s.quarantined + ' may not join; master quarantine says who and why']);
+    figures(all, 'master');
   }
-  if (s.quarantined) list.push(['quarantined', s.quarantined + ' may not join; master quarantine says who and why']);
   figures(list);
   showProof(s);
   showRoot();
-  byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position is' : ' positions are') + ' leased, those included that workers hold in hand.';
+  byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position of this campaign is' : ' positions of this campaign are') + ' leased, those included that workers hold in hand.';
   byId('phi').textContent = proof(s.proof_number);
   byId('delta').textContent = proof(s.disproof_number);
   live.push({at: Date.now(), phi: s.proof_number, delta: s.disproof_number});
   if (live.length === 1) draw.curve();
 }
 
+// doing says what is done for a campaign now, and how much of it.
+function doing(p) {
+  const share = p.total ? ' (' + Math.floor(100 * Math.min(1, p.done / p.total)) + ' %)' : '';
+  const of = what => p.total ? ': ' + count(p.done) + ' of ' + count(p.total) + ' ' + what : '';
+  switch (p.name) {
+  case 'searching': return 'searching' + of('first moves decided');
+  case 'extracting': return 'extracting evidence: ' + count(p.done) + ' positions proved';
+  case 'delivering': return 'delivering evidence' + (p.total ? ': ' + bytes(p.done) + ' of ' + bytes(p.total) + share : '');
+  case 'checking': return 'checking the proof' + of('positions') + share;
+  case 'assembling': return 'assembling the proof' + of('parts');
+  }
+  return p.name + of('parts') + share;
+}
+
 // steps shows the phases of a campaign and which one it is in.
-const phases = {searching: ['running', 'paused', 'draining'], assembling: ['delivering', 'assembling'], checking: ['verifying', 'checking'], settled: ['settled']};
+const phases = ['searching', 'extracting', 'delivering', 'verifying', 'assembling', 'checking', 'settled'];
 function steps(s) {
-  refill(byId('steps'), Object.entries(phases).map(([name, states]) => make('li', states.includes(s.state) ? {'aria-current': 'step'} : {}, name)));
+  const now = s.state === 'settled' ? 'settled' : s.phase ? s.phase.name : 'searching';
+  refill(byId('steps'), phases.map(name => make('li', name === now ? {'aria-current': 'step'} : {}, name)));
 }
 
 // winning are the first moves that are known to win.
@@ -174,8 +190,15 @@ function showWorkers(list) {
   const all = list.reduce((n, w) => n + w.nodes, 0) || 1;
   rows('workers', list.slice().sort((a, b) => b.nodes - a.nodes).map(w => [w.name, make('progress', {max: all, value: w.nodes, 'aria-label': 'share of the nodes'}), count(w.nodes), (w.cores * w.connected_seconds / 3600).toFixed(1), w.cores,
     count(w.results) + ', ' + standing(w), count(w.facts), bytes(w.table_bytes) + ', ' + Math.round(100 * w.table_fill) + '% full', span(w.silent_seconds) + ' ago']));
-  const jobs = list.filter(w => w.lease).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0)).slice(0, shownJobs);
+  const jobs = list.filter(w => w.lease && (!status || w.campaign === status.campaign)).sort((a, b) => (b.lease_seconds || 0) - (a.lease_seconds || 0)).slice(0, shownJobs);
   refill(byId('jobs'), jobs.map(w => place(w.position, w.campaign, [make('b', {}, w.name), make('progress', {max: w.budget_nodes || 1, value: w.lease_nodes || 0, 'aria-label': 'nodes of its budget'}), make('span', {class: 'note'}, count(w.lease_nodes || 0) + ' nodes, ' + span(w.lease_seconds || 0))])));
+}
+
+// showContributors lists who has searched, also in earlier sessions.
+function showContributors(list) {
+  byId('contributors').hidden = !list.length;
+  const all = list.reduce((n, c) => n + c.nodes, 0) || 1;
+  rows('helpers', list.map(c => [c.name, make('progress', {max: all, value: c.nodes, 'aria-label': 'share of the nodes'}), count(c.nodes), (c.core_seconds / 3600).toFixed(1), c.workers || 'none', new Date(c.seen).toLocaleString()]));
 }
 
 const shownFacts = 10;
@@ -228,7 +251,7 @@ async function fetchPast() {
 // poll asks for everything, for when no stream can be had.
 async function poll() {
   try {
-    const [status, work, workers, facts, all] = await Promise.all((window.site ? ['api/status', 'api/work'] : ['api/status', 'api/work', 'api/workers', 'api/facts', 'api/campaigns']).map(a => ask(of(a))));
+    const [status, work, workers, facts, all, helped] = await Promise.all((window.site ? ['api/status', 'api/work'] : ['api/status', 'api/work', 'api/workers', 'api/facts', 'api/campaigns', 'api/contributors']).map(a => ask(of(a))));
     showStatus(status);
     showMoves(status.first_moves || []);
     showWork(work);
@@ -237,6 +260,7 @@ async function poll() {
     showWorkers(workers);
     showFacts(facts);
     showCampaigns(all);
+    showContributors(helped);
   } catch (e) {
     trouble(e.message);
   }
@@ -247,7 +271,7 @@ let polling = 0; // its timer
 // listen opens the stream of events. While there is none, the page asks every five seconds, and for a stream every minute.
 function listen() {
   const stream = new EventSource(of('api/events'));
-  const show = {link: showLink, status: showStatus, moves: list => showMoves(list || []), workers: showWorkers, facts: showFacts, work: showWork, campaigns: showCampaigns};
+  const show = {link: showLink, status: showStatus, moves: list => showMoves(list || []), workers: showWorkers, contributors: showContributors, facts: showFacts, work: showWork, campaigns: showCampaigns};
   for (const [name, f] of Object.entries(show)) {
     stream.addEventListener(name, e => {
       clearInterval(polling);

@@ -275,7 +275,7 @@ func (c *campaign) observe(phase string) (sample, error) {
 			out.Nodes, out.Evaluations = m["amazons_worker_nodes_total"], m["amazons_worker_evaluations_total"]
 			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"],
 				m["amazons_worker_joins_total"]
-			out.Entries = m["amazons_worker_fragment_entries_total"]
+			out.Entries = m["amazons_worker_part_entries_total"]
 		}
 		s.Workers = append(s.Workers, out)
 	}
