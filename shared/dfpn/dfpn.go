@@ -85,7 +85,7 @@ func New(o Options) (*Searcher, error) {
 	}
 	for range max(o.Threads, 1) {
 		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(),
-			stack: make([]child, 0, 1<<13)})
+			recent: new(recent), stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }
@@ -95,7 +95,7 @@ type Result struct {
 	Verdict     eval.Verdict // for the side to move; Open: stopped by the limit or the context
 	Phi, Delta  uint32       // the numbers of the position
 	Nodes       uint64       // positions expanded by this search
-	Evaluations uint64       // positions evaluated by this search
+	Evaluations uint64       // positions that this search evaluated, or had evaluated just before
 }
 
 // Progress counts what a running search has done.
@@ -206,12 +206,12 @@ func (s *Searcher) Children(st amazons.State) []Child {
 	var out []Child
 	judge := s.judges.Get().(*eval.Judge)
 	defer s.judges.Put(judge)
-	t := &thread{s: s, b: s.o.Board, table: s.o.Table, judge: judge}
 	for _, m := range st.Moves(nil) {
 		next := st.After(m)
-		hash := next.Hash(s.o.Board)
-		n := t.look(next, hash)
-		_, _, nodes := unpack(s.o.Table.get(hash))
+		n, nodes := s.o.Table.known(next.Hash(s.o.Board))
+		if nodes == 0 {
+			n = static(judge, next)
+		}
 		out = append(out, Child{m, next, n.verdict(), n.phi, n.delta, nodes})
 	}
 	return out

@@ -54,6 +54,7 @@ func (t *thread) reset(limit uint64) {
 	t.limit = limit
 	t.stack, t.models, t.path = t.stack[:0], t.models[:0], t.path[:0]
 	t.cut, t.guess = noCut, noMove
+	clear(t.recent[:])
 }
 
 // publish adds to the searcher's counters what this thread did since the last time.

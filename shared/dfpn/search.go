@@ -26,6 +26,7 @@ type thread struct {
 	judge  *eval.Judge  // nil: eval.Evaluate
 	stack  []child      // children of all nodes on the path, the deepest last
 	models []model      // refuted children of all nodes on the path, the deepest last
+	recent *recent      // the latest evaluations
 	guess  amazons.Move // the likest sibling's answer to the position that is expanded next
 
 	nodes, evaluations uint64
@@ -144,7 +145,7 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 	for i := base; i < len(t.stack); i++ {
 		c := t.stack[i]
 		if c.phi == 0 {
-			n, f := t.evaluate(st.After(c.move))
+			n := t.evaluate(st.After(c.move), c.hash)
 			if n.delta == 0 {
 				return won, c.move
 			}
@@ -156,6 +157,7 @@ func (t *thread) expand(st amazons.State) (numbers, amazons.Move) {
 				c.delta = max(1, uint32(uint64(c.delta)*siblingFavour/8))
 			}
 			if t.s.o.FirstNumbers != nil {
+				_, f := eval.Evaluate(st.After(c.move))
 				c.phi, c.delta = t.s.o.FirstNumbers(st, c.move, f)
 			}
 		}
@@ -196,19 +198,17 @@ func (t *thread) look(st amazons.State, hash uint64) numbers {
 		phi, delta, _ := unpack(data)
 		return numbers{phi, delta}
 	}
-	n, _ := t.evaluate(st)
-	return n
+	return t.evaluate(st, hash)
 }
 
-// evaluate returns the numbers of a position by the static evaluation, and its features.
-func (t *thread) evaluate(st amazons.State) (numbers, eval.Features) {
-	t.evaluations++
-	verdict, f := t.judge.Evaluate(st)
+// static returns the numbers of a position by the static evaluation.
+func static(judge *eval.Judge, st amazons.State) numbers {
+	verdict, f := judge.Evaluate(st)
 	if verdict != eval.Open {
-		return numbersOf(verdict), f
+		return numbersOf(verdict)
 	}
 	phi, delta := estimate.Numbers(st, &f)
-	return numbers{phi, delta}, f
+	return numbers{phi, delta}
 }
 
 // deepen searches the most promising child, again and again, until the numbers of st reach limit.

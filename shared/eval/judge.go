@@ -266,10 +266,10 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 	if n >= 0 || n+queens*2*one < 0 {
 		return n < 0
 	}
-	if len(j.values) > 0 {
+	if len(j.values) > 0 || n+min(queens, 1)*2*one >= 0 {
 		return false
 	}
 	// Most of the time there is one area only.
 	c := amazons.Fill(theirReach&-theirReach, theirs|theirReach)
-	return c&theirReach == theirReach && n+min(queens, 1)*2*one < 0
+	return c&theirReach == theirReach
 }
