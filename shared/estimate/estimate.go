@@ -49,9 +49,17 @@ var (
 	surprise [2*largestOdds + 1]int32
 	// powers[i] is 2^(i/stepsPerDoubling) * unit, rounded, at least 1.
 	powers [largest + 1]uint32
+	// pairs is table with Won and Lost in one number, Won + Lost<<32, so that one product serves both.
+	pairs [Bands]struct{ odds, both [Size]int64 }
 )
 
 func init() {
+	for i, w := range &table {
+		for k := range Size {
+			pairs[i].odds[k] = int64(w.Odds[k])
+			pairs[i].both[k] = int64(w.Won[k]) + int64(w.Lost[k])<<32
+		}
+	}
 	for i := range surprise {
 		odds := math.Exp2(float64(i-largestOdds) / stepsPerDoubling)
 		surprise[i] = int32(math.Round(stepsPerDoubling * math.Log2(1+1/odds)))
@@ -65,13 +73,14 @@ func init() {
 // f are its features by the static evaluation.
 func Numbers(s amazons.State, f *eval.Features) (phi, delta uint32) {
 	v := Of(s, f)
-	w := &table[Band(s)]
-	var odds, won, lost int32
-	for i, x := range v {
-		odds += w.Odds[i] * x
-		won += w.Won[i] * x
-		lost += w.Lost[i] * x
+	w := &pairs[Band(s)]
+	var odds, both int64
+	for i, x := range &v {
+		odds += w.odds[i] * int64(x)
+		both += w.both[i] * int64(x)
 	}
+	won := int32(both)
+	lost := int32((both - int64(won)) >> 32)
 	odds = min(max(odds>>stepBits, -largestOdds), largestOdds)
 	return power(won, surprise[largestOdds+odds]), power(lost, surprise[largestOdds-odds])
 }

@@ -45,16 +45,15 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 	f.OwnMoves = bits.OnesCount64(own)
 	f.OppMoves = bits.OnesCount64(opp)
 
-	// Queen distances of both sides, one layer at a time, until neither grows.
+	// Queen distances of both sides, one layer at a time, while a square is left that neither reached.
 	ownNearer, oppNearer := own&^opp, opp&^own
 	shared := own & opp
-	for {
-		undecided := empty &^ (ownNearer | oppNearer | shared)
+	for undecided := empty &^ (own | opp); undecided != 0; {
 		nextOwn, nextOpp := own, opp
-		if own != empty {
+		if amazons.Grow(own)&empty != own {
 			nextOwn |= amazons.QueenReach(own, empty)
 		}
-		if opp != empty {
+		if amazons.Grow(opp)&empty != opp {
 			nextOpp |= amazons.QueenReach(opp, empty)
 		}
 		if nextOwn == own && nextOpp == opp {
@@ -64,14 +63,16 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 		ownNearer |= undecided & own &^ opp
 		oppNearer |= undecided & opp &^ own
 		shared |= undecided & own & opp
+		undecided &^= own | opp
 	}
+	// All squares that each side can ever use: now steps lead there, too.
+	own, opp = spread(own, empty), spread(opp, empty)
 	f.Territory = bits.OnesCount64(ownNearer) - bits.OnesCount64(oppNearer)
 	f.Shared = bits.OnesCount64(shared)
 	f.OwnOnly = bits.OnesCount64(own &^ opp)
 	f.OppOnly = bits.OnesCount64(opp &^ own)
 
-	// The counting lemma. own and opp are now all squares each side can ever
-	// use. Most positions fail the comparison of the counts.
+	// The counting lemma. Most positions fail the comparison of the counts.
 	if t, n := own&^opp, bits.OnesCount64(opp); bits.OnesCount64(t)+1 >= n && moverWins(s.Own, t, opp, n) {
 		return Won, f, own, opp
 	}
@@ -79,6 +80,17 @@ func evaluate(s amazons.State) (v Verdict, f Features, own, opp amazons.Set) {
 		return Lost, f, own, opp
 	}
 	return Open, f, own, opp
+}
+
+// spread returns the squares of empty that steps lead to from x, which is part of empty.
+func spread(x, empty amazons.Set) amazons.Set {
+	for {
+		y := amazons.Grow(x) & empty
+		if y == x {
+			return x
+		}
+		x = y
+	}
 }
 
 // moverWins applies rules 2a and 2b of FORMAT.md for the side to move: its queens,

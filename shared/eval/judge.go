@@ -195,6 +195,9 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 // thorough reports whether hopeless attempts are made, too.
 func (j *Judge) thorough() bool { return j.set.AreaSearch > 0 || j.trace != nil }
 
+// safeMoves reports whether safe moves are all that P can be sure of in contested areas.
+func (j *Judge) safeMoves() bool { return len(j.values) == 0 && j.set.AreaSearch == 0 }
+
 // farOff reports whether P has far fewer squares than the other side, even with a safe move for each
 // of its queens.
 func farOff(mine, reach, theirReach amazons.Set, slack int) bool {
@@ -244,10 +247,18 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 func (j *Judge) promise(mine, spared, near, blockers, inside, theirs, theirReach amazons.Set, t *tally,
 	begins bool) (used amazons.Set, n int32, wins bool) {
 	moves, used := j.territories(mine&^spared, near, blockers&^spared, inside)
-	j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
 	u := *t
 	u.n += int32(moves) * one
 	free := mine & near &^ used
+	if j.trace != nil {
+		j.trace.walked(j, mine&^spared, near, blockers&^spared, inside)
+	} else if j.safeMoves() {
+		// A safe move for each queen may still be too little.
+		best := u.n + int32(2*bits.OnesCount64(free)-bits.OnesCount64(theirReach))*one
+		if best < -3*one || best < -one && !begins {
+			return used, best, false
+		}
+	}
 	j.contests(free, blockers, theirs, theirReach, &u)
 	return used, u.n, j.wins(&u, begins)
 }
@@ -266,7 +277,7 @@ func (j *Judge) hopeless(free, theirs, theirReach, inside amazons.Set, t *tally,
 	if n >= 0 || n+queens*2*one < 0 {
 		return n < 0
 	}
-	if len(j.values) > 0 || n+min(queens, 1)*2*one >= 0 {
+	if !j.safeMoves() || n+min(queens, 1)*2*one >= 0 {
 		return false
 	}
 	// Most of the time there is one area only.
