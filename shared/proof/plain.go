@@ -50,7 +50,8 @@ func WritePlain(ctx context.Context, out io.Writer, name string) error {
 }
 
 func plainHead(w io.Writer, b amazons.Board, id ID, leaves eval.Leaves, claims []Root) {
-	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, id.Name(), plainRules(leaves))
+	fmt.Fprintf(w, "amazons-plain 1\nboard %d %d\nfile %s\nrules %d\n", b.Width, b.Height, id.Name(),
+		plainRules(leaves))
 	for _, r := range claims {
 		plainRoot(w, "claim", b, r)
 	}
