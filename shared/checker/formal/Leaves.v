@@ -4,6 +4,18 @@
 
     FORMAT> **Rule 1.** The side to move has no legal move: lost.
 
+    FORMAT> **Rule 2, the counting lemma** (Müller 2001, sections 2.1 to 2.3, in its plainest form; the blocker
+    FORMAT> constraint of Song and Müller 2014 is why a plod may start from a blocker: the origin is burnt, so
+    FORMAT> nothing opens). It is always applied to the *canonical* form of a position, so that ties are broken
+    FORMAT> the same way by every implementation. Two squares are neighbours if they touch, diagonally too. Let
+    FORMAT> `E` be the empty squares, `P` one side, `O` the other.
+
+    FORMAT> **Rule 3, the sum of areas** (Song and Müller 2014, section IV; the safe move: Müller 2001, section
+    FORMAT> 2.3.2). Like rule 2 it is applied to the canonical form, and `P`, `O`, `C`, `T` and `walk` are those
+    FORMAT> of rule 2. Here `C` falls into areas, and P counts moves that it is sure of there.
+
+    (Checker.v applies them to canonical forms. The theorems hold for any form.)
+
     Rules 2 and 3 look at a position in which the side O is to move or has just been passed over, so
     that O's queens are the position's own queens and P's are the opponent's. Where P is to move,
     they look at [swap p]. Strategy.v has the argument; here the programs are shown to count what
@@ -47,7 +59,8 @@ Definition flood_fuel : nat := S (S (size + size)).
 
 (** The square to which a walking queen goes on:
 
-    FORMAT> among the neighbours in `T` that no queen has visited yet, it steps to the one that
+    FORMAT> Each queen in turn walks: from the square
+    FORMAT> it stands on, among the neighbours in `T` that no queen has visited yet, it steps to the one that
     FORMAT> has the fewest unvisited neighbours in `T` (the square itself is not counted; ties: smallest
     FORMAT> square number), marks it visited, counts one, and goes on from there until no unvisited neighbour
     FORMAT> is left. *)
@@ -89,7 +102,8 @@ Fixpoint walk_list (queens : list square) (unvisited : N) : nat * list square :=
 
 Definition touching (c : N) (q : square) : bool := existsb (N.testbit c) (near q).
 
-(** FORMAT> take first the queens of S that have no neighbour in `C`, in increasing square number,
+(** FORMAT> - `walk(S)` for a set S of P's queens is a number of plods that P can certainly make inside T, found
+    FORMAT>   greedily: take first the queens of S that have no neighbour in `C`, in increasing square number,
     FORMAT> then the other queens of S, in increasing square number. *)
 Definition walk (c t : N) (queens : list square) : nat * list square :=
   walk_list (filter (fun q => negb (touching c q)) queens ++ filter (touching c) queens) t.
@@ -110,7 +124,9 @@ Definition p_queens (p : position) : list square := members (own_set (swap p)).
 
 (** ** Rule 2 *)
 
-(** FORMAT> **2c, O to move:** `walk(all queens of P) >= N`. *)
+(** FORMAT> `P` has the last move, and so wins, if one of these holds:
+
+    FORMAT> **2c, O to move:** `walk(all queens of P) >= N`. *)
 Definition rule_2c (p : position) : bool :=
   match c_set p with
   | None => false
@@ -127,7 +143,9 @@ Definition rule_2a (p : position) : bool :=
 Definition without (q : square) (l : list square) : list square := filter (fun x => negb (x =? q)) l.
 
 (** FORMAT> **2b, P to move:** P has a queen q with a neighbour in `C`, and `walk(all queens of P but q) + 1
-    FORMAT> >= N`. *)
+    FORMAT> >= N`. Here q makes the first move: it steps into `C` and shoots back at the square it came from.
+    FORMAT> The move takes one square from O, and it is one move of P. `C`, `T` and `N` are those of the
+    FORMAT> position *before* that move; they are not computed again after it. Any such q will do. *)
 Definition rule_2b (p : position) : bool :=
   match c_set p with
   | None => false
@@ -160,7 +178,7 @@ Definition safe (mine theirs empty : N) : bool :=
 
     FORMAT> - The squares of `C`, O's queens and the free queens fall into *areas*: two of them belong together
     FORMAT>   if steps between neighbours lead from one to the other over squares and queens of these three
-    FORMAT>   kinds. Areas without a square of `C` do not count. *)
+    FORMAT>   kinds. Areas without a square of `C` do not count. `n(A)` is the number of squares of `C` in A. *)
 Fixpoint areas (fuel : nat) (domain rest : N) : option (list N) :=
   match fuel with
   | O => None
@@ -192,7 +210,12 @@ Definition area_safe (p : position) (c free a : N) : bool :=
 Definition safe_numbers (p : position) (c free : N) (l : list N) : list nat :=
   map fst (filter (fun ka => area_safe p c free (snd ka)) (numbered l)).
 
-(** Rule 3 for one set S of queens. FORMAT.md adds up areas:
+(** Rule 3 for one set S of queens.
+
+    FORMAT> - `w = walk(S)`. A queen of P is *free* if it has a neighbour in `C` and makes no plod in that walk;
+    FORMAT>   the queen that is not in S is free.
+
+    FORMAT.md adds up areas:
 
     FORMAT> - `v(A) = 2 - n(A)` if A has a safe move, otherwise `-n(A)`. `V` is the sum of all `v(A)`.
 
@@ -229,7 +252,7 @@ Definition sum_of (begins : bool) (p : position) (c t : N) (queens : list square
 
 (** FORMAT> Rule 3 holds if it
     FORMAT> holds for a set S of P's queens: all of them, or all but one queen that has a neighbour in `C` and
-    FORMAT> makes at least one plod in `walk(all queens of P)`. *)
+    FORMAT> makes at least one plod in `walk(all queens of P)`. For a set S: *)
 Definition rule_3 (begins : bool) (p : position) : bool :=
   match c_set p with
   | None => false
@@ -243,7 +266,7 @@ Definition rule_3 (begins : bool) (p : position) : bool :=
   end.
 
 (** FORMAT> So with own to move: *won* if 2a, 2b, 3b, 3c or 3d holds with P = own, *lost* if own has no move, or
-    FORMAT> 2c or 3a holds with P = opponent. *)
+    FORMAT> 2c or 3a holds with P = opponent. Rule 1 is looked at first. *)
 Definition leaf_won (n_rules : N) (p : position) : bool :=
   let q := swap p in
   ((2 <=? n_rules) && (rule_2a q || rule_2b q)) || ((3 <=? n_rules) && rule_3 true q).
