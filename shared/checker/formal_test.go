@@ -68,6 +68,42 @@ func TestFormalQuotes(t *testing.T) {
 	}
 }
 
+// TestFormalPage holds that the statements on the page are those of the Coq files.
+func TestFormalPage(t *testing.T) {
+	page, err := os.ReadFile("../../deploy/docs/FORMAL.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var coq strings.Builder
+	files, _ := filepath.Glob("formal/*.v")
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		coq.Write(text)
+		if !bytes.Contains(page, []byte("`"+filepath.Base(name)+"`")) && !strings.Contains(name, "Assumptions") {
+			t.Errorf("the page does not name %s", name)
+		}
+	}
+	all := strings.Join(strings.Fields(coq.String()), " ")
+	blocks := strings.Split(string(page), "```coq\n")[1:]
+	if len(blocks) < 5 {
+		t.Fatalf("the page has %d statements", len(blocks))
+	}
+	for _, b := range blocks {
+		b, _, _ = strings.Cut(b, "```")
+		for statement := range strings.SplitSeq(b, ".\n") {
+			if s := strings.Join(strings.Fields(statement), " "); !strings.Contains(all, s) {
+				t.Errorf("no Coq file has %s", s)
+			}
+			if n := strings.Count(statement, "\n"); n > 10 {
+				t.Errorf("a statement of %d lines is too long to follow", n)
+			}
+		}
+	}
+}
+
 // plainText is a proof as the machine-checked checker reads it (deploy/docs/FORMATS.md).
 func (p *paperProof) plainText() string {
 	var s strings.Builder
