@@ -3,7 +3,7 @@
 From Coq Require Import NArith List Bool FMapPositive.
 From Coq Require Extraction.
 Import ListNotations.
-Require Import Game Symmetry Checker Strategy Leaves.
+Require Import Game Symmetry Colours Checker Strategy Leaves.
 Open Scope N_scope.
 
 (** A table of the values of a function, for speed. *)
@@ -64,6 +64,24 @@ Proof.
   - intros. apply look_memo.
   - intros n p. apply leaf_won_sound; auto; intros; apply look_memo.
   - intros n p. apply leaf_lost_sound; auto; intros; apply look_memo.
+Qed.
+
+(** The same in colours: of a game on the table that the claimed position is seen of, the program
+    knows the winner. *)
+Theorem verify_winner most_rules claims parts p b : verify most_rules claims parts = true ->
+  In (p, b) claims -> forall g, sees w h g p -> side_wins w h (if b then turn g else other (turn g)) g.
+Proof.
+  intros E I g S. pose proof (verify_sound _ _ _ E _ I) as H. unfold holds in H; simpl in H.
+  unfold verify in E. apply andb_prop in E as [B _].
+  destruct b; [eapply colours|eapply colours_lost]; eauto.
+Qed.
+
+(** And of the game from its start, where White is to move. *)
+Corollary verify_start most_rules claims parts b : verify most_rules claims parts = true ->
+  In (start_words w h, b) claims -> side_wins w h (if b then White else Black) (start w h).
+Proof.
+  intros E I. assert (B : board_ok w h = true) by (unfold verify in E; now apply andb_prop in E).
+  apply (verify_winner _ _ _ _ _ E I (start w h)). now apply sees_start.
 Qed.
 
 Theorem verify_part_sound pt : verify_part pt = true ->
