@@ -43,7 +43,7 @@ type Status struct {
 	Store        string           `json:"store"`
 	Quarantined  uint32           `json:"quarantined"`
 	Phase        *Phase           `json:"phase,omitempty"` // what is done now
-	Evidence     float64          `json:"evidence"`        // share of the nodes in running leases; see loop.Outlook
+	Evidence     float64          `json:"evidence"`        // share of the nodes in running leases; see outlook.Outlook
 }
 
 // Phase is what is being done, and how much of it.

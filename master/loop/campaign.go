@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"amazonsfarm/master/explore"
+	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/recent"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
@@ -104,12 +105,12 @@ type campaign struct {
 	settled    *tree.Settled
 	generation int // of the tree: it may be made anew when facts are taken back
 	conclusion *Conclusion
-	state, why string  // when not running, paused, draining or ended
-	phase      Phase   // of the conclusion
-	outlook    Outlook // of the root
-	outlookOf  string  // the worker that told it; empty: none has
-	stopped    error   // why the campaign is stopped
-	halted     bool    // its tree was told to pause
+	state, why string          // when not running, paused, draining or ended
+	phase      Phase           // of the conclusion
+	outlook    outlook.Outlook // of the root
+	outlookOf  string          // the worker that told it; empty: none has
+	stopped    error           // why the campaign is stopped
+	halted     bool            // its tree was told to pause
 	learned    recent.Facts
 	evidence   Evidence    // of the settled tree
 	homeless   bool        // the certificate found no room: it is put together again when there is some

@@ -10,6 +10,9 @@ import (
 	"amazonsfarm/shared/disk"
 )
 
+// ErrLarge says that a part is larger than a part may be.
+var ErrLarge = errors.New("the part is too large")
+
 // Evidence is what the tree itself contributes to the certificate of a settled campaign.
 type Evidence struct {
 	Settled    tree.Settled

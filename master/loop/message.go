@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/eval"
 )
@@ -74,7 +75,7 @@ type Event struct {
 	Evaluations uint64
 	TableFill   float64
 	Phase       Phase // of the lease
-	Outlook     *Outlook
+	Outlook     *outlook.Outlook
 
 	waited bool // for room
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 
+	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/eval"
 )
@@ -237,7 +238,7 @@ func (x *campaignMetrics) measure(c *campaign, v View) {
 	}
 	settled := 0.0
 	if n := len(t.FirstMoves); n > 0 {
-		wins, refuted := decided(t.FirstMoves)
+		wins, refuted := outlook.Decided(t.FirstMoves)
 		settled = float64(wins+refuted) / float64(n)
 	}
 	for _, p := range phases {

@@ -11,6 +11,7 @@ import (
 
 	"amazonsfarm/master/checks"
 	"amazonsfarm/master/hints"
+	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
@@ -32,7 +33,7 @@ type Session struct {
 	Token  string
 	Worker // not changed
 	Party  trust.Party
-	Ledger *Ledger
+	Ledger *ledger.Ledger
 	Uploads
 
 	// The fields below belong to the loop.
@@ -46,7 +47,7 @@ type Session struct {
 	evaluations, results, facts, nodes uint64
 	fill                               float64
 	phase                              Phase   // of its lease
-	evidence                           float64 // of its lease; see Outlook
+	evidence                           float64 // of its lease; see outlook.Outlook
 
 	seen    hints.Seen // hints that its table has
 	table   uint32     // the pool of its last lease: its table is for that board
@@ -138,12 +139,11 @@ func (l *Link) Err() error { return l.err }
 type crew struct {
 	byToken map[string]*Session
 	byName  map[string]*Session
-	ledgers map[trust.Party]*Ledger
-	common  *Ledger // of parties without credentials
+	ledgers ledger.Ledgers
 }
 
 func newCrew() crew {
-	return crew{map[string]*Session{}, map[string]*Session{}, map[trust.Party]*Ledger{}, new(Ledger)}
+	return crew{map[string]*Session{}, map[string]*Session{}, ledger.New()}
 }
 
 // current reports whether a session is the one of its worker.
@@ -170,7 +170,7 @@ func (l *Loop) join(w Worker) (*Session, error) {
 	if w.Owner != "" {
 		s.Party = trust.Party{Name: w.Owner, Credential: true}
 	}
-	s.Ledger = l.crew.ledger(s.Party)
+	s.Ledger = l.crew.ledgers.Of(s.Party)
 	s.checker = checks.Worker{Name: w.Name, Party: s.Party}
 	if q := l.book.InQuarantine(s.Party); q != nil {
 		l.cfg.Metrics.quarantinedJoins.Inc()

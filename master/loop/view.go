@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/tree"
 )
 
@@ -14,7 +15,7 @@ type View struct {
 	Settings
 	State, Why  string
 	Phase       Phase   // what is done for it now
-	Evidence    float64 // see Outlook
+	Evidence    float64 // see outlook.Outlook
 	Tree        tree.Status
 	Settled     *tree.Settled // nil: not yet
 	Conclusion  *Conclusion   // nil: not yet
@@ -83,7 +84,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	}
 	v.Phase = l.phaseOf(c)
 	if l.lookOut(c, v); v.Phase.Name == PhaseSearching {
-		wins, refuted := decided(v.Tree.FirstMoves)
+		wins, refuted := outlook.Decided(v.Tree.FirstMoves)
 		v.Phase.Done, v.Phase.Total = uint64(wins+refuted), uint64(len(v.Tree.FirstMoves))
 	}
 	switch {
@@ -107,6 +108,26 @@ func (l *Loop) explain(c *campaign, v *View) {
 		v.Why = "one position is leased"
 	default:
 		v.Why = fmt.Sprintf("%d positions are leased", v.Tree.Leased)
+	}
+}
+
+// lookOut adds to a view what its workers see: how much of their nodes is evidence, and, while the whole
+// campaign is one lease, the numbers of its root and first moves.
+func (l *Loop) lookOut(c *campaign, v *View) {
+	var nodes, decided float64
+	alone := false
+	for _, w := range v.Tree.Workers {
+		if s := l.crew.byName[w.Name]; s != nil && len(w.Leases) > 0 {
+			share := float64(1 + w.Leases[0].Nodes)
+			nodes, decided = nodes+share, decided+share*s.evidence
+			alone = alone || w.Name == c.outlookOf && w.Leases[0].Key == c.Root.State().CanonicalKey(c.Root.Board)
+		}
+	}
+	if nodes > 0 {
+		v.Evidence = decided / nodes
+	}
+	if t := &v.Tree; alone && t.Expanded == 0 && c.outlook.Tell(t.FirstMoves) {
+		t.Phi, t.Delta = outlook.Finite(c.outlook.Phi, c.outlook.Delta)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/outlook"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -37,7 +38,8 @@ func (f *farmService) event(worker string, msg *farmv1.WorkRequest) (e loop.Even
 			Campaign: c,
 			Tree: tree.Progress{Worker: worker, Lease: tree.LeaseID(p.GetLease()), Epoch: p.GetEpoch(),
 				Nodes: p.GetNodes(), Activity: p.GetEvaluations()},
-			Evaluations: p.GetEvaluations(), TableFill: p.GetTableFill(), Phase: workPhase(p.GetPhase()), Outlook: outlook(p.GetOutlook()),
+			Evaluations: p.GetEvaluations(), TableFill: p.GetTableFill(), Phase: workPhase(p.GetPhase()),
+			Outlook: readOutlook(p.GetOutlook()),
 		}, nil, err
 	case *farmv1.WorkRequest_Facts:
 		return f.factsEvent(worker, k.Facts)
@@ -49,12 +51,12 @@ func (f *farmService) event(worker string, msg *farmv1.WorkRequest) (e loop.Even
 	return e, nil, status.Error(codes.InvalidArgument, "a message of no known kind")
 }
 
-// outlook reads what a search knows of its position, nil where that makes no sense.
-func outlook(o *farmv1.Outlook) *loop.Outlook {
-	if o == nil || len(o.GetChildren()) > loop.MaxOutlook || !(o.GetEvidence() >= 0 && o.GetEvidence() <= 1) {
+// readOutlook reads what a search knows of its position, nil where that makes no sense.
+func readOutlook(o *farmv1.Outlook) *outlook.Outlook {
+	if o == nil || len(o.GetChildren()) > outlook.MaxChildren || !(o.GetEvidence() >= 0 && o.GetEvidence() <= 1) {
 		return nil
 	}
-	return &loop.Outlook{Phi: o.GetPhi(), Delta: o.GetDelta(), Children: string(o.GetChildren()),
+	return &outlook.Outlook{Phi: o.GetPhi(), Delta: o.GetDelta(), Children: string(o.GetChildren()),
 		Evidence: o.GetEvidence()}
 }
 

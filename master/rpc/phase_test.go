@@ -4,7 +4,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"amazonsfarm/master/loop"
+	"amazonsfarm/master/outlook"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/numbers"
@@ -85,7 +85,7 @@ func TestOutlook(t *testing.T) {
 		}
 		for _, o := range []*farmv1.Outlook{
 			{Phi: 3, Delta: 400, Children: children[:len(children)-1]}, {Phi: 3, Evidence: 1.5, Children: children},
-			{Phi: 3, Children: make([]byte, loop.MaxOutlook+1)},
+			{Phi: 3, Children: make([]byte, outlook.MaxChildren+1)},
 		} {
 			if r := tell(o); r.GetRootDelta() != 1 || known(r) != 0 {
 				t.Errorf("%.60v was taken", o)

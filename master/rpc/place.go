@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/trust"
@@ -79,7 +80,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		}
 		return &farmv1.PlaceCertificateResponse{Url: url, Headers: headers}, nil
 	}
-	charge := int64(size) + int64(len(claims))*loop.RootCharge
+	charge := int64(size) + int64(len(claims))*ledger.RootCharge
 	if err := s.Ledger.Take(charge); err != nil {
 		f.loop.Offend(ctx, s, trust.Unasked, err)
 		return nil, status.Error(codes.InvalidArgument, err.Error())

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/trust"
@@ -244,7 +245,7 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	err error) {
 	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadRoots(data) })
 	if err == nil {
-		err = s.Ledger.Take(int64(len(claims)) * loop.RootCharge)
+		err = s.Ledger.Take(int64(len(claims)) * ledger.RootCharge)
 		if err != nil {
 			f.loop.Offend(ctx, s, trust.Unasked, err)
 			return false, status.Error(codes.InvalidArgument, err.Error())

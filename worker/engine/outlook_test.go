@@ -26,7 +26,7 @@ func TestOutlook(t *testing.T) {
 		}
 		if r.Verdict != eval.Open {
 			if won := r.Verdict == eval.Won; won != (o.Phi == 0) || o.Evidence < 0.5 {
-				t.Errorf("the position is %v, the outlook %d/%d with %.2f evidence", r.Verdict, o.Phi, o.Delta, o.Evidence)
+				t.Errorf("the position is %v, the outlook %d/%d, %.2f evidence", r.Verdict, o.Phi, o.Delta, o.Evidence)
 			}
 			break
 		}

@@ -111,8 +111,9 @@ function showMoves(list) {
   status.first_moves = list;
   const known = winning().length ? 'won' : 'open';
   const few = merged(list, read(status.root)).map(m => {
-    const state = stateOf(m.outcome, m, known);
-    return {...m, state, title: m.move + ' ' + words[state] + (m.images > 1 ? ', as ' + (m.images - 1) + ' mirrored' : '') + (m.outcome === 'open' && m.nodes ? ', proof / disproof number ' + brief(m.proof_number) + ' / ' + brief(m.disproof_number) + ', ' + count(m.nodes) + ' nodes' : '')};
+    const seen = m.nodes || m.proof_number > 1 || m.disproof_number > 1; // the latter while the whole board is one lease
+    const state = stateOf(m.outcome, {...m, nodes: seen}, known);
+    return {...m, state, title: m.move + ' ' + words[state] + (m.images > 1 ? ', as ' + (m.images - 1) + ' mirrored' : '') + (m.outcome === 'open' && seen ? ', proof / disproof number ' + brief(m.proof_number) + ' / ' + brief(m.disproof_number) + (m.nodes ? ', ' + count(m.nodes) + ' nodes' : '') : '')};
   });
   byId('few').textContent = count(few.length) + (few.length < list.length ? ' of ' + count(list.length) + ', without mirror images' : '');
   legend('counts', few.map(m => m.state));

@@ -1,4 +1,6 @@
-package loop
+// Package ledger counts the evidence that parties of workers deliver, against the leases that they were
+// granted, so that no party fills the disk with parts that nobody asked for.
+package ledger
 
 import (
 	"errors"
@@ -21,13 +23,8 @@ const (
 	RootCharge = 1 << 10
 )
 
-// Errors about evidence.
-var (
-	// ErrUnasked: more evidence than the leases of a party account for.
-	ErrUnasked = errors.New("more evidence than was asked for")
-	// ErrLarge: a part is larger than a part may be.
-	ErrLarge = errors.New("the part is too large")
-)
+// ErrUnasked says that a party delivers more evidence than its leases account for.
+var ErrUnasked = errors.New("more evidence than was asked for")
 
 // Ledger counts the evidence that a party has delivered, against the leases that it was granted. It is
 // safe for concurrent use.
@@ -88,18 +85,27 @@ func (l *Ledger) Give(bytes int64) {
 // anew.
 const maxLedgers = 100_000
 
-// ledger returns that of a party.
-func (c *crew) ledger(p trust.Party) *Ledger {
-	l := c.ledgers[p]
+// Ledgers has a ledger for each party. Only Ledger is safe for concurrent use.
+type Ledgers struct {
+	of     map[trust.Party]*Ledger
+	common *Ledger // of parties without credentials
+}
+
+// New returns ledgers in which nothing was counted.
+func New() Ledgers { return Ledgers{map[trust.Party]*Ledger{}, new(Ledger)} }
+
+// Of returns the ledger of a party.
+func (b *Ledgers) Of(p trust.Party) *Ledger {
+	l := b.of[p]
 	if l == nil {
-		if len(c.ledgers) >= maxLedgers {
-			clear(c.ledgers)
+		if len(b.of) >= maxLedgers {
+			clear(b.of)
 		}
 		l = new(Ledger)
 		if !p.Credential {
-			l.common = c.common
+			l.common = b.common
 		}
-		c.ledgers[p] = l
+		b.of[p] = l
 	}
 	return l
 }

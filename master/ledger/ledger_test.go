@@ -1,4 +1,4 @@
-package loop
+package ledger
 
 import (
 	"errors"
@@ -10,8 +10,8 @@ import (
 // TestLedger: what leases account for is taken; beyond it a party with a credential has its own room, and
 // all names without one have one room together, however many there are.
 func TestLedger(t *testing.T) {
-	c := newCrew()
-	known := c.ledger(trust.Party{Name: "known", Credential: true})
+	c := New()
+	known := c.Of(trust.Party{Name: "known", Credential: true})
 	if err := known.Take(freeEvidence); err != nil {
 		t.Fatal(err)
 	}
@@ -31,14 +31,14 @@ func TestLedger(t *testing.T) {
 	}
 	taken := 0
 	for i := range 1000 {
-		if c.ledger(trust.Party{Name: string(rune('a' + i))}).Take(freeEvidence/10) == nil {
+		if c.Of(trust.Party{Name: string(rune('a' + i))}).Take(freeEvidence/10) == nil {
 			taken++
 		}
 	}
 	if taken != 10 {
 		t.Errorf("names without credentials delivered %d tenths of what is free", taken)
 	}
-	if c.ledger(trust.Party{Name: "known"}) == known {
+	if c.Of(trust.Party{Name: "known"}) == known {
 		t.Error("a name is taken for a credential")
 	}
 }
