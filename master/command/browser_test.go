@@ -172,6 +172,37 @@ func TestPagesInBrowser(t *testing.T) {
 		`document.getElementById('trouble').textContent.includes('does not answer')`)
 }
 
+// TestCampaignsInBrowser: beside another campaign, the figures and boards of a campaign are its own, and
+// those who have searched are named, for all campaigns, also on the page of one that is over.
+func TestCampaignsInBrowser(t *testing.T) {
+	b := openBrowser(t)
+	address, master, _, _ := serveCampaign(t, "6x4", "")
+	add := campaignCommand()
+	add.SetArgs([]string{"add", "5x5", "--master", master})
+	add.SetOut(io.Discard)
+	if err := add.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.screen(1280, 900, false)
+	b.scheme("light")
+	work(t, master)
+	b.open(address + "/?campaign=5x5")
+	b.await("both campaigns", `document.querySelectorAll('#list tr').length === 2`)
+	b.await("the verdict", `document.getElementById('verdict').textContent.startsWith('White wins with')`)
+	b.await("that nobody searches it any more", `document.querySelectorAll('#jobs .place').length === 0`)
+	b.await("who has searched", `document.querySelectorAll('#helpers tr').length === 2`)
+	if got := b.text(`document.getElementById('figures').textContent`); strings.Contains(got, "part") {
+		t.Errorf("the figures of a campaign have those of others: %q", got)
+	}
+	if got := b.text(`document.getElementById('master').textContent`); !strings.Contains(got, " parts, ") {
+		t.Errorf("of all campaigns together the page says %q", got)
+	}
+	b.open(address)
+	b.await("the other campaign", `document.getElementById('board').textContent === '6x4'`)
+	b.await("its board alone", `[...document.querySelectorAll('#jobs .place')].some(a => a.href.includes('position='))`)
+	b.quietly()
+}
+
 // TestProofInBrowser looks at a settled campaign: the verdict, the certificate, the explorer by taps and
 // by keyboard, a game against the proof, positions set up and judged; then at the same proof as an
 // exported site, which checks the certificate by itself.
