@@ -397,10 +397,10 @@ func (b *browser) judged(address string) {
 	b.await("the judgement", `document.getElementById('judgement').textContent.includes('loses') && `+
 		`document.querySelectorAll('#areas li').length > 2 && document.querySelectorAll('#picture .area').length > 5`)
 	b.shoot("judge-desk")
-	if got := b.text(`document.getElementById('trouble').textContent`); !strings.Contains(got, "its board is 4x3") {
+	if got := b.text(`document.getElementById('verdict').textContent`); !strings.Contains(got, "a position of 4x3") {
 		b.t.Errorf("of a position of another board the page says %q", got)
 	}
-	b.console() // the refused question is in it
+	b.quietly()
 }
 
 // site exports the proof and looks at the site through a plain file server.

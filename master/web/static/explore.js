@@ -24,6 +24,12 @@ const go = moves => { location.hash = hash(moves); };
 async function load() {
   const mine = ++asked, to = address(), here = query('?', values(to, to.moves));
   try {
+    const beside = await foreign(to);
+    if (mine !== asked) return;
+    if (beside) {
+      trouble('');
+      return alone(to, beside);
+    }
     const [doc, answer] = await Promise.all([ask('api/explore' + here), to.play ? ask('api/play' + here) : null]);
     if (mine !== asked) return; // the reader has gone on
     const fresh = JSON.stringify(to) !== JSON.stringify(at);
@@ -38,14 +44,25 @@ async function load() {
   } catch (e) {
     if (mine !== asked) return;
     trouble(e.message);
-    if (to.position && !to.moves.length) alone(to);
+    if (to.position && !to.moves.length) alone(to, 'Nothing is known of this position. This is what counting says:');
   }
 }
 
+const questions = {}; // what campaigns are about
+
+// foreign says why the campaign can say nothing of the position of an address: it has another board, or other queens.
+async function foreign(to) {
+  if (!/^[WBx.]+(\/[WBx.]+)* [wb]$/.test(to.position)) return '';
+  const {board, root} = await (questions[to.campaign] ||= ask('api/status' + query('?', {campaign: to.campaign}))), p = read(to.position);
+  const queens = text => text.split(' ')[0].replace(/[^WB]/g, '').split('').sort().join('');
+  if (board !== p.width + 'x' + p.height) return 'The proof is about ' + board + ' and says nothing of a position of ' + p.width + 'x' + p.height + '. This is what counting says:';
+  return queens(root) !== queens(to.position) ? 'The proof is about other queens and says nothing of this position. This is what counting says:' : '';
+}
+
 // alone shows a position that the campaign cannot say anything of, such as one of another board.
-function alone(to) {
+function alone(to, why) {
   at = to;
-  shown = {position: to.position, value: 'open', moves: []};
+  shown = {position: to.position, value: 'open', moves: [], foreign: why};
   show(true);
   judgeIt().catch(e => trouble(e.message));
 }
@@ -86,6 +103,7 @@ function show(fresh, answer) {
 
 // sentence says who wins in plain words.
 function sentence(p) {
+  if (shown.foreign) return shown.foreign;
   if (!shown.moves.length && shown.value === 'lost') return p.side + ' has no move left: ' + other(p.side) + ' has won.';
   const why = reasons[shown.basis || shown.reason] || '';
   if (shown.value === 'won') return p.side + ' is to move and wins' + (shown.line ? ' with ' + shown.line[0] : '') + why + '.';

@@ -28,6 +28,7 @@ function showStatus(s) {
     figures(all, 'master');
   }
   figures(list);
+  byId('now').hidden = ['settled', 'ended', 'stopped'].includes(s.state);
   showProof(s);
   showRoot();
   byId('hand').textContent = count(s.leased) + (s.leased === 1 ? ' position of this campaign is' : ' positions of this campaign are') + ' leased, those included that workers hold in hand.';
