@@ -114,8 +114,13 @@ func statusReport(r *farmv1.StatusResponse) string {
 	fmt.Fprintf(&s, "nodes          %d, and %d in running leases\n", r.GetNodes(), r.GetRunningNodes())
 	fmt.Fprintf(&s, "tree           %d positions, %d to lease, %d leased, %d set aside\n", r.GetTreePositions(),
 		r.GetFrontier(), r.GetLeased(), r.GetSetAside())
-	fmt.Fprintf(&s, "facts          %d won, %d lost, in %s of %s\n", r.GetFactsWon(), r.GetFactsLost(),
-		counted(r.GetCertificates(), "part"), cli.FormatSize(int64(r.GetCertificateBytes())))
+	fmt.Fprintf(&s, "facts          %d won, %d lost\n", r.GetFactsWon(), r.GetFactsLost())
+	whose := ""
+	if len(r.GetCampaigns()) > 1 {
+		whose = ", for all campaigns"
+	}
+	fmt.Fprintf(&s, "stored         %s of %s%s\n", counted(r.GetCertificates(), "part"),
+		cli.FormatSize(int64(r.GetCertificateBytes())), whose)
 	fmt.Fprintf(&s, "running since  %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
 		fmt.Fprintf(&s, "certificate    %s: %d positions, %d bytes, sha256 %s, verified %s\n", r.GetCertificateFile(),

@@ -74,7 +74,10 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 	case l.given.Load() == 0:
 		return cli.Usagef("standard input has no position; write one a line, such as 5x6 or .B.B./...../.W.W. w")
 	case l.bad > 0:
-		return fmt.Errorf("%d lines were not answered", l.bad)
+		if l.bad == 1 {
+			return errors.New("1 line was not answered; what is said of it tells why")
+		}
+		return fmt.Errorf("%d lines were not answered; what is said of them tells why", l.bad)
 	case l.stopped > 0:
 		return cli.As(cli.ErrLimit, fmt.Errorf("%d positions: %w", l.stopped, errBudget))
 	}
