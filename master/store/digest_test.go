@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/shared/amazons"
@@ -134,4 +135,37 @@ func TestPlace(t *testing.T) {
 		r.LacksParts != 0 || r.Evidence != place {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// slow is an evidence store that takes long to remove a part.
+type slow struct {
+	evidence.Store
+	begun, end chan struct{}
+}
+
+func (s slow) Remove(id proof.ID) error {
+	close(s.begun)
+	<-s.end
+	return s.Store.Remove(id)
+}
+
+// TestSlowRemoval: while a bucket does not answer, nobody waits but for the part that is removed.
+func TestSlowRemoval(t *testing.T) {
+	s := newStore(t, quick)
+	_, id := realPart(t)
+	held := slow{s.evidence, make(chan struct{}), make(chan struct{})}
+	s.evidence = held
+	removed := make(chan bool)
+	go func() { removed <- s.dropPart(id) }()
+	<-held.begun
+	answered := make(chan int)
+	go func() { answered <- len(s.Campaigns()) }()
+	select {
+	case <-answered:
+	case <-time.After(5 * time.Second):
+		t.Error("the campaigns wait for a part to be removed")
+	}
+	close(held.end)
+	<-removed
+	s.evidence = held.Store
 }

@@ -204,18 +204,18 @@ func recordOf(id proof.ID, c record.Certificate) *request {
 
 // arrives notes that a part is on its way: until arrived, nobody removes its file.
 func (s *Store) arrives(id proof.ID) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.parts.Lock()
+	defer s.parts.Unlock()
 	s.arriving[id]++
 }
 
 // arrived ends what arrives began, with its error.
 func (s *Store) arrived(id proof.ID, err error) {
-	s.mu.Lock()
+	s.parts.Lock()
 	if s.arriving[id]--; s.arriving[id] == 0 {
 		delete(s.arriving, id)
 	}
-	s.mu.Unlock()
+	s.parts.Unlock()
 	if err != nil {
 		s.dropPart(id)
 	}
@@ -238,8 +238,8 @@ func (s *Store) dropParts(ids iter.Seq[proof.ID]) {
 // dropPart removes a part without a record, or whose record says that it is dropped, unless it is just
 // arriving. What stays behind is collected later.
 func (s *Store) dropPart(id proof.ID) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.parts.Lock()
+	defer s.parts.Unlock()
 	// After a failed write nobody knows which records are on disk.
 	c, there, err := s.certificate(id)
 	if s.arriving[id] > 0 || there && !c.Dropped || err != nil || s.failed.Load() != nil {

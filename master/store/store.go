@@ -38,6 +38,7 @@ type Store struct {
 
 	mu        sync.Mutex
 	campaigns []Campaign       // by number, from 1; the slice is replaced, never changed
+	parts     sync.Mutex       // of arriving, and while a part is removed, which a bucket may take long for
 	arriving  map[proof.ID]int // certificates on their way
 
 	requests  chan *request

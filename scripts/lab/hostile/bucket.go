@@ -211,7 +211,7 @@ func (s *settings) bucket(ctx context.Context) error {
 		}
 		b.mu.Lock()
 		for id, fault := range b.lasting {
-			if strings.Contains(text, id) {
+			if strings.Contains(text, id[:8]) {
 				named++
 			} else {
 				unnamed++
