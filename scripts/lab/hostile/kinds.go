@@ -68,6 +68,7 @@ var kinds = []kind{
 	{"deaf", "does not read what it is sent", deaf},
 	{"slow-pages", "keeps 400 requests for pages open", slowPages},
 	{"resets", "begins and resets calls as fast as it can", resets},
+	{"liar", "searches its leases well, and proves every third falsely", liar},
 }
 
 func find(name string) (kind, error) {
