@@ -105,7 +105,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "truncates", "other bytes", "another part":
 		if there && len(data) > 0 {
-			b.lasting[path.Base(key)] = fault
+			b.lasting[path.Base(key)] = fault + " " + r.Header.Get("Range") + " " + r.UserAgent()
 			data = slices.Clone(data)
 			switch fault {
 			case "truncates":
@@ -159,7 +159,7 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const mostFaults = 1000
 
 // oneRequestIn is how many requests of a bucket have one that fails: hundreds of times as many as real ones.
-const oneRequestIn = 60
+const oneRequestIn = 30
 
 // bucket plays campaigns over a bucket that fails, until there were enough faults. Each campaign ends right
 // and verified, and each object that is not what it was is named in a log.

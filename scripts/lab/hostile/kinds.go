@@ -66,7 +66,7 @@ var kinds = []kind{
 	{"tiny-parts", "uploads many parts of one entry", tinyParts},
 	{"hints", "sends the largest hints that there are, without sense", hints},
 	{"deaf", "does not read what it is sent", deaf},
-	{"slow-pages", "keeps 400 requests for pages open", slowPages},
+	{"slow-pages", "keeps 4,000 requests for pages open", slowPages},
 	{"resets", "begins and resets calls as fast as it can", resets},
 	{"liar", "searches its leases well, and proves every third falsely", liar},
 }

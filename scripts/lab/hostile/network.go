@@ -94,7 +94,7 @@ func truncated(ctx context.Context, c *client) error {
 func slowPages(ctx context.Context, c *client) error {
 	var list []net.Conn
 	defer func() { closeAll(list) }()
-	for range 400 {
+	for range 4000 {
 		conn, err := net.DialTimeout("tcp", c.pages, time.Second)
 		if err != nil {
 			break

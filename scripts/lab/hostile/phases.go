@@ -108,7 +108,9 @@ func (k *killing) campaign(ctx context.Context, round, kills int) (*outcome, err
 		return nil, err
 	}
 	defer log.Close()
-	m := &served{settings: k.settings, folder: folder, log: log}
+	// Small leases, so that there are many parts.
+	m := &served{settings: k.settings, folder: folder, log: log,
+		more: []string{"--initial-budget", "4000", "--max-budget", "16000"}}
 	if err := errors.Join(m.prepare(ctx), m.start(ctx)); err != nil {
 		return nil, err
 	}

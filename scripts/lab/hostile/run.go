@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"amazonsfarm/scripts/lab/farm"
@@ -313,8 +315,9 @@ func (m *served) watch(ctx context.Context, o *outcome) {
 		}
 		if d, err := healthy(m.pages); err == nil {
 			o.slowest = max(o.slowest, d)
-		} else if wait(ctx, time.Second) == nil && m.process.Alive() { // it is not that it ends
+		} else if !errors.Is(err, syscall.ECONNREFUSED) { // else it ends, and waits for a bucket maybe
 			o.deafened++
+			fmt.Fprintf(os.Stderr, "%s: %v: %v\n", o.name, time.Now().UTC().Format(time.TimeOnly), err)
 		}
 		o.peak = max(o.peak, peakOf(m.process.Cmd.Process.Pid))
 		if figures, err := farm.Scrape(m.pages); err == nil {
