@@ -83,6 +83,8 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 			err = errors.Join(err, os.Remove(storeFile), os.RemoveAll(store.EvidenceFolder(storeFile)))
 		}
 	}()
+	// A part says what it proves but not what the proof cost. The archive knows that, and the
+	// numbers decide which facts are offered to workers first.
 	nodes := map[amazons.Key]uint64{}
 	for _, c := range a.Claims {
 		nodes[c.Key] = c.Nodes
@@ -105,6 +107,8 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 		Parts: len(l.taken), Refused: l.refused}
 	records, guiding := guided(root, a, proved)
 	r.Tree, r.Guiding = len(records), guiding
+	// Facts go in before the tree: a tree position that a fact decides is then decided from the
+	// start.
 	for list := range slices.Chunk(facts, batch) {
 		if err := s.Commit([]tree.Persist{{Campaign: 1, Facts: list}}, nil); err != nil {
 			return r, err
@@ -192,6 +196,8 @@ func (l *library) read(ctx context.Context, folder string) error {
 	if err != nil {
 		return fmt.Errorf("read parts: %w", err)
 	}
+	// Most arrows first: what a part may cite comes before the part. Parts of equal rank are in the
+	// order of their names, so that two imports of one folder take the same parts.
 	slices.SortFunc(all, func(p, q found) int {
 		return cmp.Or(cmp.Compare(q.arrows, p.arrows), slices.Compare(p.id[:], q.id[:]))
 	})

@@ -78,6 +78,9 @@ func Answer(ctx context.Context, look Look, way []amazons.Position) (Play, error
 		f.Verdict = leaf(s, p.Board)
 	}
 	searched := f.Verdict == eval.Open
+	// The evidence says nothing of this position. If a leaf rule decided a position above it, the
+	// winner is known, and a search small enough for a page finds the way. Elsewhere a search is a
+	// mere try.
 	if searched { // below a leaf of the proof a search tells, elsewhere perhaps
 		below := slices.ContainsFunc(way, func(q amazons.Position) bool {
 			return leaf(q.State(), q.Board) != eval.Open

@@ -73,6 +73,8 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	if err != nil {
 		return r, err
 	}
+	// Small facts are quickly proved again. They are most of the facts, so leaving them out keeps the
+	// archive small.
 	claims := slices.DeleteFunc(slices.Clone(snap.Facts), func(f proof.Fact) bool { return f.Nodes < minNodes })
 	slices.SortFunc(claims, func(a, b proof.Fact) int { return a.Key.Compare(b.Key) })
 	if err := archive.Write(file, archive.Archive{Campaign: about, Nodes: snap.Spent, Claims: claims,

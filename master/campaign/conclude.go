@@ -137,6 +137,8 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		}
 		return c.conclusion(), nil
 	}
+	// From here on each phase is reported: on a large board it takes longer than people wait
+	// without a word.
 	report.assembling(0, 0)
 	roots := assemble.Roots(c.root, c.firstMoves, e.Settled)
 	p, err := c.gather(ctx, roots, e.Won)
@@ -172,6 +174,8 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	if err != nil {
 		return err
 	}
+	// What the merge finds missing is a fault of a part that was said to hold, so it is blamed like
+	// a part that the checker refuses.
 	out, err := assemble.Write(ctx, draft, assemble.Input{
 		Board: c.root.Board, Leaves: eval.LeavesOf(c.about.RulesOnly), Roots: p.roots, Won: e.Won, Fragments: fragments,
 		Progress: report.assembling,
@@ -231,6 +235,10 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	if c.file, err = c.publish(draft, p); err != nil {
 		return err
 	}
+	// Workers have checked each part by itself. What is left is whether the parts fit together:
+	// that each citation is proved by a listed part, and that the top follows. The checker sees to
+	// it with the manifest and a small sample. Parts that lie in a bucket, or are kept as digests,
+	// may be absent here.
 	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers, Absent: true}
 	if !own { // what the tree adds, and that all belongs together, is for this machine to see
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()

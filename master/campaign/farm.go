@@ -163,6 +163,9 @@ func Open(o Options) (_ *Farm, err error) {
 	}
 	settings := store.Options{MinFreeBytes: o.MinFreeBytes, FreeBytes: o.freeBytes, MaxCampaigns: o.MaxCampaigns,
 		Evidence: o.Evidence, Digest: o.Digest}
+	// A store that is there is gone on with. It is made only where there is none and the options
+	// say what to ask: "master serve" without a board must never begin an empty campaign by a slip
+	// in a path.
 	s, err := store.Open(o.StoreFile, settings)
 	if errors.Is(err, store.ErrMissing) && given {
 		s, err = store.Create(o.StoreFile, asked, settings)
@@ -183,6 +186,8 @@ func Open(o Options) (_ *Farm, err error) {
 			return nil, err
 		}
 	}
+	// Every record is read before the trees are made. Damage that is found later would stop the
+	// farm in the middle of its work, and by then more might rest on it.
 	if !f.Created {
 		began := time.Now()
 		if err := s.CheckFile(context.Background()); err != nil {
@@ -209,6 +214,7 @@ func Open(o Options) (_ *Farm, err error) {
 	if err := f.heal(); err != nil {
 		return nil, err
 	}
+	// Facts were healed above, so the trees grow from what the store can still show.
 	var campaigns []loop.Campaign
 	for _, c := range f.campaigns {
 		grown, err := f.grow(c)

@@ -205,6 +205,8 @@ func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, err
 	if err != nil {
 		return nil, err
 	}
+	// Citations lead from a part to what it needs. Taking back goes the other way, so the graph is
+	// turned round first, once, and then followed from the false parts upwards.
 	citing := map[proof.ID][]proof.ID{} // by the part that is cited
 	for id := range k.parts {
 		if err := ctx.Err(); err != nil {

@@ -224,6 +224,10 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 		parties[w.Party] = true
 	}
 	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool { return w.busy >= atOnce })
+	// Two passes: parts for which an answer waits, and then samples. A sample is worth something
+	// only if another party looks at it, so it waits where one party owns all workers. A part that
+	// an answer waits for does not: then any worker will do, and the master takes it where none
+	// can.
 	for _, sample := range []bool{false, true} {
 		for _, c := range q.order {
 			if c.sample != sample || c.own || sample && len(parties) < 2 || !q.open(c) {

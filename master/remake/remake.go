@@ -215,6 +215,8 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 		}
 		w.search.Insert(s, q.Claim, claimNodes)
 	}
+	// One searcher for each core extracts the proof. They share the table, and the builder shares
+	// the work.
 	var more []proof.Searcher
 	for _, f := range w.finds[1:] {
 		more = append(more, f)
@@ -235,6 +237,8 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 			return ctx.Err()
 		case r.Verdict == eval.Open:
 			return fmt.Errorf("%w: %v is open after %d", ErrNodes, name, r.Nodes)
+		// A search alone refutes nothing, since it may be wrong. Only if the opposite can be
+		// proved, given the other claims, is the manifest wrong.
 		case r.Verdict != q.Claim && builder.Prove(ctx, s, r.Verdict) == nil:
 			return fmt.Errorf("%w: the manifest claims that %v is %v, and given its other claims it is %v", ErrRefuted,
 				name, q.Claim, r.Verdict)

@@ -73,6 +73,8 @@ func OpenRecord(file string) (*Record, error) {
 	return r, nil
 }
 
+// find returns a run that the record has. Settings are compared as text: whatever differs is
+// another run.
 func (r *Record) find(settings string, workers int) (Result, bool) {
 	i := slices.IndexFunc(r.runs, func(run recorded) bool { return run.Settings == settings && run.Workers == workers })
 	if i < 0 {
@@ -81,6 +83,8 @@ func (r *Record) find(settings string, workers int) (Result, bool) {
 	return r.runs[i].Result, true
 }
 
+// add keeps a run, and appends it to the file at once: an hour of simulation is not lost by a
+// signal.
 func (r *Record) add(settings string, result Result) error {
 	run := recorded{settings, result}
 	r.runs = append(r.runs, run)

@@ -143,6 +143,8 @@ func (f *farm) step(ev tree.Event) error {
 				continue
 			}
 			w.granted()
+			// A check has to be made without the hints of the one that is checked, or it would
+			// repeat its mistakes.
 			var known [][]byte
 			if !e.Lease.Check {
 				known = f.hintsFor(w, e.Lease.Key)

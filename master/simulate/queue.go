@@ -47,6 +47,8 @@ func (h planned) Less(i, j int) bool {
 }
 func (h planned) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *planned) Push(x any)   { *h = append(*h, x.(happening)) }
+
+// Pop clears the place that it leaves, so that what has happened can be collected.
 func (h *planned) Pop() any {
 	old := *h
 	x := old[len(old)-1]

@@ -40,6 +40,8 @@ type solved struct {
 // vouched names the certificate of all facts: evidence is not simulated.
 var vouched = proof.ID{1}
 
+// equip gives a worker its table and its search, which outlive its crashes: only their content is
+// lost. With a shared table all workers have those of the first.
 func (w *worker) equip() (err error) {
 	if first := w.workers[0]; w.c.SharedTable && first.table != nil {
 		w.table, w.search, w.solved = first.table, first.search, first.solved
@@ -57,6 +59,7 @@ func (w *worker) equip() (err error) {
 	return err
 }
 
+// close gives the table back, unless it is another worker's.
 func (w *worker) close() error {
 	if w.table == nil || w.c.SharedTable && w.number > 0 {
 		return nil
@@ -107,6 +110,8 @@ func (w *worker) round() {
 		}
 		w.account()
 		s.evaluations += r.Evaluations
+		// A real search notices a cancel after some nodes. Here it notices at the end of a round,
+		// which is why a round is as short as a first lease.
 		interrupted := s.stopped || w.now-s.begun >= s.Limit
 		if r.Verdict == eval.Open && r.Nodes > 0 && s.nodes < s.Job.Budget && !interrupted {
 			w.round()
@@ -118,6 +123,7 @@ func (w *worker) round() {
 	})
 }
 
+// found is the result of a slice as an engine would report it.
 func (w *worker) found(s *slice, r dfpn.Result) agent.Result {
 	out := agent.Result{Verdict: r.Verdict, Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations,
 		Solved: w.takeSolved()}
@@ -233,6 +239,7 @@ func cancelOf(e tree.Cancel) *farmv1.WorkResponse {
 		Reason: e.Reason.String()}}}
 }
 
+// treeFacts reads facts of a message of a virtual worker, which are well formed.
 func treeFacts(list []*farmv1.Fact) []proof.Fact {
 	facts := make([]proof.Fact, len(list))
 	for i, f := range list {

@@ -148,6 +148,7 @@ func (w *worker) carryOut(e agent.Effect) (agent.Event, error) {
 	return nil, nil
 }
 
+// session is the master's answer to a worker that joins.
 func (w *worker) session() *farmv1.JoinResponse {
 	return &farmv1.JoinResponse{
 		Session:            w.name,
@@ -203,6 +204,8 @@ func (w *worker) send(m *farmv1.WorkRequest) {
 	if !w.linked {
 		return
 	}
+	// A link keeps the order of its messages, although each takes another time: none arrives before
+	// the one sent ahead of it.
 	w.sent = max(w.sent, w.now+w.delay())
 	link, name := w.link, w.name
 	here := func() bool { return link == w.link && w.linked && w.name == name }
@@ -263,6 +266,8 @@ func (w *worker) receive(m *farmv1.WorkResponse) error {
 	return nil
 }
 
+// arrive hands a message to the machine. A cancel because the position is closed is noted first:
+// what is searched from now on is wasted, and the result counts it.
 func (w *worker) arrive(m *farmv1.WorkResponse) error {
 	if w.machine == nil || !w.linked {
 		return nil

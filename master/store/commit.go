@@ -409,6 +409,8 @@ func (s *Store) write() {
 				return
 			}
 		}
+		// Whoever waits already comes along; nobody is waited for. So a lone caller pays for no
+		// delay, and under load the groups grow by themselves.
 		for records := group[0].records; records < groupRecords; {
 			select {
 			case r := <-s.requests:
@@ -456,6 +458,8 @@ func (s *Store) transact(group []*request) error {
 	err := guard(func() error {
 		return s.db.Update(func(tx *bbolt.Tx) error {
 			id = uint64(tx.ID())
+			// The counters are read anew in each transaction, and written only where they changed.
+			// was keeps what was read, since requests change the counters in place.
 			c, err := readCounters(tx)
 			if err != nil {
 				return err
@@ -497,6 +501,8 @@ func (s *Store) transact(group []*request) error {
 	case errors.Is(err, bolterrors.ErrMaxSizeReached): // rolled back before the first write
 		return fmt.Errorf("%w: %s would grow past its limit of %d MiB; go on in another store", ErrNoRoom,
 			s.path, s.options.storeBytes>>20)
+	// The header on disk is still the one before: bbolt has rolled back, and nothing of the
+	// transaction counts. So the store may go on once there is room.
 	case disk.Full(err) && s.isAt(id-1):
 		return fmt.Errorf("%w: the disk under %s is full (%w); make room", ErrNoRoom, s.path, err)
 	}

@@ -155,6 +155,8 @@ func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Re
 	if there && stored.Pool != about.Pool {
 		return false, fmt.Errorf("%w: the store has it for another board or kind of proof", ErrMismatch)
 	}
+	// A record alone is not enough to turn the bytes away: the part may be damaged, and this upload
+	// may be what mends it.
 	if there && (stored.Dropped || s.cache.Verify(id, int64(stored.Size)) == nil) {
 		return true, nil
 	}

@@ -391,6 +391,7 @@ func (s *Store) Snapshot(campaign uint32) (tree.Snapshot, error) {
 				return err
 			}
 		}
+		// Nodes and facts are read in one transaction, so they are of one moment.
 		// The counters come from the file: they only guess the capacity.
 		snap.Nodes = make([]tree.NodeRecord, 0, min(own.Positions, 1<<20))
 		snap.Facts = make([]proof.Fact, 0, min(shared.Facts, 1<<20))

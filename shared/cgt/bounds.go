@@ -83,6 +83,7 @@ func (b Bounds) String() string {
 	return sb.String()
 }
 
+// text writes the number with an epsilon behind it where the bound is relaxed.
 func (b Bound) text(e string) string {
 	switch {
 	case b.Strength != Relaxed:

@@ -207,6 +207,9 @@ func remember[K comparable, V any](a *Arena, table map[K]V, key K, answer V) {
 	table[key] = answer
 }
 
+// canonical makes the canonical form of a game whose options are canonical: without reversible options,
+// and without dominated ones. Bypassing brings new options, which may dominate others, so dominated
+// ones are dropped before and after. Equal games have one canonical form, so they become equal Forms.
 func (a *Arena) canonical(left, right []Form) Form {
 	g := &raw{a: a, left: a.undominated(Left, left), right: a.undominated(Right, right)}
 	g.bypass()
@@ -322,6 +325,8 @@ func (a *Arena) Neg(f Form) (g Form, err error) {
 	return a.neg(f), nil
 }
 
+// neg exchanges the sides all the way down. The negative of a canonical form is canonical, so
+// nothing is compared.
 func (a *Arena) neg(f Form) Form {
 	if a.nodes[f].negKnown {
 		return a.nodes[f].neg
@@ -345,6 +350,8 @@ func (a *Arena) Add(f, g Form) (sum Form, err error) {
 	return a.add(f, g), nil
 }
 
+// add sums forms by their names where both have one, which is the common case on small boards.
+// Otherwise it makes the moves of both, as the definition says.
 func (a *Arena) add(f, g Form) Form {
 	if f > g {
 		f, g = g, f

@@ -64,6 +64,7 @@ var common = []Kind{
 // kindError is an error of a kind, with a text of its own.
 type kindError struct{ kind, err error }
 
+// Error returns the text of the error behind the kind, which is all that people need to read.
 func (e *kindError) Error() string {
 	if e.err == nil {
 		return ""

@@ -22,6 +22,8 @@ func AddPages(root *cobra.Command) {
 	})
 }
 
+// writePages writes completions before forPages changes the texts of the commands for the man
+// pages.
 func writePages(root *cobra.Command, folder string) error {
 	pages, shells := filepath.Join(folder, "man", "man1"), filepath.Join(folder, "completions")
 	if err := errors.Join(os.MkdirAll(pages, 0o755), os.MkdirAll(shells, 0o755)); err != nil {

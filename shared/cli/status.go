@@ -74,6 +74,8 @@ func (s *StatusLine) Show(ctx context.Context, text func() string) (hide func())
 	}
 }
 
+// run draws the text once a period, and writes it as a line of its own whenever somebody asks by
+// signal.
 func (s *StatusLine) run(ctx context.Context, text func() string, now <-chan os.Signal) {
 	period := PlainPeriod
 	if s.terminal {
@@ -96,6 +98,8 @@ func (s *StatusLine) run(ctx context.Context, text func() string, now <-chan os.
 	}
 }
 
+// draw shows a text in place of the one before. Where nobody watches, each text is a line of its
+// own.
 func (s *StatusLine) draw(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,6 +155,8 @@ func clip(text string, columns int) string {
 	return string([]rune(text)[:max(0, columns)])
 }
 
+// clear takes the line off a terminal: back to its begin, and erased to its end. The caller has the
+// lock.
 func (s *StatusLine) clear() {
 	if s.drawn {
 		fmt.Fprint(s.w, "\r\x1b[K")

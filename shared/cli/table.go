@@ -61,6 +61,8 @@ func (t *TableSize) Resolve(w io.Writer) error {
 	return t.choose(free, w)
 }
 
+// choose takes its share of so much free memory, in whole MiB: a size that people can read and
+// repeat.
 func (t *TableSize) choose(free int64, w io.Writer) error {
 	bytes := free / autoShare &^ (1<<20 - 1)
 	if bytes <= 0 {

@@ -5,6 +5,19 @@
 // [File.Publish] gives it its own name once it is whole. Both write beside the file, bring the
 // content to disk, and only then give the name. A temporary name is ".NAME.*.tmp"; a killed process
 // leaves its temporary file behind, and [RemoveLeftovers] removes it later.
+//
+// # Why these steps
+//
+// A file system may bring things to disk in any order, and a power cut shows whatever is there. So:
+//
+//   - The content is synced before the name is given. Otherwise a name could stand over nothing.
+//   - The folder is synced after the name is given. Otherwise the name could be gone again although
+//     the caller was told that it is there.
+//   - Replace renames over the old file: at each moment there is one whole file of that name.
+//   - Publish makes a link, because a rename would silently replace what another process has put
+//     there.
+//
+// [AfterStep] lets tests end the process between any two of these steps, and look at what is left.
 package disk
 
 import (
@@ -138,6 +151,7 @@ func (f *File) Discard() {
 	os.Remove(f.Name())
 }
 
+// taken is the error about a path that a new file wanted.
 func taken(path string) error {
 	return fmt.Errorf("%w: there is already a file at %s; open it, or choose another path", ErrExists, path)
 }
@@ -152,6 +166,7 @@ func Free(path string) error {
 	return nil
 }
 
+// temporary begins a file beside the path: on the same file system, or it could not be renamed.
 func temporary(path string) (*os.File, error) {
 	return os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.tmp")
 }

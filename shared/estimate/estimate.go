@@ -53,6 +53,8 @@ var (
 	pairs [Bands]struct{ odds, both [Size]int64 }
 )
 
+// init makes the tables with floating point once, so that the search computes in integers alone and
+// finds the same numbers on every machine.
 func init() {
 	for i, w := range &table {
 		for k := range Size {

@@ -123,6 +123,8 @@ func (f *Files) Reload() (changed bool, err error) {
 		fmt.Fprintf(hash, "%d %v\n", len(data), err)
 		hash.Write(data)
 	}
+	// Errors of reading are part of the digest: a folder that stays broken is reported once, and a
+	// folder that is mended is read.
 	digest := [sha256.Size]byte(hash.Sum(nil))
 	if digest == f.seen {
 		return false, nil
@@ -137,6 +139,8 @@ func (f *Files) Reload() (changed bool, err error) {
 	}
 	m.Revision = 1
 	if old := f.Current(); old != nil {
+		// A list with a smaller number is an old one, perhaps put back by somebody whose credential
+		// the newer one revokes.
 		for authority, number := range m.numbers {
 			if before := old.numbers[authority]; before != nil && number.Cmp(before) < 0 {
 				return false, fmt.Errorf("%w: %s has the number %v and is older than number %v, which is in use",

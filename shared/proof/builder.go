@@ -128,6 +128,8 @@ func (b *Builder) Prove(ctx context.Context, s amazons.State, claim eval.Verdict
 	working, cancel := context.WithCancel(ctx)
 	defer cancel()
 	b.done.Store(false)
+	// Each prover works on the whole claim. They meet in the marks: what one has proved, the others
+	// find proved. So no work is divided up beforehand, and none is handed over.
 	first := -1
 	results := make([]struct {
 		shown bool

@@ -109,6 +109,8 @@ func (m *Manifest) encode() ([]byte, error) {
 		part uint32
 	}
 	var roots []proved
+	// Parts and their roots are sorted, so that the bytes depend on the content alone, and so that
+	// a reader finds a root by halving.
 	parts := slices.Clone(m.Parts)
 	slices.SortFunc(parts, func(p, q Part) int { return bytes.Compare(p.ID[:], q.ID[:]) })
 	le := binary.LittleEndian
@@ -231,6 +233,8 @@ func Pack(ctx context.Context, manifest string, limit int64) (Certificate, error
 	if err != nil {
 		return Certificate{}, err
 	}
+	// The manifest says how large each part is. It is believed only so far as to refuse early: a
+	// part that turns out larger is an error below.
 	left := limit
 	for _, p := range m.Parts {
 		if p.Positions < 0 || p.Positions > left {

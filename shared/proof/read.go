@@ -362,6 +362,9 @@ func (d *decoder) parse() (Certificate, error) {
 				}
 				left -= int64(batch[i].n)
 			}
+			// Blocks are independent of each other, so they are decoded by all cores, some at a
+			// time. The order of the entries across blocks is looked at afterwards, by this
+			// goroutine alone.
 			// One more piece of work: the hash of the batch.
 			parallel(workers, len(batch)+1, func(i int) {
 				if i > 0 {

@@ -124,6 +124,7 @@ func (w *writer) children(p amazons.Position, n *Node) error {
 	return nil
 }
 
+// letter returns what the format calls a colour.
 func letter(c amazons.Colour) byte {
 	if c == amazons.White {
 		return 'W'

@@ -263,6 +263,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 			e.c.Log.Debug("added the hints of another search", "entries", n)
 		}
 	}
+	// The table has all it can know now. What it learns from here on it learns by searching.
 	e.last = job.State
 	stop, beats := func() {}, 0
 	if progress != nil {
@@ -415,6 +416,7 @@ func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Pa
 	if p.Data, err = proof.Encode(c); err != nil {
 		return Part{}, err
 	}
+	// From now on these facts have a part, so later parts cite them in place of proving them again.
 	p.ID = proof.IDOf(p.Data)
 	for i := range p.Facts {
 		p.Facts[i].Certificate = p.ID
