@@ -5,6 +5,15 @@
 // party owns all. A party that does not answer in time, or cannot check, is not asked again about
 // that part, and rests for a while, longer each time. A part that an answer waits for and that no worker
 // can check is the master's own.
+//
+// # Who checks, and what that is worth
+//
+// A part is checked by the very program that a stranger would use, so a check that says no is sure:
+// the master repeats it, and the part is false. A check that says yes is worth as much as the party
+// that says so. Three things keep that honest. Where there are several parties, the checker belongs
+// to another one than the maker, so a lone liar cannot pass its own part. The master repeats some of
+// the checks that said yes, and a wrong yes is an offence. And a party that never answers rests, so
+// it delays an answer once and not for ever.
 package checks
 
 import (

@@ -14,6 +14,13 @@
 // Everybody with ca.key can make credentials. A master does not need it: the folder that it serves
 // from may lack ca.key, issued, workers and operators. Only the owner can read files with keys. Each
 // file is on disk before it gets its name.
+//
+// # What a crash leaves
+//
+// The order of writing decides what a crash can leave behind. When an authority is made its key
+// comes last: a folder with a key has everything else. When a credential is made, its record in
+// issued comes first: a credential that nobody got can be listed and revoked, while one without a
+// record could not. Files are replaced whole (package disk), so no reader ever sees half of one.
 package credentials
 
 import (

@@ -6,6 +6,10 @@
 // begins with the field message_type, so that a program that reads many kinds tells them apart. What
 // people outside must not see (folders of the machine, addresses of workers) is left out where the
 // document goes to pages.
+//
+// The types repeat fields of messages on purpose. A message may change with the next protocol, and
+// both ends change with it. A document is read by programs of strangers, which nobody changes. So
+// each field is copied by name, and a test holds the list of fields against JSON.md.
 package document
 
 import (

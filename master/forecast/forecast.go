@@ -10,6 +10,13 @@
 //
 // Two things make the sum differ from the real work: positions that are met twice are counted twice, and
 // moves that turn out wrong are not counted. [Factor] stands for both. It was measured on small boards.
+//
+// # How far to believe it
+//
+// Two things are unknown. One is chance: another seed follows other lines. [Estimate] has bounds
+// for that, by drawing lines from those that were followed, again and again. The other is whether
+// Factor holds for this board, and no resampling shows that. Forecasts of boards that are known by
+// now were wrong by a factor of up to 80, mostly too high. The results page lists each of them.
 package forecast
 
 import (

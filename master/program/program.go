@@ -1,5 +1,8 @@
 // Package program is the program master: its commands, and which exit code each kind of error has. Two
 // mains run it: ./master, and ./master/cmd/amazons-master for installing it under that name.
+//
+// This is the one place that knows all commands and all kinds of errors at once. Packages below
+// name their errors and know no exit code, so a new kind is one line here and one in the help.
 package program
 
 import (

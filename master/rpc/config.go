@@ -1,6 +1,33 @@
 // Package rpc translates between the master's loop (package loop) and gRPC: messages into events, the
 // loop's answers into messages, its errors into codes. What workers upload comes in here too. It owns
 // no campaign and no tree.
+//
+// # The way of a message of a worker
+//
+//   - A call has to be let in: package access looks at the credential and at the limits of its
+//     owner. openings.go gives up on a call whose first message does not come.
+//   - Join (farm.go) is the gate. It compares protocol, rules and build, and says what would fit.
+//   - Work (farm.go) has two goroutines. One sends what the loop has put into the session's queue.
+//     The other receives, and turns each message into a loop.Event (event.go).
+//   - A message is judged by itself here: sizes, keys, verdicts, and whether its facts have a part
+//     that says the same. Whether it fits the lease and the tree is for the loop to say.
+//   - What no sound worker would send is reported to the loop as an offence, with its kind.
+//
+// # The way of a part
+//
+// A part comes before the message that names it. Where parts lie in a folder, upload.go receives
+// the bytes: a place is taken first, then memory is counted as it is used, against the owner. admit
+// reads the claims of the part, which must be for this campaign, and stores it. Where parts lie in
+// a bucket, place.go hands out an address, and the worker reports the outline of what it has put
+// there. Either way known.go remembers the claims, since the facts that name the part follow at
+// once.
+//
+// # The way of an answer
+//
+// messages.go writes what the loop answers, one function a kind. codes.go gives the errors of the
+// loop and the store their gRPC codes. A worker learns from the code whether to try again, and from
+// the text what would be right. Errors without a code of their own are logged, and the caller sees
+// that something went wrong inside.
 package rpc
 
 import (

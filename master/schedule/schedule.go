@@ -222,7 +222,7 @@ func (s *Scheduler) Set(number uint32, priority, share int) []Effect {
 	return s.finish()
 }
 
-// find returns the campaign of a number, nil if there is none or it is put away.
+// find returns the campaign of a number, nil if there is none.
 func (s *Scheduler) find(number uint32) *campaign {
 	for _, c := range s.all {
 		if c.Number == number {

@@ -28,4 +28,17 @@
 //     is verified before use. Damage is an error that names its place, never a wrong answer and
 //     never a crash.
 //   - The package never writes to a file of another program or to a damaged store.
+//
+// # Which file has what
+//
+//   - store.go: create, open and close; snapshots and figures
+//   - commit.go: how writes are gathered into transactions, and what a failed one means
+//   - campaigns.go, parties.go, hints.go: the catalogue of campaigns, what is known of parties,
+//     hints
+//   - evidence.go, retract.go: the catalogue of parts, and how facts are taken back
+//   - check.go: what must hold, looked at record by record
+//   - backup.go, info.go, options.go, room.go, errors.go: the rest
+//
+// A reader who wants to know what survives a crash begins with the comment at the top of commit.go,
+// and then reads transact in it. A reader who wants to know what is on disk begins with SCHEMA.md.
 package store

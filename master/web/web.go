@@ -12,6 +12,14 @@
 //
 // A [watch] asks each campaign once a second, whatever the number of readers. Pages, documents and
 // events show its last answer. Only /api/explore and the commands ask the campaign themselves.
+//
+// # Why a watch
+//
+// The loop of a master owns the tree and commits to disk between two answers. If each reader asked
+// it, a popular page would slow the farm down. So a watch asks in their place and keeps the last
+// answer as JSON. A hundred readers cost the loop as much as one, and a page still answers while
+// the disk is slow: it then says how old its figures are. Each part of an answer has a version, and
+// a stream of events sends only the parts that have changed.
 package web
 
 import (

@@ -10,4 +10,16 @@
 //
 // Data goes to standard output, messages to standard error. A flag wins over its environment
 // variable, which wins over the default.
+//
+// # The life of a command
+//
+// [Execute] is the only way in. It reads flags, then the environment, then runs the command, and
+// turns the error that comes out into one line and one exit code. Three things follow from that:
+//
+//   - A command returns errors and never prints them. It may give an error a kind with [As], and
+//     then the exit code follows from the kind.
+//   - What is wrong before a command runs is always a usage error: exit code 64, and a sentence
+//     that says how the command is called.
+//   - A command that has printed its answer may still fail: it returns [As] with a kind and no
+//     error, and the process ends with that code without another word.
 package cli

@@ -13,6 +13,14 @@
 //
 // all of them PEM. Certificate and key are in one file, so that one rename replaces both. [Files]
 // reads the folder again when it changes. Package master/credentials makes it.
+//
+// # What is compared
+//
+// A credential is taken only if all of this holds: an authority in ca.crt has signed it; it is in
+// time; it is for this end of the connection (a master's for servers, all others for clients); it
+// carries exactly one role and name; and the master's list of revoked credentials does not have it.
+// A master looks at the list again while a connection lasts, since a stolen credential would
+// otherwise be good for days.
 package identity
 
 import (

@@ -3,6 +3,10 @@
 //
 // Attributes are pairs of a name and a value: "x", 3, "fill", "white". Positions and lengths are in
 // units of the picture's view box, from the upper left corner. Texts and values are escaped here.
+//
+// A [Writer] keeps the first error and writes nothing after it, so that a picture is drawn in
+// straight code and asked for its error once, at the end. Elements that were opened are closed in
+// order; End closes the picture itself.
 package svg
 
 import (

@@ -8,6 +8,14 @@
 //
 // The layout (bbolt file version 2, byte order of the machine) is that of go.etcd.io/bbolt v1.5.0,
 // internal/common: meta.go, page.go, bucket.go.
+//
+// # Why plain reads
+//
+// A memory map would be quicker, but a file that is cut short under a map kills the process with
+// SIGBUS, and this package exists for files that may be anything. Each read names its offset and
+// length, both are compared with the size of the file first, and a damaged page number ends in an
+// error with its place. The walk visits each page once and marks it, so a page that points to its
+// own ancestor is found at the second visit, however the circle runs.
 package page
 
 import (

@@ -5,6 +5,11 @@
 // which covers the names of bucket and key as well ([Seal], [Unseal]). Each kind of record has an
 // Encode and a Decode function. Decoders take any bytes: what no encoder wrote is a *CorruptError
 // with the place, never a panic. A campaign has some buckets and records for itself ([Of]).
+//
+// Records are small, so each is read whole and its checksum verified before any of its fields
+// counts. Fixed fields come first and what varies comes last. A decoder looks at lengths before it
+// looks at content, and at content before it returns: callers never see a value that no encoder
+// could have written.
 package record
 
 import (

@@ -1,6 +1,11 @@
 // Package report is what "master store" says of a store, to people and to programs: the check ([Report]),
 // the figures ([Info], [Layout]) and the compaction ([Compaction]). It is only data and its text;
 // package store fills it in.
+//
+// Each report has two readers. For programs it is a JSON document, whose fields stand in JSON.md
+// and do not change. For people it is a few lines of String: what was looked at, what is there, and
+// only then what is unusual. A finding is a whole sentence that names its place, so that a person
+// can act on the first line.
 package report
 
 import (
