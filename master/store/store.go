@@ -128,8 +128,9 @@ func create(path string, c Campaign, o Options) (err error) {
 
 // Open opens the store at path. It verifies the page structure and the records about the store
 // itself before anything may write to the file. Facts, tree positions and certificates are verified
-// when they are read. Unless it is for reading only, Open then removes parts that no record names. Errors: ErrMissing, ErrForeign, ErrVersion,
-// ErrCorrupt, ErrLocked, ErrInvalid, ErrNoRoom, and those of the file system.
+// when they are read. Unless it is for reading only, Open then removes parts that no record names.
+// Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, ErrNoRoom, and those
+// of the file system.
 func Open(path string, o Options) (*Store, error) {
 	o, err := o.withDefaults()
 	if err != nil {
