@@ -19,10 +19,10 @@ func Example() {
 		fmt.Println(err)
 	}
 	// Output:
-	// a lease of campaign 4x4 for 500 nodes
+	// a lease of campaign 4x4 for 5000000 nodes
 	// acknowledged is message 1
 	// the loop ended: drained
-	// the store has 500 nodes
+	// the store has 5000000 nodes
 }
 
 func oneLease() error {

@@ -74,6 +74,7 @@ func (t *Tree) assign() {
 	if t.starving == 0 {
 		t.starved = 0
 	}
+	t.divide()
 }
 
 // nextWorker returns the waiting worker whose turn it is, or nil: those of parties that fail all the
@@ -171,6 +172,9 @@ func (t *Tree) easy(n *graph.Node) bool { return t.cfg.EasyReplies && n.Layer ==
 // the most proving one. While other workers can search the most proving leaf, the first lease of a
 // leaf that is likely not needed is short: its numbers show whether to go on.
 func (t *Tree) budgetOf(n *graph.Node, use float64) uint64 {
+	if t.undivided(n) {
+		return t.cfg.MaxBudget
+	}
 	if n.Budget > 0 {
 		return min(n.Budget, t.cfg.MaxBudget)
 	}
@@ -179,6 +183,22 @@ func (t *Tree) budgetOf(n *graph.Node, use float64) uint64 {
 	}
 	part := max(use, float64(t.cfg.ProbePercent)/100)
 	return max(1, uint64(float64(t.firstBudget())*part))
+}
+
+// undivided reports whether the question is searched as one lease: nobody could share it. A lone worker then
+// needs hardly more than a search without a farm.
+func (t *Tree) undivided(n *graph.Node) bool {
+	return t.cfg.policy.growing && n == t.graph.Root && len(t.roll) < 2
+}
+
+// divide ends the long lease of a lone worker as soon as another one waits for work, and has its leaf split.
+func (t *Tree) divide() {
+	l := t.leaseAt(t.graph.Root)
+	if l == nil || !l.undivided || l.cancelled || t.starving == 0 || t.full {
+		return
+	}
+	l.split = true
+	t.cancel(l, CancelSplit)
 }
 
 const (

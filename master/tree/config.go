@@ -21,8 +21,8 @@ type Config struct {
 	EasyReplies bool
 
 	// InitialBudget is the number of nodes of a leaf's first lease; ProbePercent makes some of them
-	// smaller, and where it is not set they are smaller while the campaign is young (firstBudget). It
-	// doubles with each return. Default 50,000, about half a second of one core on a
+	// smaller. Where it is not set they are smaller while the campaign is young (firstBudget), and a
+	// lone worker has the question in leases of MaxBudget. It doubles with each return. Default 50,000, about half a second of one core on a
 	// small board. Too small: the farm spends its time on messages. Too large: workers sit on leaves
 	// that are not needed.
 	InitialBudget uint64

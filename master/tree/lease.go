@@ -24,6 +24,7 @@ type lease struct {
 	why       CancelReason // with cancelled
 	since     int          // tick, with cancelled
 	split     bool         // cancelled so that its leaf can be split
+	undivided bool         // it has the whole question, since nobody else was there
 	checks    *unchecked   // not nil: the result that it checks
 }
 
@@ -110,7 +111,7 @@ func (t *Tree) grant(w *worker, n *graph.Node, planned, budget uint64, u *unchec
 	w.told = NoReason
 	t.lastLease++
 	l := &lease{id: t.lastLease, node: n, worker: w, planned: planned, budget: budget, granted: t.now, beat: t.now,
-		checks: u}
+		checks: u, undivided: t.undivided(n)}
 	if u != nil {
 		u.lease = l
 	}

@@ -125,8 +125,8 @@ func TestConfigErrors(t *testing.T) {
 	}
 }
 
-// TestLoneWorker: with one worker the tree stays one node until SplitAfter,
-// whatever it asks; a second waiting one causes a split at the next return.
+// TestLoneWorker: one worker has the question in long leases until SplitAfter, whatever it asks. Another
+// one that waits ends the lease at once, and the leaf is split.
 func TestLoneWorker(t *testing.T) {
 	for _, slots := range []int{1, 2} {
 		tree := small(t, Config{}) // the default settings
@@ -140,8 +140,8 @@ func TestLoneWorker(t *testing.T) {
 				tree.Step(Ready{"w"})
 			}
 			l := tree.workers["w"].leases[0]
-			if want := min(spent+smallestFirst, 5_000_000); l.budget != want { // it doubles
-				t.Fatalf("budget %d after %d, want %d", l.budget, spent, want)
+			if l.budget != 5_000_000 {
+				t.Fatalf("budget %d after %d, want 5,000,000", l.budget, spent)
 			}
 			tree.Step(Progress{Worker: "w", Lease: l.id, Epoch: 1, Nodes: l.budget})
 			tree.Step(Tick{})
@@ -151,6 +151,25 @@ func TestLoneWorker(t *testing.T) {
 				t.Fatalf("split after %d nodes", s.Spent)
 			}
 		}
+	}
+	tree := small(t, Config{})
+	tree.Step(Joined{Worker: "w", Slots: 1})
+	tree.Step(Ready{"w"})
+	l := tree.workers["w"].leases[0]
+	tree.Step(Joined{Worker: "v", Slots: 1})
+	if l.cancelled {
+		t.Error("a lease ended for a worker that asks for nothing")
+	}
+	effects := tree.Step(Ready{"v"})
+	if !slices.Contains(effects, Effect(Cancel{"w", l.id, 1, CancelSplit})) {
+		t.Fatalf("a second worker waits: %v", effects)
+	}
+	tree.Step(Result{Worker: "w", Lease: l.id, Epoch: 1, Key: l.node.Key, Nodes: 7, Cancelled: true, Phi: 3, Delta: 3})
+	if s := tree.Status(); s.Expanded != 1 || len(tree.workers["v"].leases) != 1 {
+		t.Errorf("not split for the second worker: %+v", s)
+	}
+	if set := small(t, Config{InitialBudget: 20_000}); set.budgetOf(set.graph.Root, 1) != 20_000 {
+		t.Error("the operator's first lease does not count for a lone worker")
 	}
 }
 

@@ -85,7 +85,7 @@ func New(o Options) (*Searcher, error) {
 	}
 	for range max(o.Threads, 1) {
 		s.threads = append(s.threads, &thread{s: s, b: o.Board, table: o.Table, judge: o.Judge(),
-			recent: new(recent), stack: make([]child, 0, 1<<13)})
+			recent: new(recent), ways: map[uint64][]step{}, stack: make([]child, 0, 1<<13)})
 	}
 	return s, nil
 }
@@ -140,7 +140,7 @@ func (s *Searcher) Search(ctx context.Context, st amazons.State, nodeLimit uint6
 func (s *Searcher) SearchBelow(ctx context.Context, parent *amazons.State, st amazons.State, nodeLimit uint64) Result {
 	s.one.Lock()
 	defer s.one.Unlock()
-	stop := new(atomic.Bool)
+	stop, root := new(atomic.Bool), st.Hash(s.o.Board)
 	s.stop = stop
 	s.nodes.Store(0)
 	s.evals.Store(0)
@@ -151,6 +151,7 @@ func (s *Searcher) SearchBelow(ctx context.Context, parent *amazons.State, st am
 	defer context.AfterFunc(ctx, func() { stop.Store(true) })()
 	for _, t := range s.threads {
 		t.reset(s.limit)
+		t.takeWay(root)
 	}
 	if parent != nil {
 		s.threads[0].begin(*parent, st)
@@ -159,6 +160,9 @@ func (s *Searcher) SearchBelow(ctx context.Context, parent *amazons.State, st am
 		n := s.stretch(st)
 		if n.solved() || ctx.Err() != nil || s.nodes.Load() >= s.limit {
 			s.earlier.Add(s.nodes.Load())
+			for _, t := range s.threads {
+				t.keepWay(root)
+			}
 			return Result{n.verdict(), n.phi, n.delta, s.nodes.Load(), s.evals.Load()}
 		}
 		s.o.Table.grow()

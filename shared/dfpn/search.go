@@ -34,6 +34,9 @@ type thread struct {
 	fetched            uint64   // keeps the loads of fetch alive
 	limit              uint64   // of nodes of this thread, when it is alone
 
+	way, resume []step            // where an interrupted search was, and where the running one begins; the root's last
+	ways        map[uint64][]step // of interrupted searches, by the hashes of their roots
+
 	// Only with several threads.
 	path []uint64 // hashes of the nodes being searched, the root first
 	cut  int      // length of the path whose last node another thread has solved; noCut if none
@@ -229,12 +232,17 @@ func (t *thread) deepen(st amazons.State, hash uint64, base, models int, limit n
 		if n.phi >= limit.phi || n.delta >= limit.delta || t.stopped() {
 			return n, noMove
 		}
-		i := base + sel.best
-		c := t.stack[i]
-		next := numbers{
-			phi:   childLimit(limit.delta, sel.largestRest, sel.sum-uint64(c.phi)-uint64(sel.largestRest)),
-			delta: min(limit.phi, slack(sel.second)),
+		at, next := t.resumed(t.stack[base:])
+		if at < 0 {
+			at = sel.best
+			phi := t.stack[base+at].phi
+			next = numbers{
+				phi:   childLimit(limit.delta, sel.largestRest, sel.sum-uint64(phi)-uint64(sel.largestRest)),
+				delta: min(limit.phi, slack(sel.second)),
+			}
 		}
+		i := base + at
+		c := t.stack[i]
 		// A busy child, or one whose numbers ran into their limit, may be chosen beyond its
 		// thresholds. It must still get somewhere.
 		next = numbers{max(next.phi, c.phi+1), max(next.delta, c.delta+1)}
@@ -250,6 +258,7 @@ func (t *thread) deepen(st amazons.State, hash uint64, base, models int, limit n
 			}
 		}
 		r := t.search(st.After(c.move), c.hash, next, nodes)
+		t.resume = nil
 		switch {
 		case r.delta == 0:
 			return won, c.move
@@ -258,6 +267,7 @@ func (t *thread) deepen(st amazons.State, hash uint64, base, models int, limit n
 			t.drop(i)
 		default:
 			t.stack[i].phi, t.stack[i].delta = r.phi, r.delta
+			t.leaveOff(step{c.hash, next})
 		}
 	}
 }
