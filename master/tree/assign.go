@@ -74,7 +74,6 @@ func (t *Tree) assign() {
 	if t.starving == 0 {
 		t.starved = 0
 	}
-	t.divide()
 }
 
 // nextWorker returns the waiting worker whose turn it is, or nil: those of parties that fail all the
@@ -191,7 +190,8 @@ func (t *Tree) undivided(n *graph.Node) bool {
 	return t.cfg.policy.growing && n == t.graph.Root && len(t.roll) < 2
 }
 
-// divide ends the long lease of a lone worker as soon as another one waits for work, and has its leaf split.
+// divide ends the long lease of a lone worker at the next tick after another one waits for work, and has
+// its leaf split. A question that is answered before was not worth sharing.
 func (t *Tree) divide() {
 	l := t.leaseAt(t.graph.Root)
 	if l == nil || !l.undivided || l.cancelled || t.starving == 0 || t.full {
@@ -202,9 +202,9 @@ func (t *Tree) divide() {
 }
 
 const (
-	// smallestFirst is the number of nodes of the first leases of a campaign: some milliseconds, a few
-	// times what a lease costs beside its search.
-	smallestFirst = 500
+	// smallestFirst is the number of nodes of the first leases of a campaign: some ten milliseconds,
+	// many times what a lease costs beside its search.
+	smallestFirst = 2000
 	// firstShare says how large a first lease may be beside all that the campaign has searched. So the
 	// leases of a small question are as small as the question, and workers share it from its beginning.
 	firstShare = 512

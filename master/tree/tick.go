@@ -34,6 +34,7 @@ func (t *Tree) tick(elsewhere float64) {
 		}
 	}
 	t.lookAround()
+	t.divide()
 	t.relieve()
 	t.review()
 }

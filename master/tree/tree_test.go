@@ -126,7 +126,7 @@ func TestConfigErrors(t *testing.T) {
 }
 
 // TestLoneWorker: one worker has the question in long leases until SplitAfter, whatever it asks. Another
-// one that waits ends the lease at once, and the leaf is split.
+// one that waits ends the lease at the next tick, and the leaf is split.
 func TestLoneWorker(t *testing.T) {
 	for _, slots := range []int{1, 2} {
 		tree := small(t, Config{}) // the default settings
@@ -160,7 +160,8 @@ func TestLoneWorker(t *testing.T) {
 	if l.cancelled {
 		t.Error("a lease ended for a worker that asks for nothing")
 	}
-	effects := tree.Step(Ready{"v"})
+	tree.Step(Ready{"v"})
+	effects := tree.Step(Tick{})
 	if !slices.Contains(effects, Effect(Cancel{"w", l.id, 1, CancelSplit})) {
 		t.Fatalf("a second worker waits: %v", effects)
 	}
@@ -177,7 +178,7 @@ func TestLoneWorker(t *testing.T) {
 func TestFirstLeases(t *testing.T) {
 	tree := small(t, Config{})
 	for _, c := range []struct{ searched, want uint64 }{
-		{0, smallestFirst}, {100_000, smallestFirst}, {512_000, 1000}, {5_120_000, 10_000}, {1 << 40, 50_000},
+		{0, smallestFirst}, {100_000, smallestFirst}, {1_024_000, smallestFirst}, {5_120_000, 10_000}, {1 << 40, 50_000},
 	} {
 		if tree.nodes = c.searched; tree.firstBudget() != c.want {
 			t.Errorf("after %d nodes a first lease has %d nodes, want %d", c.searched, tree.firstBudget(), c.want)
