@@ -233,6 +233,7 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 		parties[w.Party] = true
 	}
 	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool { return w.busy >= atOnce })
+	slices.SortFunc(free, func(a, b *Worker) int { return cmp.Compare(a.Name, b.Name) })
 	// Two passes: parts for which an answer waits, and then samples. A sample is worth something
 	// only if another party looks at it, so it waits where one party owns all workers. A part that
 	// an answer waits for does not: then any worker will do, and the master takes it where none
@@ -269,11 +270,14 @@ func (q *Queue) may(c *check, w *Worker, parties int) bool {
 		!slices.ContainsFunc(c.by, func(t turn) bool { return t.by.Party == w.Party })
 }
 
-// best returns the worker with the fewest parts to check that may check one, nil if there is none.
+// best returns the worker with the fewest parts to check that may check one, nil if there is none. It
+// looks no further than the first that has none: there may be thousands.
 func (q *Queue) best(c *check, free []*Worker, parties int) (best *Worker) {
 	for _, w := range free {
-		if q.may(c, w, parties) && (best == nil || cmp.Or(w.busy-best.busy, cmp.Compare(w.Name, best.Name)) < 0) {
-			best = w
+		if (best == nil || w.busy < best.busy) && q.may(c, w, parties) {
+			if best = w; w.busy == 0 {
+				break
+			}
 		}
 	}
 	return best

@@ -219,6 +219,9 @@ func (l *Loop) turn(batch []message, tick bool) error {
 	if tick {
 		l.tick()
 	}
+	if l.verification.stale {
+		l.assign()
+	}
 	l.drainAtLimit(len(batch) > 0)
 	if err := l.flush(); err != nil {
 		return err

@@ -64,6 +64,7 @@ type verification struct {
 	verified map[string][]proof.ID // by the name of who checked them, not in the store yet
 	disputed map[uint32]bool       // pools whose facts contradict each other
 	blamed   time.Time             // when a part was last taken back that was false
+	stale    bool                  // there may be checks to hand out: once for all messages of a turn
 	turn     chan struct{}         // one part at a time is checked by the master: each takes memory
 }
 
@@ -123,11 +124,12 @@ func (m verify) apply(l *Loop) {
 		l.verification.queue.Want(checks.Part{Campaign: m.number, ID: p.ID, Size: p.Size})
 	}
 	l.verification.answers = append(l.verification.answers, m.a)
-	l.assign()
+	l.verification.stale = true
 }
 
 // assign gives checks to workers, and to the master those that no worker can do.
 func (l *Loop) assign() {
+	l.verification.stale = false
 	var present []*checks.Worker
 	for _, s := range l.crew.byToken {
 		if s.link != nil && !s.quarantined && s.joined {
@@ -167,7 +169,7 @@ func (l *Loop) tickChecks() {
 		}
 		return a.lonely > lonelyTicks
 	})
-	l.assign()
+	v.stale = true
 }
 
 // keepVerified writes who checked which parts. Where that fails they are checked again after a
@@ -224,7 +226,7 @@ func (m examined) apply(l *Loop) {
 	default:
 		l.holds(m.ID, s.Party.String())
 	}
-	l.assign()
+	l.verification.stale = true
 }
 
 // holds notes that a part was checked.

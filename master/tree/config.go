@@ -22,9 +22,9 @@ type Config struct {
 
 	// InitialBudget is the number of nodes of a leaf's first lease; ProbePercent makes some of them
 	// smaller. Where it is not set they are smaller while the campaign is young (firstBudget), and a
-	// lone worker has the question in leases of MaxBudget. It doubles with each return. Default 50,000, about half a second of one core on a
-	// small board. Too small: the farm spends its time on messages. Too large: workers sit on leaves
-	// that are not needed.
+	// lone worker has the question in leases of MaxBudget. It doubles with each return. Default
+	// 50,000, about half a second of one core on a small board. Too small: the farm spends its time
+	// on messages. Too large: workers sit on leaves that are not needed.
 	InitialBudget uint64
 	// ProbePercent is the smallest first lease in percent of InitialBudget. With more than one
 	// worker, a leaf that is worth half as much as the most proving one has half of the budget.

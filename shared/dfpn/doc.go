@@ -34,6 +34,7 @@
 //   - dfpn.go: what other packages call, from [New] to [Searcher.Search].
 //   - search.go: the step above, in the order of its four points.
 //   - sums.go: sums and thresholds.
+//   - resume.go: how an interrupted search goes on where it was.
 //   - table.go: the transposition table, outside the Go heap and without locks.
 //   - parallel.go: several threads on one search.
 //   - hints.go: what a table sends along, so that another machine continues a search.
