@@ -30,6 +30,9 @@ import (
 // one lease, whose evidence is the certificate.
 const loneBudget = 1_000_000
 
+// toldAfter is after how long somebody who has pressed Ctrl-C is told what is waited for.
+const toldAfter = 2 * time.Second
+
 // solveFlags are what a farm in one process is told, beside the settings, which hold most of it.
 type solveFlags struct {
 	settings       *settings
@@ -158,7 +161,16 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 		}
 		return shown.line(r)
 	})
+	over := make(chan struct{})
+	context.AfterFunc(drain, func() {
+		select {
+		case <-time.After(toldAfter):
+			fmt.Fprintln(line, "ending in order, once what is under way is done; Ctrl-C again ends at once")
+		case <-over:
+		}
+	})
 	ended := campaign.RunEmbedded(abort, drain.Done(), agents(f.workers, f.cores, f.table.Bytes))
+	close(over)
 	hide()
 
 	result := campaign.Result(ended)

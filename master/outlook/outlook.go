@@ -3,6 +3,7 @@
 package outlook
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"amazonsfarm/master/tree/graph"
@@ -15,6 +16,7 @@ import (
 type Outlook struct {
 	Phi, Delta uint32
 	Children   string  // of a campaign's root: numbers of the positions after it; empty: of another position
+	Nodes      []byte  // of Children, in the same order: behind their numbers, as varints
 	Evidence   float64 // of the nodes, the share below positions that the search has decided; 0 to 1
 }
 
@@ -33,15 +35,20 @@ func (o *Outlook) Tell(moves []graph.FirstMove) bool {
 	if n, err := numbers.Count(o.Children); err != nil || n != len(keys) {
 		return false // of a campaign with given moves, or of a worker that makes things up
 	}
-	at := make(map[amazons.Key][2]uint32, len(keys))
+	at, nodes := make(map[amazons.Key][2]uint32, len(keys)), make(map[amazons.Key]uint64, len(keys))
+	behind := o.Nodes
 	for rest := o.Children; len(keys) > 0; keys = keys[1:] {
 		var phi, delta uint32
 		phi, delta, rest, _ = numbers.Next(rest)
 		at[keys[0]] = [2]uint32{phi, delta}
+		if n, size := binary.Uvarint(behind); size > 0 {
+			nodes[keys[0]], behind = min(n, 1<<50), behind[size:]
+		}
 	}
 	for i := range moves {
 		if f, n := &moves[i], at[moves[i].Key]; f.Verdict == eval.Open && f.Nodes == 0 && n != [2]uint32{} {
 			f.Phi, f.Delta = Finite(n[0], n[1])
+			f.Nodes = nodes[f.Key]
 		}
 	}
 	return true

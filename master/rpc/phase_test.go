@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"encoding/binary"
 	"testing"
 	"testing/synctest"
 
@@ -68,11 +69,17 @@ func TestOutlook(t *testing.T) {
 		for _, m := range position.State().Moves(nil) {
 			next[position.State().After(m).CanonicalKey(position.Board)] = true
 		}
-		var children []byte
+		var children, nodes []byte
 		for i := range len(next) { // the first is won by the other side, of the second nothing is known
 			children = numbers.Put(children, []uint32{0, 0, 7}[min(i, 2)], []uint32{16, 0, 3}[min(i, 2)])
+			nodes = binary.AppendUvarint(nodes, []uint64{900, 0, 30}[min(i, 2)])
 		}
 		known := func(r *farmv1.StatusResponse) (refuted int) {
+			for _, f := range r.GetFirstMoves() {
+				if want := map[uint32]uint64{0: 900, 1: 0, 7: 30}[f.GetPhi()]; f.GetNodes() != want {
+					t.Errorf("%s has %d nodes, want %d", f.GetMove(), f.GetNodes(), want)
+				}
+			}
 			for _, f := range r.GetFirstMoves() {
 				if f.GetVerdict() != farmv1.Verdict_VERDICT_UNSPECIFIED {
 					t.Errorf("%s is proved by an outlook", f.GetMove())
@@ -91,7 +98,7 @@ func TestOutlook(t *testing.T) {
 				t.Errorf("%.60v was taken", o)
 			}
 		}
-		r := tell(&farmv1.Outlook{Phi: 3, Delta: 400, Children: children, Evidence: 0.25})
+		r := tell(&farmv1.Outlook{Phi: 3, Delta: 400, Children: children, Nodes: nodes, Evidence: 0.25})
 		if n := known(r); r.GetRootPhi() != 3 || r.GetRootDelta() != 400 || r.GetEvidence() != 0.25 || n == 0 ||
 			r.GetPhase().GetDone() != uint64(n) {
 			t.Errorf("%d moves are refuted in %.300v", n, r)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -73,7 +74,12 @@ func (m *Machine) progress(e Searching) {
 		if o := e.Outlook; o != nil {
 			l.outlook = &farmv1.Outlook{Phi: o.Phi, Delta: o.Delta, Evidence: o.Evidence}
 			if l.atRoot() {
-				l.outlook.Children = numbers.Append(nil, o.Children)
+				l.outlook.Children = numbers.Append(nil, o.Children) // puts them in order
+				for i, c := range o.Children {
+					if i == 0 || c.Key != o.Children[i-1].Key {
+						l.outlook.Nodes = binary.AppendUvarint(l.outlook.Nodes, o.Nodes[c.Key])
+					}
+				}
 			}
 		}
 	}

@@ -19,19 +19,20 @@ const outlookLooks = 40
 // Outlook is what a search knows of its position while it goes on. It is for people; nothing is proved.
 type Outlook struct {
 	Phi, Delta uint32
-	Children   []numbers.Child // one for each move; zeros where it has not searched yet
-	Evidence   float64         // of the nodes, the share below positions that the search has decided
+	Children   []numbers.Child        // one for each move; zeros where it has not searched yet
+	Nodes      map[amazons.Key]uint64 // behind the numbers of Children, where it has searched
+	Evidence   float64                // of the nodes, the share below positions that the search has decided
 }
 
 // outlook looks a position up in the table while it is searched. It goes down where most nodes are: a
 // decided position ends the way, and its nodes count as evidence.
 func (e *Engine) outlook(st amazons.State) *Outlook {
 	below := e.search.Children(st)
-	o := &Outlook{Children: e.children(below), Phi: dfpn.Infinity}
+	o := &Outlook{Children: e.children(below), Phi: dfpn.Infinity, Nodes: map[amazons.Key]uint64{}}
 	var most, all uint64
 	for i, c := range below { // as the search combines them
 		o.Phi, most, all = min(o.Phi, c.Delta), max(most, uint64(c.Phi)), all+uint64(c.Phi)
-		if c.Nodes == 0 && c.Verdict == eval.Open {
+		if o.Nodes[o.Children[i].Key] = c.Nodes; c.Nodes == 0 && c.Verdict == eval.Open {
 			o.Children[i].Phi, o.Children[i].Delta = 0, 0
 		}
 	}

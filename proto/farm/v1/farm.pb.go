@@ -771,6 +771,7 @@ type Outlook struct {
 	Delta         uint32                 `protobuf:"varint,2,opt,name=delta,proto3" json:"delta,omitempty"`
 	Children      []byte                 `protobuf:"bytes,3,opt,name=children,proto3" json:"children,omitempty"`   // only of a campaign's root: the numbers of the positions after it, as in Result
 	Evidence      float64                `protobuf:"fixed64,4,opt,name=evidence,proto3" json:"evidence,omitempty"` // 0..1: of the nodes, the share below positions that the search has decided
+	Nodes         []byte                 `protobuf:"bytes,5,opt,name=nodes,proto3" json:"nodes,omitempty"`         // of children, in the same order: the nodes behind their numbers, as varints
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -831,6 +832,13 @@ func (x *Outlook) GetEvidence() float64 {
 		return x.Evidence
 	}
 	return 0
+}
+
+func (x *Outlook) GetNodes() []byte {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
 }
 
 // Phase is what is being done, and how much of it.
@@ -4219,12 +4227,13 @@ const file_proto_farm_v1_farm_proto_rawDesc = "" +
 	"table_fill\x18\x05 \x01(\x01R\ttableFill\x12\x1a\n" +
 	"\bcampaign\x18\x06 \x01(\rR\bcampaign\x120\n" +
 	"\x05phase\x18\a \x01(\v2\x1a.amazonsfarm.farm.v1.PhaseR\x05phase\x126\n" +
-	"\aoutlook\x18\b \x01(\v2\x1c.amazonsfarm.farm.v1.OutlookR\aoutlook\"i\n" +
+	"\aoutlook\x18\b \x01(\v2\x1c.amazonsfarm.farm.v1.OutlookR\aoutlook\"\x7f\n" +
 	"\aOutlook\x12\x10\n" +
 	"\x03phi\x18\x01 \x01(\rR\x03phi\x12\x14\n" +
 	"\x05delta\x18\x02 \x01(\rR\x05delta\x12\x1a\n" +
 	"\bchildren\x18\x03 \x01(\fR\bchildren\x12\x1a\n" +
-	"\bevidence\x18\x04 \x01(\x01R\bevidence\"E\n" +
+	"\bevidence\x18\x04 \x01(\x01R\bevidence\x12\x14\n" +
+	"\x05nodes\x18\x05 \x01(\fR\x05nodes\"E\n" +
 	"\x05Phase\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\x04R\x04done\x12\x14\n" +
