@@ -53,11 +53,12 @@ func (f *farmService) event(worker string, msg *farmv1.WorkRequest) (e loop.Even
 
 // readOutlook reads what a search knows of its position, nil where that makes no sense.
 func readOutlook(o *farmv1.Outlook) *outlook.Outlook {
-	if o == nil || max(len(o.GetChildren()), len(o.GetNodes())) > outlook.MaxChildren || !(o.GetEvidence() >= 0 && o.GetEvidence() <= 1) {
+	if o == nil || max(len(o.GetChildren()), len(o.GetNodes())) > outlook.MaxChildren ||
+		!(o.GetEvidence() >= 0 && o.GetEvidence() <= 1) {
 		return nil
 	}
-	return &outlook.Outlook{Phi: o.GetPhi(), Delta: o.GetDelta(), Children: string(o.GetChildren()), Nodes: o.GetNodes(),
-		Evidence: o.GetEvidence()}
+	return &outlook.Outlook{Phi: o.GetPhi(), Delta: o.GetDelta(), Children: string(o.GetChildren()),
+		Nodes: o.GetNodes(), Evidence: o.GetEvidence()}
 }
 
 // workPhase reads the phase of a lease. A name that is none of ours says nothing.
