@@ -14,8 +14,8 @@ import (
 )
 
 // Door is a listener that has at most so many connections open at a time. Those of strangers, which have not
-// shown yet what they are here for, never keep others out: where no place is left, the oldest of them makes
-// room for the next. A stranger becomes known with its greeting in plain
+// shown yet what they are here for, never keep others out: where no place is left, the oldest one of the
+// address that has most of them makes room for the next. A stranger becomes known with its greeting in plain
 // text, with a credential that is accepted, or with a whole request for a page.
 type Door struct {
 	net.Listener
@@ -54,6 +54,7 @@ func (d *Door) Accept() (net.Conn, error) {
 			d.place <- struct{}{}
 		}
 		v := &visitor{Conn: conn, door: d}
+		v.host, _, _ = net.SplitHostPort(conn.RemoteAddr().String())
 		v.estrange()
 		return v, nil
 	}
@@ -63,15 +64,31 @@ func (d *Door) Accept() (net.Conn, error) {
 func (d *Door) evict(most int) {
 	d.mu.Lock()
 	gone := slices.Clone(d.silent[:min(len(d.silent), most)])
+	if most == 1 && len(gone) == 1 {
+		gone[0] = d.crowding()
+	}
 	d.mu.Unlock()
 	for _, v := range gone {
 		v.Close()
 	}
 }
 
+// crowding returns the oldest stranger of the address that has most of them: a flood from one address leaves
+// those of others alone. The lock is held.
+func (d *Door) crowding() (worst *visitor) {
+	count := map[string]int{}
+	for _, v := range d.silent {
+		if count[v.host]++; worst == nil || count[v.host] > count[worst.host] {
+			worst = v
+		}
+	}
+	return d.silent[slices.IndexFunc(d.silent, func(v *visitor) bool { return v.host == worst.host })]
+}
+
 // visitor is an accepted connection.
 type visitor struct {
 	net.Conn
+	host    string // its address without the port
 	door    *Door
 	greeted bool // of the reading goroutine
 	closed  sync.Once

@@ -60,7 +60,8 @@ func TestDoor(t *testing.T) {
 	}
 }
 
-// TestSlowRequests: hundreds of requests that do not come to an end leave room for one that does.
+// TestSlowRequests: hundreds of requests that do not come to an end leave room for one that does, and a
+// stranger of another address stays.
 func TestSlowRequests(t *testing.T) {
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -80,9 +81,23 @@ func TestSlowRequests(t *testing.T) {
 	}()
 	client := http.Client{Timeout: 5 * time.Second}
 	defer client.CloseIdleConnections()
+	flood := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	for range 3 {
+		early, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer early.Close()
+		defer func() { // all that came after it is here by now
+			if _, err := early.Write([]byte("GET / HTTP/1.0\r\n\r\n")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := early.Read(make([]byte, 1)); err != nil {
+				t.Errorf("a stranger of another address: %v", err)
+			}
+		}()
 		for range 100 {
-			c, err := net.Dial("tcp", inner.Addr().String())
+			c, err := flood.Dial("tcp", inner.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 
 	"google.golang.org/grpc"
@@ -50,6 +51,9 @@ func coded(log *slog.Logger, method string, err error) error {
 	}
 	if s := status.FromContextError(err); s.Code() != codes.Unknown {
 		return s.Err()
+	}
+	if errors.Is(err, io.EOF) {
+		return status.Error(codes.InvalidArgument, "the stream ended before its first message")
 	}
 	if log != nil {
 		log.Error("call failed", "method", method, "error", err)

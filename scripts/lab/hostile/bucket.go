@@ -25,7 +25,7 @@ type bucket struct {
 	objects map[string][]byte
 	oneIn   int // requests that fail; 0: none
 	faults  map[string]int
-	lasting map[string]string // fault of an object that is not as it was acknowledged, or was answered wrongly
+	lasting map[string]string // fault of an object that is not as it was acknowledged
 }
 
 // bucketFaults are the ways in which a request fails.
@@ -105,7 +105,6 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	case "truncates", "other bytes", "another part":
 		if there && len(data) > 0 {
-			b.lasting[path.Base(key)] = fault + " " + r.Header.Get("Range") + " " + r.UserAgent()
 			data = slices.Clone(data)
 			switch fault {
 			case "truncates":
@@ -117,8 +116,8 @@ func (b *bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 				data = b.objects[all[b.random.IntN(len(all))]]
 			}
 			if b.random.IntN(2) == 0 {
-				b.objects[key] = data // for good
-			}
+				b.objects[key], b.lasting[path.Base(key)] = data, fault
+			} // else the next answer is right
 		}
 	}
 	switch {
@@ -214,7 +213,7 @@ func (s *settings) bucket(ctx context.Context) error {
 			if strings.Contains(text, id[:8]) {
 				named++
 			} else {
-				unnamed++
+				unnamed++ // nobody asked for it again
 				fmt.Fprintf(os.Stderr, "%s: no log names part %s: %s\n", r.name, id, fault)
 			}
 		}
@@ -228,7 +227,8 @@ func (s *settings) bucket(ctx context.Context) error {
 	for _, fault := range bucketFaults {
 		fmt.Printf("| %s | %d |\n", fault, b.faults[fault])
 	}
-	fmt.Printf("\n%d objects were lost, changed or answered wrongly; %d of them are named in a log\n", named+unnamed, named)
+	fmt.Printf("\n%d objects were lost or changed for good; %d of them are named in a log, the others were not asked for "+
+		"again\n", named+unnamed, named)
 	if len(failed) > 0 {
 		return errors.New(strings.Join(failed, "; "))
 	}

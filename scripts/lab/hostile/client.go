@@ -197,7 +197,7 @@ func (c *client) close() {
 // raw opens connections without a word of gRPC.
 func (c *client) raw(n int, say func(i int, conn net.Conn)) (list []net.Conn) {
 	for i := range n {
-		conn, err := net.DialTimeout("tcp", c.address, time.Second)
+		conn, err := elsewhere.Dial("tcp", c.address)
 		if err != nil {
 			continue
 		}
