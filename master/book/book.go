@@ -207,6 +207,7 @@ func why(p amazons.Position, how string) string {
 
 func name(c amazons.Colour) string { return strings.ToUpper(c.String()[:1]) + c.String()[1:] }
 
+// plural counts things in words: "1 move", "2 moves".
 func plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"

@@ -145,6 +145,8 @@ func Init(folder string, o Options) (*Authority, error) {
 		return nil, fmt.Errorf("sign the authority's credential: %w", err)
 	}
 	a := &Authority{folder: folder, now: o.Now, cert: cert, key: key}
+	// An empty list is written at once. Without any list a master could not tell "nothing is
+	// revoked" from "the list is lost", and would refuse to start.
 	if err := a.writeRevoked(nil, big.NewInt(1)); err != nil {
 		return nil, err
 	}

@@ -45,6 +45,8 @@ func OfPosition(p amazons.Position, r *farmv1.ExploreResponse) Position {
 	return out
 }
 
+// knownOf makes the document of what a tree knows of a position. A message without it reads as
+// unknown.
 func knownOf(k *farmv1.Known) Known {
 	return Known{
 		Verdict: verdict(k.GetVerdict()).String(), Basis: k.GetBasis(), Phi: k.GetPhi(), Delta: k.GetDelta(),

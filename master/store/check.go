@@ -70,6 +70,9 @@ func (s *Store) findings(ctx context.Context, progress Progress, parts bool) ite
 		// The consumer's code never runs inside guard: its panics are not ours.
 		c := &checker{s: s, ctx: ctx, progress: progress, alone: !parts}
 		defer c.end()
+		// Each step relies on those before it: pages that hold together, campaigns that are known,
+		// a catalogue of parts for the facts. A damaged step does not stop the next, except for
+		// pages, below which nothing can be reached safely.
 		for _, part := range []func() error{c.pages, c.meta, c.nodes, c.certificates, c.facts, c.hints, c.contents,
 			c.totals} {
 			err := guard(part)

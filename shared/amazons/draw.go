@@ -20,6 +20,8 @@ func (p Position) TextMarked(last Move) string {
 	return p.text(last.From.Bit() | last.To.Bit() | last.Arrow.Bit())
 }
 
+// text writes the picture. A bracket stands between two squares, so where both sides of it are
+// marked one bar serves both.
 func (p Position) text(marked Set) string {
 	var sb strings.Builder
 	width := int(p.Board.Width)

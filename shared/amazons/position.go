@@ -150,6 +150,8 @@ func ParsePosition(text string) (Position, error) {
 		start.ToMove = p.ToMove
 		return start, nil
 	}
+	// Everything else is rows. The width of the first row is the width of the board, and each error
+	// names the row by its number from the top, as it was written.
 	rows := strings.Split(fields[0], "/")
 	if len(rows) > MaxSide {
 		return Position{}, fmt.Errorf("%w: %d rows; a board has at most %d", ErrPosition, len(rows), MaxSide)

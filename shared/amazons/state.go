@@ -94,6 +94,8 @@ func (s State) planes(b Board) (Set, Set) {
 	return mask &^ (s.Opp | s.Empty), mask &^ (s.Own | s.Empty)
 }
 
+// fromPlanes undoes planes: burnt squares are in both words, queens in one, and empty squares in
+// none.
 func fromPlanes(b Board, a, c Set) State {
 	return State{Own: a &^ c, Opp: c &^ a, Empty: b.Mask() &^ (a | c)}
 }
@@ -104,6 +106,7 @@ func fromPlanes(b Board, a, c Set) State {
 // is, so the branches predict well; computing all images without branches and a
 // loop over the symmetries were both slower.
 func (s State) canonicalPlanes(b Board) (Set, Set, Symmetry) {
+	// A mirror of a board that is smaller than the grid has to be shifted back into the corner.
 	a0, c0 := s.planes(b)
 	a, c, sym := a0, c0, Symmetry(0)
 	files, ranks := (8-b.Width)&63, 8*(8-b.Height)&63
@@ -182,6 +185,8 @@ func (s State) Hash(b Board) uint64 {
 	return mix(a, c)
 }
 
+// mix hashes two words by two multiplications of 64 by 64 bits, each of which spreads every bit of
+// one word over both halves of the product.
 func mix(a, c uint64) uint64 {
 	hi, lo := bits.Mul64(a^0x9e3779b97f4a7c15, c^0xd1342543de82ef95)
 	hi, lo = bits.Mul64(hi^a^0xa0761d6478bd642f, lo^c^0xe7037ed1a0b428db)

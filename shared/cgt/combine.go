@@ -65,6 +65,8 @@ func (c *Combiner) Combine(left, right []Value) (Value, error) {
 	case len(right) == 0:
 		return c.integer(max(0, l[0].v/one+1))
 	}
+	// Where an integer lies strictly between all left and all right options, the game is the
+	// simplest such integer: the one nearest to 0.
 	if a, b := l[0].v/one+1, -r[0].v/one-1; a <= b {
 		return c.integer(min(max(a, 0), b))
 	}

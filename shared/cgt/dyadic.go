@@ -85,6 +85,8 @@ func reduce(num int64, exp int) Dyadic {
 	return Dyadic{num, uint8(exp)}
 }
 
+// abs returns the magnitude of n as an unsigned number, which holds that of the smallest one as
+// well.
 func abs(n int64) uint64 {
 	if n < 0 {
 		return -uint64(n)

@@ -107,6 +107,8 @@ func mast(dl, dr, l, r climb) (left, right climb) {
 		endR, sr := r.piece(j)
 		next := min(endL, endR)
 		sp, sq := sl-1, sr-1 // the slopes of the scaffolds, which the tax lowers
+		// The scaffolds are lowered by the tax until they meet. From there on the walls are one:
+		// that is the mast.
 		// The gap is p + q; it closes at 0, 1 or 2 units for a unit of temperature.
 		met := false
 		if rate := -sp - sq; rate > 0 {

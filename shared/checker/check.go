@@ -136,14 +136,19 @@ func check(ctx context.Context, c *certificate, err error, opts Options, part *p
 	if err != nil {
 		return nil, err
 	}
+	// A part that cites is no proof by itself. Whoever checks one has to say that he knows it.
 	if c.citations > 0 && !opts.Part {
 		return nil, fmt.Errorf("%w: it cites %d positions, so it proves nothing alone", ErrCitations, c.citations)
 	}
 
+	// From here on the file is what its hash says, and its header and blocks fit together. What is
+	// left is the argument itself: whether each entry wins.
 	run := &run{certificate: c, opts: opts, begin: begin, rules: c.rules, part: part}
 	if opts.RulesOnly {
 		run.rules = 1
 	}
+	// Memory is known before it is spent: all tables are counted from the header, and a certificate
+	// that does not fit is refused before its first entry is read.
 	need := run.memoryNeeded()
 	if need > opts.maxMemory() {
 		return nil, fmt.Errorf("%w: its tables take %d bytes, the limit is %d", ErrMemory, need, opts.maxMemory())

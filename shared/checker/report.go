@@ -45,6 +45,7 @@ type Counts struct {
 	LeafRule3 int64 `json:"leaf_rule3"`
 }
 
+// add adds the counts of another part, or of another goroutine.
 func (c *Counts) add(d Counts) {
 	c.Entries += d.Entries
 	c.Replies += d.Replies

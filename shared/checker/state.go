@@ -52,6 +52,8 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 			return nil, errors.Join(fmt.Errorf("state: %w", err), s.Close())
 		}
 	}
+	// The state is opened for appending, and each line is written by one call. So a kill can cut
+	// the last line only, and two programs that write one state do not tear each other's lines.
 	// A new head ends what a kill has left of a line.
 	if info, statErr := s.f.Stat(); statErr != nil {
 		err = statErr

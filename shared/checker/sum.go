@@ -56,6 +56,10 @@ func (b *board) plods(queens, touching, t uint64) (n int, walked uint64) {
 
 // sum reports whether the plods and what P is sure of in the areas of c are enough.
 func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
+	// The areas are found by flooding over c and the queens that may move in it, so two pieces of c
+	// that a queen could join are one area. In each of them O has at most a move a square, which
+	// counts against P. A safe move is worth two: P makes one, and the square that it takes is one
+	// that O no longer has.
 	var areas [64]area
 	n, total := 0, plods
 	for rest := c; rest != 0; n++ {
@@ -74,6 +78,9 @@ func (b *board) sum(plods int, free, theirs, c uint64, begins bool) bool {
 	if total >= 1 {
 		return true
 	}
+	// P moves first, and one more would be enough. A first move into an area takes a square of it from
+	// O, and then O is to move, so that no lead is needed any more. That area is counted anew, and the
+	// others as they are.
 	for _, a := range areas[:n] {
 		// P's first move takes a square of this area; after it, P may still have a safe move there.
 		after := total - a.value + 1 - bits.OnesCount64(a.empty)

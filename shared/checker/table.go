@@ -15,6 +15,8 @@ const slotBytes = 16
 // At least one stays free.
 func tableSlots(n, raw int64) int64 { return max(n+n/8, min(n+n/2, 3*raw/slotBytes)) + 1 }
 
+// newTable makes an empty table. Its size is final: a table that grew would need both sizes at
+// once, and the limit on memory would have to allow for that.
 func newTable(slots int64) *table { return &table{slots: make([]position, slots)} }
 
 // home is the slot at which the search for p starts.
@@ -26,6 +28,8 @@ func (t *table) home(p position) uint64 {
 
 // add puts p into the set. No more positions may be added than the table was made for.
 func (t *table) add(p position) {
+	// A free slot has the word 0, so this position could not be told from one. It is never looked
+	// for either.
 	if p.a == 0 {
 		return
 	}

@@ -21,6 +21,8 @@ func Lock(f *os.File, exclusive bool, patience time.Duration) error {
 	if exclusive {
 		how = unix.LOCK_EX
 	}
+	// The system's own wait could not be ended, so this asks again and again. Nobody waits long: a
+	// lock is kept for as long as a program runs, or for a moment.
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
 		if err == nil {

@@ -86,6 +86,7 @@ func (p *prover) addLost(k amazons.Key) (bool, error) {
 	return true, nil
 }
 
+// full is the error when there is no room for another position. What was proved until then stays.
 func (p *prover) full() error {
 	return fmt.Errorf("%w: it has %d positions", ErrFull, p.marks.n.Load())
 }
@@ -124,6 +125,8 @@ func (p *prover) at(k amazons.Key) *atomic.Int32 { return &p.busy[spread(k)%busy
 // solve asks the search for what its table does not know. The verdict is Won or Lost, or there is an
 // error.
 func (p *prover) solve(s amazons.State) (eval.Verdict, error) {
+	// This is the expensive case. It is counted, since many of these mean that the table was too
+	// small.
 	p.stats.Researches++
 	v, err := p.search.Solve(p.ctx, s)
 	switch {
@@ -169,6 +172,7 @@ func (p *prover) won(s amazons.State, k amazons.Key, depth int) (bool, error) {
 	if shown, err := p.searchEach(f, k, depth); shown || err != nil {
 		return shown, err
 	}
+	// Up to here the search was believed, and it has no move that holds.
 	// The search contradicts itself: s is won and all successors are. One of these may have met a
 	// wrong number in the table (two positions with one hash). Look below those whose replies do
 	// not bear it out.
@@ -265,6 +269,7 @@ func (p *prover) wonByBest(s amazons.State, k amazons.Key, depth int) (bool, err
 	if p.best == nil || p.o.Leaves == eval.MoveLeaves {
 		return false, nil
 	}
+	// On most positions this is all: a look at one move in place of some hundred.
 	m, ok := p.best.Best(s)
 	if !ok {
 		return false, nil
@@ -361,6 +366,8 @@ func (p *prover) lost(s amazons.State, k amazons.Key, depth int) (bool, error) {
 	if why := p.openReplies(f, s); why != "" {
 		return p.refute(s, k, failedLost, why)
 	}
+	// All replies have to be won, in any order. The order matters for the work alone: a reply that
+	// another goroutine is at work on may be proved by the time that this one comes back to it.
 	// First the replies that no other goroutine is at work on, then the others.
 	shared := p.busy != nil && bits.OnesCount64(s.Empty) > aloneEmpties
 	for pass := 0; pass < 2 && len(f.open) > 0; pass++ {

@@ -94,6 +94,9 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certifica
 	return pruned, missing, nil
 }
 
+// pruner is one call of Prune at work. It goes through the layers from the roots on, and marks in
+// the next but one which entries are needed. Marks are bits, since the set itself is the larger
+// part of the memory.
 type pruner struct {
 	board   amazons.Board
 	leaves  eval.Leaves

@@ -135,6 +135,8 @@ func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
 	copy(head, magic)
 	binary.LittleEndian.PutUint32(head[8:], c.format())
 	binary.LittleEndian.PutUint32(head[12:], uint32(len(header)))
+	// The hash covers everything but itself, so its place is left free, and what comes before the
+	// blocks is handed out last.
 	sum := sha256.New()
 	sum.Write(head[:16])
 	sum.Write(head[preamble:])
@@ -188,6 +190,7 @@ func emit(c *Certificate, sink func([]byte) error) ([]byte, error) {
 // wordBytes is the length of the second word of an entry.
 func wordBytes(b amazons.Board) int { return (b.Squares() + 7) / 8 }
 
+// blockCount returns how many blocks so many entries take.
 func blockCount(entries int) int { return (entries + maxBlock - 1) / maxBlock }
 
 // format is the version in which c is written.
@@ -288,6 +291,8 @@ func pack(b amazons.Board, n int, key func(int) amazons.Key, last []byte) []byte
 	before := uint64(0)
 	for i := range n {
 		k := key(i)
+		// Positions in order differ by little in their first word, so a difference mostly takes a
+		// few bytes.
 		raw = binary.AppendUvarint(raw, k.A-before)
 		before = k.A
 	}

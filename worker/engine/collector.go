@@ -21,6 +21,8 @@ func (h byNodes) Len() int           { return len(h) }
 func (h byNodes) Less(i, j int) bool { return h[i].Nodes < h[j].Nodes }
 func (h byNodes) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *byNodes) Push(x any)        { *h = append(*h, x.(proof.Fact)) }
+
+// Pop takes off the last fact, as package heap wants it.
 func (h *byNodes) Pop() any {
 	old := *h
 	x := old[len(old)-1]

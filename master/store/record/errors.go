@@ -45,6 +45,8 @@ func (e *CorruptError) Error() string {
 // Is reports whether target is ErrCorrupt.
 func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
+// keyText writes a key so that a person can search for it: as text where it is text, otherwise in
+// hexadecimal digits.
 func keyText(bucket string, key []byte) string {
 	if bucket == BucketMeta {
 		return fmt.Sprintf("%q", key)

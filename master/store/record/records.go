@@ -434,6 +434,7 @@ func DecodeCounters(value []byte) (c Counters, err error) {
 	return c, err
 }
 
+// encodeNumbers writes whole numbers of 8 bytes each, one after the other.
 func encodeNumbers(key string, numbers ...uint64) []byte {
 	var p []byte
 	for _, n := range numbers {
@@ -442,6 +443,7 @@ func encodeNumbers(key string, numbers ...uint64) []byte {
 	return Seal(BucketMeta, []byte(key), p)
 }
 
+// decodeNumbers undoes encodeNumbers. Another length than that of so many numbers is damage.
 func decodeNumbers(key string, value []byte, numbers ...*uint64) error {
 	p, err := unsealFixed(BucketMeta, []byte(key), value, len(key), 8*len(numbers))
 	if err != nil {
