@@ -146,8 +146,14 @@ func TestStandingOutlastsACrash(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Error(err)
 		}
-		if list, err := s.Standings(); err != nil || len(list) != 2 || list[0].Name != "one" || list[1].Name != "two" {
-			t.Errorf("the store has the standings %+v, %v", list, err)
+		list, err := s.Standings()
+		if err != nil || len(list) != 3 {
+			t.Fatalf("the store has the standings %+v, %v", list, err)
+		}
+		for i, want := range []string{"newcomer", "one", "two"} { // a newcomer has nodes, and nothing is confirmed
+			if n := list[i]; n.Name != want || n.Nodes == 0 || (n.Confirmed == 0) != (want == "newcomer") {
+				t.Errorf("standing %d is %+v, want that of %s", i, n, want)
+			}
 		}
 	})
 }
