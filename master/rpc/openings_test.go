@@ -22,8 +22,9 @@ func TestManyWorkersOfOneAddress(t *testing.T) {
 	answers := make(chan error, shared+own)
 	enter := func(folder, name string) func() { // returns what begins a call whose first message does not come
 		b := c.enter(folder)
-		if _, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name,
-			ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion, Build: "this build"}); err != nil {
+		_, err := b.farm.Join(t.Context(), &farmv1.JoinRequest{Worker: name, Build: "this build",
+			ProtocolVersion: farmv1.ProtocolVersion, RulesVersion: farmv1.RulesVersion})
+		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		return func() {

@@ -178,7 +178,8 @@ func TestLoneWorker(t *testing.T) {
 func TestFirstLeases(t *testing.T) {
 	tree := small(t, Config{})
 	for _, c := range []struct{ searched, want uint64 }{
-		{0, smallestFirst}, {100_000, smallestFirst}, {1_024_000, smallestFirst}, {5_120_000, 10_000}, {1 << 40, 50_000},
+		{0, smallestFirst}, {100_000, smallestFirst}, {1_024_000, smallestFirst}, {5_120_000, 10_000},
+		{1 << 40, 50_000},
 	} {
 		if tree.nodes = c.searched; tree.firstBudget() != c.want {
 			t.Errorf("after %d nodes a first lease has %d nodes, want %d", c.searched, tree.firstBudget(), c.want)
