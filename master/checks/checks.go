@@ -333,18 +333,15 @@ func (q *Queue) Owned(id proof.ID) {
 	}
 }
 
-// Failed notes that a party could not check a part.
-func (q *Queue) Failed(p trust.Party, id proof.ID) {
-	if c := q.checks[id]; c != nil {
+// Failed notes that a party could not check a part, and is not asked about it again. Where it has handed the
+// part back, since it could not fetch it in time, it only rests a little.
+func (q *Queue) Failed(p trust.Party, id proof.ID, returned bool) {
+	first := firstRest
+	if returned {
+		first = returnRest
+	} else if c := q.checks[id]; c != nil {
 		c.tried[p] = true
 	}
-	q.rest(p, firstRest)
-}
-
-// Returned notes that a party could not fetch a part in time. It rests a little, and may be asked again.
-func (q *Queue) Returned(p trust.Party) { q.rest(p, returnRest) }
-
-func (q *Queue) rest(p trust.Party, first int) {
 	r := q.of(p)
 	r.rests = q.now + min(first<<min(r.failed, 10), lastRest)
 	r.failed++
@@ -356,7 +353,7 @@ func (q *Queue) Tick(gone func(*Worker) bool) {
 	over := func(d debt) bool {
 		late := d.late(q.now)
 		if late {
-			q.Failed(d.by.Party, d.ID)
+			q.Failed(d.by.Party, d.ID, false)
 		}
 		if late || gone(d.by) {
 			d.by.busy--

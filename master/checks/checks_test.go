@@ -95,7 +95,7 @@ func TestFailingChecker(t *testing.T) {
 			if task.By != nil {
 				asked++
 				f.Answered(task.By, id)
-				f.Failed(task.By.Party, id)
+				f.Failed(task.By.Party, id, false)
 			} else {
 				f.Done(id)
 			}
@@ -121,7 +121,7 @@ func TestReturned(t *testing.T) {
 			for _, task := range f.Assign(f.present) {
 				if f.Answered(task.By, id); task.By.Party.Name == "a-full" {
 					asked++
-					f.Returned(task.By.Party)
+					f.Failed(task.By.Party, id, true)
 				} else {
 					f.Holds(task.By.Party, id)
 					f.Done(id)
@@ -145,7 +145,7 @@ func TestReturned(t *testing.T) {
 // to check. Where it is alone, they are.
 func TestNobodyChecksHimself(t *testing.T) {
 	f := newFarm(t, "maker", "rests")
-	f.Failed(trust.Party{Name: "rests"}, proof.ID{})
+	f.Failed(trust.Party{Name: "rests"}, proof.ID{}, false)
 	f.part(1)
 	if got := f.assigned(1); got["maker"] != 0 || got[""] != 1 {
 		t.Errorf("asked were %v", got)

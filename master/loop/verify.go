@@ -213,11 +213,7 @@ func (m examined) apply(l *Loop) {
 	switch {
 	case m.Failed != "":
 		l.cfg.Log.Warn("a part could not be checked", "part", m.ID, "worker", s.Name, "reason", m.Failed)
-		if m.Returned {
-			q.Returned(s.Party)
-		} else {
-			q.Failed(s.Party, m.ID)
-		}
+		q.Failed(s.Party, m.ID, m.Returned)
 	case !m.Holds:
 		l.cfg.Log.Warn("a worker says that a part does not hold", "part", m.ID, "worker", s.Name, "reason", m.Fault)
 		l.recheck(c, m.ID, s, false)
