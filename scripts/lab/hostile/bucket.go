@@ -227,8 +227,8 @@ func (s *settings) bucket(ctx context.Context) error {
 	for _, fault := range bucketFaults {
 		fmt.Printf("| %s | %d |\n", fault, b.faults[fault])
 	}
-	fmt.Printf("\n%d objects were lost or changed for good; %d of them are named in a log, the others were not asked for "+
-		"again\n", named+unnamed, named)
+	fmt.Printf("\n%d objects were lost or changed for good; %d of them are named in a log, "+
+		"the others were not asked for again\n", named+unnamed, named)
 	if len(failed) > 0 {
 		return errors.New(strings.Join(failed, "; "))
 	}

@@ -60,7 +60,8 @@ func (s *settings) damaged(ctx context.Context) error {
 		return err
 	}
 	good := filepath.Join(s.folder, "good.db")
-	out, err := exec.CommandContext(ctx, s.master, "solve", s.board, "--store", good, "--nodes", "50000").CombinedOutput()
+	solve := exec.CommandContext(ctx, s.master, "solve", s.board, "--store", good, "--nodes", "50000")
+	out, err := solve.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 3) { // it stopped at its limit, as it should
 		return fmt.Errorf("solve: %w: %s", err, out)
@@ -101,8 +102,8 @@ func (s *settings) damaged(ctx context.Context) error {
 		case refused && started && code > 0:
 			counts[i][3]++
 		case refused:
-			failed = append(failed, fmt.Sprintf("store %d (%s): serve goes on where store check says %s", n, damages[i].name,
-				said))
+			failed = append(failed, fmt.Sprintf("store %d (%s): serve goes on where store check says %s",
+				n, damages[i].name, said))
 		case started:
 			counts[i][2]++
 		default:
@@ -125,8 +126,8 @@ func (s *settings) startsOn(ctx context.Context, store string) (started bool, co
 	if err != nil {
 		return false, 0, "", err
 	}
-	p, err := farm.Start("master", &log, s.master, "serve", "--store", store, "--listen", "127.0.0.1:0", "--http", pages,
-		"--stay")
+	p, err := farm.Start("master", &log, s.master, "serve", "--store", store, "--listen", "127.0.0.1:0",
+		"--http", pages, "--stay")
 	if err != nil {
 		return false, 0, "", err
 	}

@@ -57,7 +57,8 @@ func (s *settings) busy(ctx context.Context, loops int) (*outcome, error) {
 // root can play this.
 func (s *settings) readOnly(ctx context.Context, alone *outcome) error {
 	folder, image := filepath.Join(s.folder, "read-only"), filepath.Join(s.folder, "image")
-	if err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(image, nil, 0o600), os.Truncate(image, 1<<30)); err != nil {
+	err := errors.Join(os.MkdirAll(folder, 0o700), os.WriteFile(image, nil, 0o600), os.Truncate(image, 1<<30))
+	if err != nil {
 		return err
 	}
 	do := func(args ...string) error {

@@ -62,7 +62,8 @@ func (s *settings) phases(ctx context.Context) error {
 			winner = o.answer.Winner
 		}
 		if o.answer.Winner != winner || !o.answer.Verified {
-			failed = append(failed, fmt.Sprintf("campaign %d ended with %q, exit code %d", round, o.answer.Winner, o.code))
+			failed = append(failed, fmt.Sprintf("campaign %d ended with %q, exit code %d",
+				round, o.answer.Winner, o.code))
 		}
 		of.campaigns, of.nodes, of.cpu = of.campaigns+1, of.nodes+o.answer.Nodes, of.cpu+o.honestCPU
 	}
@@ -72,8 +73,8 @@ func (s *settings) phases(ctx context.Context) error {
 		fmt.Printf("| %s | %d | %d |\n", p.name, k.made[p.name+" master"], k.made[p.name+" worker"])
 		kills += k.made[p.name+" master"] + k.made[p.name+" worker"]
 	}
-	fmt.Printf("\n%d kills in %.0f campaigns: %.2f of the nodes and %.2f of the workers' CPU seconds of a campaign without "+
-		"one (%.0f nodes, %.2f s, in the mean of %.0f)\n", kills, hard.campaigns,
+	fmt.Printf("\n%d kills in %.0f campaigns: %.2f of the nodes and %.2f of the workers' CPU seconds "+
+		"of a campaign without one (%.0f nodes, %.2f s, in the mean of %.0f)\n", kills, hard.campaigns,
 		hard.nodes/hard.campaigns/(plain.nodes/plain.campaigns), hard.cpu/hard.campaigns/(plain.cpu/plain.campaigns),
 		plain.nodes/plain.campaigns, plain.cpu/plain.campaigns, plain.campaigns)
 	if len(failed) > 0 {

@@ -184,7 +184,8 @@ func (f *fuzzer) value(r *rand.Rand, d protoreflect.FieldDescriptor) protoreflec
 		}
 		return v
 	}
-	n := [...]uint64{0, 1, 2, r.Uint64N(100), r.Uint64N(1 << 20), math.MaxUint32, math.MaxInt64, math.MaxUint64}[r.IntN(8)]
+	drawn := [...]uint64{0, 1, 2, r.Uint64N(100), r.Uint64N(1 << 20), math.MaxUint32, math.MaxInt64, math.MaxUint64}
+	n := drawn[r.IntN(len(drawn))]
 	switch d.Kind() {
 	case protoreflect.BoolKind:
 		return protoreflect.ValueOfBool(n%2 == 0)
@@ -392,7 +393,8 @@ func (s *settings) rpcs(ctx context.Context) error {
 	if err := f.make(ctx, board, rand.New(rand.NewPCG(s.seed, 0))); err != nil {
 		return err
 	}
-	m := &served{settings: s, folder: folder, log: log, more: []string{"--stay", "--name", held, "--log-level", "error"}}
+	m := &served{settings: s, folder: folder, log: log,
+		more: []string{"--stay", "--name", held, "--log-level", "error"}}
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
@@ -480,7 +482,8 @@ func (f *fuzzer) table() {
 	for _, path := range slices.Sorted(maps.Keys(f.calls)) {
 		by, all := f.calls[path], 0
 		var others []string
-		for _, code := range slices.SortedFunc(maps.Keys(by), func(a, b codes.Code) int { return cmp.Compare(by[b], by[a]) }) {
+		most := func(a, b codes.Code) int { return cmp.Compare(by[b], by[a]) }
+		for _, code := range slices.SortedFunc(maps.Keys(by), most) {
 			if all += by[code]; code != codes.OK {
 				others = append(others, fmt.Sprintf("%v %d", code, by[code]))
 			}

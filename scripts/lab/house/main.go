@@ -40,9 +40,9 @@ const (
 // Whoever brings one down writes the new value here, and takes the line out when the limit is met. A
 // ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
-	codeFigure:     43_950,
-	allCodeFigure:  50_600,
-	commentsFigure: 13,
+	codeFigure:     44_330,
+	allCodeFigure:  52_300,
+	commentsFigure: 14,
 }
 
 // The names of the figures that have a ceiling.
