@@ -247,24 +247,24 @@ type raw struct {
 // comparisons stay known.
 func (g *raw) bypass() {
 	g.le, g.ge = map[Form]bool{}, map[Form]bool{}
-	left := func(f Form) []Form { return g.a.nodes[f].left }
-	right := func(f Form) []Form { return g.a.nodes[f].right }
-	g.left = around(g.left, right, g.greaterEq, left)
-	g.right = around(g.right, left, g.lessEq, right)
-}
-
-// around is bypass for the options of one side. An option reverses where the other side has an answer to
-// it that is no worse for it than the whole game. Then what counts are the mover's options after that
-// answer, and they may reverse in turn.
-func around(options []Form, answers func(Form) []Form, reverses func(Form) bool, then func(Form) []Form) []Form {
-	for i := 0; i < len(options); i++ {
-		list := answers(options[i])
-		if at := slices.IndexFunc(list, reverses); at >= 0 {
-			options = replace(options, i, then(list[at]))
-			i--
+	for i := 0; i < len(g.left); i++ {
+		for _, r := range g.a.nodes[g.left[i]].right {
+			if g.greaterEq(r) {
+				g.left = replace(g.left, i, g.a.nodes[r].left)
+				i--
+				break
+			}
 		}
 	}
-	return options
+	for i := 0; i < len(g.right); i++ {
+		for _, l := range g.a.nodes[g.right[i]].left {
+			if g.lessEq(l) {
+				g.right = replace(g.right, i, g.a.nodes[l].right)
+				i--
+				break
+			}
+		}
+	}
 }
 
 // replace takes element i out of fs and appends those of by which it lacks.
@@ -368,16 +368,21 @@ func (a *Arena) add(f, g Form) Form {
 		return s
 	}
 	var left, right []Form
-	for _, pair := range [][2]Form{{f, g}, {g, f}} { // the game that is moved in, and the other one
-		// No one moves in a number beside a game that is none.
-		if a.nodes[pair[0]].name.isNumber() {
-			continue
+	// No one moves in a number beside a game that is none.
+	if !x.isNumber() {
+		for _, l := range a.nodes[f].left {
+			left = append(left, a.add(l, g))
 		}
-		for _, l := range a.nodes[pair[0]].left {
-			left = append(left, a.add(l, pair[1]))
+		for _, r := range a.nodes[f].right {
+			right = append(right, a.add(r, g))
 		}
-		for _, r := range a.nodes[pair[0]].right {
-			right = append(right, a.add(r, pair[1]))
+	}
+	if !y.isNumber() {
+		for _, l := range a.nodes[g].left {
+			left = append(left, a.add(f, l))
+		}
+		for _, r := range a.nodes[g].right {
+			right = append(right, a.add(f, r))
 		}
 	}
 	s := a.form(left, right)
