@@ -54,6 +54,7 @@ func (t *thread) reset(limit uint64) {
 	t.limit = limit
 	t.stack, t.models, t.path = t.stack[:0], t.models[:0], t.path[:0]
 	t.cut, t.guess = noCut, noMove
+	// A table is cleared where two positions turned out to share a hash: nothing may outlive it.
 	clear(t.recent[:])
 }
 
