@@ -190,17 +190,6 @@ func (t *Tree) undivided(n *graph.Node) bool {
 	return t.cfg.policy.growing && n == t.graph.Root && len(t.roll) < 2
 }
 
-// divide ends the long lease of a lone worker at the next tick after another one waits for work, and has
-// its leaf split. A question that is answered before was not worth sharing.
-func (t *Tree) divide() {
-	l := t.leaseAt(t.graph.Root)
-	if l == nil || !l.undivided || l.cancelled || t.starving == 0 || t.full {
-		return
-	}
-	l.split = true
-	t.cancel(l, CancelSplit)
-}
-
 const (
 	// smallestFirst is the number of nodes of the first leases of a campaign: some ten milliseconds,
 	// many times what a lease costs beside its search.

@@ -39,6 +39,20 @@ func (t *Tree) tick(elsewhere float64) {
 	t.review()
 }
 
+// divide ends the long lease of a lone worker at the next tick after another one waits for work, and has
+// its leaf split. A question that is answered before was not worth sharing.
+func (t *Tree) divide() {
+	if l := t.leaseAt(t.graph.Root); l != nil && l.undivided && !l.cancelled && t.starving > 0 && !t.full {
+		t.cutShort(l)
+	}
+}
+
+// cutShort ends a lease so that its leaf can be split.
+func (t *Tree) cutShort(l *lease) {
+	l.split = true
+	t.cancel(l, CancelSplit)
+}
+
 // relieve cancels leases when workers have starved for long enough.
 func (t *Tree) relieve() {
 	if t.starving == 0 {
@@ -80,7 +94,6 @@ func (t *Tree) cancelForStarving() bool {
 	if largest == nil || t.full {
 		return false
 	}
-	largest.split = true
-	t.cancel(largest, CancelSplit)
+	t.cutShort(largest)
 	return true
 }
