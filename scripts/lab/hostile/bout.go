@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 )
 
@@ -32,7 +30,7 @@ func (h *half) row(name string) string {
 func (s *settings) bout(ctx context.Context) error {
 	began, length := time.Now(), time.Duration(s.minutes*float64(time.Minute))
 	var halves [2]half
-	var failed []string
+	var table rows
 	killed := 0
 	s.due = func() bool {
 		if time.Since(began) < length*time.Duration(2*killed+1)/time.Duration(2*s.kills) {
@@ -42,8 +40,6 @@ func (s *settings) bout(ctx context.Context) error {
 		return true
 	}
 	due := s.due
-	fmt.Println(heading)
-	var first *outcome
 	for round := 0; (time.Since(began) < length || round%2 == 1) && ctx.Err() == nil; round++ {
 		with := round % 2
 		s.mtls = round/2%2 == 1
@@ -60,13 +56,7 @@ func (s *settings) bout(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if first == nil {
-			first = r
-		}
-		fmt.Println(r.row())
-		if w := r.wrong(first); w != "" {
-			failed = append(failed, r.name+": "+w)
-		}
+		table.add(r)
 		halves[with].add(r)
 	}
 	fmt.Printf("\n| hostile clients | campaigns | s a campaign | honest nodes a campaign | honest nodes a second | " +
@@ -77,8 +67,5 @@ func (s *settings) bout(ctx context.Context) error {
 	fmt.Printf("\nwith hostile clients %.2f of the honest nodes a second, %.2f of those a CPU second; the master was "+
 		"killed %d times\n", ratio(func(h *half) float64 { return h.nodes / h.seconds }),
 		ratio(func(h *half) float64 { return h.nodes / h.cpu }), killed)
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	return nil
+	return table.err()
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -185,9 +184,7 @@ func (s *settings) bucket(ctx context.Context) error {
 		return err
 	}
 	more := []string{"--config", config, "--initial-budget", "1000", "--max-budget", "4000"}
-	fmt.Println(heading)
-	var failed []string
-	var first *outcome
+	var table rows
 	named, unnamed := 0, 0
 	for round, all := 0, 0; all < mostFaults && ctx.Err() == nil; round++ {
 		b.mu.Lock()
@@ -197,13 +194,7 @@ func (s *settings) bucket(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if first == nil {
-			first = r
-		}
-		fmt.Println(r.row())
-		if w := r.wrong(first); w != "" {
-			failed = append(failed, r.name+": "+w)
-		}
+		table.add(r)
 		text, err := s.logs(r.name)
 		if err != nil {
 			return err
@@ -229,10 +220,7 @@ func (s *settings) bucket(ctx context.Context) error {
 	}
 	fmt.Printf("\n%d objects were lost or changed for good; %d of them are named in a log, "+
 		"the others were not asked for again\n", named+unnamed, named)
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	return nil
+	return table.err()
 }
 
 // logs returns the text of all logs of a campaign.

@@ -137,6 +137,18 @@ func (c *client) take(ctx context.Context) error {
 	return nil
 }
 
+// position takes a lease and returns its position.
+func (c *client) position(ctx context.Context) (amazons.State, error) {
+	if err := c.take(ctx); err != nil {
+		return amazons.State{}, err
+	}
+	key, err := amazons.KeyFromBytes(c.lease.GetKey())
+	if err != nil {
+		return amazons.State{}, err
+	}
+	return key.State(c.board)
+}
+
 func (c *client) progress(p *farmv1.Progress) error {
 	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}})
 }

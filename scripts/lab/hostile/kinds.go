@@ -9,7 +9,6 @@ import (
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -181,14 +180,7 @@ func falseWin(ctx context.Context, c *client) error {
 		return err
 	}
 	for {
-		if err := c.take(ctx); err != nil {
-			return err
-		}
-		key, err := amazons.KeyFromBytes(c.lease.GetKey())
-		if err != nil {
-			return err
-		}
-		state, err := key.State(c.board)
+		state, err := c.position(ctx)
 		if err != nil {
 			return err
 		}

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
-	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/engine"
@@ -16,14 +15,7 @@ func liar(ctx context.Context, c *client) error {
 		return err
 	}
 	for n := 1; ; n++ {
-		if err := c.take(ctx); err != nil {
-			return err
-		}
-		key, err := amazons.KeyFromBytes(c.lease.GetKey())
-		if err != nil {
-			return err
-		}
-		state, err := key.State(c.board)
+		state, err := c.position(ctx)
 		if err != nil {
 			return err
 		}

@@ -18,20 +18,20 @@ import (
 // machine plays what goes wrong without anybody's fault: a machine that is busy with other things, and a
 // disk that cannot be written to any more.
 func (s *settings) machine(ctx context.Context) error {
-	fmt.Println(heading)
+	var table rows
 	alone, err := s.play(ctx, "quiet", nil)
 	if err != nil {
 		return err
 	}
-	fmt.Println(alone.row())
+	table.add(alone)
 	busy, err := s.busy(ctx, 4)
 	if err != nil {
 		return err
 	}
-	fmt.Println(busy.row())
+	table.add(busy)
 	fmt.Println()
-	if w := busy.wrong(alone); w != "" {
-		return errors.New("on the busy machine: " + w)
+	if err := table.err(); err != nil {
+		return err
 	}
 	return s.readOnly(ctx, alone)
 }

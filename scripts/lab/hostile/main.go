@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"time"
 )
 
@@ -95,9 +94,8 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(heading)
-	fmt.Println(alone.row())
-	var failed []string
+	var table rows
+	table.add(alone)
 	for _, name := range names {
 		k, err := find(name)
 		if err != nil {
@@ -107,13 +105,7 @@ func run(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
-		fmt.Println(r.row())
-		if r.wrong(alone) != "" {
-			failed = append(failed, name+": "+r.wrong(alone))
-		}
+		table.add(r)
 	}
-	if len(failed) > 0 {
-		return errors.New(strings.Join(failed, "; "))
-	}
-	return nil
+	return table.err()
 }

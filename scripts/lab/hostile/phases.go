@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -97,24 +95,12 @@ func (k *killing) campaign(ctx context.Context, round, kills int) (*outcome, err
 	ctx, cancel := context.WithTimeout(ctx, k.limit)
 	defer cancel()
 	o := &outcome{}
-	folder := filepath.Join(k.folder, fmt.Sprint("kills-", round))
-	if err := os.RemoveAll(folder); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
-	log, err := os.Create(filepath.Join(folder, "log"))
+	// Small leases, so that there are many parts.
+	m, err := k.serve(ctx, fmt.Sprint("kills-", round), []string{"--initial-budget", "4000", "--max-budget", "16000"})
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
-	// Small leases, so that there are many parts.
-	m := &served{settings: k.settings, folder: folder, log: log,
-		more: []string{"--initial-budget", "4000", "--max-budget", "16000"}}
-	if err := errors.Join(m.prepare(ctx), m.start(ctx)); err != nil {
-		return nil, err
-	}
+	defer m.log.Close()
 	began := time.Now()
 	var workers []*farm.Process
 	for i := range k.honest {

@@ -57,6 +57,32 @@ func (o *outcome) row() string {
 		o.honestNodes, health, o.takenBack, strings.Join(o.offences, " "), strings.Join(o.quarantined, " "))
 }
 
+// rows prints campaigns as rows of a table, and gathers what must not be. The first one is what the others
+// are compared with.
+type rows struct {
+	first  *outcome
+	failed []string
+}
+
+func (t *rows) add(o *outcome) {
+	if t.first == nil {
+		fmt.Println(heading)
+		t.first = o
+	}
+	fmt.Println(o.row())
+	if w := o.wrong(t.first); w != "" {
+		t.failed = append(t.failed, o.name+": "+w)
+	}
+}
+
+// err says what is wrong, if anything is.
+func (t *rows) err() error {
+	if len(t.failed) > 0 {
+		return errors.New(strings.Join(t.failed, "; "))
+	}
+	return nil
+}
+
 // mostMemory bounds the memory of a master that judges a small board, whatever clients do.
 const mostMemory = 1 << 30
 
@@ -86,26 +112,12 @@ func (s *settings) playWith(ctx context.Context, name string, choice []kind, mor
 	if err != nil {
 		return nil, err
 	}
-	folder := filepath.Join(s.folder, name)
-	if err := os.RemoveAll(folder); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return nil, err
-	}
-	log, err := os.Create(filepath.Join(folder, "log"))
+	m, err := s.serve(ctx, name, more)
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()
+	defer m.log.Close()
 	o := &outcome{name: name}
-	m := &served{settings: s, folder: folder, log: log, more: more}
-	if err := m.prepare(ctx); err != nil {
-		return nil, err
-	}
-	if err := m.start(ctx); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	var hostile sync.WaitGroup
@@ -228,6 +240,27 @@ func (m *served) target(board amazons.Board, i int) target {
 		t.folder = filepath.Join(m.folder, "certs", "workers", fmt.Sprintf("hostile-%d", i))
 	}
 	return t
+}
+
+// serve starts the master of a campaign, with more on its command line, in an empty folder of this name.
+// The caller closes its log.
+func (s *settings) serve(ctx context.Context, name string, more []string) (*served, error) {
+	folder := filepath.Join(s.folder, name)
+	if err := errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o700)); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(folder, "log"))
+	if err != nil {
+		return nil, err
+	}
+	m := &served{settings: s, folder: folder, log: log, more: more}
+	if err := m.prepare(ctx); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	if err := m.start(ctx); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return m, nil
 }
 
 // prepare finds addresses and makes credentials.
