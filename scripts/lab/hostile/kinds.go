@@ -67,7 +67,7 @@ var kinds = []kind{
 	{"deaf", "does not read what it is sent", deaf},
 	{"slow-pages", "keeps 4,000 requests for pages open", slowPages},
 	{"resets", "begins and resets calls as fast as it can", resets},
-	{"liar", "searches its leases well, and proves every third falsely", liar},
+	{"liar", "searches its leases well, and proves the first and every third falsely", liar},
 }
 
 func find(name string) (kind, error) {

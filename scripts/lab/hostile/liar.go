@@ -9,7 +9,8 @@ import (
 	"amazonsfarm/worker/engine"
 )
 
-// liar does what an honest worker does, so that it is believed, but for a false part at times.
+// liar does what an honest worker does, but for a false part at times: for its first lease, which may be the
+// whole question, and for every third one.
 func liar(ctx context.Context, c *client) error {
 	if err := c.open(ctx); err != nil {
 		return err
@@ -24,7 +25,7 @@ func liar(ctx context.Context, c *client) error {
 			return err
 		}
 		r := &farmv1.Result{Phi: out.Phi, Delta: out.Delta, Nodes: out.Nodes, Evaluations: out.Evaluations}
-		if verdict := out.Verdict; n%3 == 0 {
+		if verdict := out.Verdict; n%3 == 1 {
 			lie := eval.Won
 			if verdict == eval.Won {
 				lie = eval.Lost
