@@ -345,6 +345,19 @@ Proof.
     lia.
 Qed.
 
+(** What a plod leaves as it was, whoever makes it: the walls of the region, and whose queens stand
+    outside. *)
+Lemma plod_keeps_walls (Q T F : square -> Prop) plan S v g s : held Q T F plan S v ->
+  opp v g = true -> occupied v @ s = false ->
+  (forall r x, on r -> R r = true -> touch r x -> R x = true \/ wb (plod v g s) @ x = true) /\
+  (forall i, on i -> own (plod v g s) i = true -> R i = true).
+Proof.
+  intros H Pg Fs. split.
+  - intros r x Or Rr Tr. unfold plod; simpl. rewrite setbit_at.
+    destruct (h_wall _ _ _ _ _ _ H r x) as [X|X]; auto. rewrite X. right. apply orb_true_r.
+  - intros i I O. rewrite plod_own in O by auto. now apply (h_own _ _ _ _ _ _ H).
+Qed.
+
 (** ** A plod of the plan *)
 Lemma plan_plod Q T F g s rest S v : held Q T F ((g, s) :: rest) S v ->
   held (fun x => x = s \/ (Q x /\ x <> g)) (fun x => T x /\ x <> s) F rest S (plod v g s) /\
@@ -353,11 +366,7 @@ Proof.
   intros H. destruct (h_plan _ _ _ _ _ _ H) as (Qg & Ts & Tgs & Rest).
   destruct (h_Q _ _ _ _ _ _ H g Qg) as (Og & Pg). destruct (h_T _ _ _ _ _ _ H s Ts) as (Os & Fs & Rs).
   assert (NE : g <> s) by (apply not_eq_sym; eapply touch_other; eauto).
-  assert (W : forall r x, on r -> R r = true -> touch r x -> R x = true \/ wb (plod v g s) @ x = true).
-  { intros r x Or Rr Tr. unfold plod; simpl. rewrite setbit_at.
-    destruct (h_wall _ _ _ _ _ _ H r x) as [X|X]; auto. rewrite X. right. apply orb_true_r. }
-  assert (Ow : forall i, on i -> own (plod v g s) i = true -> R i = true).
-  { intros i I O. rewrite plod_own in O by auto. now apply (h_own _ _ _ _ _ _ H). }
+  destruct (plod_keeps_walls _ _ _ _ _ _ g s H) as [W Ow]; auto.
   split.
   - constructor; auto.
     + apply (h_col _ _ _ _ _ _ H).
@@ -385,11 +394,7 @@ Lemma free_plod (Q T F : square -> Prop) plan S v k g s : held Q T F plan S v ->
 Proof.
   intros H (Fg & Cg & Tgs & Os & Rs & Cs & Fs). destruct (h_F _ _ _ _ _ _ H g Fg) as (Og & Pg & Ng).
   assert (NE : g <> s) by (apply not_eq_sym; eapply touch_other; eauto).
-  assert (W : forall r x, on r -> R r = true -> touch r x -> R x = true \/ wb (plod v g s) @ x = true).
-  { intros r x Or Rr Tr. unfold plod; simpl. rewrite setbit_at.
-    destruct (h_wall _ _ _ _ _ _ H r x) as [X|X]; auto. rewrite X. right. apply orb_true_r. }
-  assert (Ow : forall i, on i -> own (plod v g s) i = true -> R i = true).
-  { intros i I O. rewrite plod_own in O by auto. now apply (h_own _ _ _ _ _ _ H). }
+  destruct (plod_keeps_walls _ _ _ _ _ _ g s H) as [W Ow]; auto.
   split.
   - constructor; auto.
     + apply (h_col _ _ _ _ _ _ H).
