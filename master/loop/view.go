@@ -85,7 +85,7 @@ func (l *Loop) explain(c *campaign, v *View) {
 	if v.State != StateRunning {
 		return
 	}
-	v.Phase = l.phaseOf(c)
+	v.Phase = l.phaseOf(v.Tree.Workers)
 	if l.lookOut(c, v); v.Phase.Name == PhaseSearching {
 		wins, refuted := outlook.Decided(v.Tree.FirstMoves)
 		v.Phase.Done, v.Phase.Total = uint64(wins+refuted), uint64(len(v.Tree.FirstMoves))
@@ -134,10 +134,10 @@ func (l *Loop) lookOut(c *campaign, v *View) {
 	}
 }
 
-// phaseOf is what the workers do for a campaign. They search while one of them does; otherwise they work on
+// phaseOf is what the workers of a campaign do. They search while one of them does; otherwise they work on
 // their evidence, and what they have of it counts together.
-func (l *Loop) phaseOf(c *campaign) (p Phase) {
-	for _, w := range c.status().Workers {
+func (l *Loop) phaseOf(workers []tree.WorkerStatus) (p Phase) {
+	for _, w := range workers {
 		s := l.crew.byName[w.Name]
 		switch {
 		case s == nil || len(w.Leases) == 0:

@@ -55,7 +55,6 @@ func (m *Machine) slice() {
 		return
 	}
 	job := l.job
-	job.Watch = true
 	job.Budget = min(job.Budget-l.total.Nodes, l.sliceNodes)
 	l.sliceNodes = max(1, 2*min(l.sliceNodes, l.job.Budget/2))
 	if l.total.Nodes > 0 {

@@ -140,14 +140,13 @@ type Job struct {
 	Facts  []proof.Fact   // proved by others, who keep the evidence
 	// Hints are what other tables know about the position. Damaged hints are logged and passed over.
 	Hints [][]byte
-	Watch bool // progress has an Outlook
 }
 
 // Progress counts what a run has done so far.
 type Progress struct {
 	Nodes, Evaluations uint64   // of this run
 	TableFill          float64  // 0..1
-	Outlook            *Outlook // of a job that asks for it, about once a second; otherwise nil
+	Outlook            *Outlook // about once a second; otherwise nil
 }
 
 // Result is the outcome of a run.
@@ -270,7 +269,7 @@ func (e *Engine) Run(ctx context.Context, job Job, progress func(Progress)) (Res
 		stop = every(ProgressPeriod, func() {
 			p := e.search.Progress()
 			var outlook *Outlook
-			if beats++; job.Watch && beats%watchEvery == 1 {
+			if beats++; beats%watchEvery == 1 {
 				outlook = e.outlook(job.State)
 			}
 			progress(Progress{p.Nodes, p.Evaluations, e.table.Fill(), outlook})
