@@ -165,7 +165,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 	context.AfterFunc(drain, func() {
 		select {
 		case <-time.After(toldAfter):
-			fmt.Fprintln(line, "ending in order, once what is under way is done; Ctrl-C again ends at once")
+			fmt.Fprintln(line, "finishing what is under way; press Ctrl-C again to end at once")
 		case <-over:
 		}
 	})

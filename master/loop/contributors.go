@@ -22,7 +22,7 @@ type Contributor struct {
 	Seen        time.Time
 }
 
-// Contributors asks the loop who has searched most, first who has searched the most nodes.
+// Contributors asks the loop for the parties that have searched most, those with the most nodes first.
 func (l *Loop) Contributors(ctx context.Context) ([]Contributor, error) {
 	return ask(ctx, l, func() (list []Contributor) {
 		here := map[trust.Party]int{}

@@ -184,8 +184,8 @@ func (t *Tree) budgetOf(n *graph.Node, use float64) uint64 {
 	return max(1, uint64(float64(t.firstBudget())*part))
 }
 
-// undivided reports whether the question is searched as one lease: nobody could share it. A lone worker then
-// needs hardly more than a search without a farm.
+// undivided reports whether a leaf is the whole question and its worker the only one. The worker then gets
+// all of it as one lease, and needs hardly more than a search without a farm.
 func (t *Tree) undivided(n *graph.Node) bool {
 	return t.cfg.policy.growing && n == t.graph.Root && len(t.roll) < 2
 }

@@ -203,8 +203,8 @@ func (b *Book) Credit(p Party, confirmed, solved int, now time.Time) []Effect {
 	return b.take()
 }
 
-// Work notes what a worker of the party has searched. A party that is new here is taken up where there is
-// room. A crash loses up to an eighth of it, as of solved positions.
+// Work notes what a worker of the party has searched. A new party is remembered while there is room for
+// it. A crash loses up to an eighth of the nodes, as it does of solved positions.
 func (b *Book) Work(p Party, nodes uint64, coreSeconds float64, now time.Time) {
 	r := b.records[p]
 	if nodes == 0 || r == nil && len(b.records) >= b.maxParties {

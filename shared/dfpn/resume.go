@@ -1,10 +1,10 @@
 package dfpn
 
 // A search that ends at its node limit is often continued: a lease is given again with a larger
-// budget, or a worker stops for a moment to gather what it found. The table has all numbers, and not
-// where the search was: it stays with a child until the child's numbers pass a threshold, which lies
-// beyond the numbers of the next best. A search that began anew from the root would leave that child
-// for the next best one, and come back later. So the way down is kept, with the thresholds.
+// budget, or a worker stops for a moment to gather what it found. The table keeps all numbers, but not
+// where the search was. A search stays with a child until the child's numbers pass a threshold, which
+// lies beyond the numbers of the next best child. A search that begins anew at the root turns to that
+// next best child, and comes back later. So each thread keeps its way down, with the thresholds.
 //
 // 5x6 takes 1.81 million nodes in one search. With a limit that doubles from 20,000, and no way kept,
 // it takes 2.87 million; 2.79 million where the search is cut once, after a million.
@@ -15,8 +15,8 @@ type step struct {
 	limit numbers
 }
 
-// maxWays bounds the positions whose ways down a thread keeps, of some 300 bytes each. Beyond it all
-// are forgotten, and searches begin at their roots as if they were new.
+// maxWays bounds the ways that a thread keeps, of some 300 bytes each. When there are more, all are
+// forgotten, and searches begin at their roots as if they were new.
 const maxWays = 256
 
 // interrupted reports whether the search ends although its position is open: it may be continued.
