@@ -19,6 +19,9 @@ func (c *cheat) hold(report func(n uint64) *farmv1.Progress) {
 	}
 }
 
+// tickOffset is how long after a tick of the master a cheat does something.
+const tickOffset = 300 * time.Millisecond
+
 // holdOn holds leases on one stream.
 func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
 	leases, ended := make(chan *farmv1.Lease), make(chan struct{})
@@ -37,6 +40,8 @@ func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
 	send := func(m *farmv1.WorkRequest) { _ = c.work.Send(m) } // where it fails the stream has ended
 	ready := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}
 	send(ready)
+	// Between two ticks of the master: what comes at the very same moment comes in any order.
+	time.Sleep(tickOffset)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
 	held := map[*farmv1.Lease]uint64{}
