@@ -44,16 +44,17 @@ func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
 	time.Sleep(tickOffset)
 	ticker := time.NewTicker(time.Second)
 	defer ticker.Stop()
-	held := map[*farmv1.Lease]uint64{}
+	var held []*farmv1.Lease // in the order in which they came
+	reports := map[*farmv1.Lease]uint64{}
 	for {
 		select {
 		case l := <-leases:
-			held[l] = 0
+			held = append(held, l)
 			send(ready)
 		case <-ticker.C:
-			for l := range held {
-				held[l]++
-				p := report(held[l])
+			for _, l := range held {
+				reports[l]++
+				p := report(reports[l])
 				p.Lease, p.Epoch = l.GetId(), l.GetEpoch()
 				send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}})
 			}

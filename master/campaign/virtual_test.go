@@ -458,24 +458,49 @@ func (w *wire) pass(given <-chan struct{}) error {
 	}
 }
 
-// carry takes data from one end to the other, and the end of it.
+// piece is data on its way.
+type piece struct {
+	data []byte
+	due  time.Time
+}
+
+// onItsWay bounds the pieces that are on their way at once.
+const onItsWay = 1024
+
+// carry takes data from one end to the other, and the end of it. Each piece is late by the latency,
+// however the data is cut into pieces: the times of a test do not depend on who was scheduled first.
 func (w *wire) carry(to, from net.Conn) {
 	defer to.Close()
+	pieces := make(chan piece, onItsWay)
+	var reading sync.WaitGroup
+	defer reading.Wait()
 	defer from.Close()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := from.Read(buffer)
-		time.Sleep(w.latency)
-		if w.pass(nil) != nil {
-			return
-		}
-		if n > 0 {
-			if _, err := to.Write(buffer[:n]); err != nil {
+	reading.Go(func() {
+		defer close(pieces)
+		buffer := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(buffer)
+			pieces <- piece{slices.Clone(buffer[:n]), time.Now().Add(w.latency)}
+			if err != nil {
 				return
 			}
 		}
+	})
+	arrive := func(p piece) error {
+		time.Sleep(time.Until(p.due))
+		if err := w.pass(nil); err != nil || len(p.data) == 0 {
+			return err
+		}
+		_, err := to.Write(p.data)
+		return err
+	}
+	var err error
+	for p := range pieces {
+		if err == nil {
+			err = arrive(p)
+		}
 		if err != nil {
-			return
+			from.Close() // ends the reading, too
 		}
 	}
 }
