@@ -67,6 +67,7 @@ func verifyCommand() *cobra.Command {
 		asJSON    *bool
 		again     bool
 		share     sample
+		keep      string
 	)
 	table := cli.TableSize{Bytes: 1 << 30}
 	c := &cobra.Command{
@@ -89,6 +90,8 @@ func verifyCommand() *cobra.Command {
 				return cli.Usagef("--sample %d: give a share such as 1%%; a number goes with --remake", share.parts)
 			case share.Sample > 0 && again:
 				return cli.Usagef("--sample %v: give a number of parts with --remake, such as 20", &share)
+			case keep != "" && !again:
+				return cli.Usagef("--keep %s: only --remake makes parts", keep)
 			case again && len(args) == 0:
 				return cli.Usagef("--remake: give the manifest of a proof in parts")
 			}
@@ -103,7 +106,7 @@ func verifyCommand() *cobra.Command {
 					return err
 				}
 				return remakeParts(ctx, c, args[0], remake.Options{Sample: share.parts, Seed: options.Seed,
-					TableBytes: table.Bytes, Cores: options.Workers}, *asJSON)
+					TableBytes: table.Bytes, Cores: options.Workers, Keep: keep}, *asJSON)
 			}
 			out := verificationJSON{MessageType: "verification"}
 			var err error
@@ -135,6 +138,7 @@ func verifyCommand() *cobra.Command {
 	c.Flags().BoolVar(&options.Part, "part", false, "check one part of a proof, given what it cites")
 	c.Flags().Var(&share, "sample", "check a random share of the parts, such as 1%; or remake so many")
 	c.Flags().BoolVar(&again, "remake", false, "prove parts of a manifest again, without their files")
+	c.Flags().StringVar(&keep, "keep", "", "keep the parts that are made again in `FOLDER`")
 	c.Flags().Var(&table, "table", "remake with a table of `SIZE`, "+cli.TableHelp)
 	c.Flags().Uint64Var(&options.Seed, "seed", 0, "choose the sample by this `NUMBER` (default: random)")
 	c.Flags().Var(&options.Shard, "shard", "check one shard of the parts, such as 3/16")

@@ -26,6 +26,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -59,6 +61,7 @@ type Options struct {
 	Seed       uint64
 	TableBytes int64
 	Cores      int
+	Keep       string // a folder for what is made, each file named by its SHA-256; "" keeps nothing
 }
 
 // Part is one part that was made again.
@@ -95,7 +98,7 @@ func (r Report) String() string {
 }
 
 // Run makes parts of a manifest again and has each checked. tell hears of each. Errors: ErrRefuted,
-// ErrNodes, those of reading the manifest, ctx's; the report then has the parts before.
+// ErrNodes, those of reading the manifest and of the folder, ctx's; the report then has the parts before.
 func Run(ctx context.Context, file string, o Options, tell func(Part)) (Report, error) {
 	r := Report{File: file, Seed: o.Seed}
 	m, err := proof.ReadManifest(file)
@@ -138,12 +141,13 @@ type workshop struct {
 	table  *dfpn.Table
 	search *dfpn.Searcher
 	finds  []*dfpn.Witness
+	keep   string // as in Options
 }
 
 // newWorkshop reads the claims of a manifest and makes the searches. It refuses a manifest that
 // contradicts itself, or whose claims no part proves: nothing could be made of that.
 func newWorkshop(m proof.Manifest, o Options) (*workshop, error) {
-	w := &workshop{board: m.Board, leaves: m.Leaves, claims: map[amazons.Key]eval.Verdict{}}
+	w := &workshop{board: m.Board, leaves: m.Leaves, keep: o.Keep, claims: map[amazons.Key]eval.Verdict{}}
 	for _, p := range m.Parts {
 		for _, q := range p.Roots {
 			if v, ok := w.claims[q.Key]; ok && v != q.Claim {
@@ -262,5 +266,8 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 	p.Positions += int64(c.Set.Len())
 	p.Citations += int64(len(c.Cited))
 	p.Made = append(p.Made, report.SHA256)
-	return nil
+	if w.keep == "" {
+		return nil
+	}
+	return errors.Join(os.MkdirAll(w.keep, 0o755), os.WriteFile(filepath.Join(w.keep, report.SHA256), data, 0o644))
 }

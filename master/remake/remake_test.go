@@ -3,6 +3,7 @@ package remake
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -36,9 +37,19 @@ var small = Options{TableBytes: dfpn.MinTableBytes, Cores: 1, Seed: 7}
 func TestRun(t *testing.T) {
 	name := manifest(t, func(*proof.Manifest) {})
 	heard := 0
-	r, err := Run(t.Context(), name, small, func(Part) { heard++ })
+	all := small
+	all.Keep = filepath.Join(t.TempDir(), "new", "parts")
+	r, err := Run(t.Context(), name, all, func(Part) { heard++ })
 	if err != nil || len(r.Made) != r.Parts || heard != r.Parts {
 		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, p := range r.Made {
+		for _, id := range p.Made {
+			data, err := os.ReadFile(filepath.Join(all.Keep, id))
+			if err != nil || proof.IDOf(data).Name() != id {
+				t.Errorf("part %s is kept as another one, or not at all: %v", id, err)
+			}
+		}
 	}
 	sample := small
 	sample.Sample = 3
