@@ -16,12 +16,16 @@ import (
 )
 
 // maxOpenings bounds the calls of one credential, or of one address without, of which the first message
-// has not come. Each may hold MaxRequestBytes of memory. Thousands of workers may share a credential: it may
-// begin one call more for each openingShare of its connections, up to maxSharedOpenings.
+// has not come. Thousands of workers may share a credential: it may begin one call more for each openingShare
+// of its connections. Each call may hold MaxRequestBytes of memory, so all together are bounded too: nobody
+// may have more calls than are free of allOpenings, as the memory of a switch is shared by dynamic
+// thresholds (Choudhury and Hahne, 1998). One credential can take half of them, eight of them a ninth each, and
+// one that comes later still finds as many. fewOpenings calls are let in even then.
 const (
-	maxOpenings       = 64
-	openingShare      = 8
-	maxSharedOpenings = 512
+	maxOpenings  = 64
+	openingShare = 8
+	allOpenings  = 256
+	fewOpenings  = 4
 )
 
 // openings counts calls before anything of their messages is read: the interceptors see a call with
@@ -33,6 +37,7 @@ type openings struct {
 
 	mu sync.Mutex
 	of map[string]int
+	n  int // of all
 }
 
 // opened is the key of what a call does when its first message has come.
@@ -41,23 +46,24 @@ type opened struct{}
 // tap counts a call until its first message has come, and ends it if that takes too long.
 func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	who := access.CallerName(ctx)
-	most := min(maxOpenings+access.Connections(ctx)/openingShare, maxSharedOpenings)
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	most := min(maxOpenings+access.Connections(ctx)/openingShare, max(allOpenings-o.n, fewOpenings))
 	if o.of[who] >= most {
 		if o.lines.Allow() {
 			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName)
 		}
-		return ctx, status.Errorf(codes.ResourceExhausted,
-			"%d calls wait for their first message; try again", most)
+		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", most)
 	}
 	o.of[who]++
+	o.n++
 	ctx, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(o.patience, cancel)
 	done := sync.OnceFunc(func() {
 		timer.Stop()
 		o.mu.Lock()
 		defer o.mu.Unlock()
+		o.n--
 		if o.of[who]--; o.of[who] == 0 {
 			delete(o.of, who)
 		}

@@ -3,11 +3,16 @@ package rpc
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"net"
 	"testing"
 	"time"
 
+	"golang.org/x/time/rate"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	"amazonsfarm/master/access"
 	farmv1 "amazonsfarm/proto/farm/v1"
@@ -67,4 +72,48 @@ func TestManyWorkersOfOneAddress(t *testing.T) {
 	if most := maxOpenings + shared/openingShare; refused != shared-most {
 		t.Errorf("%d calls were refused, of %d of one credential %d may begin", refused, shared, most)
 	}
+}
+
+// TestManyThatBegin has addresses begin all the calls that they may, one after the other: all together
+// hold no more than is set aside for them, the last one finds room too, and what ends is counted off.
+func TestManyThatBegin(t *testing.T) {
+	o := &openings{patience: time.Hour, log: slog.New(slog.DiscardHandler), lines: rate.NewLimiter(1, 1),
+		of: map[string]int{}}
+	var cancels []context.CancelFunc
+	begin := func(host int) (begun int) { // as many calls as are let in
+		for {
+			at := peer.Peer{Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, byte(host)), Port: 1}}
+			ctx, cancel := context.WithCancel(peer.NewContext(t.Context(), &at))
+			cancels = append(cancels, cancel)
+			if _, err := o.tap(ctx, &tap.Info{}); err != nil {
+				return begun
+			}
+			begun++
+		}
+	}
+	const hosts = 20
+	if n := begin(0); n != maxOpenings {
+		t.Errorf("the first one begins %d calls", n)
+	}
+	for host := 1; host < hosts; host++ {
+		if n := begin(host); n < fewOpenings || n > maxOpenings {
+			t.Errorf("number %d begins %d calls", host, n)
+		}
+	}
+	if o.n > allOpenings+hosts*fewOpenings {
+		t.Errorf("%d calls have begun", o.n)
+	}
+	for _, cancel := range cancels {
+		cancel()
+	}
+	for range 1000 {
+		o.mu.Lock()
+		n, names := o.n, len(o.of)
+		o.mu.Unlock()
+		if n == 0 && names == 0 {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Error("calls that have ended still count")
 }
