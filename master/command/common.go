@@ -295,9 +295,7 @@ func table(top int, header string, rows [][]any) string {
 	}
 	for _, row := range rows {
 		for i, cell := range row {
-			if cell == "" {
-				cell = "-"
-			}
+			cell = cmp.Or(cell, "-")
 			if i > 0 {
 				fmt.Fprint(w, "\t")
 			}

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -48,10 +49,7 @@ const (
 )
 
 func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_WatchServer) error {
-	seconds := r.GetPeriodSeconds()
-	if seconds == 0 {
-		seconds = 1
-	}
+	seconds := cmp.Or(r.GetPeriodSeconds(), 1)
 	if !(seconds >= minWatchPeriod.Seconds() && seconds <= maxWatchPeriod.Seconds()) {
 		return status.Errorf(codes.InvalidArgument, "a period is 0 (one second) or %v to %v", minWatchPeriod,
 			maxWatchPeriod)

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -64,10 +65,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 		return nil, refuse("this campaign is solved with rules version %d, the worker has version %d; "+
 			"use worker and master of one release", farmv1.RulesVersion, r.GetRulesVersion())
 	case cfg.Build != "" && r.GetBuild() != cfg.Build && !cfg.AllowOtherBuilds:
-		build := r.GetBuild()
-		if build == "" {
-			build = "none"
-		}
+		build := cmp.Or(r.GetBuild(), "none")
 		return nil, refuse("this campaign is solved by build %s, the worker is build %.80s; "+
 			"use the same build, or start the master with --allow-other-builds", cfg.Build, build)
 	}

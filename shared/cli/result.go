@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -112,10 +113,7 @@ func (r SolveResult) WriteJSON(w io.Writer) error {
 // String returns the result in a few lines for people.
 func (r SolveResult) String() string {
 	var s strings.Builder
-	name := r.Board
-	if name == "" {
-		name = r.Position
-	}
+	name := cmp.Or(r.Board, r.Position)
 	switch {
 	case r.Error != "":
 		fmt.Fprintf(&s, "%s: %s\n", name, r.Error)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -326,10 +327,7 @@ func (m *Machine) join(e Joined) error {
 	m.c.Stats.Joins.Add(1)
 	m.c.Stats.Connected.Store(true)
 	beat := time.Duration(seconds * float64(time.Second))
-	first := e.FirstBeat
-	if first == 0 {
-		first = beat
-	}
+	first := cmp.Or(e.FirstBeat, beat)
 	m.link, m.workless = joined, m.now
 	m.stream = stream{began: m.now, beat: beat, beatAt: m.now + first, latest: map[uint32]granted{}, aheadAt: never}
 	m.sendAgain()
