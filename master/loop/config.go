@@ -115,6 +115,8 @@ type Store interface {
 	// Certificate returns a certificate for the facts of a campaign's pool, or an error that wraps
 	// store.ErrNoCertificate.
 	Certificate(campaign uint32, id [32]byte) ([]byte, error)
+	// CertificateFor returns a reader of the same, and its size in bytes.
+	CertificateFor(campaign uint32, id [32]byte) (io.ReaderAt, int64, error)
 	// HasCertificate reports whether Certificate would return one.
 	HasCertificate(campaign uint32, id [32]byte) bool
 	// Certificates returns how many there are, and their bytes in all.

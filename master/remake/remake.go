@@ -22,6 +22,7 @@ package remake
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -125,9 +126,7 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (Report, 
 // chosen returns the numbers of the parts to make: the same ones for the same seed.
 func chosen(n int, o Options) []int {
 	list := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)
-	if o.Sample > 0 {
-		list = list[:min(n, o.Sample)]
-	}
+	list = list[:min(n, cmp.Or(o.Sample, n))]
 	slices.Sort(list)
 	return list
 }

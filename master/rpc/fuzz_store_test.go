@@ -3,6 +3,7 @@ package rpc
 import (
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"sync"
 
@@ -129,6 +130,10 @@ func (s *rigStore) Retract(ids []proof.ID) (facts int, err error) {
 		}
 	}
 	return facts, nil
+}
+
+func (s *rigStore) CertificateFor(n uint32, id [32]byte) (io.ReaderAt, int64, error) {
+	return s.factsOf(n).CertificateFor(n, id)
 }
 
 func (s *rigStore) Certificate(n uint32, id [32]byte) ([]byte, error) {

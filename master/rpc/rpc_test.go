@@ -214,6 +214,11 @@ func (s *memory) Retract(ids []proof.ID) (facts int, err error) {
 	return before - len(s.facts), nil
 }
 
+func (s *memory) CertificateFor(n uint32, id [32]byte) (io.ReaderAt, int64, error) {
+	data, err := s.Certificate(n, id)
+	return bytes.NewReader(data), int64(len(data)), err
+}
+
 func (s *memory) Certificate(_ uint32, id [32]byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

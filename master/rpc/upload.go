@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -273,6 +272,10 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	return known, err
 }
 
+// fetchBytes is what one message of a part carries. A worker that asks for parts and does not read them
+// holds a message of each, and nothing else, in memory.
+const fetchBytes = 64 << 10
+
 // FetchCertificate sends a part.
 func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
 	stream farmv1.Farm_FetchCertificateServer) error {
@@ -289,13 +292,17 @@ func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
 	if f.bucket() != nil {
 		return status.Error(codes.FailedPrecondition, "the parts of this master lie in a bucket; read them there")
 	}
-	data, err := f.loop.Store().Certificate(c.Number, proof.ID(r.GetSha256()))
+	part, size, err := f.loop.Store().CertificateFor(c.Number, proof.ID(r.GetSha256()))
 	if errors.Is(err, store.ErrNoCertificate) {
 		return status.Error(codes.NotFound, err.Error())
 	} else if err != nil {
 		return status.Errorf(codes.DataLoss, "stored part: %v", err)
 	}
-	for chunk := range slices.Chunk(data, farmv1.ChunkBytes) {
+	for at := int64(0); at < size; at += fetchBytes {
+		chunk := make([]byte, min(fetchBytes, size-at))
+		if _, err := part.ReadAt(chunk, at); err != nil {
+			return status.Errorf(codes.DataLoss, "stored part: %v", err)
+		}
 		if err := stream.Send(&farmv1.FetchCertificateResponse{Data: chunk}); err != nil {
 			return err
 		}

@@ -326,17 +326,10 @@ func (s *Store) HasCertificate(campaign uint32, id [32]byte) bool {
 	return s.cache.Verify(id, int64(c.Size)) == nil
 }
 
-// Certificate returns the bytes of a certificate for the facts of a campaign. Errors:
-// ErrNoCertificate, ErrCorrupt, ErrClosed.
+// Certificate returns the bytes of a certificate for the facts of a campaign. Errors are those of
+// CertificateFor.
 func (s *Store) Certificate(campaign uint32, id [32]byte) ([]byte, error) {
-	c, ok, err := s.certificate(id)
-	if err == nil && (!ok || c.Pool != s.PoolOf(campaign)) {
-		err = ErrNoCertificate
-	}
-	if err != nil {
-		return nil, fmt.Errorf("certificate %x: %w", id, err)
-	}
-	r, size, err := s.OpenCertificate(id)
+	r, size, err := s.CertificateFor(campaign, id)
 	if err != nil {
 		return nil, err
 	}
@@ -345,6 +338,18 @@ func (s *Store) Certificate(campaign uint32, id [32]byte) ([]byte, error) {
 		return nil, err
 	}
 	return data, nil
+}
+
+// CertificateFor is OpenCertificate for one that is for the facts of a campaign; ErrNoCertificate if it is not.
+func (s *Store) CertificateFor(campaign uint32, id [32]byte) (io.ReaderAt, int64, error) {
+	c, ok, err := s.certificate(id)
+	if err == nil && (!ok || c.Pool != s.PoolOf(campaign)) {
+		err = ErrNoCertificate
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("certificate %x: %w", id, err)
+	}
+	return s.OpenCertificate(id)
 }
 
 // OpenCertificate returns a reader of a certificate, and its size in bytes. The first time it reads
