@@ -273,8 +273,9 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 }
 
 // fetchBytes is what one message of a part carries. A worker that asks for parts and does not read them
-// holds a message of each, and nothing else, in memory.
-const fetchBytes = 64 << 10
+// holds a message of each, and nothing else, in memory. With its frame it fits gRPC's pooled buffers of 32 KiB;
+// the next larger ones have a MiB.
+const fetchBytes = 31 << 10
 
 // FetchCertificate sends a part.
 func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,

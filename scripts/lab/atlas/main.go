@@ -130,6 +130,9 @@ func row(worker, limit, each, table, name, text string) error {
 				a.Outcome = "wins"
 			}
 		}
+		if a.Outcome == "open" && r.Winner == "second" {
+			a.Outcome = "loses" // the root's certificate refutes every first move
+		}
 		r.Nodes += a.Nodes
 		if i == 0 {
 			r.Root = a
