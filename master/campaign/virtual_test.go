@@ -248,8 +248,8 @@ func (v *virtual) dial(ctx context.Context, w *wire) (net.Conn, error) {
 	return near, nil
 }
 
-// pipes listens for connections in memory. Those of gRPC's bufconn each begin with a timer that is over at
-// once. Go 1.26 runs such a timer of a bubble where it is made, and its race detector has crashed there.
+// pipes listens for connections in memory. A connection of gRPC's bufconn begins with a timer of zero. In a
+// bubble Go 1.26 runs such a timer at once, on the stack of the scheduler, and the race detector has crashed there.
 type pipes struct {
 	ends   chan net.Conn
 	closed chan struct{}

@@ -27,11 +27,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/dfpn"
@@ -62,7 +61,7 @@ type Options struct {
 	Seed       uint64
 	TableBytes int64
 	Cores      int
-	Keep       string // a folder for what is made, each file named by its SHA-256; "" keeps nothing
+	Keep       string // an evidence folder for what is made; "" keeps nothing
 }
 
 // Part is one part that was made again.
@@ -125,8 +124,7 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (Report, 
 
 // chosen returns the numbers of the parts to make: the same ones for the same seed.
 func chosen(n int, o Options) []int {
-	list := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)
-	list = list[:min(n, cmp.Or(o.Sample, n))]
+	list := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)[:min(n, cmp.Or(o.Sample, n))]
 	slices.Sort(list)
 	return list
 }
@@ -268,5 +266,5 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 	if w.keep == "" {
 		return nil
 	}
-	return errors.Join(os.MkdirAll(w.keep, 0o755), os.WriteFile(filepath.Join(w.keep, report.SHA256), data, 0o644))
+	return evidence.OpenFolder(w.keep, false).Put(proof.IDOf(data), int64(len(data)), bytes.NewReader(data))
 }

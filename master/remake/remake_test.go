@@ -38,14 +38,14 @@ func TestRun(t *testing.T) {
 	name := manifest(t, func(*proof.Manifest) {})
 	heard := 0
 	all := small
-	all.Keep = filepath.Join(t.TempDir(), "new", "parts")
+	all.Keep = filepath.Join(t.TempDir(), "parts")
 	r, err := Run(t.Context(), name, all, func(Part) { heard++ })
 	if err != nil || len(r.Made) != r.Parts || heard != r.Parts {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	for _, p := range r.Made {
 		for _, id := range p.Made {
-			data, err := os.ReadFile(filepath.Join(all.Keep, id))
+			data, err := os.ReadFile(filepath.Join(all.Keep, id[:2], id))
 			if err != nil || proof.IDOf(data).Name() != id {
 				t.Errorf("part %s is kept as another one, or not at all: %v", id, err)
 			}

@@ -17,10 +17,10 @@ import (
 
 // maxOpenings bounds the calls of one credential, or of one address without, of which the first message
 // has not come. Thousands of workers may share a credential: it may begin one call more for each openingShare
-// of its connections. Each call may hold MaxRequestBytes of memory, so all together are bounded too: nobody
-// may have more calls than are free of allOpenings, as the memory of a switch is shared by dynamic
-// thresholds (Choudhury and Hahne, 1998). One credential can take half of them, eight of them a ninth each, and
-// one that comes later still finds as many. fewOpenings calls are let in even then.
+// of its connections. Each call may hold MaxRequestBytes of memory, so all calls together are bounded too:
+// nobody may have more calls than are free of allOpenings. Switches share their memory by such dynamic
+// thresholds (Choudhury and Hahne, 1998). Eight hostile credentials get a ninth of the calls each, and the
+// next credential finds a ninth too. Everybody may have fewOpenings calls, even if none is free.
 const (
 	maxOpenings  = 64
 	openingShare = 8
@@ -46,9 +46,10 @@ type opened struct{}
 // tap counts a call until its first message has come, and ends it if that takes too long.
 func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	who := access.CallerName(ctx)
+	most := maxOpenings + access.Connections(ctx)/openingShare
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	most := min(maxOpenings+access.Connections(ctx)/openingShare, max(allOpenings-o.n, fewOpenings))
+	most = min(most, max(allOpenings-o.n, fewOpenings))
 	if o.of[who] >= most {
 		if o.lines.Allow() {
 			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName)
