@@ -10,6 +10,9 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
+	"google.golang.org/grpc/peer"
+
 	"amazonsfarm/shared/disk"
 )
 
@@ -53,7 +56,7 @@ func (d *Door) Accept() (net.Conn, error) {
 			d.evict(1)
 			d.place <- struct{}{}
 		}
-		v := &visitor{Conn: conn, door: d}
+		v := &visitor{Conn: conn, door: d, wasted: rate.NewLimiter(wastedPerSecond, wastedAtOnce)}
 		v.host, _, _ = net.SplitHostPort(conn.RemoteAddr().String())
 		v.estrange()
 		return v, nil
@@ -91,6 +94,7 @@ type visitor struct {
 	host    string // its address without the port
 	door    *Door
 	greeted bool // of the reading goroutine
+	wasted  *rate.Limiter
 	closed  sync.Once
 	err     error
 }
@@ -123,6 +127,37 @@ func (v *visitor) estrange() {
 	defer v.door.mu.Unlock()
 	v.door.silent = append(v.door.silent, v)
 }
+
+// Calls of one connection that come to nothing. gRPC queues an answer for each, which takes memory without
+// a bound where they come faster than it writes. An honest worker has a few when its master is busy.
+const (
+	wastedPerSecond = 20
+	wastedAtOnce    = 200
+)
+
+// Wasted counts a call that was refused unread, or was reset before its first message. It closes the call's
+// connection after too many, and reports whether it did.
+func Wasted(call context.Context) bool {
+	p, _ := peer.FromContext(call)
+	if p == nil {
+		return false
+	}
+	at, ok := p.Addr.(address)
+	if !ok || at.visitor.wasted.Allow() {
+		return false
+	}
+	_ = at.visitor.Close() // it is of no more use
+	return true
+}
+
+// address is where a visitor comes from. Of a connection gRPC hands on nothing but its address.
+type address struct {
+	net.Addr
+	visitor *visitor
+}
+
+// RemoteAddr returns where the visitor comes from.
+func (v *visitor) RemoteAddr() net.Addr { return address{v.Conn.RemoteAddr(), v} }
 
 // Close closes the connection, and makes room for the next.
 func (v *visitor) Close() error {

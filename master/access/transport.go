@@ -36,7 +36,7 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 		reason, who := handshakeReason(err)
 		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) { // somebody looked whether the port is open
 			g.refused.WithLabelValues(reason).Inc()
-			g.log.Debug("no handshake", "address", raw.RemoteAddr(), "error", err)
+			g.log.Debug("no handshake", "address", raw.RemoteAddr().String(), "error", err)
 		} else {
 			g.refuse(reason, who, raw.RemoteAddr().String(), err)
 		}

@@ -176,7 +176,7 @@ func TestPagesInBrowser(t *testing.T) {
 // those who have searched are named, for all campaigns, also on the page of one that is over.
 func TestCampaignsInBrowser(t *testing.T) {
 	b := openBrowser(t)
-	address, master, _, _ := serveCampaign(t, "6x4", "")
+	address, master, _, _ := serveCampaign(t, "6x5", "")
 	add := campaignCommand()
 	add.SetArgs([]string{"add", "5x5", "--master", master})
 	add.SetOut(io.Discard)
@@ -198,7 +198,7 @@ func TestCampaignsInBrowser(t *testing.T) {
 		t.Errorf("of all campaigns together the page says %q", got)
 	}
 	b.open(address)
-	b.await("the other campaign", `document.getElementById('board').textContent === '6x4'`)
+	b.await("the other campaign", `document.getElementById('board').textContent === '6x5'`)
 	b.await("its board alone", `[...document.querySelectorAll('#jobs .place')].some(a => a.href.includes('position='))`)
 	b.quietly()
 }

@@ -51,8 +51,10 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 	defer o.mu.Unlock()
 	most = min(most, max(allOpenings-o.n, fewOpenings))
 	if o.of[who] >= most {
+		gone := access.Wasted(ctx)
 		if o.lines.Allow() {
-			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName)
+			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName,
+				"connection_closed", gone)
 		}
 		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", most)
 	}
@@ -60,7 +62,7 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 	o.n++
 	ctx, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(o.patience, cancel)
-	done := sync.OnceFunc(func() {
+	done := func() {
 		timer.Stop()
 		o.mu.Lock()
 		defer o.mu.Unlock()
@@ -68,9 +70,16 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 		if o.of[who]--; o.of[who] == 0 {
 			delete(o.of, who)
 		}
+	}
+	reset := context.AfterFunc(ctx, func() {
+		done()
+		access.Wasted(ctx)
 	})
-	context.AfterFunc(ctx, done)
-	return context.WithValue(ctx, opened{}, done), nil
+	return context.WithValue(ctx, opened{}, func() {
+		if reset() {
+			done()
+		}
+	}), nil
 }
 
 // unary notes that the one message has come.
