@@ -138,16 +138,22 @@ const (
 // Wasted counts a call that was refused unread, or was reset before its first message. It closes the call's
 // connection after too many, and reports whether it did.
 func Wasted(call context.Context) bool {
-	p, _ := peer.FromContext(call)
-	if p == nil {
+	v, ok := Connection(call).(*visitor)
+	if !ok || v.wasted.Allow() {
 		return false
 	}
-	at, ok := p.Addr.(address)
-	if !ok || at.visitor.wasted.Allow() {
-		return false
-	}
-	_ = at.visitor.Close() // it is of no more use
+	_ = v.Close() // it is of no more use
 	return true
+}
+
+// Connection returns what stands for the connection of a call, nil if it came by no Door.
+func Connection(call context.Context) any {
+	if p, ok := peer.FromContext(call); ok {
+		if at, ok := p.Addr.(address); ok {
+			return at.visitor
+		}
+	}
+	return nil
 }
 
 // address is where a visitor comes from. Of a connection gRPC hands on nothing but its address.

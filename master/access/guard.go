@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -132,12 +133,8 @@ func NewGuard(o GuardOptions) (*Guard, error) {
 	if o.Files == nil {
 		return nil, fmt.Errorf("%w: a guard needs files", ErrSetting)
 	}
-	if o.Registerer == nil {
-		o.Registerer = prometheus.NewRegistry()
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Registerer = cmp.Or[prometheus.Registerer](o.Registerer, prometheus.NewRegistry())
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	g := &Guard{
 		files: o.Files, limits: o.Limits, log: o.Log, lines: rate.NewLimiter(10, 100),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "amazons", Subsystem: "master",

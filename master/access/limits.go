@@ -1,6 +1,7 @@
 package access
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 
@@ -33,18 +34,12 @@ type Limits struct {
 }
 
 func (l *Limits) complete() error {
-	if l.MessagesPerSecond == 0 {
-		l.MessagesPerSecond = 4000
-	}
+	l.MessagesPerSecond = cmp.Or(l.MessagesPerSecond, 4000)
 	if l.MessageBurst == 0 {
 		l.MessageBurst = int(min(max(1, 4*l.MessagesPerSecond), 1<<30))
 	}
-	if l.OpenCalls == 0 {
-		l.OpenCalls = 64
-	}
-	if l.UploadBytes == 0 {
-		l.UploadBytes = 1 << 30
-	}
+	l.OpenCalls = cmp.Or(l.OpenCalls, 64)
+	l.UploadBytes = cmp.Or(l.UploadBytes, 1<<30)
 	if !(l.MessagesPerSecond > 0) || l.MessageBurst < 1 || l.OpenCalls < 1 || l.UploadBytes < 1 {
 		return fmt.Errorf("%w: the limits of an identity are %+v; each must be larger than zero", ErrSetting, *l)
 	}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,9 +56,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 	left := len(workers)
 	var failures []error
 	for i, c := range workers {
-		if c.Name == "" {
-			c.Name = fmt.Sprintf("embedded-%d", i+1)
-		}
+		c.Name = cmp.Or(c.Name, fmt.Sprintf("embedded-%d", i+1))
 		agents.Go(func() {
 			err := agent.Run(working, conn, c)
 			mu.Lock()

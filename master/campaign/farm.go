@@ -40,6 +40,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -142,15 +143,11 @@ func ProofFileOf(storeFile, name string) string {
 // before Loop.Run. Errors: those of the store (ErrCampaign where it does not have the campaign
 // asked for), of the trees, of the file system.
 func Open(o Options) (_ *Farm, err error) {
-	if o.ProofFile == "" {
-		o.ProofFile = ProofFile(o.StoreFile)
-	}
+	o.ProofFile = cmp.Or(o.ProofFile, ProofFile(o.StoreFile))
 	if o.Registerer == nil {
 		o.Registerer = prometheus.NewRegistry()
 	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if err := folderOf(o.ProofFile); err != nil {
 		return nil, err
 	}

@@ -64,9 +64,7 @@ func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	}
 	c.ShortPercent, c.ProbePercent = l.ShortPercent, l.ProbePercent
 	c.MaxFacts, c.CheckFirst, c.CheckSeed = l.MaxTreeFacts, l.CheckFirst, l.CheckSeed
-	if c.CheckSeed == 0 {
-		c.CheckSeed = rand.Uint64()
-	}
+	c.CheckSeed = cmp.Or(c.CheckSeed, rand.Uint64())
 	if l.MaxWorkers > 10_000 {
 		c.MaxWorkers = l.MaxWorkers // a session that the services let in is not refused here
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -108,9 +109,7 @@ func (f *serveFlags) validate() error {
 		return cli.Usagef("--first-move, --rules-only and --name belong to --board: " +
 			"give the board, or leave them out to continue the campaigns of the store")
 	}
-	if o.ProofFile == "" {
-		o.ProofFile = campaign.ProofFile(o.StoreFile)
-	}
+	o.ProofFile = cmp.Or(o.ProofFile, campaign.ProofFile(o.StoreFile))
 	if err := checkFiles(o.StoreFile, o.ProofFile, false); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -47,9 +48,7 @@ func simulateCommand() *cobra.Command {
 			if err := f.validate(c.ErrOrStderr(), args[0]); err != nil {
 				return err
 			}
-			if f.name == "" {
-				f.name = strings.Join(append(args, f.moves...), " ")
-			}
+			f.name = cmp.Or(f.name, strings.Join(append(args, f.moves...), " "))
 			return f.start(c)
 		},
 	}

@@ -24,6 +24,7 @@
 package credentials
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -98,9 +99,7 @@ type Options struct {
 
 // complete fills in defaults. Errors wrap ErrRequest.
 func (o *Options) complete() error {
-	if o.Lifetime == 0 {
-		o.Lifetime = DefaultAuthorityLifetime
-	}
+	o.Lifetime = cmp.Or(o.Lifetime, DefaultAuthorityLifetime)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -291,9 +290,7 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	if err := r.Check(); err != nil {
 		return Issued{}, err
 	}
-	if r.Lifetime == 0 {
-		r.Lifetime = DefaultLifetime
-	}
+	r.Lifetime = cmp.Or(r.Lifetime, DefaultLifetime)
 	now := a.now()
 	if !now.Before(a.cert.NotAfter) {
 		return Issued{}, fmt.Errorf("%w: the authority expired on %s; make a new one in another folder", ErrRequest,

@@ -218,13 +218,9 @@ func (w *workshop) prove(ctx context.Context, roots []proof.Citation, arrows int
 	}
 	// One searcher for each core extracts the proof. They share the table, and the builder shares
 	// the work.
-	var more []proof.Searcher
-	for _, f := range w.finds[1:] {
-		more = append(more, f)
-	}
-	builder := proof.NewBuilder(w.board, w.finds[0], proof.BuilderOptions{More: more, Leaves: w.leaves,
-		Known: func(k amazons.Key) eval.Verdict { return w.claims[k] }, CiteAbove: arrows,
-		MaxEntries: proof.OneFilePositions})
+	builder := proof.NewBuilder(w.board, w.finds[0], proof.BuilderOptions{More: proof.Searchers(w.finds[1:]),
+		Leaves: w.leaves, CiteAbove: arrows, MaxEntries: proof.OneFilePositions,
+		Known: func(k amazons.Key) eval.Verdict { return w.claims[k] }})
 	c := proof.Certificate{Board: w.board, Leaves: w.leaves}
 	began := w.finds[0].Nodes()
 	for _, q := range roots {

@@ -21,6 +21,9 @@ import (
 // nobody may have more calls than are free of allOpenings. Switches share their memory by such dynamic
 // thresholds (Choudhury and Hahne, 1998). Eight hostile credentials get a ninth of the calls each, and the
 // next credential finds a ninth too. Everybody may have fewOpenings calls, even if none is free.
+//
+// Of the calls that a credential or an address has free, a connection may have one for each openingShare. So
+// eight hostile processes leave half of them to the honest ones of the same address.
 const (
 	maxOpenings  = 64
 	openingShare = 8
@@ -36,8 +39,8 @@ type openings struct {
 	lines    *rate.Limiter // of the log
 
 	mu sync.Mutex
-	of map[string]int
-	n  int // of all
+	of map[any]int // by credential or address, and by connection
+	n  int         // of all
 }
 
 // opened is the key of what a call does when its first message has come.
@@ -45,20 +48,21 @@ type opened struct{}
 
 // tap counts a call until its first message has come, and ends it if that takes too long.
 func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
-	who := access.CallerName(ctx)
+	who, conn := access.CallerName(ctx), access.Connection(ctx)
 	most := maxOpenings + access.Connections(ctx)/openingShare
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	most = min(most, max(allOpenings-o.n, fewOpenings))
-	if o.of[who] >= most {
+	if free := most - o.of[who]; free <= 0 || conn != nil && o.of[conn]*openingShare >= free {
 		gone := access.Wasted(ctx)
 		if o.lines.Allow() {
 			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName,
 				"connection_closed", gone)
 		}
-		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", most)
+		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", o.of[who])
 	}
 	o.of[who]++
+	o.of[conn]++
 	o.n++
 	ctx, cancel := context.WithCancel(ctx)
 	timer := time.AfterFunc(o.patience, cancel)
@@ -67,8 +71,10 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.n--
-		if o.of[who]--; o.of[who] == 0 {
-			delete(o.of, who)
+		for _, key := range []any{who, conn} {
+			if o.of[key]--; o.of[key] == 0 {
+				delete(o.of, key)
+			}
 		}
 	}
 	reset := context.AfterFunc(ctx, func() {

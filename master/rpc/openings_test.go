@@ -78,7 +78,7 @@ func TestManyWorkersOfOneAddress(t *testing.T) {
 // hold no more than is set aside for them, the last one finds room too, and what ends is counted off.
 func TestManyThatBegin(t *testing.T) {
 	o := &openings{patience: time.Hour, log: slog.New(slog.DiscardHandler), lines: rate.NewLimiter(1, 1),
-		of: map[string]int{}}
+		of: map[any]int{}}
 	var cancels []context.CancelFunc
 	begin := func(host int) (begun int) { // as many calls as are let in
 		for {

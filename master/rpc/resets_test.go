@@ -16,9 +16,8 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 )
 
-// TestResets has a client begin and reset calls without end, over TCP: its connection is closed after so many
-// as a connection may waste, and another client of the same address is served all the time.
-func TestResets(t *testing.T) {
+// doored serves a master behind a Door over TCP, and returns what connects to it.
+func doored(t *testing.T) (dial func() *grpc.ClientConn) {
 	l, cfg, _, _ := newLoop(t, newMemory(), nil)
 	server, err := NewServer(l, cfg.services, ServerOptions{})
 	if err != nil {
@@ -28,9 +27,9 @@ func TestResets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _ = server.Serve(access.NewDoor(listener, 16, true)) }()
+	go func() { _ = server.Serve(access.NewDoor(listener, 32, true)) }()
 	t.Cleanup(server.Stop)
-	dial := func() *grpc.ClientConn {
+	return func() *grpc.ClientConn {
 		conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +43,12 @@ func TestResets(t *testing.T) {
 		}
 		return conn
 	}
+}
+
+// TestResets has a client begin and reset calls without end: its connection is closed after so many as a
+// connection may waste, and another client of the same address is served.
+func TestResets(t *testing.T) {
+	dial := doored(t)
 	hostile, honest := dial(), dial()
 	calls := 0
 	for ; hostile.GetState() == connectivity.Ready; calls++ {
@@ -55,13 +60,37 @@ func TestResets(t *testing.T) {
 		}
 	}
 	t.Logf("closed after %d resets", calls)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	_, err = farmv1.NewFarmClient(honest).Join(ctx, &farmv1.JoinRequest{})
-	if code := status.Code(err); code == codes.Unavailable || code == codes.DeadlineExceeded || code == codes.OK {
-		t.Errorf("the other client is told %v", err)
-	}
+	served(t, honest)
 	if honest.GetState() != connectivity.Ready {
 		t.Error("the other client's connection is closed too")
+	}
+}
+
+// TestManyOfOneAddress has eight clients begin all the calls they can, of which no message comes: a ninth of the
+// same address is served all the same.
+func TestManyOfOneAddress(t *testing.T) {
+	dial := doored(t)
+	for range 8 {
+		hostile := farmv1.NewFarmClient(dial())
+		for range maxOpenings {
+			if _, err := hostile.Work(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	time.Sleep(100 * time.Millisecond) // the calls come
+	served(t, dial())
+}
+
+// served fails the test unless a call is heard: it is refused for what it says.
+func served(t *testing.T, conn *grpc.ClientConn) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	_, err := farmv1.NewFarmClient(conn).Join(ctx, &farmv1.JoinRequest{})
+	switch status.Code(err) {
+	case codes.FailedPrecondition, codes.InvalidArgument:
+	default:
+		t.Errorf("a client that does no harm is told %v", err)
 	}
 }

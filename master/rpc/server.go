@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"cmp"
 	"log/slog"
 	"time"
 
@@ -43,12 +44,9 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 	if err := c.complete(); err != nil {
 		return nil, err
 	}
-	log := o.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
+	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	begun := &openings{patience: c.CallIdle + handshakePatience, log: log, lines: rate.NewLimiter(1, 10),
-		of: map[string]int{}}
+		of: map[any]int{}}
 	unary := []grpc.UnaryServerInterceptor{begun.unary, codedUnary(o.Log)}
 	stream := []grpc.StreamServerInterceptor{begun.stream, codedStream(o.Log)}
 	var metrics *grpcprom.ServerMetrics

@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -66,10 +67,7 @@ func (w *worker) start() (err error) {
 	w.name = fmt.Sprintf("w%d.%d", w.number+1, w.lives)
 	w.byName[w.name] = w
 	w.seen, w.stats = hints.Seen{}, new(agent.Stats)
-	prefetch := w.c.PrefetchPercent
-	if prefetch == 0 {
-		prefetch = -1
-	}
+	prefetch := cmp.Or(w.c.PrefetchPercent, -1)
 	w.machine, err = agent.NewMachine(agent.Config{
 		Name: w.name, FirstSlice: w.c.Tree.InitialBudget, PrefetchPercent: prefetch, BackoffMin: reconnect,
 		BackoffMax: reconnect, Stats: w.stats,

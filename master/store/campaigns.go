@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -88,9 +89,7 @@ func (s *Store) AddCampaign(c Campaign) (Campaign, error) {
 		c.Created = time.Now()
 	}
 	c.Created = c.Created.UTC().Truncate(time.Second)
-	if c.Share == 0 {
-		c.Share = DefaultShare
-	}
+	c.Share = cmp.Or(c.Share, DefaultShare)
 	if _, err := c.Check(); err != nil {
 		return Campaign{}, fmt.Errorf("add campaign: %w", err)
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"time"
@@ -47,9 +48,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		sent = last.version
-		if text == "" {
-			text = ": nothing new\n\n"
-		}
+		text = cmp.Or(text, ": nothing new\n\n")
 		if _, err := fmt.Fprint(w, text); err != nil {
 			return
 		}

@@ -1,6 +1,7 @@
 package amazons
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -128,9 +129,7 @@ func (p Position) WriteSVG(w io.Writer, opts SVGOptions) error {
 		pixels = min(max(opts.Square, 8), 512)
 	}
 	title := opts.Title
-	if title == "" {
-		title = fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove)
-	}
+	title = cmp.Or(title, fmt.Sprintf("Amazons, %v board, %v to move", p.Board, p.ToMove))
 	d.Writer = svg.Begin(w, width, height, "width", (width*pixels+svgSquare/2)/svgSquare,
 		"height", (height*pixels+svgSquare/2)/svgSquare, "role", "img", "aria-label", title)
 	d.Label("title", title)

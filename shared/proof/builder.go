@@ -29,6 +29,14 @@ type Searcher interface {
 	Solve(ctx context.Context, s amazons.State) (eval.Verdict, error)
 }
 
+// Searchers returns searchers of one type as what [BuilderOptions] takes.
+func Searchers[S Searcher](all []S) (searchers []Searcher) {
+	for _, s := range all {
+		searchers = append(searchers, s)
+	}
+	return searchers
+}
+
 // BuilderOptions are the settings of a [Builder]. The zero value is good.
 type BuilderOptions struct {
 	// Leaves are the leaf rules that proofs may use. With fewer they are longer.

@@ -157,11 +157,8 @@ func TestBuilderParallel(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var more []proof.Searcher
-			for _, w := range witnesses[1:] {
-				more = append(more, w)
-			}
-			builder := proof.NewBuilder(p.Board, witnesses[0], proof.BuilderOptions{More: more})
+			builder := proof.NewBuilder(p.Board, witnesses[0],
+				proof.BuilderOptions{More: proof.Searchers(witnesses[1:])})
 			if c.board == "4x4" {
 				if err := builder.Prove(context.Background(), p.State(), v.Other()); !errors.Is(err,
 					proof.ErrNotProved) {

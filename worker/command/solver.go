@@ -298,13 +298,9 @@ func (a *answer) certify(ctx context.Context) error {
 
 // extract proves the claims from what the search left in the table.
 func (a *answer) extract(ctx context.Context) (proof.Certificate, error) {
-	var more []proof.Searcher
-	for _, w := range a.search.witnesses[1:] {
-		more = append(more, w)
-	}
 	builder := proof.NewBuilder(a.position.Board, a.search.witnesses[0],
 		proof.BuilderOptions{Leaves: eval.LeavesOf(a.rulesOnly),
-			MaxEntries: maxEntries, More: more})
+			MaxEntries: maxEntries, More: proof.Searchers(a.search.witnesses[1:])})
 	a.tell(func() string {
 		return fmt.Sprintf("the winner is known, extracting evidence: %d positions proved", builder.Proved())
 	})

@@ -367,12 +367,8 @@ func (e *Engine) Prove(ctx context.Context, facts []proof.Fact, alive func(prove
 // part proves facts with the same number of arrows. A part without facts is none.
 func (e *Engine) part(ctx context.Context, facts []proof.Fact, arrows int) (p Part, err error) {
 	c := proof.Certificate{Board: e.c.Board, Leaves: eval.LeavesOf(e.c.RulesOnly)}
-	var more []proof.Searcher
-	for _, w := range e.proofs[1:] {
-		more = append(more, w)
-	}
 	builder := proof.NewBuilder(e.c.Board, e.proofs[0], proof.BuilderOptions{
-		More:       more,
+		More:       proof.Searchers(e.proofs[1:]),
 		Leaves:     c.Leaves,
 		Known:      func(k amazons.Key) eval.Verdict { return e.known[k] },
 		CiteAbove:  arrows,

@@ -142,15 +142,11 @@ func CampaignsIn(records func(yield func(key string, value []byte) error) error)
 		if _, err := c.Check(); err != nil {
 			return Corrupt(BucketMeta, []byte(key), "%v", err)
 		}
-		if c.Name == "" {
-			c.Name = c.Board
-		}
+		c.Name = cmp.Or(c.Name, c.Board)
 		if c.Pool == 0 {
 			c.Pool = n
 		}
-		if c.Share == 0 {
-			c.Share = DefaultShare
-		}
+		c.Share = cmp.Or(c.Share, DefaultShare)
 		list = append(list, c)
 		return nil
 	})
