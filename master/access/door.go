@@ -131,7 +131,7 @@ func (v *visitor) estrange() {
 // Calls of one connection that come to nothing. gRPC queues an answer for each, which takes memory without
 // a bound where they come faster than it writes. An honest worker has a few when its master is busy.
 const (
-	wastedPerSecond = 20
+	wastedPerSecond = 2
 	wastedAtOnce    = 200
 )
 

@@ -35,9 +35,7 @@ type Limits struct {
 
 func (l *Limits) complete() error {
 	l.MessagesPerSecond = cmp.Or(l.MessagesPerSecond, 4000)
-	if l.MessageBurst == 0 {
-		l.MessageBurst = int(min(max(1, 4*l.MessagesPerSecond), 1<<30))
-	}
+	l.MessageBurst = cmp.Or(l.MessageBurst, int(min(max(1, 4*l.MessagesPerSecond), 1<<30)))
 	l.OpenCalls = cmp.Or(l.OpenCalls, 64)
 	l.UploadBytes = cmp.Or(l.UploadBytes, 1<<30)
 	if !(l.MessagesPerSecond > 0) || l.MessageBurst < 1 || l.OpenCalls < 1 || l.UploadBytes < 1 {

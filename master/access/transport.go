@@ -110,8 +110,7 @@ func handshakeReason(err error) (reason, who string) {
 			who = "said to be " + id.String()
 		}
 	}
-	var rejected *identity.RejectedError
-	if errors.As(err, &rejected) {
+	if rejected, ok := errors.AsType[*identity.RejectedError](err); ok {
 		who = rejected.Identity.String()
 	}
 	var (

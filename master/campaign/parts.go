@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -111,7 +112,7 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 
 // follow adds parts and those that they cite.
 func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) error {
-	wrong := &loop.FalsePartsError{Why: "they cite what no part proves", Uncited: true}
+	wrong := &checks.FalsePartsError{Why: "they cite what no part proves", Uncited: true}
 	known := map[proof.ID]bool{}
 	for len(todo) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -191,7 +192,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 // are taken back.
 func lost(err error) error {
 	if part := (*store.PartError)(nil); errors.As(err, &part) {
-		return fmt.Errorf("%w: %w", loop.ErrLost, &loop.FalsePartsError{IDs: []proof.ID{part.ID}, Why: err.Error()})
+		return fmt.Errorf("%w: %w", loop.ErrLost, &checks.FalsePartsError{IDs: []proof.ID{part.ID}, Why: err.Error()})
 	}
 	if errors.Is(err, store.ErrDropped) {
 		return fmt.Errorf("%w: %w", loop.ErrLost, err)
@@ -340,12 +341,12 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 	}
 	say(0, 0)
 	err = c.farm.Loop.Verify(ctx, c.about.Number, p.unchecked, say)
-	if !errors.Is(err, loop.ErrLonely) {
+	if !errors.Is(err, checks.ErrLonely) {
 		return false, err
 	}
 	report(loop.StateVerifying, "the winner is known; there is no worker, so the master checks the proof",
 		loop.Phase{Name: "verifying", Total: uint64(len(p.parts))})
-	wrong := &loop.FalsePartsError{Why: "the checker refuses them"}
+	wrong := &checks.FalsePartsError{Why: "the checker refuses them"}
 	own = true
 	for _, part := range p.parts {
 		switch err := c.recheck(ctx, part.ID); {
@@ -365,7 +366,7 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 
 // blame finds the parts that do not hold, where the proof that was made of them does not.
 func (c *campaign) blame(ctx context.Context, p *proofParts, why error) error {
-	wrong := &loop.FalsePartsError{Why: why.Error()}
+	wrong := &checks.FalsePartsError{Why: why.Error()}
 	for _, part := range p.parts {
 		if err := c.recheck(ctx, part.ID); errors.Is(err, loop.ErrFalse) {
 			wrong.IDs = append(wrong.IDs, part.ID)

@@ -117,8 +117,7 @@ func (s *S3) failed(what string, err error) error {
 	case "", "InternalError":
 		why = "the bucket does not answer"
 	}
-	var address *url.Error // its text has the whole address, with a signature
-	if errors.As(err, &address) {
+	if address, ok := errors.AsType[*url.Error](err); ok { // its text has the whole address, with a signature
 		err = address.Err
 	}
 	return fmt.Errorf("%w: %s: %s: %s (%v)", ErrAway, s, what, cmp.Or(why, "the bucket refuses the call"), err)

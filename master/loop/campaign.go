@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"amazonsfarm/master/explore"
 	"amazonsfarm/master/outlook"
@@ -39,7 +40,7 @@ type About struct {
 	// Suspects returns the parts of the pool that nobody has checked, those behind a contradiction first.
 	Suspects func(tree.Contradiction) ([]proof.ID, error)
 	// Conclude makes and checks the proof once the tree is settled. It may report StateAssembling and
-	// StateVerifying. A FalsePartsError has facts taken back; another error stops the campaign.
+	// StateVerifying. A checks.FalsePartsError has facts taken back; another error stops the campaign.
 	Conclude func(ctx context.Context, e Evidence, report func(state, why string, p Phase)) (Conclusion, error)
 	// Look says, if it is not nil, what the certificates of the store prove of a position where the
 	// tree knows no more; it is called from several goroutines at the same time.
@@ -116,6 +117,9 @@ type campaign struct {
 	homeless   bool        // the certificate found no room: it is put together again when there is some
 	again      int         // ticks until then, at least
 	rest       tree.Status // of the tree when it was put away
+	doubted    []proof.ID  // parts that do not hold, whose facts are to be taken back
+	taking     bool        // facts are being taken back
+	calm       time.Time   // when the next may be
 
 	metrics *campaignMetrics
 	counted counted

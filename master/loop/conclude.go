@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/graph"
@@ -95,10 +96,10 @@ type concluded struct {
 // apply notes what About.Conclude says. Without room it is asked again when there is some.
 func (m concluded) apply(l *Loop) {
 	c := m.campaign
-	if m.generation != c.generation || errors.Is(m.err, ErrRetracted) {
+	if m.generation != c.generation || errors.Is(m.err, checks.ErrRetracted) {
 		return // its tree was made anew meanwhile, or is about to be
 	}
-	if wrong := (*FalsePartsError)(nil); errors.As(m.err, &wrong) && c.Resting != nil {
+	if wrong := (*checks.FalsePartsError)(nil); errors.As(m.err, &wrong) && c.Resting != nil {
 		l.retract(c, wrong.IDs, m.err)
 		return
 	}

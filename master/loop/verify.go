@@ -22,30 +22,12 @@ import (
 // makers did not know.
 const wake = 10 * time.Minute
 
+// calmShare is how many times as long as it took nothing more is taken back of a campaign: so false parts,
+// however many come, have a tenth of the master's time. What is found meanwhile goes with the next time.
+const calmShare = 9
+
 // lonelyTicks is how long an answer waits for any worker before the master checks by itself.
 const lonelyTicks = 30
-
-// Errors of Verify.
-var (
-	// ErrRetracted: facts of the pool were taken back meanwhile; the tree may be open again.
-	ErrRetracted = errors.New("facts were taken back")
-	// ErrLonely: there is no worker.
-	ErrLonely = errors.New("there is no worker to check parts")
-)
-
-// FalsePartsError is what About.Conclude returns where parts do not hold. What they prove is taken
-// back, and the campaign goes on.
-type FalsePartsError struct {
-	IDs []proof.ID
-	Why string
-	// Uncited says that they may hold, but cite what no part proves any more, or ever did.
-	Uncited bool
-}
-
-// Error says how many.
-func (e *FalsePartsError) Error() string {
-	return fmt.Sprintf("%d parts of the proof do not hold: %s", len(e.IDs), e.Why)
-}
 
 // awaiting is an answer that waits for the checks of its parts.
 type awaiting struct {
@@ -99,8 +81,8 @@ type Needed struct {
 }
 
 // Verify has workers check parts, and returns when all of them hold. progress is called by the loop
-// and must not wait. Errors: a FalsePartsError is not among them: what is false is taken back at once,
-// and that is ErrRetracted; ErrLonely; ErrEnded; those of ctx.
+// and must not wait. Errors: a checks.FalsePartsError is not among them: what is false is taken back at once,
+// and that is checks.ErrRetracted; checks.ErrLonely; ErrEnded; those of ctx.
 func (l *Loop) Verify(ctx context.Context, campaign uint32, parts []Needed, progress func(done, all int)) error {
 	a := &awaiting{left: map[proof.ID]bool{}, all: len(parts), progress: progress, done: make(chan error, 1)}
 	if len(parts) == 0 {
@@ -154,18 +136,19 @@ func (l *Loop) tickChecks() {
 		return s == nil || &s.checker != w || s.link == nil
 	})
 	l.keepVerified()
-	connected := 0
+	for _, c := range l.campaigns() {
+		l.takeBack(c)
+	}
+	connected := false
 	for _, s := range l.crew.byToken {
-		if s.link != nil {
-			connected++
-		}
+		connected = connected || s.link != nil
 	}
 	v.answers = slices.DeleteFunc(v.answers, func(a *awaiting) bool {
-		if a.lonely++; connected > 0 {
+		if a.lonely++; connected {
 			a.lonely = 0
 		}
 		if a.lonely > lonelyTicks {
-			a.done <- ErrLonely
+			a.done <- checks.ErrLonely
 		}
 		return a.lonely > lonelyTicks
 	})
@@ -292,7 +275,7 @@ func (m rechecked) apply(l *Loop) {
 // retract takes back what parts prove and what rests on that. Their makers offend, unless the parts are
 // lost.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
-	uncited, v := (*FalsePartsError)(nil), &l.verification
+	uncited, v := (*checks.FalsePartsError)(nil), &l.verification
 	blame := !errors.As(why, &uncited) || !uncited.Uncited || l.cfg.Now().Sub(v.blamed) > wake
 	if blame {
 		v.blamed = l.cfg.Now()
@@ -309,6 +292,18 @@ func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	}
 	l.cfg.Log.Error("parts do not hold; what they prove is taken back", "campaign", c.Name, "parts", len(ids), "reason",
 		why)
+	c.doubted = append(c.doubted, ids...)
+	l.takeBack(c)
+}
+
+// takeBack begins to take back what doubted parts prove, unless that was done a moment ago: trees grow anew
+// and workers join anew each time.
+func (l *Loop) takeBack(c *campaign) {
+	ids := c.doubted
+	if len(ids) == 0 || c.taking || c.calm.After(l.cfg.Now()) {
+		return
+	}
+	c.doubted, c.taking = nil, true
 	l.aside(func(ctx context.Context) {
 		all, err := c.Resting(ctx, ids)
 		_ = l.post(ctx, retracted{c, all, err})
@@ -334,6 +329,7 @@ func (m retracted) apply(l *Loop) {
 			return
 		}
 	}
+	began := l.cfg.Now()
 	facts, err := l.store.Retract(m.ids)
 	if err != nil {
 		l.stop(m.campaign, fmt.Errorf("facts cannot be taken back: %w", err))
@@ -351,7 +347,7 @@ func (m retracted) apply(l *Loop) {
 		if a.campaign.Pool != m.campaign.Pool {
 			return false
 		}
-		a.done <- ErrRetracted
+		a.done <- checks.ErrRetracted
 		return true
 	})
 	l.cfg.Log.Warn("facts were taken back; the search goes on", "campaign", m.campaign.Name, "parts", len(m.ids),
@@ -367,6 +363,8 @@ func (m retracted) apply(l *Loop) {
 			s.link.End(tell(ErrAgain, "facts were taken back; join again"))
 		}
 	}
+	now := l.cfg.Now()
+	m.campaign.taking, m.campaign.calm = false, now.Add(calmShare*now.Sub(began))
 }
 
 // regrow makes the tree of a campaign anew from what the store holds.

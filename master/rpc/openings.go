@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 
@@ -59,7 +60,7 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 			o.log.Warn("refused: too many calls begin at a time", "who", who, "method", info.FullMethodName,
 				"connection_closed", gone)
 		}
-		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message; try again", o.of[who])
+		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message", o.of[who])
 	}
 	o.of[who]++
 	o.of[conn]++
@@ -107,3 +108,29 @@ func (s openedStream) RecvMsg(m any) error {
 	s.Context().Value(opened{}).(func())()
 	return err
 }
+
+// connections gives the calls of a connection a context that ends with it. gRPC does not end the context of
+// a call that tap refuses: without this its deadline, which the caller chooses, would keep it.
+type connections struct{}
+
+// ending is the key of what ends the context of a connection.
+type ending struct{}
+
+// TagConn makes the context of a connection.
+func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	return context.WithValue(ctx, ending{}, cancel)
+}
+
+// HandleConn ends the context with the connection.
+func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, ok := s.(*stats.ConnEnd); ok {
+		ctx.Value(ending{}).(context.CancelFunc)()
+	}
+}
+
+// TagRPC changes nothing.
+func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+
+// HandleRPC does nothing.
+func (connections) HandleRPC(context.Context, stats.RPCStats) {}

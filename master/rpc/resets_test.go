@@ -10,6 +10,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/connectivity"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/stats"
 	"google.golang.org/grpc/status"
 
 	"amazonsfarm/master/access"
@@ -92,5 +93,21 @@ func served(t *testing.T, conn *grpc.ClientConn) {
 	case codes.FailedPrecondition, codes.InvalidArgument:
 	default:
 		t.Errorf("a client that does no harm is told %v", err)
+	}
+}
+
+// TestConnectionEnds: what hangs on the context of a connection ends with it, whatever deadline it has.
+func TestConnectionEnds(t *testing.T) {
+	var c connections
+	conn := c.TagConn(t.Context(), nil)
+	call, cancel := context.WithTimeout(c.TagRPC(conn, nil), 1000*time.Hour)
+	defer cancel()
+	c.HandleConn(conn, &stats.ConnBegin{})
+	if call.Err() != nil {
+		t.Fatal("the call has ended before its connection")
+	}
+	c.HandleConn(conn, &stats.ConnEnd{})
+	if call.Err() == nil {
+		t.Error("the call goes on after its connection")
 	}
 }

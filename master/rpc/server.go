@@ -64,6 +64,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		grpc.MaxSendMsgSize(farmv1.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(concurrentStreams),
 		grpc.InTapHandle(begun.tap),
+		grpc.StatsHandler(connections{}),
 		grpc.ConnectionTimeout(handshakePatience),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second,
 			PermitWithoutStream: true}),

@@ -1,6 +1,10 @@
 package tree
 
-import "amazonsfarm/master/tree/graph"
+import (
+	"cmp"
+
+	"amazonsfarm/master/tree/graph"
+)
 
 // halted says why nothing is granted at all; NoReason if something may be.
 func (t *Tree) halted() NoWorkReason {
@@ -153,9 +157,7 @@ func (t *Tree) fittest(n *graph.Node, w *worker) *worker {
 		if o.serial == n.Warm {
 			return o
 		}
-		if other == nil {
-			other = o
-		}
+		other = cmp.Or(other, o)
 	}
 	if n.LostBy == w.serial && other != nil {
 		return other

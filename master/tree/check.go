@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -289,9 +290,7 @@ func (t *Tree) nextCheck() (*worker, *unchecked) {
 			if len(w.leases) == 0 {
 				return w, u
 			}
-			if second == nil {
-				second = w
-			}
+			second = cmp.Or(second, w)
 		}
 		if second != nil {
 			return second, u

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,17 +85,9 @@ func Check(ctx context.Context, r io.ReaderAt, size int64, opts Options) (*Repor
 // Refutes reports whether an error of Check says that the file itself does not hold, and not that it
 // could not be read, or that there was no memory or no time for it.
 func Refutes(err error) bool {
-	var fault *Fault
-	if errors.As(err, &fault) {
-		return true
-	}
-	for _, kind := range []error{ErrNotCertificate, ErrUnsupportedVersion, ErrTruncated, ErrTrailing, ErrChecksum,
-		ErrHeader, ErrBlock, ErrCitations} {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
+	_, fault := errors.AsType[*Fault](err)
+	return fault || slices.ContainsFunc([]error{ErrNotCertificate, ErrUnsupportedVersion, ErrTruncated, ErrTrailing,
+		ErrChecksum, ErrHeader, ErrBlock, ErrCitations}, func(kind error) bool { return errors.Is(err, kind) })
 }
 
 // maxMemory is the limit that holds.
@@ -197,19 +190,9 @@ const chunkEntries = 256
 // wanted reports whether the table of layer i is needed when layer j is verified, or later: by a
 // layer with two arrows less, or by a root. (Roots are checked right after the layer they need.)
 func (r *run) wanted(i, j int) bool {
-	if i == j {
-		for _, root := range r.roots {
-			if root.needs() == r.layers[i].arrows {
-				return true
-			}
-		}
-	}
-	for _, l := range r.layers[j:] {
-		if l.arrows == r.layers[i].arrows-2 {
-			return true
-		}
-	}
-	return false
+	arrows := r.layers[i].arrows
+	return i == j && slices.ContainsFunc(r.roots, func(root root) bool { return root.needs() == arrows }) ||
+		slices.ContainsFunc(r.layers[j:], func(l layer) bool { return l.arrows == arrows-2 })
 }
 
 // slots returns the slots of a table for so many of the entries and citations of a layer.

@@ -36,10 +36,7 @@ var (
 // Invalid reports whether err, of Check or CheckFile, says that a proof does not hold or that a file
 // is none. Other errors say that it could not be read or checked.
 func Invalid(err error) bool {
-	var fault *Fault
-	return errors.As(err, &fault) || slices.ContainsFunc([]error{ErrNotCertificate, ErrUnsupportedVersion, ErrTruncated,
-		ErrTrailing, ErrChecksum, ErrHeader, ErrBlock, ErrCitations, ErrManifest, ErrPart},
-		func(kind error) bool { return errors.Is(err, kind) })
+	return Refutes(err) || errors.Is(err, ErrManifest) || errors.Is(err, ErrPart)
 }
 
 // The numbers of FORMAT.md.

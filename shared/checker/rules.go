@@ -14,15 +14,7 @@ const (
 )
 
 // String returns "open", "won" or "lost".
-func (v Verdict) String() string {
-	switch v {
-	case Won:
-		return "won"
-	case Lost:
-		return "lost"
-	}
-	return "open"
-}
+func (v Verdict) String() string { return [...]string{"open", "won", "lost"}[v] }
 
 // LeafVerdict applies the leaf rules of a certificate (FORMAT.md, "The leaf rules") to the
 // position with the words a and b in the certificate's packing, on a board of width files and

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -53,12 +54,10 @@ func FreeBytes(path string) (int64, bool) {
 // Full reports whether err says that the disk, a quota or a limit on file sizes is exhausted. Some
 // libraries keep only the text of the system's error, so that the text counts as well.
 func Full(err error) bool {
-	for _, kind := range []unix.Errno{unix.ENOSPC, unix.EDQUOT, unix.EFBIG} {
-		if errors.Is(err, kind) || err != nil && strings.HasSuffix(err.Error(), ": "+kind.Error()) {
-			return true
-		}
+	is := func(kind unix.Errno) bool {
+		return errors.Is(err, kind) || strings.HasSuffix(err.Error(), ": "+kind.Error())
 	}
-	return false
+	return err != nil && slices.ContainsFunc([]unix.Errno{unix.ENOSPC, unix.EDQUOT, unix.EFBIG}, is)
 }
 
 // Crowded reports whether err says that the process, or the system, has as many files and connections open

@@ -1,6 +1,7 @@
 package proof
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -44,9 +45,7 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certifica
 		o.MaxMissing = 1000
 	}
 	set := c.Set
-	if set == nil {
-		set = new(Set)
-	}
+	set = cmp.Or(set, new(Set))
 	p := &pruner{board: c.Board, leaves: c.Leaves, set: set, missing: make(map[amazons.Key]struct{}),
 		room: o.MaxMissing, known: o.Known, cited: make(map[Citation]struct{})}
 	if known := o.Known; len(c.Cited) > 0 {
@@ -87,11 +86,7 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certifica
 		p.marks[arrows] = nil
 	}
 	pruned.Cited = slices.SortedFunc(maps.Keys(p.cited), Citation.compare)
-	for k := range p.missing {
-		missing = append(missing, k)
-	}
-	slices.SortFunc(missing, amazons.Key.Compare)
-	return pruned, missing, nil
+	return pruned, slices.SortedFunc(maps.Keys(p.missing), amazons.Key.Compare), nil
 }
 
 // pruner is one call of Prune at work. It goes through the layers from the roots on, and marks in

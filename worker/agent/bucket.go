@@ -114,8 +114,7 @@ func (l *lively) Read(p []byte) (int, error) {
 
 // withoutAddress takes the address out of an error: it has a signature.
 func withoutAddress(err error) error {
-	var in *url.Error
-	if errors.As(err, &in) {
+	if in, ok := errors.AsType[*url.Error](err); ok {
 		return in.Err
 	}
 	return err

@@ -534,9 +534,7 @@ const ratesAveraged = 4
 func (m *Machine) ended() {
 	if l := m.running; l.nodes > 0 {
 		rate := float64(l.nodes) / max(m.now-l.begun, time.Microsecond).Seconds()
-		if m.rate == 0 {
-			m.rate = rate
-		}
+		m.rate = cmp.Or(m.rate, rate)
 		m.rate += (rate - m.rate) / ratesAveraged
 	}
 	m.running, m.workless = nil, m.now

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"amazonsfarm/shared/amazons"
@@ -254,12 +255,7 @@ func (a *answer) complete() bool {
 	for _, m := range a.firstMoves {
 		given[s.After(m).CanonicalKey(b)] = true
 	}
-	for _, m := range s.Moves(nil) {
-		if !given[s.After(m).CanonicalKey(b)] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Moves(nil), func(m amazons.Move) bool { return !given[s.After(m).CanonicalKey(b)] })
 }
 
 // maxEntries bounds the proved positions held in memory, about 40 bytes each: 8 GiB.

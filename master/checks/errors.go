@@ -1,0 +1,30 @@
+package checks
+
+import (
+	"errors"
+	"fmt"
+
+	"amazonsfarm/shared/proof"
+)
+
+// Errors of a proof whose parts are checked.
+var (
+	// ErrRetracted: facts of the pool were taken back meanwhile; the tree may be open again.
+	ErrRetracted = errors.New("facts were taken back")
+	// ErrLonely: there is no worker.
+	ErrLonely = errors.New("there is no worker to check parts")
+)
+
+// FalsePartsError says that parts of a proof do not hold. What they prove is taken back, and the campaign
+// goes on.
+type FalsePartsError struct {
+	IDs []proof.ID
+	Why string
+	// Uncited says that they may hold, but cite what no part proves any more, or ever did.
+	Uncited bool
+}
+
+// Error says how many.
+func (e *FalsePartsError) Error() string {
+	return fmt.Sprintf("%d parts of the proof do not hold: %s", len(e.IDs), e.Why)
+}
