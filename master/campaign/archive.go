@@ -111,6 +111,9 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 			p.parts = append(p.parts, part)
 			p.unchecked = append(p.unchecked, loop.Needed{ID: part.ID, Size: part.Bytes})
 		}
+		// Positions with other numbers of arrows may need the same parts. known has those of earlier
+		// rounds, and the loop after this one adds those of this round. So the unchecked ones are
+		// counted first.
 		for _, n := range p.unchecked {
 			if !known[n.ID] {
 				r.Unchecked++
@@ -148,6 +151,10 @@ func (s *summit) byArrows(b amazons.Board) (all [][]proof.Root) {
 }
 
 // top finds the settled positions at the top of the tree.
+// It goes breadth first, so positions come in the order of their arrows, as byArrows needs them. It
+// stops at a settled position, whose proof has all that is below, and at mostClaims roots. The key of a
+// position is canonical, so mirror images and transpositions count once. The moves of a position after a
+// given first move are the replies. After a refuted reply the side that made the first move wins.
 func (c *campaign) top(t *tree.Tree) (top summit) {
 	met := map[amazons.Key]bool{}
 	for todo := []amazons.Position{c.root}; len(todo) > 0 && len(top.roots) < mostClaims; todo = todo[1:] {

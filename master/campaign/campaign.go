@@ -15,6 +15,8 @@ import (
 )
 
 // campaign is one campaign of the store, with what is done when it is settled.
+// It lives as long as the farm, also while its tree is taken away and grown anew. In a farm the fields
+// up to known do not change any more.
 type campaign struct {
 	farm       *Farm
 	about      store.Campaign
@@ -68,6 +70,9 @@ func snapshot(s *store.Store, about store.Campaign, root amazons.Position) (tree
 	if err != nil {
 		return snap, err
 	}
+	// A snapshot has the facts of the whole pool, and those of another root may be of no use here: they
+	// would only take room in the tree. A campaign that is alone in its pool is spared the filter, which
+	// looks at each fact.
 	shares := func(o store.Campaign) bool { return o.Pool == about.Pool && o.Number != about.Number }
 	if slices.ContainsFunc(s.Campaigns(), shares) {
 		below := reach.Below(root.Board, root.State().CanonicalKey(root.Board))
@@ -83,6 +88,8 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 	if c.root, c.firstMoves, err = question(about); err != nil {
 		return nil, err
 	}
+	// Options.ProofFile names one file, so it is for the first campaign. The file of another campaign is
+	// named after it.
 	if about.Number > 1 {
 		c.proofFile = ProofFileOf(f.options.StoreFile, about.Name)
 	}
@@ -98,6 +105,8 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 }
 
 // grow makes the tree of a campaign.
+// It reads the store each time: after facts were taken back the loop calls it again, and the new tree
+// lacks them.
 func (f *Farm) grow(c *campaign) (loop.Campaign, error) {
 	o := f.options
 	snap, err := snapshot(f.store, c.about, c.root)
@@ -130,6 +139,8 @@ func (c *campaign) describe() loop.Campaign {
 		Conclude: c.concludeOrWait,
 		Look:     newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}}
+	// Parts of workers in this process are not checked one by one. Without these three functions the
+	// loop takes no part back: a false one stops the campaign, since it is a fault of this program.
 	if !c.farm.options.Embedded {
 		out.Recheck, out.Resting, out.Suspects = c.recheck, c.resting, c.suspects
 	}
@@ -141,9 +152,13 @@ func settingsOf(c store.Campaign) loop.Settings {
 }
 
 // keeper lets operators add and change campaigns.
+// The loop calls its methods from goroutines that may wait for the disk, several at a time, so what they
+// change lies behind Farm.mu or in the store.
 type keeper struct{ farm *Farm }
 
 // Add makes a campaign durable.
+// The store comes first: if this process ends right after, the next start finds the campaign there and
+// begins it.
 func (k keeper) Add(asked loop.Asked) (loop.Campaign, error) {
 	about, err := k.farm.store.AddCampaign(aboutOf(asked, k.farm.options.Build))
 	if err != nil {

@@ -35,6 +35,9 @@ const (
 )
 
 // readRoots judges an uploaded certificate and returns its claims.
+// The tests go from cheap to dear: the header, the hash of all bytes, the memory that a check takes. A
+// part that no checker could hold would be handed from worker to worker in vain. Whether the entries win
+// is not judged here, but by other workers.
 func (c *campaign) readRoots(data []byte) ([]loop.Root, error) {
 	info, err := proof.ReadInfo(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
@@ -105,6 +108,8 @@ func (r reporter) assembling(done, total int) {
 
 // concludeOrWait is conclude; an error for want of room, for the certificate or in the store, and one
 // about a bucket that does not answer pass.
+// After an error that passes the loop pauses and asks again; any other one stops the campaign, or takes
+// parts back.
 func (c *campaign) concludeOrWait(ctx context.Context, e loop.Evidence,
 	report func(state, why string, p loop.Phase)) (loop.Conclusion, error) {
 	conclusion, err := c.conclude(ctx, e, report)
@@ -156,6 +161,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	if err != nil {
 		return loop.Conclusion{}, err
 	}
+	// The store remembers the path, and the next command may run in another folder.
 	if path, err := filepath.Abs(c.file.Path); err == nil {
 		c.file.Path = path
 	}
@@ -274,6 +280,7 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 const spotSample = 0.001
 
 // moveProof gives a manifest and its folder another name. What had that name goes.
+// The parts go first, so that a crash in between leaves no new manifest without its parts.
 func moveProof(from, to string) error {
 	if err := os.RemoveAll(proof.PartsFolder(to)); err != nil {
 		return err
@@ -282,6 +289,8 @@ func moveProof(from, to string) error {
 }
 
 // claims holds what the checker found proved against what the campaign says.
+// Without this a valid certificate of another question would pass as the answer. The order of the roots
+// counts, as assemble.Roots gives it.
 func (c *campaign) claims(r *checker.Report, roots []proof.Root) error {
 	if len(r.Roots) != len(roots) {
 		return fmt.Errorf("the certificate has %d roots instead of %d", len(r.Roots), len(roots))
@@ -323,6 +332,7 @@ func (c *campaign) fragments(p *proofParts) (fragments []assemble.Fragment, err 
 }
 
 // unchanged reports whether a certificate's file is there with the bytes that were checked.
+// Of a proof in parts it reads the manifest alone: a part that was removed since is not missed.
 func (c *campaign) unchanged(known store.CertificateFile) bool {
 	asked, err := filepath.Abs(c.proofFile)
 	if err != nil || asked != known.Path {
@@ -344,6 +354,7 @@ func (c *campaign) winningMoves() []string {
 	root := c.root
 	lost := map[amazons.Key]bool{}
 	for _, m := range c.evidence.FirstMoves {
+		// The verdict is for the side to move after the move: its loss is the win of the first player.
 		if m.Verdict == eval.Lost {
 			lost[m.Key] = true
 		}
@@ -389,6 +400,7 @@ func (c *campaign) result() store.Result {
 		Seconds:  c.searched.Seconds(),
 		Finished: time.Now().UTC(), Build: c.farm.options.Build,
 	}
+	// An answer whose file had to be made again keeps the time of the first search.
 	if c.known != nil {
 		r.Seconds = c.known.Seconds
 	}
@@ -425,12 +437,14 @@ func (c *campaign) answer(ended error) cli.SolveResult {
 	r.Seconds, r.Store = time.Since(c.farm.began).Seconds(), c.farm.options.StoreFile
 	r.SearchSeconds, r.VerifySeconds = r.Seconds, c.checked.Seconds()
 	if stats, err := c.farm.store.Stats(); err == nil {
+		// Numbers begin at 1 and have no gaps, since no campaign leaves a store.
 		r.Nodes = stats.Campaigns[c.about.Number-1].Nodes
 	}
 	for _, m := range c.firstMoves {
 		r.FirstMoves = append(r.FirstMoves, cli.FirstMove{Move: m.String(), Verdict: c.firstMove(m)})
 	}
 	switch {
+	// A verified answer stands, however the run ended.
 	case c.verified || c.verifiedBy != "":
 	case c.settled == nil && c.ended:
 		r.Stopped = "an operator gave it up"

@@ -24,6 +24,8 @@ const memoryBuffer = 1 << 20
 // the same code as on many machines. It returns what Loop.Run returns, or the errors of all
 // workers when none could go on. A drain that ends calls the leases back first; ctx ends everything
 // at once.
+// At its end the deferred calls stop, in this order: the workers, their connection, the server, and the
+// goroutines around it. Each still needs the next one while it stops.
 func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers []agent.Config) error {
 	listener := bufconn.Listen(memoryBuffer)
 	server, err := rpc.NewServer(f.Loop, f.Services, rpc.ServerOptions{Registerer: f.options.Registerer,
@@ -47,11 +49,15 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 	}
 	defer conn.Close()
 
+	// run ends with ctx, or when no worker is left to go on: then cut gives the failures as the cause.
+	// working does not end with ctx: the loop ends first, and leave then ends the workers that are still
+	// there.
 	run, cut := context.WithCancelCause(ctx)
 	defer cut(nil)
 	working, leave := context.WithCancel(context.WithoutCancel(ctx))
 	defer agents.Wait()
 	defer leave()
+	// mu guards left and failures, which the goroutine of each worker changes when the worker ends.
 	var mu sync.Mutex
 	left := len(workers)
 	var failures []error
@@ -67,6 +73,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 			}
 			err = fmt.Errorf("worker %s: %w", c.Name, err)
 			failures = append(failures, err)
+			// One worker is enough to go on. Without any, the loop would wait for ever.
 			if left == 0 {
 				cut(errors.Join(failures...))
 			} else if f.options.Log != nil {
@@ -82,6 +89,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 		}
 	})
 	err = f.Loop.Run(run)
+	// The cause is read before cut(nil), which would set one of its own.
 	cause := context.Cause(run)
 	cut(nil)
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil && cause != nil {
@@ -95,6 +103,7 @@ func (f *Farm) RunEmbedded(ctx context.Context, drain <-chan struct{}, workers [
 }
 
 // waitFor waits until the group is done, at most for a while.
+// When the time is up its goroutine goes on waiting; RunEmbedded waits for the same group at its end.
 func waitFor(g *sync.WaitGroup, atMost time.Duration) {
 	done := make(chan struct{})
 	go func() {

@@ -32,6 +32,8 @@ func newLibrary(board amazons.Board, campaign store.Campaign, s *store.Store) *l
 }
 
 // look is one question to the library.
+// opens and what the finder may still read count for the whole look, its line of play included. So a
+// long line costs no more than a short one.
 type look struct {
 	*library
 	order  []proof.ID // fragments, the most promising first
@@ -53,6 +55,8 @@ func (l *library) Look(near proof.ID, s amazons.State, most int) explore.Proved 
 	for len(out.Line) < most && next.Best != nil {
 		m := *next.Best
 		out.Line, s = append(out.Line, m), s.After(m)
+		// After a move of the loser the winner is to move, and the other way round. Where the next
+		// judgment does not say so, the evidence ends, and so does the line.
 		won := next.Verdict == eval.Lost
 		if next = k.judge(s); (next.Verdict == eval.Won) != won {
 			break
@@ -75,6 +79,9 @@ func nearestFirst(list []proof.ID, near proof.ID) []proof.ID {
 }
 
 // judge says what the fragments prove of a position and of those after its moves.
+// It asks the leaf rules, then an entry of the position itself, then entries of the positions after its
+// moves. The position is lost if each move leads to one that is won for the other side. Where some moves
+// stay unknown, a verdict by a leaf rule still stands.
 func (k *look) judge(s amazons.State) (out explore.Proved) {
 	out.After = map[amazons.Move]eval.Verdict{}
 	if out.Verdict = k.leaf(s); out.Verdict == eval.Lost && !s.CanMove() {
@@ -85,6 +92,7 @@ func (k *look) judge(s amazons.State) (out explore.Proved) {
 	legal := s.Moves(nil)
 	if win, ok := k.find([]amazons.Key{key})[key]; ok {
 		win = k.board.ApplyMove(symmetry.Inverse(), win)
+		// Readers may look before anyone has checked the part, so its moves are not believed.
 		if !s.Legal(win) {
 			return out // no entry of ours
 		}
@@ -134,6 +142,7 @@ func (k *look) judge(s amazons.State) (out explore.Proved) {
 }
 
 // before orders moves by their squares.
+// The entries that were found are in no order. This one makes the same look give the same answer.
 func before(a, b amazons.Move) bool {
 	return slices.Compare([]amazons.Square{a.From, a.To, a.Arrow}, []amazons.Square{b.From, b.To, b.Arrow}) < 0
 }

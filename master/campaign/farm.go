@@ -114,6 +114,8 @@ type Options struct {
 }
 
 // Farm is an open store with its campaigns.
+// Operators add and end campaigns while the loop runs, so mu guards the list, and in each campaign
+// whether it has ended. Open alone reads the list without it, before anything runs.
 type Farm struct {
 	Loop     *loop.Loop
 	Services rpc.Config // of the server around the loop
@@ -148,6 +150,7 @@ func Open(o Options) (_ *Farm, err error) {
 		o.Registerer = prometheus.NewRegistry()
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	// The certificate is written last, perhaps after months. A place that cannot take it is refused now.
 	if err := folderOf(o.ProofFile); err != nil {
 		return nil, err
 	}
@@ -192,6 +195,8 @@ func Open(o Options) (_ *Farm, err error) {
 		}
 		o.Log.Info("the store was checked", "seconds", time.Since(began).Seconds())
 	}
+	// With workers of this process the checker here reads every part, so all of them must lie on this
+	// machine.
 	if o.Embedded && (s.Bucket() != nil || o.Digest) {
 		return nil, cli.Usagef("evidence-store and evidence: digest are for \"master serve\"; leave them out, or " +
 			"serve this store")
@@ -230,6 +235,7 @@ func Open(o Options) (_ *Farm, err error) {
 
 // has returns nil if one of the campaigns is the one that was asked for, otherwise an error that
 // wraps store.ErrCampaign.
+// With one campaign the error says what differs. With several there is no single difference to tell.
 func has(all []store.Campaign, asked store.Campaign) error {
 	var err error
 	for _, c := range all {
@@ -245,6 +251,8 @@ func has(all []store.Campaign, asked store.Campaign) error {
 }
 
 // folderOf says early that a file cannot be written.
+// A file that is not there yet is fine. A device or a folder of its name is not: the certificate gets
+// its name by a rename.
 func folderOf(file string) error {
 	folder := filepath.Dir(file)
 	info, err := os.Stat(folder)

@@ -53,6 +53,9 @@ const silence = 10
 
 // tree puts the limits into the settings of a tree that has a tick in so much time, 0: the
 // standard, a second.
+// People give seconds, and a tree counts ticks. With a tick that is not a second, Patience becomes as
+// many ticks as make the same time, and ResultsPerTick the results of one tick. Patience is at least 10
+// ticks: a long tick would otherwise leave a lease next to none.
 func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	if c.ResultsPerTick = l.Results; tick > 0 {
 		c.Patience = int(max(10, math.Round(float64(c.WithDefaults().Patience)/tick.Seconds())))
@@ -64,6 +67,7 @@ func (l *Limits) tree(c *tree.Config, tick time.Duration) {
 	}
 	c.ShortPercent, c.ProbePercent = l.ShortPercent, l.ProbePercent
 	c.MaxFacts, c.CheckFirst, c.CheckSeed = l.MaxTreeFacts, l.CheckFirst, l.CheckSeed
+	// The seed chooses which results are checked. A worker that knew it could lie where nobody looks.
 	c.CheckSeed = cmp.Or(c.CheckSeed, rand.Uint64())
 	if l.MaxWorkers > 10_000 {
 		c.MaxWorkers = l.MaxWorkers // a session that the services let in is not refused here

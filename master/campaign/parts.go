@@ -26,6 +26,9 @@ import (
 )
 
 // catalogue knows the parts of a pool by what they prove.
+// The maps do not change: facts and parts that come later are not in them. Facts are read before parts,
+// because a part is stored before the fact that names it. The other way round a fact could name a part
+// that is not in the list.
 type catalogue struct {
 	*campaign
 	facts map[amazons.Key]proof.Fact
@@ -74,6 +77,10 @@ func (p *proofParts) positions() (n int64) {
 
 // gather finds the parts that prove the roots. A FalsePartsError has those that cite what no part
 // proves.
+// A root that a fact proves needs the part of that fact. The other roots follow from the tree: the moves
+// of its won nodes are entries, Prune keeps those that the roots need, and the entries cite what facts
+// prove. They become the top, one more part of the proof. follow then adds the parts of all these facts,
+// and what they cite.
 func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.WonNode) (*proofParts, error) {
 	k, err := c.catalogue()
 	if err != nil {
@@ -111,6 +118,8 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 }
 
 // follow adds parts and those that they cite.
+// It goes through all of them before it returns a FalsePartsError, so that all such parts are taken back
+// at once and the farm need not come here again for each.
 func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) error {
 	wrong := &checks.FalsePartsError{Why: "they cite what no part proves", Uncited: true}
 	known := map[proof.ID]bool{}
@@ -161,6 +170,8 @@ func (k *catalogue) cited(id proof.ID) (proof.Info, []proof.Citation, error) {
 }
 
 // recheck has the checker go over one part.
+// The error wraps ErrFalse where the part is to blame, ErrLost where its bytes are gone or damaged. Any
+// other error says nothing about the part: the check could not be made.
 func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	r, size, err := c.farm.store.OpenCertificate(id)
 	if errors.Is(err, store.ErrNoCertificate) {
@@ -178,6 +189,8 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	case err != nil:
 		return lost(err)
 	}
+	// Where a worker announced the outline first, the facts were taken from it. Bytes that hold and prove
+	// something else would leave these facts without a proof.
 	if kept := c.farm.store.KeptOutline(id); kept != nil {
 		outline, err := proof.Outline(r, size)
 		if err == nil && !bytes.Equal(outline, kept) {
@@ -201,6 +214,8 @@ func lost(err error) error {
 }
 
 // resting returns the given parts, and those that cite what only they prove, and so on.
+// At least one part is given. The turned graph takes memory for each citation of the pool, so this is
+// for the rare case that a part is false or lost.
 func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, error) {
 	k, err := c.catalogue()
 	if err != nil {
@@ -272,6 +287,7 @@ func (c *campaign) packs(p *proofParts) bool {
 
 // publish writes the manifest of a proof under a name, and its parts into the folder beside it, but for
 // those in a bucket and those that are not kept. It returns the manifest's file.
+// The manifest is written last, so it never names a part that is yet to come into its folder.
 func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, error) {
 	m := proof.Manifest{Board: c.root.Board, Leaves: p.top.Leaves, Roots: p.roots, Parts: p.parts}
 	folder := proof.PartsFolder(name)
@@ -313,6 +329,7 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 
 // linkPart gives the file of a part another name on the same disk, or copies it there. A file of that
 // name stays as it is.
+// A link costs no room, where the evidence and the proof lie on one disk. The copy is for two disks.
 func (c *campaign) linkPart(id proof.ID, name string) error {
 	file := filepath.Join(c.farm.store.Place(), id.Name()[:2], id.Name())
 	if err := os.Link(file, name); err == nil || errors.Is(err, fs.ErrExist) {
@@ -346,6 +363,8 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 	}
 	report(loop.StateVerifying, "the winner is known; there is no worker, so the master checks the proof",
 		loop.Phase{Name: "verifying", Total: uint64(len(p.parts))})
+	// Here the master answers for the whole proof. It cannot do so for a part whose bytes were dropped
+	// after workers had verified it: then own is false, and the answer says that workers did.
 	wrong := &checks.FalsePartsError{Why: "the checker refuses them"}
 	own = true
 	for _, part := range p.parts {
@@ -365,6 +384,8 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 }
 
 // blame finds the parts that do not hold, where the proof that was made of them does not.
+// It checks each part alone. Where all of them hold, the fault came in when they were put together,
+// which is no fault of a worker: then the error stays what it was.
 func (c *campaign) blame(ctx context.Context, p *proofParts, why error) error {
 	wrong := &checks.FalsePartsError{Why: why.Error()}
 	for _, part := range p.parts {

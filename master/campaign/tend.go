@@ -41,6 +41,7 @@ func (f *Farm) heal() error {
 	if err != nil || len(missing) == 0 {
 		return err
 	}
+	// One open campaign stands for its pool, since Parts lists the parts of the whole pool.
 	done := map[uint32]bool{}
 	for _, c := range f.campaigns {
 		if c.known != nil || c.ended || done[c.about.Pool] {
@@ -61,6 +62,7 @@ func (f *Farm) heal() error {
 		if len(gone) == 0 {
 			continue
 		}
+		// A part that cites a lost one proves nothing by itself any more, so it goes as well.
 		all, err := c.resting(context.Background(), gone)
 		if err != nil {
 			return err
@@ -75,6 +77,8 @@ func (f *Farm) heal() error {
 }
 
 // Tend removes what nothing needs from the evidence store, now and then, until ctx ends.
+// The first pass removes strays alone and notes which part came last. So each part has at least
+// tendEvery for the fact that names it.
 func (f *Farm) Tend(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
@@ -112,6 +116,7 @@ func Collect(file string) (Collection, error) {
 	if err != nil {
 		return Collection{}, err
 	}
+	// No master runs, so no fact and no upload is on its way: neither number nor age spares a part.
 	c, err := collect(s, 1<<63, time.Now())
 	c.Store, c.Place = file, s.Place()
 	if closed := s.Close(); err == nil {
@@ -126,6 +131,7 @@ func Collect(file string) (Collection, error) {
 func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err error) {
 	unneeded := map[proof.ID]int64{}
 	for _, about := range s.Campaigns() {
+		// A pool has the number of its first campaign, so this lists the parts of each pool once.
 		if about.Pool != about.Number {
 			continue
 		}
@@ -143,6 +149,7 @@ func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err e
 	if err := s.EachFact(func(_ uint32, f proof.Fact) { delete(unneeded, f.Certificate) }); err != nil {
 		return c, err
 	}
+	// Each part goes by itself. RemoveParts refuses all of a list in which one is named again.
 	for id, size := range unneeded {
 		if err := s.RemoveParts([]proof.ID{id}); err != nil { // a fact came to name it
 			continue

@@ -177,6 +177,7 @@ func (c *campaign) verify(ctx context.Context, t *tree.Tree, o checker.Options, 
 	if err != nil {
 		return err
 	}
+	// The checker says what the file proves, not whether this was asked.
 	if err := c.claims(checked, roots); err != nil {
 		return fmt.Errorf("%w: %w", ErrVerification, err)
 	}
@@ -194,6 +195,7 @@ func (c *campaign) finalCertificate(ctx context.Context, t *tree.Tree, roots []p
 		return "", nil, err
 	} else if name := r.Certificate.Path; ok && name != "" {
 		if _, err := os.Stat(name); err == nil {
+			// unchanged compares with proofFile, and a campaign that stored made has none yet.
 			c.proofFile = name
 			if !c.unchanged(r.Certificate) {
 				return name, nil, fmt.Errorf("%w: %s is not the certificate that the store names, whose sha256 is %s",
@@ -281,6 +283,7 @@ func named(s *store.Store, name string) (store.Campaign, error) {
 }
 
 // stored makes the tree of a store's campaign.
+// Its farm is the store and nothing else: methods that need options, metrics or a loop are not for it.
 func stored(s *store.Store, about store.Campaign) (*campaign, *tree.Tree, error) {
 	c := &campaign{farm: &Farm{store: s}, about: about}
 	var err error

@@ -227,6 +227,7 @@ func certsProvide() *cobra.Command {
 		Long:  long("certs-provide"),
 		Args:  cobra.NoArgs,
 	}, func([]string) (list []credentials.Issued, err error) {
+		// All requests are checked before the authority is made, so a wrong name leaves nothing behind.
 		var requests []credentials.Request
 		for _, x := range []identity.Identity{{Role: identity.Master, Name: masterName},
 			{Role: identity.Worker, Name: worker}, {Role: identity.Operator, Name: operator}} {

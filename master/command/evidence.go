@@ -91,6 +91,8 @@ func evidenceFetch() *cobra.Command {
 }
 
 // fetchParts copies the parts that are not in the folder yet.
+// A part that is there is not read again, so a fetch that was cut off goes on where it was. The checker
+// judges the parts later.
 func fetchParts(ctx context.Context, manifest, from string) (fetchJSON, error) {
 	done := fetchJSON{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}
 	m, err := proof.ReadManifest(manifest)

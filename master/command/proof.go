@@ -114,6 +114,8 @@ func (s *proofSource) read(ctx context.Context, c *cobra.Command, args []string)
 
 // findPosition returns the position that arguments name: perhaps a position, then perhaps moves
 // from it or from the certificate's first root.
+// A first argument that is no move is tried as a position. Where it does not look like one either, the
+// error is about the move.
 func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last *amazons.Move, err error) {
 	p = c.Roots[0].Position(c.Board)
 	if len(args) > 0 {

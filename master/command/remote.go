@@ -86,6 +86,7 @@ func ask[Q, R any](ctx context.Context, master *remote, call method[Q, R], reque
 }
 
 // callError turns what a call returned into a sentence.
+// Errors about credentials come first, since they also have one of the codes below.
 func callError(address string, err error) error {
 	s, ok := status.FromError(err)
 	if !ok || err == nil {

@@ -141,6 +141,8 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	// Addresses come before the store: one that is taken ends the command at once, and not after a check
+	// of the whole store.
 	on, err := f.open(guard)
 	if err != nil {
 		return err
@@ -158,6 +160,7 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	drain, abort, stop := cli.Signals(c.Context())
 	defer stop()
 
+	// The pages outlive both signals, so a drain can be watched to its end.
 	pages, closePages := context.WithCancel(context.WithoutCancel(abort))
 	defer closePages()
 	site := f.site(pages, campaigns.Loop, registry, guard, log)
@@ -181,6 +184,8 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 		})
 	}
 	f.announce(c.ErrOrStderr(), on, campaigns)
+	// The goroutine below writes signalled, which is read after shells.Wait. It tells a drain by a
+	// signal from one by an operator, which is no interruption.
 	ended := make(chan struct{})
 	signalled := false
 	shells.Go(func() {
@@ -193,6 +198,8 @@ func (f *serveFlags) start(c *cobra.Command, log *slog.Logger) error {
 	})
 	err = campaigns.Loop.Run(abort)
 	close(ended)
+	// The loop has ended the streams of workers. Now the other calls end, then the pages, and at last
+	// the deferred call closes the store, which nobody uses any more.
 	server.StopWithin(drainPatience)
 	closePages()
 	shells.Wait()
@@ -248,6 +255,7 @@ func (f *serveFlags) open(guard *access.Guard) (on listeners, err error) {
 		}
 		l = access.NewDoor(l, descriptors()/8, false)
 		on.urls = append(on.urls, at.scheme+"://"+l.Addr().String())
+		// TLS lies around the door, so a connection has a place before its handshake costs anything.
 		if at.scheme == "https" {
 			l = tls.NewListener(l, guard.PagesTLS())
 		}

@@ -39,6 +39,7 @@ type settings struct {
 func newSettings() *settings {
 	s := &settings{all: pflag.NewFlagSet("settings", pflag.ContinueOnError)}
 	s.all.SortFlags = false
+	// For check-first a zero means something else, to trust all, so its default is set here.
 	s.farm.Limits.CheckFirst, s.farm.MinFreeBytes = 2, store.DefaultMinFreeBytes
 	s.pages = web.DefaultConfig()
 	s.addLeases()
@@ -123,6 +124,7 @@ func (s *settings) addRest() {
 // define adds a setting with a range. A zero value stands for the default that the help names.
 func define[T cli.Number](s *settings, add func(*T, string, T, string), name string, at *T, low, high T, help string,
 	values ...any) {
+	// Without this, help would show the zero as the default.
 	cli.Ranged(s.all, add, name, at, *at, low, high, fmt.Sprintf(help, values...)).DefValue = ""
 	s.group(name)
 }
@@ -202,6 +204,7 @@ func (s *settings) parse(data []byte) error {
 		why := strings.Join(strings.Fields(err.Error()), " ") // in one line
 		return cli.Usagef("%s: write a line KEY: VALUE for each setting: %s", s.file, why)
 	}
+	// The keys are sorted, so of several mistakes the same one is always told first.
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		value, f := values[name], s.all.Lookup(name)
 		switch {

@@ -85,6 +85,8 @@ func simulateCommand() *cobra.Command {
 
 // validate refuses what cannot be simulated and completes the settings. It warns on w where the
 // first leases are so short that many workers look better than they are.
+// Nothing is divided by Scale here: the settings are those of the farm that is meant, and the package
+// simulate divides them.
 func (f *simulateFlags) validate(w io.Writer, question string) error {
 	q, err := parseQuestion(question, f.moves, bothSides)
 	if err != nil {

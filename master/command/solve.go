@@ -112,6 +112,7 @@ func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(
 		}
 	}
 	if o.InitialBudget == 0 && f.workers == 1 {
+		// A limit that was given bounds it, or max-budget would refuse a budget that nobody chose.
 		o.InitialBudget = min(loneBudget, cmp.Or(o.MaxNodes, loneBudget), cmp.Or(o.MaxBudget, loneBudget))
 	}
 	o.Root, o.FirstMoves, o.Build, o.CheckWorkers = q.root, q.firstMoves, agent.Build(), f.cores
@@ -190,6 +191,8 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 }
 
 // agents shares cores and table among workers.
+// The first workers have the cores that do not divide evenly. Each has at least one, also where there
+// are more workers than cores.
 func agents(workers, cores int, table int64) []agent.Config {
 	list := make([]agent.Config, workers)
 	for i := range list {
@@ -204,6 +207,8 @@ func agents(workers, cores int, table int64) []agent.Config {
 
 // defaultStore returns where the store of a question lies when nobody says: in the user's state
 // directory.
+// Its name has all that makes one question differ from another. So two questions never share a store,
+// and the same command finds its own again.
 func defaultStore(q question, rulesOnly bool) (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {

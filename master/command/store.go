@@ -81,6 +81,7 @@ func watched[T any](c *cobra.Command, f func(ctx context.Context, progress store
 		}
 		text.Store(&t)
 	})
+	// Work that is done in spite of a signal is not thrown away: a result without an error stays one.
 	if ctx.Err() != nil && err != nil {
 		err = cli.As(cli.ErrInterrupted, nil)
 	}
@@ -189,6 +190,8 @@ func (r *remote) backup(ctx context.Context, to string, progress store.Progress)
 	}
 	sum := sha256.New()
 	var size, done int64
+	// The first message has the size, the last one the SHA-256. A stream without it was cut, however it
+	// ended. Nothing gets the name before both agree with what came.
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {

@@ -99,6 +99,8 @@ func verifyCommand() *cobra.Command {
 			defer stop()
 			hide := showChecking(ctx, c, &options)
 			defer hide()
+			// Parts that are not there are no fault. Missing tells them below, with an exit code of its
+			// own.
 			options.Absent = true
 			if again {
 				hide()

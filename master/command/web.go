@@ -46,6 +46,8 @@ func webExportCommand() *cobra.Command {
 			switch {
 			case len(args) == 2:
 				from = args[1]
+				// A manifest is packed with its parts into one certificate. Where the file is no
+				// manifest either, the first error says more.
 				if cert, err = proof.ReadFile(from); errors.Is(err, proof.ErrNotCertificate) {
 					if whole, packErr := proof.Pack(ctx, from, proof.OneFilePositions); packErr == nil {
 						cert, err = whole, nil

@@ -25,6 +25,10 @@ const MaxChildren = 16 << 10
 
 // Tell fills in the numbers of first moves of which the tree knows nothing. It reports whether the outlook
 // is about these moves.
+// A worker sends numbers and no moves. Both sides put the positions after the moves in the order of
+// their keys, mirror images once. So the n-th numbers belong to the n-th key, and a list of another
+// length is not about these moves. Numbers of the tree itself are never replaced. Numbers that are both
+// 0 say that the worker has not searched there.
 func (o *Outlook) Tell(moves []graph.FirstMove) bool {
 	var keys []amazons.Key
 	for _, f := range moves {
@@ -41,6 +45,7 @@ func (o *Outlook) Tell(moves []graph.FirstMove) bool {
 		var phi, delta uint32
 		phi, delta, rest, _ = numbers.Next(rest)
 		at[keys[0]] = [2]uint32{phi, delta}
+		// A worker may claim anything. With this bound the sum over all moves still fits 64 bits.
 		if n, size := binary.Uvarint(behind); size > 0 {
 			nodes[keys[0]], behind = min(n, 1<<50), behind[size:]
 		}
@@ -55,6 +60,7 @@ func (o *Outlook) Tell(moves []graph.FirstMove) bool {
 }
 
 // Finite writes numbers as a tree does: both are finite, or one is 0 and the other infinite.
+// Workers have another number for infinity than the tree, and the zero beside it tells what is meant.
 func Finite(phi, delta uint32) (uint32, uint32) {
 	switch {
 	case phi == 0:

@@ -30,6 +30,7 @@ const (
 )
 
 // opened is a certificate that was read, or is being read.
+// cert and work are set once, under books.mu. of hands it out only afterwards, so readers need no lock.
 type opened struct {
 	sha  string
 	cert *proof.Certificate // nil: not yet, or it cannot be read
@@ -44,6 +45,8 @@ type books struct {
 }
 
 // of returns the certificate of a settled campaign, nil until it is read.
+// A watch calls it again and again, so it never waits: the first call begins to read. A certificate
+// stays until the process ends. Where maxBooks are there, nothing is read for further campaigns.
 func (b *books) of(ctx context.Context, s *farmv1.StatusResponse) *opened {
 	sha := s.GetCertificateSha256()
 	if sha == "" || s.GetCertificatePositions() > bookPositions {
@@ -71,6 +74,8 @@ func (b *books) read(ctx context.Context, o *opened, file string) {
 		cert, err = proof.Pack(ctx, file, bookPositions)
 	}
 	if err != nil {
+		// It stays in bySHA without a certificate, or it would be read again after each answer of the
+		// campaign.
 		return // the pages look in the parts, as for a large proof
 	}
 	work := book.OfCertificate(&cert)
@@ -101,6 +106,7 @@ func (o *opened) tell(root amazons.Position, s *document.Status) {
 }
 
 // infinity is the number of a position that is proved to be otherwise.
+// It is that of master/tree/graph, so that a page shows both alike.
 const infinity = 1 << 30
 
 // book returns the certificate of the campaign that an address names, nil where there is none in memory.
@@ -150,6 +156,8 @@ func (s *Server) play(w http.ResponseWriter, r *http.Request) {
 }
 
 // asked looks a position up in the tree and the parts of its campaign.
+// It asks once and for the last position of the way alone. The Look that it returns says the same of any
+// position, which is enough for book.Answer.
 func asked(ctx context.Context, at place) (book.Look, error) {
 	answer, err := at.campaign.Explore(ctx, at.way)
 	if err != nil {
@@ -193,6 +201,8 @@ func (s *Server) admit(ctx context.Context, w http.ResponseWriter) bool {
 	return true
 }
 
+// partName is the name of a part: its SHA-256. Anything else, such as a name with dots and slashes,
+// could lead out of the folder of the parts.
 var partName = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 // certificate sends the certificate of a settled campaign, or the manifest of a proof in parts, or one of

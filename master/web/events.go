@@ -37,8 +37,11 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	_ = control.SetReadDeadline(time.Time{})
 	timer := time.NewTimer(quiet)
 	defer timer.Stop()
+	// No part has version 0, so the first round sends all that there is.
 	var sent [parts]uint64
 	for {
+		// Both are taken under one lock. A change while the text is sent closes news, so it is not
+		// missed.
 		last, news := watch.lastAndNext()
 		_ = control.SetWriteDeadline(time.Now().Add(eventPatience))
 		text := ""

@@ -56,6 +56,8 @@ const policy = `<meta http-equiv="Content-Security-Policy" content="default-src 
 // Export writes the pages of a proof into a new or empty folder, for any file server. It has the
 // certificate checked first: a site never shows what does not hold. Errors wrap ErrNotEmpty,
 // ErrNoChecker, or are those of the checker and of writing.
+// A missing checker and a full folder are refused before anything is written. The certificate is checked
+// as the file in the site, so visitors load the very bytes that were checked.
 func Export(ctx context.Context, folder string, site Site) (Exported, error) {
 	if site.Checker == nil && builtIn == nil {
 		return Exported{}, ErrNoChecker
@@ -120,6 +122,8 @@ func exported(site Site, r *checker.Report) Exported {
 
 // cut returns the part of a certificate with the fewest arrows, of at most so many positions but for the
 // first layer, and the most arrows in it.
+// It takes whole layers, the fewest arrows first, so the explorer can tell a position beyond its end
+// from one that the proof does not need.
 func cut(c *proof.Certificate, most int) (top *proof.Certificate, arrows int) {
 	top = &proof.Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(proof.Set)}
 	for layer := range c.Board.Squares() {
@@ -148,6 +152,8 @@ func writePages(folder string) error {
 		}
 		text := string(data)
 		if strings.HasSuffix(f.Name(), ".html") {
+			// These are exact texts of the pages in static. A page in which one of them is written in
+			// another way would go out without what replaces it.
 			text = strings.Replace(text, "<title>", policy+"\n<title>", 1)
 			text = strings.Replace(text, `<script src="common.js"`, `<script src="site.js" defer></script>`+"\n"+
 				`<script src="common.js"`, 1)

@@ -12,6 +12,8 @@ type point struct {
 // history keeps how the proof numbers of the root went. When it is full it drops every second point
 // and takes new ones half as often, so that it always reaches back to its beginning and never
 // grows.
+// The points are in order of time, never more than most, which is at least 2. The step begins as the
+// period of the watch and doubles each time that they are full.
 type history struct {
 	most   int           // points
 	step   time.Duration // between two points
@@ -23,6 +25,7 @@ func (h *history) add(p point) {
 		return
 	}
 	if len(h.points) == h.most {
+		// The first point has an even place, so the beginning is always kept.
 		kept := h.points[:0]
 		for i := 0; i < h.most; i += 2 {
 			kept = append(kept, h.points[i])

@@ -25,6 +25,8 @@ func (s *Server) addCommands(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/operator", func(w http.ResponseWriter, r *http.Request) {
 		s.writeJSON(w, operatorJSON{"operator", s.operator(r.TLS)})
 	})
+	// A browser sends the operator's credential along with any request to this address, also with one
+	// that another site makes. So a valid credential does not say that the operator meant the command.
 	protection := http.NewCrossOriginProtection()
 	for name, do := range map[string]func(Commands, context.Context) error{"pause": Commands.Pause,
 		"resume": Commands.Resume, "drain": Commands.Drain} {

@@ -55,6 +55,8 @@ func (s *Server) addPages(mux *http.ServeMux) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
 			h := w.Header()
 			h.Set("Content-Type", f.kind)
+			// The browser asks each time, and the answer is empty while the tag is the same. So a new
+			// build shows its own pages at once.
 			h.Set("Cache-Control", "no-cache")
 			h.Set("ETag", tag)
 			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
@@ -187,6 +189,7 @@ func (s *Server) find(r *http.Request, names ...string) (at place, err error) {
 		if p.Board != root.Board {
 			return at, errInput{fmt.Errorf("position: its board is %v, the campaign's is %v", p.Board, root.Board)}
 		}
+		// Moves change neither number, so a position with others cannot belong to this campaign.
 		white, black := queens(root)
 		if w, b := queens(p); w != white || b != black {
 			return at, errInput{fmt.Errorf("position: the campaign has %d white and %d black queens", white, black)}

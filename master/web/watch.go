@@ -133,12 +133,16 @@ func (w *watch) run(ctx context.Context) {
 func (w *watch) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
+	// This is a copy, arrays included: a part that has not changed keeps its text and its version.
+	// Nobody else sees it before show.
 	next := w.last()
 	status, noStatus := w.campaign.Status(ctx)
 	workers, noWorkers := w.campaign.Workers(ctx)
 	facts, noFacts := w.campaign.Recent(ctx)
 	helped, noHelp := w.campaign.Contributors(ctx)
 	if err := cmp.Or(noStatus, noWorkers, noFacts, noHelp); err != nil {
+		// Only the part about the link changes. The figures stay as they were, and their time says how
+		// old they are.
 		w.put(&next, partLink, linkJSON{Why: "the campaign does not answer: " + err.Error()})
 		w.show(next, nil)
 		return
@@ -171,6 +175,7 @@ func (w *watch) ask(ctx context.Context) {
 	for _, f := range facts {
 		next.facts = append(next.facts, learnedJSON{f.Serial, f.At.UTC(), f.Position, f.Verdict.String(), f.Nodes})
 	}
+	// The moves are most of a status. They are a part of their own, which is sent less often.
 	short := next.status
 	short.FirstMoves = nil
 	w.put(&next, partLink, linkJSON{Answers: true})
@@ -208,6 +213,7 @@ func (w *watch) show(next seen, p *point) {
 	if p != nil {
 		w.history.add(*p)
 	}
+	// Closing wakes all streams at once. The next change has a channel of its own.
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
@@ -249,6 +255,7 @@ func (w *watches) begin(ctx context.Context) (stop func(), err error) {
 	w.mu.Lock()
 	w.ctx = ctx
 	w.mu.Unlock()
+	// The context is set before: add runs a watch only where there is one.
 	_, err = w.add("")
 	return func() {
 		cancel()

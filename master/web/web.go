@@ -167,6 +167,8 @@ func known(host string, names []string) bool {
 		slices.ContainsFunc([]string{".localhost", ".local", ".internal", ".svc"}, private)
 }
 
+// probe answers 200, or 503 with the reason in one line. Programs look at the code alone; the line is
+// for people.
 func probe(check func() error) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -207,12 +209,15 @@ func (s *Server) Serve(ctx context.Context, listeners ...net.Listener) error {
 		left--
 	case <-ctx.Done():
 	}
+	// Streams of events never end by themselves. They are told first, or Shutdown would wait for each of
+	// them in vain.
 	close(s.closing)
 	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
 	if server.Shutdown(late) != nil {
 		server.Close()
 	}
+	// Each listener gives one error. They are awaited, so that no goroutine is left behind.
 	for range left {
 		if late := <-failed; err == nil && !errors.Is(late, http.ErrServerClosed) {
 			err = late

@@ -48,6 +48,8 @@ func (k *worked) ask(ctx context.Context, c Campaign, s document.Status) book.Wo
 	}
 	slices.SortStableFunc(out.Moves, largest)
 	shown := out.Moves[:min(len(out.Moves), workMoves)]
+	// k.next goes round the moves that are shown. With 48 moves, 12 at a time and 5 seconds between, the
+	// replies of each are asked for about every 20 seconds.
 	for range min(workAsks, len(shown)) {
 		move := shown[k.next%len(shown)].Move
 		k.next++
@@ -73,6 +75,7 @@ func largest(a, b book.Cell) int {
 }
 
 // replies are the cells of the moves of a position.
+// A leased move without nodes yet is shown as well, with the smallest size.
 func replies(answer *farmv1.ExploreResponse) (list []book.Cell) {
 	for _, m := range answer.GetMoves() {
 		if k := m.GetAfter(); k.GetNodes() > 0 || k.GetLeased() {

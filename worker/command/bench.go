@@ -113,6 +113,8 @@ func threadCounts(most int) []int {
 }
 
 // benchJob is what to search and how.
+// The first number of threads is the one that the others are compared with, and its nodes are the
+// signature. So it is always 1.
 type benchJob struct {
 	suite      []benchPosition
 	tableBytes int64
@@ -134,6 +136,8 @@ func benchShown(ctx context.Context, w io.Writer, job benchJob) (benchResult, er
 // Errors wrap cli.ErrVerification where a winner is wrong, errSignature where one thread did not repeat
 // itself.
 func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, error) {
+	// All numbers of threads have a turn in each run. A machine that is slow for a while then spoils one
+	// run of each, and not all runs of one.
 	measured := make([][][]benchEntry, len(job.threads)) // by number of threads, position, run
 	for i := range measured {
 		measured[i] = make([][]benchEntry, len(job.suite))
@@ -148,6 +152,7 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 				note(fmt.Sprintf("run %d of %d, %d threads, %s", run+1, job.runs, threads, p.name))
 				var e benchEntry
 				if e, err = s.bench(ctx, p); err != nil {
+					// The loop ends here and not the function: the solver has to be closed first.
 					break
 				}
 				if all := measured[i][j]; threads == 1 && run > 0 && e.Nodes != all[0].Nodes {
@@ -173,6 +178,7 @@ func bench(ctx context.Context, job benchJob, note func(string)) (benchResult, e
 }
 
 // bench searches one position in an empty table.
+// Emptying the table is not in its seconds.
 func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error) {
 	e := benchEntry{Name: b.name, Position: b.position}
 	p, err := amazons.ParsePosition(b.position)
@@ -200,6 +206,7 @@ func (s *solver) bench(ctx context.Context, b benchPosition) (benchEntry, error)
 }
 
 // summarize takes the medians over the runs of each position.
+// The sums are of these medians. So they need not be those of any one run.
 func summarize(positions [][]benchEntry) benchFigures {
 	var f benchFigures
 	for _, runs := range positions {

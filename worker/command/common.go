@@ -49,6 +49,8 @@ func checkTable(size *cli.TableSize, w io.Writer) error {
 	if err := size.Resolve(w); err != nil {
 		return err
 	}
+	// Trying is the surest test. The table is closed at once: the search makes its own later, where
+	// nobody knows any more which flag is to blame.
 	t, err := dfpn.NewTable(size.Bytes)
 	if err != nil {
 		return cli.Usagef("--table %v: %w", size, err)
@@ -86,6 +88,7 @@ func readyDatabase(ctx context.Context, dir string, w io.Writer) (*endgame.DB, e
 	switch {
 	case err == nil:
 		return db, nil
+	// Ctrl-C during the build means an end, and not a slower command.
 	case ctx.Err() != nil:
 		return nil, err
 	}

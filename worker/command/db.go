@@ -93,6 +93,7 @@ command goes on from there. A whole database of this size is kept.`,
 				return interrupted(err)
 			}
 			r.Seconds = time.Since(begun).Seconds()
+			// The file is opened again, so an answer is only given for a database that can be read.
 			db, err := endgame.Open(r.File)
 			if err != nil {
 				return interrupted(err)
@@ -111,6 +112,8 @@ command goes on from there. A whole database of this size is kept.`,
 
 // buildDatabase builds with a status line on w and returns how many positions it valued.
 func buildDatabase(ctx context.Context, name string, config endgame.Config, cores int, w io.Writer) (int64, error) {
+	// The build reports from its goroutines and the status line reads from its own, so what they share
+	// is an atomic.
 	var last atomic.Pointer[endgame.Progress]
 	hide := cli.NewStatusLine(w).Show(ctx, func() string { return progressText(config, last.Load()) })
 	err := endgame.Build(ctx, name, config, endgame.Options{Workers: cores,
@@ -152,6 +155,7 @@ func openDatabase(args []string, flags *dbFlags, w io.Writer) (*endgame.DB, erro
 		return nil, err
 	}
 	db, skipped, err := endgame.OpenDir(dir)
+	// A file that cannot be used tells more than that there is no database.
 	if err != nil && len(skipped) > 0 {
 		return nil, skipped[0]
 	}

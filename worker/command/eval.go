@@ -47,6 +47,8 @@ its territory; everything else belongs to the other side, but for safe moves. Wi
 				}
 				if dir != "" {
 					db, _, err = endgame.OpenDir(dir)
+					// A folder that the user named must have a database. The default one may be empty or
+					// absent.
 					if err != nil && (given || !errors.Is(err, endgame.ErrNone)) {
 						return err
 					}

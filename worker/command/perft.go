@@ -82,6 +82,7 @@ func perft(p amazons.Position, depth, cores int) perftResult {
 	r.Moves = make([]perftCount, len(moves))
 	var group errgroup.Group
 	group.SetLimit(cores)
+	// Each goroutine has an element of its own, so they need no lock.
 	for i, m := range moves {
 		group.Go(func() error {
 			r.Moves[i] = perftCount{m.String(), s.After(m).Perft(depth - 1)}

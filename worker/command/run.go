@@ -93,6 +93,8 @@ func (o *runFlags) check(stderr io.Writer) error {
 }
 
 // run works until the campaign is over.
+// The first signal reaches the agent as a channel, and only the second one ends its context: to return a
+// lease the agent still needs its connection.
 func (o *runFlags) run(c *cobra.Command) error {
 	log, err := cli.Logger(c.ErrOrStderr(), o.level)
 	if err != nil {
@@ -118,6 +120,8 @@ func (o *runFlags) run(c *cobra.Command) error {
 		}
 		defer end()
 	}
+	// This does not connect yet. A master that is not there is no error here; the agent tries until
+	// --join-timeout is over.
 	conn, err := grpc.NewClient("dns:///"+o.master,
 		append(agent.DialOptions(), grpc.WithTransportCredentials(transport))...)
 	if err != nil {
@@ -159,6 +163,8 @@ func serveHTTP(address string, stats *agent.Stats) (end func(), err error) {
 		defer close(done)
 		_ = server.Serve(listener) // ends with Shutdown
 	}()
+	// A scrape that is under way has two seconds to end. The goroutine has ended before the caller goes
+	// on.
 	return func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
 		defer cancel()

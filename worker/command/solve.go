@@ -151,6 +151,8 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	})
 	r, err := s.solve(ctx, q)
 	hide()
+	// These errors come with a result that people want to see: how far the search came, or an answer
+	// that failed its check. Other errors, an interruption among them, come alone.
 	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, cli.ErrVerification)
 	if known {
 		if werr := write(c.OutOrStdout(), r, asJSON); werr != nil {
@@ -171,6 +173,8 @@ func write(w io.Writer, r cli.SolveResult, asJSON bool) error {
 	return err
 }
 
+// hashFile returns the size and the SHA-256 of a certificate that nobody checks. Else the checker says
+// both.
 func hashFile(name string) (int64, string, error) {
 	f, err := os.Open(name)
 	if err != nil {

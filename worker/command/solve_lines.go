@@ -34,6 +34,8 @@ type lineAnswer struct {
 
 // lines answers one question a line, in order, on all cores. One goroutine reads, one a core
 // searches, and one writes.
+// The writer alone changes bad, stopped and wrong; solveLines reads them when all goroutines have ended.
+// A line that failed verification counts as bad, too.
 type lines struct {
 	question question
 	flags    searchFlags
@@ -68,6 +70,7 @@ func solveLines(ctx context.Context, c *cobra.Command, flags searchFlags, q ques
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	// The worst comes first, since there is one exit code for all lines.
 	switch {
 	case l.wrong > 0:
 		return cli.As(cli.ErrVerification, fmt.Errorf("%d answers failed verification", l.wrong))
@@ -96,6 +99,8 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 			continue
 		}
 		l.given.Add(1)
+		// The writer gets the line first, which fixes its place among the answers. Then a search gets
+		// it. The channel of the answer has room for one, so a search never waits for the writer.
 		for _, to := range []chan line{l.order, l.work} {
 			select {
 			case to <- next:

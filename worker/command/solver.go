@@ -34,6 +34,8 @@ type question struct {
 }
 
 // solver answers questions one after the other, over one table.
+// One goroutine uses it. Every question begins with an empty table, so no answer depends on the one
+// before.
 type solver struct {
 	table     *dfpn.Table
 	cores     int
@@ -50,6 +52,7 @@ func newSolver(tableBytes int64, cores int, judge func() *eval.Judge) (*solver, 
 	return &solver{table: table, cores: cores, judge: judge, searchers: make(map[amazons.Board]search)}, nil
 }
 
+// close frees the table, and those that witnesses have of their own.
 func (s *solver) close() error {
 	var errs []error
 	for _, search := range s.searchers {
@@ -142,6 +145,8 @@ func (a *answer) run(ctx context.Context) error {
 		}
 		err = a.certify(ctx)
 		if errors.Is(err, proof.ErrNotProved) && try < 3 {
+			// The claims and the winner are void. The nodes were spent: they count on, also against the
+			// budget.
 			fresh := cli.NewSolveResult(a.position)
 			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations,
 				a.result.SearchSeconds
@@ -203,6 +208,8 @@ func (a *answer) find(ctx context.Context) error {
 func (a *answer) findAmong(ctx context.Context) (err error) {
 	verdicts := make([]eval.Verdict, len(a.firstMoves))
 	open := len(a.firstMoves)
+	// The table keeps what earlier turns found, so a turn goes on and does not begin again. Nobody knows
+	// beforehand which move wins, and no move waits long behind a hard one.
 	winning := -1
 	for nodes := uint64(10_000); open > 0 && winning < 0 && err == nil; nodes *= 2 {
 		for i, m := range a.firstMoves {
@@ -239,6 +246,8 @@ func (a *answer) findAmong(ctx context.Context) (err error) {
 		a.result.Winner = cli.WinnerName(a.position, false)
 		a.claims = []proof.Root{proof.RootOf(a.position, eval.Lost)}
 	default:
+		// The root stays open, since its other moves were not asked. What is proved is one loss for each
+		// given move: the opponent wins after it.
 		a.result.Stopped = "none of the given first moves wins"
 		for _, m := range a.firstMoves {
 			a.claims = append(a.claims, proof.RootOf(a.position.After(m), eval.Won))
@@ -356,6 +365,8 @@ func winningMoves(c proof.Certificate, s amazons.State) []string {
 	return won
 }
 
+// lostBy reports whether c shows that the side to move in s loses: it has no move, a leaf rule says so,
+// or each of its moves leads to an entry or to a win by a leaf rule.
 func lostBy(c proof.Certificate, s amazons.State) bool {
 	if !s.CanMove() {
 		return true

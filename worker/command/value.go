@@ -166,6 +166,8 @@ func (v *valuer) value(text string) (valueResult, error) {
 	var p area.Partition
 	p.Basic(b, w, e)
 	r.Areas = len(p.Areas())
+	// All areas are looked at before any is searched. So a sum with one area that is too large is
+	// refused at once.
 	for _, a := range p.Areas() {
 		found := false
 		if db := v.solver.DB; db != nil {
@@ -198,6 +200,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 	}
 	t := x.Thermograph()
 	r.Left, r.Right = corners(t.Left), corners(t.Right)
+	// The canonical form is an extra: where it grows beyond the limits the answer just lacks it.
 	if bits.OnesCount64(e) <= valueFormEmpty {
 		arena := cgt.NewArena(cgt.Limits{Forms: valueForms, Text: valueText})
 		if f, err := endgame.NewForms(arena).Form(b, w, e); err == nil {

@@ -19,6 +19,8 @@ import (
 )
 
 // kinds gives the errors of the worker's packages the exit codes that the help documents.
+// The first kind that matches decides. An error of no kind here or in shared/cli ends with the code of a
+// plain failure.
 var kinds = []cli.Kind{
 	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, agent.ErrWrongMaster, engine.ErrConfig, dfpn.ErrTableSize,
 		dfpn.ErrOptions, endgame.ErrSize}},

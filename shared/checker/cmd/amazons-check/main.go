@@ -54,6 +54,8 @@ func main() {
 }
 
 // answer is what --json prints, a line for each file. Fields may be added, never renamed.
+// Where a sample, a shard or a single part holds, Verified is false and there is no Reason: no fault was
+// found, and nothing is proved by that alone.
 type answer struct {
 	MessageType string          `json:"message_type"` // "verification"
 	File        string          `json:"file"`
@@ -67,6 +69,7 @@ type answer struct {
 // the largest exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("amazons-check", flag.ContinueOnError)
+	// The package flag would print its own message and the whole usage. One line is said below instead.
 	flags.SetOutput(io.Discard)
 	var o checker.Options
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
@@ -117,6 +120,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "amazons-check: give a certificate, such as 5x5.proof; see amazons-check --help")
 		return exitUsage
 	}
+	// A part that is not there is no fault. Missing tells it afterwards, and the exit code is another
+	// one.
 	o.Progress, o.Absent = progress(stderr), true
 	worst := exitValid
 	for _, file := range files {
@@ -147,6 +152,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "amazons-check: print the answer: %v\n", err)
 			return max(worst, exitFailed)
 		}
+		// The context stays cancelled, so all further files would end like this.
 		if code == exitInterrupted {
 			break
 		}
@@ -171,6 +177,8 @@ func revision() string {
 }
 
 // progress tells every ten seconds how far the check of a proof in parts has come.
+// It serves several files: where Elapsed is less than the last time, the check of another file has
+// begun. A certificate in one file has no parts, and nothing is said of it.
 func progress(w io.Writer) func(checker.Progress) {
 	var last time.Duration
 	return func(p checker.Progress) {
@@ -184,6 +192,7 @@ func progress(w io.Writer) func(checker.Progress) {
 }
 
 // exitCode tells what is wrong with the file from what kept it from being checked.
+// run returns the largest of them, so a file that is not valid outweighs one that lacks parts.
 func exitCode(err error) int {
 	switch {
 	case err == nil:
