@@ -43,6 +43,7 @@ func (g *Guard) Stream(srv any, ss grpc.ServerStream, info *grpc.StreamServerInf
 		return r.err
 	}
 	err = handler(srv, c)
+	// The handler has only seen that its context ended. The caller gets the reason.
 	if ended := c.ended.Load(); ended != nil {
 		return *ended
 	}
@@ -72,6 +73,7 @@ func (c *guardedCall) RecvMsg(m any) error {
 		return err
 	}
 	err := c.caller.message()
+	// The first message of an upload announces the size of the whole.
 	if first, ok := m.(*farmv1.UploadCertificateRequest); ok && !c.received && err == nil {
 		err = c.reserve(first.GetSize())
 	}
@@ -83,6 +85,7 @@ func (c *guardedCall) RecvMsg(m any) error {
 }
 
 // SendMsg sends a message if the other end is still who it was.
+// A worker whose credential was revoked gets no lease any more, even if it sends nothing.
 func (c *guardedCall) SendMsg(m any) error {
 	if r := c.caller.judge(); r != nil {
 		c.caller.expel(r)
@@ -98,6 +101,7 @@ func (c *guardedCall) end(err error) {
 	}
 }
 
+// close takes the call out of the guard's sight and gives back what its upload reserved.
 func (c *guardedCall) close() {
 	c.cancel(nil)
 	c.caller.mu.Lock()

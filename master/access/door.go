@@ -44,6 +44,7 @@ func (d *Door) Accept() (net.Conn, error) {
 	for {
 		conn, err := d.Listener.Accept()
 		if disk.Crowded(err) && !errors.Is(err, net.ErrClosed) {
+			// Not one file more can be opened. All strangers go, and known connections stay.
 			d.evict(d.most)
 			time.Sleep(crowdedPause)
 			continue
@@ -53,6 +54,8 @@ func (d *Door) Accept() (net.Conn, error) {
 		select {
 		case d.place <- struct{}{}:
 		default:
+			// Closing a stranger frees its place at once. Where there is none, this waits until a known
+			// connection ends.
 			d.evict(1)
 			d.place <- struct{}{}
 		}
@@ -71,6 +74,7 @@ func (d *Door) evict(most int) {
 		gone[0] = d.crowding()
 	}
 	d.mu.Unlock()
+	// Close takes the lock itself, in meet.
 	for _, v := range gone {
 		v.Close()
 	}
@@ -189,6 +193,7 @@ type connection struct{}
 
 // Pages has a server of pages tell the Door before it which connections are known: those whose request is
 // being answered.
+// Browsers keep connections open between requests. Those are strangers again, and may make room for others.
 func Pages(s *http.Server) {
 	answer := s.Handler
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {

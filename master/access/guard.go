@@ -96,6 +96,8 @@ const ReloadEvery = time.Second
 // authority, in time and not revoked, is asked for when a connection is made; its role, when a call
 // is made; and that it is still good, with each message and each time the files are read again.
 // Whatever is refused is counted by reason, and logged with who it was.
+// mu guards callers and accounts. Each caller, call and account has a lock of its own, and mu is never
+// taken while one of them is held.
 type Guard struct {
 	files   *identity.Files
 	limits  Limits
@@ -191,6 +193,8 @@ func (g *Guard) Reload() {
 }
 
 // sweep looks at all connections.
+// It forgets idle accounts, so that their number does not grow with all identities that ever came. It
+// judges without the lock, since the end of a connection takes it.
 func (g *Guard) sweep() {
 	g.mu.Lock()
 	list := make([]*caller, 0, len(g.callers))
@@ -228,6 +232,8 @@ func (p *caller) judge() *refusal {
 			p.identity, p.leaf.NotAfter.UTC().Format(time.DateTime))
 	}
 	m := p.guard.files.Current()
+	// The files are those with which the credential was found good. So most messages cost a look at the
+	// clock and no signature.
 	if p.revision.Load() == m.Revision {
 		return nil
 	}
@@ -262,6 +268,7 @@ func (p *caller) expel(r *refusal) {
 		c.end(r.err)
 	}
 	p.mu.Unlock()
+	// A connection that breaks looks to its caller like this refusal: unavailable, so it tries again.
 	if r.reason == ReasonExpired {
 		p.conn.Close()
 		return

@@ -33,6 +33,7 @@ type Limits struct {
 	UploadBytes int64
 }
 
+// complete fills in the defaults. Errors wrap ErrSetting.
 func (l *Limits) complete() error {
 	l.MessagesPerSecond = cmp.Or(l.MessagesPerSecond, 4000)
 	l.MessageBurst = cmp.Or(l.MessageBurst, int(min(max(1, 4*l.MessagesPerSecond), 1<<30)))
@@ -76,6 +77,7 @@ func (a *account) end() {
 	a.mu.Unlock()
 }
 
+// connected counts a connection with 1, and its end with -1.
 func (a *account) connected(n int) {
 	a.mu.Lock()
 	a.callers += n

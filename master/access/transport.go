@@ -30,6 +30,7 @@ func (g *Guard) Credentials() credentials.TransportCredentials { return guardedC
 func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	g := c.guard
 	conn := &guardedConn{Conn: raw}
+	// Read before the handshake: if the files change during it, judge compares anew.
 	revision := g.files.Current().Revision
 	secured, info, err := credentials.NewTLS(g.files.ServerTLS()).ServerHandshake(conn)
 	if err != nil {
@@ -53,6 +54,7 @@ func (c guardedCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials
 	if v := visitorOf(raw); v != nil {
 		v.meet()
 	}
+	// From here on Close closes the connection, and takes the caller out of the guard.
 	conn.made.Store(true)
 	conn.forget = func() { g.leave(p) }
 	g.enter(p)

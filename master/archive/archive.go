@@ -120,6 +120,7 @@ func (a *Archive) write(f io.Writer, board amazons.Board) error {
 	}
 	text := func(k amazons.Key) (string, error) {
 		s, err := k.State(board)
+		// A key does not say which colour moves. Each move shoots one arrow, so their number does.
 		side := root.ToMove
 		if (s.Arrows(board)-root.Arrows())&1 != 0 {
 			side = side.Other()
@@ -166,6 +167,8 @@ func Read(name string) (Archive, error) {
 
 // Decode reads the bytes of an archive. Errors: ErrForeign, ErrVersion.
 func Decode(r io.Reader) (a Archive, err error) {
+	// A few packed bytes may open into terabytes. So the memory of the decoder, the length of a line and
+	// the number of lines all have bounds.
 	z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxMemory))
 	if err != nil {
 		return a, fmt.Errorf("%w: %w", ErrForeign, err)

@@ -126,6 +126,8 @@ func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err
 // to steer the search, and how many claims have no part.
 func guided(root amazons.Position, a Archive, proved map[amazons.Key]bool) (records []tree.NodeRecord, claims int) {
 	at := map[amazons.Key]int{} // records by position
+	// in has the positions that the tree knows: the root and what follows an expanded position in one
+	// move. A claim about another position has nothing to steer.
 	in := map[amazons.Key]bool{root.State().CanonicalKey(root.Board): true}
 	for i, n := range a.Tree {
 		at[n.Key] = i
@@ -206,6 +208,7 @@ func (l *library) read(ctx context.Context, folder string) error {
 		if met[p.id] {
 			continue // another file with the same bytes
 		}
+		// A citation is a position with its verdict, so a part with the other verdict does not serve.
 		if slices.ContainsFunc(p.cited, func(q proof.Citation) bool { return !proved[q] }) {
 			l.refused++
 			continue

@@ -207,6 +207,8 @@ func (a *Authority) read() error {
 }
 
 // takeLock locks the file of the authority's key.
+// This file is written once and never replaced. So all commands lock the same file, which the revocation
+// list, replaced at each change, would not be.
 func (a *Authority) takeLock() error {
 	f, err := os.Open(filepath.Join(a.folder, KeyFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -303,6 +305,8 @@ func (a *Authority) Issue(r Request) (Issued, error) {
 	if err != nil {
 		return Issued{}, fmt.Errorf("make a key: %w", err)
 	}
+	// identity.Of reads name and role from the URI; the subject is for people. No serial number is
+	// given, so x509 draws one at random.
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: r.Identity.Name, OrganizationalUnit: []string{string(r.Identity.Role)}},
 		NotBefore: now.Add(-skew), NotAfter: earlier(now.Add(r.Lifetime), a.cert.NotAfter),

@@ -53,6 +53,7 @@ func (a *Authority) HandOver(id identity.Identity, folder string) error {
 			return fmt.Errorf("hand over a credential: %w", err)
 		}
 		there := filepath.Join(folder, name)
+		// A file that is right stays as it is, so that no program finds it changed and reads it again.
 		if old, err := os.ReadFile(there); err == nil && bytes.Equal(old, data) {
 			continue
 		}

@@ -121,6 +121,7 @@ func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 	if len(chosen) == 0 {
 		return nil, fmt.Errorf("%w: nothing good has the name or serial number %q%s", ErrUnknown, nameOrSerial, known)
 	}
+	// The list is written anew with all entries so far: one that was left out would be good again.
 	number, entries, err := a.readRevoked()
 	if err != nil {
 		return nil, err
@@ -139,6 +140,7 @@ func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 }
 
 // readRevoked returns the number and the entries of the revocation list.
+// It verifies the signature. Otherwise Revoke would sign the entries of a forged list, or the lack of some.
 func (a *Authority) readRevoked() (*big.Int, []x509.RevocationListEntry, error) {
 	name := filepath.Join(a.folder, identity.RevokedFile)
 	data, err := os.ReadFile(name)

@@ -65,6 +65,8 @@ func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error
 		return nil, fmt.Errorf("%v: %w", p, ErrOpen)
 	}
 	known := map[amazons.Key]int{p.State().CanonicalKey(p.Board): 0}
+	// The list is the queue of a breadth-first walk: it grows while the walk goes through it, so depths
+	// never fall.
 	for i := 0; i < len(g.Positions); i++ {
 		at := &g.Positions[i]
 		var moves []amazons.Move
@@ -74,6 +76,7 @@ func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error
 		case proof.ByReplies:
 			moves = at.Position.State().Moves(nil)
 		}
+		// A leaf rule decides the position: nothing follows, and nothing is cut.
 		if len(moves) == 0 {
 			continue
 		}
@@ -98,6 +101,7 @@ func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error
 			edges[j] = Move{m, to}
 		}
 		if limits.Positions > 0 && len(g.Positions)+len(fresh) > limits.Positions {
+			// These positions do not come into the list, so no later move may lead to their numbers.
 			for _, k := range keys {
 				delete(known, k)
 			}
@@ -105,6 +109,7 @@ func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error
 			g.Cut++
 			continue
 		}
+		// at points into the list, so it is written before the list may move.
 		at.Moves = edges
 		g.Moves += len(edges)
 		g.Positions = append(g.Positions, fresh...)

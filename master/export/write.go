@@ -57,6 +57,7 @@ func (g *Graph) WriteDOT(w io.Writer) error {
 		if p.Cut {
 			style = "filled,dashed"
 		}
+		// In a label, \l ends a line that is set to the left. Plain line ends would centre the rows of a board.
 		label := strings.TrimRight(p.Position.Text(), "\n") + "\n" + p.Why()
 		fmt.Fprintf(out, "  n%d [label=\"%s\\l\", fillcolor=\"%s\", style=\"%s\"];\n", i,
 			strings.ReplaceAll(label, "\n", `\l`), colour, style)

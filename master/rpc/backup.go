@@ -29,6 +29,7 @@ func (c *controlService) Backup(_ *farmv1.BackupRequest, stream farmv1.Control_B
 	defer cancel()
 	w := &chunks{ctx: ctx, done: c.loop.Done(), patience: c.patience, out: make(chan *farmv1.BackupResponse),
 		sum: sha256.New()}
+	// There is room for the one error, so the goroutine ends even where nobody asks for it.
 	failed := make(chan error, 1)
 	begun := time.Now()
 	go func() {
@@ -61,6 +62,7 @@ type chunks struct {
 	data     []byte
 }
 
+// Write gathers full messages of farmv1.ChunkBytes, a mebibyte, and counts all bytes into the SHA-256.
 func (c *chunks) Write(p []byte) (int, error) {
 	c.sum.Write(p)
 	for rest := p; len(rest) > 0; {
@@ -96,6 +98,8 @@ func (c *chunks) finish() error {
 	return c.hand(&farmv1.BackupResponse{Sha256: c.sum.Sum(nil)})
 }
 
+// hand waits until the goroutine of the call takes a message. The wait is bounded: while the reading
+// transaction is open, bbolt cannot use the pages again that commits replace, and the file grows.
 func (c *chunks) hand(msg *farmv1.BackupResponse) error {
 	timer := time.NewTimer(c.patience)
 	defer timer.Stop()

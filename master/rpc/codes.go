@@ -61,6 +61,8 @@ func coded(log *slog.Logger, method string, err error) error {
 	return status.Error(codes.Internal, err.Error())
 }
 
+// codedUnary gives the errors of calls with one answer their codes. It is outside of the handlers and
+// inside of the metrics, which count calls by code.
 func codedUnary(log *slog.Logger) grpc.UnaryServerInterceptor {
 	return func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 		resp, err := handler(ctx, req)

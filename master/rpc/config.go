@@ -100,6 +100,7 @@ type Limits struct {
 
 var errConfig = errors.New("bad setting of the services")
 
+// complete fills in the defaults. Errors wrap errConfig.
 func (c *Config) complete() error {
 	l := &c.Limits
 	c.MaxCertificateBytes, c.UploadRate = cmp.Or(c.MaxCertificateBytes, 256<<20), cmp.Or(c.UploadRate, 32<<10)
@@ -111,6 +112,7 @@ func (c *Config) complete() error {
 	switch {
 	case c.MaxCertificateBytes < 1:
 		return fmt.Errorf("%w: MaxCertificateBytes %d is less than 1", errConfig, c.MaxCertificateBytes)
+	// Written this way round, it refuses NaN as well.
 	case !(c.SessionMessages > 0):
 		return fmt.Errorf("%w: SessionMessages %v is not more than 0", errConfig, c.SessionMessages)
 	case c.CallIdle < time.Millisecond, l.BackupPatience < time.Millisecond:

@@ -22,6 +22,7 @@ import (
 )
 
 // controlService is what operators call.
+// It does not ask who calls: the guard has done that, and without a guard everybody may call it.
 type controlService struct {
 	farmv1.UnimplementedControlServer
 	loop     *loop.Loop
@@ -48,6 +49,8 @@ const (
 	maxWatchPeriod = time.Hour
 )
 
+// Watch sends the status at once, and then after each period in which it has changed. The seconds of the
+// campaign always change, so they alone are no change.
 func (c *controlService) Watch(r *farmv1.WatchRequest, stream farmv1.Control_WatchServer) error {
 	seconds := cmp.Or(r.GetPeriodSeconds(), 1)
 	if !(seconds >= minWatchPeriod.Seconds() && seconds <= maxWatchPeriod.Seconds()) {
@@ -205,6 +208,8 @@ func (c *controlService) AddCampaign(ctx context.Context, r *farmv1.AddCampaignR
 			asked.FirstMoves = append(asked.FirstMoves, m)
 		}
 	}
+	// Stores compare first moves as they are written (record.Campaign.Same). So the same question has
+	// the same text, in whatever order an operator gives the moves.
 	slices.SortFunc(asked.FirstMoves, func(a, b amazons.Move) int { return strings.Compare(a.String(), b.String()) })
 	h, err := c.loop.Add(ctx, asked)
 	if err != nil {

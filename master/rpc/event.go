@@ -120,6 +120,7 @@ func (f *farmService) resultEvent(worker string, r *farmv1.Result) (e loop.Event
 		return e, nil, err
 	}
 	unfounded = facts.unfounded
+	// A verdict without a fact has no part behind it, so nobody could check it.
 	if verdict != eval.Open && !slices.ContainsFunc(r.GetFacts(), func(f *farmv1.Fact) bool {
 		return f.GetVerdict() == r.GetVerdict() && bytes.Equal(f.GetKey(), r.GetKey())
 	}) {
@@ -161,6 +162,8 @@ func reachable(c *loop.About, k amazons.Key) error {
 	if err != nil {
 		return err
 	}
+	// Each move shoots one arrow and gives the turn to the other side. So an odd number of new arrows means
+	// that the sides have changed places. Whether the position is in the tree is for the tree to say.
 	arrows := s.Arrows(root.Board) - root.Arrows()
 	own, opp := root.State().Own, root.State().Opp
 	if arrows%2 != 0 {
@@ -195,6 +198,8 @@ func (f *farmService) facts(c *loop.About, list []*farmv1.Fact) (found foundFact
 		return found, status.Errorf(codes.ResourceExhausted, "%d facts in a message, the limit is %d", len(list),
 			f.cfg.Limits.Facts)
 	}
+	// Many facts of a message name one part, which is looked up once. Claims of nil stand for a part
+	// that cannot be used: its facts are left out, and the reason is given once.
 	seen := map[proof.ID]map[amazons.Key]eval.Verdict{}
 	for _, m := range list {
 		fact, err := farmv1.ReadFact(c.Root.Board, m)
@@ -228,6 +233,7 @@ func (f *farmService) facts(c *loop.About, list []*farmv1.Fact) (found foundFact
 		if claims == nil {
 			continue
 		}
+		// A position that the part does not claim is Open here, which no fact is.
 		if claims[fact.Key] != fact.Verdict {
 			found.unfounded = fmt.Errorf("certificate %v does not claim that %s is %v for the side to move", id,
 				c.Text(fact.Key), fact.Verdict)

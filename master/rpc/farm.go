@@ -101,6 +101,7 @@ func (f *farmService) Join(ctx context.Context, r *farmv1.JoinRequest) (*farmv1.
 }
 
 // session returns the session of a token, if it is the caller's.
+// A token that somebody else has seen is of no use without a credential of the same name.
 func (f *farmService) session(ctx context.Context, token string) (*loop.Session, error) {
 	s, err := f.loop.Session(ctx, token)
 	if err != nil {
@@ -130,6 +131,7 @@ func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 	if err := f.loop.Attach(ctx, s, link); err != nil {
 		return err
 	}
+	// It ends with this function: the return ends the stream, and with it a Recv that waits.
 	go f.receive(stream, s, link)
 	for {
 		select {
@@ -161,6 +163,7 @@ func (f *farmService) Work(stream farmv1.Farm_WorkServer) error {
 func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, link *loop.Link) {
 	ctx := stream.Context()
 	goodbye := false
+	// The offence is counted before the stream ends, so it counts also where the worker hangs up.
 	offend := func(kind string, err error) {
 		f.loop.Offend(ctx, s, kind, err)
 		link.End(err)
@@ -196,6 +199,7 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 			offend(trust.Malformed, err)
 			break
 		}
+		// The stream goes on, and so does the message: its other facts may be good.
 		if unfounded != nil {
 			f.loop.Offend(ctx, s, trust.UnfoundedClaim, unfounded)
 		}
@@ -205,6 +209,7 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 			break
 		}
 	}
+	// One goroutine posts all messages of a stream, so this comes after them in the loop's queue.
 	f.loop.Detach(s, link, goodbye)
 }
 

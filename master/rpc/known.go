@@ -44,6 +44,7 @@ func (k *knownClaims) put(id proof.ID, c claimed) {
 	}
 	if len(k.order) >= k.limit {
 		delete(k.claims, k.order[0])
+		// The rest moves down within its array, so the array is made once.
 		k.order = append(k.order[:0], k.order[1:]...)
 	}
 	k.claims[id] = c

@@ -163,6 +163,8 @@ func ExploreMessage(p amazons.Position, e explore.Explored) *farmv1.ExploreRespo
 	for _, m := range e.Moves {
 		out.Moves = append(out.Moves, &farmv1.ExploredMove{Move: m.Move.String(), After: after[m.Move]})
 	}
+	// The verdict is that of the side to move after the move. So lost positions are winning moves, and
+	// come first.
 	rank := [...]int{farmv1.Verdict_VERDICT_LOST: 0, farmv1.Verdict_VERDICT_UNSPECIFIED: 1,
 		farmv1.Verdict_VERDICT_WON: 2}
 	slices.SortStableFunc(out.Moves, func(a, b *farmv1.ExploredMove) int {

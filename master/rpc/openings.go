@@ -62,6 +62,7 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 		}
 		return ctx, status.Errorf(codes.ResourceExhausted, "%d calls wait for their first message", o.of[who])
 	}
+	// Without a Door conn is nil, and its count is never compared with anything.
 	o.of[who]++
 	o.of[conn]++
 	o.n++
@@ -78,6 +79,8 @@ func (o *openings) tap(ctx context.Context, info *tap.Info) (context.Context, er
 			}
 		}
 	}
+	// The count goes down once, whichever comes first: the end of ctx, by the caller, the timer or the
+	// connection; or the first message, which takes this function back. reset reports whether it was in time.
 	reset := context.AfterFunc(ctx, func() {
 		done()
 		access.Wasted(ctx)
@@ -103,6 +106,7 @@ func (o *openings) stream(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo
 type openedStream struct{ grpc.ServerStream }
 
 // RecvMsg receives a message.
+// An error counts, too, since no message follows it. From the second message on there is nothing left to count.
 func (s openedStream) RecvMsg(m any) error {
 	err := s.ServerStream.RecvMsg(m)
 	s.Context().Value(opened{}).(func())()

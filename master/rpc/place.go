@@ -38,6 +38,8 @@ func (f *farmService) bucket() evidence.Bucket {
 
 // PlaceCertificate says where a part goes, and keeps its record once it is there. What the master needs of
 // it is its outline, which is as good as its word: those who verify the part compare the two.
+// A worker calls it twice: for an address, and with Placed when the part is in the bucket. Only the
+// second call is charged to the ledger, since only then something is kept.
 func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCertificateRequest) (
 	*farmv1.PlaceCertificateResponse, error) {
 	bucket := f.bucket()
@@ -63,6 +65,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		return nil, err
 	}
 	id := proof.ID(r.GetSha256())
+	// The first call brings the outline already, so a part that nobody wants is refused before its bytes travel.
 	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadOutline(r.GetOutline()) })
 	if err != nil {
 		err := status.Errorf(codes.InvalidArgument, "not a certificate for this campaign: %v", err)
@@ -86,6 +89,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		return nil, status.Error(codes.InvalidArgument, err.Error())
 	}
 	known, err := f.cfg.Parts.RecordPart(c.Number, id, int64(size), r.GetOutline())
+	// A part that was there before, or that was not recorded, costs its sender nothing.
 	if err != nil || known {
 		s.Ledger.Give(charge)
 	}
@@ -120,6 +124,8 @@ func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 		out.OutlineSha256 = sum[:]
 		url, err := bucket.GetURL(a.ID)
 		if err != nil {
+			// The worker then asks the master for the bytes, is refused, and reports that it could not
+			// check the part.
 			f.log.Error("no address for a part", "part", a.ID, "error", err)
 		}
 		out.Url = url

@@ -47,6 +47,8 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 	log := cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	begun := &openings{patience: c.CallIdle + handshakePatience, log: log, lines: rate.NewLimiter(1, 10),
 		of: map[any]int{}}
+	// From the outside in: metrics, the count of openings, codes, the guard. So the metrics count the
+	// calls that the guard refuses, and see each error with its code.
 	unary := []grpc.UnaryServerInterceptor{begun.unary, codedUnary(o.Log)}
 	stream := []grpc.StreamServerInterceptor{begun.stream, codedStream(o.Log)}
 	var metrics *grpcprom.ServerMetrics
@@ -66,6 +68,7 @@ func NewServer(l *loop.Loop, c Config, o ServerOptions) (*Server, error) {
 		grpc.InTapHandle(begun.tap),
 		grpc.StatsHandler(connections{}),
 		grpc.ConnectionTimeout(handshakePatience),
+		// Workers ping every 20 seconds (agent.DialOptions). gRPC ends a connection that pings much more often.
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 10 * time.Second,
 			PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 20 * time.Second, Timeout: 10 * time.Second,

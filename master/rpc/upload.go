@@ -51,6 +51,7 @@ func newUploads(most, small int, largest int64) uploads {
 
 // hold counts bytes of an upload before they take memory: of one session two thirds of all at most, so
 // that others find room.
+// While a buffer grows, the old and the new one count together. A negative n gives memory back, and never fails.
 func (u *uploads) hold(s *loop.Session, n int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -111,6 +112,9 @@ func (u *uploads) count(s *loop.Session, p *places, n int) {
 
 // UploadCertificate receives a certificate in chunks, judges it and stores it. Only then does the
 // answer come.
+// The steps go from cheap to dear: the session, the form of the announcement, a place, room on the disk,
+// the ledger, and then memory while the bytes come. Deferred calls give back what was taken, wherever
+// the upload ends.
 func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServer) error {
 	first, err := within(f.cfg.CallIdle, stream.Recv)
 	if errors.Is(err, errSilent) {
@@ -148,6 +152,7 @@ func (f *farmService) UploadCertificate(stream farmv1.Farm_UploadCertificateServ
 		return err
 	}
 	defer f.uploads.end(s, place)
+	// The answer to an earlier upload may have been lost with its stream.
 	if store.HasCertificate(c.Number, id) {
 		return stream.SendAndClose(&farmv1.UploadCertificateResponse{Known: true})
 	}
@@ -218,6 +223,7 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 		data = append(data, chunk...)
 		f.traffic.WithLabelValues("received").Add(float64(len(chunk)))
 		patience, why := f.cfg.CallIdle, loop.StallIdle
+		// Two clocks run: one for the next chunk, and one for all that has come. The one that ends first counts.
 		if left := f.uploadTime(len(data)) - time.Since(began); left < patience {
 			patience, why = left, loop.StallSlow
 		}

@@ -19,6 +19,8 @@ import (
 // since that value shows the whole wall. The class of right options is the class of their
 // negatives. A position with sixty options of ten different values then costs ten look-ups in a
 // small table and no computation with thermographs.
+// Ids follow the order in which goroutines meet values, so they differ from run to run. Neither chunks
+// nor databases contain them.
 type algebra struct {
 	mu     sync.RWMutex
 	ids    map[cgt.Value]uint32
@@ -69,6 +71,8 @@ func (a *algebra) intern(v cgt.Value) uint32 {
 // worker is one goroutine's view of an algebra. Its classes and what it remembers are its own. Other
 // workers compute the same again, which takes less time than to wait for one another at every
 // position.
+// now counts the sets of options that were looked at. An id whose stamp is now is already in the present
+// set, so nothing has to be cleared between two sets.
 type worker struct {
 	*algebra
 	c   cgt.Combiner
@@ -95,6 +99,8 @@ func (a *algebra) worker() *worker {
 }
 
 // refresh reads what other workers have added.
+// An element of the algebra's slices never changes once it is there. So a worker reads the slices as it
+// last saw them without a lock.
 func (w *worker) refresh() {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -136,6 +142,7 @@ func (w *worker) classOfAll(ids []uint32) uint32 {
 	}
 	c, ok := w.classes[v]
 	if !ok {
+		// The set that came first stands for its class: any other set of the class would do as well.
 		c = uint32(len(w.members))
 		w.members = append(w.members, ids)
 		w.classes[v] = c
@@ -150,6 +157,7 @@ func (w *worker) join(a, b uint32) uint32 {
 		return a
 	case a == 0:
 		return b
+	// A union does not depend on the order, so one entry of the cache serves both.
 	case a > b:
 		a, b = b, a
 	}
@@ -171,6 +179,7 @@ func (w *worker) value(left, right uint32) uint32 {
 		for _, id := range w.members[left] {
 			l = append(l, w.vals[id])
 		}
+		// The class of right options is that of their negatives, see algebra.
 		for _, id := range w.members[right] {
 			r = append(r, w.vals[id].Neg())
 		}
@@ -202,6 +211,8 @@ func (w *worker) plus(id uint32, n int) uint32 {
 }
 
 // cache maps 64-bit keys to numbers, for one goroutine. It never forgets.
+// Keys are stored plus one, since 0 marks a free slot. At most half of the slots are taken, so each
+// search ends at a free one.
 type cache struct {
 	keys []uint64
 	vals []uint32

@@ -37,6 +37,7 @@ func (b *build) assemble() error {
 		err = w.finish()
 	}
 	if err == nil {
+		// A rename that is durable before the bytes would leave a damaged file under the good name.
 		err = f.Sync()
 	}
 	if e := f.Close(); err == nil {
@@ -63,6 +64,7 @@ func (b *build) numberValues() (numbering, error) {
 	err := b.eachChunk(func(n int, c chunk, entries int) error {
 		for i, v := range c.values {
 			counts[v] += c.counts[i]
+			// A look-up with the colours exchanged returns the negative, which perhaps no entry has.
 			counts[v.Neg()] += 0
 		}
 		return nil
@@ -80,6 +82,7 @@ func (b *build) numberValues() (numbering, error) {
 		case w == zero:
 			return 1
 		}
+		// The second comparison makes the order independent of the order of the map.
 		return cmp.Or(cmp.Compare(counts[w], counts[v]), v.Compare(w))
 	})
 	for i, v := range x.list {
@@ -135,6 +138,7 @@ func (b *build) writeActive(w *writer, values numbering) error {
 	var escapes []escape
 	layer, at := 0, uint64(0)
 	err := b.eachChunk(func(n int, c chunk, entries int) error {
+		// eachChunk says with n alone that another layer begins.
 		if layer != n {
 			if layer > 0 {
 				w.end(at)
@@ -154,6 +158,7 @@ func (b *build) writeActive(w *writer, values numbering) error {
 			}
 			id := local[e]
 			if id >= escaped {
+				// n and at only rise, so the keys are sorted, which the binary search of DB.escape needs.
 				escapes = append(escapes, escape{uint64(n)<<56 | at, id})
 				id = escaped
 			}
@@ -223,6 +228,8 @@ func (b *build) eachFile(stage string, n, rows int, f func(data []byte, entries 
 	return nil
 }
 
+// changed says that a chunk of this build is not whole any more, or is gone. The next run makes it again
+// and keeps the others.
 func changed(chunk string) error {
 	return fmt.Errorf("a finished part, %s, has changed; run again", chunk)
 }
@@ -259,6 +266,7 @@ func hashTable(shapes [][]Set) []slot {
 	return out
 }
 
+// hash is part of the file format: other programs find a shape by the same rule (FORMAT.md).
 func hash(s Set) uint64 {
 	s *= 0x9e3779b97f4a7c15
 	return s ^ s>>32

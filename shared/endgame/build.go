@@ -73,6 +73,8 @@ func Build(ctx context.Context, path string, c Config, o Options) error {
 }
 
 // build is a build under way.
+// The goroutines of a layer share a build. mu guards the fields below it. The others stand still while a
+// layer is made, but for the rows of that layer: each goroutine fills those of its own chunks.
 type build struct {
 	ctx       context.Context
 	path, dir string
@@ -100,6 +102,8 @@ func (b *build) clear() error {
 	return nil
 }
 
+// run makes the database, under the lock of its folder: first the values of both sides, layer by layer, then the
+// territories, then the file. Each layer is read from the chunks of an earlier run as far as they are there.
 func (b *build) run() error {
 	if err := os.MkdirAll(b.dir, 0o777); err != nil {
 		return err
@@ -140,6 +144,7 @@ func (b *build) run() error {
 			return err
 		}
 	}
+	// Territories need shapes and layouts only. Their memory can be what the values leave.
 	b.a, b.l.active = nil, nil
 	b.release()
 	for k := 1; k <= n; k++ {
@@ -204,6 +209,7 @@ func (b *build) layer(n int, active, last bool) error {
 		}
 	}
 	next := 0
+	// take hands out the chunks in order, -1 when none is left, another goroutine has failed, or ctx has ended.
 	take := func() int {
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -220,6 +226,7 @@ func (b *build) layer(n int, active, last bool) error {
 	for range min(b.o.Workers, count) {
 		wg.Go(func() {
 			w := w
+			// A builder of territories counts moves and needs no algebra.
 			w.b = &builder{layers: &b.l}
 			if active {
 				w.b = newBuilder(b.a, &b.l)
@@ -239,6 +246,8 @@ func (b *build) layer(n int, active, last bool) error {
 }
 
 // reserve gets the memory of a layer.
+// It lies outside of Go's heap where the system allows that. Release gives it back at once, without
+// waiting for the garbage collector.
 func (b *build) reserve(n, rows int, active bool) error {
 	size := rows * len(b.l.shapes[n])
 	if active {

@@ -31,6 +31,8 @@ func (db *DB) Check(tell func(done, all int64)) (err error) {
 // checkFile compares the checksums of the blocks with the bytes from start to end. It reads the file
 // and not the map, so that no pages become resident.
 func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64)) error {
+	// A checksum is for a whole block, so both ends move outwards to the borders of blocks. Blocks end
+	// where the checksums begin.
 	start -= (start - headerBytes) % blockBytes
 	end = min(end+blockBytes-1-(end-headerBytes+blockBytes-1)%blockBytes, db.crcsAt())
 	buf := make([]byte, 16*blockBytes)
@@ -52,6 +54,7 @@ func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64
 }
 
 // checkValues decodes all values, whose places Open has verified, and compares each with its negative.
+// A wrong negative would give a wrong value to every placement that is looked up with its colours exchanged.
 func (db *DB) checkValues() error {
 	values := make([]cgt.Value, len(db.ends))
 	start := uint32(0)

@@ -14,6 +14,8 @@ import (
 )
 
 // chunker makes the chunks of one layer for one goroutine.
+// ids and bytes stand in for the memory of the layer where the layer is the last, which keeps none.
+// local and used are for one chunk after another: between two chunks local has zeros only.
 type chunker struct {
 	*build
 	b      *builder
@@ -75,6 +77,7 @@ func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
 		return err
 	}
 	w.b.refresh()
+	// Each id of the chunk has a place in local.
 	w.local = append(w.local, make([]uint32, len(w.b.vals)-len(w.local))...)
 	w.used = w.used[:0]
 	var counts []uint32
@@ -96,6 +99,7 @@ func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
 	}
 	width := entryWidth(len(w.used))
 	for _, e := range entries {
+		// The low bytes come first, so cutting the rest off keeps the number.
 		out = binary.LittleEndian.AppendUint32(out, e)[:len(out)+width]
 	}
 	return w.save(i, out)
@@ -120,6 +124,9 @@ type chunk struct {
 	data   []byte
 }
 
+// parseChunk reads what makeActive has written: the number of values as a uvarint; for each value its
+// bytes and a uvarint of how often it occurs; then width bytes for each entry. It reports false for
+// anything else. It does not look at the entries themselves.
 func parseChunk(data []byte, entries int) (c chunk, ok bool) {
 	count, k := binary.Uvarint(data)
 	if k <= 0 || count > uint64(len(data)) {
@@ -155,6 +162,8 @@ func (c *chunk) entry(i int) (e uint32) {
 }
 
 // restore takes a chunk of an earlier run.
+// It reports false for a damaged one. dst is then filled in part, and makeActive fills it anew. In the
+// last layer dst is nil, and only writeActive looks at the entries.
 func (w *chunker) restore(data []byte, entries int, dst []uint32) bool {
 	c, ok := parseChunk(data, entries)
 	if !ok {
@@ -240,6 +249,8 @@ func chunkHead(sum [32]byte, data []byte) []byte {
 // load returns the data of a chunk that an earlier run has made.
 func (w *chunker) load(i int) ([]byte, bool) { return readChunk(w.name(i), w.sum) }
 
+// readChunk returns the data of a chunk file. It reports false for a file that is missing, torn, or of
+// another configuration or version, since sum is in its head.
 func readChunk(name string, sum [32]byte) ([]byte, bool) {
 	data, err := os.ReadFile(name)
 	head := len(chunkMagic) + len(sum) + 4

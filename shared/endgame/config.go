@@ -24,6 +24,7 @@ const Version = 1
 const maxSquares = 10
 
 // shapeCounts[n] is the number of canonical shapes of n squares that fit on the 8x8 grid.
+// Open compares the lengths of sections with these numbers, so no file can say how many shapes there are.
 var shapeCounts = [maxSquares + 1]int{0, 1, 2, 5, 22, 94, 524, 3031, 18770, 116452, 715981}
 
 // Config says which areas a database holds: every 8-connected area of up to Full squares with all
@@ -75,6 +76,7 @@ func ParseSize(text string) (Config, error) {
 			continue
 		case !limited:
 			return bad(fmt.Sprintf("say how many queens a side areas of %d squares may have", n))
+		// A layer without the one before could not be built.
 		case n != c.Squares()+1:
 			return bad(fmt.Sprintf("%d squares do not follow %d", n, c.Squares()))
 		}
@@ -123,6 +125,7 @@ func (c Config) limit(n int) int {
 }
 
 // maxMemory bounds the bytes of a build in memory: the values of all layers but the last.
+// The largest size with a name, large, holds 2.4 GB at most (FORMAT.md).
 const maxMemory = 3 << 30
 
 // Validate says what is wrong with c. Errors wrap ErrSize.
@@ -150,6 +153,8 @@ func (c Config) Validate() error {
 }
 
 // memory returns the bytes of values that a build of c holds.
+// The last layer goes to disk chunk by chunk, since no other layer needs it. The sum is generous: a
+// build releases the values of both sides before it begins with the territories.
 func (c Config) memory() (bytes int) {
 	for n := 1; n <= c.Squares(); n++ {
 		l := newLayout(n, c.limit(n))
@@ -195,6 +200,9 @@ func newLayout(n, limit int) *layout {
 	}
 	l.index, l.territory = make([]uint32, l.rows), make([]uint32, all)
 	l.rows, l.territoryRows = 0, 0
+	// b goes through the subsets of s downwards, which is the order of FORMAT.md. For values b holds the
+	// black queens, and b >= w takes one of each two placements that differ by the exchange of colours.
+	// For territories b holds the normal queens and w the blockers.
 	for s := range 1 << n {
 		if bits.OnesCount(uint(s)) > 2*limit {
 			continue
@@ -237,6 +245,7 @@ type code struct {
 
 // codes lists all pairs possible with maxSquares squares: v moves and at most v of at most
 // maxSquares-v blockers.
+// For ten squares the list has 231 pairs, so an index fits one byte.
 var codes, codeOf = func() (list []code, of map[code]uint8) {
 	list = append(list, code{})
 	for v := 1; v < maxSquares; v++ {

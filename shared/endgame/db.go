@@ -15,6 +15,9 @@ import (
 
 // DB is an open database. Goroutines may call all methods but Close at the same time. Slices and
 // entries that a DB returns are valid until Close.
+// The slices from ends to crcs, and those of the layers, lie in the map of the file, data. entries has
+// the values that were asked for, each decoded once. checked has the blocks whose checksums agree.
+// broken and damage end all look-ups: whoever finds broken set finds the damage, too.
 type DB struct {
 	name   string
 	config Config
@@ -88,6 +91,7 @@ func (db *DB) Damaged() error {
 }
 
 // ok reports whether the block with an offset has its checksum.
+// A block that was compared before costs two atomic loads.
 func (db *DB) ok(offset int) bool {
 	block := (offset - headerBytes) / blockBytes
 	return db.checked[block].Load() && !db.broken.Load() || db.checkBlock(block)
@@ -146,6 +150,7 @@ func (db *DB) Find(black, white, empty Set) (ID, bool) {
 	if !ok {
 		return 0, false
 	}
+	// Canonical exchanges the colours where this would be negative, and f.Negated says so.
 	rank := rank(f.Shape, f.Black) - rank(f.Shape, f.White)
 	if l.index != nil {
 		rank = l.index[rank] - 1
@@ -160,6 +165,7 @@ func (db *DB) Find(black, white, empty Set) (ID, bool) {
 			return 0, false
 		}
 	}
+	// Open verifies ids in its lists, and leaves those of entries to look-ups.
 	if int(id) >= len(db.ends) {
 		db.fail(fmt.Errorf("%s: %w: an entry names value %d of %d", db.name, ErrDamaged, id, len(db.ends)))
 		return 0, false
@@ -179,6 +185,7 @@ func rank(shape, x Set) (r uint32) {
 }
 
 // shape returns the index of a canonical shape.
+// The search ends, since Open refuses a table without a free slot.
 func (db *DB) shape(s Set) (uint32, bool) {
 	mask := uint64(len(db.slots) - 1)
 	for k := hash(s) & mask; ; k = (k + 1) & mask {
@@ -218,6 +225,7 @@ func (db *DB) Entry(id ID) *Entry {
 		return nil
 	}
 	e := &Entry{Value: v, Part: v.Part()}
+	// Several goroutines may have decoded it: all return the entry that came first.
 	db.entries[id].CompareAndSwap(nil, e)
 	return db.entries[id].Load()
 }
@@ -255,6 +263,7 @@ func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, fou
 	if !ok {
 		return 0, 0, false
 	}
+	// Canonical was given the blockers as white queens, and perhaps exchanged the two kinds.
 	no, bl := f.Black, f.White
 	if f.Negated {
 		no, bl = bl, no

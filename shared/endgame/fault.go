@@ -16,6 +16,7 @@ func (db *DB) fault(was bool, failed *error) {
 	if r == nil {
 		return
 	}
+	// A fault has an address. One outside of the map is a bug, and panics on as any other does.
 	f, ok := r.(interface {
 		runtime.Error
 		Addr() uintptr

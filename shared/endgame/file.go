@@ -54,6 +54,8 @@ type header struct {
 	sections []section
 }
 
+// encode returns the header as it stands in the file: headerBytes long, zeros after the last section,
+// and in the last four bytes the CRC-32C of all before.
 func (h *header) encode() []byte {
 	b := make([]byte, 0, headerBytes)
 	b = append(b, magic...)
@@ -87,6 +89,8 @@ func decodeHeader(b []byte) (h header, err error) {
 		return h, fmt.Errorf("%w: it ends within its header", ErrDamaged)
 	}
 	b = b[:headerBytes]
+	// The version comes before the checksum: the header of another version may be laid out in another
+	// way, which is no damage.
 	if v := le.Uint32(b[8:]); v != Version {
 		return h, fmt.Errorf("%w: version %d, this program reads version %d; build it again", ErrVersion, v, Version)
 	}
@@ -175,6 +179,7 @@ func (w *writer) u64(x uint64) {
 func (w *writer) finish() error {
 	w.begin(sectionCRCs, 0)
 	crcs := slices.Clone(w.crcs)
+	// write keeps the checksum of a block until the block is full; the last one rarely is.
 	if w.at%blockBytes != headerBytes%blockBytes {
 		crcs = append(crcs, w.block)
 	}

@@ -35,6 +35,7 @@ func (s *Forms) Form(black, white, empty Set) (sum cgt.Form, err error) {
 	return sum, nil
 }
 
+// area returns the form of one area. Areas that differ by symmetry or colours are computed once.
 func (s *Forms) area(a *area.Area) (cgt.Form, error) {
 	c := area.Canonical(a.Black, a.White, a.Empty)
 	f, ok := s.areas[c.Key()]

@@ -10,6 +10,8 @@ import (
 
 // geometry describes one shape to the builder. The squares of the shape have numbers from 0 to n-1,
 // in increasing order on the grid. A set of them is the low n bits of a word.
+// A builder puts one shape after another into the same geometry. targets has n*2^n words and each part
+// 2^n weights, so new memory for each shape would keep the garbage collector busy.
 type geometry struct {
 	shape Set
 	n     int
@@ -97,6 +99,7 @@ func (g *geometry) trace() {
 }
 
 // remove fills without[k].
+// These are the areas that an arrow on square k leaves behind.
 func (g *geometry) remove(k int, shapes [][]Set) {
 	old := g.without[k]
 	parts := old[:0]
@@ -104,6 +107,7 @@ func (g *geometry) remove(k int, shapes [][]Set) {
 		c := area.Component(rest)
 		rest &^= c
 		var p part
+		// The part that was in this place for the shape before lends its memory.
 		if len(parts) < len(old) {
 			p = old[len(parts)]
 		}
@@ -117,6 +121,7 @@ func (g *geometry) remove(k int, shapes [][]Set) {
 func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 	p.mask, p.n = g.local(c), bits.OnesCount64(c)
 	canonical := area.CanonicalShape(c)
+	// It is always found: shapes has all connected shapes that fit the grid, and c lies within one that does.
 	i, _ := slices.BinarySearch(shapes[p.n], canonical)
 	p.shape = int32(i)
 	m := mapping(c, canonical)
@@ -129,6 +134,8 @@ func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 		p.order = make([]uint8, maxSquares)
 	}
 	p.order = p.order[:p.n]
+	// one has the weight of each square alone. The last loop adds them up for all sets, each from the
+	// same set without its lowest square.
 	var one [maxSquares]int32
 	for rest := p.mask; rest != 0; rest &= rest - 1 {
 		a := bits.TrailingZeros16(rest)
@@ -153,6 +160,8 @@ var grid8 = amazons.Board{Width: 8, Height: 8}
 func (m motion) apply(x Set) Set { return grid8.Apply(m.sym, x) >> m.shift }
 
 // mapping returns a motion that carries shape to its canonical form.
+// A symmetric shape has several such motions, and each of them will do: placements that a symmetry of
+// the shape carries into each other have the same value.
 func mapping(shape, canonical Set) motion {
 	for sym := amazons.Symmetry(0); sym < 8; sym++ {
 		x := grid8.Apply(sym, shape)

@@ -30,6 +30,7 @@ func (db *DB) Defects() (out []Defect, err error) {
 		for i, s := range l.shapes {
 			d.Fixed += images(s)
 			worst := 0
+			// The queen stands on square k. The rank of one normal queen is 3^k.
 			for k := range n {
 				rank := uint32(powers3[k])
 				if l.territory != nil {

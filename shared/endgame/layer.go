@@ -6,6 +6,7 @@ import (
 )
 
 // layers holds the finished part of a build, by number of squares.
+// active[n] and territory[n] of the last layer stay nil: no other layer needs them.
 type layers struct {
 	layouts   []*layout
 	shapes    [][]Set
@@ -21,6 +22,7 @@ func (l *layers) value(w *worker, n int, shape, rank int32) uint32 {
 	}
 	lay := l.layouts[n]
 	if lay.index != nil {
+		// The placement is there: a move adds no queen, and the limits of smaller areas are never lower.
 		rank = int32(lay.index[rank]) - 1
 	}
 	id := l.active[n][int(shape)*lay.rows+int(rank)]
@@ -41,6 +43,8 @@ func (l *layers) code(n int, shape, rank int32) code {
 }
 
 // builder values all placements of one shape after another, for one goroutine.
+// sums has the values that solver has searched for positions in several parts. solver works without a
+// database, since the one that it could use is being made.
 type builder struct {
 	*worker
 	*layers
@@ -90,6 +94,7 @@ func (b *builder) fillActive(s Set, rows []uint32) {
 
 // options returns the class of the moves of own as left options. With the colours exchanged it
 // returns the class of the right options, as negatives.
+// Equal values are joined once: most of a position's sixty options or so have values that others have.
 func (b *builder) options(own, opp, empty uint16) uint32 {
 	b.now++
 	if b.now == 0 { // once in four billion positions
@@ -104,6 +109,7 @@ func (b *builder) options(own, opp, empty uint16) uint32 {
 		for t := b.targets[bits.TrailingZeros16(q)<<n|int(empty)]; t != 0; t &= t - 1 {
 			to := t & -t
 			mine := others | to
+			// The arrow may cross the square that the queen has left, and land on it.
 			for x := b.targets[bits.TrailingZeros16(t)<<n|int(empty&^to|from)]; x != 0; x &= x - 1 {
 				var id uint32
 				if r := b.without[bits.TrailingZeros16(x)]; len(r) == 1 {
@@ -133,6 +139,7 @@ func (b *builder) option(parts []part, black, white uint16) uint32 {
 	for i := range parts {
 		p := &parts[i]
 		bl, wh := black&p.mask, white&p.mask
+		// Nobody moves in a part without queens.
 		if bl|wh == 0 {
 			continue
 		}
@@ -154,6 +161,7 @@ func (b *builder) option(parts []part, black, white uint16) uint32 {
 }
 
 // sum returns the value of the parts that are no integers.
+// The integers among the parts stay out of the search: option adds them to the result.
 func (b *builder) sum(parts []part, key sumKey, black, white uint16) uint32 {
 	if id, ok := b.sums[key]; ok {
 		return id
@@ -249,6 +257,7 @@ func (b *builder) territorySearch(normal, blockers, empty uint16, least int) int
 		for t := b.targets[bits.TrailingZeros16(q)<<n|int(empty)]; t != 0; t &= t - 1 {
 			to := t & -t
 			for x := b.targets[bits.TrailingZeros16(t)<<n|int(empty&^to|from)]; x != 0; x &= x - 1 {
+				// Each move burns one square, so no side has more moves than there are empty squares.
 				if least == most {
 					return least
 				}
@@ -256,6 +265,8 @@ func (b *builder) territorySearch(normal, blockers, empty uint16, least int) int
 			}
 		}
 	}
+	// A blocker's first move shoots back at its origin. So the squares without k are left, and the
+	// blocker is a normal queen among them.
 	for q := blockers; q != 0; q &= q - 1 {
 		k := bits.TrailingZeros16(q)
 		for t := b.targets[k<<n|int(empty)]; t != 0; t &= t - 1 {
@@ -289,6 +300,7 @@ func (b *builder) territoryOf(parts []part, normal, blockers uint16) (moves int,
 		}
 		c := b.layers.code(p.n, p.shape, rank)
 		moves += int(c.moves)
+		// The lowest bit of the code belongs to the next blocker in the order of the part's canonical shape.
 		for _, a := range p.order {
 			if blockers>>a&1 == 0 {
 				continue

@@ -76,6 +76,7 @@ func open(name string, whole uint64) (*DB, error) {
 	if config.Sum() != h.sum {
 		return nil, fmt.Errorf("%w: the configuration's checksum does not agree", ErrDamaged)
 	}
+	// Sections are read in place as numbers of this machine, and the file is little-endian.
 	if binary.NativeEndian.Uint16([]byte{1, 0}) != 1 {
 		return nil, fmt.Errorf("%w: this machine is big-endian", ErrVersion)
 	}
@@ -150,6 +151,8 @@ func (db *DB) references() error {
 }
 
 // sections finds the sections of the file and checks their sizes.
+// The checksums of the blocks are compared after it, so it believes no number: a section has to lie in
+// the file, come once, and have the length that the configuration asks for.
 func (db *DB) sections() error {
 	for n := 1; n <= db.squares; n++ {
 		db.layers[n].layout = newLayout(n, db.config.limit(n))
@@ -204,6 +207,7 @@ func (db *DB) sections() error {
 				len(b), want*width)
 		}
 	}
+	// Blocks are counted up to the checksums. A section behind them would never be compared.
 	last := db.header.sections[max(0, len(db.header.sections)-1):]
 	if len(last) == 0 || last[0].kind != sectionCRCs {
 		return fmt.Errorf("%w: it does not end with its checksums", ErrDamaged)

@@ -72,6 +72,7 @@ func (s *Solver) value(black, white, empty Set) (cgt.Value, error) {
 		return last.AddInt(whole)
 	}
 	rest := terms[:n]
+	// The order of the areas does not change their sum, so the key has them in one order.
 	slices.SortFunc(rest, func(a, b term) int { return bytes.Compare(a.name, b.name) })
 	var key []byte
 	black, white, empty = 0, 0, 0
@@ -144,6 +145,7 @@ func optionsOf[V comparable](own, opp, empty Set, swap bool,
 	state := amazons.State{Own: own, Opp: opp, Empty: empty}
 	for m := range state.AllMoves() {
 		after := state.After(m)
+		// After looks from the other side: the side that has moved is Opp now.
 		black, white := after.Opp, after.Own
 		if swap {
 			black, white = white, black

@@ -78,6 +78,7 @@ func (a *agent) run(ctx context.Context) error {
 	for !over && err == nil {
 		timer.Reset(a.machine.Wake() - time.Since(a.began))
 		var ev Event
+		// A channel on which nothing can happen is nil here, and select never chooses it.
 		told, received, writer, next := a.conn.channels()
 		select {
 		case <-ctx.Done():
@@ -105,6 +106,7 @@ func (a *agent) run(ctx context.Context) error {
 
 // step gives the machine one event and carries out the effects.
 func (a *agent) step(ctx context.Context, ev Event) (over bool, err error) {
+	// The goroutines of the connection have ended before the machine hears of it and asks for another one.
 	if lost, ok := ev.(Lost); ok {
 		a.conn.hangUp()
 		a.conn = nil
@@ -145,6 +147,7 @@ func (a *agent) step(ctx context.Context, ev Event) (over bool, err error) {
 			return true, fmt.Errorf("%w: %w", errEngine, err)
 		}
 	}
+	// The other effects of the step came first; now the machine hears of the end that it asked for.
 	if hangUp != nil {
 		return a.step(ctx, Lost{Err: hangUp})
 	}
@@ -194,6 +197,7 @@ func (a *agent) freed(ev Event) {
 func (a *agent) search(ctx context.Context, e Search) {
 	slice, stop := context.WithTimeout(ctx, e.Limit)
 	a.stop = stop
+	// Until Searched or Gathered comes back, the goroutine has the solver, and only Learn may touch it.
 	solver := a.solver
 	a.work.Go(func() {
 		defer a.Stats.Search.Since(time.Now())
@@ -227,6 +231,7 @@ func (a *agent) gather(ctx context.Context, e Gather) {
 			a.failed <- fmt.Errorf("gather evidence: %w", err)
 			return
 		}
+		// Hints are for those who search the position further, which nobody does once it is proved.
 		if _, proved := factOf(out.Parts, e.Key); !proved {
 			out.Hints = solver.Hints()
 		}

@@ -28,6 +28,8 @@ var web = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironme
 	IdleConnTimeout: time.Minute}}
 
 // place puts a part into the bucket of the master. Its error has a code, as that of an upload.
+// It asks for an address, puts the part there, and says that it is there. After a break in between, the
+// next try finds the part in its place.
 func (c *connection) place(ctx context.Context, e Upload) error {
 	outline, err := proof.Outline(bytes.NewReader(e.Part.Data), int64(len(e.Part.Data)))
 	if err != nil {
@@ -67,6 +69,7 @@ func (c *connection) put(ctx context.Context, where *farmv1.PlaceCertificateResp
 		return withoutAddress(err)
 	}
 	defer answer.Body.Close()
+	// 412: the address takes new objects only, and has one. Its name is the SHA-256 of the part.
 	if answer.StatusCode/100 == 2 || answer.StatusCode == http.StatusPreconditionFailed {
 		return nil
 	}
@@ -94,6 +97,7 @@ func (c *connection) get(ctx context.Context, address string, size int64) ([]byt
 	default:
 		return nil, refused(answer)
 	}
+	// One byte beyond the size shows that there is more, which is not read.
 	data, err := io.ReadAll(io.LimitReader(answer.Body, size+1))
 	if err == nil && int64(len(data)) != size {
 		err = fmt.Errorf("%w: %d bytes came, or more, of %d", errNoPart, len(data), size)

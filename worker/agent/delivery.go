@@ -11,6 +11,8 @@ import (
 
 // parcel is one thing to deliver: parts of the proof, if there are any, and after them the message
 // that names them. It waits until the master acknowledges the message.
+// It gets its serial when it enters the queue, and keeps it on later streams: acknowledgements name it.
+// sent and sentAt are about the present stream.
 type parcel struct {
 	of      campaign
 	serial  uint64
@@ -29,6 +31,7 @@ var errUpload = errors.New("part refused")
 func (p *parcel) ready() bool { return len(p.parts) == 0 }
 
 // deliver queues what the running lease found when there is room, and goes on with the lease.
+// Until there is room the search stands still, so a worker never runs far ahead of a master that takes nothing.
 func (m *Machine) deliver() {
 	p := m.found
 	if p == nil || len(m.waiting) >= m.c.MaxWaiting {
@@ -103,6 +106,7 @@ func (m *Machine) uploaded(err error) error {
 // send sends the messages whose parts are with the master, in order.
 func (m *Machine) send() {
 	for _, p := range m.waiting {
+		// No message overtakes another one: facts of a lease come before its result.
 		if !p.ready() {
 			return
 		}
@@ -140,6 +144,7 @@ func (m *Machine) masterFull(reason string) {
 			len(m.waiting))
 	}
 	for _, p := range m.waiting {
+		// Otherwise AckTimeout would end a stream on which nothing is wrong.
 		p.sentAt = m.now
 	}
 }
@@ -148,6 +153,7 @@ func (m *Machine) masterFull(reason string) {
 func (m *Machine) acknowledged(ack *farmv1.Ack) {
 	m.toldFull = 0
 	i := slices.IndexFunc(m.waiting, func(p *parcel) bool { return p.serial == ack.GetSerial() })
+	// It was given up, or dropped as another master's.
 	if i < 0 {
 		return
 	}

@@ -59,6 +59,7 @@ func (m *Machine) examined(e Examined) {
 func (c *connection) examine(e Examine) {
 	c.running.Go(func() {
 		select {
+		// One part is fetched and checked at a time: each may take the memory that checkMemory allows.
 		case c.checking <- struct{}{}:
 			defer func() { <-c.checking }()
 		case <-c.ctx.Done():

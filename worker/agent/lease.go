@@ -56,6 +56,7 @@ func (m *Machine) slice() {
 	}
 	job := l.job
 	job.Budget = min(job.Budget-l.total.Nodes, l.sliceNodes)
+	// The smaller one is taken before it is doubled, so nothing overflows.
 	l.sliceNodes = max(1, 2*min(l.sliceNodes, l.job.Budget/2))
 	if l.total.Nodes > 0 {
 		job.Facts, job.Hints = nil, nil // the table has them
@@ -101,6 +102,7 @@ func (m *Machine) searched(e Searched) {
 	m.c.Stats.Nodes.Add(r.Nodes)
 	m.c.Stats.Evaluations.Add(r.Evaluations)
 	stuck := r.Nodes == 0 && !e.Interrupted // it will not go on
+	// Nodes and evaluations are those of all slices; everything else is as the last slice left it.
 	r.Nodes += l.total.Nodes
 	r.Evaluations += l.total.Evaluations
 	l.solved = append(l.solved, r.Solved...)
@@ -154,6 +156,8 @@ func (l *lease) result(e Gathered, took time.Duration) *farmv1.WorkRequest {
 		Phi: r.Phi, Delta: r.Delta, Nodes: r.Nodes, Evaluations: r.Evaluations, Seconds: took.Seconds(),
 		Cancelled: l.early, Facts: wireFacts(e.Parts), Campaign: l.of.number,
 	}
+	// A verdict counts only with a part that proves it. Without one the numbers and hints are what the
+	// next worker can use.
 	if fact, proved := factOf(e.Parts, l.key); proved {
 		m.Verdict = farmv1.WriteVerdict(fact.Verdict)
 	}

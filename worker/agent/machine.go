@@ -77,6 +77,7 @@ const (
 )
 
 // stream is what the machine knows of one connection.
+// Each stream begins with an empty one. What has to outlive a stream is in Machine.
 type stream struct {
 	began     time.Duration
 	beat      time.Duration      // time between two heartbeats
@@ -147,6 +148,7 @@ func (m *Machine) Step(now time.Duration, ev Event) []Effect {
 // Wake returns when the machine wants a Tick. It may change with each step.
 func (m *Machine) Wake() time.Duration {
 	at := never
+	// After the goodbye leaveBy takes the place of the deadline.
 	if m.draining && !(m.link == joined && m.stream.leaving) {
 		at = m.deadline
 	}
@@ -252,6 +254,7 @@ func (m *Machine) tick() error {
 		m.planAhead()
 	}
 	if m.now >= m.stream.beatAt {
+		// Beats keep their rhythm. Those that were missed, as by a machine that slept, are left out.
 		if m.stream.beatAt += m.stream.beat; m.stream.beatAt <= m.now {
 			m.stream.beatAt = m.now + m.stream.beat
 		}
@@ -275,6 +278,7 @@ func (m *Machine) heartbeat() {
 		}
 	}
 	for _, p := range m.waiting {
+		// The master still counts on this lease, and would take it for lost.
 		if p.lease != nil && !p.sent {
 			m.report(p.lease)
 		}
@@ -361,6 +365,8 @@ func (m *Machine) lost(e Lost) error {
 		switch {
 		case e.Again:
 			m.pause = max(m.c.BackoffMin, again)
+		// A stream that lasted makes the next pause short again. One that breaks each time soon after
+		// Join does not, or it would be tried ten times a second.
 		case m.now-m.stream.began > 10*m.c.BackoffMax:
 			m.pause = m.c.BackoffMin
 		}
@@ -370,6 +376,7 @@ func (m *Machine) lost(e Lost) error {
 		return fmt.Errorf("%w after trying for %v: %v", ErrUnreachable, m.limit, e.Err)
 	}
 	m.c.Log.Warn("no connection to the master, trying again", "error", e.Err, "pause", m.pause)
+	// Half of the pause is random, so that the workers of a master that restarts do not all come at once.
 	pause := m.pause/2 + time.Duration(e.Jitter*float64(m.pause/2))
 	m.retryAt = m.now + min(pause, m.limit-(m.now-m.away))
 	m.pause = min(2*m.pause, m.c.BackoffMax)
@@ -479,6 +486,7 @@ func (m *Machine) leased(r *farmv1.Lease) (err error) {
 	s.latest[of.number] = granted{l.epoch, l.id}
 	asked := s.asked
 	s.asked = false
+	// A wait for work that was not there says nothing of how far away the master is.
 	if asked && !s.noWork {
 		m.waits.saw(m.now - s.askedAt)
 	}

@@ -17,6 +17,8 @@ import (
 
 // connection is one stay with the master: the call of Join, the stream, and the uploads beside it.
 // A nil connection is none: its channels never have anything.
+// The agent's goroutine alone touches outgoing. talk sets session before it tells Joined, and nobody
+// changes it then.
 type connection struct {
 	*agent
 	ctx     context.Context
@@ -240,6 +242,7 @@ func (c *connection) uploadOnce(e Upload) error {
 }
 
 // Reason returns what a person needs of an error that may come from gRPC.
+// It takes off what gRPC puts around a cause, and adds what to do where the cause alone is a riddle.
 func Reason(err error) string {
 	text := err.Error()
 	if s, ok := status.FromError(err); ok && s.Code() != codes.OK {

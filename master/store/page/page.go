@@ -64,6 +64,9 @@ type Header struct {
 	TxID     uint64
 }
 
+// parseHeader reads a header: magic 4 bytes, version 4, page size 4, flags 4, root page 8, sequence of
+// the root bucket 8, list of free pages 8, number of pages 8, transaction 8, and the 64-bit FNV-1a hash
+// of these 56 bytes. magic says that it begins like a header, ok that it is a whole one.
 func parseHeader(p []byte) (h Header, magic, ok bool) {
 	order := binary.NativeEndian
 	if len(p) < MetaBytes || order.Uint32(p) != boltMagic {
@@ -102,6 +105,8 @@ func ReadHeaders(r io.ReaderAt, size int64) ([]Header, error) {
 		}
 		return found, nil
 	}
+	// The second header is one page in, and the broken first one would say how long a page is. So all sizes are
+	// tried, from 1 KiB to 16 MiB as bbolt does. A header counts where it gives its own place as the page size.
 	for page := int64(1 << 10); page <= 1<<24 && page < size; page <<= 1 {
 		second, m, ok := read(page)
 		magic = magic || m
@@ -131,6 +136,7 @@ type Image struct {
 
 // New starts to walk one state of a file of the given size. The header is one of the file's own.
 func New(ctx context.Context, r io.ReaderAt, size int64, h Header) (*Image, error) {
+	// The smallest file has four pages: two headers, the list of free pages, and the root.
 	if h.High < 4 || h.High > uint64(math.MaxInt64/h.PageSize) || int64(h.High)*h.PageSize > size {
 		return nil, &record.CorruptError{Reason: fmt.Sprintf(
 			"the file has %d bytes where its header promises at least %d pages of %d, so its end is missing", size,
@@ -217,6 +223,7 @@ func (m *Image) Walk(b Bucket, visit func(Leaf) error) error {
 }
 
 // tree visits the leaves under a page. Keys are within lo (included) and hi (not included).
+// All pages share one buffer. So the keys of a branch are copied before its children are read.
 func (m *Image) tree(id uint64, lo, hi []byte, visit func(Leaf) error) error {
 	if err := m.ctx.Err(); err != nil {
 		return err
@@ -234,6 +241,7 @@ func (m *Image) tree(id uint64, lo, hi []byte, visit func(Leaf) error) error {
 	order := binary.NativeEndian
 	flags, count, overflow := order.Uint16(m.page[8:]), int64(order.Uint16(m.page[10:])),
 		uint64(order.Uint32(m.page[12:]))
+	// A page names itself. This finds a page that was written to the place of another.
 	if got := order.Uint64(m.page); got != id {
 		return m.damage(id, "is marked as page %d", got)
 	}
@@ -258,6 +266,8 @@ func (m *Image) tree(id uint64, lo, hi []byte, visit func(Leaf) error) error {
 		key []byte
 		id  uint64
 	}
+	// An element of a branch: where its key begins, counted from the element, 4 bytes; length of the key
+	// 4; page of the child 8.
 	children := make([]child, count)
 	for i := range children {
 		at := HeaderBytes + int64(i)*ElementBytes
@@ -291,6 +301,8 @@ func (m *Image) tree(id uint64, lo, hi []byte, visit func(Leaf) error) error {
 
 // leaves visits the entries of a leaf page of total bytes at offset. The beginning of the page lies
 // in p.
+// An element of a leaf: flags 4 bytes; where its key begins, counted from the element, 4; lengths of key and
+// value 4 each. The value follows its key. visit must not walk on in the image, since p may be its buffer.
 func (m *Image) leaves(id uint64, p []byte, offset, total int64, lo, hi []byte, visit func(Leaf) error) error {
 	order := binary.NativeEndian
 	count := int64(order.Uint16(p[10:]))
@@ -329,6 +341,7 @@ func (m *Image) leaves(id uint64, p []byte, offset, total int64, lo, hi []byte, 
 }
 
 // bytes returns n bytes at position at of a page; p is its first part.
+// What lies in its overflow pages is read from the file.
 func (m *Image) bytes(p []byte, offset, total, at, n int64) ([]byte, error) {
 	if at < 0 || n > total || at > total-n {
 		return nil, fmt.Errorf("reaches past the page")
@@ -341,6 +354,8 @@ func (m *Image) bytes(p []byte, offset, total, at, n int64) ([]byte, error) {
 	return q, err
 }
 
+// inOrder returns an error for a key below lo, or not below hi; nil stands for no bound. strict says
+// that lo is the key before it, which must not come twice.
 func inOrder(key, lo, hi []byte, strict bool) error {
 	if c := bytes.Compare(lo, key); lo != nil && (c > 0 || strict && c == 0) {
 		return fmt.Errorf("its key is not above the one before")
@@ -375,6 +390,7 @@ func (m *Image) account() error {
 		return err
 	}
 	start := int64(HeaderBytes)
+	// The header has 16 bits for the number. A longer list has its length in the first 8 bytes after it.
 	if count == math.MaxUint16 {
 		count, start = order.Uint64(p[HeaderBytes:]), start+8
 	}
@@ -406,6 +422,7 @@ func (m *Image) account() error {
 
 // Whole verifies that the buckets have these names and are whole, and that each page is used once or
 // free. It skips the bucket named walked, which the caller has walked already.
+// It takes the names that it knows out of buckets.
 func (m *Image) Whole(buckets map[string]Bucket, names []string, walked string) error {
 	for _, name := range names {
 		b, ok := buckets[name]

@@ -31,7 +31,9 @@ func Rewrite(ctx context.Context, tx *bbolt.Tx, file string, buckets []string, p
 			progress(done)
 			err := to.Update(func(out *bbolt.Tx) error {
 				b := out.Bucket([]byte(bucket))
+				// Keys come in order and none follows later between two others, so pages need no room to grow.
 				b.FillPercent = 1
+				// bbolt keeps what a transaction writes in memory until it commits.
 				for bytes := 0; k != nil && bytes < rewriteBytes; k, v = cursor.Next() {
 					if err := b.Put(k, v); err != nil {
 						return err

@@ -128,6 +128,7 @@ func BucketsOf(campaigns []Campaign) []string {
 }
 
 // CampaignsIn reads the campaigns from the records of meta, by number.
+// What a record leaves out has its default here: the board for the name, the campaign itself for the pool.
 func CampaignsIn(records func(yield func(key string, value []byte) error) error) ([]Campaign, error) {
 	var list []Campaign
 	err := records(func(key string, value []byte) error {
@@ -163,6 +164,8 @@ func CampaignsIn(records func(yield func(key string, value []byte) error) error)
 			return nil, Corrupt(BucketMeta, []byte(Of(KeyCampaign, uint32(i+1))),
 				"it is missing")
 		}
+		// A pool has the number of its first campaign. So that campaign came before, is in the same
+		// pool, and has the same board and kind of proof.
 		if c.Pool > c.Number || !list[c.Pool-1].Kin(c) || list[c.Pool-1].Pool != c.Pool {
 			return nil, Corrupt(BucketMeta, key, "it cannot belong to the pool of campaign %d", c.Pool)
 		}

@@ -77,6 +77,7 @@ func NumberIn(name, full string) uint32 {
 	}
 	digits, ok := strings.CutPrefix(full, name+"/")
 	n, err := strconv.ParseUint(digits, 10, 32)
+	// The last comparison refuses other spellings of a number, such as nodes/02.
 	if !ok || err != nil || n < 2 || Of(name, uint32(n)) != full {
 		return 0
 	}
@@ -107,6 +108,8 @@ func Seal(bucket string, key, payload []byte) []byte {
 	return binary.LittleEndian.AppendUint32(value, sum(bucket, key, payload))
 }
 
+// sum is the CRC-32C of the bucket's name, a zero byte, the key and the payload. The zero byte keeps the
+// end of a name apart from the beginning of a key.
 func sum(bucket string, key, payload []byte) uint32 {
 	begin, ok := bucketSums[bucket]
 	if !ok {
@@ -157,6 +160,8 @@ func unsealFixed(bucket string, key, value []byte, keyBytes, payloadBytes int) (
 }
 
 // EncodeNode returns the record of a tree position.
+// Its payload: phi 4 bytes, delta 4, nodes 8, budget 8, and 1 where it is expanded, else 0. If the expansion
+// has a number, the number follows, 8, and the numbers of the children as package numbers writes them.
 func EncodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 	k := n.Key.Bytes()
 	p := make([]byte, 0, expandedPayload+len(n.Children))
@@ -178,6 +183,7 @@ func EncodeNode(bucket string, n tree.NodeRecord) (key, value []byte) {
 
 // DecodeNode undoes EncodeNode, and checks the record as CheckNode does.
 func DecodeNode(bucket string, key, value []byte) (tree.NodeRecord, error) {
+	// There are two forms: the fixed fields, or these and the expansion. A length between the two is damage.
 	size := NodePayload
 	if len(value) > NodePayload+SumBytes {
 		size = max(expandedPayload, len(value)-SumBytes)
@@ -230,6 +236,7 @@ func CheckNode(n tree.NodeRecord) error {
 		if phi, delta, rest, err = numbers.Next(rest); err != nil {
 			return err
 		}
+		// Two zeros stand for numbers that nobody knows yet.
 		if phi == 0 && delta == 0 {
 			continue
 		}
@@ -250,6 +257,7 @@ func checkNumbers(phi, delta uint32) error {
 }
 
 // EncodeFact returns the record of a fact.
+// Its payload: verdict 1 byte, nodes 8, SHA-256 of the certificate 32.
 func EncodeFact(bucket string, f proof.Fact) (key, value []byte) {
 	k := f.Key.Bytes()
 	p := make([]byte, 0, FactPayload)
@@ -320,6 +328,8 @@ const (
 )
 
 // EncodeCertificate returns the record of a certificate.
+// Its payload: number 8 bytes, size 8, pool 4, flags 1, and the text that says who has verified it. With
+// an outline, a byte with the length of the text comes before the text, and the outline after it.
 func EncodeCertificate(id proof.ID, c Certificate) []byte {
 	p := binary.LittleEndian.AppendUint64(make([]byte, 0, CertPayload+len(c.Verified)), c.Number)
 	p = binary.LittleEndian.AppendUint64(p, c.Size)
@@ -422,6 +432,7 @@ func DecodeTally(campaign uint32, value []byte) (t Tally, err error) {
 }
 
 // EncodeCounters returns the record of the counters of the store and of its first campaign.
+// The file has them in this order, so a new counter needs a new format.
 func EncodeCounters(c Counters) []byte {
 	return encodeNumbers(KeyCounters, c.Positions, c.Facts, c.Certificates, c.CertificateBytes, c.Arrivals, c.Commits,
 		c.Searched, c.Epoch)

@@ -170,6 +170,8 @@ func (l Layout) String() string {
 // buckets, twice. Pages that only a reader still uses count as free.
 func LayoutOf(tx *bbolt.Tx, b bbolt.Stats, fileBytes int64, buckets []string) Layout {
 	pageSize := int64(tx.DB().Info().PageSize)
+	// The figures of the root bucket contain those of all buckets in it. The loop takes these out again,
+	// and the pages of the list of buckets remain.
 	all := tx.Cursor().Bucket().Stats() // with what is in it
 	l := Layout{HeaderBytes: 2*pageSize + int64(all.LeafAlloc+all.BranchAlloc), BeyondBytes: fileBytes - tx.Size()}
 	var used int64
@@ -177,6 +179,7 @@ func LayoutOf(tx *bbolt.Tx, b bbolt.Stats, fileBytes int64, buckets []string) La
 		st := tx.Bucket([]byte(name)).Stats()
 		p := Part{Kind: name, Records: st.KeyN, Pages: int64(st.LeafAlloc + st.BranchAlloc)}
 		p.Bytes = int64(st.LeafInuse - st.LeafPageN*page.HeaderBytes - st.KeyN*page.ElementBytes)
+		// A small bucket lies inside a value of the list of buckets, without a page of its own.
 		if st.InlineBucketN > 0 {
 			p.Bytes = int64(st.InlineBucketInuse - page.HeaderBytes - st.KeyN*page.ElementBytes)
 		}
@@ -185,6 +188,7 @@ func LayoutOf(tx *bbolt.Tx, b bbolt.Stats, fileBytes int64, buckets []string) La
 		l.Parts = append(l.Parts, p)
 	}
 	l.FreeBytes = int64(b.FreePageN+b.PendingPageN) * pageSize
+	// bbolt does not say how long the list of free pages is. It is what nothing else accounts for.
 	l.ListBytes = tx.Size() - l.HeaderBytes - used - l.FreeBytes
 	return l
 }

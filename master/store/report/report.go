@@ -42,6 +42,7 @@ type Report struct {
 const maxListed = 100
 
 // Found adds a finding.
+// A damaged file may give one for each record. The first hundred show where it begins, and the rest are counted.
 func (r *Report) Found(err error) {
 	if len(r.Findings) < maxListed {
 		r.Findings = append(r.Findings, err.Error())
