@@ -282,10 +282,11 @@ const spotSample = 0.001
 // moveProof gives a manifest and its folder another name. What had that name goes.
 // The parts go first, so that a crash in between leaves no new manifest without its parts.
 func moveProof(from, to string) error {
-	if err := os.RemoveAll(proof.PartsFolder(to)); err != nil {
+	err := errors.Join(os.RemoveAll(proof.PartsFolder(to)), os.Rename(proof.PartsFolder(from), proof.PartsFolder(to)))
+	if err != nil {
 		return err
 	}
-	return errors.Join(os.Rename(proof.PartsFolder(from), proof.PartsFolder(to)), disk.Rename(from, to))
+	return disk.Rename(from, to)
 }
 
 // claims holds what the checker found proved against what the campaign says.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"google.golang.org/grpc/codes"
@@ -169,17 +170,11 @@ func reachable(c *loop.About, k amazons.Key) error {
 	if arrows%2 != 0 {
 		own, opp = opp, own
 	}
-	if arrows < 0 || count(s.Own) != count(own) || count(s.Opp) != count(opp) {
+	if arrows < 0 || bits.OnesCount64(s.Own) != bits.OnesCount64(own) ||
+		bits.OnesCount64(s.Opp) != bits.OnesCount64(opp) {
 		return fmt.Errorf("bad position: %s does not come from the campaign's root", c.Text(k))
 	}
 	return nil
-}
-
-func count(s amazons.Set) (n int) {
-	for ; s != 0; s &= s - 1 {
-		n++
-	}
-	return n
 }
 
 // foundFacts are the facts of a message with their evidence.

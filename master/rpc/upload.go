@@ -249,13 +249,6 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session, id proof.ID, data []byte) (known bool,
 	err error) {
 	claims, err := claimsOf(c, func() ([]loop.Root, error) { return c.ReadRoots(data) })
-	if err == nil {
-		err = s.Ledger.Take(int64(len(claims)) * ledger.RootCharge)
-		if err != nil {
-			f.loop.Offend(ctx, s, trust.Unasked, err)
-			return false, status.Error(codes.InvalidArgument, err.Error())
-		}
-	}
 	if err != nil {
 		kind := trust.FalseCertificate
 		if errors.Is(err, loop.ErrLarge) {
@@ -265,6 +258,16 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		f.loop.Offend(ctx, s, kind, err)
 		return false, err
 	}
+	charge := int64(len(claims)) * ledger.RootCharge
+	if err = s.Ledger.Take(charge); err != nil {
+		f.loop.Offend(ctx, s, trust.Unasked, err)
+		return false, status.Error(codes.InvalidArgument, err.Error())
+	}
+	defer func() {
+		if known || err != nil { // it has not come, and may be tried again
+			s.Ledger.Give(charge)
+		}
+	}()
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
 	if errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) {
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)

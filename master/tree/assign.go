@@ -186,10 +186,11 @@ func (t *Tree) budgetOf(n *graph.Node, use float64) uint64 {
 	return max(1, uint64(float64(t.firstBudget())*part))
 }
 
-// undivided reports whether a leaf is the whole question and its worker the only one. The worker then gets
-// all of it as one lease, and needs hardly more than a search without a farm.
+// undivided reports whether a leaf is the whole question and its worker the only one, or nothing was searched
+// yet and nothing is checked. The worker then gets all of it, and needs hardly more than without a farm. Four
+// workers that share 4x7 from its first node search 450,000 nodes; one searches 78,000 in a second.
 func (t *Tree) undivided(n *graph.Node) bool {
-	return t.cfg.policy.growing && n == t.graph.Root && len(t.roll) < 2
+	return t.cfg.policy.growing && n == t.graph.Root && (len(t.roll) < 2 || t.nodes == 0 && t.cfg.CheckFirst == 0)
 }
 
 const (

@@ -227,7 +227,8 @@ func (t *Tree) evades(l *lease) bool {
 			l.cancelled && t.now-l.since > quickTicks)
 }
 
-// evade takes a lease away. It becomes an offence if the worker is found at it long afterwards.
+// evade takes a lease away. It becomes an offence if the worker is found at it long afterwards. Where several
+// others wait, its leaf is split: if they had it one after the other, each could hold it as long again.
 func (t *Tree) evade(l *lease) {
 	if !l.cancelled {
 		t.emit(Cancel{l.worker.name, l.id, t.epoch, CancelOverdue})
@@ -235,6 +236,10 @@ func (t *Tree) evade(l *lease) {
 	l.worker.evaded, l.worker.evadedAt = l.id, t.now
 	t.loses(l.worker.party)
 	t.forfeit(l)
+	if n := l.node; t.starving > 1 && n.Live > 0 && !n.Expanded && !n.Unchecked && !n.Solved() {
+		t.split(n, nil)
+		t.graph.Propagate()
+	}
 }
 
 // evading reports whether a worker still reports about a lease that was taken away long ago.

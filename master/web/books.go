@@ -122,37 +122,20 @@ func (s *Server) book(q url.Values) *proof.Certificate {
 }
 
 // play answers with the winner's move in a position.
-func (s *Server) play(w http.ResponseWriter, r *http.Request) {
-	at, err := s.find(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
-	defer cancel()
-	if !s.admit(ctx, w) {
-		return
-	}
+func (s *Server) play(ctx context.Context, at place) (answer any, err error) {
 	var look book.Look
 	if cert := s.book(at.query); cert != nil {
 		look = cert.Look
 	} else if look, err = asked(ctx, at); err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
 	select { // a search must not take the cores from the farm
 	case s.plays <- struct{}{}:
 		defer func() { <-s.plays }()
 	case <-ctx.Done():
-		refuse(w, http.StatusServiceUnavailable, "too many games are played; try again")
-		return
+		return nil, fmt.Errorf("too many games are played; %w", errBusy)
 	}
-	answer, err := book.Answer(ctx, look, at.way)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	s.writeJSON(w, answer)
+	return book.Answer(ctx, look, at.way)
 }
 
 // asked looks a position up in the tree and the parts of its campaign.
@@ -173,32 +156,42 @@ func asked(ctx context.Context, at place) (book.Look, error) {
 	return func(amazons.State) proof.Finding { return f }, nil
 }
 
-// judge answers with what the static rules see in a position, of any board.
-func (s *Server) judge(w http.ResponseWriter, r *http.Request) {
+// anyPosition reads the position, of any board, that a request is about.
+func anyPosition(r *http.Request) (p amazons.Position, err error) {
 	q, err := arguments(r, "position")
 	if err != nil {
-		fail(w, err)
-		return
+		return p, err
 	}
-	p, err := amazons.ParsePosition(q.Get("position"))
-	if err != nil {
-		fail(w, errInput{err})
-		return
+	if p, err = amazons.ParsePosition(q.Get("position")); err != nil {
+		err = errInput{err}
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
-	defer cancel()
-	if s.admit(ctx, w) {
-		s.writeJSON(w, book.Judge(p))
-	}
+	return p, err
 }
 
-// admit waits until one more position may be looked up, and refuses where that takes too long.
-func (s *Server) admit(ctx context.Context, w http.ResponseWriter) bool {
-	if err := s.explores.Wait(ctx); err != nil {
-		refuse(w, http.StatusServiceUnavailable, "too many positions are asked for; try again")
-		return false
+// judge answers with what the static rules see in a position.
+func (s *Server) judge(_ context.Context, p amazons.Position) (any, error) { return book.Judge(p), nil }
+
+// judged returns what answers requests about what find reads in them: not too many at a time, and each within
+// askPatience.
+func judged[T any](s *Server, find func(*http.Request) (T, error),
+	answer func(context.Context, T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		ctx, cancel := context.WithTimeout(r.Context(), askPatience)
+		defer cancel()
+		at, err := find(r)
+		if err == nil && s.explores.Wait(ctx) != nil {
+			err = fmt.Errorf("too many positions are asked for; %w", errBusy)
+		}
+		var said any
+		if err == nil {
+			said, err = answer(ctx, at)
+		}
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		s.writeJSON(w, said)
 	}
-	return true
 }
 
 // partName is the name of a part: its SHA-256. Anything else, such as a name with dots and slashes,

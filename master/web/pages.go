@@ -70,9 +70,10 @@ func (s *Server) addPages(mux *http.ServeMux) {
 	mux.HandleFunc("GET /api/history", s.history)
 	mux.HandleFunc("GET /api/events", s.events)
 	mux.HandleFunc("GET /api/work", s.known(func(l seen) any { return l.work }))
-	mux.HandleFunc("GET /api/explore", s.explore)
-	mux.HandleFunc("GET /api/play", s.play)
-	mux.HandleFunc("GET /api/judge", s.judge)
+	found := func(r *http.Request) (place, error) { return s.find(r) }
+	mux.HandleFunc("GET /api/explore", judged(s, found, s.explore))
+	mux.HandleFunc("GET /api/play", judged(s, found, s.play))
+	mux.HandleFunc("GET /api/judge", judged(s, anyPosition, s.judge))
 	mux.HandleFunc("GET /api/certificate", s.certificate)
 	mux.HandleFunc("GET /board.svg", s.board)
 }
@@ -140,6 +141,9 @@ func refuse(w http.ResponseWriter, code int, why string) {
 
 // errInput is what a reader has done wrong, in one sentence.
 type errInput struct{ error }
+
+// errBusy says that too much is asked at a time.
+var errBusy = errors.New("try again")
 
 // arguments reads the query of an address and refuses names that are not among the given ones.
 func arguments(r *http.Request, names ...string) (url.Values, error) {
@@ -210,29 +214,17 @@ func queens(p amazons.Position) (white, black int) {
 }
 
 // explore answers with what is known of a position and its moves.
-func (s *Server) explore(w http.ResponseWriter, r *http.Request) {
-	at, err := s.find(r)
-	if err != nil {
-		fail(w, err)
-		return
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), askPatience)
-	defer cancel()
-	if !s.admit(ctx, w) {
-		return
-	}
+func (s *Server) explore(ctx context.Context, at place) (any, error) {
 	if cert := s.book(at.query); cert != nil {
 		if known := book.Explore(cert, at.position()); known.Verdict != eval.Open.String() {
-			s.writeJSON(w, known)
-			return
+			return known, nil
 		} // the tree may know what the proof does not need
 	}
 	answer, err := at.campaign.Explore(ctx, at.way)
 	if err != nil {
-		fail(w, err)
-		return
+		return nil, err
 	}
-	s.writeJSON(w, document.OfPosition(at.position(), answer))
+	return document.OfPosition(at.position(), answer), nil
 }
 
 // fail tells bad input from a campaign that does not answer.
@@ -241,7 +233,10 @@ func fail(w http.ResponseWriter, err error) {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return
 	}
-	refuse(w, http.StatusServiceUnavailable, "the campaign does not answer: "+err.Error())
+	if !errors.Is(err, errBusy) {
+		err = fmt.Errorf("the campaign does not answer: %w", err)
+	}
+	refuse(w, http.StatusServiceUnavailable, err.Error())
 }
 
 // board draws a position: square is the side of a square in pixels, bare=1 leaves out the coordinates.

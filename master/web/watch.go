@@ -102,7 +102,8 @@ type watch struct {
 	books    *books
 	listed   string // SHA-256 of the certificate whose parts were counted
 	parts    int
-	work     worked // of the goroutine that asks
+	work     worked     // of the goroutine that asks
+	asking   sync.Mutex // a reader's first look may meet the goroutine that asks all the time
 
 	mu      sync.Mutex
 	seen    seen
@@ -131,6 +132,8 @@ func (w *watch) run(ctx context.Context) {
 
 // ask asks once and shows the answer.
 func (w *watch) ask(ctx context.Context) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, askPatience)
 	defer cancel()
 	// This is a copy, arrays included: a part that has not changed keeps its text and its version.

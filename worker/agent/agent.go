@@ -1,9 +1,11 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -21,7 +23,7 @@ type Solver interface {
 	Run(ctx context.Context, job Job, progress func(engine.Progress)) (Result, error)
 	Hints() []byte
 	Prove(ctx context.Context, facts []proof.Fact, alive func(proved int)) ([]Part, error)
-	Forget()
+	Forget(told bool)
 	Learn(facts []proof.Fact)
 	Close() error
 }
@@ -67,6 +69,7 @@ type agent struct {
 	work   sync.WaitGroup     // of that goroutine
 	stop   context.CancelFunc // ends its work early; nil: the solver is free
 	forget bool               // when the solver is free
+	told   bool               // with forget: also its table
 }
 
 // run gives the machine its events until it ends.
@@ -131,10 +134,13 @@ func (a *agent) step(ctx context.Context, ev Event) (over bool, err error) {
 		case Search:
 			a.search(ctx, e)
 		case Stop:
-			a.stop()
+			if a.stop != nil {
+				a.stop()
+			}
 		case Gather:
 			a.gather(ctx, e)
 		case Forget:
+			a.told = a.told || e.Told
 			if a.forget = true; a.stop == nil {
 				a.freed(nil)
 			}
@@ -188,8 +194,8 @@ func (a *agent) freed(ev Event) {
 		a.stop = nil
 	}
 	if a.forget && a.stop == nil {
-		a.forget = false
-		a.solver.Forget()
+		a.solver.Forget(a.told)
+		a.forget, a.told = false, false
 	}
 }
 
@@ -214,10 +220,7 @@ func (a *agent) search(ctx context.Context, e Search) {
 
 // gather has the engine prove what a slice found, and asks it what its table knows.
 func (a *agent) gather(ctx context.Context, e Gather) {
-	limited, stop := context.WithCancel(ctx)
-	if e.Limit > 0 {
-		limited, stop = context.WithTimeout(ctx, e.Limit)
-	}
+	limited, stop := context.WithTimeout(ctx, cmp.Or(e.Limit, math.MaxInt64))
 	a.stop = stop
 	solver := a.solver
 	a.work.Go(func() {

@@ -155,6 +155,7 @@ type fakeSolver struct {
 	search  func(ctx context.Context, job engine.Job) engine.Result
 	part    func(ctx context.Context, facts []proof.Fact) engine.Part // nil: all facts in one small file
 	forgets atomic.Int32
+	told    atomic.Int32 // times that it forgot what it was told
 	closed  atomic.Bool
 	jobs    []engine.Job
 	learned atomic.Int32
@@ -183,7 +184,6 @@ func partOf(data []byte, facts []proof.Fact) engine.Part {
 
 func (s *fakeSolver) Hints() []byte { return []byte("hints") }
 
-func (s *fakeSolver) Forget()                  { s.forgets.Add(1) }
 func (s *fakeSolver) Learn(facts []proof.Fact) { s.learned.Add(int32(len(facts))) }
 func (s *fakeSolver) Close() error             { s.closed.Store(true); return nil }
 
@@ -491,6 +491,9 @@ func TestJoinAgain(t *testing.T) {
 			if took := time.Since(began); took > again+again/10 {
 				t.Fatalf("the worker is away for %v", took)
 			}
+		}
+		if told, all := f.solver.told.Load(), f.solver.forgets.Load(); told == 0 || told != all {
+			t.Errorf("%d times the worker forgot what rests on what it was told, %d times in all", told, all)
 		}
 		s.finish()
 	})
@@ -1004,4 +1007,10 @@ func TestHold(t *testing.T) {
 			t.Errorf("joined %d times", f.master.joins)
 		}
 	})
+}
+
+func (s *fakeSolver) Forget(told bool) {
+	if s.forgets.Add(1); told {
+		s.told.Add(1)
+	}
 }

@@ -96,7 +96,8 @@ type (
 		Job   Job
 		Limit time.Duration
 	}
-	// Stop asks to end the Search under way. Searched follows as without it.
+	// Stop asks to end the Search or Gather under way, if there is one. Searched or Gathered follows as
+	// without it.
 	Stop struct{}
 	// Gather asks to prove facts, and for what the table knows of the position that was searched
 	// last, unless that is proved now. Gathered follows.
@@ -107,8 +108,8 @@ type (
 		Last  bool          // the search of the position has ended
 	}
 	// Forget asks that the engine forget what was delivered: at once, or when the Search or Gather
-	// under way has ended.
-	Forget struct{}
+	// under way has ended. What it was told may be false: then the table rests on that, and goes too.
+	Forget struct{ Told bool }
 	// Examine asks to fetch a part and to check it, beside everything else. Examined follows, or Lost.
 	Examine struct{ Check *farmv1.Check }
 	// Learn asks to tell the engine facts that others have proved, also during a Search.

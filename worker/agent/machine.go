@@ -41,6 +41,7 @@ type Machine struct {
 	away    time.Duration // since when there is no master
 	limit   time.Duration // how long that may last
 	met     bool          // it was joined once, so its credential was right
+	told    bool          // facts that it was told may be false
 	stream  stream        // while joined
 
 	// The master that was joined last.
@@ -322,7 +323,8 @@ func (m *Machine) join(e Joined) error {
 	if m.engine.Board.Valid() {
 		// The store may be another one. It must not lack what was delivered to the one before.
 		// What waits may rely on evidence that is gone; then the master refuses it.
-		m.do(Forget{})
+		m.do(Forget{Told: m.told})
+		m.told = false
 	} else {
 		m.equip(m.first) // it may do for the leases that come
 	}
@@ -363,8 +365,12 @@ func (m *Machine) lost(e Lost) error {
 		m.met = true
 		m.away, m.limit = m.now, m.c.AwayTimeout
 		switch {
-		case e.Again:
-			m.pause = max(m.c.BackoffMin, again)
+		case e.Again: // facts were taken back, and what is under way may rest on them
+			m.pause, m.told = max(m.c.BackoffMin, again), true
+			if m.running != nil {
+				m.cancel()
+				m.do(Stop{}) // also where its evidence is gathered
+			}
 		// A stream that lasted makes the next pause short again. One that breaks each time soon after
 		// Join does not, or it would be tried ten times a second.
 		case m.now-m.stream.began > 10*m.c.BackoffMax:

@@ -20,7 +20,7 @@ import (
 //
 //	new [max-waiting=N] [idle=TIME] [max-sends=N]   a machine, and its first Tick
 //	joined [session=S]     heartbeats come every second
-//	lost [refused]         the stream broke, or Join failed
+//	lost [refused|again]   the stream broke, or Join failed; again: facts were taken back
 //	lease ID [epoch=N] [budget=N] [campaign=N] [bad]
 //	cancel ID   no-work   hold   finished   ack SERIAL [refused]
 //	news                   facts that others have proved
@@ -68,7 +68,7 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 		if d.HasArg("refused") {
 			return s.step(Lost{Err: fmt.Errorf("%w: another version", ErrRefused)})
 		}
-		return s.step(Lost{Err: errors.New("it broke"), Jitter: 1})
+		return s.step(Lost{Err: errors.New("it broke"), Jitter: 1, Again: d.HasArg("again")})
 	case "lease":
 		l := &farmv1.Lease{Id: first, Epoch: number("epoch", 1), Key: farmv1.WriteKey(rootKey()),
 			BudgetNodes: number("budget", 1_000_000)}
@@ -193,7 +193,7 @@ func (s *script) step(ev Event) string {
 		case Stop:
 			fmt.Fprintln(&out, "stop")
 		case Forget:
-			fmt.Fprintln(&out, "forget")
+			fmt.Fprintf(&out, "forget%s\n", map[bool]string{true: " what it was told"}[e.Told])
 		case End:
 			fmt.Fprintln(&out, "end:", e.Err)
 		}

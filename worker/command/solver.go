@@ -97,6 +97,7 @@ func (s *solver) searcher(b amazons.Board) (search, error) {
 type answer struct {
 	question
 	search search
+	clear  func()              // empties the table
 	tell   func(func() string) // see solver.running
 	result cli.SolveResult
 	claims []proof.Root   // what the answer rests on
@@ -111,7 +112,8 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 	if err != nil {
 		return cli.SolveResult{}, err
 	}
-	a := &answer{question: q, search: search, tell: s.running, result: cli.NewSolveResult(q.position)}
+	a := &answer{question: q, search: search, clear: s.table.Clear, tell: s.running,
+		result: cli.NewSolveResult(q.position)}
 	if a.tell == nil {
 		a.tell = func(func() string) {}
 	}
@@ -151,6 +153,7 @@ func (a *answer) run(ctx context.Context) error {
 			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations,
 				a.result.SearchSeconds
 			a.result, a.claims, a.builds = fresh, nil, nil
+			a.clear() // the false claim is in it
 			continue
 		}
 		return err

@@ -210,7 +210,7 @@ func New(c Config) (*Engine, error) {
 	for _, w := range witnesses {
 		e.proofs = append(e.proofs, &witness{Witness: w})
 	}
-	e.Forget()
+	e.Forget(false)
 	return e, nil
 }
 
@@ -223,9 +223,13 @@ func (e *Engine) Close() error {
 	return errors.Join(append(errs, e.table.Close())...)
 }
 
-// Forget drops the known facts, of others and its own. Later parts cite none of them. The table
-// stays.
-func (e *Engine) Forget() {
+// Forget drops the known facts, of others and its own. Later parts cite none of them. The table stays,
+// unless facts that it was told may be false: a proof of what rests on one may take as long as the whole
+// question.
+func (e *Engine) Forget(told bool) {
+	if told {
+		e.table.Clear()
+	}
 	e.mu.Lock()
 	e.news = nil
 	e.mu.Unlock()

@@ -114,7 +114,7 @@ func TestSolve(t *testing.T) {
 				len(again) != 0 {
 				t.Errorf("delivered twice: %v, %v", again, err)
 			}
-			e.Forget()
+			e.Forget(false)
 			parts, err = e.Prove(t.Context(), []proof.Fact{fact(p, r.Verdict)}, nil)
 			check(t, p, eval.Lost, rulesOnly, one(t, parts, err))
 		}
@@ -197,7 +197,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("evidence was gathered for what others have proved: %+v, %v", parts, err)
 	}
 	e.Learn([]proof.Fact{learned})
-	if e.Forget(); len(e.news) != 0 {
+	if e.Forget(false); len(e.news) != 0 {
 		t.Error("news outlived what they rest on")
 	}
 }
