@@ -55,6 +55,6 @@ func liar(ctx context.Context, c *client) error {
 		if err := c.result(r); err != nil {
 			return err
 		}
-		c.parts.engine.Forget()
+		c.parts.engine.Forget(false)
 	}
 }

@@ -58,7 +58,7 @@ func (p *parts) honest(ctx context.Context, r *rand.Rand) (engine.Part, error) {
 		if out.Verdict == eval.Open {
 			continue
 		}
-		p.engine.Forget()
+		p.engine.Forget(false)
 		made, err := p.engine.Prove(ctx, []proof.Fact{{Key: s.CanonicalKey(p.board), Verdict: out.Verdict,
 			Nodes: 5000}}, nil)
 		if err != nil {

@@ -78,7 +78,7 @@ func prepare(ctx context.Context, board amazons.Board, parts int64, said func(do
 		if err != nil || r.Verdict == eval.Open {
 			continue // the game was over, or the position is too hard
 		}
-		e.Forget() // so that no part cites another
+		e.Forget(false) // so that no part cites another
 		made, err := e.Prove(ctx, []proof.Fact{{Key: s.CanonicalKey(board), Verdict: r.Verdict, Nodes: factNodes}}, nil)
 		if err != nil {
 			return nil, err
