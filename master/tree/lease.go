@@ -236,7 +236,7 @@ func (t *Tree) evade(l *lease) {
 	l.worker.evaded, l.worker.evadedAt = l.id, t.now
 	t.loses(l.worker.party)
 	t.forfeit(l)
-	if n := l.node; t.starving > 1 && n.Live > 0 && !n.Expanded && !n.Unchecked && !n.Solved() {
+	if n := l.node; t.starving > 1 && n.Matters() && !n.Expanded && !n.Unchecked {
 		t.split(n, nil)
 		t.graph.Propagate()
 	}

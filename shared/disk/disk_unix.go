@@ -54,10 +54,8 @@ func FreeBytes(path string) (int64, bool) {
 // Full reports whether err says that the disk, a quota or a limit on file sizes is exhausted. Some
 // libraries keep only the text of the system's error, so that the text counts as well.
 func Full(err error) bool {
-	is := func(kind unix.Errno) bool {
-		return errors.Is(err, kind) || strings.HasSuffix(err.Error(), ": "+kind.Error())
-	}
-	return err != nil && slices.ContainsFunc([]unix.Errno{unix.ENOSPC, unix.EDQUOT, unix.EFBIG}, is)
+	return err != nil && slices.ContainsFunc([]unix.Errno{unix.ENOSPC, unix.EDQUOT, unix.EFBIG},
+		func(is unix.Errno) bool { return errors.Is(err, is) || strings.HasSuffix(err.Error(), ": "+is.Error()) })
 }
 
 // Crowded reports whether err says that the process, or the system, has as many files and connections open

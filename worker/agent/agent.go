@@ -220,7 +220,7 @@ func (a *agent) search(ctx context.Context, e Search) {
 
 // gather has the engine prove what a slice found, and asks it what its table knows.
 func (a *agent) gather(ctx context.Context, e Gather) {
-	limited, stop := context.WithTimeout(ctx, cmp.Or(e.Limit, math.MaxInt64))
+	limited, stop := context.WithTimeout(ctx, cmp.Or(e.Limit, math.MaxInt64)) // without a limit: 292 years
 	a.stop = stop
 	solver := a.solver
 	a.work.Go(func() {

@@ -67,13 +67,21 @@ func (s *solver) close() error {
 // which moves win.
 type search struct {
 	*dfpn.Searcher
+	table     *dfpn.Table
 	witnesses []*dfpn.Witness
+}
+
+// forget empties all tables.
+func (s search) forget() {
+	s.table.Clear()
+	for _, w := range s.witnesses {
+		w.Forget()
+	}
 }
 
 // searcher empties the table and returns the search of a board. A search of another board must not
 // meet its entries.
 func (s *solver) searcher(b amazons.Board) (search, error) {
-	s.table.Clear()
 	found, ok := s.searchers[b]
 	if !ok {
 		plain, err := dfpn.New(dfpn.Options{Board: b, Table: s.table, Threads: s.cores, Judge: s.judge})
@@ -84,12 +92,10 @@ func (s *solver) searcher(b amazons.Board) (search, error) {
 		if err != nil {
 			return found, err
 		}
-		found = search{plain, witnesses}
+		found = search{plain, s.table, witnesses}
 		s.searchers[b] = found // there are 64 boards
 	}
-	for _, w := range found.witnesses {
-		w.Forget()
-	}
+	found.forget()
 	return found, nil
 }
 
@@ -97,7 +103,6 @@ func (s *solver) searcher(b amazons.Board) (search, error) {
 type answer struct {
 	question
 	search search
-	clear  func()              // empties the table
 	tell   func(func() string) // see solver.running
 	result cli.SolveResult
 	claims []proof.Root   // what the answer rests on
@@ -112,8 +117,7 @@ func (s *solver) solve(ctx context.Context, q question) (cli.SolveResult, error)
 	if err != nil {
 		return cli.SolveResult{}, err
 	}
-	a := &answer{question: q, search: search, clear: s.table.Clear, tell: s.running,
-		result: cli.NewSolveResult(q.position)}
+	a := &answer{question: q, search: search, tell: s.running, result: cli.NewSolveResult(q.position)}
 	if a.tell == nil {
 		a.tell = func(func() string) {}
 	}
@@ -153,7 +157,7 @@ func (a *answer) run(ctx context.Context) error {
 			fresh.Nodes, fresh.Evaluations, fresh.SearchSeconds = a.result.Nodes, a.result.Evaluations,
 				a.result.SearchSeconds
 			a.result, a.claims, a.builds = fresh, nil, nil
-			a.clear() // the false claim is in it
+			a.search.forget() // the false claim is in a table
 			continue
 		}
 		return err
