@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// atOnce is how many parts a worker has to check at a time: one is fetched while the other is
-	// checked.
+	// atOnce is how many parts a worker has to check at a time: the second waits at the worker, which
+	// begins it as soon as the first is done.
 	atOnce = 2
 	// patience and bytesPerTick say how long a worker may take for a part: half a minute, and a
 	// second for each 16 KiB, which is 40 times slower than the checker on one core.

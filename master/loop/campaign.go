@@ -119,7 +119,7 @@ type campaign struct {
 	rest       tree.Status // of the tree when it was put away
 	doubted    []proof.ID  // parts that do not hold, whose facts are to be taken back
 	taking     bool        // facts are being taken back
-	calm       time.Time   // when the next may be
+	calm       time.Time   // before it no more facts are taken back
 
 	metrics *campaignMetrics
 	counted counted

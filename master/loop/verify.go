@@ -22,8 +22,9 @@ import (
 // makers did not know.
 const wake = 10 * time.Minute
 
-// calmShare is how many times as long as it took nothing more is taken back of a campaign: so false parts,
-// however many come, have a tenth of the master's time. What is found meanwhile goes with the next time.
+// calmShare spaces the times at which facts of a campaign are taken back. If one takes a second, the next
+// comes nine seconds later or after. So false parts, however many come, have a tenth of the master's time.
+// What is found false meanwhile is taken back together with the next ones.
 const calmShare = 9
 
 // lonelyTicks is how long an answer waits for any worker before the master checks by itself.
@@ -296,8 +297,8 @@ func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	l.takeBack(c)
 }
 
-// takeBack begins to take back what doubted parts prove, unless that was done a moment ago: trees grow anew
-// and workers join anew each time.
+// takeBack begins to take back what doubted parts prove, unless facts were taken back a moment ago. Each time
+// the trees of the pool grow anew and all workers join anew.
 func (l *Loop) takeBack(c *campaign) {
 	ids := c.doubted
 	if len(ids) == 0 || c.taking || c.calm.After(l.cfg.Now()) {

@@ -171,8 +171,8 @@ func anyPosition(r *http.Request) (p amazons.Position, err error) {
 // judge answers with what the static rules see in a position.
 func (s *Server) judge(_ context.Context, p amazons.Position) (any, error) { return book.Judge(p), nil }
 
-// judged returns what answers requests about what find reads in them: not too many at a time, and each within
-// askPatience.
+// judged returns a handler. find reads what a request is about, and answer answers it. The handler
+// lets in as many requests as Server.explores allows, and gives each askPatience.
 func judged[T any](s *Server, find func(*http.Request) (T, error),
 	answer func(context.Context, T) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {

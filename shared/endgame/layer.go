@@ -97,7 +97,7 @@ func (b *builder) fillActive(s Set, rows []uint32) {
 // Equal values are joined once: most of a position's sixty options or so have values that others have.
 func (b *builder) options(own, opp, empty uint16) uint32 {
 	b.now++
-	if b.now == 0 { // once in four billion positions
+	if b.now == 0 { // once in two billion positions: each asks twice
 		clear(b.stamp)
 		b.now = 1
 	}

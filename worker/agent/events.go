@@ -108,7 +108,8 @@ type (
 		Last  bool          // the search of the position has ended
 	}
 	// Forget asks that the engine forget what was delivered: at once, or when the Search or Gather
-	// under way has ended. What it was told may be false: then the table rests on that, and goes too.
+	// under way has ended. With Told, facts of others may be false: the table rests on them, and is
+	// emptied as well.
 	Forget struct{ Told bool }
 	// Examine asks to fetch a part and to check it, beside everything else. Examined follows, or Lost.
 	Examine struct{ Check *farmv1.Check }

@@ -19,7 +19,7 @@ import (
 )
 
 // maxChecks bounds the parts that a worker may have been asked to check at one time. A sound master
-// asks for two: one is fetched while the other is checked.
+// asks for two: the second waits here until the first is done.
 const maxChecks = 16
 
 // checkMemory bounds the tables of the checker, in bytes: a part of 30 million positions, or an eighth of

@@ -224,8 +224,8 @@ func (e *Engine) Close() error {
 }
 
 // Forget drops the known facts, of others and its own. Later parts cite none of them. The table stays,
-// unless facts that it was told may be false: a proof of what rests on one may take as long as the whole
-// question.
+// unless told says that facts of others may be false: the proof of a position that rests on a false fact
+// may take as long as the whole question.
 func (e *Engine) Forget(told bool) {
 	if told {
 		e.table.Clear()
