@@ -23,6 +23,7 @@ import (
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/rpc"
 	"amazonsfarm/master/store"
+	"amazonsfarm/master/store/record"
 	"amazonsfarm/master/web"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/identity"
@@ -104,6 +105,9 @@ func (f *serveFlags) validate() error {
 		if err != nil {
 			return fmt.Errorf("--board: %w", err)
 		}
+		if err := record.CheckName(o.Name); err != nil {
+			return cli.Usagef("--name: %w", err)
+		}
 		o.Root, o.FirstMoves = q.root, q.firstMoves
 	case len(f.moves) > 0 || o.RulesOnly || o.Name != "":
 		return cli.Usagef("--first-move, --rules-only and --name belong to --board: " +
@@ -113,11 +117,8 @@ func (f *serveFlags) validate() error {
 	if err := checkFiles(o.StoreFile, o.ProofFile, false); err != nil {
 		return err
 	}
-	for flag, at := range map[string]struct{ address, usual string }{"listen": {f.listen, defaultMaster},
-		"http": {f.http, defaultHTTP}, "https": {f.https, defaultHTTP}} {
-		if _, err := cli.Address(flag, at.address, at.usual); err != nil && (at.address != "" || flag == "listen") {
-			return err
-		}
+	if _, err := cli.Address("listen", f.listen, defaultMaster); err != nil {
+		return err
 	}
 	switch {
 	case f.credentials != "" && f.insecure:

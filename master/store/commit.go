@@ -268,14 +268,9 @@ func (b *batch) apply(tx *bbolt.Tx, c *record.Counters) error {
 // page are written together.
 func lastOfEach(all []tree.NodeRecord) []tree.NodeRecord {
 	sorted := slices.Clone(all)
+	slices.Reverse(sorted)
 	slices.SortStableFunc(sorted, func(a, b tree.NodeRecord) int { return a.Key.Compare(b.Key) })
-	kept := sorted[:0]
-	for i, n := range sorted {
-		if i+1 == len(sorted) || sorted[i+1].Key != n.Key {
-			kept = append(kept, n)
-		}
-	}
-	return kept
+	return slices.CompactFunc(sorted, func(a, b tree.NodeRecord) bool { return a.Key == b.Key })
 }
 
 // freshFacts returns the facts that the store lacks, each once.

@@ -14,10 +14,7 @@ import (
 // such text: who listens or dials there will say what is wrong with it.
 func Loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return true
-	}
-	if host == "localhost" {
+	if err != nil || host == "localhost" {
 		return true
 	}
 	ip := net.ParseIP(host)

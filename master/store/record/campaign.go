@@ -67,10 +67,10 @@ func (c Campaign) Check() (amazons.Board, error) {
 			return b, fmt.Errorf("%w: first move: %v", ErrCampaign, err)
 		}
 	}
+	if err := CheckName(c.Name); err != nil {
+		return b, err
+	}
 	switch {
-	case c.Name != "" && !campaignName.MatchString(c.Name):
-		return b, fmt.Errorf("%w: the name %.80q; a name has 1 to 64 letters, digits, dots, dashes and "+
-			"underscores, a letter or digit first", ErrCampaign, c.Name)
 	case c.Priority < -MaxPriority || c.Priority > MaxPriority:
 		return b, fmt.Errorf("%w: the priority %d is not from %d to %d", ErrCampaign, c.Priority, -MaxPriority,
 			MaxPriority)
@@ -78,6 +78,15 @@ func (c Campaign) Check() (amazons.Board, error) {
 		return b, fmt.Errorf("%w: the share %d is not from 1 to %d", ErrCampaign, c.Share, MaxShare)
 	}
 	return b, nil
+}
+
+// CheckName refuses what is no name of a campaign, with an error that wraps ErrCampaign. An empty name is none yet.
+func CheckName(name string) error {
+	if name == "" || campaignName.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("%w: the name %.80q; a name has 1 to 64 letters, digits, dots, dashes and underscores, "+
+		"a letter or digit first", ErrCampaign, name)
 }
 
 // Same returns nil if both campaigns ask the same question: board, root, first moves as written, kind
