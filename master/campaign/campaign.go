@@ -143,6 +143,9 @@ func (c *campaign) describe() loop.Campaign {
 	// loop takes no part back: a false one stops the campaign, since it is a fault of this program.
 	if !c.farm.options.Embedded {
 		out.Recheck, out.Resting, out.Suspects = c.recheck, c.resting, c.suspects
+		if c.farm.options.Limits.CheckFirst > 0 {
+			out.Try = c.try
+		}
 	}
 	return out
 }

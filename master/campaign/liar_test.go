@@ -219,6 +219,40 @@ func TestLiars(t *testing.T) {
 	}
 }
 
+// TestFirstLies has new workers bring false parts where the first parts of a party are checked before they count:
+// each is refused and not stored, and its maker is quarantined at once. The campaign then ends as it should.
+func TestFirstLies(t *testing.T) {
+	root := position(t, "4x4")
+	registry := prometheus.NewRegistry()
+	f, ctx := serve(t, Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Build: agent.Build(),
+		InitialBudget: 100, SplitAfter: 200, Heartbeat: 50 * time.Millisecond, Registerer: registry,
+		Limits: Limits{CheckFirst: 2}})
+	for i, c := range lies(root) {
+		l := &liar{t: t, client: farmv1.NewFarmClient(f.conn)}
+		name := fmt.Sprintf("liar-%d", i)
+		if err := l.join(ctx, name); err != nil {
+			t.Fatal(err)
+		}
+		id, err := l.upload(ctx, c)
+		if status.Code(err) != codes.InvalidArgument || !strings.Contains(err.Error(), "does not hold") {
+			t.Errorf("lie %d: %v", i, err)
+		}
+		if f.store.HasCertificate(1, id) {
+			t.Errorf("lie %d is in the store", i)
+		}
+		if err := l.join(ctx, name); status.Code(err) != codes.PermissionDenied {
+			t.Errorf("its maker joins again: %v", err)
+		}
+	}
+	err := agent.Run(ctx, f.conn, agent.Config{Name: "honest", Cores: 1, TableBytes: 4 << 20})
+	if r := f.Result(<-f.ended); err != nil || r.Winner != "second" || !r.Verified {
+		t.Errorf("the campaign ended with %+v, the worker with %v", r, err)
+	}
+	if n := metric(t, registry, "amazons_master_retracted_facts_total"); n != 0 {
+		t.Errorf("%v facts were taken back: they had counted", n)
+	}
+}
+
 // TestDamagedUploads has a worker send a part with a damaged block, again and again. It is refused, not
 // stored, and counted.
 func TestDamagedUploads(t *testing.T) {

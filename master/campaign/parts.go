@@ -179,11 +179,10 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	} else if err != nil {
 		return lost(err)
 	}
-	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
-		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
+	report, err := c.judge(ctx, r, size)
 	switch {
-	case checker.Refutes(err):
-		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
+	case errors.Is(err, loop.ErrFalse):
+		return err
 	case err == nil && report.SHA256 != id.Name():
 		return fmt.Errorf("%w: its SHA-256 is %s", loop.ErrFalse, report.SHA256)
 	case err != nil:
@@ -199,6 +198,22 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 		return err
 	}
 	return nil
+}
+
+// judge has the checker go over one part, wherever it lies. The error wraps ErrFalse where the part is to blame.
+func (c *campaign) judge(ctx context.Context, r io.ReaderAt, size int64) (*checker.Report, error) {
+	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
+		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
+	if checker.Refutes(err) {
+		err = fmt.Errorf("%w: %w", loop.ErrFalse, err)
+	}
+	return report, err
+}
+
+// try is judge for a part that is not in the store yet.
+func (c *campaign) try(ctx context.Context, data []byte) error {
+	_, err := c.judge(ctx, bytes.NewReader(data), int64(len(data)))
+	return err
 }
 
 // lost gives an error about a part whose bytes are not there, or are other ones, the form in which facts

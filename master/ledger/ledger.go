@@ -35,6 +35,19 @@ type Ledger struct {
 	nodes uint64 // of leases granted
 	taken int64
 	drawn int64 // of what is free
+	tried int   // parts
+}
+
+// trialParts is how many parts of a party are checked before they count. A party that begins with a lie is found
+// before anybody relies on it, and one that earns trust first has worked for it.
+const trialParts = 3
+
+// OnTrial counts a part, and reports whether it is among the first of its party.
+func (l *Ledger) OnTrial() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tried++
+	return l.tried <= trialParts
 }
 
 // Granted counts a lease.

@@ -32,6 +32,9 @@ type About struct {
 	ReadRoots func(data []byte) ([]Root, error)
 	// ReadOutline does that with what proof.Outline says of one.
 	ReadOutline func(outline []byte) ([]Root, error)
+	// Try has the checker of this machine go over a part that is not in the store yet. Its error wraps ErrFalse
+	// where the part does not hold. nil: no part is checked before it counts.
+	Try func(ctx context.Context, data []byte) error
 	// Recheck has the checker of this machine go over a part. Its error wraps ErrFalse where the part
 	// does not hold. nil: workers are of this process, and no part is checked before the answer is.
 	Recheck func(ctx context.Context, id proof.ID) error

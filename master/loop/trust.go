@@ -87,7 +87,7 @@ func (l *Loop) offend(s *Session, kind string, why error) {
 		l.cfg.Metrics.falseCertificates.Inc()
 	}
 	l.carryTrust(l.book.Offend(trust.Offence{Party: s.Party, Worker: s.Name, Address: s.Address, Kind: kind,
-		Why: why.Error()}, l.cfg.Now()))
+		Why: why.Error(), Grave: errors.Is(why, ErrFalse)}, l.cfg.Now()))
 }
 
 // checked notes how a comparison came out.

@@ -268,6 +268,9 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 			s.Ledger.Give(charge)
 		}
 	}()
+	if err := f.try(ctx, c, s, data); err != nil {
+		return false, err
+	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
 	if errors.Is(err, store.ErrNoRoom) || disk.Crowded(err) {
 		return false, status.Errorf(codes.ResourceExhausted, "%v; try again", err)
@@ -279,6 +282,31 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 		err = f.loop.Delivered(ctx, s, c, id, int64(len(data)))
 	}
 	return known, err
+}
+
+// trialTime is how long one of the first parts of a party waits to be checked. After that it counts like any other,
+// so parts that take long, or come in crowds, delay nobody for long.
+const trialTime = 5 * time.Second
+
+// try checks one of the first parts of a party before it counts, one part at a time.
+func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, data []byte) error {
+	if c.Try == nil || !s.Ledger.OnTrial() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, trialTime)
+	defer cancel()
+	select {
+	case f.trial <- struct{}{}:
+		defer func() { <-f.trial }()
+	case <-ctx.Done():
+		return nil
+	}
+	err := c.Try(ctx, data)
+	if !errors.Is(err, loop.ErrFalse) {
+		return nil
+	}
+	f.loop.Offend(ctx, s, trust.FalseCertificate, err)
+	return status.Error(codes.InvalidArgument, err.Error())
 }
 
 // fetchBytes is what one message of a part carries. A worker that asks for parts and does not read them

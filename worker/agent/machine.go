@@ -101,7 +101,7 @@ const never = time.Duration(1<<63 - 1)
 
 // again is the pause before a worker joins that was told to join again: nothing is broken, however often
 // that happens, and thousands may be told at once.
-const again = time.Second
+const again = 200 * time.Millisecond
 
 // sayAgain is the time after which something that goes on is logged again.
 const sayAgain = 10 * time.Minute
