@@ -153,6 +153,7 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 	} else if err != nil {
 		return loop.Conclusion{}, err
 	}
+	c.checked = 0
 	if c.packs(p) {
 		err = c.concludeInOne(ctx, p, e, report)
 	} else {
@@ -192,22 +193,11 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	} else if err != nil {
 		return err
 	}
-	began := time.Now()
-	r, err := checker.CheckFile(ctx, draft, checker.Options{RulesOnly: c.about.RulesOnly,
-		Workers:  c.farm.options.CheckWorkers,
+	r, err := c.checkDraft(ctx, draft, p, checker.Options{
 		Progress: report.checking("the winner is known; the checker goes over its certificate")})
-	c.checked = time.Since(began)
-	if err == nil {
-		err = c.claims(r, p.roots)
-	}
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c.farm.metrics.Verified(false)
-		return c.blame(ctx, p, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err))
+		return err
 	}
-	c.farm.metrics.Verified(true)
 	if err := disk.Rename(draft, c.proofFile); err != nil {
 		return fmt.Errorf("name the verified certificate: %w", err)
 	}
@@ -215,6 +205,26 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	c.verified = true
 	c.winningMove(out.Set)
 	return nil
+}
+
+// checkDraft has the checker of this machine go over a draft. Where it does not hold, the error names the parts that are
+// to blame, in one file and in parts.
+func (c *campaign) checkDraft(ctx context.Context, draft string, p *proofParts, o checker.Options) (*checker.Report, error) {
+	o.RulesOnly, o.Workers = c.about.RulesOnly, c.farm.options.CheckWorkers
+	began := time.Now()
+	r, err := checker.CheckFile(ctx, draft, o)
+	c.checked += time.Since(began)
+	if err == nil {
+		err = c.claims(r, p.roots)
+	}
+	if err != nil && ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	c.farm.metrics.Verified(err == nil)
+	if err != nil {
+		err = c.blame(ctx, p, fmt.Errorf("%w: %s: %w", ErrVerification, draft, err))
+	}
+	return r, err
 }
 
 // winningMove notes the move of the root, if the root is won.
@@ -245,25 +255,13 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	// that each citation is proved by a listed part, and that the top follows. The checker sees to
 	// it with the manifest and a small sample. Parts that lie in a bucket, or are kept as digests,
 	// may be absent here.
-	o := checker.Options{RulesOnly: c.about.RulesOnly, Workers: c.farm.options.CheckWorkers, Absent: true}
+	o := checker.Options{Absent: true, Progress: report.checking("the winner is known; the checker goes over its proof")}
 	if !own { // what the tree adds, and that all belongs together, is for this machine to see
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}
-	o.Progress = report.checking("the winner is known; the checker goes over its proof")
-	began := time.Now()
-	r, err := checker.CheckFile(ctx, draft, o)
-	c.checked += time.Since(began)
-	if err == nil {
-		err = c.claims(r, p.roots)
+	if _, err := c.checkDraft(ctx, draft, p, o); err != nil {
+		return err
 	}
-	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		c.farm.metrics.Verified(false)
-		return fmt.Errorf("%w: %s: %w", ErrVerification, draft, err)
-	}
-	c.farm.metrics.Verified(true)
 	if err := moveProof(draft, c.proofFile); err != nil {
 		return fmt.Errorf("name the verified proof: %w", err)
 	}

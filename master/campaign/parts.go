@@ -404,9 +404,10 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 func (c *campaign) blame(ctx context.Context, p *proofParts, why error) error {
 	wrong := &checks.FalsePartsError{Why: why.Error()}
 	for _, part := range p.parts {
-		if err := c.recheck(ctx, part.ID); errors.Is(err, loop.ErrFalse) {
+		switch err := c.recheck(ctx, part.ID); {
+		case errors.Is(err, loop.ErrFalse):
 			wrong.IDs = append(wrong.IDs, part.ID)
-		} else if errors.Is(err, loop.ErrLost) {
+		case errors.Is(err, loop.ErrLost) && !errors.Is(err, store.ErrDropped): // one that is kept as a digest was verified
 			return err
 		}
 	}

@@ -35,19 +35,29 @@ type Ledger struct {
 	nodes uint64 // of leases granted
 	taken int64
 	drawn int64 // of what is free
-	tried int   // parts
+
+	tried    int // parts
+	standing int // what speaks for the party: see Stands
 }
 
-// trialParts is how many parts of a party are checked before they count. A party that begins with a lie is found
-// before anybody relies on it, and one that earns trust first has worked for it.
+// trialParts is how many parts of a party are checked before they count, at least. A party that begins with a lie
+// is found before anybody relies on it.
 const trialParts = 3
 
-// OnTrial counts a part, and reports whether it is among the first of its party.
+// OnTrial counts a part, and reports whether it is to be checked before it counts: it is among the first of its
+// party, or nothing speaks for the party yet.
 func (l *Ledger) OnTrial() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tried++
-	return l.tried <= trialParts
+	return l.tried <= trialParts || l.standing == 0
+}
+
+// Stands notes how many results of the party are confirmed, and positions of its leases solved.
+func (l *Ledger) Stands(standing int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.standing = standing
 }
 
 // Granted counts a lease.

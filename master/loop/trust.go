@@ -109,6 +109,7 @@ func (l *Loop) checked(e tree.Checked) {
 // credit tells the book what the trees count for a party.
 func (l *Loop) credit(p trust.Party) {
 	confirmed, solved := l.plan.Standing(p.String())
+	l.crew.ledgers.Of(p).Stands(confirmed + solved)
 	l.carryTrust(l.book.Credit(p, confirmed, solved, l.cfg.Now()))
 }
 

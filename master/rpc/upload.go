@@ -284,11 +284,11 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	return known, err
 }
 
-// trialTime is how long one of the first parts of a party waits to be checked. After that it counts like any other,
+// trialTime is how long a part of a party that is on trial waits to be checked. After that it counts like any other,
 // so parts that take long, or come in crowds, delay nobody for long.
 const trialTime = 5 * time.Second
 
-// try checks one of the first parts of a party before it counts, one part at a time.
+// try checks a part of a party that is on trial before it counts, one part at a time.
 func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, data []byte) error {
 	if c.Try == nil || !s.Ledger.OnTrial() {
 		return nil
