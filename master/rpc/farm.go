@@ -30,12 +30,14 @@ type farmService struct {
 	known   *knownClaims
 	log     *slog.Logger
 	uploads uploads
-	trial   chan struct{}          // a token while a part is tried
+	crowd   chan struct{}          // a token for each part that is tried or waits for that
+	trial   chan struct{}          // a token while one is tried
 	traffic *prometheus.CounterVec // bytes of parts that passed through, received and sent
 }
 
 func newFarmService(l *loop.Loop, c Config, log *slog.Logger) *farmService {
-	f := &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims), trial: make(chan struct{}, 1),
+	f := &farmService{loop: l, cfg: c, log: log, known: newKnownClaims(c.Limits.Claims),
+		crowd: make(chan struct{}, trialCrowd), trial: make(chan struct{}, 1),
 		uploads: newUploads(c.Limits.Uploads, c.Limits.SmallUploads, c.MaxCertificateBytes),
 		traffic: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "amazons_master_evidence_bytes_total",
 			Help: "Bytes of parts that workers sent through the master, and got from it. With a bucket none do."},

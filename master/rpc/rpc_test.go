@@ -288,6 +288,7 @@ func readRoots(data []byte) ([]loop.Root, error) {
 
 // settings are those of a loop with one campaign and of the services around it.
 type settings struct {
+	try func(context.Context, []byte) error
 	loop.Config
 	services   Config
 	root       amazons.Position
@@ -336,7 +337,7 @@ func standard(t testing.TB, registry *prometheus.Registry) settings {
 func (c *settings) about(t *tree.Tree) loop.Campaign {
 	return loop.Campaign{Settings: loop.Settings{Share: 1}, Tree: t, About: loop.About{
 		Number: 1, Name: c.root.Board.String(), Root: c.root, FirstMoves: c.firstMoves, Pool: 1,
-		ReadRoots: c.readRoots, Conclude: c.conclude,
+		ReadRoots: c.readRoots, Conclude: c.conclude, Try: c.try,
 	}}
 }
 

@@ -285,12 +285,19 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 }
 
 // trialTime is how long a part of a party that is on trial waits to be checked. After that it counts like any other,
-// so parts that take long, or come in crowds, delay nobody for long.
-const trialTime = 5 * time.Second
+// so parts that take long delay nobody for long. trialCrowd is how many may wait: of thousands of workers that join at
+// once most have their parts checked later.
+const trialTime, trialCrowd = 5 * time.Second, 32
 
 // try checks a part of a party that is on trial before it counts, one part at a time.
 func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, data []byte) error {
 	if c.Try == nil || !s.Ledger.OnTrial() {
+		return nil
+	}
+	select {
+	case f.crowd <- struct{}{}:
+		defer func() { <-f.crowd }()
+	default:
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialTime)

@@ -1,7 +1,10 @@
 package rpc
 
 import (
+	"context"
 	"crypto/sha256"
+	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,6 +79,49 @@ func TestStalledUploads(t *testing.T) {
 		}
 		if n := b.figure("amazons_master_uploads_stalled_total"); n != 2 {
 			t.Errorf("%v uploads are counted as stalled", n)
+		}
+	})
+}
+
+// TestTrials has parts of new parties tried by a checker that takes for ever: a part waits for five seconds and then
+// counts, and beside a crowd of 32 one does not wait at all.
+func TestTrials(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tried := atomic.Int32{}
+		b := start(t, newMemory(), func(c *settings) {
+			c.services.Limits.SmallUploads = 64
+			c.try = func(ctx context.Context, _ []byte) error {
+				tried.Add(1)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+		})
+		defer b.kill()
+		moves := b.at.State().Moves(nil)
+		waited := make(chan time.Duration, 40)
+		for i := range cap(waited) {
+			w := b.worker(fmt.Sprint("w", i))
+			data := certificate(claim(b.at.After(moves[i]).State().CanonicalKey(b.at.Board), eval.Lost),
+				claim(b.root, eval.Lost))
+			go func() {
+				began := time.Now()
+				if err := w.uploadAs(proof.IDOf(data), uint64(len(data)), data); err != nil {
+					t.Error(err)
+				}
+				waited <- time.Since(began)
+			}()
+		}
+		atOnce := 0
+		for range cap(waited) {
+			switch took := <-waited; {
+			case took < time.Second:
+				atOnce++
+			case took != trialTime:
+				t.Errorf("an upload waited for %v", took)
+			}
+		}
+		if atOnce != cap(waited)-trialCrowd || tried.Load() == 0 {
+			t.Errorf("%d of %d did not wait; %d were tried", atOnce, cap(waited), tried.Load())
 		}
 	})
 }

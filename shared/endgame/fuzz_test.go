@@ -121,7 +121,9 @@ func FuzzFile(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, s := range h.sections {
+	for i, s := range h.sections {
+		squares := 68 + len(h.config) + i*sectionBytes + 4 // in the header: of how many squares the section is
+		f.Add([]byte{byte(squares), byte(squares >> 8), 1, 0}, true)
 		at := binary.LittleEndian.AppendUint16(nil, uint16(s.offset))
 		f.Add(append(at, 4, 255, 255, 255, 255), true)
 		f.Add(append(at, 1, 200), true)

@@ -163,7 +163,8 @@ func (db *DB) sections() error {
 			s.offset < headerBytes {
 			return fmt.Errorf("%w: section %d lies outside the file", ErrDamaged, s.kind)
 		}
-		if s.n > uint32(db.squares) || seen[[2]uint32{s.kind, s.n}] {
+		ofLayer := s.kind == sectionShapes || s.kind == sectionActive || s.kind == sectionTerritory
+		if s.n > uint32(db.squares) || ofLayer && s.n == 0 || seen[[2]uint32{s.kind, s.n}] {
 			return fmt.Errorf("%w: section %d of %d squares", ErrDamaged, s.kind, s.n)
 		}
 		seen[[2]uint32{s.kind, s.n}] = true

@@ -48,6 +48,28 @@ side to move wins, perhaps not all.
 ` + cli.ExitHelp,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if q.proofFile != "" && noProof {
+				return cli.Usagef("--proof and --no-proof exclude each other")
+			}
+			if err := checkProofFile(q.proofFile); err != nil {
+				return err
+			}
+			lines := len(args) == 1 && args[0] == "-"
+			if lines && (len(moves) > 0 || q.proofFile != "") {
+				return cli.Usagef("--first-move and --proof go with one position, not with -")
+			}
+			if !lines {
+				var err error
+				if q.position, err = parsePosition(args); err != nil {
+					return err
+				}
+				if err := check(q.position); err != nil {
+					return err
+				}
+				if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
+					return err
+				}
+			}
 			if err := checkTable(&flags.table, c.ErrOrStderr()); err != nil {
 				return err
 			}
@@ -63,29 +85,10 @@ side to move wins, perhaps not all.
 					flags.judge = eval.NewJudge(db, eval.DefaultSettings()).Clone
 				}
 			}
-			if q.proofFile != "" && noProof {
-				return cli.Usagef("--proof and --no-proof exclude each other")
-			}
-			if err := checkProofFile(q.proofFile); err != nil {
-				return err
-			}
 			ctx, _, stop := cli.Signals(c.Context())
 			defer stop()
-			if len(args) == 1 && args[0] == "-" {
-				if len(moves) > 0 || q.proofFile != "" {
-					return cli.Usagef("--first-move and --proof go with one position, not with -")
-				}
+			if lines {
 				return interrupted(solveLines(ctx, c, flags, q))
-			}
-			var err error
-			if q.position, err = parsePosition(args); err != nil {
-				return err
-			}
-			if err := check(q.position); err != nil {
-				return err
-			}
-			if q.firstMoves, err = parseMoves(q.position, moves); err != nil {
-				return err
 			}
 			return interrupted(solveOne(ctx, c, flags, q, asJSON))
 		},

@@ -24,18 +24,18 @@ type valueResult struct {
 	MessageType string `json:"message_type"` // "value", or "error" where the area is not one
 	Area        string `json:"area"`
 	Canonical   string `json:"canonical,omitempty"` // canonical form, where it is small
-	LeftStop    string `json:"left_stop"`
-	RightStop   string `json:"right_stop"`
-	Mean        string `json:"mean"`
-	Temperature string `json:"temperature"`
-	Kind        string `json:"kind"`
+	LeftStop    string `json:"left_stop,omitempty"` // this and what follows is not told of a sum that is played
+	RightStop   string `json:"right_stop,omitempty"`
+	Mean        string `json:"mean"` // told of all
+	Temperature string `json:"temperature,omitempty"`
+	Kind        string `json:"kind,omitempty"`
 	// the infinitesimal beside the mean: zero, star, positive, negative, fuzzy; none if hot
-	Tail       string       `json:"tail"`
+	Tail       string       `json:"tail,omitempty"`
 	Bounds     string       `json:"bounds"`
 	BlackFirst string       `json:"black_first"` // who wins if Black begins: black or white
 	WhiteFirst string       `json:"white_first"`
-	Left       []cornerText `json:"thermograph_left"` // corners of the walls from temperature -1 up
-	Right      []cornerText `json:"thermograph_right"`
+	Left       []cornerText `json:"thermograph_left,omitempty"` // corners of the walls from temperature -1 up
+	Right      []cornerText `json:"thermograph_right,omitempty"`
 	Source     string       `json:"source"` // database or search
 	Areas      int          `json:"areas"`  // areas that are not dead
 	Error      string       `json:"error,omitempty"`
@@ -63,14 +63,15 @@ func valueCommand() *cobra.Command {
 	var flags dbFlags
 	var asJSON, noDB bool
 	c := &cobra.Command{
-		Use:   "value AREA|-",
+		Use:   "value AREA[+AREA...]|-",
 		Short: "Tell what an area is worth: stops, mean, temperature, thermograph, who wins",
 		Long: `value tells what an area is worth as a combinatorial game. Black is Left: what is good for
 Black is positive.
 
 AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for
-empty squares, such as "..W/.../..B". Several areas in one text are valued as their sum.
-With -, standard input has one area a line, each answered with one line (of JSON with
+empty squares, such as "..W/.../..B". Several areas in one text are valued as their sum, and
+texts joined by "+" as well. A sum of more than 14 empty squares is played: it has a mean,
+bounds and winners. With -, standard input has one area a line, each answered with one line (of JSON with
 --json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
@@ -108,7 +109,10 @@ With -, standard input has one area a line, each answered with one line (of JSON
 }
 
 // valuer values areas.
-type valuer struct{ solver endgame.Solver }
+type valuer struct {
+	solver endgame.Solver
+	forms  *endgame.Forms // of sums; nil: none yet
+}
 
 // lines answers each line of in.
 func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON bool) error {
@@ -154,21 +158,29 @@ func (v *valuer) lines(ctx context.Context, in io.Reader, out io.Writer, asJSON 
 
 // value values one text.
 func (v *valuer) value(text string) (valueResult, error) {
-	b, w, e, err := area.Parse(text)
-	if err != nil {
-		return valueResult{}, cli.Usagef("%w", err)
+	r := valueResult{MessageType: "value", Source: "database"}
+	var areas []area.Area
+	var b, w, e area.Set // of the last summand
+	var names []string
+	queens, empty := area.Set(0), 0
+	for summand := range strings.SplitSeq(text, "+") {
+		var err error
+		if b, w, e, err = area.Parse(summand); err != nil {
+			return valueResult{}, cli.Usagef("%w", err)
+		}
+		var p area.Partition
+		p.Basic(b, w, e)
+		areas, names = append(areas, p.Areas()...), append(names, area.Text(b, w, e))
+		queens, empty = queens|b|w, empty+bits.OnesCount64(e)
 	}
-	if b|w == 0 {
+	if queens == 0 {
 		return valueResult{}, cli.Usagef("an area without a queen is worth 0: write W and B for queens, such as " +
 			"..W/.../..B")
 	}
-	r := valueResult{MessageType: "value", Area: area.Text(b, w, e), Source: "database"}
-	var p area.Partition
-	p.Basic(b, w, e)
-	r.Areas = len(p.Areas())
+	r.Area, r.Areas = strings.Join(names, "+"), len(areas)
 	// All areas are looked at before any is searched. So a sum with one area that is too large is
 	// refused at once.
-	for _, a := range p.Areas() {
+	for _, a := range areas {
 		found := false
 		if db := v.solver.DB; db != nil {
 			_, found = db.Find(a.Black, a.White, a.Empty)
@@ -182,6 +194,9 @@ func (v *valuer) value(text string) (valueResult, error) {
 				valueEmpty))
 		}
 	}
+	if len(names) > 1 || empty > valueEmpty && len(areas) > 1 {
+		return r, v.sum(areas, &r)
+	}
 	x, err := v.solver.Value(b, w, e)
 	if err != nil {
 		return r, err
@@ -190,8 +205,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 	r.LeftStop, r.RightStop = left.String(), right.String()
 	r.Mean, r.Temperature = x.Mean().String(), x.Temperature().String()
 	r.Kind, r.Tail, r.Bounds = x.Kind().String(), x.Tail().String(), x.Bounds().String()
-	side := map[cgt.Side]string{cgt.Left: "black", cgt.Right: "white"}
-	r.BlackFirst, r.WhiteFirst = side[x.Winner(cgt.Left)], side[x.Winner(cgt.Right)]
+	r.BlackFirst, r.WhiteFirst = colours[x.Winner(cgt.Left)], colours[x.Winner(cgt.Right)]
 	corners := func(wall cgt.Wall) (out []cornerText) {
 		for _, c := range wall {
 			out = append(out, cornerText{c.Value.String(), c.Temperature.String()})
@@ -212,8 +226,49 @@ func (v *valuer) value(text string) (valueResult, error) {
 	return r, nil
 }
 
+// colours are the sides of cgt.
+var colours = map[cgt.Side]string{cgt.Left: "black", cgt.Right: "white"}
+
+// sum plays a sum of areas. Their canonical forms stay in memory for the next sum, until there are too many.
+func (v *valuer) sum(areas []area.Area, r *valueResult) error {
+	if v.forms == nil {
+		v.forms = endgame.NewForms(cgt.NewArena(cgt.Limits{}))
+	}
+	var bounds cgt.Sum
+	var forms []cgt.Form
+	mean := cgt.Int(0)
+	for _, a := range areas {
+		x, err := v.solver.Value(a.Black, a.White, a.Empty)
+		if err != nil {
+			return err
+		}
+		f, err := v.forms.Form(a.Black, a.White, a.Empty)
+		if err != nil {
+			v.forms = nil
+			return cli.As(cli.ErrLimit, err)
+		}
+		forms, mean = append(forms, f), mean.Add(x.Mean())
+		bounds.Add(x.Part())
+	}
+	winner := map[cgt.Side]string{}
+	for _, first := range []cgt.Side{cgt.Left, cgt.Right} {
+		won, err := v.forms.Arena.Play(forms, first)
+		if err != nil {
+			return cli.As(cli.ErrLimit, err)
+		}
+		winner[first] = colours[won]
+	}
+	r.Mean, r.Bounds, r.BlackFirst, r.WhiteFirst = mean.String(), bounds.Bounds().String(), winner[cgt.Left],
+		winner[cgt.Right]
+	return nil
+}
+
 // line is the result in one line.
 func (r valueResult) line() string {
+	if r.Kind == "" {
+		return fmt.Sprintf("%s, mean %s, %s wins if Black begins, %s if White does", r.Bounds, r.Mean, r.BlackFirst,
+			r.WhiteFirst)
+	}
 	return fmt.Sprintf("%s, %s, stops %s and %s, mean %s, temperature %s", cmp.Or(r.Canonical, r.Bounds),
 		r.Kind, r.LeftStop, r.RightStop,
 		r.Mean, r.Temperature)
@@ -222,8 +277,12 @@ func (r valueResult) line() string {
 // String is the result for people: a row for each property, without those that say nothing.
 func (r valueResult) String() string {
 	kind := r.Kind
-	if r.Tail != "none" && r.Tail != "zero" {
+	if r.Tail != "" && r.Tail != "none" && r.Tail != "zero" {
 		kind += ", " + r.Tail
+	}
+	stops := ""
+	if r.Kind != "" {
+		stops = r.LeftStop + " and " + r.RightStop
 	}
 	wall := func(corners []cornerText) string {
 		var out []string
@@ -234,7 +293,7 @@ func (r valueResult) String() string {
 	}
 	var s strings.Builder
 	for _, row := range [][2]string{{"area", r.Area}, {"value", r.Canonical}, {"kind", kind},
-		{"stops", r.LeftStop + " and " + r.RightStop}, {"mean", r.Mean}, {"temperature", r.Temperature},
+		{"stops", stops}, {"mean", r.Mean}, {"temperature", r.Temperature},
 		{"bounds", r.Bounds}, {"left wall", wall(r.Left)}, {"right wall", wall(r.Right)},
 		{"Black first", r.BlackFirst + " wins"}, {"White first", r.WhiteFirst + " wins"}, {"from", r.Source}} {
 		if row[1] != "" {
