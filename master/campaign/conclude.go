@@ -207,9 +207,10 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	return nil
 }
 
-// checkDraft has the checker of this machine go over a draft. Where it does not hold, the error names the parts that are
-// to blame, in one file and in parts.
-func (c *campaign) checkDraft(ctx context.Context, draft string, p *proofParts, o checker.Options) (*checker.Report, error) {
+// checkDraft has the checker of this machine go over a draft. Where it does not hold, the error names the parts that
+// are to blame, in one file and in parts.
+func (c *campaign) checkDraft(ctx context.Context, draft string, p *proofParts,
+	o checker.Options) (*checker.Report, error) {
 	o.RulesOnly, o.Workers = c.about.RulesOnly, c.farm.options.CheckWorkers
 	began := time.Now()
 	r, err := checker.CheckFile(ctx, draft, o)
@@ -255,7 +256,8 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	// that each citation is proved by a listed part, and that the top follows. The checker sees to
 	// it with the manifest and a small sample. Parts that lie in a bucket, or are kept as digests,
 	// may be absent here.
-	o := checker.Options{Absent: true, Progress: report.checking("the winner is known; the checker goes over its proof")}
+	o := checker.Options{Absent: true,
+		Progress: report.checking("the winner is known; the checker goes over its proof")}
 	if !own { // what the tree adds, and that all belongs together, is for this machine to see
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}

@@ -407,7 +407,8 @@ func (c *campaign) blame(ctx context.Context, p *proofParts, why error) error {
 		switch err := c.recheck(ctx, part.ID); {
 		case errors.Is(err, loop.ErrFalse):
 			wrong.IDs = append(wrong.IDs, part.ID)
-		case errors.Is(err, loop.ErrLost) && !errors.Is(err, store.ErrDropped): // one that is kept as a digest was verified
+		// What is kept as a digest only was verified before it was dropped.
+		case errors.Is(err, loop.ErrLost) && !errors.Is(err, store.ErrDropped):
 			return err
 		}
 	}

@@ -69,10 +69,10 @@ func valueCommand() *cobra.Command {
 Black is positive.
 
 AREA is rows from the top joined by "/", with W and B for queens, x for burnt and . for
-empty squares, such as "..W/.../..B". Several areas in one text are valued as their sum, and
-texts joined by "+" as well. A sum of more than 14 empty squares is played: it has a mean,
-bounds and winners. With -, standard input has one area a line, each answered with one line (of JSON with
---json).`,
+empty squares, such as "..W/.../..B". Several areas in one text are valued as their
+sum, and texts joined by "+" as well. A sum of more than 14 empty squares is played: it
+has a mean, bounds and winners. With -, standard input has one area a line, each answered
+with one line (of JSON with --json).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			ctx, _, stop := cli.Signals(c.Context())

@@ -40,8 +40,8 @@ const (
 // Whoever brings one down writes the new value here, and takes the line out when the limit is met. A
 // ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
-	codeFigure:     44_571,
-	allCodeFigure:  52_590,
+	codeFigure:     44_573,
+	allCodeFigure:  52_593,
 	commentsFigure: 14,
 }
 

@@ -77,7 +77,8 @@ func run() error {
 	if _, err := ask("WB"); err != nil { // the program has started, and its databases are open
 		return err
 	}
-	fmt.Println("| boards | ms | Black first | White first | mean | bounds | sum |\n| --- | --- | --- | --- | --- | --- | --- |")
+	fmt.Println("| boards | ms | Black first | White first | mean | bounds | sum |\n" +
+		"| --- | --- | --- | --- | --- | --- | --- |")
 	slow := 0
 	for _, boards := range []int{4, 8} {
 		for range sums {
@@ -95,8 +96,8 @@ func run() error {
 			if took > most {
 				slow++
 			}
-			fmt.Printf("| %d | %.2f | %s | %s | %s | %s | `%s` |\n", boards, took.Seconds()*1000, r.Black_first, r.White_first,
-				r.Mean, r.Bounds, text)
+			fmt.Printf("| %d | %.2f | %s | %s | %s | %s | `%s` |\n", boards, took.Seconds()*1000, r.Black_first,
+				r.White_first, r.Mean, r.Bounds, text)
 		}
 	}
 	if err := in.Close(); err != nil {
