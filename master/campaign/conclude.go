@@ -207,8 +207,8 @@ func (c *campaign) concludeInOne(ctx context.Context, p *proofParts, e loop.Evid
 	return nil
 }
 
-// checkDraft has the checker of this machine go over a draft. Where it does not hold, the error names the parts that
-// are to blame, in one file and in parts.
+// checkDraft has the checker of this machine go over a draft, in one file or in parts. If the draft does not hold, the
+// error names the false parts.
 func (c *campaign) checkDraft(ctx context.Context, draft string, p *proofParts,
 	o checker.Options) (*checker.Report, error) {
 	o.RulesOnly, o.Workers = c.about.RulesOnly, c.farm.options.CheckWorkers

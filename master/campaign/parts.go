@@ -179,7 +179,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	} else if err != nil {
 		return lost(err)
 	}
-	report, err := c.judge(ctx, r, size)
+	report, err := c.checkPart(ctx, r, size)
 	switch {
 	case errors.Is(err, loop.ErrFalse):
 		return err
@@ -200,8 +200,8 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	return nil
 }
 
-// judge has the checker go over one part, wherever it lies. The error wraps ErrFalse where the part is to blame.
-func (c *campaign) judge(ctx context.Context, r io.ReaderAt, size int64) (*checker.Report, error) {
+// checkPart has the checker go over the bytes of one part. The error wraps ErrFalse where the part does not hold.
+func (c *campaign) checkPart(ctx context.Context, r io.ReaderAt, size int64) (*checker.Report, error) {
 	report, err := checker.Check(ctx, r, size, checker.Options{Part: true, RulesOnly: c.about.RulesOnly,
 		Workers: c.farm.options.CheckWorkers, MaxMemory: PartMemory})
 	if checker.Refutes(err) {
@@ -210,9 +210,9 @@ func (c *campaign) judge(ctx context.Context, r io.ReaderAt, size int64) (*check
 	return report, err
 }
 
-// try is judge for a part that is not in the store yet.
+// try is checkPart for a part that is not in the store yet.
 func (c *campaign) try(ctx context.Context, data []byte) error {
-	_, err := c.judge(ctx, bytes.NewReader(data), int64(len(data)))
+	_, err := c.checkPart(ctx, bytes.NewReader(data), int64(len(data)))
 	return err
 }
 

@@ -5,7 +5,9 @@ package ledger
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
+	"sync/atomic"
 
 	"amazonsfarm/master/trust"
 )
@@ -36,29 +38,25 @@ type Ledger struct {
 	taken int64
 	drawn int64 // of what is free
 
-	tried    int // parts
-	standing int // what speaks for the party: see Stands
+	tried    int          // parts
+	standing atomic.Int64 // confirmed results, and solved positions of leases
 }
 
-// trialParts is how many parts of a party are checked before they count, at least. A party that begins with a lie
-// is found before anybody relies on it.
+// trialParts is the number of parts of a party that are checked before they count, at least. So the tree never uses
+// the first lie of a party.
 const trialParts = 3
 
-// OnTrial counts a part, and reports whether it is to be checked before it counts: it is among the first of its
-// party, or nothing speaks for the party yet.
+// OnTrial counts a part, and reports whether the part must be checked before it counts: it is one of the first of its
+// party, or the party has no standing yet.
 func (l *Ledger) OnTrial() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tried++
-	return l.tried <= trialParts || l.standing == 0
+	return l.tried <= trialParts || l.standing.Load() == 0
 }
 
-// Stands notes how many results of the party are confirmed, and positions of its leases solved.
-func (l *Ledger) Stands(standing int) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.standing = standing
-}
+// Stands notes the standing of the party: confirmed results, and solved positions of its leases.
+func (l *Ledger) Stands(standing int) { l.standing.Store(int64(standing)) }
 
 // Granted counts a lease.
 func (l *Ledger) Granted(nodes uint64) {
@@ -104,8 +102,8 @@ func (l *Ledger) Give(bytes int64) {
 	l.taken -= bytes
 }
 
-// maxLedgers bounds the parties whose evidence is counted, 100 bytes each. Beyond it all counts begin
-// anew.
+// maxLedgers bounds the parties whose evidence is counted, 100 bytes each. Beyond it parties without standing are
+// forgotten, since new names cost nothing; if too many are left, all counts begin anew.
 const maxLedgers = 100_000
 
 // Ledgers has a ledger for each party. Only Ledger is safe for concurrent use.
@@ -121,6 +119,9 @@ func New() Ledgers { return Ledgers{map[trust.Party]*Ledger{}, new(Ledger)} }
 func (b *Ledgers) Of(p trust.Party) *Ledger {
 	l := b.of[p]
 	if l == nil {
+		if len(b.of) >= maxLedgers {
+			maps.DeleteFunc(b.of, func(_ trust.Party, l *Ledger) bool { return l.standing.Load() == 0 })
+		}
 		if len(b.of) >= maxLedgers {
 			clear(b.of)
 		}

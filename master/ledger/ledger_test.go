@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	"amazonsfarm/master/trust"
@@ -40,5 +41,32 @@ func TestLedger(t *testing.T) {
 	}
 	if c.Of(trust.Party{Name: "known"}) == known {
 		t.Error("a name is taken for a credential")
+	}
+}
+
+// TestTrial: a party is on trial for its first parts and until it has standing. New names by the hundred thousand
+// do not make the master forget a party that has some.
+func TestTrial(t *testing.T) {
+	all := New()
+	of := func(name string) *Ledger { return all.Of(trust.Party{Name: name}) }
+	for i := range trialParts + 2 {
+		if !of("new").OnTrial() {
+			t.Errorf("part %d of a party without standing is not tried", i+1)
+		}
+	}
+	of("proven").Stands(1)
+	for i := range trialParts {
+		if !of("proven").OnTrial() {
+			t.Errorf("part %d is not tried", i+1)
+		}
+	}
+	for i := range maxLedgers {
+		of(fmt.Sprint(i))
+	}
+	if of("proven").OnTrial() {
+		t.Error("a party with standing is on trial again")
+	}
+	if len(all.of) > maxLedgers {
+		t.Errorf("%d parties are remembered", len(all.of))
 	}
 }

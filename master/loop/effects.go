@@ -83,10 +83,10 @@ func (l *Loop) stepFor(s *Session, serial uint64, number uint32, ev tree.Event, 
 	case tree.Result:
 		l.heardShort(s, e.Key, short)
 		if len(e.Facts) > 0 {
-			l.credit(s.Party)
+			l.credit(s.Party, s.Ledger)
 		}
 	case tree.Proved:
-		l.credit(s.Party)
+		l.credit(s.Party, s.Ledger)
 	}
 }
 

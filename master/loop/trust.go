@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
@@ -100,16 +101,16 @@ func (l *Loop) checked(e tree.Checked) {
 	result := checkContradicted
 	if e.Confirmed {
 		result = checkConfirmed
-		l.credit(c.Party)
+		l.credit(c.Party, l.crew.ledgers.Of(c.Party))
 	}
 	l.cfg.Metrics.checks.WithLabelValues(result).Inc()
 	l.carryTrust(l.book.Compare(c, l.cfg.Now()))
 }
 
-// credit tells the book what the trees count for a party.
-func (l *Loop) credit(p trust.Party) {
+// credit tells the book, and the ledger of the party, what the trees count for the party.
+func (l *Loop) credit(p trust.Party, its *ledger.Ledger) {
 	confirmed, solved := l.plan.Standing(p.String())
-	l.crew.ledgers.Of(p).Stands(confirmed + solved)
+	its.Stands(confirmed + solved)
 	l.carryTrust(l.book.Credit(p, confirmed, solved, l.cfg.Now()))
 }
 

@@ -284,12 +284,13 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	return known, err
 }
 
-// trialTime is how long a part of a party that is on trial waits to be checked. After that it counts like any other,
-// so parts that take long delay nobody for long. trialCrowd is how many may wait: of thousands of workers that join at
-// once most have their parts checked later.
+// trialTime is the longest time that a part on trial waits for its check; after it the part counts unchecked, so that
+// large parts do not hold up others. trialCrowd is the number of parts that may wait: if thousands of workers join at
+// once, most parts are checked later, as a sample or when an answer needs them.
 const trialTime, trialCrowd = 5 * time.Second, 32
 
-// try checks a part of a party that is on trial before it counts, one part at a time.
+// try checks a part before it counts, if its party is on trial. Only one part is checked at a time. The error says that
+// the part is false.
 func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, data []byte) error {
 	if c.Try == nil || !s.Ledger.OnTrial() {
 		return nil

@@ -220,15 +220,15 @@ const quickTicks = 3
 
 // evades reports whether a lease is taken away at once: its party has shown nothing, others wait for
 // work, and either the lease has brought no node in the ticks in which any search does, or it was
-// cancelled so long ago, a tick for the whole question.
+// cancelled as long ago. While the whole question is one lease, all others wait for it: then a tick is enough.
 func (t *Tree) evades(l *lease) bool {
-	most := quickTicks
+	patience := quickTicks
 	if l.undivided {
-		most = 1
+		patience = 1
 	}
 	return t.fresh(l.worker.party) && t.starving > 0 && len(t.roll) > 1 &&
 		(l.nodes == 0 && l.worker.leases[0] == l && t.now-l.granted > quickTicks ||
-			l.cancelled && t.now-l.since > most)
+			l.cancelled && t.now-l.since > patience)
 }
 
 // evade takes a lease away. It becomes an offence if the worker is found at it long afterwards. Where several

@@ -8,10 +8,11 @@ import (
 // mostPlayed bounds the positions of a sum that Play looks at: a few seconds.
 const mostPlayed = 4_000_000
 
-// Play returns who wins the sum of some forms when mover (Left or Right) begins. It plays the moves of the forms,
-// hottest first, and looks no further where the rules of [Sum] tell, or the means: whoever begins gets at least the
-// sum of the means, and at most that and the largest temperature (Winning Ways, chapter 6). The sum itself is never
-// made, so eight hot games take less than a millisecond. Errors wrap ErrLimit or ErrOverflow.
+// Play returns the winner of the sum of some forms when mover (Left or Right) begins. It searches the moves of the
+// forms, in the hottest form first. A position is not searched where the rules of [Sum] decide it, or the means do:
+// the side that begins gets at least the sum of the means, and at most this sum plus the largest temperature (Winning
+// Ways, chapter 6). The form of the sum is never made: eight areas of nine squares take less than a millisecond.
+// Errors wrap ErrLimit or ErrOverflow.
 func (a *Arena) Play(forms []Form, mover Side) (winner Side, err error) {
 	defer catch(&err)
 	p := play{a: a, known: map[string]bool{}, facts: map[Form]fact{}}
@@ -24,7 +25,7 @@ func (a *Arena) Play(forms []Form, mover Side) (winner Side, err error) {
 // play is what is known while a sum is played.
 type play struct {
 	a     *Arena
-	known map[string]bool // whether who begins wins, by the sum
+	known map[string]bool // by mover and sum: the mover wins
 	facts map[Form]fact
 	key   []byte
 }
@@ -48,7 +49,7 @@ func (p *play) fact(f Form) fact {
 	return x
 }
 
-// wins reports whether mover wins the sum of forms and a number by beginning. It does not change forms.
+// wins reports whether mover begins and wins the sum of forms and a number. It does not change forms.
 func (p *play) wins(mover Side, forms []Form, number Dyadic) bool {
 	forms, number = p.simplest(forms, number)
 	if won, ok := p.told(mover, forms, number); ok {
@@ -68,7 +69,7 @@ func (p *play) wins(mover Side, forms []Form, number Dyadic) bool {
 		panic(limit("too many positions of a sum"))
 	}
 	key := string(k)
-	// No one has to move in a number while there is a game that is none.
+	// A move in the number is never better than all moves elsewhere (number avoidance).
 	for i, f := range forms {
 		if i > 0 && f == forms[i-1] {
 			continue
@@ -115,7 +116,7 @@ func (p *play) simplest(forms []Form, number Dyadic) ([]Form, Dyadic) {
 	return hot, number
 }
 
-// told reports whether mover wins by beginning, where bounds tell.
+// told reports whether mover begins and wins. ok is false where the bounds do not decide it.
 func (p *play) told(mover Side, forms []Form, number Dyadic) (won, ok bool) {
 	var sum Sum
 	sum.Add(Part{Bounds: NumberBounds(number)})
@@ -137,5 +138,5 @@ func (p *play) told(mover Side, forms []Form, number Dyadic) (won, ok bool) {
 	case len(forms) > 0 && mean.Add(p.fact(forms[0]).temperature).Sign() < 0:
 		return false, true
 	}
-	return false, len(forms) == 0 // nobody has a good move in 0, and Sum tells of other numbers
+	return false, len(forms) == 0 // then the number is 0, and the side that begins loses
 }

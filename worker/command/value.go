@@ -24,9 +24,9 @@ type valueResult struct {
 	MessageType string `json:"message_type"` // "value", or "error" where the area is not one
 	Area        string `json:"area"`
 	Canonical   string `json:"canonical,omitempty"` // canonical form, where it is small
-	LeftStop    string `json:"left_stop,omitempty"` // this and what follows is not told of a sum that is played
+	LeftStop    string `json:"left_stop,omitempty"` // a sum that is played has none; nor RightStop, and so on
 	RightStop   string `json:"right_stop,omitempty"`
-	Mean        string `json:"mean"` // told of all
+	Mean        string `json:"mean"` // also of a sum that is played
 	Temperature string `json:"temperature,omitempty"`
 	Kind        string `json:"kind,omitempty"`
 	// the infinitesimal beside the mean: zero, star, positive, negative, fuzzy; none if hot
@@ -195,7 +195,7 @@ func (v *valuer) value(text string) (valueResult, error) {
 		}
 	}
 	if len(names) > 1 || empty > valueEmpty && len(areas) > 1 {
-		return r, v.sum(areas, &r)
+		return v.sum(areas, r)
 	}
 	x, err := v.solver.Value(b, w, e)
 	if err != nil {
@@ -226,11 +226,12 @@ func (v *valuer) value(text string) (valueResult, error) {
 	return r, nil
 }
 
-// colours are the sides of cgt.
+// colours name the sides of cgt.
 var colours = map[cgt.Side]string{cgt.Left: "black", cgt.Right: "white"}
 
-// sum plays a sum of areas. Their canonical forms stay in memory for the next sum, until there are too many.
-func (v *valuer) sum(areas []area.Area, r *valueResult) error {
+// sum completes the result for a sum of areas. The canonical forms of the areas stay in memory for the next sum, until
+// there are too many.
+func (v *valuer) sum(areas []area.Area, r valueResult) (valueResult, error) {
 	if v.forms == nil {
 		v.forms = endgame.NewForms(cgt.NewArena(cgt.Limits{}))
 	}
@@ -240,27 +241,25 @@ func (v *valuer) sum(areas []area.Area, r *valueResult) error {
 	for _, a := range areas {
 		x, err := v.solver.Value(a.Black, a.White, a.Empty)
 		if err != nil {
-			return err
+			return r, err
 		}
 		f, err := v.forms.Form(a.Black, a.White, a.Empty)
 		if err != nil {
 			v.forms = nil
-			return cli.As(cli.ErrLimit, err)
+			return r, cli.As(cli.ErrLimit, err)
 		}
 		forms, mean = append(forms, f), mean.Add(x.Mean())
 		bounds.Add(x.Part())
 	}
-	winner := map[cgt.Side]string{}
-	for _, first := range []cgt.Side{cgt.Left, cgt.Right} {
+	for first, winner := range map[cgt.Side]*string{cgt.Left: &r.BlackFirst, cgt.Right: &r.WhiteFirst} {
 		won, err := v.forms.Arena.Play(forms, first)
 		if err != nil {
-			return cli.As(cli.ErrLimit, err)
+			return r, cli.As(cli.ErrLimit, err)
 		}
-		winner[first] = colours[won]
+		*winner = colours[won]
 	}
-	r.Mean, r.Bounds, r.BlackFirst, r.WhiteFirst = mean.String(), bounds.Bounds().String(), winner[cgt.Left],
-		winner[cgt.Right]
-	return nil
+	r.Mean, r.Bounds = mean.String(), bounds.Bounds().String()
+	return r, nil
 }
 
 // line is the result in one line.
