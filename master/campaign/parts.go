@@ -181,8 +181,6 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	}
 	report, err := c.checkPart(ctx, r, size)
 	switch {
-	case errors.Is(err, loop.ErrFalse):
-		return err
 	case err == nil && report.SHA256 != id.Name():
 		return fmt.Errorf("%w: its SHA-256 is %s", loop.ErrFalse, report.SHA256)
 	case err != nil:

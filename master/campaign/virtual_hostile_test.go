@@ -172,7 +172,7 @@ func TestAnotherStore(t *testing.T) {
 
 // TestWorkersThatDoNotWork has workers join that never ask for work: they delay nobody, and a lone
 // honest worker is as fast as without them. One that asks and never searches takes leaves away for some
-// ticks, once in Patience.
+// ticks, once in Patience; also if it joins again before a lease of its own ends.
 func TestWorkersThatDoNotWork(t *testing.T) {
 	one := []string{"one"}
 	alone := beside(t, 0, one, nil, nil)
@@ -190,12 +190,22 @@ func TestWorkersThatDoNotWork(t *testing.T) {
 			}
 		}
 	}
+	again := func(c *cheat) {
+		for c.enter() == nil {
+			ready := &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}}
+			_, _ = c.work.Send(ready), c.work.Send(ready)
+			time.Sleep(200 * time.Millisecond)
+		}
+	}
 	for _, c := range []struct {
 		name   string
 		cheats int
 		do     func(c *cheat)
 		most   time.Duration
-	}{{"idle", 1, idle, alone * 11 / 10}, {"five idle", 5, idle, alone * 11 / 10}, {"asking", 1, asking, 4 * alone}} {
+	}{
+		{"idle", 1, idle, alone * 11 / 10}, {"five idle", 5, idle, alone * 11 / 10}, {"asking", 1, asking, 4 * alone},
+		{"asking, joining again and again", 1, again, 4 * alone},
+	} {
 		t.Run(c.name, func(t *testing.T) {
 			if took := beside(t, c.cheats, one, c.do, nil); took > c.most {
 				t.Errorf("the campaign takes %v, without the others %v", took, alone)

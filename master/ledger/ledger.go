@@ -38,7 +38,7 @@ type Ledger struct {
 	taken int64
 	drawn int64 // of what is free
 
-	tried    int          // parts
+	tried    atomic.Int64 // parts
 	standing atomic.Int64 // confirmed results, and solved positions of leases
 }
 
@@ -49,10 +49,7 @@ const trialParts = 3
 // OnTrial counts a part, and reports whether the part must be checked before it counts: it is one of the first of its
 // party, or the party has no standing yet.
 func (l *Ledger) OnTrial() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tried++
-	return l.tried <= trialParts || l.standing.Load() == 0
+	return l.tried.Add(1) <= trialParts || l.standing.Load() == 0
 }
 
 // Stands notes the standing of the party: confirmed results, and solved positions of its leases.

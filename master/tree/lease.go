@@ -175,8 +175,13 @@ func (t *Tree) lose(l *lease) {
 
 // forfeit frees the leaf of a lease, and holds nothing against the leaf.
 func (t *Tree) forfeit(l *lease) {
-	t.end(l, l.nodes)
 	l.worker.lost++
+	t.free(l)
+}
+
+// free ends a lease without a result. Its leaf goes to another worker first, and its check to another party.
+func (t *Tree) free(l *lease) {
+	t.end(l, l.nodes)
 	if l.checks != nil {
 		t.pass(l)
 	}
@@ -222,13 +227,9 @@ const quickTicks = 3
 // work, and either the lease has brought no node in the ticks in which any search does, or it was
 // cancelled as long ago. While the whole question is one lease, all others wait for it: then a tick is enough.
 func (t *Tree) evades(l *lease) bool {
-	patience := quickTicks
-	if l.undivided {
-		patience = 1
-	}
 	return t.fresh(l.worker.party) && t.starving > 0 && len(t.roll) > 1 &&
 		(l.nodes == 0 && l.worker.leases[0] == l && t.now-l.granted > quickTicks ||
-			l.cancelled && t.now-l.since > patience)
+			l.cancelled && (t.now-l.since > quickTicks || l.undivided && t.now-l.since > 1))
 }
 
 // evade takes a lease away. It becomes an offence if the worker is found at it long afterwards. Where several

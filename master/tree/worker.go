@@ -58,14 +58,18 @@ func (t *Tree) joined(e Joined) {
 
 // rejoined makes up for what may have been lost on a broken connection: grants
 // and cancels. A lease that was not begun may never have arrived, and nothing
-// would ever end it while its worker is busy with others.
+// would ever end it while its worker is busy with others. It goes to another worker first: one that joins again and
+// again must not get it each time. A party without standing that does so three times is paused.
 func (t *Tree) rejoined(w *worker) {
 	t.unqueue(w)
 	w.known = nil // facts of a grant that was lost were never seen
 	for _, l := range slices.Clone(w.leases) {
 		switch {
 		case !l.begun():
-			t.end(l, 0)
+			t.free(l)
+			if t.fresh(w.party) {
+				t.fails(w.party)
+			}
 		case l.cancelled:
 			t.emit(Cancel{w.name, l.id, t.epoch, l.why})
 		}
