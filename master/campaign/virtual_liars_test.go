@@ -352,7 +352,10 @@ func TestLiarsInVirtualTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	alone, answer := throughput(t, nil, root)
-	for _, kind := range liarKinds(root, winning) {
+	for i, kind := range liarKinds(root, winning) {
+		if testing.Short() && i%3 > 0 { // for the race detector: the master deals with all of them in the same places
+			continue
+		}
 		t.Run(kind.name, func(t *testing.T) {
 			beside, took := throughput(t, &kind, root)
 			t.Logf("beside a liar the answer takes %+.1f percent longer", 100*(took.Seconds()/answer.Seconds()-1))

@@ -11,7 +11,11 @@ import (
 // TestMarksOfAnother looks positions up that nobody marks while others are marked in the slots that
 // they would have: they stay without marks.
 func TestMarksOfAnother(t *testing.T) {
-	for round := range 30 {
+	rounds := 30
+	if testing.Short() {
+		rounds = 5
+	}
+	for round := range rounds {
 		m := newMarks(0)
 		var all sync.WaitGroup
 		done := make(chan struct{})
