@@ -40,9 +40,9 @@ const (
 // Whoever brings one down writes the new value here, and takes the line out when the limit is met. A
 // ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
-	codeFigure:     44_573,
-	allCodeFigure:  52_593,
-	commentsFigure: 14,
+	codeFigure:     44_570,
+	allCodeFigure:  52_720,
+	commentsFigure: 15,
 }
 
 // The names of the figures that have a ceiling.
