@@ -200,13 +200,10 @@ const solvable = "1000000000"
 // of each, chosen by a seed. Of an open board it makes the numbers of the first nodes again. Each has to
 // come out the same: outcome, nodes and certificate.
 func repeat(worker, table, moves, seed, file string, names []string) error {
-	most, err := strconv.Atoi(moves)
-	if err != nil {
-		return err
-	}
-	chosen, err := strconv.ParseUint(seed, 10, 64)
-	if err != nil {
-		return err
+	var most int
+	var chosen uint64
+	if _, err := fmt.Sscan(moves+" "+seed, &most, &chosen); err != nil {
+		return fmt.Errorf("first moves %q and seed %q: %w", moves, seed, err)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil {
@@ -316,10 +313,10 @@ func numbers(limit, size, name, text string) error {
 		return err
 	}
 	n, err := search(most, size, name, text)
-	if err != nil {
-		return err
+	if err == nil {
+		err = json.NewEncoder(os.Stdout).Encode(n)
 	}
-	return json.NewEncoder(os.Stdout).Encode(n)
+	return err
 }
 
 func search(most uint64, size, name, text string) (Numbers, error) {

@@ -321,6 +321,9 @@ func (m *served) start(ctx context.Context) error {
 			return err
 		}
 	}
+	if <-p.Ended; p.Cmd.ProcessState.Success() {
+		return nil // all that was left to do is done
+	}
 	return fmt.Errorf("the master has ended at once: %v", p.Cmd.ProcessState)
 }
 
