@@ -38,8 +38,8 @@ const (
 	sampleFirst = 3
 	// sampleOneIn is the share of the others that are: some percent of what an answer needs.
 	sampleOneIn = 32
-	// spotFirst is how many parts the master checks again of those that a party says to hold, and
-	// spotOneIn the share of the others: a check costs a third of the search, so this is half a
+	// spotFirst is how many parts the master checks again of those that a doubted party says to hold,
+	// and spotOneIn the share of the others: a check costs a third of the search, so this is half a
 	// percent of the farm's work.
 	spotFirst, spotOneIn = 3, 64
 	// maxSamples bounds the parts that wait for a check that no answer needs, and maxPartySamples those
@@ -310,12 +310,13 @@ func (q *Queue) Answered(w *Worker, id proof.ID) bool {
 	return !c.own
 }
 
-// Holds notes that a party says that a part holds, and reports whether the master is to check it again.
-func (q *Queue) Holds(p trust.Party, id proof.ID) (again bool) {
+// Holds notes that a party says that a part holds, and reports whether the master is to check it again: some
+// by lot, and the first of a party that is doubted.
+func (q *Queue) Holds(p trust.Party, id proof.ID, doubted bool) (again bool) {
 	r := q.of(p)
 	r.failed = 0
 	r.held++
-	return r.held <= spotFirst || maphash.Bytes(q.seed, append(id[:], 1))%spotOneIn == 0
+	return doubted && r.held <= spotFirst || maphash.Bytes(q.seed, append(id[:], 1))%spotOneIn == 0
 }
 
 // Own notes that the master itself checks a part now.

@@ -123,7 +123,7 @@ func TestReturned(t *testing.T) {
 					asked++
 					f.Failed(task.By.Party, id, true)
 				} else {
-					f.Holds(task.By.Party, id)
+					f.Holds(task.By.Party, id, true)
 					f.Done(id)
 				}
 			}
@@ -170,5 +170,28 @@ func TestSamples(t *testing.T) {
 	f.Delivered(Maker{Party: trust.Party{Name: "late"}}, Part{1, proof.ID{1, 2, 3, 4}, 1})
 	if !f.Wanted(proof.ID{1, 2, 3, 4}) {
 		t.Error("the first part of another party is not sampled")
+	}
+}
+
+// TestSpots: the master checks again the first parts that a doubted party says to hold, and of all parties
+// some by lot.
+func TestSpots(t *testing.T) {
+	f := newFarm(t)
+	for _, c := range []struct {
+		doubted bool
+		first   int
+	}{{true, spotFirst}, {false, 0}} {
+		by, again := trust.Party{Name: fmt.Sprint(c.doubted)}, 0
+		for n := range 100 * spotOneIn {
+			id := proof.IDOf([]byte(fmt.Sprint(n)))
+			if f.Holds(by, id, c.doubted) {
+				again++
+			} else if n < c.first {
+				t.Errorf("part %d of a doubted party is not checked again", n)
+			}
+		}
+		if again < 60+c.first || again > 140+c.first {
+			t.Errorf("doubted %v: %d of %d are checked again", c.doubted, again, 100*spotOneIn)
+		}
 	}
 }

@@ -201,7 +201,7 @@ func (m examined) apply(l *Loop) {
 	case !m.Holds:
 		l.cfg.Log.Warn("a worker says that a part does not hold", "part", m.ID, "worker", s.Name, "reason", m.Fault)
 		l.recheck(c, m.ID, s, false)
-	case q.Holds(s.Party, m.ID):
+	case q.Holds(s.Party, m.ID, c.Try != nil):
 		l.recheck(c, m.ID, s, true)
 	default:
 		l.holds(m.ID, s.Party.String())
