@@ -65,8 +65,9 @@ func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
 }
 
 // beside runs a campaign with two honest workers that come when so many cheats have done their worst
-// for five seconds, and returns how long the campaign takes from then on.
-func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look func(v *virtual)) (took time.Duration) {
+// for five seconds, and returns how long the campaign takes from then on, and what the honest ones search.
+func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look func(v *virtual)) (took time.Duration,
+	nodes uint64) {
 	t.Helper()
 	inVirtualTime(t, 1, Options{Limits: Limits{CheckFirst: 2, CheckSeed: 1}}, func(v *virtual) {
 		v.serve()
@@ -96,6 +97,7 @@ func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look f
 			look(v)
 		}
 		for _, m := range members {
+			nodes += m.stats.Nodes.Load()
 			if n := m.stats.Refused.Load(); n != 0 {
 				t.Errorf("of honest worker %s %d messages were refused", m.name, n)
 			}
@@ -103,8 +105,8 @@ func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look f
 		v.settle()
 		v.done(members...)
 	})
-	t.Logf("beside %d cheats the campaign takes %v", cheats, took)
-	return took
+	t.Logf("beside %d cheats the campaign takes %v, and %d nodes of honest workers", cheats, took, nodes)
+	return took, nodes
 }
 
 // TestLeasesThatAreHeld has workers take all leases there are, the first one first, and keep them
@@ -112,12 +114,12 @@ func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look f
 // leases again and again is sent away.
 func TestLeasesThatAreHeld(t *testing.T) {
 	two := []string{"one", "two"}
-	alone := beside(t, 0, two, nil, nil)
+	alone, way := beside(t, 0, two, nil, nil)
 	for _, c := range []struct {
 		name   string
 		cheats int
 		report func(n uint64) *farmv1.Progress
-		longer time.Duration // than without cheats, at most
+		longer time.Duration // than as many nodes take without cheats, at most
 	}{
 		{"evaluations", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Evaluations: n} }, time.Minute},
 		{"nodes", 1, func(n uint64) *farmv1.Progress { return &farmv1.Progress{Nodes: n} }, time.Minute},
@@ -133,13 +135,16 @@ func TestLeasesThatAreHeld(t *testing.T) {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
-			took := beside(t, c.cheats, two, func(h *cheat) { h.hold(c.report) }, func(v *virtual) {
+			took, nodes := beside(t, c.cheats, two, func(h *cheat) { h.hold(c.report) }, func(v *virtual) {
 				if n := v.figure("worker_offences_total", "progress"); n < float64(c.cheats) {
 					t.Errorf("%v offences are counted", n)
 				}
 			})
-			if took > alone+c.longer {
-				t.Errorf("the campaign takes %v, without cheats %v", took, alone)
+			if nodes > way*6/5 {
+				t.Errorf("the honest workers search %d nodes, without cheats %d", nodes, way)
+			}
+			if usual := alone * time.Duration(nodes) / time.Duration(way); took > usual+c.longer {
+				t.Errorf("the campaign takes %v, without cheats as many nodes take %v", took, usual)
 			}
 		})
 	}
@@ -178,7 +183,7 @@ func TestAnotherStore(t *testing.T) {
 // ticks, once in Patience; also if it joins again before a lease of its own ends.
 func TestWorkersThatDoNotWork(t *testing.T) {
 	one := []string{"one"}
-	alone := beside(t, 0, one, nil, nil)
+	alone, _ := beside(t, 0, one, nil, nil)
 	idle := func(c *cheat) {
 		if c.enter() == nil {
 			_ = c.drained() // until the campaign is over
@@ -210,7 +215,7 @@ func TestWorkersThatDoNotWork(t *testing.T) {
 		{"asking, joining again and again", 1, again, 4 * alone},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if took := beside(t, c.cheats, one, c.do, nil); took > c.most {
+			if took, _ := beside(t, c.cheats, one, c.do, nil); took > c.most {
 				t.Errorf("the campaign takes %v, without the others %v", took, alone)
 			}
 		})
