@@ -200,8 +200,7 @@ const solvable = "1000000000"
 // of each, chosen by a seed. Of an open board it makes the numbers of the first nodes again. Each has to
 // come out the same: outcome, nodes and certificate.
 func repeat(worker, table, moves, seed, file string, names []string) error {
-	var most int
-	var chosen uint64
+	var most, chosen int
 	if _, err := fmt.Sscan(moves+" "+seed, &most, &chosen); err != nil {
 		return fmt.Errorf("first moves %q and seed %q: %w", moves, seed, err)
 	}
@@ -222,13 +221,12 @@ func repeat(worker, table, moves, seed, file string, names []string) error {
 			continue
 		}
 		begin := time.Now()
-		var wrong []string
-		said := ""
+		said, wrong := "", []string(nil)
 		if len(r.Points) > 0 {
 			wrong, err = repeatNumbers(r.Name, r.Position, r.Points)
 			said = fmt.Sprintf("numbers up to %d nodes", repeatedNodes)
 		} else {
-			said, wrong, err = repeatRow(worker, table, most, rand.New(rand.NewPCG(chosen, 0)), r.Row)
+			said, wrong, err = repeatRow(worker, table, most, rand.New(rand.NewPCG(uint64(chosen), 0)), r.Row)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", r.Name, err)

@@ -78,7 +78,7 @@ func run(ctx context.Context, args []string) error {
 	case "bucket":
 		return s.bucket(ctx)
 	case "kills":
-		return s.phases(ctx)
+		return s.phases(ctx, names[1:])
 	case "damaged":
 		return s.damaged(ctx)
 	case "machine":

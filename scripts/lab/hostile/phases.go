@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +33,14 @@ type killing struct {
 	made   map[string]int
 }
 
-// phases kills the master, and a worker, so many times in each phase. Campaigns without a kill in between say
+// phases kills the master, and a worker, so many times in each phase, or in each of those named. Campaigns without a kill in between say
 // what the work is without.
-func (s *settings) phases(ctx context.Context) error {
+func (s *settings) phases(ctx context.Context, named []string) error {
 	k := &killing{settings: s, random: rand.New(rand.NewPCG(s.seed, 5)), left: map[string]int{}, made: map[string]int{}}
 	for _, p := range phaseNames {
-		k.left[p.name+" master"], k.left[p.name+" worker"] = (s.kills+1)/2, s.kills/2
+		if len(named) == 0 || slices.Contains(named, p.name) {
+			k.left[p.name+" master"], k.left[p.name+" worker"] = (s.kills+1)/2, s.kills/2
+		}
 	}
 	fmt.Println("| campaign | kills | winner | verified | seconds | nodes | worker CPU s |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |")
