@@ -200,7 +200,7 @@ const solvable = "1000000000"
 // of each, chosen by a seed. Of an open board it makes the numbers of the first nodes again. Each has to
 // come out the same: outcome, nodes and certificate.
 func repeat(worker, table, moves, seed, file string, names []string) error {
-	var most, chosen int
+	var most, chosen, differ int
 	if _, err := fmt.Sscan(moves+" "+seed, &most, &chosen); err != nil {
 		return fmt.Errorf("first moves %q and seed %q: %w", moves, seed, err)
 	}
@@ -215,7 +215,6 @@ func repeat(worker, table, moves, seed, file string, names []string) error {
 	if err := json.Unmarshal(data, &rows); err != nil {
 		return err
 	}
-	differ := 0
 	for _, r := range rows {
 		if len(names) > 0 && !slices.Contains(names, r.Name) {
 			continue

@@ -33,8 +33,8 @@ type killing struct {
 	made   map[string]int
 }
 
-// phases kills the master, and a worker, so many times in each phase, or in each of those named. Campaigns without a kill in between say
-// what the work is without.
+// phases kills the master, and a worker, so many times in each phase, or in each of those named. Campaigns
+// without a kill in between say what the work is without.
 func (s *settings) phases(ctx context.Context, named []string) error {
 	k := &killing{settings: s, random: rand.New(rand.NewPCG(s.seed, 5)), left: map[string]int{}, made: map[string]int{}}
 	for _, p := range phaseNames {
