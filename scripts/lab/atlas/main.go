@@ -12,7 +12,6 @@ package main
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -257,7 +256,6 @@ func repeatRow(worker, table string, most int, random *rand.Rand, r Row) (said s
 		return "", nil, err
 	}
 	known := []Answer{r.Root}
-	known[0].Move = cmp.Or(known[0].Move, got[0].Move)
 	var lines []string
 	for _, i := range random.Perm(len(r.Moves))[:min(most, len(r.Moves))] {
 		m, err := p.ParseMove(r.Moves[i].Move)

@@ -128,7 +128,10 @@ func (s *settings) load(ctx context.Context, master *farm.Process, parts *eviden
 	before, mine := m.idle, processor()
 	before.at = begun
 	for !s.enough(&m, time.Since(begun)) {
-		if err := f.wait(ctx, s.window); err != nil {
+		if err := f.wait(ctx, s.window); errors.Is(err, errNoMore) && len(m.windows) > 0 {
+			fmt.Fprintln(log, "throughput:", err)
+			break
+		} else if err != nil {
 			return m, err
 		}
 		g, err := ask(master)
@@ -188,8 +191,7 @@ func (f *fleet) join(ctx context.Context, log io.Writer) error {
 		return err
 	}
 	hide := cli.NewStatusLine(log).Show(ctx, func() string {
-		return fmt.Sprintf("%d of %d workers have joined",
-			f.joined.Load(), f.workers)
+		return fmt.Sprintf("%d of %d workers have joined", f.joined.Load(), f.workers)
 	})
 	defer hide()
 	doors := make(chan struct{}, 32)
