@@ -207,17 +207,19 @@ func repeat(worker, table, moves, seed, file string, names []string) error {
 	if err != nil {
 		return err
 	}
-	var rows []struct {
+	type entry struct {
 		Row
 		Points []Point `json:"numbers"`
 	}
+	var rows []entry
 	if err := json.Unmarshal(data, &rows); err != nil {
 		return err
 	}
+	rows = slices.DeleteFunc(rows, func(r entry) bool { return len(names) > 0 && !slices.Contains(names, r.Name) })
+	if len(rows) < len(names) {
+		return fmt.Errorf("%s has no row for each of %q", file, names)
+	}
 	for _, r := range rows {
-		if len(names) > 0 && !slices.Contains(names, r.Name) {
-			continue
-		}
 		begin := time.Now()
 		said, wrong := "", []string(nil)
 		if len(r.Points) > 0 {
@@ -314,6 +316,7 @@ func numbers(limit, size, name, text string) error {
 	return err
 }
 
+// search does what numbers prints.
 func search(most uint64, size, name, text string) (Numbers, error) {
 	p, err := amazons.ParsePosition(text)
 	if err != nil {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -42,13 +44,18 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 			k.left[p.name+" master"], k.left[p.name+" worker"] = (s.kills+1)/2, s.kills/2
 		}
 	}
+	if len(k.left) < 2*len(named) {
+		return fmt.Errorf("kills %s: phases are searching, extracting, delivering, verifying, assembling and checking",
+			strings.Join(named, " "))
+	}
 	fmt.Println("| campaign | kills | winner | verified | seconds | nodes | worker CPU s |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |")
 	var plain, hard struct{ campaigns, nodes, cpu float64 }
 	var failed []string
 	winner := ""
 	end := time.Now().Add(time.Duration(s.minutes * float64(time.Minute)))
-	for round := 0; k.open() && time.Now().Before(end) && ctx.Err() == nil; round++ {
+	open := func() bool { return slices.Max(slices.Collect(maps.Values(k.left))) > 0 }
+	for round := 0; open() && time.Now().Before(end) && ctx.Err() == nil; round++ {
 		of, kills := &plain, 0
 		if round%4 > 0 {
 			of, kills = &hard, 4
@@ -59,9 +66,7 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 		}
 		fmt.Printf("| %d | %d | %s | %v | %.1f | %.0f | %.2f |\n", round, o.killed, o.answer.Winner, o.answer.Verified,
 			o.seconds, o.answer.Nodes, o.honestCPU)
-		if winner == "" {
-			winner = o.answer.Winner
-		}
+		winner = cmp.Or(winner, o.answer.Winner)
 		if o.answer.Winner != winner || !o.answer.Verified {
 			failed = append(failed, fmt.Sprintf("campaign %d ended with %q, exit code %d",
 				round, o.answer.Winner, o.code))
@@ -82,15 +87,6 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 		return errors.New(strings.Join(failed, "; "))
 	}
 	return nil
-}
-
-func (k *killing) open() bool {
-	for _, n := range k.left {
-		if n > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // campaign plays one campaign with so many kills at most.

@@ -37,8 +37,8 @@ const (
 )
 
 // ceilings are for the figures that have not reached their limit: no change may make them worse.
-// Whoever brings one down writes the new value here, and takes the line out when the limit is met. A
-// ceiling rises only with a new feature, in the series that brings it.
+// A change that brings one down writes the new value here, and takes the line out when the limit is
+// met. A ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
 	codeFigure:     44_570,
 	allCodeFigure:  52_720,
