@@ -101,9 +101,8 @@ func (t *Tree) nextWorker() *worker {
 // mostUseful descends from the root, at each node to the child below which the most useful open
 // leaf is, to that leaf. With nothing leased that is the most proving leaf. Where w has searched a
 // child itself its table knows much of what is below, and the child is worth more to it
-// (policy.warmPercent): the more, the surer it is that all children have to be searched. Where one is
-// enough, workers go together to the likeliest. The root is not locked. Among equals it takes the most
-// proving one, then one that w has searched before, then the first. Where only leaves are left that were set aside,
+// (policy.warmPercent). The root is not locked. Among equals it takes the most proving one, then
+// one that w has searched before, then the first. Where only leaves are left that were set aside,
 // it takes the most proving of them. With EasyReplies it takes the child with the smallest phi
 // after a first move, where all have to be won. It returns what work at the leaf is worth, too,
 // whoever does it: 1 for the most proving one.
@@ -122,7 +121,7 @@ func (t *Tree) mostUseful(w *worker) (n *graph.Node, use float64) {
 			here, number := graph.Worth(n, c.Delta, lost), c.Delta
 			below := here * c.Use // 0 where leaves were set aside
 			if c.Warm == w.serial {
-				below *= 1 + float64((warmth-1)*lost)
+				below *= warmth
 			}
 			if easy {
 				here, below, number = 1, 1, c.Phi

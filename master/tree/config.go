@@ -90,9 +90,8 @@ type policy struct {
 	// not needed. Larger: the tree grows, and the workers' tables are not used.
 	splitBelow int
 	// warmPercent is the worth of a position to a worker that has searched it, in percent of its
-	// worth to others, at each step down to the leaf where all children have to be searched. Default
-	// 125. 100 prefers nothing, so workers search again what others' tables know. Much more: each
-	// worker stays where it is.
+	// worth to others, at each step down to the leaf. Default 125. 100 prefers nothing, so workers
+	// search again what others' tables know. Much more: each worker stays where it is.
 	warmPercent int
 	// maxTries is the number of failed tries in a row after which a leaf is set aside. Default 5.
 	maxTries int
