@@ -41,7 +41,7 @@ const (
 // met. A ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
 	codeFigure:     44_570,
-	allCodeFigure:  52_720,
+	allCodeFigure:  52_719,
 	commentsFigure: 15,
 }
 
