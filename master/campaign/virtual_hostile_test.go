@@ -65,7 +65,8 @@ func (c *cheat) holdOn(report func(n uint64) *farmv1.Progress) {
 }
 
 // beside runs a campaign with two honest workers that come when so many cheats have done their worst
-// for five seconds, and returns how long the campaign takes from then on, and how many nodes the honest workers search.
+// for five seconds. It returns how long the campaign takes from then on, and how many nodes the honest
+// workers search.
 func beside(t *testing.T, cheats int, honest []string, do func(c *cheat), look func(v *virtual)) (took time.Duration,
 	nodes uint64) {
 	t.Helper()

@@ -316,7 +316,7 @@ func numbers(limit, size, name, text string) error {
 	return err
 }
 
-// search does what numbers prints.
+// search returns what numbers prints: the proof numbers of a root after each doubling of the nodes.
 func search(most uint64, size, name, text string) (Numbers, error) {
 	p, err := amazons.ParsePosition(text)
 	if err != nil {

@@ -39,18 +39,19 @@ type killing struct {
 // without a kill in between say what the work is without.
 func (s *settings) phases(ctx context.Context, named []string) error {
 	k := &killing{settings: s, random: rand.New(rand.NewPCG(s.seed, 5)), left: map[string]int{}, made: map[string]int{}}
+	var known []string
 	for _, p := range phaseNames {
+		known = append(known, p.name)
 		if len(named) == 0 || slices.Contains(named, p.name) {
 			k.left[p.name+" master"], k.left[p.name+" worker"] = (s.kills+1)/2, s.kills/2
 		}
 	}
 	if len(k.left) < 2*len(named) {
-		return fmt.Errorf("kills %s: phases are searching, extracting, delivering, verifying, assembling and checking",
-			strings.Join(named, " "))
+		return fmt.Errorf("kills %s: the phases are %s", strings.Join(named, " "), strings.Join(known, ", "))
 	}
 	fmt.Println("| campaign | kills | winner | verified | seconds | nodes | worker CPU s |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |")
-	var plain, hard struct{ campaigns, nodes, cpu float64 }
+	var plain, hard struct{ campaigns, kills, nodes, cpu float64 }
 	var failed []string
 	winner := ""
 	end := time.Now().Add(time.Duration(s.minutes * float64(time.Minute)))
@@ -71,16 +72,15 @@ func (s *settings) phases(ctx context.Context, named []string) error {
 			failed = append(failed, fmt.Sprintf("campaign %d ended with %q, exit code %d",
 				round, o.answer.Winner, o.code))
 		}
-		of.campaigns, of.nodes, of.cpu = of.campaigns+1, of.nodes+o.answer.Nodes, of.cpu+o.honestCPU
+		of.campaigns, of.kills = of.campaigns+1, of.kills+float64(o.killed)
+		of.nodes, of.cpu = of.nodes+o.answer.Nodes, of.cpu+o.honestCPU
 	}
 	fmt.Println("\n| phase | kills of the master | of a worker |\n| --- | --- | --- |")
-	kills := 0
 	for _, p := range phaseNames {
 		fmt.Printf("| %s | %d | %d |\n", p.name, k.made[p.name+" master"], k.made[p.name+" worker"])
-		kills += k.made[p.name+" master"] + k.made[p.name+" worker"]
 	}
-	fmt.Printf("\n%d kills in %.0f campaigns: %.2f of the nodes and %.2f of the workers' CPU seconds "+
-		"of a campaign without one (%.0f nodes, %.2f s, in the mean of %.0f)\n", kills, hard.campaigns,
+	fmt.Printf("\n%.0f kills in %.0f campaigns: %.2f of the nodes and %.2f of the workers' CPU seconds "+
+		"of a campaign without one (%.0f nodes, %.2f s, in the mean of %.0f)\n", hard.kills, hard.campaigns,
 		hard.nodes/hard.campaigns/(plain.nodes/plain.campaigns), hard.cpu/hard.campaigns/(plain.cpu/plain.campaigns),
 		plain.nodes/plain.campaigns, plain.cpu/plain.campaigns, plain.campaigns)
 	if len(failed) > 0 {
