@@ -8,13 +8,15 @@ import (
 	"slices"
 	"time"
 
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
 
 // Entry is a fact and when it was learned.
 type Entry struct {
-	Serial uint64    // 1 for the first, with no gaps
-	At     time.Time // of its commit
+	Serial   uint64    // 1 for the first, with no gaps
+	At       time.Time // of its commit
+	Position string    // with its colours
 	proof.Fact
 }
 
@@ -32,7 +34,7 @@ func (r *Facts) Add(at time.Time, most int, facts []proof.Fact) {
 	}
 	first := r.serial - uint64(len(facts)) + 1
 	for i, f := range facts {
-		r.list = append(r.list, Entry{first + uint64(i), at, f})
+		r.list = append(r.list, Entry{Serial: first + uint64(i), At: at, Fact: f})
 	}
 	if surplus := len(r.list) - most; surplus > 0 {
 		r.list = append(r.list[:0], r.list[surplus:]...)
@@ -42,5 +44,12 @@ func (r *Facts) Add(at time.Time, most int, facts []proof.Fact) {
 // Len returns how many there are.
 func (r *Facts) Len() int { return len(r.list) }
 
-// List returns a copy, the last fact at the end.
-func (r *Facts) List() []Entry { return slices.Clone(r.list) }
+// Latest returns a copy, the last fact first; text writes their positions.
+func (r *Facts) Latest(text func(amazons.Key) string) []Entry {
+	list := slices.Clone(r.list)
+	slices.Reverse(list)
+	for i := range list {
+		list[i].Position = text(list[i].Key)
+	}
+	return list
+}

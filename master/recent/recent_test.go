@@ -1,9 +1,11 @@
 package recent
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
 )
 
@@ -14,15 +16,15 @@ func TestFacts(t *testing.T) {
 		facts := make([]proof.Fact, n%7)
 		for i := range facts {
 			serial++
-			facts[i].Nodes = serial
+			facts[i].Nodes, facts[i].Key.A = serial, serial
 		}
 		r.Add(time.Time{}, 5, facts)
-		list := r.List()
+		list := r.Latest(func(k amazons.Key) string { return fmt.Sprint(k.A) })
 		if len(list) > 5 || serial >= 5 && len(list) < 5 || len(list) != r.Len() {
 			t.Fatalf("%d facts kept of %d", len(list), serial)
 		}
 		for i, l := range list {
-			if want := serial - uint64(len(list)-1-i); l.Serial != want || l.Nodes != want {
+			if want := serial - uint64(i); l.Serial != want || l.Nodes != want || l.Position != fmt.Sprint(want) {
 				t.Fatalf("fact %d of %d is number %d with work %d, want %d", i, len(list), l.Serial, l.Nodes, want)
 			}
 		}

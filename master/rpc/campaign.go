@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/recent"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 )
@@ -48,8 +49,8 @@ func (c *Campaign) Contributors(ctx context.Context) ([]loop.Contributor, error)
 	return c.loop.Contributors(ctx)
 }
 
-// Recent returns the facts that became durable last; see loop.Handle.Recent.
-func (c *Campaign) Recent(ctx context.Context) ([]loop.Learned, error) { return c.handle.Recent(ctx) }
+// Recent returns the facts that became durable last; the latest first; see loop.Handle.Recent.
+func (c *Campaign) Recent(ctx context.Context) ([]recent.Entry, error) { return c.handle.Recent(ctx) }
 
 // Explore tells what is known of the last position of a way; see loop.Handle.Explore.
 func (c *Campaign) Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {

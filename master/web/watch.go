@@ -13,6 +13,7 @@ import (
 	"amazonsfarm/master/book"
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/recent"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/proof"
@@ -25,7 +26,7 @@ type Campaign interface {
 	Status(context.Context) (*farmv1.StatusResponse, error)
 	Workers(context.Context) ([]*farmv1.Worker, error)
 	Contributors(context.Context) ([]loop.Contributor, error)
-	Recent(context.Context) ([]loop.Learned, error)
+	Recent(context.Context) ([]recent.Entry, error)
 	Explore(ctx context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error)
 }
 

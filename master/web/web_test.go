@@ -28,9 +28,11 @@ import (
 
 	"amazonsfarm/master/document"
 	"amazonsfarm/master/loop"
+	"amazonsfarm/master/recent"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -84,9 +86,9 @@ func (c *campaign) Contributors(context.Context) ([]loop.Contributor, error) {
 	return []loop.Contributor{{Name: "gone", Nodes: 7, CoreSeconds: 3600}}, nil
 }
 
-func (c *campaign) Recent(context.Context) ([]loop.Learned, error) {
-	return []loop.Learned{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(), Verdict: eval.Lost, Nodes: 31}},
-		nil
+func (c *campaign) Recent(context.Context) ([]recent.Entry, error) {
+	return []recent.Entry{{Serial: 2, At: time.Unix(1e9, 0), Position: c.root.String(),
+		Fact: proof.Fact{Verdict: eval.Lost, Nodes: 31}}}, nil
 }
 
 func (c *campaign) Explore(_ context.Context, way []amazons.Position) (*farmv1.ExploreResponse, error) {
