@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"amazonsfarm/master/archive"
-	"amazonsfarm/master/loop"
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
@@ -109,7 +109,7 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 				return r, err
 			}
 			p.parts = append(p.parts, part)
-			p.unchecked = append(p.unchecked, loop.Needed{ID: part.ID, Size: part.Bytes})
+			p.unchecked = append(p.unchecked, checks.Part{Campaign: c.about.Number, ID: part.ID, Size: part.Bytes})
 		}
 		// Positions with other numbers of arrows may need the same parts. known has those of earlier
 		// rounds, and the loop after this one adds those of this round. So the unchecked ones are

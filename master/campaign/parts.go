@@ -64,7 +64,7 @@ type proofParts struct {
 	// dropped says that some are kept as digests only.
 	dropped bool
 	// unchecked are those that nobody has checked.
-	unchecked []loop.Needed
+	unchecked []checks.Part
 }
 
 // positions is the number of positions of all parts.
@@ -148,7 +148,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 		p.parts = append(p.parts, part)
 		p.dropped = p.dropped || record.Dropped
 		if record.Verified == "" {
-			p.unchecked = append(p.unchecked, loop.Needed{ID: id, Size: record.Bytes})
+			p.unchecked = append(p.unchecked, checks.Part{Campaign: k.about.Number, ID: id, Size: record.Bytes})
 		}
 		for _, q := range cited {
 			if f := k.facts[q.Key]; f.Verdict == q.Claim {
@@ -370,7 +370,7 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 			done+n, len(p.parts)), loop.Phase{Name: "verifying", Done: uint64(done + n), Total: uint64(len(p.parts))})
 	}
 	say(0, 0)
-	err = c.farm.Loop.Verify(ctx, c.about.Number, p.unchecked, say)
+	err = c.farm.Loop.Verify(ctx, p.unchecked, say)
 	if !errors.Is(err, checks.ErrLonely) {
 		return false, err
 	}

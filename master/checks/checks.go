@@ -151,16 +151,20 @@ func (q *Queue) of(p trust.Party) *record {
 	return r
 }
 
-// Delivered notes who made a part. Some parts are checked although no answer needs them.
-func (q *Queue) Delivered(m Maker, p Part) {
+// Delivered notes who made a part. Some parts are checked although no answer needs them. One that the master
+// checked before it counted, as it does with the first of a party, is not checked again.
+func (q *Queue) Delivered(m Maker, p Part, checked bool) {
 	if _, known := q.makers[p.ID]; known {
+		return
+	}
+	r := q.of(m.Party)
+	r.made++
+	if checked {
 		return
 	}
 	if len(q.makers) < maxMakers {
 		q.makers[p.ID] = m
 	}
-	r := q.of(m.Party)
-	r.made++
 	sampled := r.made <= sampleFirst || maphash.Bytes(q.seed, p.ID[:])%sampleOneIn == 0
 	if sampled && q.samples < maxSamples && r.samples < maxPartySamples {
 		q.want(p, true)

@@ -25,7 +25,7 @@ func newFarm(t *testing.T, parties ...string) *farm {
 
 func (f *farm) part(n int) proof.ID {
 	id := proof.ID{byte(n), byte(n >> 8), 1}
-	f.Delivered(Maker{Party: trust.Party{Name: "maker"}}, Part{1, id, 1000})
+	f.Delivered(Maker{Party: trust.Party{Name: "maker"}}, Part{1, id, 1000}, false)
 	f.Want(Part{1, id, 1000})
 	return id
 }
@@ -162,14 +162,35 @@ func TestSamples(t *testing.T) {
 	f := newFarm(t, "maker", "other")
 	for n := range 60_000 {
 		f.Delivered(Maker{Party: trust.Party{Name: "flood"}}, Part{1,
-			proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1})
+			proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1}, false)
 	}
 	if f.samples != maxPartySamples {
 		t.Errorf("%d parts wait", f.samples)
 	}
-	f.Delivered(Maker{Party: trust.Party{Name: "late"}}, Part{1, proof.ID{1, 2, 3, 4}, 1})
+	f.Delivered(Maker{Party: trust.Party{Name: "late"}}, Part{1, proof.ID{1, 2, 3, 4}, 1}, false)
 	if !f.Wanted(proof.ID{1, 2, 3, 4}) {
 		t.Error("the first part of another party is not sampled")
+	}
+}
+
+// TestChecked: parts that the master checked before they counted are among the first of their party, and nobody is
+// asked to check them again.
+func TestChecked(t *testing.T) {
+	sampled := 0
+	for range 64 {
+		f := newFarm(t)
+		maker := Maker{Party: trust.Party{Name: "maker"}}
+		for n := range sampleFirst {
+			f.Delivered(maker, Part{1, proof.ID{byte(n), 1}, 1}, true)
+		}
+		if len(f.order) > 0 {
+			t.Fatalf("%d parts are to be checked again", len(f.order))
+		}
+		f.Delivered(maker, Part{1, proof.ID{2}, 1}, false)
+		sampled += len(f.order)
+	}
+	if sampled > 16 { // two in the mean, by lot
+		t.Errorf("the next part is a sample in %d of 64 farms", sampled)
 	}
 }
 

@@ -30,6 +30,9 @@ const calmShare = 9
 // lonelyTicks is how long an answer waits for any worker before the master checks by itself.
 const lonelyTicks = 30
 
+// byMaster is who checked a part that the master checked itself.
+const byMaster = "the master"
+
 // awaiting is an answer that waits for the checks of its parts.
 type awaiting struct {
 	campaign *campaign
@@ -56,55 +59,52 @@ func newVerification() verification {
 		turn: make(chan struct{}, 1)}
 }
 
-// Delivered says that a worker has brought a part, which is in the store.
-func (l *Loop) Delivered(ctx context.Context, s *Session, c *About, id proof.ID, size int64) error {
-	return l.post(ctx, delivered{s, c, id, size})
+// Delivered says that a worker has brought a part, which is in the store, and whether the checker of this
+// machine has found that it holds.
+func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds bool) error {
+	return l.post(ctx, delivered{s, p, holds})
 }
 
 type delivered struct {
 	session *Session
-	about   *About
-	id      proof.ID
-	size    int64
+	part    checks.Part
+	holds   bool
 }
 
 func (d delivered) apply(l *Loop) {
-	if c := l.numbered(d.about.Number); c != nil && c.Recheck != nil {
-		l.verification.queue.Delivered(checks.Maker{Party: d.session.Party, Worker: d.session.Name,
-			Address: d.session.Address, Size: d.size}, checks.Part{Campaign: c.Number, ID: d.id, Size: d.size})
+	c := l.numbered(d.part.Campaign)
+	if c == nil || c.Recheck == nil {
+		return
+	}
+	l.verification.queue.Delivered(checks.Maker{Party: d.session.Party, Worker: d.session.Name,
+		Address: d.session.Address, Size: d.part.Size}, d.part, d.holds)
+	if d.holds {
+		l.holds(d.part.ID, byMaster)
 	}
 }
 
-// Needed is a part that an answer needs.
-type Needed struct {
-	ID   proof.ID
-	Size int64
-}
-
-// Verify has workers check parts, and returns when all of them hold. progress is called by the loop
-// and must not wait. Errors: a checks.FalsePartsError is not among them: what is false is taken back at once,
-// and that is checks.ErrRetracted; checks.ErrLonely; ErrEnded; those of ctx.
-func (l *Loop) Verify(ctx context.Context, campaign uint32, parts []Needed, progress func(done, all int)) error {
+// Verify has workers check parts that an answer of a campaign needs, and returns when all of them hold.
+// progress is called by the loop and must not wait. Errors: a checks.FalsePartsError is not among them: what is
+// false is taken back at once, and that is checks.ErrRetracted; checks.ErrLonely; ErrEnded; those of ctx.
+func (l *Loop) Verify(ctx context.Context, parts []checks.Part, progress func(done, all int)) error {
 	a := &awaiting{left: map[proof.ID]bool{}, all: len(parts), progress: progress, done: make(chan error, 1)}
 	if len(parts) == 0 {
 		return nil
 	}
-	err, failed := await(ctx, l, verify{campaign, parts, a}, a.done)
+	err, failed := await(ctx, l, verify{parts, a}, a.done)
 	return errors.Join(err, failed)
 }
 
 type verify struct {
-	number uint32
-	parts  []Needed
-	a      *awaiting
+	parts []checks.Part
+	a     *awaiting
 }
 
 func (m verify) apply(l *Loop) {
-	c := l.numbered(m.number)
-	m.a.campaign = c
+	m.a.campaign = l.numbered(m.parts[0].Campaign)
 	for _, p := range m.parts {
 		m.a.left[p.ID] = true
-		l.verification.queue.Want(checks.Part{Campaign: m.number, ID: p.ID, Size: p.Size})
+		l.verification.queue.Want(p)
 	}
 	l.verification.answers = append(l.verification.answers, m.a)
 	l.verification.stale = true
@@ -261,7 +261,7 @@ func (m rechecked) apply(l *Loop) {
 		if m.by != nil && !m.said {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", m.id))
 		}
-		l.holds(m.id, "the master")
+		l.holds(m.id, byMaster)
 	case errors.Is(m.err, ErrFalse), errors.Is(m.err, ErrLost):
 		if m.by != nil && m.said && errors.Is(m.err, ErrFalse) {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", m.id))

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/loop"
@@ -98,7 +99,7 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	}
 	f.known.put(id, claimed{c.Pool, claims})
 	if !known {
-		err = f.loop.Delivered(ctx, s, c, id, int64(size))
+		err = f.loop.Delivered(ctx, s, checks.Part{Campaign: c.Number, ID: id, Size: int64(size)}, false)
 	}
 	return &farmv1.PlaceCertificateResponse{Known: known}, err
 }

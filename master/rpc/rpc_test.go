@@ -335,10 +335,14 @@ func standard(t testing.TB, registry *prometheus.Registry) settings {
 
 // about returns the campaign of some settings, around a tree.
 func (c *settings) about(t *tree.Tree) loop.Campaign {
-	return loop.Campaign{Settings: loop.Settings{Share: 1}, Tree: t, About: loop.About{
+	out := loop.Campaign{Settings: loop.Settings{Share: 1}, Tree: t, About: loop.About{
 		Number: 1, Name: c.root.Board.String(), Root: c.root, FirstMoves: c.firstMoves, Pool: 1,
 		ReadRoots: c.readRoots, Conclude: c.conclude, Try: c.try,
 	}}
+	if c.try != nil { // whoever tries parts can check them again
+		out.Recheck = func(context.Context, proof.ID) error { return nil }
+	}
+	return out
 }
 
 // newLoop makes a loop on a store.

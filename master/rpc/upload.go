@@ -14,6 +14,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/ledger"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
@@ -268,7 +269,8 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 			s.Ledger.Give(charge)
 		}
 	}()
-	if err := f.try(ctx, c, s, data); err != nil {
+	holds, err := f.try(ctx, c, s, data)
+	if err != nil {
 		return false, err
 	}
 	known, err = f.loop.Store().PutCertificate(c.Number, id, data)
@@ -279,7 +281,7 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 	}
 	f.known.put(id, claimed{c.Pool, claims})
 	if !known {
-		err = f.loop.Delivered(ctx, s, c, id, int64(len(data)))
+		err = f.loop.Delivered(ctx, s, checks.Part{Campaign: c.Number, ID: id, Size: int64(len(data))}, holds)
 	}
 	return known, err
 }
@@ -289,17 +291,17 @@ func (f *farmService) admit(ctx context.Context, c *loop.About, s *loop.Session,
 // once, most parts are checked later, as a sample or when an answer needs them.
 const trialTime, trialCrowd = 5 * time.Second, 32
 
-// try checks a part before it counts, if its party is on trial. Only one part is checked at a time. The error says that
-// the part is false.
-func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, data []byte) error {
+// try checks a part before it counts, if its party is on trial, and reports whether it was found to hold. Only one
+// part is checked at a time. The error says that the part is false.
+func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, data []byte) (holds bool, err error) {
 	if c.Try == nil || !s.Ledger.OnTrial() {
-		return nil
+		return false, nil
 	}
 	select {
 	case f.crowd <- struct{}{}:
 		defer func() { <-f.crowd }()
 	default:
-		return nil
+		return false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
@@ -307,14 +309,14 @@ func (f *farmService) try(ctx context.Context, c *loop.About, s *loop.Session, d
 	case f.trial <- struct{}{}:
 		defer func() { <-f.trial }()
 	case <-ctx.Done():
-		return nil
+		return false, nil
 	}
-	err := c.Try(ctx, data)
+	err = c.Try(ctx, data)
 	if !errors.Is(err, loop.ErrFalse) {
-		return nil
+		return err == nil, nil
 	}
 	f.loop.Offend(ctx, s, trust.FalseCertificate, err)
-	return status.Error(codes.InvalidArgument, err.Error())
+	return false, status.Error(codes.InvalidArgument, err.Error())
 }
 
 // fetchBytes is what one message of a part carries. A worker that asks for parts and does not read them

@@ -126,6 +126,22 @@ func TestTrials(t *testing.T) {
 	})
 }
 
+// TestTriedPart has the first part of a party found to hold before it counts: so it counts as checked at once.
+func TestTriedPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := start(t, newMemory(), func(c *settings) { c.try = func(context.Context, []byte) error { return nil } })
+		defer b.kill()
+		data := certificate(claim(b.root, eval.Lost))
+		if err := b.worker("w").uploadAs(proof.IDOf(data), uint64(len(data)), data); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if n := b.figure("amazons_master_parts_verified_total"); n != 1 {
+			t.Errorf("%v parts are counted as checked", n)
+		}
+	})
+}
+
 // TestNothingIsSaid opens calls and says nothing: they are ended.
 func TestNothingIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
