@@ -47,12 +47,12 @@ func newPlaces(most int) places { return places{make(chan struct{}, most), map[t
 
 func newUploads(most, small int, largest int64) uploads {
 	return uploads{places: newPlaces(most), small: newPlaces(small), of: map[string]int{},
-		most: max(largest/2*3, 64<<20), holds: map[string]int64{}}
+		most: max(largest+largest/2+1, 64<<20), holds: map[string]int64{}}
 }
 
-// hold counts bytes of an upload before they take memory: of one session two thirds of all at most, so
-// that others find room.
-// While a buffer grows, the old and the new one count together. A negative n gives memory back, and never fails.
+// hold counts bytes of an upload before they take memory: of one session two thirds of all at most, so that
+// others find room; the largest upload takes so much. A buffer that grows counts once: the old one is garbage
+// as soon as it is copied. A negative n gives memory back, and never fails.
 func (u *uploads) hold(s *loop.Session, n int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -214,12 +214,10 @@ func (f *farmService) receiveCertificate(stream farmv1.Farm_UploadCertificateSer
 		}
 		if need := len(data) + len(chunk); need > cap(data) {
 			larger := min(size, uint64(max(need, 2*cap(data))))
-			if err := f.uploads.hold(s, int64(larger)); err != nil {
+			if err := f.uploads.hold(s, int64(larger)-*held); err != nil {
 				return nil, err
 			}
-			data = append(make([]byte, 0, larger), data...)
-			_ = f.uploads.hold(s, -*held)
-			*held = int64(larger)
+			data, *held = append(make([]byte, 0, larger), data...), int64(larger)
 		}
 		data = append(data, chunk...)
 		f.traffic.WithLabelValues("received").Add(float64(len(chunk)))

@@ -142,6 +142,18 @@ func TestTriedPart(t *testing.T) {
 	})
 }
 
+// TestLargestUpload has one of just as many bytes as are allowed: there is memory for it while its buffer grows.
+func TestLargestUpload(t *testing.T) {
+	const size = 43<<20 + 1
+	b := start(t, newMemory(), func(c *settings) { c.services.MaxCertificateBytes = size })
+	defer b.kill()
+	chunks := make([][]byte, 0, 44)
+	for left := size; left > 0; left -= len(chunks[len(chunks)-1]) {
+		chunks = append(chunks, make([]byte, min(left, farmv1.ChunkBytes)))
+	}
+	wantCode(t, b.worker("w").uploadAs(proof.ID{1}, size, chunks...), codes.DataLoss, "has the SHA-256")
+}
+
 // TestNothingIsSaid opens calls and says nothing: they are ended.
 func TestNothingIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
