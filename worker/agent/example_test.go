@@ -12,7 +12,7 @@ import (
 // A machine is told what happens, and says what to do. Here it joins a master, asks for a lease and
 // has the lease's position searched.
 func ExampleMachine() {
-	m, err := agent.NewMachine(agent.Config{Name: "w1"}, 0)
+	m, err := agent.NewMachine(agent.Config{Name: "w1", Cores: 1}, 0)
 	if err != nil {
 		panic(err)
 	}

@@ -52,7 +52,8 @@ func (s *script) run(t *testing.T, d *datadriven.TestData) string {
 	}
 	switch d.Cmd {
 	case "new":
-		c := Config{Name: "w", MaxWaiting: int(number("max-waiting", 0)), MaxSends: int(number("max-sends", 0))}
+		c := Config{Name: "w", Cores: 1, MaxWaiting: int(number("max-waiting", 0)),
+			MaxSends: int(number("max-sends", 0))}
 		if idle := ""; d.MaybeScanArgs(t, "idle", &idle) {
 			c.IdleTimeout, _ = time.ParseDuration(idle)
 		}
