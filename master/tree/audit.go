@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"amazonsfarm/master/tree/graph"
-	"amazonsfarm/master/tree/offers"
 )
 
 // Audit computes everything derived in the tree anew, in the plainest way, and compares. The error
@@ -46,17 +45,12 @@ func (t *Tree) auditLeases() error {
 	return nil
 }
 
-// auditOffers checks that the offered facts are those with the most nodes.
+// auditOffers checks that as many facts are offered as may be.
 func (t *Tree) auditOffers() error {
-	offered := slices.Collect(t.offers.All)
-	if len(offered) != min(t.graph.FactsWon+t.graph.FactsLost, t.cfg.policy.factsKept) ||
-		t.offers.Len() != len(offered) {
-		return fmt.Errorf("%d facts are offered", len(offered))
+	if n := t.offers.Len(); n != min(t.graph.FactsWon+t.graph.FactsLost, t.cfg.policy.factsKept) {
+		return fmt.Errorf("%d facts are offered", n)
 	}
-	if !slices.IsSortedFunc(offered, offers.Compare) {
-		return errors.New("the offered facts are not in order")
-	}
-	return nil
+	return t.offers.Audit()
 }
 
 // auditParties counts workers and unchecked results of parties.

@@ -112,7 +112,8 @@ type policy struct {
 	// 16,384. Granting a lease looks at each; a worker costs 8 bytes for each.
 	factsKept int
 	// factsPerLease is the largest number of facts that go with one lease, or to a worker between
-	// two ticks. Default 4,096, about 128 KiB. Smaller: workers solve again what others have solved.
+	// two ticks; the others go with the next ones. Default 4,096, about 128 KiB. Smaller: workers solve again
+	// what others have solved.
 	factsPerLease int
 	// maxSlots bounds the slots of one worker. Default 64; further ones are ignored.
 	maxSlots int

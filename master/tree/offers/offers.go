@@ -1,15 +1,19 @@
 // Package offers holds the facts that a master offers to its workers: those with the most nodes
 // behind them. A worker that searches below a position gets the facts it lacks that may lie there.
 //
-// A list depends on the set of its facts alone, not on the order in which they came. Each fact has a
+// Which facts a list has depends on the facts alone, not on the order in which they came. Each fact has a
 // slot, and each worker an array of what it knows by slot (Known). A generation tells a fact from an
 // earlier one in its slot.
+//
+// A grant looks at each fact of the list, and a worker that has been there for a while knows nearly all of
+// them. So what tells that lies by itself, in the order of the slots (sight). The question takes 50
+// microseconds for 16,384 facts (BenchmarkPick), and took 175 where each fact was looked up in memory.
 package offers
 
 import (
 	"cmp"
-	"iter"
-	"slices"
+	"container/heap"
+	"fmt"
 
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
@@ -21,22 +25,30 @@ type List struct {
 	board  amazons.Board
 	size   int
 	gen    uint64
-	blocks [][]*entry // most nodes first, each of 1 to blockLength-1
 	byKey  map[amazons.Key]*entry
-	fresh  []*entry // added since the last Settle, in that order, at most size; some may have gone since
+	fewest entries  // as a heap, the fact with the fewest nodes on top
+	slots  []*entry // by slot
+	sights []sight  // by slot
+	fresh  []place  // of facts added since the last Settle, at most size; some may have gone since
 }
 
 // Known is what one worker knows of a list: by slot, the generation of the fact there.
 type Known []uint64
 
-// blockLength is about the square root of the number of facts on a list of the default size.
-const blockLength = 256
-
+// entry is a fact of the list.
 type entry struct {
 	fact proof.Fact
+	place
+}
+
+// place is where a fact is, or was.
+type place struct {
 	slot int
 	gen  uint64
 }
+
+// sight is what mostly tells whether a worker is to get a fact.
+type sight struct{ gen, burnt uint64 }
 
 // New makes an empty list for at most size facts of a board.
 func New(b amazons.Board, size int) *List {
@@ -46,83 +58,47 @@ func New(b amazons.Board, size int) *List {
 // Len returns the number of facts.
 func (l *List) Len() int { return len(l.byKey) }
 
-// Compare orders facts: most nodes first, ties by key.
-func Compare(a, b proof.Fact) int {
+// compare orders facts: most nodes first, ties by key.
+func compare(a, b proof.Fact) int {
 	return cmp.Or(cmp.Compare(b.Nodes, a.Nodes), a.Key.Compare(b.Key))
 }
 
 // Add offers a fact whose position is not on the list. A full list drops the fact with the fewest
 // nodes, which may be this one.
 func (l *List) Add(f proof.Fact) {
-	slot := len(l.byKey)
-	if slot == l.size {
-		last := l.last()
-		if Compare(last.fact, f) < 0 {
+	l.gen++
+	e := &entry{f, place{len(l.slots), l.gen}}
+	if e.slot < l.size {
+		heap.Push(&l.fewest, e)
+		l.slots, l.sights = append(l.slots, e), append(l.sights, sight{})
+	} else {
+		last := l.fewest[0]
+		if compare(last.fact, f) < 0 {
 			return
 		}
-		slot = last.slot
 		delete(l.byKey, last.fact.Key)
-		l.removeLast()
+		e.slot = last.slot
+		l.fewest[0], l.slots[e.slot] = e, e
+		heap.Fix(&l.fewest, 0)
 	}
-	l.gen++
-	e := &entry{fact: f, slot: slot, gen: l.gen}
-	l.insert(e)
-	l.byKey[f.Key] = e
+	l.byKey[f.Key], l.sights[e.slot] = e, sight{e.gen, reach.Burnt(f.Key)}
 	if len(l.fresh) < l.size {
-		l.fresh = append(l.fresh, e)
+		l.fresh = append(l.fresh, e.place)
 	}
 }
 
-// insert puts an entry in its place. To move all entries after it would cost more than all else that
-// a fact does, so they lie in blocks of a bounded length.
-func (l *List) insert(e *entry) {
-	i, _ := slices.BinarySearchFunc(l.blocks, e.fact,
-		func(b []*entry, f proof.Fact) int { return Compare(b[len(b)-1].fact, f) })
-	if i == len(l.blocks) { // after all others
-		if i == 0 {
-			l.blocks = append(l.blocks, nil)
-		}
-		i = len(l.blocks) - 1
-	}
-	at, _ := slices.BinarySearchFunc(l.blocks[i], e.fact,
-		func(o *entry, f proof.Fact) int { return Compare(o.fact, f) })
-	l.blocks[i] = slices.Insert(l.blocks[i], at, e)
-	if b := l.blocks[i]; len(b) == blockLength {
-		l.blocks = slices.Insert(l.blocks, i+1, slices.Clone(b[blockLength/2:]))
-		clear(b[blockLength/2:])
-		l.blocks[i] = b[:blockLength/2]
-	}
-}
+// entries are a heap by container/heap.
+type entries []*entry
 
-func (l *List) last() *entry {
-	b := l.blocks[len(l.blocks)-1]
-	return b[len(b)-1]
-}
+func (h entries) Len() int           { return len(h) }
+func (h entries) Less(i, j int) bool { return compare(h[i].fact, h[j].fact) > 0 }
+func (h entries) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 
-func (l *List) removeLast() {
-	i := len(l.blocks) - 1
-	b := l.blocks[i]
-	b[len(b)-1] = nil
-	if l.blocks[i] = b[:len(b)-1]; len(b) == 1 {
-		l.blocks = l.blocks[:i]
-	}
-}
+// Push adds an entry at the end.
+func (h *entries) Push(e any) { *h = append(*h, e.(*entry)) }
 
-// all yields the entries, most nodes first.
-func (l *List) all(yield func(*entry) bool) {
-	for _, b := range l.blocks {
-		for _, e := range b {
-			if !yield(e) {
-				return
-			}
-		}
-	}
-}
-
-// All yields the facts, most nodes first.
-func (l *List) All(yield func(proof.Fact) bool) {
-	l.all(func(e *entry) bool { return yield(e.fact) })
-}
+// Pop is not called: a list never becomes shorter.
+func (h *entries) Pop() any { panic("a list never becomes shorter") }
 
 // Mark notes that a worker knows the fact about k, if it is on the list.
 func (l *List) Mark(known *Known, k amazons.Key) {
@@ -138,12 +114,25 @@ func (k *Known) mark(e *entry) {
 	(*k)[e.slot] = e.gen
 }
 
-func (k Known) has(e *entry) bool { return e.slot < len(k) && k[e.slot] == e.gen }
+// at returns the generation that a worker knows in a slot, 0 for none.
+func (k Known) at(slot int) uint64 {
+	if slot < len(k) {
+		return k[slot]
+	}
+	return 0
+}
 
-// Pick returns at most limit facts that a worker lacks and that may lie below k, those with most
-// nodes, and marks them as known.
-func (l *List) Pick(known *Known, k amazons.Key, limit int) []proof.Fact {
-	return l.choose(nil, l.all, known, k, limit)
+// Pick returns at most limit facts that a worker lacks and that may lie below k, and marks them as known. If
+// there are more, it gets them with its next leases.
+func (l *List) Pick(known *Known, k amazons.Key, limit int) (out []proof.Fact) {
+	below := reach.Below(l.board, k)
+	for slot := 0; slot < len(l.slots) && len(out) < limit; slot++ {
+		if e := l.lacked(slot, *known, &below, k); e != nil {
+			out = append(out, e.fact)
+			known.mark(e)
+		}
+	}
+	return out
 }
 
 // Fresh appends to out, up to a length of limit, the facts added since the last Settle that a worker
@@ -152,33 +141,50 @@ func (l *List) Fresh(out []proof.Fact, known *Known, k amazons.Key, limit int) [
 	if len(l.fresh) == 0 {
 		return out
 	}
-	current := func(yield func(*entry) bool) {
-		for _, e := range l.fresh {
-			if l.byKey[e.fact.Key] == e && !yield(e) {
-				return
-			}
-		}
-	}
-	return l.choose(out, current, known, k, limit)
-}
-
-// Settle ends the time in which the facts so far count as fresh.
-func (l *List) Settle() {
-	clear(l.fresh)
-	l.fresh = l.fresh[:0]
-}
-
-// choose appends to out those of some facts that a worker lacks and that may lie below k.
-func (l *List) choose(out []proof.Fact, from iter.Seq[*entry], known *Known, k amazons.Key, limit int) []proof.Fact {
 	below := reach.Below(l.board, k)
-	for e := range from {
+	for _, p := range l.fresh {
 		if len(out) >= limit {
 			break
 		}
-		if !known.has(e) && below.Has(e.fact.Key) && e.fact.Key != k {
+		if l.sights[p.slot].gen != p.gen {
+			continue // it has gone
+		}
+		if e := l.lacked(p.slot, *known, &below, k); e != nil {
 			out = append(out, e.fact)
 			known.mark(e)
 		}
 	}
 	return out
+}
+
+// lacked returns the fact in a slot if a worker lacks it and it may lie below k, nil otherwise.
+func (l *List) lacked(slot int, known Known, below *reach.Reach, k amazons.Key) *entry {
+	s := &l.sights[slot]
+	if known.at(slot) == s.gen || !below.Burns(s.burnt) {
+		return nil
+	}
+	if e := l.slots[slot]; e.fact.Key != k && below.Has(e.fact.Key) {
+		return e
+	}
+	return nil
+}
+
+// Settle ends the time in which the facts so far count as fresh.
+func (l *List) Settle() { l.fresh = l.fresh[:0] }
+
+// Audit returns what is wrong with the list, nil if nothing is.
+func (l *List) Audit() error {
+	if n := len(l.slots); n != len(l.byKey) || n != len(l.fewest) || n != len(l.sights) || n > l.size {
+		return fmt.Errorf("%d slots, %d keys, %d entries, %d sights", n, len(l.byKey), len(l.fewest), len(l.sights))
+	}
+	for i, e := range l.fewest {
+		want := sight{e.gen, reach.Burnt(e.fact.Key)}
+		if l.slots[e.slot] != e || l.byKey[e.fact.Key] != e || l.sights[e.slot] != want {
+			return fmt.Errorf("slot %d does not fit its fact %x", e.slot, e.fact.Key.Bytes())
+		}
+		if i > 0 && l.fewest.Less(i, (i-1)/2) {
+			return fmt.Errorf("fact %d of the heap has fewer nodes than the one above", i)
+		}
+	}
+	return nil
 }

@@ -24,7 +24,7 @@ type Reach struct {
 
 // Below returns what may come after the position of a key.
 func Below(b amazons.Board, k amazons.Key) Reach {
-	burnt := k.A & k.B
+	burnt := Burnt(k)
 	r := Reach{key: k, layer: bits.OnesCount64(burnt), images: b.Symmetries(),
 		queens: [2]int{bits.OnesCount64(k.A &^ burnt), bits.OnesCount64(k.B &^ burnt)}}
 	squares := b.Unpack(burnt)
@@ -34,9 +34,23 @@ func Below(b amazons.Board, k amazons.Key) Reach {
 	return r
 }
 
+// Burnt returns the burnt squares of a key, packed as in the key.
+func Burnt(k amazons.Key) uint64 { return k.A & k.B }
+
+// Burns reports whether a position with these burnt squares, packed as in its key, may come after the one
+// of r, or be it, as far as they tell: it has all squares of some image of r.
+func (r *Reach) Burns(burnt uint64) bool {
+	for _, image := range r.burnt[:r.images] {
+		if image&^burnt == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Has reports whether a canonical position of the board is the one of r, or may come after it.
-func (r Reach) Has(k amazons.Key) bool {
-	burnt := k.A & k.B
+func (r *Reach) Has(k amazons.Key) bool {
+	burnt := Burnt(k)
 	layer := bits.OnesCount64(burnt)
 	if layer <= r.layer {
 		return k == r.key
@@ -45,13 +59,5 @@ func (r Reach) Has(k amazons.Key) bool {
 	if (layer-r.layer)%2 == 1 {
 		own, opp = opp, own
 	}
-	if bits.OnesCount64(k.A&^burnt) != own || bits.OnesCount64(k.B&^burnt) != opp {
-		return false
-	}
-	for _, image := range r.burnt[:r.images] {
-		if image&^burnt == 0 {
-			return true
-		}
-	}
-	return false
+	return bits.OnesCount64(k.A&^burnt) == own && bits.OnesCount64(k.B&^burnt) == opp && r.Burns(burnt)
 }

@@ -40,8 +40,8 @@ const (
 // A change that brings one down writes the new value here, and takes the line out when the limit is
 // met. A ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
-	codeFigure:     44_567,
-	allCodeFigure:  52_716,
+	codeFigure:     44_560,
+	allCodeFigure:  52_709,
 	commentsFigure: 15,
 }
 
