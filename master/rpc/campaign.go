@@ -49,7 +49,7 @@ func (c *Campaign) Contributors(ctx context.Context) ([]loop.Contributor, error)
 	return c.loop.Contributors(ctx)
 }
 
-// Recent returns the facts that became durable last; the latest first; see loop.Handle.Recent.
+// Recent returns the facts that became durable last, the latest first; see loop.Handle.Recent.
 func (c *Campaign) Recent(ctx context.Context) ([]recent.Entry, error) { return c.handle.Recent(ctx) }
 
 // Explore tells what is known of the last position of a way; see loop.Handle.Explore.

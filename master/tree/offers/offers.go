@@ -66,18 +66,18 @@ func compare(a, b proof.Fact) int {
 // Add offers a fact whose position is not on the list. A full list drops the fact with the fewest
 // nodes, which may be this one.
 func (l *List) Add(f proof.Fact) {
+	full := len(l.slots) == l.size
+	if full && compare(l.fewest[0].fact, f) < 0 {
+		return
+	}
 	l.gen++
 	e := &entry{f, place{len(l.slots), l.gen}}
-	if e.slot < l.size {
+	if !full {
 		heap.Push(&l.fewest, e)
 		l.slots, l.sights = append(l.slots, e), append(l.sights, sight{})
 	} else {
-		last := l.fewest[0]
-		if compare(last.fact, f) < 0 {
-			return
-		}
-		delete(l.byKey, last.fact.Key)
-		e.slot = last.slot
+		e.slot = l.fewest[0].slot
+		delete(l.byKey, l.fewest[0].fact.Key)
 		l.fewest[0], l.slots[e.slot] = e, e
 		heap.Fix(&l.fewest, 0)
 	}
