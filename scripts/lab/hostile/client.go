@@ -119,6 +119,12 @@ func (c *client) next(ctx context.Context, patience time.Duration) (*farmv1.Work
 	}
 }
 
+// pause takes the next answer, or waits, and looks at nothing but the lease in it.
+func (c *client) pause(ctx context.Context, patience time.Duration) error {
+	_, err := c.next(ctx, patience)
+	return err
+}
+
 func (c *client) ready() error {
 	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
 }
@@ -175,6 +181,14 @@ func (c *client) upload(ctx context.Context, data []byte) (id proof.ID, err erro
 	id = proof.IDOf(data)
 	_, err = c.chunks(ctx, id, data, uint64(len(data)), farmv1.ChunkBytes, 0)
 	return id, err
+}
+
+// deliver uploads a part and sends facts.
+func (c *client) deliver(ctx context.Context, data []byte, list ...proof.Fact) error {
+	if _, err := c.upload(ctx, data); err != nil {
+		return err
+	}
+	return c.facts(list...)
 }
 
 // chunks uploads data under a name and with a size that may be lies.

@@ -41,7 +41,7 @@ const (
 // met. A ceiling rises only with a new feature, in the series that brings it.
 var ceilings = map[string]int{
 	codeFigure:     44_560,
-	allCodeFigure:  52_709,
+	allCodeFigure:  52_588,
 	commentsFigure: 15,
 }
 
