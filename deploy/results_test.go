@@ -41,7 +41,7 @@ func TestNothingIsClaimedUnchecked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A reply has two arrows. What has more is settled below replies that are open.
+	// The position after a reply has two arrows. Settled positions with more arrows lie below open replies.
 	refuted := 0
 	for _, r := range v.Report.Roots {
 		if strings.Count(r.Position, "x") == 2 && r.Claim == "win" {

@@ -151,8 +151,8 @@ func (q *Queue) of(p trust.Party) *record {
 	return r
 }
 
-// Delivered notes who made a part. Some parts are checked although no answer needs them. One that the master
-// checked before it counted, as it does with the first of a party, is not checked again.
+// Delivered notes who made a part. Some parts are checked although no answer needs them. A part that the
+// master has checked already is not checked again.
 func (q *Queue) Delivered(m Maker, p Part, checked bool) {
 	if _, known := q.makers[p.ID]; known {
 		return

@@ -50,9 +50,9 @@ func newUploads(most, small int, largest int64) uploads {
 		most: max(largest+largest/2+1, 64<<20), holds: map[string]int64{}}
 }
 
-// hold counts bytes of an upload before they take memory: of one session two thirds of all at most, so that
-// others find room; the largest upload takes so much. A buffer that grows counts once: the old one is garbage
-// as soon as it is copied. A negative n gives memory back, and never fails.
+// hold counts bytes of an upload before they take memory. One session may hold two thirds of all, which is
+// what the largest upload takes, so others find room. A buffer that grows counts once: the old one is
+// garbage as soon as it is copied. A negative n gives memory back, and never fails.
 func (u *uploads) hold(s *loop.Session, n int64) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -6,8 +6,8 @@
 // earlier one in its slot.
 //
 // A grant looks at each fact of the list, and a worker that has been there for a while knows nearly all of
-// them. So what tells that lies by itself, in the order of the slots (sight). The question takes 50
-// microseconds for 16,384 facts (BenchmarkPick), and took 175 where each fact was looked up in memory.
+// them. So the two numbers that mostly give the answer lie side by side, slot after slot (sight). A grant
+// takes 50 microseconds so for 16,384 facts (BenchmarkPick), and 175 where it looks up each fact in memory.
 package offers
 
 import (
@@ -47,7 +47,7 @@ type place struct {
 	gen  uint64
 }
 
-// sight is what mostly tells whether a worker is to get a fact.
+// sight is what mostly tells whether a worker is to get a fact: its generation and its burnt squares.
 type sight struct{ gen, burnt uint64 }
 
 // New makes an empty list for at most size facts of a board.

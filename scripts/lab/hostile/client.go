@@ -136,7 +136,7 @@ func (c *client) take(ctx context.Context) error {
 		return err
 	}
 	for c.lease == nil {
-		if _, err := c.next(ctx, time.Second); err != nil {
+		if err := c.pause(ctx, time.Second); err != nil {
 			return err
 		}
 	}
