@@ -50,8 +50,8 @@ type Config struct {
 	// FirstSlice is the number of nodes after which a lease stops for the first time to gather what
 	// it found. Each slice is twice as long as the one before, up to FactsEvery. Default 20,000 with one
 	// core, which goes on where it was, and 500,000 for each further one: early stops lead threads to
-	// different moves. With two cores, 5x6 takes 2.2 million nodes so, and 3.2 million with 20,000 (means
-	// of four). Too small: stops cost more than they bring; too large: a crash loses more.
+	// different moves. With two cores, 5x6 takes 2.2 million nodes so, and 2.9 million with 20,000 (means
+	// of twelve). Too small: stops cost more than they bring; too large: a crash loses more.
 	FirstSlice uint64
 	// FactsEvery is the longest time after which a running lease stops for a moment to gather what it
 	// proved and what its table knows. Default 30 s. Too short: the search is interrupted, and the
