@@ -193,38 +193,41 @@ func TestLyingPart(t *testing.T) {
 	}
 }
 
-// TestBlameInParts has the check of a proof in parts meet a false one: the error names it, so that it can be taken
-// back and the campaign goes on.
+// TestBlameInParts has the check of a proof in parts meet a false one, or a fact that names a part which proves
+// something else: the error names the part, so that it can be taken back and the campaign goes on. Only in the first
+// case its maker has lied.
 func TestBlameInParts(t *testing.T) {
 	root := position(t, "4x4") // the second player wins: AMAZONS.md
-	f, err := Open(Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Embedded: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	claim := proof.RootOf(root, eval.Won)
-	data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{claim}, Set: new(proof.Set)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	id := proof.IDOf(data)
-	if _, err := f.store.PutCertificate(1, id, data); err != nil {
-		t.Fatal(err)
-	}
-	key := root.State().CanonicalKey(root.Board)
-	p := tree.Persist{Epoch: 1, Facts: []proof.Fact{{Key: key, Verdict: eval.Won, Nodes: 1, Certificate: id}}}
-	if err := f.store.Commit([]tree.Persist{p}, nil); err != nil {
-		t.Fatal(err)
-	}
-	c := f.campaigns[0]
-	parts, err := c.gather(t.Context(), []proof.Root{claim}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = c.concludeInParts(t.Context(), parts, func(string, string, loop.Phase) {})
-	wrong := (*checks.FalsePartsError)(nil)
-	if !errors.As(err, &wrong) || !slices.Equal(wrong.IDs, []proof.ID{id}) {
-		t.Errorf("the check ends with %v", err)
+	for _, verdict := range []eval.Verdict{eval.Won, eval.Lost} {
+		f, err := Open(Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store"), Embedded: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Won)},
+			Set: new(proof.Set)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := proof.IDOf(data)
+		if _, err := f.store.PutCertificate(1, id, data); err != nil {
+			t.Fatal(err)
+		}
+		key := root.State().CanonicalKey(root.Board)
+		p := tree.Persist{Epoch: 1, Facts: []proof.Fact{{Key: key, Verdict: verdict, Nodes: 1, Certificate: id}}}
+		if err := f.store.Commit([]tree.Persist{p}, nil); err != nil {
+			t.Fatal(err)
+		}
+		c := f.campaigns[0]
+		parts, err := c.gather(t.Context(), []proof.Root{proof.RootOf(root, verdict)}, nil)
+		if err == nil {
+			err = c.concludeInParts(t.Context(), parts, func(string, string, loop.Phase) {})
+		}
+		wrong := (*checks.FalsePartsError)(nil)
+		if !errors.As(err, &wrong) || !slices.Equal(wrong.IDs, []proof.ID{id}) ||
+			errors.Is(err, loop.ErrLost) != (verdict == eval.Lost) {
+			t.Errorf("%v: the check ends with %v", verdict, err)
+		}
 	}
 }
 

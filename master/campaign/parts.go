@@ -89,10 +89,10 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 	board := c.root.Board
 	p := &proofParts{roots: roots, top: proof.Certificate{Board: board, Leaves: eval.LeavesOf(c.about.RulesOnly),
 		Set: new(proof.Set)}}
-	var todo []proof.ID
+	var todo []proof.Fact
 	for _, r := range roots {
 		if f := k.facts[r.State.CanonicalKey(board)]; f.Verdict == r.Claim {
-			todo = append(todo, f.Certificate)
+			todo = append(todo, f)
 		} else {
 			p.top.Roots = append(p.top.Roots, r)
 		}
@@ -111,24 +111,28 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 			return nil, &assemble.MissingError{Board: board, Keys: missing}
 		}
 		for _, q := range p.top.Cited {
-			todo = append(todo, k.facts[q.Key].Certificate)
+			todo = append(todo, k.facts[q.Key])
 		}
 	}
 	return p, k.follow(ctx, p, todo)
 }
 
-// follow adds parts and those that they cite.
+// follow adds the parts that facts name, and those of the facts that these parts cite. Each must prove the facts that
+// name it: the final check cannot see that of a part whose bytes are not here.
 // It goes through all of them before it returns a FalsePartsError, so that all such parts are taken back
 // at once and the farm need not come here again for each.
-func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) error {
+func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact) error {
 	wrong := &checks.FalsePartsError{Why: "they cite what no part proves", Uncited: true}
-	known := map[proof.ID]bool{}
+	other := &checks.FalsePartsError{Why: "facts name them that they do not prove"}
+	known, proved, named := map[proof.ID]bool{}, map[proof.Citation]bool{}, map[proof.Citation]proof.ID{}
 	for len(todo) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		id := todo[len(todo)-1]
+		f := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
+		id := f.Certificate
+		named[proof.Citation{Key: f.Key, Claim: f.Verdict}] = id
 		if known[id] {
 			continue
 		}
@@ -143,7 +147,8 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 		}
 		part := proof.Part{ID: id, Bytes: record.Bytes, Positions: info.Entries, Citations: info.Citations}
 		for _, r := range info.Roots {
-			part.Roots = append(part.Roots, proof.Citation{Key: r.State.CanonicalKey(k.root.Board), Claim: r.Claim})
+			root := proof.Citation{Key: r.State.CanonicalKey(k.root.Board), Claim: r.Claim}
+			part.Roots, proved[root] = append(part.Roots, root), true
 		}
 		p.parts = append(p.parts, part)
 		p.dropped = p.dropped || record.Dropped
@@ -152,14 +157,24 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.ID) 
 		}
 		for _, q := range cited {
 			if f := k.facts[q.Key]; f.Verdict == q.Claim {
-				todo = append(todo, f.Certificate)
+				if _, met := named[q]; !met {
+					todo = append(todo, f)
+				}
 			} else if len(wrong.IDs) == 0 || wrong.IDs[len(wrong.IDs)-1] != id {
 				wrong.IDs = append(wrong.IDs, id)
 			}
 		}
 	}
-	if len(wrong.IDs) > 0 {
+	for q, id := range named {
+		if !proved[q] && !slices.Contains(other.IDs, id) {
+			other.IDs = append(other.IDs, id)
+		}
+	}
+	switch {
+	case len(wrong.IDs) > 0:
 		return wrong
+	case len(other.IDs) > 0: // whoever sent the facts is not known any more, and those who made the parts did not lie
+		return fmt.Errorf("%w: %w", loop.ErrLost, other)
 	}
 	return nil
 }
@@ -188,7 +203,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	}
 	// Where a worker announced the outline first, the facts were taken from it. Bytes that hold and prove
 	// something else would leave these facts without a proof.
-	if kept := c.farm.store.KeptOutline(id); kept != nil {
+	if kept, _ := c.farm.store.KeptOutline(id); kept != nil {
 		outline, err := proof.Outline(r, size)
 		if err == nil && !bytes.Equal(outline, kept) {
 			err = fmt.Errorf("%w: it proves or cites something else than was announced", loop.ErrFalse)

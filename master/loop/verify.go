@@ -91,23 +91,32 @@ func (l *Loop) Verify(ctx context.Context, parts []checks.Part, progress func(do
 	if len(parts) == 0 {
 		return nil
 	}
+	for _, p := range parts {
+		a.left[p.ID] = true
+	}
 	err, failed := await(ctx, l, verify{parts, a}, a.done)
 	return errors.Join(err, failed)
 }
 
+// Check has workers check a part for which no answer waits yet.
+func (l *Loop) Check(ctx context.Context, p checks.Part) error {
+	return l.post(ctx, verify{[]checks.Part{p}, nil})
+}
+
 type verify struct {
 	parts []checks.Part
-	a     *awaiting
+	a     *awaiting // nil: no answer waits
 }
 
 func (m verify) apply(l *Loop) {
-	m.a.campaign = l.numbered(m.parts[0].Campaign)
 	for _, p := range m.parts {
-		m.a.left[p.ID] = true
 		l.verification.queue.Want(p)
 	}
-	l.verification.answers = append(l.verification.answers, m.a)
 	l.verification.stale = true
+	if m.a != nil {
+		m.a.campaign = l.numbered(m.parts[0].Campaign)
+		l.verification.answers = append(l.verification.answers, m.a)
+	}
 }
 
 // assign gives checks to workers, and to the master those that no worker can do.

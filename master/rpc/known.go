@@ -39,7 +39,8 @@ func (k *knownClaims) get(id proof.ID) (claimed, bool) {
 func (k *knownClaims) put(id proof.ID, c claimed) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if _, ok := k.claims[id]; ok {
+	if _, ok := k.claims[id]; ok { // it was taken back, and came again, perhaps with another outline
+		k.claims[id] = c
 		return
 	}
 	if len(k.order) >= k.limit {

@@ -1,6 +1,7 @@
 package rpc
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -25,8 +26,9 @@ type Parts interface {
 	Bucket() evidence.Bucket
 	// RecordPart records a part that a worker has put into the bucket, with its outline.
 	RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error)
-	// KeptOutline returns the outline in the record of a part, nil where there is none.
-	KeptOutline(id proof.ID) []byte
+	// KeptOutline returns the outline in the record of a part, nil where there is none, and whether somebody has
+	// checked the part.
+	KeptOutline(id proof.ID) (outline []byte, checked bool)
 }
 
 // bucket returns the bucket of the parts, nil where they lie in a folder.
@@ -73,10 +75,10 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
 		return nil, err
 	}
+	part := checks.Part{Campaign: c.Number, ID: id, Size: int64(size)}
 	if !r.GetPlaced() {
 		if f.loop.Store().HasCertificate(c.Number, id) {
-			f.known.put(id, claimed{c.Pool, claims})
-			return &farmv1.PlaceCertificateResponse{Known: true}, nil
+			return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
 		}
 		url, headers, err := bucket.PutURL(id)
 		if err != nil {
@@ -97,11 +99,30 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 	if err != nil {
 		return nil, placeError(err)
 	}
-	f.known.put(id, claimed{c.Pool, claims})
-	if !known {
-		err = f.loop.Delivered(ctx, s, checks.Part{Campaign: c.Number, ID: id, Size: int64(size)}, false)
+	if known {
+		return &farmv1.PlaceCertificateResponse{Known: true}, f.differs(ctx, s, part, r.GetOutline())
 	}
-	return &farmv1.PlaceCertificateResponse{Known: known}, err
+	f.known.put(id, claimed{c.Pool, claims})
+	return new(farmv1.PlaceCertificateResponse), f.loop.Delivered(ctx, s, part, false)
+}
+
+// differs returns an error where a part was recorded with another outline. One of the two is false: this one, if
+// somebody has checked the part. Otherwise the part is checked now, and may be announced again after that.
+func (f *farmService) differs(ctx context.Context, s *loop.Session, p checks.Part, outline []byte) error {
+	kept, checked := f.cfg.Parts.KeptOutline(p.ID)
+	switch {
+	case kept == nil || bytes.Equal(kept, outline): // without an outline its claims are read from its bytes
+		return nil
+	case checked:
+		err := status.Errorf(codes.InvalidArgument, "part %v proves or cites something else than its outline says", p.ID)
+		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
+		return err
+	}
+	if err := f.loop.Check(ctx, p); err != nil {
+		return err
+	}
+	return status.Errorf(codes.Aborted, "part %v was announced with another outline before, so it is checked first; "+
+		"try again", p.ID)
 }
 
 // placeError gives an error its code: what may pass is tried again.
@@ -121,7 +142,8 @@ func placeError(err error) error {
 func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 	out := &farmv1.Check{Campaign: campaignMessage(a.Campaign, false), Sha256: a.ID[:], Size: uint64(a.Size)}
 	if bucket := f.bucket(); bucket != nil {
-		sum := sha256.Sum256(f.cfg.Parts.KeptOutline(a.ID))
+		outline, _ := f.cfg.Parts.KeptOutline(a.ID)
+		sum := sha256.Sum256(outline)
 		out.OutlineSha256 = sum[:]
 		url, err := bucket.GetURL(a.ID)
 		if err != nil {
@@ -137,7 +159,7 @@ func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 // storedClaims reads what a stored part claims: from its outline where that is kept.
 func (f *farmService) storedClaims(c *loop.About, id proof.ID) ([]loop.Root, error) {
 	if f.cfg.Parts != nil {
-		if outline := f.cfg.Parts.KeptOutline(id); outline != nil {
+		if outline, _ := f.cfg.Parts.KeptOutline(id); outline != nil {
 			if !f.loop.Store().HasCertificate(c.Number, id) {
 				return nil, fmt.Errorf("certificate %v: %w", id, store.ErrNoCertificate)
 			}

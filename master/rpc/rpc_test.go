@@ -337,7 +337,7 @@ func standard(t testing.TB, registry *prometheus.Registry) settings {
 func (c *settings) about(t *tree.Tree) loop.Campaign {
 	out := loop.Campaign{Settings: loop.Settings{Share: 1}, Tree: t, About: loop.About{
 		Number: 1, Name: c.root.Board.String(), Root: c.root, FirstMoves: c.firstMoves, Pool: 1,
-		ReadRoots: c.readRoots, Conclude: c.conclude, Try: c.try,
+		ReadRoots: c.readRoots, ReadOutline: c.readRoots, Conclude: c.conclude, Try: c.try,
 	}}
 	if c.try != nil { // whoever tries parts can check them again
 		out.Recheck = func(context.Context, proof.ID) error { return nil }

@@ -100,10 +100,11 @@ func (s *Store) Outline(id proof.ID) (proof.Info, []proof.Citation, error) {
 	return proof.ReadCited(r, size)
 }
 
-// KeptOutline returns the outline in the record of a part, nil where there is none.
-func (s *Store) KeptOutline(id proof.ID) []byte {
+// KeptOutline returns the outline in the record of a part, nil where there is none, and whether somebody has
+// checked the part.
+func (s *Store) KeptOutline(id proof.ID) (outline []byte, checked bool) {
 	c, _, _ := s.certificate(id)
-	return c.Outline
+	return c.Outline, c.Verified != ""
 }
 
 // PutCertificate is PutCertificateFrom for a certificate in memory.

@@ -1,0 +1,77 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc/codes"
+
+	"amazonsfarm/master/evidence"
+	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/shared/eval"
+	"amazonsfarm/shared/proof"
+)
+
+// bucketParts is a memory whose parts lie in a bucket. The outline of a part is whatever was announced first.
+type bucketParts struct {
+	evidence.Store
+	s        *memory
+	outlines map[proof.ID][]byte
+	checked  bool
+}
+
+func (p *bucketParts) Bucket() evidence.Bucket { return p }
+
+func (p *bucketParts) PutURL(proof.ID) (string, map[string]string, error) { return "there", nil, nil }
+
+func (p *bucketParts) GetURL(proof.ID) (string, error) { return "there", nil }
+
+func (p *bucketParts) RecordPart(_ uint32, id proof.ID, _ int64, outline []byte) (known bool, err error) {
+	if p.s.HasCertificate(1, id) {
+		return true, nil
+	}
+	p.outlines[id] = bytes.Clone(outline)
+	_, err = p.s.PutCertificate(1, id, outline)
+	return false, err
+}
+
+func (p *bucketParts) KeptOutline(id proof.ID) ([]byte, bool) { return p.outlines[id], p.checked }
+
+// TestForgedOutline has a worker announce a part that is recorded already, with an outline that claims something
+// else. Facts are held against the recorded outline alone.
+func TestForgedOutline(t *testing.T) {
+	for _, test := range []struct {
+		placed, checked bool
+		want            codes.Code
+	}{
+		{false, false, codes.Aborted}, {true, false, codes.Aborted}, // nobody knows yet which of the two is false
+		{false, true, codes.InvalidArgument}, {true, true, codes.InvalidArgument},
+	} {
+		s := newMemory()
+		b := start(t, s, func(c *settings) {
+			c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}, checked: test.checked}
+			c.try = func(context.Context, []byte) error { return nil }
+		})
+		place := func(w *worker, placed bool, outline []byte) error {
+			_, err := b.farm.PlaceCertificate(t.Context(), &farmv1.PlaceCertificateRequest{Session: w.session,
+				Sha256: bytes.Repeat([]byte{1}, 32), Size: 100, Outline: outline, Placed: placed})
+			return err
+		}
+		honest := certificate(claim(b.at.After(b.at.State().Moves(nil)[0]).State().CanonicalKey(b.at.Board), eval.Lost))
+		if err := place(b.worker("honest"), true, honest); err != nil {
+			t.Fatal(err)
+		}
+		liar := b.worker("liar")
+		l := liar.lease()
+		wantCode(t, place(liar, test.placed, certificate(claim(b.root, eval.Lost))), test.want, "outline")
+		wantCode(t, place(liar, test.placed, honest), codes.OK, "")
+		liar.send(result(1, l, farmv1.Verdict_VERDICT_LOST,
+			fact(b.root, farmv1.Verdict_VERDICT_LOST, proof.ID(bytes.Repeat([]byte{1}, 32)))))
+		if a := liar.ack(1); !strings.Contains(a.GetRefused(), "does not claim") || len(s.snapshot().Facts) > 0 {
+			t.Errorf("the false fact was refused with %q; facts %v", a.GetRefused(), s.snapshot().Facts)
+		}
+		b.kill()
+	}
+}
