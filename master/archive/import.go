@@ -55,7 +55,7 @@ const (
 // folder or in folders of it, under any names. A part is taken if it belongs to the board and all that
 // it cites is proved by other parts that are taken. None counts for an answer before it was checked,
 // as any part of the store. Errors: those of Read and of the store; disk.ErrExists where the store is
-// there; nothing is then left at its path.
+// there, or parts lie where its parts would; nothing of the new store is then left.
 func Import(ctx context.Context, file, storeFile, parts string) (r Imported, err error) {
 	a, err := Read(file)
 	if err != nil {

@@ -1,9 +1,11 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"amazonsfarm/master/archive"
@@ -11,6 +13,7 @@ import (
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -54,7 +57,8 @@ const mostClaims = 1 << 16
 // its question, its tree, and its facts of at least so many nodes. Beside it, it writes the manifest
 // NAME.proof of NAME.archive: the settled positions at the top of the tree, and the parts that prove
 // them. What the tree itself adds goes to the folder NAME.parts; the other parts stay where they are.
-// Errors: those of opening a store; ErrVerification where a part is missing.
+// Errors: those of opening a store; cli.ErrUsage where the manifest would take the place of a certificate;
+// ErrVerification where a part is missing.
 func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) (r Exported, err error) {
 	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
 	if err != nil {
@@ -63,6 +67,9 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	defer s.Close()
 	about, err := named(s, name)
 	if err != nil {
+		return r, err
+	}
+	if err := spare(s, ProofFile(file), file); err != nil {
 		return r, err
 	}
 	c, t, err := stored(s, about)
@@ -130,6 +137,34 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	}
 	r.Parts = len(m.Parts)
 	return r, proof.WriteManifest(r.Manifest, m)
+}
+
+// spare returns an error where the manifest of an archive would take the place of another file: of the certificate
+// that a campaign of the store has or will have, or of one beside which there is no archive yet.
+func spare(s *store.Store, manifest, file string) error {
+	other := cli.Usagef("%s would take the place of a certificate; give the archive another name", manifest)
+	for _, about := range s.Campaigns() {
+		r, _, err := s.Result(about.Number)
+		if err != nil {
+			return err
+		}
+		path, err := filepath.Abs(manifest)
+		if err != nil || path == r.Certificate.Path {
+			return cmp.Or(err, other)
+		}
+		own := ProofFileOf(s.Path(), about.Name)
+		if about.Number == 1 {
+			own = ProofFile(s.Path())
+		}
+		if own, err := filepath.Abs(own); err != nil || path == own {
+			return cmp.Or(err, other)
+		}
+	}
+	_, missing := os.Lstat(file)
+	if _, err := os.Lstat(manifest); err == nil && missing != nil {
+		return other
+	}
+	return nil
 }
 
 // summit is the settled positions at the top of a tree: settled, below positions that are not.

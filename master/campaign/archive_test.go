@@ -1,12 +1,19 @@
 package campaign
 
 import (
+	"bytes"
+	"errors"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"amazonsfarm/master/archive"
+	"amazonsfarm/master/store"
 	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 )
 
 // TestFalseClaims turns every claim of an archive round: the campaign that goes on from it ends with the
@@ -18,7 +25,25 @@ func TestFalseClaims(t *testing.T) {
 	if _, err := solve(t, o, nil, 2); err != nil {
 		t.Fatal(err)
 	}
-	name := filepath.Join(folder, "a.archive")
+	certificate := filepath.Join(folder, "a.proof")
+	was, err := os.ReadFile(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Export(t.Context(), o.StoreFile, "", filepath.Join(folder, "a.archive"), 0)
+	if is, _ := os.ReadFile(certificate); !errors.Is(err, cli.ErrUsage) || !bytes.Equal(is, was) {
+		t.Errorf("an archive beside the certificate of the answer: %v", err)
+	}
+	name := filepath.Join(folder, "x.archive")
+	if err := os.WriteFile(filepath.Join(folder, "x.proof"), was, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Export(t.Context(), o.StoreFile, "", name, 0); !errors.Is(err, cli.ErrUsage) {
+		t.Errorf("an archive beside a certificate that no export wrote: %v", err)
+	}
+	if err := os.Remove(filepath.Join(folder, "x.proof")); err != nil {
+		t.Fatal(err)
+	}
 	r, err := Export(t.Context(), o.StoreFile, "", name, 0)
 	if err != nil || r.Claims == 0 || r.Settled != 1 || r.Parts == 0 {
 		t.Fatalf("%+v, %v", r, err)
@@ -34,6 +59,16 @@ func TestFalseClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.StoreFile = filepath.Join(folder, "b.db")
+	kept := filepath.Join(folder, "b.evidence", "00", strings.Repeat("00", 32))
+	if err := errors.Join(os.MkdirAll(filepath.Dir(kept), 0o755), os.WriteFile(kept, was, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := archive.Import(t.Context(), name, o.StoreFile, ""); !errors.Is(err, disk.ErrExists) {
+		t.Errorf("a new store over the parts of another: %v", err)
+	}
+	if err := errors.Join(os.Remove(kept), os.Remove(filepath.Dir(kept))); err != nil {
+		t.Fatal(err) // the part is not there any more
+	}
 	if got, err := archive.Import(t.Context(), name, o.StoreFile, ""); err != nil || got.Guiding != r.Claims {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -71,5 +106,59 @@ func TestExportOfOpen(t *testing.T) {
 	r, err := Export(t.Context(), o.StoreFile, "", filepath.Join(folder, "x.archive"), 50)
 	if err != nil || r.Replies < 20 || r.Settled == 0 || r.Claims >= r.Facts {
 		t.Fatalf("%+v, %v", r, err)
+	}
+}
+
+// TestEvidenceAway starts a master while the folder of the parts is away, as a disk that is not mounted: nothing is
+// taken back, and with the folder the campaign goes on. Only who says that the parts are lost loses what they prove.
+func TestEvidenceAway(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 200,
+		SplitAfter: 500, MaxBudget: 1000, MaxNodes: 900, Heartbeat: 50 * time.Millisecond}
+	if _, err := solve(t, o, nil, 1); err == nil {
+		t.Fatal("settled too early for this test")
+	}
+	facts := func() uint64 {
+		s, err := store.Open(o.StoreFile, store.Options{ReadOnly: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		stats, err := s.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return stats.Facts
+	}
+	was, place, away := facts(), filepath.Join(folder, "a.evidence"), filepath.Join(folder, "away")
+	if err := os.Rename(place, away); err != nil || was == 0 {
+		t.Fatal(was, err)
+	}
+	for _, mounted := range []bool{false, true} { // an empty folder is what a disk leaves behind
+		if mounted {
+			if err := os.Mkdir(place, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := Open(o); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), place) ||
+			facts() != was {
+			t.Errorf("without the parts: %v; %d facts, there were %d", err, facts(), was)
+		}
+	}
+	if err := errors.Join(os.Remove(place), os.Rename(away, place)); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := Open(o); err != nil || f.Close() != nil || facts() != was {
+		t.Errorf("with the parts: %v; %d facts, there were %d", err, facts(), was)
+	}
+	if err := os.RemoveAll(place); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Collect(o.StoreFile, true); err != nil || facts() != 0 {
+		t.Errorf("lost parts: %v; %d facts", err, facts())
+	}
+	o.MaxNodes = 0
+	if r, err := solve(t, o, nil, 2); err != nil || !r.Verified {
+		t.Errorf("after the loss: %+v, %v", r, err)
 	}
 }

@@ -93,6 +93,8 @@ type Options struct {
 	// Evidence and Digest say where parts lie, and whether verified ones are dropped; see store.Options.
 	Evidence string
 	Digest   bool
+	// Lost takes back what parts prove that are gone, also where most of them are.
+	Lost bool
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
 	// InitialBudget, MaxBudget, SplitAfter and EasyReplies are those of tree.Config.

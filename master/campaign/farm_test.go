@@ -204,8 +204,8 @@ func TestBlameInParts(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		data, err := proof.Encode(proof.Certificate{Board: root.Board, Roots: []proof.Root{proof.RootOf(root, eval.Won)},
-			Set: new(proof.Set)})
+		data, err := proof.Encode(proof.Certificate{Board: root.Board,
+			Roots: []proof.Root{proof.RootOf(root, eval.Won)}, Set: new(proof.Set)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,7 @@ package campaign
 
 import (
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,11 +35,21 @@ func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
 }
 
 // heal takes back the facts whose parts are gone, with what rests on them: the farm proves them again.
-// Pools without an open campaign stay as they are.
+// Pools without an open campaign stay as they are. Where most parts are gone, their place is more likely not
+// mounted, or the folder was moved: then nothing is taken back, unless Options.Lost says that they are lost.
 func (f *Farm) heal() error {
-	missing, _, err := f.store.MissingParts()
+	missing, digests, err := f.store.MissingParts()
 	if err != nil || len(missing) == 0 {
 		return err
+	}
+	if all, _ := f.store.Certificates(); 2*len(missing) > all-digests && !f.options.Lost {
+		return fmt.Errorf("%w: %d of the %d parts that it names are not in %s; put them back there, or, if they are "+
+			"lost, have what they prove forgotten: master evidence gc --lost --store %s", store.ErrCorrupt, len(missing),
+			all-digests, f.store.Place(), f.options.StoreFile)
+	}
+	lost := make(map[proof.ID]bool, len(missing))
+	for _, id := range missing {
+		lost[id] = true
 	}
 	// One open campaign stands for its pool, since Parts lists the parts of the whole pool.
 	done := map[uint32]bool{}
@@ -54,7 +64,7 @@ func (f *Farm) heal() error {
 		}
 		var gone []proof.ID
 		for _, p := range list {
-			if slices.Contains(missing, p.ID) {
+			if lost[p.ID] {
 				gone = append(gone, p.ID)
 				f.options.Log.Error("a part is missing; what it proves is proved again", "part", p.ID.Name())
 			}
@@ -110,8 +120,18 @@ type Collection struct {
 }
 
 // Collect removes the parts that nothing needs from the evidence of a store that no master has open:
-// those that no fact names, and those that the store does not know. Errors: those of opening a store.
-func Collect(file string) (Collection, error) {
+// those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
+// parts are gone. Errors: those of opening a store.
+func Collect(file string, lost bool) (Collection, error) {
+	if lost {
+		f, err := Open(Options{StoreFile: file, Lost: true})
+		if err == nil {
+			err = f.Close()
+		}
+		if err != nil {
+			return Collection{}, err
+		}
+	}
 	s, err := store.Open(file, store.Options{})
 	if err != nil {
 		return Collection{}, err

@@ -40,16 +40,20 @@ func evidenceCommand() *cobra.Command {
 
 // evidenceGC removes parts from the evidence of a store that no master has open.
 func evidenceGC() *cobra.Command {
-	var file string
+	var (
+		file string
+		lost bool
+	)
 	c := &cobra.Command{Use: "gc --store FILE", Short: "Remove the parts that no fact of a store needs",
 		Args: cobra.NoArgs}
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&file, "store", "", "collect the evidence of the store in `FILE`")
+	c.Flags().BoolVar(&lost, "lost", false, "forget what parts prove that are gone; it is searched again")
 	if err := c.MarkFlagRequired("store"); err != nil {
 		panic(err) // the flag is defined above
 	}
 	c.RunE = func(c *cobra.Command, _ []string) error {
-		done, err := campaign.Collect(file)
+		done, err := campaign.Collect(file, lost)
 		if errors.Is(err, store.ErrLocked) {
 			return cli.As(cli.ErrLocked, fmt.Errorf("%w: a running master collects by itself", err))
 		} else if err != nil {

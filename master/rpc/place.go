@@ -114,7 +114,7 @@ func (f *farmService) differs(ctx context.Context, s *loop.Session, p checks.Par
 	case kept == nil || bytes.Equal(kept, outline): // without an outline its claims are read from its bytes
 		return nil
 	case checked:
-		err := status.Errorf(codes.InvalidArgument, "part %v proves or cites something else than its outline says", p.ID)
+		err := status.Errorf(codes.InvalidArgument, "part %v is not what its outline says", p.ID)
 		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
 		return err
 	}

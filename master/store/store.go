@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,7 +56,8 @@ type Store struct {
 
 // Create makes a new store at path and opens it. A crash in the middle leaves nothing at path. It may
 // leave a temporary file ".NAME.*.tmp" beside it; a later Create removes that file once it is an
-// hour old. Errors: disk.ErrExists, ErrCampaign, ErrInvalid, ErrNoRoom, those of Open, and those of
+// hour old. It refuses a place that has parts already: the new store does not know them, and would
+// remove them as strays. Errors: disk.ErrExists, ErrCampaign, ErrInvalid, ErrNoRoom, those of Open, and those of
 // the file system.
 func Create(path string, c Campaign, o Options) (*Store, error) {
 	o, err := o.withDefaults()
@@ -73,10 +75,29 @@ func Create(path string, c Campaign, o Options) (*Store, error) {
 	if _, err := c.Check(); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
+	if err := unused(cmp.Or(o.Evidence, EvidenceFolder(path))); err != nil {
+		return nil, fmt.Errorf("create proof store: %w", err)
+	}
 	if err := create(path, c, o); err != nil {
 		return nil, fmt.Errorf("create proof store: %w", err)
 	}
 	return Open(path, o)
+}
+
+// unused returns an error where something lies at a place for parts.
+func unused(place string) error {
+	e, err := evidence.Open(place, true)
+	if err != nil {
+		return err
+	}
+	for _, err := range e.List() {
+		if err == nil || errors.Is(err, evidence.ErrForeign) {
+			err = fmt.Errorf("%w: parts of another store lie in %s; give that place another name, or choose another "+
+				"path for the new store", disk.ErrExists, place)
+		}
+		return err
+	}
+	return nil
 }
 
 // create writes the whole file under a temporary name, syncs it once, and then gives it its name.
