@@ -20,6 +20,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/proof"
@@ -48,6 +49,9 @@ const (
 	// maxMakers bounds the parts whose makers are remembered, some 200 bytes each. Of the others a
 	// false one is taken back all the same.
 	maxMakers = 1 << 20
+	// maxOwn is how many parts that no worker can check now the master takes for itself: it checks one at a time, and
+	// the others may find a worker before their turn.
+	maxOwn = 2
 	// firstRest is how long a party rests that failed to check a part; twice as long each time, up
 	// to lastRest: an hour.
 	firstRest, lastRest = 60, 3600
@@ -60,7 +64,8 @@ const (
 type Maker struct {
 	Party           trust.Party
 	Worker, Address string
-	Size            int64 // of the part
+	Part            Part
+	At              time.Time // of its arrival
 }
 
 // Worker is somebody who may check parts.
@@ -153,7 +158,8 @@ func (q *Queue) of(p trust.Party) *record {
 
 // Delivered notes who made a part. Some parts are checked although no answer needs them. A part that the
 // master has checked already is not checked again.
-func (q *Queue) Delivered(m Maker, p Part, checked bool) {
+func (q *Queue) Delivered(m Maker, checked bool) {
+	p := m.Part
 	if _, known := q.makers[p.ID]; known {
 		return
 	}
@@ -181,10 +187,10 @@ func (q *Queue) Maker(id proof.ID) (Maker, bool) {
 func (q *Queue) Want(p Part) { q.want(p, false) }
 
 // WantAll has all parts of a party checked that nobody has checked.
-func (q *Queue) WantAll(of trust.Party, campaign uint32) {
-	for id, m := range q.makers {
+func (q *Queue) WantAll(of trust.Party) {
+	for _, m := range q.makers {
 		if m.Party == of {
-			q.want(Part{campaign, id, m.Size}, false)
+			q.want(m.Part, false)
 		}
 	}
 }
@@ -236,12 +242,20 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 	for _, w := range present {
 		parties[w.Party] = true
 	}
-	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool { return w.busy >= atOnce })
+	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool {
+		return w.busy >= atOnce || q.of(w.Party).rests > q.now
+	})
 	slices.SortFunc(free, func(a, b *Worker) int { return cmp.Compare(a.Name, b.Name) })
 	// Two passes: parts for which an answer waits, and then samples. A sample is worth something
 	// only if another party looks at it, so it waits where one party owns all workers. A part that
 	// an answer waits for does not: then any worker will do, and the master takes it where none
 	// can.
+	own := 0
+	for _, c := range q.order {
+		if c.own {
+			own++
+		}
+	}
 	for _, sample := range []bool{false, true} {
 		for _, c := range q.order {
 			if c.sample != sample || c.own || sample && len(parties) < 2 || !q.open(c) {
@@ -253,7 +267,8 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 					free = slices.DeleteFunc(free, func(o *Worker) bool { return o == w })
 				}
 				tasks = append(tasks, Task{c.Part, w})
-			} else if !sample && len(present) > 0 && !q.hopeful(c, present, len(parties)) {
+			} else if !sample && len(present) > 0 && own < maxOwn && !q.hopeful(c, present, len(parties)) {
+				own++
 				c.own = true
 				tasks = append(tasks, Task{c.Part, nil})
 			}
@@ -292,9 +307,9 @@ func (q *Queue) hopeful(c *check, present []*Worker, parties int) bool {
 	return slices.ContainsFunc(present, func(w *Worker) bool { return q.may(c, w, parties) })
 }
 
-// Answered notes that a worker has answered, and reports whether the answer counts: the worker was asked,
-// and the master is not at the part itself.
-func (q *Queue) Answered(w *Worker, id proof.ID) bool {
+// Answered notes that a worker has answered, and returns the part that it was asked for. counts says whether the
+// answer does: the worker was asked, and the master is not at the part itself.
+func (q *Queue) Answered(w *Worker, id proof.ID) (p Part, counts bool) {
 	c := q.checks[id]
 	if c == nil {
 		q.owed = slices.DeleteFunc(q.owed, func(d debt) bool {
@@ -303,15 +318,15 @@ func (q *Queue) Answered(w *Worker, id proof.ID) bool {
 			}
 			return d.ID == id && d.by == w
 		})
-		return false
+		return p, false
 	}
 	i := slices.IndexFunc(c.by, func(t turn) bool { return t.by == w })
 	if i < 0 {
-		return false
+		return p, false
 	}
 	c.by = slices.Delete(c.by, i, i+1)
 	w.busy--
-	return !c.own
+	return c.Part, !c.own
 }
 
 // Holds notes that a party says that a part holds, and reports whether the master is to check it again: some

@@ -25,7 +25,7 @@ func newFarm(t *testing.T, parties ...string) *farm {
 
 func (f *farm) part(n int) proof.ID {
 	id := proof.ID{byte(n), byte(n >> 8), 1}
-	f.Delivered(Maker{Party: trust.Party{Name: "maker"}}, Part{1, id, 1000}, false)
+	f.Delivered(Maker{Party: trust.Party{Name: "maker"}, Part: Part{1, id, 1000}}, false)
 	f.Want(Part{1, id, 1000})
 	return id
 }
@@ -74,8 +74,11 @@ func TestHaste(t *testing.T) {
 	if got := f.assigned(haste + 1); got["honest"] != 1 {
 		t.Fatalf("asked were %v", got)
 	}
-	if !f.Answered(f.present[2], id) || f.Answered(f.present[2], id) || f.Answered(f.present[0], id) {
-		t.Error("an answer counts once, and from those that were asked")
+	for i, w := range []*Worker{f.present[2], f.present[2], f.present[0]} {
+		if p, counts := f.Answered(w, id); counts != (i == 0) || counts && p != (Part{1, id, 1000}) {
+			t.Errorf("answer %d: %v %v; it counts once, from those that were asked, for the part they were asked about", i, p,
+				counts)
+		}
 	}
 	f.Done(id)
 	f.assigned(patience + 1)
@@ -119,7 +122,7 @@ func TestReturned(t *testing.T) {
 		id := f.part(n)
 		for range 2 {
 			for _, task := range f.Assign(f.present) {
-				if f.Answered(task.By, id); task.By.Party.Name == "a-full" {
+				if _, _ = f.Answered(task.By, id); task.By.Party.Name == "a-full" {
 					asked++
 					f.Failed(task.By.Party, id, true)
 				} else {
@@ -157,17 +160,49 @@ func TestNobodyChecksHimself(t *testing.T) {
 	}
 }
 
+// TestOwnParts: while the only other party rests, the master takes a few parts at a time, and leaves the others to it.
+func TestOwnParts(t *testing.T) {
+	f := newFarm(t, "maker", "rests")
+	f.Failed(trust.Party{Name: "rests"}, proof.ID{}, true)
+	for n := range 1000 {
+		f.part(n)
+	}
+	if got := f.assigned(1); got["maker"] != 0 || got[""] != maxOwn {
+		t.Errorf("asked were %v", got)
+	}
+	if got := f.assigned(returnRest); got["rests"] != atOnce {
+		t.Errorf("after its rest, asked were %v", got)
+	}
+}
+
+// TestWantAll: all parts of a liar are checked, each for its own campaign.
+func TestWantAll(t *testing.T) {
+	f := newFarm(t, "other")
+	for n := range uint32(100) {
+		f.Delivered(Maker{Party: trust.Party{Name: "liar"}, Part: Part{n, proof.ID{byte(n)}, 1}}, false)
+	}
+	f.WantAll(trust.Party{Name: "liar"})
+	for _, c := range f.order {
+		if c.sample || c.Campaign != uint32(c.ID[0]) {
+			t.Errorf("%+v", c.Part)
+		}
+	}
+	if len(f.order) != 100 {
+		t.Errorf("%d of 100 are to be checked", len(f.order))
+	}
+}
+
 // TestSamples: a flood of parts of one party leaves room for samples of others.
 func TestSamples(t *testing.T) {
 	f := newFarm(t, "maker", "other")
 	for n := range 60_000 {
-		f.Delivered(Maker{Party: trust.Party{Name: "flood"}}, Part{1,
-			proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1}, false)
+		f.Delivered(Maker{Party: trust.Party{Name: "flood"},
+			Part: Part{1, proof.ID{byte(n), byte(n >> 8), byte(n >> 16)}, 1}}, false)
 	}
 	if f.samples != maxPartySamples {
 		t.Errorf("%d parts wait", f.samples)
 	}
-	f.Delivered(Maker{Party: trust.Party{Name: "late"}}, Part{1, proof.ID{1, 2, 3, 4}, 1}, false)
+	f.Delivered(Maker{Party: trust.Party{Name: "late"}, Part: Part{1, proof.ID{1, 2, 3, 4}, 1}}, false)
 	if !f.Wanted(proof.ID{1, 2, 3, 4}) {
 		t.Error("the first part of another party is not sampled")
 	}
@@ -179,14 +214,14 @@ func TestChecked(t *testing.T) {
 	sampled := 0
 	for range 64 {
 		f := newFarm(t)
-		maker := Maker{Party: trust.Party{Name: "maker"}}
+		maker := func(id proof.ID) Maker { return Maker{Party: trust.Party{Name: "maker"}, Part: Part{1, id, 1}} }
 		for n := range sampleFirst {
-			f.Delivered(maker, Part{1, proof.ID{byte(n), 1}, 1}, true)
+			f.Delivered(maker(proof.ID{byte(n), 1}), true)
 		}
 		if len(f.order) > 0 {
 			t.Fatalf("%d parts are to be checked again", len(f.order))
 		}
-		f.Delivered(maker, Part{1, proof.ID{2}, 1}, false)
+		f.Delivered(maker(proof.ID{2}), false)
 		sampled += len(f.order)
 	}
 	if sampled > 16 { // two in the mean, by lot

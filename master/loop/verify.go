@@ -77,7 +77,7 @@ func (d delivered) apply(l *Loop) {
 		return
 	}
 	l.verification.queue.Delivered(checks.Maker{Party: d.session.Party, Worker: d.session.Name,
-		Address: d.session.Address, Size: d.part.Size}, d.part, d.holds)
+		Address: d.session.Address, Part: d.part, At: l.cfg.Now()}, d.holds)
 	if d.holds {
 		l.holds(d.part.ID, byMaster)
 	}
@@ -180,7 +180,6 @@ func (l *Loop) keepVerified() {
 
 // Examined is what a worker says of a part.
 type Examined struct {
-	Campaign      uint32
 	ID            proof.ID
 	Holds         bool
 	Fault, Failed string
@@ -199,10 +198,11 @@ type examined struct {
 
 func (m examined) apply(l *Loop) {
 	q, s := l.verification.queue, m.session
-	c := l.numbered(m.Campaign)
-	if c == nil || !q.Answered(&s.checker, m.ID) {
+	asked, counts := q.Answered(&s.checker, m.ID)
+	if !counts {
 		return // it came too late, or nobody asked
 	}
+	c := l.numbered(asked.Campaign) // whatever the message says
 	switch {
 	case m.Failed != "":
 		l.cfg.Log.Warn("a part could not be checked", "part", m.ID, "worker", s.Name, "reason", m.Failed)
@@ -262,6 +262,8 @@ type rechecked struct {
 }
 
 func (m rechecked) apply(l *Loop) {
+	// The master has time for another part. After an error of its own it tries again with the next tick.
+	l.verification.stale = l.verification.stale || m.err == nil || errors.Is(m.err, ErrFalse)
 	if !l.verification.queue.Wanted(m.id) {
 		return // it was taken back meanwhile
 	}
@@ -286,19 +288,20 @@ func (m rechecked) apply(l *Loop) {
 // lost.
 func (l *Loop) retract(c *campaign, ids []proof.ID, why error) {
 	uncited, v := (*checks.FalsePartsError)(nil), &l.verification
-	blame := !errors.As(why, &uncited) || !uncited.Uncited || l.cfg.Now().Sub(v.blamed) > wake
-	if blame {
+	sure, woken := !errors.As(why, &uncited) || !uncited.Uncited, v.blamed.Add(wake)
+	if sure {
 		v.blamed = l.cfg.Now()
 	}
 	for _, id := range ids {
 		m, known := v.queue.Maker(id)
-		if !known || !blame || errors.Is(why, ErrLost) {
+		if !known || !sure && m.At.Before(woken) || errors.Is(why, ErrLost) {
 			continue
 		}
+		v.blamed = l.cfg.Now()
 		l.cfg.Metrics.falseCertificates.Inc()
 		l.carryTrust(l.book.Offend(trust.Offence{Party: m.Party, Worker: m.Worker, Address: m.Address,
 			Kind: trust.FalseCertificate, Why: fmt.Sprintf("part %v: %v", id, why), Grave: true}, l.cfg.Now()))
-		l.verification.queue.WantAll(m.Party, c.Number) // none of its parts is believed unchecked
+		l.verification.queue.WantAll(m.Party) // none of its parts is believed unchecked
 	}
 	l.cfg.Log.Error("parts do not hold; what they prove is taken back", "campaign", c.Name, "parts", len(ids), "reason",
 		why)

@@ -189,7 +189,7 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 			break
 		}
 		if m := msg.GetChecked(); m != nil && len(m.GetSha256()) == len(proof.ID{}) {
-			if err := f.loop.Examined(ctx, s, loop.Examined{Campaign: max(1, m.GetCampaign()),
+			if err := f.loop.Examined(ctx, s, loop.Examined{
 				ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(), Fault: clip(m.GetFault()),
 				Failed: clip(m.GetFailed()), Returned: m.GetReturned()}); err != nil {
 				link.End(err)
