@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 )
@@ -188,5 +189,46 @@ func TestTable(t *testing.T) {
 	}
 	if (*table)(nil).has(position{1, 0}) || newTable(tableSlots(1, 1<<40)).has(position{}) {
 		t.Error("something is in a table without entries")
+	}
+}
+
+// TestTableSpreads puts positions into tables that are few bits apart, or that all begin at one slot under the hash
+// that tables had before they had keys: searches stay short.
+func TestTableSpreads(t *testing.T) {
+	const n = 1 << 16
+	for name, make := range map[string]func(i uint64) position{
+		"counting":  func(i uint64) position { return position{i + 1, i >> 8} },
+		"high bits": func(i uint64) position { return position{(i + 1) << 40, i << 20} },
+		"attack": func(i uint64) position {
+			return position{bits.RotateLeft64((i+1)*0x9e3779b97f4a7c15, 32) ^ 1234567, i + 1}
+		},
+		"one word": func(i uint64) position { return position{1 << 35, i} },
+	} {
+		table := newTable(tableSlots(n, 1<<40))
+		for i := range uint64(n) {
+			table.add(make(i))
+		}
+		far := 0
+		for i, p := range table.slots {
+			if p.a != 0 {
+				far += (i - int(table.home(p)) + len(table.slots)) % len(table.slots)
+			}
+		}
+		if mean := float64(far) / n; mean > 2 { // 1 is expected where two thirds are filled
+			t.Errorf("%s: a position lies %.1f slots from its first one in the mean", name, mean)
+		}
+	}
+}
+
+// TestNoStart: a board with a side below 4 has no starting position, so no root is it.
+func TestNoStart(t *testing.T) {
+	for _, c := range []struct {
+		w, h int
+		p    position
+		want bool
+	}{{3, 3, position{}, false}, {4, 3, position{}, false}, {5, 4, startPosition(5, 4), true}, {5, 4, position{}, false}} {
+		if r := boardOf(c.w, c.h).rootReports([]root{{position: c.p}}); r[0].Start != c.want {
+			t.Errorf("%dx%d: %+v", c.w, c.h, r[0])
+		}
 	}
 }

@@ -254,7 +254,7 @@ func (r *run) all(ctx context.Context, sum sums) error {
 	for _, l := range r.layers {
 		present[l.arrows] = true
 	}
-	if err := r.checkRoots(func(x root) bool { return !present[x.needs()] }); err != nil {
+	if err := r.checkRoots(ctx, func(x root) bool { return !present[x.needs()] }); err != nil {
 		return err
 	}
 	free := int64(0)
@@ -294,7 +294,7 @@ func (r *run) all(ctx context.Context, sum sums) error {
 		if err := r.layer(ctx, reader, l); err != nil {
 			return err
 		}
-		if err := r.checkRoots(func(x root) bool { return x.needs() == l.arrows }); err != nil {
+		if err := r.checkRoots(ctx, func(x root) bool { return x.needs() == l.arrows }); err != nil {
 			return err
 		}
 	}
@@ -320,11 +320,14 @@ func (r *run) newVerifier() *verifier {
 // checkRoots verifies those of the roots for which which holds, against the tables as they are now.
 // A won root is looked up in its own layer. A lost root needs all positions after its moves, which
 // lie in the layer of one arrow more. So each root is checked as soon as that layer is complete.
-func (r *run) checkRoots(which func(root) bool) error {
+func (r *run) checkRoots(ctx context.Context, which func(root) bool) error {
 	v := r.newVerifier()
 	for i, root := range r.roots {
 		if !which(root) {
 			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		if fault := v.checkRoot(root, i, r.tables[root.needs()]); fault != nil {
 			return fault

@@ -413,7 +413,7 @@ func TestFalseProofs(t *testing.T) {
 			p.parts[0].roots = slices.Clone(p.claims)
 		}, "root 0"},
 		{"another root", func(p *paperProof) {
-			p.parts[3].roots = append(p.parts[3].roots, root{position: b.start(), win: true})
+			p.parts[3].roots = append(p.parts[3].roots, root{position: startPosition(b.width, b.height), win: true})
 		}, "is claimed to win"},
 		{"a missing citation", func(p *paperProof) {
 			l := &p.parts[1].layers[0]
@@ -431,7 +431,7 @@ func TestFalseProofs(t *testing.T) {
 		}, "a part cites only positions with more arrows than its roots"},
 		{"fewer arrows", func(p *paperProof) {
 			p.parts[2].layers = append(p.parts[2].layers,
-				paperLayer{arrows: 0, cited: []entry{{b.start(), move{from: 1}}}})
+				paperLayer{arrows: 0, cited: []entry{{startPosition(b.width, b.height), move{from: 1}}}})
 		}, "a part cites only positions with more arrows than its roots"},
 		{"another board", func(p *paperProof) {
 			p.parts = append(p.parts, cut(t, late(t)).parts[2])

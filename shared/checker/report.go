@@ -170,26 +170,27 @@ func (r *Report) String() string {
 
 // rootReports tells roots by their text.
 func (b *board) rootReports(roots []root) (list []RootReport) {
+	start, ok := b.start()
 	for _, r := range roots {
 		claim := "loss"
 		if r.win {
 			claim = "win"
 		}
 		list = append(list, RootReport{Position: b.positionText(r.position, r.black), SideToMove: sideName(r.black),
-			Claim: claim, Winner: sideName(r.black == r.win), Start: !r.black && r.position == b.start()})
+			Claim: claim, Winner: sideName(r.black == r.win), Start: ok && !r.black && r.position == start})
 	}
 	return list
 }
 
 // start is the starting position of the board, seen by white: queens on the second and the last but
 // one square of the edge rank and on the outer squares of the rank beside it, for both sides. A
-// board with a side below 4 has none: then it is the empty position.
-func (b *board) start() (p position) {
+// board with a side below 4 has none.
+func (b *board) start() (p position, ok bool) {
 	if b.width < 4 || b.height < 4 {
-		return p
+		return p, false
 	}
 	w, h := b.width, b.height
 	p.a = 1<<1 | 1<<(w-2) | 1<<w | 1<<(2*w-1)
 	p.b = 1<<(w*h-2) | 1<<(w*h-w+1) | 1<<(w*h-w-1) | 1<<(w*h-2*w)
-	return p
+	return p, true
 }

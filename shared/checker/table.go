@@ -1,12 +1,20 @@
 package checker
 
-import "math/bits"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // table is the set of the positions of one layer: an open-addressing hash table with linear probing
 // that holds the whole positions, so that a collision of hashes can never be a wrong fact. It never
 // grows. A slot is free where a is 0: a position without own queens and without burnt squares is
 // never an entry, as its side to move has no move.
-type table struct{ slots []position }
+type table struct {
+	slots []position
+	// keys are drawn for each table. With fixed ones a certificate could have entries that all begin at one slot,
+	// and its check would take hours.
+	keys position
+}
 
 const slotBytes = 16
 
@@ -17,12 +25,14 @@ func tableSlots(n, raw int64) int64 { return max(n+n/8, min(n+n/2, 3*raw/slotByt
 
 // newTable makes an empty table. Its size is final: a table that grew would need both sizes at
 // once, and the limit on memory would have to allow for that.
-func newTable(slots int64) *table { return &table{slots: make([]position, slots)} }
+func newTable(slots int64) *table {
+	return &table{make([]position, slots), position{rand.Uint64(), rand.Uint64()}}
+}
 
 // home is the slot at which the search for p starts.
 func (t *table) home(p position) uint64 {
-	h := (p.a ^ bits.RotateLeft64(p.b*0x9e3779b97f4a7c15, 32)) * 0xd6e8feb86659fd93
-	slot, _ := bits.Mul64(h^h>>32, uint64(len(t.slots)))
+	hi, lo := bits.Mul64(p.a^t.keys.a, p.b^t.keys.b)
+	slot, _ := bits.Mul64((hi^lo)*0xd6e8feb86659fd93, uint64(len(t.slots)))
 	return slot
 }
 
