@@ -162,3 +162,30 @@ func TestEvidenceAway(t *testing.T) {
 		t.Errorf("after the loss: %+v, %v", r, err)
 	}
 }
+
+// TestWhole: a store is verified when the proofs of all its settled campaigns are whole, not of the first alone.
+func TestWhole(t *testing.T) {
+	whole := &checker.Report{Parts: &checker.PartsReport{Total: 2, Checked: 2}}
+	sampled := &checker.Report{Parts: &checker.PartsReport{Total: 2, Checked: 1}}
+	absent := &checker.Report{Parts: &checker.PartsReport{Total: 2, Checked: 1, Absent: 1}}
+	for _, c := range []struct {
+		all     []*checker.Report
+		want    bool
+		missing bool
+	}{
+		{nil, false, false}, {[]*checker.Report{nil}, false, false}, {[]*checker.Report{whole, nil}, true, false},
+		{[]*checker.Report{whole, sampled}, false, false}, {[]*checker.Report{whole, absent}, false, true},
+		{[]*checker.Report{absent, whole}, false, true}, {[]*checker.Report{whole, whole}, true, false},
+	} {
+		r := &StoreReport{}
+		for _, report := range c.all {
+			r.Campaigns = append(r.Campaigns, CampaignReport{Checked: report})
+		}
+		if got, missing := Whole(nil, r); got != c.want || errors.Is(missing, checker.ErrAbsent) != c.missing {
+			t.Errorf("%+v: %v, %v", c, got, missing)
+		}
+	}
+	if got, _ := Whole(sampled, nil); got {
+		t.Error("a sample is not the whole")
+	}
+}

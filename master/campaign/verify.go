@@ -1,11 +1,13 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"amazonsfarm/master/assemble"
@@ -146,6 +148,23 @@ func VerifyStore(ctx context.Context, file string, o checker.Options) (StoreRepo
 		first.FirstMoves, first.Settled, first.Winner
 	report.CertificateFile, report.Contradiction = first.CertificateFile, first.Contradiction
 	return report, first.Checked, err
+}
+
+// Whole reports whether all that was to be checked has been, of one report and of all campaigns of a store, nil for
+// none. The error is that of checker.Report.Missing, the first there is.
+func Whole(one *checker.Report, s *StoreReport) (verified bool, missing error) {
+	all := []*checker.Report{one}
+	if s != nil {
+		for _, c := range s.Campaigns {
+			all = append(all, c.Checked)
+		}
+	}
+	all = slices.DeleteFunc(all, func(r *checker.Report) bool { return r == nil }) // of a campaign that is open
+	verified = len(all) > 0
+	for _, r := range all {
+		verified, missing = verified && r.Complete(), cmp.Or(missing, r.Missing())
+	}
+	return verified, missing
 }
 
 // verify checks the certificate of a campaign, if it is settled.

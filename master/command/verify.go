@@ -126,11 +126,12 @@ func verifyCommand() *cobra.Command {
 				}
 			}
 			hide()
-			if err == nil && out.Report != nil {
-				err = out.Report.Missing()
+			verified, missing := campaign.Whole(out.Report, out.Store)
+			if err == nil {
+				err = missing
 			}
 			err = certificateError(err)
-			out.Verified = err == nil && out.Report != nil && out.Report.Complete()
+			out.Verified = err == nil && verified
 			return errors.Join(err, writeVerification(c, out, err, *asJSON))
 		},
 	}

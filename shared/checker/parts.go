@@ -42,6 +42,9 @@ func (s *Sample) String() string {
 // Type names the value in a help text.
 func (s *Sample) Type() string { return "SHARE" }
 
+// maxShards is the largest number of shards: no manifest has more parts.
+const maxShards = 1 << 32
+
 // Shard is one of several shares of the parts of a proof, as a flag: "3/16". The zero Shard stands
 // for all parts.
 type Shard struct{ Number, Of int64 }
@@ -51,8 +54,8 @@ func (s *Shard) Set(text string) error {
 	number, of, _ := strings.Cut(text, "/")
 	n, err := strconv.ParseInt(number, 10, 64)
 	k, err2 := strconv.ParseInt(of, 10, 64)
-	if err != nil || err2 != nil || n < 1 || n > k {
-		return errors.New("give a shard such as 3/16, the first number from 1 to the second")
+	if err != nil || err2 != nil || n < 1 || n > k || k > maxShards {
+		return fmt.Errorf("give a shard such as 3/16, the first number from 1 to the second, which is at most %d", maxShards)
 	}
 	*s = Shard{n, k}
 	return nil

@@ -277,6 +277,53 @@ func TestStateCut(t *testing.T) {
 	}
 }
 
+// TestForeignStates refuses states with lines that belong to nothing here, wherever they stand: the line of another
+// proof behind one that was cut, a part that the proof does not have, text.
+func TestForeignStates(t *testing.T) {
+	name, _ := cut(t, three(t)).save(t)
+	state := filepath.Join(t.TempDir(), "state")
+	whole, err := CheckFile(t.Context(), name, Options{States: list(state)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(data), "\n")
+	for _, text := range []string{
+		head + "\n0 12 amazons-check state 1 proof 00 rules 3\n1 1 1 1 1 1 1 ok\n",
+		head + "\n0 12 34amazons-check state 1 proof 00 rules 3\n",
+		head + fmt.Sprintf("\n%d 1 1 1 1 1 1 ok\n", whole.Parts.Total),
+		head + "\n63 1 1 1 1 1 1 ok\n",
+		head + "\nok then\n",
+		"0 1 1 1 1 1 1 ok\n" + head + "\n",
+	} {
+		put(t, state, []byte(text))
+		if r, err := CheckFile(t.Context(), name, Options{States: list(state)}); !errors.Is(err, ErrState) {
+			t.Errorf("%q: %+v, %v", text, r, err)
+		}
+	}
+	put(t, state, []byte(head+"\n0 12 3"+string(data))) // of this proof, it may follow one that was cut
+	if r, err := CheckFile(t.Context(), name, Options{States: list(state)}); err != nil || r.Counts != whole.Counts {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestShardFlag(t *testing.T) {
+	for text, want := range map[string]Shard{"3/16": {3, 16}, "1/4294967296": {1, 1 << 32}, "1/4294967297": {},
+		"1/9223372036854775807": {}, "0/3": {}, "4/3": {}, "3": {}, "3/": {}, "/3": {}, "1/x": {}} {
+		var s Shard
+		if err := s.Set(text); s != want || (err == nil) != (want != Shard{}) {
+			t.Errorf("%s: %v, %v", text, s, err)
+		}
+	}
+	name, _ := cut(t, three(t)).save(t)
+	if _, err := CheckFile(t.Context(), name, Options{Shard: Shard{1 << 32, 1 << 32}}); err != nil {
+		t.Error(err) // a shard without parts holds
+	}
+}
+
 func TestSample(t *testing.T) {
 	name, _ := cut(t, three(t)).save(t)
 	seen := map[string]bool{}

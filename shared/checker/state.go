@@ -16,7 +16,8 @@ import (
 //	NUMBER ENTRIES REPLIES LOOKUPS RULE1 RULE2 RULE3 ok
 //
 // with the number of the part from 0 and its Counts. A line that a kill has cut lacks its end, and
-// then counts for nothing. Several states, one after the other, are a state as well.
+// then counts for nothing. Several states, one after the other, are a state as well. Any other line is an
+// error: what follows it could belong to another proof.
 type states struct {
 	first string
 	f     *os.File // the one that is written; nil: none
@@ -41,7 +42,7 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 		}
 		f, openErr := os.OpenFile(name, how, 0o644)
 		if err = openErr; err == nil {
-			err = readState(f, name, head, done, counts)
+			err = readState(f, name, head, m.parts.n, done, counts)
 		}
 		if i == 0 {
 			s.first, s.f = name, f
@@ -68,8 +69,17 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 	return s, nil
 }
 
-// readState notes the parts of one file.
-func readState(f io.Reader, name, head string, done bitmap, counts *Counts) error {
+// lineOf is the line of a part.
+func lineOf(i int64, c Counts) string {
+	return fmt.Sprintf("%d %d %d %d %d %d %d ok", i, c.Entries, c.Replies, c.Lookups, c.LeafRule1, c.LeafRule2,
+		c.LeafRule3)
+}
+
+// torn reports whether a text can be what a kill has left of the line of a part.
+func torn(s string) bool { return strings.Trim(s, "0123456789 ok") == "" }
+
+// readState notes the parts of one file, those of a proof with so many.
+func readState(f io.Reader, name, head string, parts int64, done bitmap, counts *Counts) error {
 	lines := bufio.NewReader(f)
 	known := false // the lines are of this proof
 	for n := 1; ; n++ {
@@ -82,17 +92,17 @@ func readState(f io.Reader, name, head string, done bitmap, counts *Counts) erro
 		line = strings.TrimSuffix(line, "\n")
 		var i int64
 		var c Counts
-		switch fields, _ := fmt.Sscanf(line, "%d %d %d %d %d %d %d ok", &i, &c.Entries, &c.Replies, &c.Lookups,
-			&c.LeafRule1,
-			&c.LeafRule2, &c.LeafRule3); {
-		case line == head:
+		_, _ = fmt.Sscan(line, &i, &c.Entries, &c.Replies, &c.Lookups, &c.LeafRule1, &c.LeafRule2, &c.LeafRule3)
+		whole := line == lineOf(i, c)
+		before, headed := strings.CutSuffix(line, head)
+		switch {
+		case headed && torn(before): // another state may follow a line that was cut
 			known = true
 		case strings.HasPrefix(head, line): // a kill has cut it
-		case strings.HasPrefix(line, "amazons-check") || !known:
-			return fmt.Errorf("%w: line %d of %s is %q, for this proof and these rules it would be %q", ErrState, n,
-				name,
-				line, head)
-		case fields == 7 && strings.HasSuffix(line, " ok") && i >= 0 && i/64 < int64(len(done)) && !done.has(i):
+		case !known || !torn(line) || whole && (i < 0 || i >= parts):
+			return fmt.Errorf("%w: line %d of %s is %q, for this proof and these rules it would be %q or that of one of "+
+				"its %d parts", ErrState, n, name, line, head, parts)
+		case whole && !done.has(i):
 			done.add(i)
 			counts.add(c)
 		}
@@ -104,10 +114,7 @@ func (s *states) add(i int64, c Counts) error {
 	if s.f == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(s.f, "%d %d %d %d %d %d %d ok\n", i, c.Entries, c.Replies, c.Lookups, c.LeafRule1,
-		c.LeafRule2,
-		c.LeafRule3)
-	if err != nil {
+	if _, err := s.f.WriteString(lineOf(i, c) + "\n"); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	return nil

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -31,6 +33,9 @@ const (
 	exitUsage       = 64
 	exitInterrupted = 130
 )
+
+// gravity has the codes of a file, from the best to the worst. The program ends with the worst of its files.
+var gravity = []int{exitValid, exitAbsent, exitFailed, exitUsage, exitInvalid, exitInterrupted}
 
 const usage = `usage: amazons-check FILE... [flags]
 
@@ -130,7 +135,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			err = report.Missing()
 		}
 		code := exitCode(err)
-		worst = max(worst, code)
+		if slices.Index(gravity, code) > slices.Index(gravity, worst) {
+			worst = code
+		}
 		if err != nil {
 			fmt.Fprintf(stderr, "amazons-check: %s: %v\n", file, err)
 		}
@@ -150,7 +157,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 		if err != nil {
 			fmt.Fprintf(stderr, "amazons-check: print the answer: %v\n", err)
-			return max(worst, exitFailed)
+			return cmp.Or(worst, exitFailed)
 		}
 		// The context stays cancelled, so all further files would end like this.
 		if code == exitInterrupted {

@@ -52,6 +52,7 @@ func TestRun(t *testing.T) {
 	}
 	flipped := bytes.Clone(data)
 	flipped[300] ^= 1
+	manifest := filepath.FromSlash("../../../../deploy/results/6x5/6x5.proof") // most of its parts are elsewhere
 	bad, short, text := write("bad", flipped), write("short", data[:100]), write("text", []byte("hello"))
 	for _, c := range []struct {
 		name           string
@@ -67,6 +68,8 @@ func TestRun(t *testing.T) {
 		{"one of two", []string{bad, good}, 20, "valid certificate for 4x4", "bad: certificate checksum"},
 		{"missing", []string{filepath.Join(folder, "missing")}, 1, "", "no such file"},
 		{"rules only", []string{"--rules-only", good}, 20, "", "entry"},
+		{"missing, and parts are", []string{filepath.Join(folder, "missing"), manifest}, 1, "claimed", "not whole"},
+		{"parts are missing", []string{good, manifest}, 3, "claimed", "not whole"},
 		{"too little memory", []string{"--max-memory", "100", good}, 1, "", "the limit is 100"},
 		{"version", []string{"--version"}, 0, "formats 1 to 2", ""},
 		{"flags behind", []string{good, "--rules-only"}, 20, "", "entry"},
