@@ -252,13 +252,17 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	if c.file, err = c.publish(draft, p); err != nil {
 		return err
 	}
-	// Workers have checked each part by itself. What is left is whether the parts fit together:
-	// that each citation is proved by a listed part, and that the top follows. The checker sees to
-	// it with the manifest and a small sample. Parts that lie in a bucket, or are kept as digests,
-	// may be absent here.
+	// Workers have checked each part by itself, and gather has seen that each citation is proved by a listed
+	// part. What is left is what the tree itself adds, which the checker here goes over, and that the manifest
+	// holds, with a small sample. Parts that lie in a bucket, or are kept as digests, may be absent here.
+	if !own && len(p.top.Roots) > 0 {
+		if err := c.checkTop(ctx, draft, p.added); err != nil {
+			return err
+		}
+	}
 	o := checker.Options{Absent: true,
 		Progress: report.checking("the winner is known; the checker goes over its proof")}
-	if !own { // what the tree adds, and that all belongs together, is for this machine to see
+	if !own {
 		o.Sample, o.Seed = checker.Sample(spotSample), rand.Uint64()
 	}
 	if _, err := c.checkDraft(ctx, draft, p, o); err != nil {
@@ -274,6 +278,24 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 	}
 	c.winningMove(p.top.Set)
 	return nil
+}
+
+// checkTop has the checker of this machine go over the part that the tree adds to a draft in parts.
+func (c *campaign) checkTop(ctx context.Context, draft string, id proof.ID) error {
+	f, err := os.Open(filepath.Join(proof.PartsFolder(draft), id.Name()))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err == nil {
+		_, err = c.checkPart(ctx, f, info.Size())
+	}
+	if errors.Is(err, loop.ErrFalse) {
+		c.farm.metrics.Verified(false)
+		err = fmt.Errorf("%w: what the tree adds does not follow: %w", ErrVerification, err)
+	}
+	return err
 }
 
 // spotSample is the share of the parts of a proof that the master checks although workers have.

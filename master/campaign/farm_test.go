@@ -231,6 +231,22 @@ func TestBlameInParts(t *testing.T) {
 	}
 }
 
+// TestTopIsChecked has the tree add a part that does not follow: the master looks at it whole, not by lot.
+func TestTopIsChecked(t *testing.T) {
+	root := position(t, "4x4")
+	f, err := Open(Options{Root: root, StoreFile: filepath.Join(t.TempDir(), "s.store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	claims := []proof.Root{proof.RootOf(root, eval.Won)} // the second player wins
+	p := &proofParts{roots: claims, top: proof.Certificate{Board: root.Board, Roots: claims, Set: new(proof.Set)}}
+	err = f.campaigns[0].concludeInParts(t.Context(), p, func(string, string, loop.Phase) {})
+	if !errors.Is(err, ErrVerification) || !strings.Contains(err.Error(), "what the tree adds") {
+		t.Errorf("a false top ends with %v", err)
+	}
+}
+
 func TestUploadsAreJudged(t *testing.T) {
 	root := position(t, "4x4")
 	f, err := Open(Options{Root: root, RulesOnly: true, StoreFile: filepath.Join(t.TempDir(), "s.store")})

@@ -60,6 +60,7 @@ func (c *campaign) catalogue() (*catalogue, error) {
 type proofParts struct {
 	roots []proof.Root
 	top   proof.Certificate // without roots: the tree adds nothing
+	added proof.ID          // its part, once it is published
 	parts []proof.Part
 	// dropped says that some are kept as digests only.
 	dropped bool
@@ -257,9 +258,11 @@ func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, err
 			return nil, err
 		}
 		_, cited, err := k.cited(id)
-		if err != nil {
-			citing[ids[0]] = append(citing[ids[0]], id) // it cannot be read: it goes as well
+		if part := (*store.PartError)(nil); errors.As(err, &part) || errors.Is(err, store.ErrDropped) {
+			citing[ids[0]] = append(citing[ids[0]], id) // its bytes are gone: it goes as well
 			continue
+		} else if err != nil { // of this machine or of the bucket, and it may pass
+			return nil, err
 		}
 		for _, q := range cited {
 			on := k.facts[q.Key].Certificate
@@ -327,7 +330,7 @@ func (c *campaign) publish(name string, p *proofParts) (store.CertificateFile, e
 		if err != nil {
 			return store.CertificateFile{}, err
 		}
-		m.Parts = append(slices.Clone(m.Parts), part)
+		m.Parts, p.added = append(slices.Clone(m.Parts), part), part.ID
 	}
 	file := store.CertificateFile{Path: name}
 	for _, part := range m.Parts {

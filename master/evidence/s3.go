@@ -123,6 +123,16 @@ func (s *S3) failed(what string, err error) error {
 	return fmt.Errorf("%w: %s: %s: %s (%v)", ErrAway, s, what, cmp.Or(why, "the bucket refuses the call"), err)
 }
 
+// missed is failed about a part. An object of a bucket that is gone reads as one that is missing, so the bucket is
+// looked at before a part counts as lost.
+func (s *S3) missed(what string, err error) error {
+	err = s.failed(what, err)
+	if errors.Is(err, ErrMissing) {
+		err = cmp.Or(s.Ready(), err)
+	}
+	return err
+}
+
 // Ready returns nil if the bucket is there and takes the credentials. Errors: ErrAway.
 func (s *S3) Ready() error {
 	ctx, cancel := context.WithTimeout(context.Background(), callPatience)
@@ -188,7 +198,7 @@ func (s *S3) Open(id proof.ID) (Object, error) {
 	defer in.Close()
 	info, err := in.Stat()
 	if err != nil {
-		return nil, s.failed("part "+name(id), err)
+		return nil, s.missed("part "+name(id), err)
 	}
 	slow := time.AfterFunc(callPatience+time.Duration(info.Size/readRate)*time.Second, cancel)
 	defer slow.Stop()
@@ -218,7 +228,7 @@ func (s *S3) Has(id proof.ID) (size int64, ok bool, err error) {
 	defer cancel()
 	info, err := s.client.StatObject(ctx, s.bucket, s.key(id), minio.StatObjectOptions{})
 	if err != nil {
-		if err = s.failed("look for "+name(id), err); errors.Is(err, ErrMissing) {
+		if err = s.missed("look for "+name(id), err); errors.Is(err, ErrMissing) {
 			err = nil
 		}
 		return 0, false, err

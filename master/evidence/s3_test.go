@@ -21,6 +21,7 @@ type server struct {
 	mu      sync.Mutex
 	objects map[string][]byte
 	refuse  string // with this code
+	gone    bool   // the bucket is
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,7 +36,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case s.refuse != "":
 		fail(http.StatusForbidden, s.refuse)
-	case bucket != "farm":
+	case bucket != "farm" || s.gone:
 		fail(http.StatusNotFound, "NoSuchBucket")
 	case key == "":
 		fmt.Fprint(w, "<ListBucketResult><IsTruncated>false</IsTruncated>")
@@ -166,6 +167,14 @@ func TestBucketRefuses(t *testing.T) {
 		if !errors.Is(err, ErrAway) || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+	// An object of a bucket that is gone is not a part that is missing: it would be proved again.
+	s.refuse, s.gone = "", true
+	if _, _, err := b.Has([32]byte{1}); !errors.Is(err, ErrAway) || errors.Is(err, ErrMissing) {
+		t.Errorf("has, without the bucket: %v", err)
+	}
+	if _, err := b.Open([32]byte{1}); !errors.Is(err, ErrAway) || errors.Is(err, ErrMissing) {
+		t.Errorf("open, without the bucket: %v", err)
 	}
 	for _, bad := range []string{"s3://", "s3:///x"} {
 		if _, err := Open(bad, true); !errors.Is(err, ErrPlace) {

@@ -66,7 +66,7 @@ func (l *Ledger) Granted(nodes uint64) {
 func (l *Ledger) Take(bytes int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	beyond := l.taken + bytes - int64(min(l.nodes, 1<<50))*bytesPerNode
+	beyond := l.taken + bytes - l.earned()
 	if more := beyond - l.drawn; more > 0 {
 		if !l.draw(more) {
 			return fmt.Errorf("%w: %d bytes beside %d before, for leases of %d nodes", ErrUnasked, bytes, l.taken,
@@ -97,7 +97,20 @@ func (l *Ledger) Give(bytes int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.taken -= bytes
+	back := min(bytes, l.drawn, l.drawn-(l.taken-l.earned()))
+	if back <= 0 {
+		return
+	}
+	l.drawn -= back
+	if l.common != nil {
+		l.common.mu.Lock()
+		defer l.common.mu.Unlock()
+		l.common.taken -= back
+	}
 }
+
+// earned is how much evidence the leases account for, in bytes.
+func (l *Ledger) earned() int64 { return int64(min(l.nodes, 1<<50)) * bytesPerNode }
 
 // maxLedgers bounds the parties whose evidence is counted, 100 bytes each. Beyond it parties without standing are
 // forgotten, since new names cost nothing; if too many are left, all counts begin anew.

@@ -30,6 +30,13 @@ func TestLedger(t *testing.T) {
 	if err := known.Take(1000); err != nil {
 		t.Errorf("what did not come: %v", err)
 	}
+	other := c.Of(trust.Party{Name: "gives back"})
+	for range 20 { // what did not come is free again for all
+		if err := other.Take(freeEvidence / 2); err != nil {
+			t.Fatal(err)
+		}
+		other.Give(freeEvidence / 2)
+	}
 	taken := 0
 	for i := range 1000 {
 		if c.Of(trust.Party{Name: string(rune('a' + i))}).Take(freeEvidence/10) == nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/checks"
+	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/proof"
@@ -319,33 +320,38 @@ func (l *Loop) takeBack(c *campaign) {
 	c.doubted, c.taking = nil, true
 	l.aside(func(ctx context.Context) {
 		all, err := c.Resting(ctx, ids)
-		_ = l.post(ctx, retracted{c, all, err})
+		_ = l.post(ctx, retracted{c, ids, all, err})
 	})
 }
 
-// retracted has the false parts of a pool and those that rest on them.
+// againAfter is how long the taking back of facts waits after an error that may pass.
+const againAfter = 10 * time.Second
+
+// retracted has the false parts of a pool, and those that rest on them with them.
 type retracted struct {
 	campaign *campaign
+	doubted  []proof.ID
 	ids      []proof.ID
 	err      error
 }
 
-// apply removes the facts from the store, and has the trees of the pool grow anew from it.
+// apply removes the facts from the store, and has the trees of the pool grow anew from it. After an error it is tried
+// again, but where the store itself is damaged or has failed.
 func (m retracted) apply(l *Loop) {
-	if m.err != nil {
-		l.stop(m.campaign, fmt.Errorf("what rests on false parts cannot be found: %w", m.err))
-		return
+	began, facts, err := l.cfg.Now(), 0, m.err
+	if err == nil && l.pending.unwritten() {
+		err = l.commit()
 	}
-	if l.pending.unwritten() {
-		if err := l.commit(); err != nil { // the room for it comes back with a later tick
-			l.aside(func(ctx context.Context) { _ = l.post(ctx, m) })
-			return
-		}
+	if err == nil {
+		facts, err = l.store.Retract(m.ids)
 	}
-	began := l.cfg.Now()
-	facts, err := l.store.Retract(m.ids)
-	if err != nil {
+	if errors.Is(err, store.ErrCorrupt) || errors.Is(err, store.ErrFailed) {
 		l.stop(m.campaign, fmt.Errorf("facts cannot be taken back: %w", err))
+		return
+	} else if err != nil {
+		l.cfg.Log.Error("facts cannot be taken back now", "campaign", m.campaign.Name, "error", err)
+		m.campaign.doubted = append(m.campaign.doubted, m.doubted...)
+		m.campaign.taking, m.campaign.calm = false, l.cfg.Now().Add(againAfter)
 		return
 	}
 	l.cfg.Metrics.retractedFacts.Add(float64(facts))

@@ -215,11 +215,11 @@ func (f *farmService) facts(c *loop.About, list []*farmv1.Fact) (found foundFact
 			case errors.Is(err, loop.ErrOther):
 				found.unfounded = fmt.Errorf("certificate %v: %w", id, err)
 				found.refused = append(found.refused, found.unfounded.Error())
-			case errors.Is(err, store.ErrNoCertificate):
+			case errors.Is(err, store.ErrNoCertificate), errors.Is(err, store.ErrCorrupt):
 				found.refused = append(found.refused,
-					fmt.Sprintf("certificate %v is named by a fact and was not uploaded", id))
-			case err != nil:
-				return found, status.Errorf(codes.DataLoss, "stored certificate %v: %v", id, err)
+					fmt.Sprintf("certificate %v is named by a fact and was not uploaded, or is lost since", id))
+			case err != nil: // the worker did nothing wrong, and comes again
+				return found, status.Errorf(codes.Unavailable, "stored certificate %v: %v", id, err)
 			default:
 				found.certificates = append(found.certificates, id)
 			}

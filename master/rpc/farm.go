@@ -198,7 +198,10 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 			continue
 		}
 		e, unfounded, err := f.event(s.Name, msg)
-		if err != nil {
+		if status.Code(err) == codes.Unavailable { // it is the master that cannot read something now
+			link.End(err)
+			break
+		} else if err != nil {
 			offend(trust.Malformed, err)
 			break
 		}

@@ -58,8 +58,9 @@ type memory struct {
 	copy         func(w io.Writer) error
 	quarantines  map[trust.Party]trust.Quarantine
 	standings    map[trust.Party]trust.Standing
-	kept         int // transactions with standings
-	checks       int // CheckFirst of the trees
+	kept         int   // transactions with standings
+	checks       int   // CheckFirst of the trees
+	broken       error // not nil: no certificate can be read now
 }
 
 func (s *memory) Standings() ([]trust.Standing, error) {
@@ -223,7 +224,7 @@ func (s *memory) Certificate(_ uint32, id [32]byte) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if data, ok := s.certificates[id]; ok {
-		return data, nil
+		return data, s.broken
 	}
 	return nil, fmt.Errorf("%w: %x", store.ErrNoCertificate, id)
 }
@@ -288,7 +289,9 @@ func readRoots(data []byte) ([]loop.Root, error) {
 
 // settings are those of a loop with one campaign and of the services around it.
 type settings struct {
-	try func(context.Context, []byte) error
+	try     func(context.Context, []byte) error
+	recheck func(context.Context, proof.ID) error // default: nil for all, where there is a try
+	resting func(context.Context, []proof.ID) ([]proof.ID, error)
 	loop.Config
 	services   Config
 	root       amazons.Position
@@ -339,6 +342,7 @@ func (c *settings) about(t *tree.Tree) loop.Campaign {
 		Number: 1, Name: c.root.Board.String(), Root: c.root, FirstMoves: c.firstMoves, Pool: 1,
 		ReadRoots: c.readRoots, ReadOutline: c.readRoots, Conclude: c.conclude, Try: c.try,
 	}}
+	out.Recheck, out.Resting = c.recheck, c.resting
 	if c.try != nil { // whoever tries parts can check them again
 		out.Recheck = func(context.Context, proof.ID) error { return nil }
 	}

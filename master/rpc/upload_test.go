@@ -3,6 +3,7 @@ package rpc
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,9 @@ import (
 
 	"google.golang.org/grpc/codes"
 
+	"amazonsfarm/master/checks"
+	"amazonsfarm/master/loop"
+	"amazonsfarm/master/tree"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -138,6 +142,65 @@ func TestTriedPart(t *testing.T) {
 		synctest.Wait()
 		if n := b.figure("amazons_master_parts_verified_total"); n != 1 {
 			t.Errorf("%v parts are counted as checked", n)
+		}
+	})
+}
+
+// anew has the tree of a bench grow again from its store.
+type anew struct {
+	loop.Campaigns
+	c *settings
+	s *memory
+}
+
+func (a anew) Grow(uint32) (loop.Campaign, error) {
+	t, err := tree.New(tree.Config{Root: a.c.root}, a.s.snapshot())
+	return a.c.about(t), err
+}
+
+// TestPassingErrors has the master fail to read a part, and to find what rests on a false one. Both pass: no worker
+// offends, and what is false is taken back a little later.
+func TestPassingErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		data, tries := certificate(), 0
+		s := newMemory()
+		b := start(t, s, func(c *settings) {
+			data = certificate(claim(c.root.State().CanonicalKey(c.root.Board), eval.Lost))
+			s.certificates[proof.IDOf(data)] = data
+			s.broken = errors.New("too many open files")
+			c.Campaigns = anew{c: c, s: s}
+			c.recheck = func(context.Context, proof.ID) error { return loop.ErrFalse }
+			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) {
+				if tries++; tries < 3 {
+					return nil, errors.New("too many open files")
+				}
+				return ids, nil
+			}
+		})
+		defer b.kill()
+		id := proof.IDOf(data)
+		w := b.worker("w")
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: 1,
+			Facts: []*farmv1.Fact{fact(b.root, farmv1.Verdict_VERDICT_LOST, id)}}}})
+		_, err := w.stream.Recv()
+		wantCode(t, err, codes.Unavailable, "too many open files")
+		if all := b.loop.Standings(); len(all) > 0 {
+			t.Errorf("the worker is to blame: %+v", all)
+		}
+		began := time.Now()
+		if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
+			t.Fatal(err)
+		}
+		w = b.worker("w")
+		for w.receive().GetCheck() == nil {
+		}
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Campaign: 7, Sha256: id[:],
+			Fault: "it does not hold"}}})
+		for s.HasCertificate(1, id) && time.Since(began) < time.Hour {
+			time.Sleep(time.Second)
+		}
+		if took := time.Since(began); tries != 3 || took > time.Minute || b.view().State != loop.StateRunning {
+			t.Errorf("%d tries in %v; the campaign is %s: %s", tries, took, b.view().State, b.view().Why)
 		}
 	})
 }
