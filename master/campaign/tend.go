@@ -44,8 +44,8 @@ func (f *Farm) heal() error {
 	}
 	if all, _ := f.store.Certificates(); 2*len(missing) > all-digests && !f.options.Lost {
 		return fmt.Errorf("%w: %d of the %d parts that it names are not in %s; put them back there, or, if they are "+
-			"lost, have what they prove forgotten: master evidence gc --lost --store %s", store.ErrCorrupt, len(missing),
-			all-digests, f.store.Place(), f.options.StoreFile)
+			"lost, have what they prove forgotten: master evidence gc --lost --store %s", store.ErrCorrupt,
+			len(missing), all-digests, f.store.Place(), f.options.StoreFile)
 	}
 	lost := make(map[proof.ID]bool, len(missing))
 	for _, id := range missing {

@@ -76,8 +76,7 @@ func TestHaste(t *testing.T) {
 	}
 	for i, w := range []*Worker{f.present[2], f.present[2], f.present[0]} {
 		if p, counts := f.Answered(w, id); counts != (i == 0) || counts && p != (Part{1, id, 1000}) {
-			t.Errorf("answer %d: %v %v; it counts once, from those that were asked, for the part they were asked about", i, p,
-				counts)
+			t.Errorf("answer %d: %v %v; one counts, from those that were asked, for that part", i, p, counts)
 		}
 	}
 	f.Done(id)

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -201,6 +202,52 @@ func TestPassingErrors(t *testing.T) {
 		}
 		if took := time.Since(began); tries != 3 || took > time.Minute || b.view().State != loop.StateRunning {
 			t.Errorf("%d tries in %v; the campaign is %s: %s", tries, took, b.view().State, b.view().Why)
+		}
+	})
+}
+
+// TestUnderWay has a part arrive a minute after facts were taken back that it cites. Its maker could not know, whenever
+// somebody looks at the part.
+func TestUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, of := newMemory(), map[proof.ID]error{}
+		b := start(t, s, func(c *settings) {
+			c.Campaigns = anew{c: c, s: s}
+			c.recheck = func(_ context.Context, id proof.ID) error { return of[id] }
+			c.resting = func(_ context.Context, ids []proof.ID) ([]proof.ID, error) { return ids, nil }
+		})
+		defer b.kill()
+		uncited := fmt.Errorf("%w: %w", loop.ErrFalse, &checks.FalsePartsError{Uncited: true})
+		for i, c := range []struct {
+			worker string
+			wait   time.Duration // until somebody looks
+			why    error
+		}{{"liar", 0, loop.ErrFalse}, {"under way", time.Hour, uncited}, {"an hour later", 0, uncited}} {
+			data := certificate(claim(b.at.After(b.at.State().Moves(nil)[i]).State().CanonicalKey(b.at.Board), eval.Lost))
+			id := proof.IDOf(data)
+			of[id] = c.why
+			time.Sleep(time.Minute)
+			if _, err := (&worker{b: b, session: b.join(c.worker)}).upload(data); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.wait)
+			w := b.worker("checker")
+			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
+				t.Fatal(err)
+			}
+			for w.receive().GetCheck() == nil {
+			}
+			w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Sha256: id[:]}}})
+			for s.HasCertificate(1, id) {
+				time.Sleep(time.Second)
+			}
+		}
+		var names []string
+		for _, q := range b.quarantines() {
+			names = append(names, q.Party.Name)
+		}
+		if slices.Sort(names); !slices.Equal(names, []string{"an hour later", "liar"}) {
+			t.Errorf("in quarantine are %q", names)
 		}
 	})
 }

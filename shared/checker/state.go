@@ -100,8 +100,8 @@ func readState(f io.Reader, name, head string, parts int64, done bitmap, counts 
 			known = true
 		case strings.HasPrefix(head, line): // a kill has cut it
 		case !known || !torn(line) || whole && (i < 0 || i >= parts):
-			return fmt.Errorf("%w: line %d of %s is %q, for this proof and these rules it would be %q or that of one of "+
-				"its %d parts", ErrState, n, name, line, head, parts)
+			return fmt.Errorf("%w: line %d of %s is %q, for this proof and these rules it would be %q or that of "+
+				"one of its %d parts", ErrState, n, name, line, head, parts)
 		case whole && !done.has(i):
 			done.add(i)
 			counts.add(c)
