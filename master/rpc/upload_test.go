@@ -195,8 +195,8 @@ func TestPassingErrors(t *testing.T) {
 		w = b.worker("w")
 		for w.receive().GetCheck() == nil {
 		}
-		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Campaign: 7, Sha256: id[:],
-			Fault: "it does not hold"}}})
+		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Campaign: 7,
+			Sha256: id[:], Fault: "it does not hold"}}})
 		for s.HasCertificate(1, id) && time.Since(began) < time.Hour {
 			time.Sleep(time.Second)
 		}
@@ -223,7 +223,8 @@ func TestUnderWay(t *testing.T) {
 			wait   time.Duration // until somebody looks
 			why    error
 		}{{"liar", 0, loop.ErrFalse}, {"under way", time.Hour, uncited}, {"an hour later", 0, uncited}} {
-			data := certificate(claim(b.at.After(b.at.State().Moves(nil)[i]).State().CanonicalKey(b.at.Board), eval.Lost))
+			p := b.at.After(b.at.State().Moves(nil)[i])
+			data := certificate(claim(p.State().CanonicalKey(p.Board), eval.Lost))
 			id := proof.IDOf(data)
 			of[id] = c.why
 			time.Sleep(time.Minute)

@@ -227,7 +227,8 @@ func TestNoStart(t *testing.T) {
 		p    position
 		want bool
 	}{
-		{3, 3, position{}, false}, {4, 3, position{}, false}, {5, 4, startPosition(5, 4), true}, {5, 4, position{}, false},
+		{3, 3, position{}, false}, {4, 3, position{}, false}, {5, 4, position{}, false},
+		{5, 4, startPosition(5, 4), true},
 	} {
 		if r := boardOf(c.w, c.h).rootReports([]root{{position: c.p}}); r[0].Start != c.want {
 			t.Errorf("%dx%d: %+v", c.w, c.h, r[0])

@@ -55,7 +55,8 @@ func (s *Shard) Set(text string) error {
 	n, err := strconv.ParseInt(number, 10, 64)
 	k, err2 := strconv.ParseInt(of, 10, 64)
 	if err != nil || err2 != nil || n < 1 || n > k || k > maxShards {
-		return fmt.Errorf("give a shard such as 3/16, the first number from 1 to the second, that one up to %d", maxShards)
+		return fmt.Errorf("give a shard such as 3/16, the first number from 1 to the second, which is up to %d",
+			maxShards)
 	}
 	*s = Shard{n, k}
 	return nil
