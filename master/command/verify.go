@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
@@ -92,6 +93,9 @@ func verifyCommand() *cobra.Command {
 				return cli.Usagef("--sample %v: give a number of parts with --remake, such as 20", &share)
 			case keep != "" && !again:
 				return cli.Usagef("--keep %s: only --remake makes parts", keep)
+			case again && (options.RulesOnly || options.Part || len(options.States) > 1):
+				return cli.Usagef("--remake goes by the rules of the manifest, with one --state at most; leave out " +
+					"--rules-only, --part and further states")
 			case again && len(args) == 0:
 				return cli.Usagef("--remake: give the manifest of a proof in parts")
 			}
@@ -108,7 +112,8 @@ func verifyCommand() *cobra.Command {
 					return err
 				}
 				return remakeParts(ctx, c, args[0], remake.Options{Sample: share.parts, Seed: options.Seed,
-					TableBytes: table.Bytes, Cores: options.Workers, Keep: keep}, *asJSON)
+					Shard: options.Shard, TableBytes: table.Bytes, Cores: options.Workers, Keep: keep,
+					Notes: strings.Join(options.States, "")}, *asJSON)
 			}
 			out := verificationJSON{MessageType: "verification"}
 			var err error

@@ -27,6 +27,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 
@@ -59,9 +60,11 @@ const claimNodes = 100_000
 type Options struct {
 	Sample     int // of so many parts, 0: of all
 	Seed       uint64
+	Shard      checker.Shard // of these
 	TableBytes int64
 	Cores      int
 	Keep       string // an evidence folder for what is made; "" keeps nothing
+	Notes      string // a file that says which parts were made: they are not made again; "" notes nothing
 }
 
 // Part is one part that was made again.
@@ -89,43 +92,70 @@ type Report struct {
 	Seed  uint64 `json:"seed"`
 	Nodes uint64 `json:"nodes"`
 	Made  []Part `json:"remade"`
+	// Before is how many of them were made before, as the notes say.
+	Before int `json:"before,omitempty"`
 }
 
 // String returns the last line for people; tell has said the others.
 func (r Report) String() string {
-	return fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each (seed %d)\n",
+	s := fmt.Sprintf("remade         %d of %d parts of %s with %d nodes, and the checker accepts each (seed %d)\n",
 		len(r.Made), r.Parts, r.File, r.Nodes, r.Seed)
+	if r.Before > 0 {
+		s += fmt.Sprintf("before         %d of them, as the state says\n", r.Before)
+	}
+	return s
 }
 
 // Run makes parts of a manifest again and has each checked. tell hears of each. Errors: ErrRefuted,
-// ErrNodes, those of reading the manifest and of the folder, ctx's; the report then has the parts before.
-func Run(ctx context.Context, file string, o Options, tell func(Part)) (Report, error) {
-	r := Report{File: file, Seed: o.Seed}
+// ErrNodes, checker.ErrState, those of reading the manifest and of the folder, ctx's; the report then has the parts before.
+func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report, err error) {
+	r = Report{File: file, Seed: o.Seed}
 	m, err := proof.ReadManifest(file)
 	if err != nil {
 		return r, err
 	}
 	r.Parts = len(m.Parts)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return r, err
+	}
+	n, done, err := openNotes(o.Notes, proof.IDOf(data).Name())
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, n.close()) }()
 	w, err := newWorkshop(m, o)
 	if err != nil {
 		return r, err
 	}
 	defer w.close()
 	for _, i := range chosen(len(m.Parts), o) {
-		p, err := w.remake(ctx, m.Parts[i])
-		if err != nil {
-			return r, fmt.Errorf("part %s: %w", m.Parts[i].ID.Name(), err)
+		p, before := done[m.Parts[i].ID.Name()]
+		if before {
+			r.Before++
+		} else {
+			if p, err = w.remake(ctx, m.Parts[i]); err == nil {
+				err = n.add(p)
+			}
+			if err != nil {
+				return r, fmt.Errorf("part %s: %w", m.Parts[i].ID.Name(), err)
+			}
+			tell(p)
 		}
 		r.Made, r.Nodes = append(r.Made, p), r.Nodes+p.Nodes
-		tell(p)
 	}
 	return r, nil
 }
 
-// chosen returns the numbers of the parts to make: the same ones for the same seed.
-func chosen(n int, o Options) []int {
-	list := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)[:min(n, cmp.Or(o.Sample, n))]
-	slices.Sort(list)
+// chosen returns the numbers of the parts to make: the same ones for the same seed, and those of the shard among them.
+func chosen(n int, o Options) (list []int) {
+	all := rand.New(rand.NewPCG(o.Seed, 0)).Perm(n)[:min(n, cmp.Or(o.Sample, n))]
+	slices.Sort(all)
+	for i, part := range all {
+		if o.Shard.Of == 0 || int64(i)%o.Shard.Of == o.Shard.Number-1 {
+			list = append(list, part)
+		}
+	}
 	return list
 }
 

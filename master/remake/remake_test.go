@@ -8,6 +8,7 @@ import (
 	"slices"
 	"testing"
 
+	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/dfpn"
 	"amazonsfarm/shared/proof"
 )
@@ -69,6 +70,59 @@ func TestRun(t *testing.T) {
 	}
 	if sample.Seed++; slices.Equal(first, ids(sample)) {
 		t.Error("another seed chooses the same parts")
+	}
+}
+
+// TestNotes stops a run, cuts its notes anywhere, and goes on: each part is made once, and the rest is not made again.
+// Shards of a proof have all its parts, each once.
+func TestNotes(t *testing.T) {
+	name := manifest(t, func(*proof.Manifest) {})
+	o := small
+	o.Notes = filepath.Join(t.TempDir(), "notes")
+	ctx, cancel := context.WithCancel(t.Context())
+	heard := 0
+	r, err := Run(ctx, name, o, func(Part) {
+		if heard++; heard == 3 {
+			cancel()
+		}
+	})
+	if !errors.Is(err, context.Canceled) || len(r.Made) != 3 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	data, err := os.ReadFile(o.Notes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cut := range []int{0, 1, 30} {
+		if err := os.WriteFile(o.Notes, data[:len(data)-cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		before, heard := 3-min(cut, 1), 0
+		r, err := Run(t.Context(), name, o, func(Part) { heard++ })
+		if err != nil || r.Before != before || len(r.Made) != r.Parts || heard != r.Parts-before {
+			t.Errorf("cut by %d: %+v, %v", cut, r, err)
+		}
+		if r, err := Run(t.Context(), name, o, func(Part) {}); err != nil || r.Before != r.Parts {
+			t.Errorf("with all notes: %+v, %v", r, err)
+		}
+	}
+	other := manifest(t, func(m *proof.Manifest) { m.Parts = slices.Clone(m.Parts); m.Parts[0].Positions++ })
+	if _, err := Run(t.Context(), other, o, func(Part) {}); !errors.Is(err, checker.ErrState) {
+		t.Errorf("notes about another manifest: %v", err)
+	}
+	made := map[string]int{}
+	for n := range int64(3) {
+		o := small
+		o.Shard = checker.Shard{Number: n + 1, Of: 3}
+		r, err := Run(t.Context(), name, o, func(p Part) { made[p.ID]++ })
+		if err != nil || len(r.Made) == 0 {
+			t.Errorf("shard %d: %+v, %v", n+1, r, err)
+		}
+	}
+	for id, n := range made {
+		if len(made) != r.Parts || n != 1 {
+			t.Errorf("the shards have %d of %d parts, %s %d times", len(made), r.Parts, id, n)
+		}
 	}
 }
 

@@ -1,0 +1,76 @@
+package remake
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"amazonsfarm/shared/checker"
+)
+
+// notes are a file that says which parts were made, so that a run that was stopped goes on. It can only grow: a line
+// of JSON for each part, by one write. A line that a kill has cut lacks its end, and counts for nothing.
+type notes struct {
+	manifest string // its SHA-256
+	f        *os.File
+}
+
+// note is a line.
+type note struct {
+	Manifest string `json:"manifest"`
+	Part
+}
+
+// openNotes opens the notes in a file, which it makes where there is none, and returns the parts that were made before,
+// by their SHA-256. Without a name nothing is noted. Errors wrap checker.ErrState for notes about another manifest.
+func openNotes(name, manifest string) (*notes, map[string]Part, error) {
+	n, done := &notes{manifest: manifest}, map[string]Part{}
+	if name == "" {
+		return n, done, nil
+	}
+	var err error
+	if n.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
+		return nil, nil, err
+	}
+	whole := int64(0)
+	for lines := bufio.NewReader(n.f); ; {
+		line, err := lines.ReadBytes('\n')
+		var one note
+		switch {
+		case errors.Is(err, io.EOF): // what is left has no end: the next line takes its place
+			return n, done, n.f.Truncate(whole)
+		case err != nil:
+		case json.Unmarshal(line, &one) != nil || one.Manifest != manifest:
+			err = fmt.Errorf("%w: %s has a line that is not about the manifest with the SHA-256 %s; give another file",
+				checker.ErrState, name, manifest)
+		}
+		if err != nil {
+			return nil, nil, errors.Join(err, n.f.Close())
+		}
+		whole += int64(len(line))
+		done[one.ID] = one.Part
+	}
+}
+
+// add notes that a part was made.
+func (n *notes) add(p Part) error {
+	if n.f == nil {
+		return nil
+	}
+	line, err := json.Marshal(note{n.manifest, p})
+	if err == nil {
+		_, err = n.f.Write(append(line, '\n'))
+	}
+	return err
+}
+
+// close brings the notes to the disk.
+func (n *notes) close() error {
+	if n.f == nil {
+		return nil
+	}
+	return errors.Join(n.f.Sync(), n.f.Close())
+}
