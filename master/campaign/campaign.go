@@ -139,10 +139,11 @@ func (c *campaign) describe() loop.Campaign {
 		Conclude: c.concludeOrWait,
 		Look:     newLibrary(c.root.Board, c.about, c.farm.store).Look,
 	}}
-	// Parts of workers in this process are not checked one by one. Without these three functions the
-	// loop takes no part back: a false one stops the campaign, since it is a fault of this program.
+	// Parts of workers in this process are not checked one by one. Without Recheck and Suspects the loop takes
+	// no part back but lost ones: a false one stops the campaign, since it is a fault of this program.
+	out.Resting = c.resting
 	if !c.farm.options.Embedded {
-		out.Recheck, out.Resting, out.Suspects = c.recheck, c.resting, c.suspects
+		out.Recheck, out.Suspects = c.recheck, c.suspects
 		if c.farm.options.Limits.CheckFirst > 0 {
 			out.Try = c.try
 		}

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -369,6 +371,35 @@ func (c *campaign) unchanged(known store.CertificateFile) bool {
 	h := sha256.New()
 	_, err = io.Copy(h, file)
 	return err == nil && hex.EncodeToString(h.Sum(nil)) == known.SHA256
+}
+
+// mayReplace returns an error unless the certificate may take the place of what lies there: nothing, what this campaign
+// put there, or a certificate about its root or the positions after its first moves.
+func (c *campaign) mayReplace() error {
+	path, err := filepath.Abs(c.proofFile)
+	if err != nil || c.known != nil && path == c.known.Certificate.Path {
+		return err
+	}
+	m, err := proof.ReadManifest(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if f, openErr := os.Open(path); err != nil && openErr == nil { // perhaps a certificate in one file
+		defer f.Close()
+		var info proof.Info
+		info, err = proof.ReadInfo(f, math.MaxInt64)
+		m.Board, m.Roots = info.Board, info.Roots
+	}
+	asked := []string{c.root.String()}
+	for _, move := range c.firstMoves {
+		asked = append(asked, c.root.After(move).String())
+	}
+	other := func(r proof.Root) bool { return !slices.Contains(asked, r.Position(m.Board).String()) }
+	if err != nil || m.Board != c.root.Board || slices.ContainsFunc(m.Roots, other) {
+		return cli.Usagef("%s is there and is no certificate of %s: move it, or name another place with --proof",
+			c.proofFile, c.about.Name)
+	}
+	return nil
 }
 
 // winningMoves returns the moves of the root that are known to win: those that the certificate or

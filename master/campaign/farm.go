@@ -184,7 +184,7 @@ func Open(o Options) (_ *Farm, err error) {
 	}()
 	all := s.Campaigns()
 	if given {
-		if err := has(all, asked); err != nil {
+		if err := has(all, asked, o.Name); err != nil {
 			return nil, err
 		}
 	}
@@ -211,7 +211,9 @@ func Open(o Options) (_ *Farm, err error) {
 	RegisterDisk(o.Registerer, o.StoreFile)
 	RegisterEvidence(o.Registerer, s)
 	for _, about := range all {
-		if _, err := f.add(about); err != nil {
+		if c, err := f.add(about); err != nil {
+			return nil, err
+		} else if err := c.mayReplace(); err != nil {
 			return nil, err
 		}
 	}
@@ -235,13 +237,16 @@ func Open(o Options) (_ *Farm, err error) {
 	return f, nil
 }
 
-// has returns nil if one of the campaigns is the one that was asked for, otherwise an error that
-// wraps store.ErrCampaign.
+// has returns nil if one of the campaigns is the one that was asked for, under its name if one was given, otherwise an
+// error that wraps store.ErrCampaign.
 // With one campaign the error says what differs. With several there is no single difference to tell.
-func has(all []store.Campaign, asked store.Campaign) error {
+func has(all []store.Campaign, asked store.Campaign, name string) error {
 	var err error
 	for _, c := range all {
-		if err = c.Same(asked); err == nil {
+		if err = c.Same(asked); err == nil && name != "" && name != c.Name {
+			return fmt.Errorf("%w: the campaign of the store that asks this has the name %s, not %s; leave out --name",
+				store.ErrCampaign, c.Name, name)
+		} else if err == nil {
 			return nil
 		}
 	}

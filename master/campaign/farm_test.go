@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -469,5 +470,119 @@ func TestNearestFirst(t *testing.T) {
 		if len(order) != c.want || c.want > 0 && (order[0] != list[c.first] || order[len(order)-1] != list[c.last]) {
 			t.Errorf("%+v: %d fragments", c, len(order))
 		}
+	}
+}
+
+// TestPlaceOfTheCertificate: nothing takes the place of a file that somebody else put there.
+func TestPlaceOfTheCertificate(t *testing.T) {
+	folder := t.TempDir()
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(folder, "a.db")}
+	if _, err := solve(t, o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile(ProofFile(o.StoreFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, board string
+		data        []byte
+		ok          bool
+	}{
+		{"text", "4x4", []byte("precious"), false}, {"another board", "4x5", own, false},
+		{"another position of the board", ".BB./B..B/W..W/.W.W w", own, false},
+		{"the same question", "4x4", own, true}, {"nothing", "4x5", nil, true},
+	} {
+		o := Options{Root: position(t, c.board), StoreFile: filepath.Join(t.TempDir(), "b.db")}
+		if c.data != nil {
+			if err := os.WriteFile(ProofFile(o.StoreFile), c.data, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f, err := Open(o)
+		if c.ok != (err == nil) || !c.ok && !errors.Is(err, cli.ErrUsage) {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		if err == nil {
+			f.Close()
+		}
+		if is, _ := os.ReadFile(ProofFile(o.StoreFile)); !bytes.Equal(is, c.data) {
+			t.Errorf("%s: the file is another one", c.name)
+		}
+	}
+	// What the campaign itself put there it makes again, whatever has become of it.
+	if err := os.WriteFile(ProofFile(o.StoreFile), []byte("damaged"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
+		t.Errorf("its own certificate was damaged: %+v, %v", r, err)
+	}
+}
+
+// TestDamagedPart has a part damaged of a settled campaign whose certificate is gone: what it proves is proved again,
+// by workers of this process as by others.
+func TestDamagedPart(t *testing.T) {
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "a.db")}
+	if _, err := solve(t, o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	parts, err := filepath.Glob(filepath.Join(store.EvidenceFolder(o.StoreFile), "*", "*"))
+	if err != nil || len(parts) == 0 {
+		t.Fatal(parts, err)
+	}
+	data, err := os.ReadFile(parts[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[len(data)/2] ^= 1
+	if err := errors.Join(os.WriteFile(parts[0], data, 0o644), os.Remove(ProofFile(o.StoreFile))); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified || r.Winner != "second" {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestOlderCopy opens an older copy of a store beside the parts of the newer one: no part is lost, and the newer one
+// goes on from them.
+func TestOlderCopy(t *testing.T) {
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(t.TempDir(), "a.db"), InitialBudget: 200,
+		SplitAfter: 500, MaxBudget: 1000, MaxNodes: 900}
+	if _, err := solve(t, o, nil, 1); !errors.Is(err, loop.ErrLimit) {
+		t.Fatal(err)
+	}
+	count := func() int {
+		parts, err := filepath.Glob(filepath.Join(store.EvidenceFolder(o.StoreFile), "*", "*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(parts)
+	}
+	older, err := os.ReadFile(o.StoreFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.MaxNodes = 4000
+	if _, err := solve(t, o, nil, 1); err != nil && !errors.Is(err, loop.ErrLimit) {
+		t.Fatal(err)
+	}
+	newer, err := os.ReadFile(o.StoreFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := count()
+	for _, data := range [][]byte{older, newer} {
+		if err := os.WriteFile(o.StoreFile, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Open(o)
+		if err != nil || count() != was {
+			t.Fatalf("%d parts of %d are left; %v", count(), was, err)
+		}
+		f.Close()
+	}
+	report, _, err := VerifyStore(t.Context(), o.StoreFile, checker.Options{})
+	if err != nil {
+		t.Errorf("%+v, %v", report, err)
 	}
 }

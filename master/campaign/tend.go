@@ -86,7 +86,8 @@ func (f *Farm) heal() error {
 	return nil
 }
 
-// Tend removes what nothing needs from the evidence store, now and then, until ctx ends.
+// Tend removes what nothing needs from the evidence store, now and then, until ctx ends. Strays from before this
+// master stay: they may be parts that a newer copy of the store knows, and "evidence gc" removes them.
 // The first pass removes strays alone and notes which part came last. So each part has at least
 // tendEvery for the fact that names it.
 func (f *Farm) Tend(ctx context.Context) {
@@ -99,7 +100,7 @@ func (f *Farm) Tend(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		c, err := collect(f.store, upTo, time.Now().Add(-strayAge))
+		c, err := collect(f.store, upTo, f.began, time.Now().Add(-strayAge))
 		if upTo = c.last; err != nil {
 			f.options.Log.Warn("parts that nothing needs stay for now", "error", err)
 		} else if c.Parts+c.Strays > 0 {
@@ -137,7 +138,7 @@ func Collect(file string, lost bool) (Collection, error) {
 		return Collection{}, err
 	}
 	// No master runs, so no fact and no upload is on its way: neither number nor age spares a part.
-	c, err := collect(s, 1<<63, time.Now())
+	c, err := collect(s, 1<<63, time.Time{}, time.Now())
 	c.Store, c.Place = file, s.Place()
 	if closed := s.Close(); err == nil {
 		err = closed
@@ -146,9 +147,9 @@ func Collect(file string, lost bool) (Collection, error) {
 }
 
 // collect removes parts that came up to a number and that no fact names, and strays that came
-// before a time. The number leaves alone what just arrived: the fact that names a part is committed
+// between two times. The number leaves alone what just arrived: the fact that names a part is committed
 // after the part, so a fresh part without a fact is most likely one whose fact is on its way.
-func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err error) {
+func collect(s *store.Store, upTo uint64, since, before time.Time) (c Collection, err error) {
 	unneeded := map[proof.ID]int64{}
 	for _, about := range s.Campaigns() {
 		// A pool has the number of its first campaign, so this lists the parts of each pool once.
@@ -176,7 +177,7 @@ func collect(s *store.Store, upTo uint64, before time.Time) (c Collection, err e
 		}
 		c.Parts, c.Bytes = c.Parts+1, c.Bytes+size
 	}
-	strays, bytes, err := s.Collect(before)
+	strays, bytes, err := s.Collect(since, before)
 	c.Strays, c.Bytes = strays, c.Bytes+bytes
 	return c, err
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/document"
+	"amazonsfarm/master/store"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
@@ -67,7 +68,8 @@ func campaignAdd() *cobra.Command {
 // says which values it accepts.
 func weightFlags(c *cobra.Command, priority *int32, share *uint32) {
 	c.Flags().Int32Var(priority, "priority", 0, "serve campaigns of a higher priority first; may be negative")
-	c.Flags().Uint32Var(share, "share", 0, "give it `N` parts of the work of its priority (default 100)")
+	cli.Ranged(c.Flags(), c.Flags().Uint32Var, "share", share, 0, 1, store.MaxShare,
+		"give it `N` parts of the work of its priority (default 100)")
 }
 
 // campaignSet sends only what was given: a flag that is left out changes nothing.

@@ -135,7 +135,7 @@ const maxCores = 1 << 14
 // coresFlag defines --cores. The default is what the Go runtime may use, limits of control groups
 // included.
 func coresFlag(c *cobra.Command, cores *int) {
-	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, runtime.GOMAXPROCS(0), 1, maxCores, "use `N` cores")
+	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", cores, runtime.GOMAXPROCS(0), 1, dfpn.MaxThreads, "use `N` cores")
 }
 
 // storeGiven reports whether --store is on the command line. AMAZONS_STORE is for the commands that

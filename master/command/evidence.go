@@ -1,20 +1,15 @@
 package command
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/campaign"
-	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/store"
+	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
-	"amazonsfarm/shared/proof"
 )
 
 // collectionJSON is what "evidence gc" says to programs. Fields may be added, never renamed; so with the
@@ -26,11 +21,7 @@ type collectionJSON struct {
 
 type fetchJSON struct {
 	MessageType string `json:"message_type"` // "evidence_fetch"
-	File        string `json:"file"`         // the manifest
-	Folder      string `json:"folder"`       // of the parts
-	Fetched     int    `json:"fetched"`      // parts
-	Bytes       int64  `json:"bytes"`        // their size
-	Missing     int    `json:"missing"`      // parts that are not at the place either
+	campaign.Fetched
 }
 
 // evidenceCommand looks after the parts of proofs.
@@ -79,51 +70,17 @@ func evidenceFetch() *cobra.Command {
 	c.RunE = func(c *cobra.Command, args []string) error {
 		ctx, _, stop := cli.Signals(c.Context())
 		defer stop()
-		done, err := fetchParts(ctx, args[0], from)
+		done, err := campaign.Fetch(ctx, args[0], from)
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("fetched        %d parts, %s, into %s\n", done.Fetched, cli.FormatSize(done.Bytes),
+		text := fmt.Sprintf("fetched        %d parts, %s, into %s\n", done.Parts, cli.FormatSize(done.Bytes),
 			done.Folder)
 		if done.Missing > 0 {
-			text += fmt.Sprintf("missing        %d parts are not at %s: they are kept as digests only, or lost\n",
+			err = fmt.Errorf("%w: %d parts are not at %s: they are kept as digests only, or lost", checker.ErrAbsent,
 				done.Missing, from)
 		}
-		return cli.Answer(c, *asJSON, done, text)
+		return errors.Join(cli.Answer(c, *asJSON, fetchJSON{"evidence_fetch", done}, text), err)
 	}
 	return c
-}
-
-// fetchParts copies the parts that are not in the folder yet.
-// A part that is there is not read again, so a fetch that was cut off goes on where it was. The checker
-// judges the parts later.
-func fetchParts(ctx context.Context, manifest, from string) (fetchJSON, error) {
-	done := fetchJSON{MessageType: "evidence_fetch", File: manifest, Folder: proof.PartsFolder(manifest)}
-	m, err := proof.ReadManifest(manifest)
-	if err != nil {
-		return done, err
-	}
-	place, err := evidence.Open(from, true)
-	if err == nil {
-		err = os.MkdirAll(done.Folder, 0o755)
-	}
-	for _, p := range m.Parts {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return done, err
-		}
-		name := filepath.Join(done.Folder, p.ID.Name())
-		if _, there := os.Stat(name); !errors.Is(there, fs.ErrNotExist) {
-			continue
-		}
-		switch err = evidence.Copy(place, p.ID, p.Bytes, name); {
-		case err == nil:
-			done.Fetched, done.Bytes = done.Fetched+1, done.Bytes+p.Bytes
-		case errors.Is(err, evidence.ErrMissing):
-			done.Missing, err = done.Missing+1, nil
-		}
-	}
-	return done, err
 }

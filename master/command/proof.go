@@ -246,8 +246,10 @@ func proofExportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			g, err := export.New(&cert, p, export.Limits{Depth: depth, Positions: positions})
-			if err != nil {
+			g, err := export.New(ctx, &cert, p, export.Limits{Depth: depth, Positions: positions})
+			if ctx.Err() != nil {
+				return ctx.Err()
+			} else if err != nil {
 				return cli.Usagef("%w", err)
 			}
 			switch out := c.OutOrStdout(); format {

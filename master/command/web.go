@@ -44,6 +44,8 @@ func webExportCommand() *cobra.Command {
 				err  error
 			)
 			switch {
+			case len(args) == 2 && storeGiven(c):
+				err = cli.Usagef("give a certificate, a proof in parts, or --store FILE, one of them")
 			case len(args) == 2:
 				from = args[1]
 				// A manifest is packed with its parts into one certificate. Where the file is no

@@ -60,7 +60,9 @@ type S3 struct {
 // AWS_SHARED_CREDENTIALS_FILE names. Errors: ErrPlace, ErrAway; nothing is read of the bucket.
 func Open(place string, readOnly bool) (Store, error) {
 	rest, ok := strings.CutPrefix(place, "s3://")
-	if !ok {
+	if info, err := os.Stat(place); !ok && err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%w: %s is no folder; give a folder or s3://BUCKET/PREFIX", ErrPlace, place)
+	} else if !ok {
 		return OpenFolder(place, readOnly), nil
 	}
 	s := new(S3)

@@ -28,7 +28,7 @@ func certificate(t *testing.T) *proof.Certificate {
 
 func graph(t *testing.T, c *proof.Certificate, p amazons.Position, limits Limits) *Graph {
 	t.Helper()
-	g, err := New(c, p, limits)
+	g, err := New(t.Context(), c, p, limits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,8 +163,8 @@ func TestLimits(t *testing.T) {
 
 func TestOpenPosition(t *testing.T) {
 	c := certificate(t)
-	if _, err := New(&proof.Certificate{Board: c.Board}, c.Roots[0].Position(c.Board), Limits{}); !errors.Is(err,
-		ErrOpen) {
+	_, err := New(t.Context(), &proof.Certificate{Board: c.Board}, c.Roots[0].Position(c.Board), Limits{})
+	if !errors.Is(err, ErrOpen) {
 		t.Errorf("a position that is not decided: %v", err)
 	}
 }

@@ -12,6 +12,7 @@
 package export
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -58,8 +59,8 @@ type Graph struct {
 }
 
 // New follows the proof of p through the certificate. It believes the entries, which only
-// the checker can judge. Errors wrap ErrOpen.
-func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error) {
+// the checker can judge. Errors: ErrOpen, ctx's.
+func New(ctx context.Context, c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error) {
 	g := &Graph{Positions: []Position{{Finding: c.Look(p.State()), Position: p}}}
 	if g.Positions[0].Verdict == eval.Open {
 		return nil, fmt.Errorf("%v: %w", p, ErrOpen)
@@ -68,6 +69,9 @@ func New(c *proof.Certificate, p amazons.Position, limits Limits) (*Graph, error
 	// The list is the queue of a breadth-first walk: it grows while the walk goes through it, so depths
 	// never fall.
 	for i := 0; i < len(g.Positions); i++ {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		at := &g.Positions[i]
 		var moves []amazons.Move
 		switch at.Reason {

@@ -99,7 +99,9 @@ func (m concluded) apply(l *Loop) {
 	if m.generation != c.generation || errors.Is(m.err, checks.ErrRetracted) {
 		return // its tree was made anew meanwhile, or is about to be
 	}
-	if wrong := (*checks.FalsePartsError)(nil); errors.As(m.err, &wrong) && c.Resting != nil {
+	// With workers of this process alone nothing but lost parts is taken back.
+	back := c.Recheck != nil || errors.Is(m.err, ErrLost)
+	if wrong := (*checks.FalsePartsError)(nil); back && errors.As(m.err, &wrong) {
 		l.retract(c, wrong.IDs, m.err)
 		return
 	}

@@ -119,7 +119,7 @@ func (l *Loop) take(s *Session, serial uint64, all []schedule.Effect, refused []
 		}
 	}
 	if serial != 0 {
-		p.after = append(p.after, acknowledge{s, Ack{serial, clip(strings.Join(refused, "; "), 512)}})
+		p.after = append(p.after, acknowledge{s, Ack{serial, trust.Clip(strings.Join(refused, "; "), trust.MaxWhy)}})
 	}
 	for _, effect := range waits {
 		c := l.numbered(effect.Campaign)
@@ -171,11 +171,4 @@ func (l *Loop) commit() error {
 	}
 	p.persist, p.hints = nil, nil
 	return nil
-}
-
-func clip(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:most-3], "") + "..."
 }

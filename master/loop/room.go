@@ -6,6 +6,7 @@ import (
 
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
+	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
 )
 
@@ -119,7 +120,7 @@ func (l *Loop) tellWaiting() {
 	}
 }
 
-func (l *Loop) sendHold(s *Session) { l.send(s, Hold{clip(l.full.Error(), 512)}) }
+func (l *Loop) sendHold(s *Session) { l.send(s, Hold{trust.Clip(l.full.Error(), trust.MaxWhy)}) }
 
 // merge makes one of several steps' effects of each campaign, so that what waits does not grow with
 // time.

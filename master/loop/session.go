@@ -336,7 +336,7 @@ func (l *Loop) sendFinished(s *Session) {
 	all := l.campaigns()
 	why := "all campaigns are over"
 	if len(all) == 1 {
-		why = all[0].state + ": " + clip(all[0].why, 1000)
+		why = all[0].state + ": " + trust.Clip(all[0].why, 1000)
 	}
 	l.send(s, Finished{why})
 }

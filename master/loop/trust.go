@@ -206,7 +206,8 @@ func (l *Loop) releaseName(name string) (released []trust.Quarantine, err error)
 		released = append(released, q)
 	}
 	if len(released) == 0 {
-		return nil, tell(ErrNotQuarantined, "not quarantined: no worker or credential has the name %s", clip(name, 128))
+		return nil, tell(ErrNotQuarantined, "not quarantined: no worker or credential has the name %s",
+			trust.Clip(name, 128))
 	}
 	return released, nil
 }

@@ -107,7 +107,8 @@ func (r Report) String() string {
 }
 
 // Run makes parts of a manifest again and has each checked. tell hears of each. Errors: ErrRefuted,
-// ErrNodes, checker.ErrState, those of reading the manifest and of the folder, ctx's; the report then has the parts before.
+// ErrNodes, checker.ErrState, those of reading the manifest and of the folder, ctx's; the report then has the parts
+// before.
 func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report, err error) {
 	r = Report{File: file, Seed: o.Seed}
 	m, err := proof.ReadManifest(file)

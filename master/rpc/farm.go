@@ -190,8 +190,8 @@ func (f *farmService) receive(stream farmv1.Farm_WorkServer, s *loop.Session, li
 		}
 		if m := msg.GetChecked(); m != nil && len(m.GetSha256()) == len(proof.ID{}) {
 			if err := f.loop.Examined(ctx, s, loop.Examined{
-				ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(), Fault: clip(m.GetFault()),
-				Failed: clip(m.GetFailed()), Returned: m.GetReturned()}); err != nil {
+				ID: proof.ID(m.GetSha256()), Holds: m.GetHolds(), Fault: trust.Clip(m.GetFault(), trust.MaxWhy),
+				Failed: trust.Clip(m.GetFailed(), trust.MaxWhy), Returned: m.GetReturned()}); err != nil {
 				link.End(err)
 				break
 			}

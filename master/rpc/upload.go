@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -356,9 +355,6 @@ func (f *farmService) FetchCertificate(r *farmv1.FetchCertificateRequest,
 	}
 	return nil
 }
-
-// clip bounds what a worker says in words.
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 500)], "") }
 
 // uploadTime is how long an upload may have taken when that many bytes are there.
 func (f *farmService) uploadTime(bytes int) time.Duration {

@@ -285,7 +285,7 @@ func TestKill(t *testing.T) {
 				t.Fatal("certificate differs", err)
 			}
 		}
-		if n := strays(t, s); n != 0 {
+		if n := leftAfterCollect(t, s); n != 0 {
 			t.Fatal("parts without a record are left:", n)
 		}
 		s.Close()

@@ -252,16 +252,16 @@ func (s *Store) dropPart(id proof.ID) bool {
 	return s.evidence.Remove(id) == nil
 }
 
-// Collect removes the parts without a record that came before a time, or all. Where a record is damaged, nobody
+// Collect removes the parts without a record that came between two times. Where a record is damaged, nobody
 // knows what is not needed; and of a store that was replaced the parts belong to another one.
-func (s *Store) Collect(before time.Time) (parts int, bytes int64, err error) {
+func (s *Store) Collect(since, before time.Time) (parts int, bytes int64, err error) {
 	known := map[proof.ID]bool{}
 	err = s.eachCertificate(func(id proof.ID, c record.Certificate) { known[id] = !c.Dropped })
 	if err != nil || strings.HasSuffix(s.path, OldSuffix) {
 		return 0, 0, nil
 	}
 	for p, err := range s.evidence.List() {
-		if err == nil && !known[p.ID] && (before.IsZero() || p.Since.Before(before)) && s.dropPart(p.ID) {
+		if err == nil && !known[p.ID] && p.Since.After(since) && p.Since.Before(before) && s.dropPart(p.ID) {
 			parts, bytes = parts+1, bytes+p.Bytes
 		}
 		if err != nil && !errors.Is(err, evidence.ErrForeign) {

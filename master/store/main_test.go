@@ -238,6 +238,15 @@ func unfinished(s *Store, seed uint64) error {
 		os.WriteFile(filepath.Join(folder, "."+hex.EncodeToString(id[:])+".1.tmp"), p[:1000], 0o600))
 }
 
+// leftAfterCollect is strays after a Collect of all.
+func leftAfterCollect(t testing.TB, s *Store) int {
+	t.Helper()
+	if _, _, err := s.Collect(time.Time{}, time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	return strays(t, s)
+}
+
 // strays returns how many files of the evidence have no record.
 func strays(t testing.TB, s *Store) (n int) {
 	t.Helper()

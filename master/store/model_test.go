@@ -107,7 +107,7 @@ func TestModel(t *testing.T) {
 		s.db.NoSync = true // nothing crashes here
 		m := &model{nodes: map[amazons.Key]tree.NodeRecord{}, facts: map[amazons.Key]proof.Fact{},
 			certificates: map[proof.ID][]byte{}, verified: map[proof.ID]string{}}
-		strays := func(s *Store) int { return strays(outer, s) }
+		strays := func(s *Store) int { return leftAfterCollect(outer, s) }
 
 		keys := make([]amazons.Key, 12)
 		for i := range keys {

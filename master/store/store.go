@@ -149,7 +149,7 @@ func create(path string, c Campaign, o Options) (err error) {
 
 // Open opens the store at path. It verifies the page structure and the records about the store
 // itself before anything may write to the file. Facts, tree positions and certificates are verified
-// when they are read. Unless it is for reading only, Open then removes parts that no record names.
+// when they are read.
 // Errors: ErrMissing, ErrForeign, ErrVersion, ErrCorrupt, ErrLocked, ErrInvalid, ErrNoRoom, and those
 // of the file system.
 func Open(path string, o Options) (*Store, error) {
@@ -261,7 +261,8 @@ func (s *Store) open(alone bool) error {
 	return nil
 }
 
-// begin reads what the store is about, and puts it in order unless it is for reading only.
+// begin reads what the store is about. It removes no part that the store does not know: this may be an older copy of
+// the store, beside the parts of the newer one.
 func (s *Store) begin() error {
 	err := s.view(func(tx *bbolt.Tx) (err error) {
 		if s.campaigns, err = readCampaigns(tx); err != nil {
@@ -272,12 +273,6 @@ func (s *Store) begin() error {
 	})
 	if err == nil {
 		err = s.openEvidence()
-	}
-	if err != nil || s.options.ReadOnly {
-		return err
-	}
-	if s.Bucket() == nil { // of a bucket that takes long, and is no hurry
-		_, _, err = s.Collect(time.Time{})
 	}
 	return err
 }

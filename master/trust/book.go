@@ -14,8 +14,8 @@ const (
 	// MaxParties is the number of parties in a Book, of 1 KiB each in memory. With fewer, sound
 	// workers of a large farm would be unknown after a restart.
 	MaxParties = 10_000
-	// maxWhy bounds the reason of a quarantine, in bytes: it is stored.
-	maxWhy = 500
+	// MaxWhy bounds a reason that is stored or sent, in bytes.
+	MaxWhy = 500
 )
 
 // seenEvery is how old Seen may be in the store while a worker of the party is there. Presence
@@ -124,18 +124,18 @@ func (b *Book) Offend(o Offence, now time.Time) []Effect {
 	b.effects = append(b.effects, Offended{o, r.Offences})
 	if r.Offences >= b.maxOffences || o.Grave {
 		r.quarantine = &Quarantine{Party: o.Party, Since: now.UTC(), Offences: r.Offences, Offence: o.Kind,
-			Why: clip(o.Why), Worker: o.Worker, Address: o.Address}
+			Why: Clip(o.Why, MaxWhy), Worker: o.Worker, Address: o.Address}
 		b.effects = append(b.effects, Quarantined{*r.quarantine})
 	}
 	return b.take()
 }
 
-// clip bounds a reason.
-func clip(why string) string {
-	if len(why) <= maxWhy {
-		return why
+// Clip bounds what somebody says in words to a number of bytes.
+func Clip(s string, most int) string {
+	if len(s) > most {
+		s = s[:most-3] + "..."
 	}
-	return strings.ToValidUTF8(why[:maxWhy-3], "") + "..."
+	return strings.ToValidUTF8(s, "")
 }
 
 // Compare notes how a check came out. Two sound searches differ by accident in about one comparison

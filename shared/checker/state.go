@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -32,7 +33,7 @@ func openStates(names []string, m *manifest, rules int, done bitmap, counts *Cou
 	}
 	head := fmt.Sprintf("amazons-check state 1 proof %x rules %d", m.file, rules)
 	var err error
-	for i, name := range names {
+	for i, name := range slices.Backward(names) { // the first one is made last, where all others are good
 		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 			return nil, fmt.Errorf("%w: %s is not a regular file", ErrState, name)
 		}

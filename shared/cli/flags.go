@@ -14,7 +14,7 @@ import (
 
 // Number is what settings and flags with a range are.
 type Number interface {
-	int | int64 | uint64 | float64 | time.Duration
+	int | int64 | uint32 | uint64 | float64 | time.Duration
 }
 
 // bounded is the value of a setting or flag with a range.

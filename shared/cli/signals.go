@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// Signals returns two contexts: drain ends at the first SIGINT or SIGTERM, abort at the second.
+// Signals returns two contexts: drain ends at the first SIGINT or SIGTERM, abort at the second. A third one ends the
+// process, in case something does not look at its context.
 // Both end with parent, and drain whenever abort does. stop ends the watching and both contexts.
 func Signals(parent context.Context) (drain, abort context.Context, stop func()) {
 	abort, cut := context.WithCancel(parent)
@@ -25,6 +26,7 @@ func Signals(parent context.Context) (drain, abort context.Context, stop func())
 				return
 			}
 		}
+		signal.Stop(signals)
 	}()
 	return drain, abort, func() {
 		signal.Stop(signals)

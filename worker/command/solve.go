@@ -18,6 +18,7 @@ import (
 	"amazonsfarm/shared/eval"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 )
 
 func solveCommand() *cobra.Command {
@@ -113,6 +114,9 @@ func checkProofFile(name string) error {
 	folder := filepath.Dir(name)
 	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 		return cli.Usagef("--proof %s: there is no folder %s", name, folder)
+	}
+	if unix.Access(folder, unix.W_OK) != nil { // now, and not after hours of search
+		return cli.Usagef("--proof %s: nothing can be written to the folder %s", name, folder)
 	}
 	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
 		return cli.Usagef("--proof %s: it is there and is not a regular file", name)

@@ -34,6 +34,9 @@ const (
 	exitInterrupted = 130
 )
 
+// maxCores bounds the goroutines of a check, which have some memory each.
+const maxCores = 1024
+
 // gravity has the codes of a file, from the best to the worst. The program ends with the worst of its files.
 var gravity = []int{exitValid, exitAbsent, exitFailed, exitUsage, exitInvalid, exitInterrupted}
 
@@ -117,8 +120,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			revision(), checker.Format)
 		return exitValid
 	}
-	if o.Workers < 1 || o.MaxMemory < 1 {
-		fmt.Fprintln(stderr, "amazons-check: --cores and --max-memory must be above zero; see amazons-check --help")
+	if o.Workers < 1 || o.Workers > maxCores || o.MaxMemory < 1 {
+		fmt.Fprintf(stderr, "amazons-check: --cores must be from 1 to %d and --max-memory above zero; "+
+			"see amazons-check --help\n", maxCores)
 		return exitUsage
 	}
 	if len(files) == 0 {

@@ -1,0 +1,55 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"amazonsfarm/master/evidence"
+	"amazonsfarm/shared/proof"
+)
+
+// Fetched says what [Fetch] copied.
+type Fetched struct {
+	File    string `json:"file"`    // the manifest
+	Folder  string `json:"folder"`  // of the parts
+	Parts   int    `json:"fetched"` // that were copied
+	Bytes   int64  `json:"bytes"`   // their size
+	Missing int    `json:"missing"` // parts that are not at the place either
+}
+
+// Fetch copies the parts of a manifest from a place, as evidence.Open takes it, into the folder beside the manifest.
+// A part that is there is not read again, so a fetch that was cut off goes on where it was. The checker
+// judges the parts later. Errors: those of the manifest, of the place and of the folder, ctx's.
+func Fetch(ctx context.Context, manifest, from string) (Fetched, error) {
+	done := Fetched{File: manifest, Folder: proof.PartsFolder(manifest)}
+	m, err := proof.ReadManifest(manifest)
+	if err != nil {
+		return done, err
+	}
+	place, err := evidence.Open(from, true)
+	if err == nil {
+		err = os.MkdirAll(done.Folder, 0o755)
+	}
+	for _, p := range m.Parts {
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return done, err
+		}
+		name := filepath.Join(done.Folder, p.ID.Name())
+		if _, there := os.Stat(name); !errors.Is(there, fs.ErrNotExist) {
+			continue
+		}
+		switch err = evidence.Copy(place, p.ID, p.Bytes, name); {
+		case err == nil:
+			done.Parts, done.Bytes = done.Parts+1, done.Bytes+p.Bytes
+		case errors.Is(err, evidence.ErrMissing):
+			done.Missing, err = done.Missing+1, nil
+		}
+	}
+	return done, err
+}
