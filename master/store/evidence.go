@@ -22,7 +22,7 @@ import (
 
 // The bytes of a certificate are a part in the folder of evidence; the file of the store has a record
 // of it. The part is durable before the record, so a record without a part is damage, and a part
-// without a record is what a crash has left: the next Open removes it.
+// without a record is what a crash has left, or belongs to a newer copy of the store: Collect removes it.
 
 // EvidenceFolder returns the folder with the parts of the store in a file: NAME.evidence beside NAME.db.
 // A store that a compaction has kept has the parts of the one that replaced it.
