@@ -82,8 +82,8 @@ func cpu(t *testing.T) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// offSquares are the numbers of squares with which parts are tried that are off by default.
-var offSquares = map[string]int64{"AreaSearch": 5, "GuardedSearch": 5}
+// offSquares is the number of squares with which a part is tried that is off by default.
+const offSquares = 5
 
 // TestAblation measures what each part of the judge is worth, in nodes and in time, on several
 // boards and on twenty replies to a first move on 5x6 (after Song and Müller 2014, figure 13), and
@@ -105,8 +105,8 @@ func TestAblation(t *testing.T) {
 		switch {
 		case !v.IsZero():
 		case v.Kind() == reflect.Int: // of squares
-			v.SetInt(offSquares[part])
-			return row{fmt.Sprintf("with %s %d", part, offSquares[part]), eval.NewJudge(db, s).Clone}
+			v.SetInt(offSquares)
+			return row{fmt.Sprintf("with %s %d", part, offSquares), eval.NewJudge(db, s).Clone}
 		default:
 			v.SetBool(true)
 			return row{"with " + part, eval.NewJudge(db, s).Clone}

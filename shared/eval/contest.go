@@ -86,30 +86,14 @@ func (j *Judge) contested(mine, bound, theirs, empty amazons.Set, t *tally) {
 	if safe {
 		n += 2 * one
 	}
-	found, known := tally{}, false
 	if int(size) < j.largest && j.set.Databases {
 		// The area without its blockers may be in the database, in one or several parts.
-		if found, known = j.parts(mine&^bound, theirs, empty); known {
-			known = found.n > n || found.n == n && found.relaxed == 0 && !found.odd
-		}
-	}
-	if int(size) <= j.set.AreaSearch {
-		// Played out, P's blockers move too.
-		l := j.sure(mine, bound, theirs, empty)
-		if !known || l.n > found.n {
-			t.add(l)
-			j.trace.contested(mine, theirs, empty, tally{n: l.n}, "local search", mine)
+		found, ok := j.parts(mine&^bound, theirs, empty)
+		if ok && (found.n > n || found.n == n && found.relaxed == 0 && !found.odd) {
+			t.join(found)
+			j.trace.contested(mine, theirs, empty, found, "database", mine&^bound)
 			return
 		}
-		if !found.odd && !found.spare {
-			// instead of what was found; had that a star, the sum would keep it
-			found.gain = max(found.gain, l.n+l.gain-found.n)
-		}
-	}
-	if known {
-		t.join(found)
-		j.trace.contested(mine, theirs, empty, found, "database", mine&^bound)
-		return
 	}
 	t.n += n
 	if j.trace != nil {

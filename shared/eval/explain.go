@@ -135,17 +135,6 @@ func (t *trace) found(j *Judge, s amazons.State, c amazons.Set) {
 		Queens: black | white})
 }
 
-// sure records the area c of s, which was played out by itself.
-func (t *trace) sure(s amazons.State, c amazons.Set, v value) {
-	if t == nil {
-		return
-	}
-	own := tally{n: v.own.n}
-	b := t.black(own.bound(), int(-v.opp.n/one)) // both numbers are whole
-	t.both = append(t.both, AreaBounds{For: "both", Squares: c & (s.Own | s.Opp | s.Empty), Kind: "active", Bounds: b,
-		Source: "local search", Queens: c & (s.Own | s.Opp)})
-}
-
 // black converts a lower bound of the side at work, and the other bound upper, into bounds for Black.
 func (t *trace) black(lower cgt.Bound, upper int) cgt.Bounds {
 	b := cgt.Bounds{Lower: lower, Upper: cgt.Bound{N: cgt.Int(int64(upper))}}
@@ -305,7 +294,6 @@ var ruleNames = map[rule]string{
 	ruleFuzzy:     "first move in a fuzzy infinitesimal",
 	ruleHot:       "first move in a hot area",
 	ruleFirst:     "first move in an active area (rule 1)",
-	ruleSearched:  "first move in an area by local search",
 }
 
 // Explain judges p and returns the reasons: the areas with their bounds and sources, the sums, the

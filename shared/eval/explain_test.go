@@ -34,10 +34,7 @@ func TestAreaBounds(t *testing.T) {
 	set.LocalSearch = 0
 	without := set
 	without.Databases, without.Territories = false, false
-	searching := set
-	searching.AreaSearch = 6
-	judges := []*eval.Judge{eval.NewJudge(database(t), set), eval.NewJudge(database(t), without),
-		eval.NewJudge(database(t), searching)}
+	judges := []*eval.Judge{eval.NewJudge(database(t), set), eval.NewJudge(database(t), without)}
 	exact := 0
 	for range *areas {
 		p := singleArea(r)

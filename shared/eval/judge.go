@@ -23,23 +23,19 @@ type Settings struct {
 	// LocalSearch is the number of empty squares, in all areas together that are not known to be
 	// whole numbers, up to which these areas are played out. 0: never.
 	LocalSearch int
-	// AreaSearch is the number of empty squares up to which a single area is played out for its
-	// bounds, where the database has none. 0: never.
-	AreaSearch int
 	// GuardedSearch is the number of squares that the other side can use up to which the contested
 	// areas of a side with territories are played out. 0: never.
 	GuardedSearch int
 }
 
-// DefaultSettings returns the settings with every rule that pays in a search. Playing out single
-// areas decides many more positions, but the search decides these positions in less time.
+// DefaultSettings returns the settings with every rule that pays in a search.
 func DefaultSettings() Settings {
 	return Settings{Databases: true, Guarded: true, Territories: true, Retract: true, SafeMoves: true, FirstMove: true,
 		HotLookahead: true, Stars: true, Closing: true, LocalSearch: 5}
 }
 
 // FullSettings returns the settings for people who look at one position: every rule, whatever it
-// costs. Single areas are not played out (AreaSearch), or the rules would have nothing left to show.
+// costs.
 func FullSettings() Settings {
 	s := DefaultSettings()
 	s.LocalSearch, s.GuardedSearch = 6, 6
@@ -62,7 +58,7 @@ type Judge struct {
 	memory []played // of local search, made when it is first needed
 	stack  []fight  // moves of local search
 
-	trace *trace // nil but in Explain
+	trace *trace // nil but in Explain, which makes hopeless attempts, too
 }
 
 // NewJudge returns a judge with the database db, which may be nil. The caller closes db afterwards.
@@ -134,7 +130,7 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	rest := amazons.Set(0) // in no database
 	open := amazons.Set(0) // not known to be whole numbers
 	whole := 0             // the sum of the others
-	if !j.thorough() && (len(j.values) == 0 || farOff(s.Own, ownReach, oppReach, 3) &&
+	if j.trace == nil && (len(j.values) == 0 || farOff(s.Own, ownReach, oppReach, 3) &&
 		farOff(s.Opp, oppReach, ownReach, 2)) {
 		rest, open = all, all
 	}
@@ -142,17 +138,12 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 		c := amazons.Fill(todo&-todo, all)
 		todo &^= c
 		v, ok := j.find(c&s.Own, c&s.Opp, c&s.Empty)
-		if ok {
-			j.trace.found(j, s, c)
-		} else if bits.OnesCount64(c&s.Empty) <= j.set.AreaSearch {
-			searched := value{j.sure(c&s.Own, 0, c&s.Opp, c&s.Empty), j.sure(c&s.Opp, 0, c&s.Own, c&s.Empty)}
-			v = &searched
-			j.trace.sure(s, c, searched)
-		} else {
+		if !ok {
 			rest |= c
 			open |= c
 			continue
 		}
+		j.trace.found(j, s, c)
 		own.add(v.own)
 		opp.add(v.opp)
 		if v.own.flags|v.opp.flags == 0 && v.own.n == -v.opp.n && v.own.n&(one-1) == 0 {
@@ -192,11 +183,8 @@ func (j *Judge) sum(s amazons.State, ownReach, oppReach amazons.Set) Verdict {
 	return verdict
 }
 
-// thorough reports whether hopeless attempts are made, too.
-func (j *Judge) thorough() bool { return j.set.AreaSearch > 0 || j.trace != nil }
-
 // safeMoves reports whether safe moves are all that P can be sure of in contested areas.
-func (j *Judge) safeMoves() bool { return len(j.values) == 0 && j.set.AreaSearch == 0 }
+func (j *Judge) safeMoves() bool { return len(j.values) == 0 }
 
 // farOff reports whether P has far fewer squares than the other side, even with a safe move for each
 // of its queens.
@@ -219,7 +207,7 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 
 	reach := theirs | theirReach
 	near := amazons.Grow(reach)
-	if !j.thorough() && j.hopeless(mine&near, theirs, theirReach, inside, &t, begins) {
+	if j.trace == nil && j.hopeless(mine&near, theirs, theirReach, inside, &t, begins) {
 		return false
 	}
 	blockers := mine & near & amazons.Grow(inside|mine&^near)
@@ -228,7 +216,7 @@ func (j *Judge) side(mine, theirs, empty, theirReach amazons.Set, t tally, begin
 	if wins {
 		return true
 	}
-	if !j.set.Retract || !j.thorough() && (n < -one && !begins || n < -3*one) {
+	if !j.set.Retract || j.trace == nil && (n < -one && !begins || n < -3*one) {
 		return false
 	}
 	// One blocker may be worth more in a contested area than in its territory.

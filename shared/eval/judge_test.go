@@ -107,8 +107,7 @@ func anyPosition(r *rand.Rand) (amazons.Board, amazons.State) {
 func TestJudgeAgainstSearch(t *testing.T) {
 	db := database(t)
 	var seen [3]atomic.Int64
-	// decided by the function Evaluate; by the judge without a database; by areas played out
-	var base, plain, byAreas, closing atomic.Int64
+	var base, plain, closing atomic.Int64 // decided by the function Evaluate; by the judge without a database
 	var wg sync.WaitGroup
 	threads := runtime.GOMAXPROCS(0)
 	const chunk = 500
@@ -129,13 +128,6 @@ func TestJudgeAgainstSearch(t *testing.T) {
 				}
 				odd = append(odd, eval.NewJudge(db, s))
 			}
-			// Single areas played out, without playing out what is left in all.
-			var areas []*eval.Judge
-			set := eval.DefaultSettings()
-			set.LocalSearch = 0
-			for _, set.AreaSearch = range []int{6, 3, 2, 1} {
-				areas = append(areas, eval.NewJudge(db, set), eval.NewJudge(nil, set))
-			}
 			for {
 				part := int(next.Add(1)) - 1
 				if part*chunk >= *judged || t.Failed() {
@@ -149,10 +141,6 @@ func TestJudgeAgainstSearch(t *testing.T) {
 						seen[v].Add(1)
 						w, g := bare.Evaluate(s)
 						o, _ := odd[r.IntN(len(odd))].Evaluate(s)
-						a, _ := areas[r.IntN(len(areas))].Evaluate(s)
-						if a != eval.Open {
-							byAreas.Add(1)
-						}
 						if e, h := eval.Evaluate(s); h != f || h != g {
 							t.Errorf("%v: features %+v and %+v, want %+v", amazons.PositionOf(b, s, amazons.White), f,
 								g, h)
@@ -171,18 +159,18 @@ func TestJudgeAgainstSearch(t *testing.T) {
 								}
 							}
 						}
-						if v == eval.Open && w == eval.Open && o == eval.Open && a == eval.Open {
+						if v == eval.Open && w == eval.Open && o == eval.Open {
 							continue
 						}
 						truth := eval.Lost
 						if search.Wins(s) {
 							truth = eval.Won
 						}
-						for k, v := range []eval.Verdict{v, w, o, a} {
+						for k, v := range []eval.Verdict{v, w, o} {
 							if v != eval.Open && v != truth {
 								t.Errorf("%v: %s says %v, search says %v", amazons.PositionOf(b, s, amazons.White),
-									[]string{"the judge", "the judge without database", "a judge with a part off",
-										"a judge that plays out areas"}[k], v, truth)
+									[]string{"the judge", "the judge without database", "a judge with a part off"}[k], v,
+									truth)
 								return
 							}
 						}
@@ -194,9 +182,9 @@ func TestJudgeAgainstSearch(t *testing.T) {
 	wg.Wait()
 	n := float64(2**judged) / 100
 	t.Logf("%d positions, both movers: open %d, won %d, lost %d, 0 wrong; decided %.1f %%, without database %.1f "+
-		"%%, with areas played out %.1f %%, by the function Evaluate %.1f %%; %d closing moves",
+		"%%, by the function Evaluate %.1f %%; %d closing moves",
 		*judged, seen[0].Load(), seen[1].Load(), seen[2].Load(), float64(seen[1].Load()+seen[2].Load())/n,
-		float64(plain.Load())/n, float64(byAreas.Load())/n, float64(base.Load())/n, closing.Load())
+		float64(plain.Load())/n, float64(base.Load())/n, closing.Load())
 	if seen[1].Load()+seen[2].Load() <= base.Load() ||
 		min(seen[0].Load(), seen[1].Load(), seen[2].Load(), closing.Load()) < int64(*judged/50) {
 		t.Errorf("verdicts %v %v %v: the test tests little", seen[0].Load(), seen[1].Load(), seen[2].Load())

@@ -9,37 +9,11 @@ import (
 // Local search takes away all areas that are worth whole numbers. It plays out the rest, with the
 // sum of these numbers as free moves, where few empty squares are left. A small memory keeps the
 // results by exact position. So the same fight is played out once, whatever stands elsewhere.
-//
-// Area search plays out one area that no database holds, against numbers of free moves. It finds the
-// whole numbers that each side is sure of. (Song and Müller 2014, section IV.A.6, find stops instead,
-// by a search with passes.)
 
-// sure returns the largest whole number that is a lower bound of an area's value for P, and how much
-// larger the bound is after a first move of P. P's queens are mine. Each queen of bound shoots back
-// at its origin with its first move; this rule binds P alone.
-func (j *Judge) sure(mine, bound, theirs, empty amazons.Set) (l lower) {
-	waits := fight{amazons.State{Own: theirs, Opp: mine, Empty: empty}, bound}
-	begins := fight{amazons.State{Own: mine, Opp: theirs, Empty: empty}, bound}
-	// The area is worth n at least if the other side, to move, loses with n free moves.
-	n := -bits.OnesCount64(amazons.Flood(theirs, empty))
-	for j.local(waits, n+1) == Lost {
-		n++
-	}
-	first := n
-	for j.local(begins, -first-1) == Won {
-		first++
-	}
-	return lower{n: int32(n) * one, gain: int32(first-n) * one}
-}
-
-// The number of positions that local search remembers. A search meets one position in ten again,
-// hardly fewer with a small memory, and 200 KB stay in the cache of a core. With four times as much,
-// searches of 6x4 took a twentieth longer. Large areas need more.
-const (
-	localSlots   = 1 << 12
-	largeSlots   = 1 << 14
-	largeSquares = 7 // empty squares played out from which on the larger memory is used
-)
+// localSlots is the number of positions that local search remembers. A search meets one position in
+// ten again, hardly fewer with a small memory, and 200 KB stay in the cache of a core. With four
+// times as much, searches of 6x4 took a twentieth longer.
+const localSlots = 1 << 12
 
 // fight is a position to be played out.
 type fight struct {
@@ -84,9 +58,6 @@ func lemma(s amazons.State, n int) Verdict {
 func (j *Judge) remember(f fight, n int) Verdict {
 	if j.memory == nil {
 		j.memory = make([]played, localSlots)
-		if max(j.set.LocalSearch, j.set.AreaSearch, j.set.GuardedSearch) >= largeSquares {
-			j.memory = make([]played, largeSlots)
-		}
 	}
 	h := (f.Own*0x9e3779b97f4a7c15 ^ bits.RotateLeft64(f.Opp*0xd1342543de82ef95,
 		23) ^ bits.RotateLeft64(f.Empty*0xa0761d6478bd642f, 41) ^ (f.bound+

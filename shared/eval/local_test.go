@@ -38,12 +38,29 @@ func (x bindingValues) of(t *testing.T, mine, theirs, bound, empty amazons.Set) 
 	return v
 }
 
+// sure returns the largest whole number that is a lower bound of an area's value for P by local
+// search, and the largest one after a first move of P. P's queens are mine. Each queen of bound shoots
+// back at its origin with its first move; this rule binds P alone.
+func sure(j *Judge, mine, bound, theirs, empty amazons.Set) (n, first int) {
+	waits := fight{amazons.State{Own: theirs, Opp: mine, Empty: empty}, bound}
+	begins := fight{amazons.State{Own: mine, Opp: theirs, Empty: empty}, bound}
+	// The area is worth n at least if the other side, to move, loses with n free moves.
+	n = -bits.OnesCount64(amazons.Flood(theirs, empty))
+	for j.local(waits, n+1) == Lost {
+		n++
+	}
+	for first = n; j.local(begins, -first-1) == Won; {
+		first++
+	}
+	return n, first
+}
+
 // TestSure compares what local search says of small areas, some of P's queens bound to shoot back
 // with their first moves, with their exact values: the largest n that the value is at least, and
 // the largest that P secures by moving first.
 func TestSure(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
-	j := NewJudge(nil, Settings{AreaSearch: 6})
+	j := NewJudge(nil, Settings{})
 	exact := bindingValues{}
 	gains, unlike := 0, 0
 	for range 3000 {
@@ -76,8 +93,7 @@ func TestSure(t *testing.T) {
 			}
 			return rest.Winner(begins) == cgt.Left
 		}
-		got := j.sure(mine, bound, theirs, empty)
-		n, first := int(got.n/one), int((got.n+got.gain)/one)
+		n, first := sure(j, mine, bound, theirs, empty)
 		if !above(n, cgt.Right) || above(n+1, cgt.Right) {
 			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d, the value is %v", mine, bound, theirs, empty,
 				n, value)
@@ -86,10 +102,10 @@ func TestSure(t *testing.T) {
 			t.Fatalf("mine %x, bound %x, theirs %x, empty %x: sure of %d after a first move, the value is %v", mine,
 				bound, theirs, empty, first, value)
 		}
-		if got.gain > 0 {
+		if first > n {
 			gains++
 		}
-		if free := j.sure(mine, 0, theirs, empty); free != got {
+		if free, freeFirst := sure(j, mine, 0, theirs, empty); free != n || freeFirst != first {
 			unlike++
 		}
 	}

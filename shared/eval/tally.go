@@ -10,7 +10,6 @@ const one = 1 << 16
 type lower struct {
 	n     int32
 	width int32 // 0, or of a hot game how much more a first move secures, relaxed
-	gain  int32 // 0, or how much more a first move secures, not relaxed
 	flags uint8
 }
 
@@ -70,7 +69,6 @@ func lowerOf(b cgt.Bound, isStar, isFuzzy bool) (l lower, exact bool) {
 type tally struct {
 	n         int32
 	width     int32 // the largest
-	gain      int32 // the largest
 	relaxed   int16 // relaxed bounds that are no stars
 	odd       bool  // the number of stars
 	tightened bool
@@ -82,7 +80,6 @@ type tally struct {
 func (t *tally) add(l lower) {
 	t.n += l.n
 	t.width = max(t.width, l.width)
-	t.gain = max(t.gain, l.gain)
 	if l.flags == 0 {
 		return
 	}
@@ -102,7 +99,6 @@ func (t *tally) add(l lower) {
 func (t *tally) join(u tally) {
 	t.n += u.n
 	t.width = max(t.width, u.width)
-	t.gain = max(t.gain, u.gain)
 	t.relaxed += u.relaxed
 	t.odd = t.odd != u.odd
 	t.tightened = t.tightened || u.tightened
@@ -126,7 +122,6 @@ const (
 	ruleFuzzy          // a first move in the one fuzzy infinitesimal
 	ruleHot            // a first move in a hot area
 	ruleFirst          // a first move in an area that is contested
-	ruleSearched       // a first move that local search found in an area
 )
 
 // first returns why the side wins if it begins, ruleNone if it is not known to win.
@@ -136,12 +131,6 @@ func (t *tally) first(s *Settings) rule {
 	}
 	if s.HotLookahead && t.n+t.width > 0 && t.width > 0 {
 		return ruleHot
-	}
-	if t.gain > 0 {
-		u := *t
-		if u.n += t.gain; u.second() {
-			return ruleSearched
-		}
 	}
 	if t.n < 0 {
 		return ruleNone
