@@ -162,21 +162,13 @@ func solveOne(ctx context.Context, c *cobra.Command, flags searchFlags, q questi
 	// that failed its check. Other errors, an interruption among them, come alone.
 	known := err == nil || errors.Is(err, errBudget) || errors.Is(err, cli.ErrVerification)
 	if known {
-		if werr := write(c.OutOrStdout(), r, asJSON); werr != nil {
+		if werr := show(c, asJSON, r); werr != nil {
 			return errors.Join(werr, err)
 		}
 	}
 	if errors.Is(err, errBudget) {
 		return cli.As(cli.ErrLimit, err)
 	}
-	return err
-}
-
-func write(w io.Writer, r cli.SolveResult, asJSON bool) error {
-	if asJSON {
-		return r.WriteJSON(w)
-	}
-	_, err := io.WriteString(w, r.String())
 	return err
 }
 
