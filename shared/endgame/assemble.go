@@ -26,27 +26,28 @@ func (b *build) assemble() error {
 		return err
 	}
 	defer os.Remove(tmp)
-	w := newWriter(f, b.config)
-	writeValues(w, values)
-	b.writeShapes(w)
-	err = b.writeActive(w, values)
-	if err == nil {
-		err = b.writeTerritories(w)
-	}
-	if err == nil {
-		err = w.finish()
-	}
-	if err == nil {
-		// A rename that is durable before the bytes would leave a damaged file under the good name.
-		err = f.Sync()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
+	if err := cmp.Or(b.write(f, values), f.Close()); err != nil {
 		return err
 	}
 	return disk.Rename(tmp, b.path)
+}
+
+// write writes all sections, and brings them to disk: a rename that is durable before the bytes would
+// leave a damaged file under the good name.
+func (b *build) write(f file, values numbering) error {
+	w := newWriter(f, b.config)
+	writeValues(w, values)
+	b.writeShapes(w)
+	if err := b.writeActive(w, values); err != nil {
+		return err
+	}
+	if err := b.writeTerritories(w); err != nil {
+		return err
+	}
+	if err := w.finish(); err != nil {
+		return err
+	}
+	return f.Sync()
 }
 
 // numbering gives each value of a database its id.

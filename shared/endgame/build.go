@@ -118,7 +118,7 @@ func (b *build) run() error {
 	defer b.release()
 	// Another process may have finished this database while it had the lock.
 	if db, err := Open(b.path); err == nil {
-		same := db.Config().String() == b.config.String() && db.Check(nil) == nil
+		same := db.Config().String() == b.config.String() && db.Check() == nil
 		db.Close()
 		if same {
 			return b.clear()

@@ -282,7 +282,7 @@ func TestReleasedFormat(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	if err := db.Check(nil); err != nil {
+	if err := db.Check(); err != nil {
 		t.Fatal(err)
 	}
 	want, err := os.ReadFile(version1)
@@ -407,7 +407,7 @@ func TestDamageFoundLater(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := db.Check(nil); !errors.Is(err, ErrDamaged) {
+		if err := db.Check(); !errors.Is(err, ErrDamaged) {
 			t.Fatal("check finds", err)
 		}
 		r := rand.New(rand.NewPCG(13, 1))

@@ -9,16 +9,15 @@ import (
 	"amazonsfarm/shared/cgt"
 )
 
-// Check reads the whole file, compares all checksums and decodes every value. It calls tell, if not
-// nil, now and then with the number of bytes done and of all. Errors wrap ErrDamaged.
-func (db *DB) Check(tell func(done, all int64)) (err error) {
+// Check reads the whole file, compares all checksums and decodes every value. Errors wrap ErrDamaged.
+func (db *DB) Check() (err error) {
 	defer db.fault(debug.SetPanicOnFault(true), &err)
 	f, err := os.Open(db.name)
 	if err != nil {
 		return fmt.Errorf("check database: %w", err)
 	}
 	defer f.Close()
-	err = db.checkFile(f, headerBytes, db.crcsAt(), tell)
+	err = db.checkFile(f, headerBytes, db.crcsAt())
 	if err == nil {
 		err = db.checkValues()
 	}
@@ -30,7 +29,7 @@ func (db *DB) Check(tell func(done, all int64)) (err error) {
 
 // checkFile compares the checksums of the blocks with the bytes from start to end. It reads the file
 // and not the map, so that no pages become resident.
-func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64)) error {
+func (db *DB) checkFile(f io.ReaderAt, start, end int) error {
 	// A checksum is for a whole block, so both ends move outwards to the borders of blocks. Blocks end
 	// where the checksums begin.
 	start -= (start - headerBytes) % blockBytes
@@ -45,9 +44,6 @@ func (db *DB) checkFile(f io.ReaderAt, start, end int, tell func(done, all int64
 			if err := db.compare(from+i, b[i:min(i+blockBytes, len(b))]); err != nil {
 				return err
 			}
-		}
-		if tell != nil {
-			tell(int64(from+len(b)), int64(end))
 		}
 	}
 	return nil

@@ -67,10 +67,8 @@ func chunkName(stage string, n, i int) string { return fmt.Sprintf("%s-%02d-%05d
 // makeActive makes a chunk of values: the distinct values in the order of their first entries, how
 // often each occurs, and for each entry the number of its value in that list.
 func (w *chunker) makeActive(i, first, end int, dst []uint32) error {
-	if data, ok := w.load(i); ok {
-		if w.restore(data, (end-first)*w.rows, dst) {
-			return nil
-		}
+	if data, ok := readChunk(w.name(i), w.sum); ok && w.restore(data, (end-first)*w.rows, dst) {
+		return nil
 	}
 	dst, err := fillRows(w, first, end, dst, &w.ids, w.b.fillActive)
 	if err = cmp.Or(err, w.b.err); err != nil {
@@ -187,7 +185,7 @@ func (w *chunker) restore(data []byte, entries int, dst []uint32) bool {
 // makeTerritory makes a chunk of codes.
 func (w *chunker) makeTerritory(i, first, end int, dst []uint8) error {
 	entries := (end - first) * w.rows
-	if data, ok := w.load(i); ok && len(data) == entries {
+	if data, ok := readChunk(w.name(i), w.sum); ok && len(data) == entries {
 		copy(dst, data)
 		return nil
 	}
@@ -224,14 +222,8 @@ func (w *chunker) save(i int, data []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(chunkHead(w.sum, data))
-	if err == nil {
-		_, err = f.Write(data)
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
+	_, err = f.Write(slices.Concat(chunkHead(w.sum, data), data))
+	if err = cmp.Or(err, f.Close()); err == nil {
 		err = os.Rename(name+".tmp", name)
 	}
 	if err != nil {
@@ -246,10 +238,7 @@ func chunkHead(sum [32]byte, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(data, castagnoli))
 }
 
-// load returns the data of a chunk that an earlier run has made.
-func (w *chunker) load(i int) ([]byte, bool) { return readChunk(w.name(i), w.sum) }
-
-// readChunk returns the data of a chunk file. It reports false for a file that is missing, torn, or of
+// readChunk returns the data of a chunk file that an earlier run has made. It reports false for a file that is missing, torn, or of
 // another configuration or version, since sum is in its head.
 func readChunk(name string, sum [32]byte) ([]byte, bool) {
 	data, err := os.ReadFile(name)

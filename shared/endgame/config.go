@@ -226,6 +226,23 @@ func newLayout(n, limit int) *layout {
 	return l
 }
 
+// row returns the row of a placement of both sides with this rank, which is not negative.
+func (l *layout) row(rank int32) int {
+	if l.index != nil {
+		// The placement is there: a move adds no queen, and the limits of smaller areas are never lower.
+		rank = int32(l.index[rank]) - 1
+	}
+	return int(rank)
+}
+
+// territoryRow returns the row of a placement of normal queens and blockers with this rank.
+func (l *layout) territoryRow(rank int32) int {
+	if l.territory != nil {
+		rank = int32(l.territory[rank]) - 1
+	}
+	return int(rank)
+}
+
 // powers3[i] is 3 to the power i. It has 16 elements so that an index of four bits needs no check.
 var powers3 = func() (p [16]int32) {
 	p[0] = 1

@@ -136,32 +136,24 @@ func (db *DB) crcsAt() int {
 // the database lacks the area. The database has exactly the areas of its configuration, also dead
 // areas and simple territories.
 func (db *DB) Find(black, white, empty Set) (ID, bool) {
-	n := bits.OnesCount64(black | white | empty)
-	if n > db.squares || n == 0 || db.broken.Load() {
+	l := db.layer(black|white|empty, max(bits.OnesCount64(black), bits.OnesCount64(white)))
+	if l == nil {
 		return 0, false
 	}
 	defer db.fault(debug.SetPanicOnFault(true), nil)
-	l := &db.layers[n]
-	if l.limit > 0 && (bits.OnesCount64(black) > l.limit || bits.OnesCount64(white) > l.limit) {
-		return 0, false
-	}
 	f := area.Canonical(black, white, empty)
 	shape, ok := db.shape(f.Shape)
 	if !ok {
 		return 0, false
 	}
 	// Canonical exchanges the colours where this would be negative, and f.Negated says so.
-	rank := rank(f.Shape, f.Black) - rank(f.Shape, f.White)
-	if l.index != nil {
-		rank = l.index[rank] - 1
-	}
-	i := int(shape)*l.rows + int(rank)
+	i := shape*l.rows + l.row(rank(f.Shape, f.Black)-rank(f.Shape, f.White))
 	if !db.ok(l.activeAt + 2*i) {
 		return 0, false
 	}
 	id := uint32(l.active[i])
 	if id == escaped {
-		if id, ok = db.escape(uint64(n)<<56 | uint64(i)); !ok {
+		if id, ok = db.escape(uint64(l.n)<<56 | uint64(i)); !ok {
 			return 0, false
 		}
 	}
@@ -176,22 +168,35 @@ func (db *DB) Find(black, white, empty Set) (ID, bool) {
 	return ID(id), true
 }
 
+// layer returns what the database holds of areas on as many squares, with so many queens of a side,
+// nil where it holds none.
+func (db *DB) layer(squares Set, queens int) *dbLayer {
+	n := bits.OnesCount64(squares)
+	if n > db.squares || n == 0 || db.broken.Load() {
+		return nil
+	}
+	if l := &db.layers[n]; l.limit == 0 || queens <= l.limit {
+		return l
+	}
+	return nil
+}
+
 // rank is the sum of 3^i over the squares of x, i being their numbers in the shape.
-func rank(shape, x Set) (r uint32) {
+func rank(shape, x Set) (r int32) {
 	for ; x != 0; x &= x - 1 {
-		r += uint32(powers3[bits.OnesCount64(shape&(x&-x-1))&15])
+		r += powers3[bits.OnesCount64(shape&(x&-x-1))&15]
 	}
 	return r
 }
 
 // shape returns the index of a canonical shape.
 // The search ends, since Open refuses a table without a free slot.
-func (db *DB) shape(s Set) (uint32, bool) {
+func (db *DB) shape(s Set) (int, bool) {
 	mask := uint64(len(db.slots) - 1)
 	for k := hash(s) & mask; ; k = (k + 1) & mask {
 		slot := &db.slots[k&uint64(len(db.slots)-1)]
 		if slot.shape == s {
-			return slot.index, true
+			return int(slot.index), true
 		}
 		if slot.shape == 0 {
 			return 0, false
@@ -249,15 +254,11 @@ func (db *DB) Value(black, white, empty Set) (cgt.Value, bool) {
 // that reaches so many moves while the other blockers never move here; these remain free for other
 // areas. Territory reports false where the database lacks the area.
 func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, found bool) {
-	n := bits.OnesCount64(normal | blockers | empty)
-	if n > db.squares || n == 0 || db.broken.Load() {
+	l := db.layer(normal|blockers|empty, bits.OnesCount64(normal|blockers))
+	if l == nil {
 		return 0, 0, false
 	}
 	defer db.fault(debug.SetPanicOnFault(true), nil)
-	l := &db.layers[n]
-	if l.limit > 0 && bits.OnesCount64(normal|blockers) > l.limit {
-		return 0, 0, false
-	}
 	f := area.Canonical(normal, blockers, empty)
 	shape, ok := db.shape(f.Shape)
 	if !ok {
@@ -268,11 +269,7 @@ func (db *DB) Territory(normal, blockers, empty Set) (moves int, needed Set, fou
 	if f.Negated {
 		no, bl = bl, no
 	}
-	rank := rank(f.Shape, no) + 2*rank(f.Shape, bl)
-	if l.territory != nil {
-		rank = l.territory[rank] - 1
-	}
-	i := int(shape)*l.territoryRows + int(rank)
+	i := shape*l.territoryRows + l.territoryRow(rank(f.Shape, no)+2*rank(f.Shape, bl))
 	if !db.ok(l.territoryAt + i) {
 		return 0, 0, false
 	}

@@ -33,7 +33,7 @@ func TestCutShort(t *testing.T) {
 			db.Territory(n&1, n&2, n&^3)
 			db.Value(n&1, 0, n&^1)
 		}
-		if err := db.Check(nil); !errors.Is(err, ErrDamaged) {
+		if err := db.Check(); !errors.Is(err, ErrDamaged) {
 			t.Errorf("%d bytes left: the check says %v", left, err)
 		}
 		if left < int64(len(whole))/2 {

@@ -167,7 +167,7 @@ func askFile(t *testing.T, path string, checked uint64) {
 		return
 	}
 	defer db.Close()
-	bad := db.Check(nil)
+	bad := db.Check()
 	if bad != nil && !errors.Is(bad, ErrDamaged) {
 		t.Fatal(bad)
 	}

@@ -32,11 +32,7 @@ func (db *DB) Defects() (out []Defect, err error) {
 			worst := 0
 			// The queen stands on square k. The rank of one normal queen is 3^k.
 			for k := range n {
-				rank := uint32(powers3[k])
-				if l.territory != nil {
-					rank = l.territory[rank] - 1
-				}
-				at := i*l.territoryRows + int(rank)
+				at := i*l.territoryRows + l.territoryRow(powers3[k])
 				if !db.ok(l.territoryAt + at) {
 					return nil, fmt.Errorf("read defects: %w", db.Damaged())
 				}

@@ -21,11 +21,7 @@ func (l *layers) value(w *worker, n int, shape, rank int32) uint32 {
 		rank = -rank
 	}
 	lay := l.layouts[n]
-	if lay.index != nil {
-		// The placement is there: a move adds no queen, and the limits of smaller areas are never lower.
-		rank = int32(lay.index[rank]) - 1
-	}
-	id := l.active[n][int(shape)*lay.rows+int(rank)]
+	id := l.active[n][int(shape)*lay.rows+lay.row(rank)]
 	if neg {
 		w.know(id)
 		id = w.negs[id]
@@ -36,10 +32,7 @@ func (l *layers) value(w *worker, n int, shape, rank int32) uint32 {
 // code returns the code of a territory on a shape of n squares.
 func (l *layers) code(n int, shape, rank int32) code {
 	lay := l.layouts[n]
-	if lay.territory != nil {
-		rank = int32(lay.territory[rank]) - 1
-	}
-	return codes[l.territory[n][int(shape)*lay.territoryRows+int(rank)]]
+	return codes[l.territory[n][int(shape)*lay.territoryRows+lay.territoryRow(rank)]]
 }
 
 // builder values all placements of one shape after another, for one goroutine.
@@ -77,12 +70,8 @@ func (b *builder) fillActive(s Set, rows []uint32) {
 		for white := lower; ; white = (white - 1) & lower {
 			black := queens &^ white
 			if lay.limit == 0 || bits.OnesCount16(white) <= lay.limit && bits.OnesCount16(black) <= lay.limit {
-				i := uint32(p[black] - p[white])
-				if lay.index != nil {
-					i = lay.index[i] - 1
-				}
 				empty := all &^ queens
-				rows[i] = b.worker.value(b.options(black, white, empty), b.options(white, black, empty))
+				rows[lay.row(p[black]-p[white])] = b.worker.value(b.options(black, white, empty), b.options(white, black, empty))
 				b.positions++
 			}
 			if white == 0 {
@@ -203,17 +192,13 @@ func (b *builder) fillTerritory(s Set, rows []uint8) {
 			continue
 		}
 		for blockers := queens; ; blockers = (blockers - 1) & queens {
-			i := uint32(p[queens&^blockers] + 2*p[blockers])
-			if lay.territory != nil {
-				i = lay.territory[i] - 1
-			}
 			moves, needed := b.territoryMoves(queens&^blockers, blockers, all&^queens)
 			// Number the needed blockers among the blockers.
 			c := code{moves: uint8(moves)}
 			for ; needed != 0; needed &= needed - 1 {
 				c.needed |= 1 << bits.OnesCount16(blockers&(needed&-needed-1))
 			}
-			rows[i] = codeOf[c]
+			rows[lay.territoryRow(p[queens&^blockers]+2*p[blockers])] = codeOf[c]
 			b.positions++
 			if blockers == 0 {
 				break

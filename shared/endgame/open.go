@@ -107,7 +107,7 @@ func (db *DB) verify(f *os.File, whole uint64) error {
 		if db.header.size > whole && (s.kind == sectionActive || s.kind == sectionTerritory) {
 			continue
 		}
-		if err := db.checkFile(f, int(s.offset), int(s.offset+s.length), nil); err != nil {
+		if err := db.checkFile(f, int(s.offset), int(s.offset+s.length)); err != nil {
 			return err
 		}
 	}

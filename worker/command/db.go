@@ -183,7 +183,7 @@ func (r dbCheckResult) String() string {
 func dbCheckCommand() *cobra.Command {
 	return dbFileCommand("check", "Compare all checksums of a database", func(db *endgame.DB) (fmt.Stringer, error) {
 		begun := time.Now()
-		err := db.Check(nil)
+		err := db.Check()
 		return dbCheckResult{MessageType: "db_check", File: db.Name(), Config: db.Config().String(),
 			Sum: sumText(db), Bytes: db.Bytes(), Seconds: time.Since(begun).Seconds()}, err
 	})
