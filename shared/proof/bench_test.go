@@ -60,7 +60,7 @@ func solve(b *testing.B) {
 		checker.Options{}); err != nil {
 		b.Fatal(err)
 	}
-	b.Logf("%+v", builder.Stats())
+	b.Logf("%d entries, %d positions proved", solved.cert.Set.Len(), builder.Proved())
 }
 
 // rate reports entries per second.

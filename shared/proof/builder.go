@@ -56,15 +56,6 @@ type BuilderOptions struct {
 	More []Searcher
 }
 
-// BuilderStats counts what a [Builder] has done.
-type BuilderStats struct {
-	Entries    int    // won positions proved, with those of earlier calls of Take
-	Pending    int    // won positions proved since the last Take
-	Lost       int    // lost positions proved
-	Positions  uint64 // positions expanded
-	Researches uint64 // searches for what the search's table had lost
-}
-
 // Builder extracts proofs from a search. Its methods are called by one goroutine at a time.
 //
 // Evidence is collected from the leaves up: a position is marked as won when a move of it leads to
@@ -191,9 +182,6 @@ func (b *Builder) Take() *Set {
 			p.fresh[layer] = nil
 		}
 	})
-	for _, p := range b.provers {
-		p.stats.Pending = 0
-	}
 	clear(b.cited)
 	return set
 }
@@ -201,19 +189,6 @@ func (b *Builder) Take() *Set {
 // Proved returns how many positions have been proved to be won or lost, failures included. It may
 // be called while Prove runs.
 func (b *Builder) Proved() int { return int(b.marks.n.Load()) }
-
-// Stats returns what the builder has done so far.
-func (b *Builder) Stats() BuilderStats {
-	var sum BuilderStats
-	for _, p := range b.provers {
-		sum.Entries += p.stats.Entries
-		sum.Pending += p.stats.Pending
-		sum.Lost += p.stats.Lost
-		sum.Positions += p.stats.Positions
-		sum.Researches += p.stats.Researches
-	}
-	return sum
-}
 
 // text names a position for an error. A builder does not know colours: White is to move.
 func (b *Builder) text(s amazons.State) string {

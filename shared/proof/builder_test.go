@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"amazonsfarm/shared/amazons"
@@ -16,7 +17,7 @@ import (
 
 // build proves s with its true verdict and returns the certificate.
 func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, search proof.Searcher,
-	leaves eval.Leaves) (proof.Certificate, proof.BuilderStats) {
+	leaves eval.Leaves) proof.Certificate {
 	t.Helper()
 	builder := proof.NewBuilder(b, search, proof.BuilderOptions{Leaves: leaves})
 	if err := builder.Prove(context.Background(), s, claim); err != nil {
@@ -24,17 +25,28 @@ func build(t testing.TB, b amazons.Board, s amazons.State, claim eval.Verdict, s
 	}
 	c := proof.Certificate{Board: b, Leaves: leaves, Roots: []proof.Root{{State: s, Claim: claim}},
 		Set: builder.Take()}
-	if st := builder.Stats(); st.Entries != c.Set.Len() || st.Pending != 0 {
-		t.Fatalf("stats %+v, but %d entries", st, c.Set.Len())
+	if builder.Proved() < c.Set.Len() || builder.Take().Len() != 0 {
+		t.Fatalf("%d positions proved, but %d entries", builder.Proved(), c.Set.Len())
 	}
-	return c, builder.Stats()
+	return c
+}
+
+// counted counts the searches that a builder asks for.
+type counted struct {
+	proof.Searcher
+	n int
+}
+
+func (c *counted) Solve(ctx context.Context, s amazons.State) (eval.Verdict, error) {
+	c.n++
+	return c.Searcher.Solve(ctx, s)
 }
 
 // TestBuilder proves random late positions, won and lost ones, from searchers of all kinds.
 // Whatever the searcher does, the result is a valid certificate.
 func TestBuilder(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	entries, researches, games := 0, uint64(0), [3]int{}
+	entries, researches, games := 0, 0, [3]int{}
 	for i := range 100 {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
@@ -51,12 +63,13 @@ func TestBuilder(t *testing.T) {
 			newExact(b, true), // knows nothing yet
 			poisoned{x, 10},
 		} {
-			c, st := build(t, b, s, v, search, leaves)
+			asked := &counted{Searcher: search}
+			c := build(t, b, s, v, asked, leaves)
 			verify(t, c)
 			entries += c.Set.Len()
-			researches += st.Researches
-			if kind == 0 && leaves != eval.MoveLeaves && i%2 == 0 && st.Researches != 0 {
-				t.Errorf("%d searches where all was known", st.Researches)
+			researches += asked.n
+			if kind == 0 && leaves != eval.MoveLeaves && i%2 == 0 && asked.n != 0 {
+				t.Errorf("%d searches where all was known", asked.n)
 			}
 			if kind == 6 {
 				continue // it may find no disproof
@@ -94,7 +107,7 @@ func TestBuilderSmallBoards(t *testing.T) {
 		if c.want != eval.Open && v != c.want {
 			t.Fatalf("%s: %v, want %v", c.position, v, c.want)
 		}
-		cert, st := build(t, p.Board, p.State(), v, x, eval.LeavesOf(c.rulesOnly))
+		cert := build(t, p.Board, p.State(), v, x, eval.LeavesOf(c.rulesOnly))
 		cert.Roots[0] = proof.RootOf(p, v)
 		data := verify(t, cert)
 		pruned, missing, err := proof.Prune(context.Background(), cert, proof.PruneOptions{})
@@ -103,8 +116,8 @@ func TestBuilderSmallBoards(t *testing.T) {
 				missing,
 				err)
 		}
-		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning, %+v", c.position, v, x.Nodes(), cert.Set.Len(),
-			len(data), pruned.Set.Len(), st)
+		t.Logf("%s %v: %d nodes, %d entries, %d bytes, %d after pruning", c.position, v, x.Nodes(), cert.Set.Len(),
+			len(data), pruned.Set.Len())
 		cert.Set = pruned.Set
 		verify(t, cert)
 	}
@@ -126,9 +139,9 @@ func TestBuilderSearch(t *testing.T) {
 	if err != nil || v != eval.Won { // Müller 2001
 		t.Fatal(v, err)
 	}
-	c, st := build(t, p.Board, p.State(), v, search, eval.SumLeaves)
+	c := build(t, p.Board, p.State(), v, search, eval.SumLeaves)
 	data := verify(t, c)
-	t.Logf("%d entries, %d bytes, %+v", c.Set.Len(), len(data), st)
+	t.Logf("%d entries, %d bytes", c.Set.Len(), len(data))
 }
 
 // TestBuilderParallel extracts proofs with several goroutines, from a table that is large enough
@@ -173,10 +186,9 @@ func TestBuilderParallel(t *testing.T) {
 			if err := builder.Prove(context.Background(), p.State(), v); err != nil {
 				t.Fatal(c.board, err)
 			}
-			st := builder.Stats()
 			set := builder.Take()
-			if set.Len() != st.Entries || builder.Proved() < st.Entries+st.Lost {
-				t.Errorf("%s: %d entries, %d proved, %+v", c.board, set.Len(), builder.Proved(), st)
+			if builder.Proved() <= set.Len() {
+				t.Errorf("%s: %d entries, %d proved", c.board, set.Len(), builder.Proved())
 			}
 			verify(t, proof.Certificate{Board: p.Board, Roots: []proof.Root{proof.RootOf(p, v)}, Set: set})
 			for _, w := range witnesses {
@@ -259,7 +271,8 @@ func TestFragments(t *testing.T) {
 	}
 	verify(t, all)
 	all.Roots = last.Roots
-	pruned, missing, err := proof.Prune(context.Background(), all, proof.PruneOptions{Workers: 3})
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(3))
+	pruned, missing, err := proof.Prune(context.Background(), all, proof.PruneOptions{})
 	if err != nil || len(missing) > 0 {
 		t.Fatalf("missing %v, %v", missing, err)
 	}
@@ -345,7 +358,7 @@ func TestBuilderErrors(t *testing.T) {
 	if err := full.Prove(ctx, s, v); !errors.Is(err, proof.ErrFull) {
 		t.Errorf("full: %v", err)
 	}
-	if n := full.Stats().Entries + full.Stats().Lost; n > 10 || n == 0 {
+	if n := full.Proved(); n > 10 || n == 0 {
 		t.Errorf("%d positions where 10 are allowed", n)
 	}
 }

@@ -27,7 +27,7 @@ func sample(t testing.TB) (proof.Certificate, []byte) {
 	t.Helper()
 	p := position(t, "4x4")
 	x := newExact(p.Board, true)
-	c, _ := build(t, p.Board, p.State(), x.wins(p.State()), x, eval.CountLeaves)
+	c := build(t, p.Board, p.State(), x.wins(p.State()), x, eval.CountLeaves)
 	c.Roots[0] = proof.RootOf(p, eval.Lost)
 	data, err := proof.Encode(c)
 	if err != nil {

@@ -31,7 +31,7 @@ func fuzzCertificates(f *testing.F) (files [][]byte) {
 		p := position(f, text)
 		x := newExact(p.Board, true)
 		for _, s := range []amazons.State{p.State(), p.State().After(p.State().Moves(nil)[0])} {
-			c, _ := build(f, p.Board, s, x.wins(s), x, eval.CountLeaves)
+			c := build(f, p.Board, s, x.wins(s), x, eval.CountLeaves)
 			data, err := proof.Encode(c)
 			if err != nil {
 				f.Fatal(err)
@@ -176,7 +176,7 @@ func FuzzRead(f *testing.F) {
 func FuzzBlock(f *testing.F) {
 	p := position(f, ".BWx/.xBx/W..x/...x w")
 	x := newExact(p.Board, true)
-	c, _ := build(f, p.Board, p.State(), x.wins(p.State()), x, eval.CountLeaves)
+	c := build(f, p.Board, p.State(), x.wins(p.State()), x, eval.CountLeaves)
 	for arrows := range 16 {
 		entries := c.Set.Sorted(arrows)
 		var a, b, m []byte

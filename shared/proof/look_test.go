@@ -21,7 +21,7 @@ func TestLook(t *testing.T) {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
-		c, _ := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
+		c := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
 		if f := c.Look(s); f.Verdict != x.wins(s) {
 			t.Fatalf("%v: the root is %v instead of %v", c.Roots[0].Position(b), f.Verdict, x.wins(s))
 		}
@@ -107,7 +107,7 @@ func TestLineAndBelow(t *testing.T) {
 		b := amazons.Board{Width: uint8(3 + r.IntN(4)), Height: uint8(3 + r.IntN(3))}
 		s := reference.Scattered(r, b, 1+r.IntN(3), 1+r.IntN(3), 5+r.IntN(4))
 		x := newExact(b, true)
-		c, _ := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
+		c := build(t, b, s, x.wins(s), x, eval.Leaves(i%3))
 		at := s
 		line := c.Line(s, 64)
 		for _, m := range line {

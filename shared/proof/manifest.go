@@ -147,13 +147,13 @@ func (m *Manifest) encode() ([]byte, error) {
 		data = le.AppendUint64(le.AppendUint64(data, r.Key.A), r.Key.B)
 		data = append(le.AppendUint32(data, r.part), byte(r.Claim), 0, 0, 0)
 	}
-	sum := manifestSum(data)
+	sum := sumOf(data)
 	copy(data[16:], sum[:])
 	return data, nil
 }
 
-// manifestSum is the hash of all but the hash.
-func manifestSum(data []byte) [sha256.Size]byte {
+// sumOf is the hash of all of a certificate or a manifest but the hash.
+func sumOf(data []byte) [sha256.Size]byte {
 	h := sha256.New()
 	h.Write(data[:16])
 	h.Write(data[preamble:])
@@ -192,7 +192,7 @@ func readManifest(name string) (m Manifest, err error) {
 	case le.Uint32(data[8:]) != ManifestFormat:
 		return m, fmt.Errorf("%w: it is version %d, this program reads version %d", ErrVersion, le.Uint32(data[8:]),
 			ManifestFormat)
-	case manifestSum(data) != [sha256.Size]byte(data[16:]):
+	case sumOf(data) != [sha256.Size]byte(data[16:]):
 		return m, ErrChecksum
 	}
 	h := data[preamble:]

@@ -19,7 +19,7 @@ import (
 func TestSplitAndPack(t *testing.T) {
 	whole, _ := sample(t)
 	p := position(t, "4x4")
-	rules, _ := build(t, p.Board, p.State(), eval.Lost, newExact(p.Board, true), eval.MoveLeaves)
+	rules := build(t, p.Board, p.State(), eval.Lost, newExact(p.Board, true), eval.MoveLeaves)
 	s := p.State()
 	rules.Roots = append(rules.Roots, proof.Root{State: s, Claim: eval.Lost}) // the same claim again
 	several := whole

@@ -21,9 +21,9 @@ type prover struct {
 		Best(s amazons.State) (amazons.Move, bool)
 	} // search, if it remembers winning moves
 
-	fresh  [maxLayers][]Entry // entries since the last Take, by layer
-	frames [maxLayers + 2]frame
-	stats  BuilderStats
+	fresh    [maxLayers][]Entry // entries since the last Take, by layer
+	frames   [maxLayers + 2]frame
+	expanded uint64 // positions
 
 	ctx  context.Context
 	fail string // the first reason why something was not as claimed, for the error's text
@@ -68,20 +68,14 @@ func (p *prover) addWon(k amazons.Key, m amazons.Move) (bool, error) {
 	if fresh {
 		layer := layerOf(k)
 		p.fresh[layer] = append(p.fresh[layer], Entry{k, m})
-		p.stats.Entries++
-		p.stats.Pending++
 	}
 	return true, nil
 }
 
 // addLost marks k as lost: all replies are won.
 func (p *prover) addLost(k amazons.Key) (bool, error) {
-	fresh, ok := p.marks.add(k, markLost, 0)
-	if !ok {
+	if _, ok := p.marks.add(k, markLost, 0); !ok {
 		return false, p.full()
-	}
-	if fresh {
-		p.stats.Lost++
 	}
 	return true, nil
 }
@@ -109,11 +103,11 @@ func (p *prover) refute(s amazons.State, k amazons.Key, mark uint8, why string) 
 
 // enter counts an expansion. The error is that of ctx, looked at now and then, or errOtherDone.
 func (p *prover) enter() error {
-	p.stats.Positions++
+	p.expanded++
 	if p.done.Load() {
 		return errOtherDone
 	}
-	if p.stats.Positions%256 == 1 {
+	if p.expanded%256 == 1 {
 		return p.ctx.Err()
 	}
 	return nil
@@ -125,9 +119,7 @@ func (p *prover) at(k amazons.Key) *atomic.Int32 { return &p.busy[spread(k)%busy
 // solve asks the search for what its table does not know. The verdict is Won or Lost, or there is an
 // error.
 func (p *prover) solve(s amazons.State) (eval.Verdict, error) {
-	// This is the expensive case. It is counted, since many of these mean that the table was too
-	// small.
-	p.stats.Researches++
+	// This is the expensive case. Many of these mean that the table was too small.
 	v, err := p.search.Solve(p.ctx, s)
 	switch {
 	case v == eval.Won || v == eval.Lost:

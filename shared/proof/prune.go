@@ -17,11 +17,6 @@ import (
 
 // PruneOptions are the settings of [Prune]. The zero value is good.
 type PruneOptions struct {
-	// Workers is the number of goroutines; 0 stands for one a core.
-	Workers int
-	// MaxMissing is the largest number of missing positions that are reported, each once; 0 stands
-	// for 1000. Which ones are reported when there are more is not determined.
-	MaxMissing int
 	// Known tells of positions (by canonical key) that other parts prove. The result cites those that
 	// it needs, and has no entries below them. It is asked for positions with more arrows than every
 	// root, by several goroutines at once. nil stands for none.
@@ -32,22 +27,16 @@ type PruneOptions struct {
 // of the entries and all replies, where neither the leaf rules of c nor Known decide. What c cites
 // counts as known. missing are the canonical positions, in order, that should be won for the side to
 // move and are neither entries nor leaves, or whose entry's move is not legal; and the roots claimed
-// lost that are won by a leaf rule. With nothing missing the result is valid, given its citations. c
-// is not changed. It takes about as long as a check. Errors are those of ctx, or wrap ErrInvalid.
+// lost that are won by a leaf rule. Of more than maxMissing it is not determined which are told. With
+// nothing missing the result is valid, given its citations. c is not changed. It takes about as long as
+// a check. Errors are those of ctx, or wrap ErrInvalid.
 func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certificate, missing []amazons.Key, err error) {
 	if err := c.validate(); err != nil {
 		return c, nil, fmt.Errorf("prune certificate: %w", err)
 	}
-	if o.Workers <= 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
-	}
-	if o.MaxMissing <= 0 {
-		o.MaxMissing = 1000
-	}
-	set := c.Set
-	set = cmp.Or(set, new(Set))
+	set := cmp.Or(c.Set, new(Set))
 	p := &pruner{board: c.Board, leaves: c.Leaves, set: set, missing: make(map[amazons.Key]struct{}),
-		room: o.MaxMissing, known: o.Known, cited: make(map[Citation]struct{})}
+		known: o.Known, cited: make(map[Citation]struct{})}
 	if known := o.Known; len(c.Cited) > 0 {
 		cited := make(map[amazons.Key]eval.Verdict, len(c.Cited))
 		for _, q := range c.Cited {
@@ -79,7 +68,7 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certifica
 	pruned = Certificate{Board: c.Board, Leaves: c.Leaves, Roots: c.Roots, Set: new(Set)}
 	for arrows := range p.marks {
 		// Replies to layer k are in layer k+2, so all marks of this layer are there.
-		if err := p.layer(ctx, arrows, o.Workers); err != nil {
+		if err := p.layer(ctx, arrows); err != nil {
 			return c, nil, fmt.Errorf("prune certificate: %w", err)
 		}
 		p.keep(arrows, &pruned.Set.layers[arrows])
@@ -88,6 +77,9 @@ func Prune(ctx context.Context, c Certificate, o PruneOptions) (pruned Certifica
 	pruned.Cited = slices.SortedFunc(maps.Keys(p.cited), Citation.compare)
 	return pruned, slices.SortedFunc(maps.Keys(p.missing), amazons.Key.Compare), nil
 }
+
+// maxMissing bounds the missing positions that Prune tells, each once.
+const maxMissing = 1000
 
 // pruner is one call of Prune at work. It goes through the layers from the roots on, and marks in
 // the next but one which entries are needed. Marks are bits, since the set itself is the larger
@@ -103,7 +95,6 @@ type pruner struct {
 	mu      sync.Mutex
 	missing map[amazons.Key]struct{}
 	cited   map[Citation]struct{}
-	room    int
 }
 
 // cites reports whether another part proves the claim about k, and notes the citation.
@@ -162,14 +153,15 @@ func (p *pruner) lost(s amazons.State) bool {
 // lack notes a missing position.
 func (p *pruner) lack(k amazons.Key) {
 	p.mu.Lock()
-	if len(p.missing) < p.room {
+	if len(p.missing) < maxMissing {
 		p.missing[k] = struct{}{}
 	}
 	p.mu.Unlock()
 }
 
 // layer follows the moves of the marked entries of a layer.
-func (p *pruner) layer(ctx context.Context, arrows, workers int) error {
+func (p *pruner) layer(ctx context.Context, arrows int) error {
+	workers := runtime.GOMAXPROCS(0)
 	marks, slots := p.marks[arrows], p.set.layers[arrows].slots
 	const chunk = 16 // words of marks that a worker takes at a time
 	var next atomic.Int64

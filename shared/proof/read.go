@@ -86,10 +86,7 @@ func Intact(data []byte) error {
 	if len(data) < preamble {
 		return ErrTruncated
 	}
-	sum := sha256.New()
-	sum.Write(data[:16])
-	sum.Write(data[preamble:])
-	if [sha256.Size]byte(sum.Sum(nil)) != [sha256.Size]byte(data[16:]) {
+	if sumOf(data) != [sha256.Size]byte(data[16:]) {
 		return ErrChecksum
 	}
 	return nil

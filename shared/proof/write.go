@@ -17,6 +17,7 @@ import (
 	"amazonsfarm/shared/eval"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 )
 
 // Format is the last version of the file format that this package writes and reads. A certificate
@@ -315,27 +316,15 @@ func pack(b amazons.Board, n int, key func(int) amazons.Key, last []byte) []byte
 // parallel calls f for 0..n-1 on up to the given number of goroutines and returns when all calls
 // have returned.
 func parallel(workers, n int, f func(i int)) {
-	workers = min(workers, n)
-	if workers < 2 {
-		for i := range n {
-			f(i)
-		}
-		return
-	}
-	work := make(chan int, n)
+	var group errgroup.Group
+	group.SetLimit(max(1, workers))
 	for i := range n {
-		work <- i
-	}
-	close(work)
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for i := range work {
-				f(i)
-			}
+		group.Go(func() error {
+			f(i)
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = group.Wait() // none of them fails
 }
 
 // The flags of the header, and the leaf rules that they allow.
