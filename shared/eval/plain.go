@@ -82,16 +82,7 @@ func walks(queens, near, t amazons.Set, want int) bool {
 				if steps == 0 {
 					break
 				}
-				at = bits.TrailingZeros64(steps)
-				if steps &= steps - 1; steps != 0 {
-					fewest := bits.OnesCount64(amazons.Neighbours[at&63] & left)
-					for ; steps != 0; steps &= steps - 1 {
-						to := bits.TrailingZeros64(steps)
-						if around := bits.OnesCount64(amazons.Neighbours[to&63] & left); around < fewest {
-							at, fewest = to, around
-						}
-					}
-				}
+				at = nextStep(steps, left)
 				left &^= 1 << (at & 63)
 				if want--; want == 0 {
 					return true
@@ -100,6 +91,22 @@ func walks(queens, near, t amazons.Set, want int) bool {
 		}
 	}
 	return false
+}
+
+// nextStep returns the step of a greedy walk on the squares left: the one with the fewest of them
+// around it, the lowest of several. There is at least one.
+func nextStep(steps, left amazons.Set) (at int) {
+	at = bits.TrailingZeros64(steps)
+	if steps &= steps - 1; steps != 0 {
+		fewest := bits.OnesCount64(amazons.Neighbours[at&63] & left)
+		for ; steps != 0; steps &= steps - 1 {
+			to := bits.TrailingZeros64(steps)
+			if around := bits.OnesCount64(amazons.Neighbours[to&63] & left); around < fewest {
+				at, fewest = to, around
+			}
+		}
+	}
+	return at
 }
 
 // winsSum is leaf rule 3 for the side P with the queens mine. c holds the squares that the other side

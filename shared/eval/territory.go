@@ -61,16 +61,7 @@ func walk(normal, blockers, t amazons.Set) (moves int, used amazons.Set) {
 				if !begun {
 					used |= group & -group & blockers
 				}
-				at = bits.TrailingZeros64(steps)
-				if steps &= steps - 1; steps != 0 {
-					fewest := bits.OnesCount64(amazons.Neighbours[at&63] & t)
-					for ; steps != 0; steps &= steps - 1 {
-						to := bits.TrailingZeros64(steps)
-						if around := bits.OnesCount64(amazons.Neighbours[to&63] & t); around < fewest {
-							at, fewest = to, around
-						}
-					}
-				}
+				at = nextStep(steps, t)
 				t &^= 1 << (at & 63)
 				moves++
 			}
