@@ -50,13 +50,8 @@ func (f Form) Key() Key { return Key{f.Black | ^f.Shape, f.White | ^f.Shape} }
 // three sets are disjoint and not all empty; they need not be connected.
 func Canonical(black, white, empty Set) Form {
 	shape := black | white | empty
-	files := shape | shape>>32
-	files |= files >> 16
-	files |= files >> 8
-	x0 := bits.TrailingZeros8(uint8(files))
-	y0 := bits.TrailingZeros64(shape) & 56
-	w, h := bits.Len8(uint8(files))-x0, (bits.Len64(shape)+7-y0)>>3
-	shift := uint(y0+x0) & 63
+	by, w, h := Frame(shape)
+	shift := uint(by) & 63
 	shape, black, white = shape>>shift, black>>shift, white>>shift
 	turned := uint8(0)
 	if h > w {
