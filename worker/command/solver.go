@@ -360,32 +360,13 @@ func (a *answer) check(ctx context.Context, file *cli.Certificate, data []byte) 
 	return cli.As(cli.ErrVerification, fmt.Errorf("verification failed: %w", err))
 }
 
-// winningMoves returns the moves of s that c shows to win. After such a move every reply is an entry
-// of c, or won for the player by a leaf rule.
+// winningMoves returns the moves of s that c shows to win: the position after them is lost by it.
 func winningMoves(c proof.Certificate, s amazons.State) []string {
 	won := []string{}
-	for _, m := range s.Moves(nil) {
-		if lostBy(c, s.After(m)) {
+	for m := range s.AllMoves() {
+		if c.Look(s.After(m)).Verdict == eval.Lost {
 			won = append(won, m.String())
 		}
 	}
 	return won
-}
-
-// lostBy reports whether c shows that the side to move in s loses: it has no move, a leaf rule says so,
-// or each of its moves leads to an entry or to a win by a leaf rule.
-func lostBy(c proof.Certificate, s amazons.State) bool {
-	if !s.CanMove() {
-		return true
-	}
-	if canonical, _ := s.Canonical(c.Board); eval.Plain(canonical, c.Leaves) != eval.Open {
-		return eval.Plain(canonical, c.Leaves) == eval.Lost
-	}
-	for _, m := range s.Moves(nil) {
-		reply, _ := s.After(m).Canonical(c.Board)
-		if !c.Set.Has(reply.Key(c.Board)) && eval.Plain(reply, c.Leaves) != eval.Won {
-			return false
-		}
-	}
-	return true
 }
