@@ -27,12 +27,6 @@ type Limits struct {
 	Text int // how many bytes the text of a form may have, written or read; default 1,000,000
 }
 
-// orDefault returns the limits with the defaults in place of 0.
-func (l Limits) orDefault() Limits {
-	return Limits{Forms: cmp.Or(l.Forms, 1_000_000), Birthday: cmp.Or(l.Birthday, 500),
-		Memo: cmp.Or(l.Memo, 4_000_000), Text: cmp.Or(l.Text, 1_000_000)}
-}
-
 // Form is a canonical form in an Arena: games are equal exactly if their Forms are. Form 0
 // is the game 0 in every Arena.
 type Form uint32
@@ -62,6 +56,14 @@ type node struct {
 	valueKnown  bool
 }
 
+// options returns the options of a side.
+func (n *node) options(side Side) []Form {
+	if side == Left {
+		return n.left
+	}
+	return n.right
+}
+
 // name is what a form is called where it is a number plus ups plus a nimber.
 type name struct {
 	ok     bool
@@ -75,12 +77,13 @@ func (n name) isNumber() bool { return n.ok && n.ups == 0 && n.nimber == 0 }
 // NewArena returns an arena that holds the game 0.
 func NewArena(limits Limits) *Arena {
 	a := &Arena{
-		limits: limits.orDefault(),
-		ids:    map[string]Form{},
-		le:     map[[2]Form]bool{},
-		sums:   map[[2]Form]Form{},
-		games:  map[string]Form{},
-		names:  map[name]Form{},
+		limits: Limits{Forms: cmp.Or(limits.Forms, 1_000_000), Birthday: cmp.Or(limits.Birthday, 500),
+			Memo: cmp.Or(limits.Memo, 4_000_000), Text: cmp.Or(limits.Text, 1_000_000)},
+		ids:   map[string]Form{},
+		le:    map[[2]Form]bool{},
+		sums:  map[[2]Form]Form{},
+		games: map[string]Form{},
+		names: map[name]Form{},
 	}
 	a.intern(nil, nil)
 	return a
@@ -211,55 +214,49 @@ func remember[K comparable, V any](a *Arena, table map[K]V, key K, answer V) {
 // and without dominated ones. Bypassing brings new options, which may dominate others, so dominated
 // ones are dropped before and after. Equal games have one canonical form, so they become equal Forms.
 func (a *Arena) canonical(left, right []Form) Form {
-	g := &raw{a: a, left: a.undominated(Left, left), right: a.undominated(Right, right)}
-	g.bypass()
-	return a.intern(a.undominated(Left, g.left), a.undominated(Right, g.right))
+	g := &raw{a: a, options: [...][]Form{Left: a.undominated(Left, left), Right: a.undominated(Right, right)},
+		known: [...]map[Form]bool{Left: {}, Right: {}}}
+	g.bypass(Left)
+	g.bypass(Right)
+	return a.intern(a.undominated(Left, g.options[Left]), a.undominated(Right, g.options[Right]))
 }
 
 // undominated sorts options of a side and drops those that are no better for it than another.
 func (a *Arena) undominated(side Side, fs []Form) []Form {
 	slices.Sort(fs)
 	fs = slices.Compact(fs)
-	better := func(f, g Form) bool { // f is at least as good as g
-		if side == Left {
-			f, g = g, f
-		}
-		return a.LessEq(f, g)
-	}
 	kept := fs[:0:0]
 	for i, f := range fs {
-		if !slices.ContainsFunc(fs[i+1:], func(g Form) bool { return better(g, f) }) &&
-			!slices.ContainsFunc(kept, func(g Form) bool { return better(g, f) }) {
+		dominates := func(g Form) bool { return a.atLeast(side, g, f) }
+		if !slices.ContainsFunc(fs[i+1:], dominates) && !slices.ContainsFunc(kept, dominates) {
 			kept = append(kept, f)
 		}
 	}
 	return kept
 }
 
-// raw is a game given by its options, not yet canonical.
-type raw struct {
-	a           *Arena
-	left, right []Form
-	le, ge      map[Form]bool // comparisons with forms: the game is <=, >=
+// atLeast reports whether f is at least as good as g for a side.
+func (a *Arena) atLeast(side Side, f, g Form) bool {
+	if side == Left {
+		f, g = g, f
+	}
+	return a.LessEq(f, g)
 }
 
-// bypass replaces each reversible option by what it reverses to. The game keeps its value, so
+// raw is a game given by its options, not yet canonical.
+type raw struct {
+	a       *Arena
+	options [Right + 1][]Form        // by side
+	known   [Right + 1]map[Form]bool // comparisons: whether the game is at least as good as a form for a side
+}
+
+// bypass replaces each reversible option of a side by what it reverses to. The game keeps its value, so
 // comparisons stay known.
-func (g *raw) bypass() {
-	g.le, g.ge = map[Form]bool{}, map[Form]bool{}
-	for i := 0; i < len(g.left); i++ {
-		for _, r := range g.a.nodes[g.left[i]].right {
-			if g.greaterEq(r) {
-				g.left = replace(g.left, i, g.a.nodes[r].left)
-				i--
-				break
-			}
-		}
-	}
-	for i := 0; i < len(g.right); i++ {
-		for _, l := range g.a.nodes[g.right[i]].left {
-			if g.lessEq(l) {
-				g.right = replace(g.right, i, g.a.nodes[l].right)
+func (g *raw) bypass(side Side) {
+	for i := 0; i < len(g.options[side]); i++ {
+		for _, reply := range g.a.nodes[g.options[side][i]].options(side.Other()) {
+			if g.atLeast(side, reply) {
+				g.options[side] = replace(g.options[side], i, g.a.nodes[reply].options(side))
 				i--
 				break
 			}
@@ -278,25 +275,16 @@ func replace(fs []Form, i int, by []Form) []Form {
 	return fs
 }
 
-// lessEq reports whether the game is <= f: Left has no good first move in game - f.
-func (g *raw) lessEq(f Form) bool {
-	if is, ok := g.le[f]; ok {
+// atLeast reports whether the game is at least as good as f for a side: the other side has no good first
+// move in the difference.
+func (g *raw) atLeast(side Side, f Form) bool {
+	if is, ok := g.known[side][f]; ok {
 		return is
 	}
-	is := !slices.ContainsFunc(g.left, func(l Form) bool { return g.a.LessEq(f, l) }) &&
-		!slices.ContainsFunc(g.a.nodes[f].right, g.greaterEq)
-	g.le[f] = is
-	return is
-}
-
-// greaterEq reports whether the game is >= f.
-func (g *raw) greaterEq(f Form) bool {
-	if is, ok := g.ge[f]; ok {
-		return is
-	}
-	is := !slices.ContainsFunc(g.right, func(r Form) bool { return g.a.LessEq(r, f) }) &&
-		!slices.ContainsFunc(g.a.nodes[f].left, g.lessEq)
-	g.ge[f] = is
+	other := side.Other()
+	is := !slices.ContainsFunc(g.options[other], func(o Form) bool { return g.a.atLeast(side, f, o) }) &&
+		!slices.ContainsFunc(g.a.nodes[f].options(side), func(o Form) bool { return g.atLeast(other, o) })
+	g.known[side][f] = is
 	return is
 }
 
@@ -368,8 +356,7 @@ func (a *Arena) add(f, g Form) Form {
 		return s
 	}
 	var left, right []Form
-	// No one moves in a number beside a game that is none.
-	if !x.isNumber() {
+	moves := func(f, g Form) { // in f, beside g
 		for _, l := range a.nodes[f].left {
 			left = append(left, a.add(l, g))
 		}
@@ -377,13 +364,12 @@ func (a *Arena) add(f, g Form) Form {
 			right = append(right, a.add(r, g))
 		}
 	}
+	// No one moves in a number beside a game that is none.
+	if !x.isNumber() {
+		moves(f, g)
+	}
 	if !y.isNumber() {
-		for _, l := range a.nodes[g].left {
-			left = append(left, a.add(f, l))
-		}
-		for _, r := range a.nodes[g].right {
-			right = append(right, a.add(f, r))
-		}
+		moves(g, f)
 	}
 	s := a.form(left, right)
 	remember(a, a.sums, k, s)

@@ -74,12 +74,8 @@ func (p *play) wins(mover Side, forms []Form, number Dyadic) bool {
 		if i > 0 && f == forms[i-1] {
 			continue
 		}
-		options := p.a.nodes[f].left
-		if mover == Right {
-			options = p.a.nodes[f].right
-		}
 		rest := slices.Delete(slices.Clone(forms), i, i+1)
-		if won = slices.ContainsFunc(options, func(to Form) bool {
+		if won = slices.ContainsFunc(p.a.nodes[f].options(mover), func(to Form) bool {
 			return !p.wins(mover.Other(), append(rest, to), number)
 		}); won {
 			break
