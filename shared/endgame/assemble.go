@@ -159,7 +159,7 @@ func (b *build) writeActive(w *writer, values numbering) error {
 			}
 			id := local[e]
 			if id >= escaped {
-				// n and at only rise, so the keys are sorted, which the binary search of DB.escape needs.
+				// n and at only rise, so the keys are sorted, which the binary search of DB.Find needs.
 				escapes = append(escapes, escape{uint64(n)<<56 | at, id})
 				id = escaped
 			}

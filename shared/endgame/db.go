@@ -153,9 +153,11 @@ func (db *DB) Find(black, white, empty Set) (ID, bool) {
 	}
 	id := uint32(l.active[i])
 	if id == escaped {
-		if id, ok = db.escape(uint64(l.n)<<56 | uint64(i)); !ok {
+		at, found := slices.BinarySearch(db.keys, uint64(l.n)<<56|uint64(i))
+		if !found {
 			return 0, false
 		}
+		id = db.ids[at]
 	}
 	// Open verifies ids in its lists, and leaves those of entries to look-ups.
 	if int(id) >= len(db.ends) {
@@ -202,15 +204,6 @@ func (db *DB) shape(s Set) (int, bool) {
 			return 0, false
 		}
 	}
-}
-
-// escape returns the id of an entry in the list of escapes.
-func (db *DB) escape(key uint64) (uint32, bool) {
-	i, ok := slices.BinarySearch(db.keys, key)
-	if !ok {
-		return 0, false
-	}
-	return db.ids[i], true
 }
 
 // Entry returns the value with an id that Find returned, or nil where the file is damaged.

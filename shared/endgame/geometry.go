@@ -124,7 +124,7 @@ func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 	// It is always found: shapes has all connected shapes that fit the grid, and c lies within one that does.
 	i, _ := slices.BinarySearch(shapes[p.n], canonical)
 	p.shape = int32(i)
-	m := mapping(c, canonical)
+	move := mapping(c, canonical)
 	size := 1 << g.n
 	if cap(p.weight) < size {
 		p.weight = make([]int32, size)
@@ -139,7 +139,7 @@ func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 	var one [maxSquares]int32
 	for rest := p.mask; rest != 0; rest &= rest - 1 {
 		a := bits.TrailingZeros16(rest)
-		i := bits.OnesCount64(canonical & (m.apply(g.grid[a]) - 1))
+		i := bits.OnesCount64(canonical & (move(g.grid[a]) - 1))
 		p.order[i] = uint8(a)
 		one[a] = powers3[i]
 	}
@@ -149,24 +149,16 @@ func (g *geometry) part(p *part, c Set, shapes [][]Set) {
 	}
 }
 
-// motion is a symmetry of the 8x8 grid and a shift.
-type motion struct {
-	sym   amazons.Symmetry
-	shift int
-}
-
 var grid8 = amazons.Board{Width: 8, Height: 8}
 
-func (m motion) apply(x Set) Set { return grid8.Apply(m.sym, x) >> m.shift }
-
-// mapping returns a motion that carries shape to its canonical form.
+// mapping returns a motion, a symmetry of the grid and a shift, that carries shape to its canonical form.
 // A symmetric shape has several such motions, and each of them will do: placements that a symmetry of
 // the shape carries into each other have the same value.
-func mapping(shape, canonical Set) motion {
-	for sym := amazons.Symmetry(0); sym < 8; sym++ {
+func mapping(shape, canonical Set) func(Set) Set {
+	for sym := range amazons.Symmetry(8) {
 		x := grid8.Apply(sym, shape)
 		if shift, _, _ := area.Frame(x); x>>shift == canonical {
-			return motion{sym, shift}
+			return func(x Set) Set { return grid8.Apply(sym, x) >> shift }
 		}
 	}
 	panic("endgame: no motion to the canonical shape")

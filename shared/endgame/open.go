@@ -84,22 +84,18 @@ func open(name string, whole uint64) (*DB, error) {
 	if db.data, db.unmap, err = mapFile(f, int(h.size)); err != nil {
 		return nil, err
 	}
-	if err := db.verifyMap(f, whole); err != nil {
+	if err := db.verify(f, whole); err != nil {
 		db.unmap()
 		return nil, err
 	}
 	return db, nil
 }
 
-// verifyMap is verify; a fault in the map is an error.
-func (db *DB) verifyMap(f *os.File, whole uint64) (err error) {
-	defer db.fault(debug.SetPanicOnFault(true), &err)
-	return db.verify(f, whole)
-}
-
 // verify finds the sections of a database, compares their checksums as Open promises, and verifies
-// their references. whole is the size up to which it compares all entries.
-func (db *DB) verify(f *os.File, whole uint64) error {
+// their references. whole is the size up to which it compares all entries. A fault in the map is an
+// error.
+func (db *DB) verify(f *os.File, whole uint64) (err error) {
+	defer db.fault(debug.SetPanicOnFault(true), &err)
 	if err := db.sections(); err != nil {
 		return err
 	}
