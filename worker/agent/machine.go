@@ -314,12 +314,13 @@ func (m *Machine) join(e Joined) error {
 	if err := m.meet(r); err != nil {
 		return err
 	}
+	// A master that names no number takes any.
+	m.maxFacts = cmp.Or(int(min(r.GetMaxFactsPerMessage(), engine.DefaultMaxFacts)), engine.DefaultMaxFacts)
 	m.engines = engine.Config{
 		TableBytes: m.c.TableBytes, Cores: m.c.Cores, Log: m.c.Log,
-		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: factLimit(r.GetMaxFactsPerMessage()),
+		MinFactNodes: max(1, r.GetMinFactNodes()), MaxFacts: m.maxFacts,
 		MaxHints: int(min(r.GetMaxHintEntries(), 1<<18)),
 	}
-	m.maxFacts = m.engines.MaxFacts
 	if m.engine.Board.Valid() {
 		// The store may be another one. It must not lack what was delivered to the one before.
 		// What waits may rely on evidence that is gone; then the master refuses it.
@@ -340,15 +341,6 @@ func (m *Machine) join(e Joined) error {
 	m.do(Send{&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: r.GetSession()}}}})
 	m.planAhead()
 	return nil
-}
-
-// factLimit is the number of facts to gather for one message of a master that admits so many, 0:
-// any number.
-func factLimit(admitted uint32) int {
-	if admitted == 0 || admitted > engine.DefaultMaxFacts {
-		return engine.DefaultMaxFacts
-	}
-	return int(admitted)
 }
 
 // lost plans the next try to join, if there is to be one.
