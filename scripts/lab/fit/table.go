@@ -7,6 +7,7 @@ import (
 	"go/format"
 	"math"
 
+	"amazonsfarm/scripts/lab/regress"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/estimate"
 	"amazonsfarm/shared/eval"
@@ -44,9 +45,9 @@ func fit(rows []row) (out [estimate.Bands]estimate.Weights, err error) {
 				len(won), len(lost), 10*estimate.Size)
 		}
 		out[band] = estimate.Weights{
-			Odds: rounded(logistic(all, outcomes), 1/math.Ln2),
-			Won:  rounded(linear(won, wonWork), 1),
-			Lost: rounded(linear(lost, lostWork), 1),
+			Odds: rounded(regress.Logistic(all, outcomes), 1/math.Ln2),
+			Won:  rounded(regress.Linear(won, wonWork), 1),
+			Lost: rounded(regress.Linear(lost, lostWork), 1),
 		}
 	}
 	return out, nil

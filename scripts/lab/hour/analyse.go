@@ -99,16 +99,16 @@ func explained(s sample) float64 {
 	return bytesPerTreeNode*s.Tree + bytesPerFact*s.Facts + bytesPerCertificate*s.Certificates
 }
 
-// named returns the samples of one worker, each beside that of the master.
-func named(from []sample, name string) (out []worker, at []float64) {
+// named returns the samples of one worker.
+func named(from []sample, name string) (out []worker) {
 	for _, s := range from {
 		for _, w := range s.Workers {
 			if w.Name == name && w.Seen {
-				out, at = append(out, w), append(at, s.Seconds)
+				out = append(out, w)
 			}
 		}
 	}
-	return out, at
+	return out
 }
 
 // analyse goes over a run. The error says that there is too little of it.
@@ -360,8 +360,8 @@ func (a *analysis) throughput() {
 
 // steady looks at the worker that stayed.
 func (a *analysis) steady(r run) {
-	second, _ := named(a.span(0.25, 0.5), "steady")
-	last, _ := named(a.span(0.75, 1), "steady")
+	second := named(a.span(0.25, 0.5), "steady")
+	last := named(a.span(0.75, 1), "steady")
 	if len(second) == 0 || len(last) == 0 {
 		a.check(false, "the worker that stays is seen", "it is not")
 		return

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"math"
 	"slices"
+
+	"amazonsfarm/scripts/lab/regress"
 )
 
 // fit returns the numbers b for which the sums b[0] + b[1]*x[i][0] + b[2]*x[i][1] + ... come
@@ -13,53 +15,15 @@ func fit(x [][]float64, y []float64) (b []float64, most float64, err error) {
 	if len(y) == 0 || len(x) != len(y) {
 		return nil, 0, errors.New("nothing to fit")
 	}
-	n := len(x[0]) + 1
-	row := func(i int) []float64 { return append([]float64{1}, x[i]...) }
-	// The normal equations, the right side as the last column.
-	m := make([][]float64, n)
-	for j := range m {
-		m[j] = make([]float64, n+1)
+	rows := make([][]float64, len(x))
+	for i := range x {
+		rows[i] = append([]float64{1}, x[i]...)
 	}
-	for i := range y {
-		r := row(i)
-		for j := range n {
-			for k := range n {
-				m[j][k] += r[j] * r[k]
-			}
-			m[j][n] += r[j] * y[i]
-		}
+	if b, err = regress.Exact(rows, y); err != nil {
+		return nil, 0, err
 	}
-	for j := range n {
-		pivot := j
-		for k := j; k < n; k++ {
-			if math.Abs(m[k][j]) > math.Abs(m[pivot][j]) {
-				pivot = k
-			}
-		}
-		m[j], m[pivot] = m[pivot], m[j]
-		if math.Abs(m[j][j]) < 1e-9*float64(len(y)) {
-			return nil, 0, errors.New("the columns depend on each other")
-		}
-		for k := range n {
-			if k == j {
-				continue
-			}
-			f := m[k][j] / m[j][j]
-			for l := j; l <= n; l++ {
-				m[k][l] -= f * m[j][l]
-			}
-		}
-	}
-	b = make([]float64, n)
-	for j := range n {
-		b[j] = m[j][n] / m[j][j]
-	}
-	for i := range y {
-		d := y[i]
-		for j, v := range row(i) {
-			d -= b[j] * v
-		}
-		most = max(most, math.Abs(d))
+	for i, row := range rows {
+		most = max(most, math.Abs(y[i]-regress.Dot(b, row)))
 	}
 	return b, most, nil
 }

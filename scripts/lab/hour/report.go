@@ -29,7 +29,7 @@ func (a *analysis) parts(line func(format string, args ...any)) {
 		first, end := part[0], part[len(part)-1]
 		most := func(f func(sample) float64) float64 { return greatest(column(part, f)) }
 		few := func(f func(sample) float64) float64 { return least(column(part, f)) }
-		stays, _ := named(part, "steady")
+		stays := named(part, "steady")
 		var routines, live []float64
 		for _, w := range stays {
 			routines, live = append(routines, w.Goroutines), append(live, w.Live/mib)
