@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/bits"
 	"math/rand/v2"
+	"sort"
 	"sync/atomic"
 	"time"
 
@@ -73,7 +75,7 @@ func prepare(ctx context.Context, board amazons.Board, parts int64, said func(do
 	out := &evidence{}
 	random := rand.New(rand.NewPCG(7, 7))
 	for out.all < parts && ctx.Err() == nil {
-		s := late(start.State(), board, random)
+		s := late(start.State(), random)
 		r, err := e.Run(ctx, engine.Job{State: s, Budget: proofNodes}, nil)
 		if err != nil || r.Verdict == eval.Open {
 			continue // the game was over, or the position is too hard
@@ -95,13 +97,8 @@ func prepare(ctx context.Context, board amazons.Board, parts int64, said func(do
 }
 
 // late plays moves by chance until half of the empty squares are left.
-func late(s amazons.State, board amazons.Board, random *rand.Rand) amazons.State {
-	empty := func() (n int) {
-		for range amazons.Squares(s.Empty) {
-			n++
-		}
-		return n
-	}
+func late(s amazons.State, random *rand.Rand) amazons.State {
+	empty := func() int { return bits.OnesCount64(s.Empty) }
 	for half := empty() / 2; empty() > half; {
 		moves := s.Moves(nil)
 		if len(moves) == 0 {
@@ -129,7 +126,7 @@ func (e *evidence) add(ctx context.Context, from engine.Part) error {
 		return err
 	}
 	e.proofs, e.all = append(e.proofs, p), e.all+int64(len(p.entries))
-	one := p.part(c.Board, len(p.entries)-1)
+	one := p.part(len(p.entries) - 1)
 	r, err := checker.Check(ctx, bytes.NewReader(one.data), int64(len(one.data)),
 		checker.Options{Part: true, Workers: 1})
 	if err != nil {
@@ -142,7 +139,7 @@ func (e *evidence) add(ctx context.Context, from engine.Part) error {
 }
 
 // part makes a part of a proof: its second claim is an entry.
-func (p *proved) part(board amazons.Board, entry int) part {
+func (p *proved) part(entry int) part {
 	key := p.entries[entry]
 	data := bytes.Clone(p.data)
 	root := data[firstRoot+rootBytes:]
@@ -168,22 +165,15 @@ func (p *proved) part(board amazons.Board, entry int) part {
 var errNoMore = errors.New("all prepared parts are delivered; ask for more with --parts")
 
 // take returns a part that nobody has delivered.
-func (e *evidence) take(board amazons.Board) (part, error) {
+func (e *evidence) take() (part, error) {
 	n := e.next.Add(1) - 1
 	if n >= e.all {
 		return part{}, errNoMore
 	}
 	// Neighbours come from different proofs, as those of different workers do.
 	n = n * stride % e.all
-	low, high := 0, len(e.proofs)
-	for high-low > 1 {
-		if middle := (low + high) / 2; e.proofs[middle].first <= n {
-			low = middle
-		} else {
-			high = middle
-		}
-	}
-	return e.proofs[low].part(board, int(n-e.proofs[low].first)), nil
+	low := sort.Search(len(e.proofs), func(i int) bool { return e.proofs[i].first > n }) - 1
+	return e.proofs[low].part(int(n - e.proofs[low].first)), nil
 }
 
 // stride is a prime, so that each part has its turn.
@@ -204,7 +194,8 @@ func (w *synthetic) upload(ctx context.Context, p part, then *farmv1.Result) {
 		}
 	}
 	if err == nil {
-		w.record.uploaded(time.Since(began), len(p.data))
+		took := time.Since(began)
+		w.record.note(func(t *tally) { t.uploads, t.bytes = append(t.uploads, took), t.bytes+uint64(len(p.data)) })
 	}
 	w.hand(ctx, handed{err: err, message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: then}}})
 }
@@ -251,7 +242,11 @@ func (w *synthetic) examine(ctx context.Context, c *farmv1.Check) {
 			out.Holds, out.Positions = true, uint64(r.Entries)
 		}
 	}
-	w.record.examined(out.Holds)
+	w.record.note(func(t *tally) {
+		if t.checked++; !out.Holds {
+			t.failed++
+		}
+	})
 	w.hand(ctx, handed{message: &farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: out}}})
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -8,8 +9,8 @@ import (
 
 // record gathers what the workers see.
 type record struct {
-	mu sync.Mutex
-	tally
+	mu      sync.Mutex
+	tally   tally
 	refusal string // the first
 }
 
@@ -27,56 +28,33 @@ type tally struct {
 	failed  uint64          // among them, those that did not hold or did not come
 }
 
-func (r *record) granted(after time.Duration) {
+// note adds what a worker has seen.
+func (r *record) note(seen func(*tally)) {
 	r.mu.Lock()
-	r.leases = append(r.leases, after)
-	r.mu.Unlock()
+	defer r.mu.Unlock()
+	seen(&r.tally)
 }
 
 func (r *record) acknowledged(after time.Duration, nodes uint64, refused string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.acks = append(r.acks, after)
-	if refused != "" {
-		r.refused++
-		if r.refusal == "" {
-			r.refusal = refused
+	r.note(func(t *tally) {
+		t.acks = append(t.acks, after)
+		if refused != "" {
+			t.refused++
+			r.refusal = cmp.Or(r.refusal, refused)
+			return
 		}
-		return
-	}
-	r.results++
-	r.nodes += nodes
+		t.results++
+		t.nodes += nodes
+	})
 }
 
-func (r *record) uploaded(after time.Duration, bytes int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.uploads = append(r.uploads, after)
-	r.bytes += uint64(bytes)
-}
-
-func (r *record) fullUp() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.full++
-}
-
-func (r *record) examined(holds bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.checked++
-	if !holds {
-		r.failed++
-	}
-}
+// fullUp notes that the master had no place.
+func (r *record) fullUp() { r.note(func(t *tally) { t.full++ }) }
 
 // take returns what was seen since the last time.
-func (r *record) take() tally {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	t := r.tally
-	r.tally = tally{}
-	return t
+func (r *record) take() (seen tally) {
+	r.note(func(t *tally) { seen, *t = *t, tally{} })
+	return seen
 }
 
 // add joins two times.

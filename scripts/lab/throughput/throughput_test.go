@@ -115,7 +115,7 @@ func TestParts(t *testing.T) {
 	known := map[proof.ID]bool{}
 	claimed := map[amazons.Key]bool{}
 	for i := range e.all {
-		p, err := e.take(board)
+		p, err := e.take()
 		if err != nil {
 			t.Fatalf("part %d of %d: %v", i, e.all, err)
 		}
@@ -131,7 +131,7 @@ func TestParts(t *testing.T) {
 	if int64(len(known)) != e.all || len(claimed) < len(known)*9/10 {
 		t.Errorf("%d parts with %d claims of %d", len(known), len(claimed), e.all)
 	}
-	if _, err := e.take(board); !errors.Is(err, errNoMore) {
+	if _, err := e.take(); !errors.Is(err, errNoMore) {
 		t.Errorf("one more than there are: %v", err)
 	}
 }

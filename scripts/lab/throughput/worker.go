@@ -121,7 +121,8 @@ func (w *synthetic) run(ctx context.Context) error {
 			now := time.Now()
 			switch k := m.GetKind().(type) {
 			case *farmv1.WorkResponse_Lease:
-				w.record.granted(now.Sub(w.asked))
+				waited := now.Sub(w.asked)
+				w.record.note(func(t *tally) { t.leases = append(t.leases, waited) })
 				w.asked = time.Time{}
 				w.lease, w.begun = k.Lease, now
 				timer.Reset(w.during()/2 + time.Duration(w.random.Int64N(int64(w.during()))))
@@ -195,7 +196,7 @@ func (w *synthetic) deliver(ctx context.Context, beside *sync.WaitGroup, cancell
 	}
 	w.sent[w.serial] = delivered{now, r.Nodes}
 	if w.parts != nil {
-		p, err := w.parts.take(w.board)
+		p, err := w.parts.take()
 		if err != nil {
 			return err
 		}
