@@ -10,16 +10,15 @@ import (
 
 // process is a program that is started again and again. It belongs to one goroutine.
 type process struct {
-	name    string
-	args    []string
-	out     string // files for what it says
-	err     string
-	exits   chan<- exit
-	cmd     *exec.Cmd // nil: it does not run
-	lives   int       // times it was started
-	killed  bool      // by us, in this life
-	stopped bool
-	ended   bool // it is not to be started again
+	name   string
+	args   []string
+	out    string // files for what it says
+	err    string
+	exits  chan<- exit
+	cmd    *exec.Cmd // nil: it does not run
+	lives  int       // times it was started
+	killed bool      // by us, in this life
+	ended  bool      // it is not to be started again
 }
 
 // exit says that a process has ended.
@@ -50,7 +49,7 @@ func (p *process) start() error {
 	if err := c.Start(); err != nil {
 		return err
 	}
-	p.cmd, p.killed, p.stopped = c, false, false
+	p.cmd, p.killed = c, false
 	p.lives++
 	go func() {
 		_ = c.Wait()

@@ -21,14 +21,20 @@ type Process struct {
 
 // Start runs a program and waits for nothing. Everything that the program prints goes to log.
 func Start(name string, log io.Writer, program string, args ...string) (*Process, error) {
-	p := &Process{Name: name, Cmd: exec.Command(program, args...), Ended: make(chan struct{})}
-	p.Cmd.Stdout, p.Cmd.Stderr = log, log
-	if err := p.Cmd.Start(); err != nil {
+	c := exec.Command(program, args...)
+	c.Stdout, c.Stderr = log, log
+	return Run(name, c)
+}
+
+// Run starts a command and waits for nothing.
+func Run(name string, c *exec.Cmd) (*Process, error) {
+	p := &Process{Name: name, Cmd: c, Ended: make(chan struct{})}
+	if err := c.Start(); err != nil {
 		return nil, fmt.Errorf("start the %s: %w", name, err)
 	}
 	go func() {
 		defer close(p.Ended)
-		_ = p.Cmd.Wait()
+		_ = c.Wait()
 	}()
 	return p, nil
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"net"
 	"time"
@@ -14,8 +14,10 @@ import (
 
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/identity"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/worker/engine"
 )
 
 // target is a master that is attacked.
@@ -27,13 +29,16 @@ type target struct {
 	folder  string // of a credential; empty: none
 }
 
-// client is one hostile worker. It speaks the protocol, and does with it what its kind says.
+// client is one hostile worker. It speaks the protocol, and does with it what its kind says. It keeps the
+// first error, the end of its context among them, and does nothing after it.
 type client struct {
 	target
 	name   string
 	random *rand.Rand
 	parts  *parts
 
+	ctx     context.Context // of what it does now
+	err     error
 	conn    *grpc.ClientConn
 	farm    farmv1.FarmClient
 	session string
@@ -43,43 +48,67 @@ type client struct {
 	lease   *farmv1.Lease // the last one
 }
 
+// ok reports whether the client may go on.
+func (c *client) ok() bool {
+	c.fail(c.ctx.Err())
+	return c.err == nil
+}
+
+// fail keeps an error.
+func (c *client) fail(err error) { c.err = cmp.Or(c.err, err) }
+
 // dial connects. A client that is dialled has no session yet.
-func (c *client) dial() error {
+func (c *client) dial(ctx context.Context) {
+	c.ctx, c.err = ctx, nil
 	security := credentials.TransportCredentials(insecure.NewCredentials())
 	if c.folder != "" {
 		files, err := identity.OpenClient(c.folder, identity.Worker)
 		if err != nil {
-			return err
+			c.fail(err)
+			return
 		}
 		security = credentials.NewTLS(files.ClientTLS())
 	}
-	conn, err := grpc.NewClient("passthrough:///"+c.address, grpc.WithTransportCredentials(security),
+	var err error
+	c.conn, err = grpc.NewClient("passthrough:///"+c.address, grpc.WithTransportCredentials(security),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(farmv1.MaxMessageBytes)))
-	if err != nil {
-		return err
-	}
-	c.conn, c.farm = conn, farmv1.NewFarmClient(conn)
-	return nil
+	c.farm = farmv1.NewFarmClient(c.conn)
+	c.fail(err)
 }
 
-func (c *client) join(ctx context.Context) error {
-	r, err := c.farm.Join(ctx, &farmv1.JoinRequest{Worker: c.name, ProtocolVersion: farmv1.ProtocolVersion,
+func (c *client) join() {
+	if !c.ok() {
+		return
+	}
+	r, err := c.farm.Join(c.ctx, &farmv1.JoinRequest{Worker: c.name, ProtocolVersion: farmv1.ProtocolVersion,
 		RulesVersion: farmv1.RulesVersion, Build: c.build, Cores: 1, TableBytes: 1 << 27})
 	c.session = r.GetSession()
-	return err
+	c.fail(err)
 }
 
-// open joins and opens the work stream.
-func (c *client) open(ctx context.Context) error {
-	if err := c.join(ctx); err != nil {
-		return err
+// work opens a work stream in the session, and says hello on it.
+func (c *client) work() {
+	if !c.ok() {
+		return
 	}
-	stream, err := c.farm.Work(ctx)
+	stream, err := c.farm.Work(c.ctx)
 	if err != nil {
-		return err
+		c.fail(err)
+		return
 	}
-	c.stream, c.in = stream, make(chan *farmv1.WorkResponse, 64)
-	in := c.in
+	c.stream = stream
+	c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: c.session}}})
+}
+
+// open joins and opens the work stream, and listens to it.
+func (c *client) open() {
+	c.join()
+	c.work()
+	if !c.ok() {
+		return
+	}
+	ctx, stream, in := c.ctx, c.stream, make(chan *farmv1.WorkResponse, 64)
+	c.in = in
 	go func() {
 		defer close(in)
 		for {
@@ -94,123 +123,141 @@ func (c *client) open(ctx context.Context) error {
 			}
 		}
 	}()
-	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Hello{Hello: &farmv1.Hello{Session: c.session}}})
 }
 
-func (c *client) send(m *farmv1.WorkRequest) error { return c.stream.Send(m) }
+func (c *client) send(m *farmv1.WorkRequest) {
+	if c.ok() {
+		c.fail(c.stream.Send(m))
+	}
+}
 
 var errOver = errors.New("the stream is over")
 
-// next returns the next answer, nil after patience.
-func (c *client) next(ctx context.Context, patience time.Duration) (*farmv1.WorkResponse, error) {
+// next returns the next answer, nil after patience or an error.
+func (c *client) next(patience time.Duration) *farmv1.WorkResponse {
+	if !c.ok() {
+		return nil
+	}
 	select {
 	case m, ok := <-c.in:
 		if !ok {
-			return nil, errOver
-		}
-		if l := m.GetLease(); l != nil {
+			c.fail(errOver)
+		} else if l := m.GetLease(); l != nil {
 			c.lease = l
 		}
-		return m, nil
+		return m
 	case <-time.After(patience):
-		return nil, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// pause takes the next answer, or waits, and looks at nothing but the lease in it.
-func (c *client) pause(ctx context.Context, patience time.Duration) error {
-	_, err := c.next(ctx, patience)
-	return err
-}
-
-func (c *client) ready() error {
-	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
-}
-
-// take asks for a lease and waits for it.
-func (c *client) take(ctx context.Context) error {
-	c.lease = nil
-	if err := c.ready(); err != nil {
-		return err
-	}
-	for c.lease == nil {
-		if err := c.pause(ctx, time.Second); err != nil {
-			return err
-		}
+	case <-c.ctx.Done():
 	}
 	return nil
 }
 
+// pause takes the next answer, or waits, and looks at nothing but the lease in it.
+func (c *client) pause(patience time.Duration) { c.next(patience) }
+
+// wait waits.
+func (c *client) wait(d time.Duration) {
+	if c.ok() {
+		c.fail(wait(c.ctx, d))
+	}
+}
+
+func (c *client) ready() {
+	c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Ready{Ready: &farmv1.Ready{}}})
+}
+
+// take asks for a lease and waits for it.
+func (c *client) take() {
+	c.lease = nil
+	for c.ready(); c.lease == nil && c.ok(); {
+		c.pause(time.Second)
+	}
+}
+
 // position takes a lease and returns its position.
-func (c *client) position(ctx context.Context) (amazons.State, error) {
-	if err := c.take(ctx); err != nil {
-		return amazons.State{}, err
+func (c *client) position() (s amazons.State) {
+	if c.take(); c.ok() {
+		key, err := amazons.KeyFromBytes(c.lease.GetKey())
+		if err == nil {
+			s, err = key.State(c.board)
+		}
+		c.fail(err)
 	}
-	key, err := amazons.KeyFromBytes(c.lease.GetKey())
-	if err != nil {
-		return amazons.State{}, err
-	}
-	return key.State(c.board)
+	return s
 }
 
-func (c *client) progress(p *farmv1.Progress) error {
-	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}})
+// progress reports on a lease.
+func (c *client) progress(p *farmv1.Progress) {
+	c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Progress{Progress: p}})
 }
 
-func (c *client) facts(list ...proof.Fact) error {
+func (c *client) facts(list ...proof.Fact) {
 	c.serial++
-	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: c.serial,
+	c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Facts{Facts: &farmv1.Facts{Serial: c.serial,
 		Facts: farmv1.WriteFacts(list)}}})
 }
 
 // result ends the lease.
-func (c *client) result(r *farmv1.Result) error {
+func (c *client) result(r *farmv1.Result) {
 	c.serial++
 	r.Serial, r.Lease, r.Epoch, r.Key = c.serial, c.lease.GetId(), c.lease.GetEpoch(), c.lease.GetKey()
-	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
+	c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Result{Result: r}})
 }
 
-func (c *client) checked(m *farmv1.Checked) error {
-	return c.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: m}})
+// honest makes a true part that nobody has asked for.
+func (c *client) honest() (p engine.Part) {
+	if c.ok() {
+		var err error
+		p, err = c.parts.honest(c.ctx, c.random)
+		c.fail(err)
+	}
+	return p
+}
+
+// claim makes a part that claims a position without any reason.
+func (c *client) claim(s amazons.State, v eval.Verdict) ([]byte, proof.Fact) {
+	if !c.ok() {
+		return nil, proof.Fact{}
+	}
+	data, fact, err := c.parts.claim(s, v)
+	c.fail(err)
+	return data, fact
 }
 
 // upload sends a part in chunks.
-func (c *client) upload(ctx context.Context, data []byte) (id proof.ID, err error) {
+func (c *client) upload(data []byte) (id proof.ID) {
 	id = proof.IDOf(data)
-	_, err = c.chunks(ctx, id, data, uint64(len(data)), farmv1.ChunkBytes, 0)
-	return id, err
+	c.chunks(id, data, uint64(len(data)), farmv1.ChunkBytes, 0)
+	return id
 }
 
 // deliver uploads a part and sends facts.
-func (c *client) deliver(ctx context.Context, data []byte, list ...proof.Fact) error {
-	if _, err := c.upload(ctx, data); err != nil {
-		return err
-	}
-	return c.facts(list...)
+func (c *client) deliver(data []byte, list ...proof.Fact) {
+	c.upload(data)
+	c.facts(list...)
 }
 
 // chunks uploads data under a name and with a size that may be lies.
-func (c *client) chunks(ctx context.Context, id proof.ID, data []byte, size uint64, chunk int,
-	pause time.Duration) (*farmv1.UploadCertificateResponse, error) {
-	up, err := c.farm.UploadCertificate(ctx)
+func (c *client) chunks(id proof.ID, data []byte, size uint64, chunk int, pause time.Duration) {
+	if !c.ok() {
+		return
+	}
+	up, err := c.farm.UploadCertificate(c.ctx)
 	if err != nil {
-		return nil, err
+		c.fail(err)
+		return
 	}
 	m := &farmv1.UploadCertificateRequest{Session: c.session, Sha256: id[:], Size: size}
-	for {
+	for c.ok() {
 		n := min(chunk, len(data))
 		m.Data, data = data[:n], data[n:]
 		if up.Send(m) != nil || len(data) == 0 { // CloseAndRecv says why it was not taken
-			return up.CloseAndRecv()
+			_, err = up.CloseAndRecv()
+			c.fail(err)
+			return
 		}
 		m = new(farmv1.UploadCertificateRequest)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
+		c.wait(pause)
 	}
 }
 
@@ -250,5 +297,3 @@ func wait(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	}
 }
-
-func unique(name string, r *rand.Rand) string { return fmt.Sprintf("%s-%08x", name, r.Uint32()) }

@@ -79,7 +79,7 @@ func (s *settings) readOnly(ctx context.Context, alone *outcome) error {
 	}
 	defer log.Close()
 	m := &served{settings: s, folder: folder, log: log}
-	if err := errors.Join(m.prepare(ctx), m.out.Close()); err != nil {
+	if err := errors.Join(m.prepare(), m.out.Close()); err != nil {
 		return err
 	}
 	if m.out, err = os.Create(filepath.Join(s.folder, "answer")); err != nil {

@@ -70,21 +70,13 @@ func run(ctx context.Context, args []string) error {
 		return errors.New("name kinds of clients, or all, or bout; --honest and --clients are at least 1")
 	}
 	names := flags.Args()
-	switch names[0] {
-	case "bout":
-		return s.bout(ctx)
-	case "rpcs":
-		return s.rpcs(ctx)
-	case "bucket":
-		return s.bucket(ctx)
-	case "kills":
-		return s.phases(ctx, names[1:])
-	case "damaged":
-		return s.damaged(ctx)
-	case "machine":
-		return s.machine(ctx)
-	}
-	if names[0] == "all" {
+	play := map[string]func(context.Context) error{"bout": s.bout, "rpcs": s.rpcs, "bucket": s.bucket,
+		"damaged": s.damaged, "machine": s.machine,
+		"kills": func(ctx context.Context) error { return s.phases(ctx, names[1:]) }}[names[0]]
+	switch {
+	case play != nil:
+		return play(ctx)
+	case names[0] == "all":
 		names = nil
 		for _, k := range kinds {
 			names = append(names, k.name)

@@ -54,47 +54,41 @@ func calls(c *client, method string, n, size int) (net.Conn, error) {
 	return conn, nil
 }
 
-func bigJoins(ctx context.Context, c *client) error {
+func bigJoins(c *client) {
 	conn, err := calls(c, farmv1.Farm_Join_FullMethodName, 250, 16<<20-1)
 	if conn != nil {
 		defer conn.Close()
 	}
-	if err != nil {
-		return err
-	}
-	return wait(ctx, 10*time.Second)
+	c.fail(err)
+	c.wait(10 * time.Second)
 }
 
-func connections(ctx context.Context, c *client) error {
-	list := c.raw(420, nil)
-	defer closeAll(list)
-	return wait(ctx, 20*time.Second)
+func connections(c *client) {
+	defer closeAll(c.raw(420, nil))
+	c.wait(20 * time.Second)
 }
 
-func garbage(ctx context.Context, c *client) error {
-	list := c.raw(20, func(i int, conn net.Conn) {
+func garbage(c *client) {
+	defer closeAll(c.raw(20, func(i int, conn net.Conn) {
 		if i%2 == 0 {
 			_, _ = io.WriteString(conn, http2.ClientPreface)
 		}
 		_, _ = io.CopyN(conn, rand.Reader, 64<<10) // the master hangs up
-	})
-	defer closeAll(list)
-	return wait(ctx, 100*time.Millisecond)
+	}))
+	c.wait(100 * time.Millisecond)
 }
 
-func truncated(ctx context.Context, c *client) error {
+func truncated(c *client) {
 	conn, err := calls(c, farmv1.Farm_Work_FullMethodName, 20, 1<<20)
 	if conn != nil {
 		_, _ = conn.Write([]byte{0, 64, 0, 0, 0, 0, 0, 0, 1, 'x'}) // a frame of 16 KiB that ends after a byte
 		conn.Close()
 	}
-	if err != nil {
-		return err
-	}
-	return wait(ctx, 20*time.Millisecond)
+	c.fail(err)
+	c.wait(20 * time.Millisecond)
 }
 
-func slowPages(ctx context.Context, c *client) error {
+func slowPages(c *client) {
 	var list []net.Conn
 	defer func() { closeAll(list) }()
 	for range 4000 {
@@ -105,19 +99,16 @@ func slowPages(ctx context.Context, c *client) error {
 		_, _ = io.WriteString(conn, "GET /metrics HTTP/1.1\r\nHost: ")
 		list = append(list, conn)
 	}
-	return wait(ctx, 10*time.Second)
+	c.wait(10 * time.Second)
 }
 
-func resets(ctx context.Context, c *client) error {
-	for ctx.Err() == nil {
-		call, cancel := context.WithCancel(ctx)
-		if _, err := c.farm.Work(call); err != nil {
-			cancel()
-			return err
-		}
+func resets(c *client) {
+	for c.ok() {
+		call, cancel := context.WithCancel(c.ctx)
+		_, err := c.farm.Work(call)
+		c.fail(err)
 		cancel()
 	}
-	return ctx.Err()
 }
 
 // healthy asks whether a master's pages answer, and says how long that takes.

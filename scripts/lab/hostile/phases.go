@@ -15,7 +15,6 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
-	"amazonsfarm/scripts/lab/farm"
 )
 
 // phaseNames are the phases of a campaign, and how long after a look that shows one the kill comes at most.
@@ -101,13 +100,9 @@ func (k *killing) campaign(ctx context.Context, round, kills int) (*outcome, err
 	}
 	defer m.log.Close()
 	began := time.Now()
-	var workers []*farm.Process
-	for i := range k.honest {
-		w, err := m.honestWorker(i, 0)
-		if err != nil {
-			return nil, err
-		}
-		workers = append(workers, w)
+	workers, err := m.honestWorkers()
+	if err != nil {
+		return nil, err
 	}
 	conn, err := grpc.NewClient("passthrough:///"+m.workers, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

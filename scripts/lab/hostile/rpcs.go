@@ -9,7 +9,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -376,15 +375,6 @@ func (f *fuzzer) count() (all, good int) {
 // rpcs calls every method of a master that works with an honest worker, until the minutes are over.
 // Nothing may end the master, and nothing may be left of the calls.
 func (s *settings) rpcs(ctx context.Context) error {
-	folder := filepath.Join(s.folder, "rpcs")
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	log, err := os.Create(filepath.Join(folder, "log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	board, err := amazons.ParseBoard(s.board)
 	if err != nil {
 		return err
@@ -393,17 +383,13 @@ func (s *settings) rpcs(ctx context.Context) error {
 	if err := f.make(ctx, board, rand.New(rand.NewPCG(s.seed, 0))); err != nil {
 		return err
 	}
-	m := &served{settings: s, folder: folder, log: log,
-		more: []string{"--stay", "--name", held, "--log-level", "error"}}
-	if err := m.prepare(ctx); err != nil {
+	m, err := s.serve(ctx, "rpcs", []string{"--stay", "--name", held, "--log-level", "error"})
+	if err != nil {
 		return err
 	}
-	if err := m.start(ctx); err != nil {
-		return err
-	}
+	defer m.log.Close()
 	defer m.process.Kill()
-	worker, err := farm.Start("worker", log, s.worker, "run", "--master", m.workers, "--cores", "1", "--table", "64MiB",
-		"--name", ours, "--log-level", "error")
+	worker, err := m.honestWorker(0, 0) // ours
 	if err != nil {
 		return err
 	}

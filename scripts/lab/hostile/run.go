@@ -20,20 +20,20 @@ import (
 
 // outcome is what came of one campaign.
 type outcome struct {
-	name             string
-	answer           answer
-	seconds          float64 // until the master ended
-	honestCPU        float64 // seconds of all honest workers
-	honestNodes      float64 // that they have searched
-	takenBack        float64 // facts
-	masterCPU        float64
-	peak             int64 // bytes of the master's memory, with its programs' pages
-	offences         []string
-	quarantined      []string      // names
-	slowest          time.Duration // look at /healthz
-	deafened         int           // looks that failed
-	attempts, killed int
-	code             int
+	name        string
+	answer      answer
+	seconds     float64 // until the master ended
+	honestCPU   float64 // seconds of all honest workers
+	honestNodes float64 // that they have searched
+	takenBack   float64 // facts
+	masterCPU   float64
+	peak        int64 // bytes of the master's memory, with its programs' pages
+	offences    []string
+	quarantined []string      // names
+	slowest     time.Duration // look at /healthz
+	deafened    int           // looks that failed
+	killed      int
+	code        int
 }
 
 // answer is what the master prints.
@@ -130,20 +130,16 @@ func (s *settings) playWith(ctx context.Context, name string, choice []kind, mor
 			peace()
 			return nil, err
 		}
-		hostile.Go(func() { s.attack(attack, &c, choice, &o.attempts) })
+		hostile.Go(func() { s.attack(attack, &c, choice) })
 	}
 	if len(choice) > 0 {
 		_ = wait(ctx, time.Second) // it comes first
 	}
 	began := time.Now()
-	var workers []*farm.Process
-	for i := range s.honest {
-		w, err := m.honestWorker(i, 0)
-		if err != nil {
-			peace()
-			return nil, err
-		}
-		workers = append(workers, w)
+	workers, err := m.honestWorkers()
+	if err != nil {
+		peace()
+		return nil, err
 	}
 	m.watch(ctx, o)
 	o.seconds = time.Since(began).Seconds()
@@ -155,6 +151,18 @@ func (s *settings) playWith(ctx context.Context, name string, choice []kind, mor
 	o.honestNodes = m.honestNodes()
 	o.quarantined, err = m.quarantines()
 	return o, err
+}
+
+// honestWorkers starts all workers, for their first lives.
+func (m *served) honestWorkers() (workers []*farm.Process, err error) {
+	for i := range m.honest {
+		w, err := m.honestWorker(i, 0)
+		if err != nil {
+			return nil, err
+		}
+		workers = append(workers, w)
+	}
+	return workers, nil
 }
 
 // honestWorker starts a worker, for its nth life.
@@ -202,21 +210,20 @@ func (m *served) honestNodes() (sum float64) {
 }
 
 // attack plays kinds until ctx ends: each for some seconds, or until the master has had enough.
-func (s *settings) attack(ctx context.Context, c *client, choice []kind, attempts *int) {
+func (s *settings) attack(ctx context.Context, c *client, choice []kind) {
 	for ctx.Err() == nil {
 		k := choice[c.random.IntN(len(choice))]
 		some, cancel := ctx, context.CancelFunc(func() {})
 		if len(choice) > 1 {
 			some, cancel = context.WithTimeout(ctx, time.Duration(5+c.random.IntN(15))*time.Second)
 		}
-		err := c.dial()
-		if err == nil {
-			err = k.do(some, c)
+		if c.dial(some); c.ok() {
+			k.do(c)
 		}
 		c.close()
 		cancel()
 		if s.verbose {
-			fmt.Fprintf(os.Stderr, "%s %s: %v\n", c.name, k.name, err)
+			fmt.Fprintf(os.Stderr, "%s %s: %v\n", c.name, k.name, c.err)
 		}
 		_ = wait(ctx, 200*time.Millisecond)
 	}
@@ -254,17 +261,17 @@ func (s *settings) serve(ctx context.Context, name string, more []string) (*serv
 		return nil, err
 	}
 	m := &served{settings: s, folder: folder, log: log, more: more}
-	if err := m.prepare(ctx); err != nil {
-		return nil, errors.Join(err, log.Close())
+	if err = m.prepare(); err == nil {
+		err = m.start(ctx)
 	}
-	if err := m.start(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
 	return m, nil
 }
 
 // prepare finds addresses and makes credentials.
-func (m *served) prepare(context.Context) (err error) {
+func (m *served) prepare() (err error) {
 	if m.workers, err = farm.FreeAddress(); err != nil {
 		return err
 	}
@@ -302,15 +309,12 @@ func (m *served) start(ctx context.Context) error {
 	if m.files > 0 {
 		program = append([]string{"sh", "-c", fmt.Sprintf("ulimit -n %d && exec \"$@\"", m.files), "sh"}, program...)
 	}
-	p := &farm.Process{Name: "master", Cmd: exec.Command(program[0], program[1:]...), Ended: make(chan struct{})}
-	p.Cmd.Stdout, p.Cmd.Stderr = m.out, m.log
-	if err := p.Cmd.Start(); err != nil {
+	c := exec.Command(program[0], program[1:]...)
+	c.Stdout, c.Stderr = m.out, m.log
+	p, err := farm.Run("master", c)
+	if err != nil {
 		return err
 	}
-	go func() {
-		defer close(p.Ended)
-		_ = p.Cmd.Wait()
-	}()
 	m.process = p
 	for p.Alive() {
 		if _, err := healthy(m.pages); err == nil {
