@@ -22,6 +22,7 @@ import (
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
+	"amazonsfarm/shared/testkit/reference"
 	"amazonsfarm/worker/engine"
 )
 
@@ -75,7 +76,7 @@ func prepare(ctx context.Context, board amazons.Board, parts int64, said func(do
 	out := &evidence{}
 	random := rand.New(rand.NewPCG(7, 7))
 	for out.all < parts && ctx.Err() == nil {
-		s := late(start.State(), random)
+		s := reference.Played(random, start.State(), bits.OnesCount64(start.State().Empty)/2)
 		r, err := e.Run(ctx, engine.Job{State: s, Budget: proofNodes}, nil)
 		if err != nil || r.Verdict == eval.Open {
 			continue // the game was over, or the position is too hard
@@ -94,19 +95,6 @@ func prepare(ctx context.Context, board amazons.Board, parts int64, said func(do
 		said(out.all)
 	}
 	return out, ctx.Err()
-}
-
-// late plays moves by chance until half of the empty squares are left.
-func late(s amazons.State, random *rand.Rand) amazons.State {
-	empty := func() int { return bits.OnesCount64(s.Empty) }
-	for half := empty() / 2; empty() > half; {
-		moves := s.Moves(nil)
-		if len(moves) == 0 {
-			return s
-		}
-		s = s.After(moves[random.IntN(len(moves))])
-	}
-	return s
 }
 
 // add takes a part of the engine over, and has the checker look at one of those that it makes of it.
