@@ -27,20 +27,25 @@ type setup struct {
 	FirstMoves []string      `json:"first_moves,omitempty"`
 	Minutes    float64       `json:"minutes"`
 	Period     time.Duration `json:"period"` // from one worker's going and the next one's coming to those after
-	Every      time.Duration `json:"every"`  // from sample to sample
-	Stores     time.Duration `json:"stores"` // from one look into the store to the next
 	Rest       time.Duration `json:"rest"`   // without workers, before the last samples
 	Passing    int           `json:"passing"`
 	Table      string        `json:"table"`
 	TableBytes int64         `json:"table_bytes"`
-	Budget     uint64        `json:"budget"`
-	Split      uint64        `json:"split"`
-	Easy       bool          `json:"easy_replies"`
 	Seed       uint64        `json:"seed"`
 	Began      time.Time     `json:"began"`
 	Build      string        `json:"build"`
 	Cores      int           `json:"cores"`
 }
+
+// What the master gets: small leases, so that there are many results; splits after a few of them, so that
+// the tree grows; and the easiest replies first, so that there are many facts.
+const (
+	firstBudget = 4000  // nodes of a position's first lease
+	splitAfter  = 32000 // nodes spent on a position until it is split
+)
+
+// every is the time from sample to sample.
+func (s *setup) every() time.Duration { return s.Period / 6 }
 
 // await reports whether a process has ended within a time.
 func (c *campaign) await(p *farm.Process, d time.Duration) bool {
@@ -91,15 +96,13 @@ func (c *campaign) serve(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	args := []string{"--board", c.Board, "--initial-budget", fmt.Sprint(c.Budget), "--tree-positions", "20000000"}
-	if c.Easy {
-		args = append(args, "--easy-replies")
-	}
+	args := []string{"--board", c.Board, "--initial-budget", fmt.Sprint(firstBudget), "--tree-positions", "20000000",
+		"--easy-replies"}
 	for _, m := range c.FirstMoves {
 		args = append(args, "--first-move", m)
 	}
 	c.master, err = farm.Serve(ctx, log, filepath.Join(c.bin, "master"), c.store(),
-		fmt.Sprintf("split-after: %v\n", c.Split), args...)
+		fmt.Sprintf("split-after: %v\n", splitAfter), args...)
 	return err
 }
 

@@ -351,11 +351,11 @@ func TestReport(t *testing.T) {
 func TestParse(t *testing.T) {
 	o, err := parse([]string{"--minutes", "2", "--bin", "b", "6x6"}, io.Discard)
 	if err != nil || o.Board != "6x6" || len(o.FirstMoves) != 0 || o.Period != 10*time.Second ||
-		o.Every != 10*time.Second/6 || o.TableBytes != 256*mib {
+		o.every() != 10*time.Second/6 || o.TableBytes != 256*mib {
 		t.Errorf("%+v, %v", o, err)
 	}
 	if o, err = parse([]string{"--bin", "b"}, io.Discard); err != nil || o.Period != time.Minute ||
-		o.Every != 10*time.Second || o.Stores != 10*time.Minute || o.FirstMoves[0] != "B1-B4xB3" {
+		o.every() != 10*time.Second || o.FirstMoves[0] != "B1-B4xB3" {
 		t.Errorf("%+v, %v", o, err)
 	}
 	for _, bad := range []string{"", "--minutes 0.1 --bin b", "--minutes x", "--passing 0 --bin b", "--nice 30 --bin b",

@@ -62,19 +62,12 @@ func parse(args []string, help io.Writer) (options, error) {
 	}
 	f.Float64Var(&o.Minutes, "minutes", 60, "how long workers come and go")
 	f.DurationVar(&o.Period, "period", 0, "in each period one worker goes and one comes; 0: a minute, or a twelfth "+
-		"of a shorter run")
-	f.DurationVar(&o.Every, "every", 0, "time from sample to sample; 0: a sixth of the period")
-	f.DurationVar(&o.Stores, "stores", 0, "time from one look into the store, by a backup, to the next; 0: ten periods")
+		"of a shorter run; a sample is taken each sixth of it, and a look into the store each ten of them")
 	f.DurationVar(&o.Rest, "rest", 150*time.Second,
 		"how long to wait without workers before the last samples; shorter than 35s: a session that nobody came "+
 			"back to may still be there; than two minutes: the heap may not have been collected")
 	f.IntVar(&o.Passing, "passing", 2, "workers that come and go, beside one that stays; each has one core")
 	f.StringVar(&o.Table, "table", "256MiB", "table of each worker")
-	f.Uint64Var(&o.Budget, "budget", 4000, "nodes of a position's first lease: small, so that there are many results")
-	f.Uint64Var(&o.Split, "split-after", 32000, "nodes spent on a position until it is split: small, so that "+
-		"the tree grows")
-	f.BoolVar(&o.Easy, "easy-replies", true, "have the master settle the easiest replies first, so that there "+
-		"are many facts")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the times and ways in which workers come and go")
 	f.IntVar(&o.nice, "nice", 15, "niceness of all processes, 0 to 19")
 	f.StringVar(&o.bin, "bin", "", "folder of the programs master and worker")
@@ -97,16 +90,8 @@ func parse(args []string, help io.Writer) (options, error) {
 	if o.Period == 0 {
 		o.Period = min(time.Minute, time.Duration(o.Minutes*float64(time.Minute))/12)
 	}
-	if o.Every == 0 {
-		o.Every = o.Period / 6
-	}
-	if o.Stores == 0 {
-		o.Stores = 10 * o.Period
-	}
-	if o.Period < time.Second || o.Every < 100*time.Millisecond || o.Stores < o.Every || o.Rest < 0 {
-		return bad("--period %v, --every %v, --stores %v, --rest %v: workers can come once a second, samples ten "+
-			"times; a store is looked at no more often than that, and rests are not negative", o.Period, o.Every,
-			o.Stores, o.Rest)
+	if o.Period < time.Second || o.Rest < 0 {
+		return bad("--period %v, --rest %v: workers can come once a second, and rests are not negative", o.Period, o.Rest)
 	}
 	if o.Passing < 1 || o.Passing > 100 || o.nice < 0 || o.nice > 19 {
 		return bad("--passing %d, --nice %d: from 1 to 100 workers, and a niceness from 0 to 19", o.Passing, o.nice)
@@ -237,7 +222,7 @@ func (c *campaign) take(phase string) (sample, error) {
 // quiet takes some samples while there are no workers.
 func (c *campaign) quiet(ctx context.Context, phase string) error {
 	for range 3 {
-		if err := c.rest(ctx, c.Every/2); err != nil {
+		if err := c.rest(ctx, c.every()/2); err != nil {
 			return err
 		}
 		if _, err := c.take(phase); err != nil {
@@ -256,9 +241,10 @@ func (c *campaign) watch(ctx context.Context, steady *farm.Process, progress io.
 	end := c.began + time.Duration(c.Minutes*float64(time.Minute))
 	churned := make(chan error, 1)
 	go func() { churned <- c.churn(coming) }()
-	nextStore := c.began + c.Stores
+	const periods = 10 // from one look into the store, by a backup, to the next
+	nextStore := c.began + periods*c.Period
 	for n := 1; ; n++ {
-		at := c.began + time.Duration(n)*c.Every
+		at := c.began + time.Duration(n)*c.every()
 		if at > end || !c.time.until(ctx, at, nil) {
 			break
 		}
@@ -280,7 +266,7 @@ func (c *campaign) watch(ctx context.Context, steady *farm.Process, progress io.
 				s.Store/mib)
 		}
 		if now, _ := c.time.read(); now >= nextStore {
-			nextStore += c.Stores
+			nextStore += periods * c.Period
 			if err := c.lookIntoStore(ctx); err != nil {
 				if err := c.miss(err); err != nil {
 					return err

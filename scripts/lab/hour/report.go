@@ -102,8 +102,8 @@ func (a *analysis) report(r run) string {
 	}
 	line("%d others came, %d at a time, each with one core and a table of %s, one going and one coming every %v, "+
 		"by SIGTERM, SIGKILL or two signals. First leases of %d nodes, and positions", joins-1,
-		r.Setup.Passing, r.Setup.Table, r.Setup.Period, r.Setup.Budget)
-	line("split after %d, make many results and a tree that grows. Build: %s.", r.Setup.Split, r.Setup.Build)
+		r.Setup.Passing, r.Setup.Table, r.Setup.Period, firstBudget)
+	line("split after %d, make many results and a tree that grows. Build: %s.", splitAfter, r.Setup.Build)
 	if r.Final != nil && r.Final.Stood > 0 {
 		line("For %.0f s more the machine had all its processes stopped; that time is not counted.", r.Final.Stood)
 	}
