@@ -150,3 +150,6 @@ func (d Dyadic) String() string {
 	}
 	return strconv.FormatInt(d.num, 10) + "/" + strconv.FormatUint(1<<d.exp, 10)
 }
+
+// MarshalText returns the canonical text, also for JSON.
+func (d Dyadic) MarshalText() ([]byte, error) { return []byte(d.String()), nil }

@@ -4,7 +4,8 @@ import "strings"
 
 // Corner is a point at which a wall of a thermograph bends.
 type Corner struct {
-	Value, Temperature Dyadic
+	Value       Dyadic `json:"value"`
+	Temperature Dyadic `json:"temperature"`
 }
 
 // String returns "(value,temperature)", such as "(1/2,-1)".

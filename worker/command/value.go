@@ -30,21 +30,15 @@ type valueResult struct {
 	Temperature string `json:"temperature,omitempty"`
 	Kind        string `json:"kind,omitempty"`
 	// the infinitesimal beside the mean: zero, star, positive, negative, fuzzy; none if hot
-	Tail       string       `json:"tail,omitempty"`
-	Bounds     string       `json:"bounds"`
-	BlackFirst string       `json:"black_first"` // who wins if Black begins: black or white
-	WhiteFirst string       `json:"white_first"`
-	Left       []cornerText `json:"thermograph_left,omitempty"` // corners of the walls from temperature -1 up
-	Right      []cornerText `json:"thermograph_right,omitempty"`
-	Source     string       `json:"source"` // database or search
-	Areas      int          `json:"areas"`  // areas that are not dead
-	Error      string       `json:"error,omitempty"`
-}
-
-// cornerText is a corner of a thermograph.
-type cornerText struct {
-	Value       string `json:"value"`
-	Temperature string `json:"temperature"`
+	Tail       string   `json:"tail,omitempty"`
+	Bounds     string   `json:"bounds"`
+	BlackFirst string   `json:"black_first"` // who wins if Black begins: black or white
+	WhiteFirst string   `json:"white_first"`
+	Left       cgt.Wall `json:"thermograph_left,omitempty"` // corners of the walls from temperature -1 up
+	Right      cgt.Wall `json:"thermograph_right,omitempty"`
+	Source     string   `json:"source"` // database or search
+	Areas      int      `json:"areas"`  // areas that are not dead
+	Error      string   `json:"error,omitempty"`
 }
 
 // Limits of what is searched and written.
@@ -206,14 +200,8 @@ func (v *valuer) value(text string) (valueResult, error) {
 	r.Mean, r.Temperature = x.Mean().String(), x.Temperature().String()
 	r.Kind, r.Tail, r.Bounds = x.Kind().String(), x.Tail().String(), x.Bounds().String()
 	r.BlackFirst, r.WhiteFirst = colours[x.Winner(cgt.Left)], colours[x.Winner(cgt.Right)]
-	corners := func(wall cgt.Wall) (out []cornerText) {
-		for _, c := range wall {
-			out = append(out, cornerText{c.Value.String(), c.Temperature.String()})
-		}
-		return out
-	}
 	t := x.Thermograph()
-	r.Left, r.Right = corners(t.Left), corners(t.Right)
+	r.Left, r.Right = t.Left, t.Right
 	// The canonical form is an extra: where it grows beyond the limits the answer just lacks it.
 	if bits.OnesCount64(e) <= valueFormEmpty {
 		arena := cgt.NewArena(cgt.Limits{Forms: valueForms, Text: valueText})
@@ -283,13 +271,7 @@ func (r valueResult) String() string {
 	if r.Kind != "" {
 		stops = r.LeftStop + " and " + r.RightStop
 	}
-	wall := func(corners []cornerText) string {
-		var out []string
-		for _, c := range corners {
-			out = append(out, fmt.Sprintf("(%s,%s)", c.Value, c.Temperature))
-		}
-		return strings.Join(out, " ")
-	}
+	wall := func(w cgt.Wall) string { return strings.ReplaceAll(w.String(), ")(", ") (") }
 	var s strings.Builder
 	for _, row := range [][2]string{{"area", r.Area}, {"value", r.Canonical}, {"kind", kind},
 		{"stops", stops}, {"mean", r.Mean}, {"temperature", r.Temperature},
