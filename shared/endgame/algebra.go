@@ -80,9 +80,9 @@ type worker struct {
 
 	classes map[cgt.Value]uint32 // by {options | -far}
 	members [][]uint32           // of a class; class 0 has none
-	joins   cache                // two classes -> class of the union
-	pairs   cache                // left and right class -> value
-	moved   cache                // value and integer -> sum
+	joins   map[uint64]uint32    // two classes -> class of the union
+	pairs   map[uint64]uint32    // left and right class -> value
+	moved   map[uint64]uint32    // value and integer -> sum
 
 	vals  []cgt.Value // the algebra's slices as last seen
 	negs  []uint32
@@ -93,7 +93,8 @@ type worker struct {
 }
 
 func (a *algebra) worker() *worker {
-	w := &worker{algebra: a, classes: map[cgt.Value]uint32{}, members: [][]uint32{nil}}
+	w := &worker{algebra: a, classes: map[cgt.Value]uint32{}, members: [][]uint32{nil},
+		joins: map[uint64]uint32{}, pairs: map[uint64]uint32{}, moved: map[uint64]uint32{}}
 	w.refresh()
 	return w
 }
@@ -162,10 +163,10 @@ func (w *worker) join(a, b uint32) uint32 {
 		a, b = b, a
 	}
 	key := uint64(a)<<32 | uint64(b)
-	c, ok := w.joins.get(key)
+	c, ok := w.joins[key]
 	if !ok {
 		c = w.classOfAll(slices.Concat(w.members[a], w.members[b]))
-		w.joins.put(key, c)
+		w.joins[key] = c
 	}
 	return c
 }
@@ -173,7 +174,7 @@ func (w *worker) join(a, b uint32) uint32 {
 // value returns the id of the game with options of the given classes.
 func (w *worker) value(left, right uint32) uint32 {
 	key := uint64(left)<<32 | uint64(right)
-	id, ok := w.pairs.get(key)
+	id, ok := w.pairs[key]
 	if !ok {
 		var l, r []cgt.Value
 		for _, id := range w.members[left] {
@@ -187,7 +188,7 @@ func (w *worker) value(left, right uint32) uint32 {
 		w.err = cmp.Or(w.err, err)
 		id = w.intern(v)
 		w.know(id)
-		w.pairs.put(key, id)
+		w.pairs[key] = id
 	}
 	return id
 }
@@ -198,58 +199,14 @@ func (w *worker) plus(id uint32, n int) uint32 {
 		return id
 	}
 	key := uint64(id)<<8 | uint64(uint8(int8(n)))
-	s, ok := w.moved.get(key)
+	s, ok := w.moved[key]
 	if !ok {
 		w.know(id)
 		v, err := w.vals[id].AddInt(int64(n))
 		w.err = cmp.Or(w.err, err)
 		s = w.intern(v)
 		w.know(s)
-		w.moved.put(key, s)
+		w.moved[key] = s
 	}
 	return s
-}
-
-// cache maps 64-bit keys to numbers, for one goroutine. It never forgets.
-// Keys are stored plus one, since 0 marks a free slot. At most half of the slots are taken, so each
-// search ends at a free one.
-type cache struct {
-	keys []uint64
-	vals []uint32
-	n    int
-}
-
-func (c *cache) slot(key uint64) int {
-	mask := uint64(len(c.keys) - 1)
-	i := key * 0x9e3779b97f4a7c15 >> 20 & mask
-	for c.keys[i] != 0 && c.keys[i] != key {
-		i = (i + 1) & mask
-	}
-	return int(i)
-}
-
-func (c *cache) get(key uint64) (uint32, bool) {
-	if len(c.keys) == 0 {
-		return 0, false
-	}
-	i := c.slot(key + 1)
-	return c.vals[i], c.keys[i] != 0
-}
-
-func (c *cache) put(key uint64, v uint32) {
-	if 2*c.n >= len(c.keys) {
-		old := *c
-		size := max(1<<12, 2*len(old.keys))
-		c.keys, c.vals, c.n = make([]uint64, size), make([]uint32, size), 0
-		for i, k := range old.keys {
-			if k != 0 {
-				c.put(k-1, old.vals[i])
-			}
-		}
-	}
-	i := c.slot(key + 1)
-	if c.keys[i] == 0 {
-		c.n++
-	}
-	c.keys[i], c.vals[i] = key+1, v
 }
