@@ -586,3 +586,21 @@ func TestOlderCopy(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
+
+// TestRestingOnNonsense: a part that cannot be read goes with the false one. It cannot keep it in the store.
+func TestRestingOnNonsense(t *testing.T) {
+	f, err := Open(Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "s.store")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data := []byte("nonsense that nobody can read")
+	id := proof.IDOf(data)
+	if _, err := f.store.PutCertificate(1, id, data); err != nil {
+		t.Fatal(err)
+	}
+	all, err := f.campaigns[0].resting(t.Context(), []proof.ID{{1}})
+	if err != nil || !slices.Equal(all, []proof.ID{{1}, id}) {
+		t.Errorf("%v, %v", all, err)
+	}
+}

@@ -10,10 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"time"
 
 	"amazonsfarm/master/assemble"
 	"amazonsfarm/master/checks"
+	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
@@ -258,11 +260,12 @@ func (c *campaign) resting(ctx context.Context, ids []proof.ID) ([]proof.ID, err
 			return nil, err
 		}
 		_, cited, err := k.cited(id)
-		if part := (*store.PartError)(nil); errors.As(err, &part) || errors.Is(err, store.ErrDropped) {
-			citing[ids[0]] = append(citing[ids[0]], id) // its bytes are gone: it goes as well
+		var of syscall.Errno
+		if errors.Is(err, evidence.ErrAway) || errors.As(err, &of) && of != syscall.EIO {
+			return nil, err // of this machine or of the bucket, and it may pass
+		} else if err != nil {
+			citing[ids[0]] = append(citing[ids[0]], id) // it cannot be read: it goes as well
 			continue
-		} else if err != nil { // of this machine or of the bucket, and it may pass
-			return nil, err
 		}
 		for _, q := range cited {
 			on := k.facts[q.Key].Certificate
