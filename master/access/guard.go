@@ -279,7 +279,8 @@ func (p *caller) expel(r *refusal) {
 // refuse counts a refusal and logs it.
 func (g *Guard) refuse(reason, who, address string, err error) {
 	if g.lines.Allow() {
-		g.log.Warn("refused", "reason", reason, "who", who, "address", address, "error", err)
+		g.log.Warn("refused", "reason", reason, "who", who, "address", address, "error",
+			status.Convert(err).Message())
 	}
 	g.refused.WithLabelValues(reason).Inc()
 }

@@ -15,6 +15,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/tree/reach"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -35,10 +36,11 @@ type Imported struct {
 
 // String returns the report in a few lines for people.
 func (r Imported) String() string {
-	return fmt.Sprintf("store          %s: %s, %d tree positions, %d nodes searched before\n"+
-		"facts          %d, by %d parts that wait to be checked; %d files refused\n"+
-		"claims         %d of %d have no part: they guide the search, and must be proved again\n",
-		r.Store, r.Board, r.Tree, r.Nodes, r.Facts, r.Parts, r.Refused, r.Guiding, r.Claims)
+	return fmt.Sprintf("store          %s: %s, %s, %d nodes searched before\n"+
+		"facts          %d, by %s to be checked; %s refused\n"+
+		"claims         %d of %d without a part: to guide the search, and to be proved again\n",
+		r.Store, r.Board, cli.Counted(r.Tree, "tree position"), r.Nodes, r.Facts, cli.Counted(r.Parts, "part"),
+		cli.Counted(r.Refused, "file"), r.Guiding, r.Claims)
 }
 
 // batch is how many records Import commits at once.

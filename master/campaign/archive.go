@@ -38,16 +38,17 @@ type Exported struct {
 
 // String returns the report in a few lines for people.
 func (r Exported) String() string {
-	s := fmt.Sprintf("archive        %s: %s, %d tree positions, %d claims of %d facts, %d nodes\n", r.Archive, r.Board,
-		r.Tree, r.Claims, r.Facts, r.Nodes)
+	s := fmt.Sprintf("archive        %s: %s, %s, %s of %s, %d nodes\n", r.Archive, r.Board,
+		cli.Counted(r.Tree, "tree position"), cli.Counted(r.Claims, "claim"), cli.Counted(r.Facts, "fact"), r.Nodes)
 	if r.Replies > 0 {
 		s += fmt.Sprintf("replies        %d of %d refuted\n", r.Refuted, r.Replies)
 	}
 	if r.Manifest == "" {
 		return s + "manifest       none: nothing at the top of the tree is settled\n"
 	}
-	return s + fmt.Sprintf("manifest       %s: %d settled positions, %d parts, %d positions, %d bytes; "+
-		"%d parts not checked yet\n", r.Manifest, r.Settled, r.Parts, r.Positions, r.Bytes, r.Unchecked)
+	return s + fmt.Sprintf("manifest       %s: %s, %s, %s, %d bytes; %s not checked yet\n", r.Manifest,
+		cli.Counted(r.Settled, "settled position"), cli.Counted(r.Parts, "part"), cli.Counted(r.Positions, "position"),
+		r.Bytes, cli.Counted(r.Unchecked, "part"))
 }
 
 // mostClaims is the largest number of claims of a manifest (shared/proof/FORMAT.md, "The manifest").

@@ -184,6 +184,9 @@ func checkTable(bytes int64, workers int) error {
 // checkFiles says before anything is done that the store or the certificate could not be written.
 // willMake says that the folder of the store is made later.
 func checkFiles(storeFile, proof string, willMake bool) error {
+	if isProof(storeFile) {
+		return cli.Usagef("--store %s: it is a certificate; name a store", storeFile)
+	}
 	for _, f := range []struct{ flag, file string }{{"store", storeFile}, {"proof", proof}} {
 		folder := filepath.Dir(f.file)
 		switch err := unix.Access(folder, unix.W_OK); {
@@ -191,7 +194,7 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 		case errors.Is(err, os.ErrNotExist):
 			return cli.Usagef("--%s %s: there is no folder %s", f.flag, f.file, folder)
 		case err != nil:
-			return cli.Usagef("--%s %s: %s cannot be written to: %w", f.flag, f.file, folder, err)
+			return cli.Usagef("--%s %s: the folder %s cannot be written to: %w", f.flag, f.file, folder, err)
 		}
 		info, err := os.Stat(f.file)
 		if err == nil && info.IsDir() {
@@ -204,7 +207,7 @@ func checkFiles(storeFile, proof string, willMake bool) error {
 	a, errA := filepath.Abs(storeFile)
 	b, errB := filepath.Abs(proof)
 	if errA == nil && errB == nil && a == b {
-		return cli.Usagef("--store and --proof name the same file %s", storeFile)
+		return cli.Usagef("store and certificate would be one file, %s; give --store another name", storeFile)
 	}
 	return nil
 }
@@ -316,14 +319,6 @@ func atLeast(n uint64, more bool) string {
 		return fmt.Sprintf("%d or more", n)
 	}
 	return fmt.Sprint(n)
-}
-
-// counted writes a number with its noun: "1 win", "2 wins".
-func counted[T uint32 | uint64 | int](n T, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // copyError gives errors of the commands that make files their kind.

@@ -74,8 +74,8 @@ func evidenceFetch() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		text := fmt.Sprintf("fetched        %d parts, %s, into %s\n", done.Parts, cli.FormatSize(done.Bytes),
-			done.Folder)
+		text := fmt.Sprintf("fetched        %s, %s, into %s\n", cli.Counted(done.Parts, "part"),
+			cli.FormatSize(done.Bytes), done.Folder)
 		if done.Missing > 0 {
 			err = fmt.Errorf("%w: %d parts are not at %s: they are kept as digests only, or lost", checker.ErrAbsent,
 				done.Missing, from)

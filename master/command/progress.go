@@ -21,12 +21,12 @@ type meter struct {
 func (m *meter) line(r *farmv1.StatusResponse) string {
 	nodes := r.GetNodes() + r.GetRunningNodes()
 	speed := m.rate.Of(nodes, time.Duration(r.GetSeconds()*float64(time.Second)))
-	name := r.GetCampaign().GetBoard()
+	name, age := r.GetCampaign().GetBoard(), " "+clock(r.GetSeconds())
 	if len(r.GetCampaigns()) > 1 {
-		name = r.GetCampaign().GetName()
+		name, age = r.GetCampaign().GetName(), "" // it is that of the master
 	}
 	doing, detail := doing(r)
-	parts := []string{name + " " + doing + " " + clock(r.GetSeconds())}
+	parts := []string{name + " " + doing + age}
 	if detail != "" {
 		parts = append(parts, detail)
 	}
@@ -44,7 +44,7 @@ func (m *meter) line(r *farmv1.StatusResponse) string {
 	if m.memory != nil {
 		parts = append(parts, "memory "+cli.FormatSize(m.memory()))
 	} else {
-		parts = append(parts, counted(r.GetWorkers(), "worker"))
+		parts = append(parts, cli.Counted(r.GetWorkers(), "worker"))
 	}
 	parts = append(parts, brief(nodes)+" nodes")
 	if phi, delta := r.GetRootPhi(), r.GetRootDelta(); r.GetWinner() == "" && max(phi, delta) > 1 {
@@ -59,7 +59,10 @@ func doing(r *farmv1.StatusResponse) (phase, detail string) {
 	p := r.GetPhase()
 	parts := ""
 	if p.GetTotal() > 0 {
-		parts = fmt.Sprintf("%d of %s", p.GetDone(), counted(p.GetTotal(), "part"))
+		parts = fmt.Sprintf("%d of %s", p.GetDone(), cli.Counted(p.GetTotal(), "part"))
+	}
+	if p.GetName() == "searching" && r.GetState() == "paused" {
+		return "paused", cli.Counted(r.GetLeased(), "lease") + " under way"
 	}
 	switch p.GetName() {
 	case "":
@@ -108,7 +111,7 @@ func movesSettled(moves []*farmv1.FirstMove) string {
 		text += fmt.Sprintf(", %d searched", searched)
 	}
 	if won > 0 {
-		text += ", " + counted(won, "win")
+		text += ", " + cli.Counted(won, "win")
 	}
 	return text
 }

@@ -70,7 +70,8 @@ func proofSplitCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(c.OutOrStdout(), "%s: %d parts in %s\n", args[1], len(m.Parts), proof.PartsFolder(args[1]))
+			fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", args[1], cli.Counted(len(m.Parts), "part"),
+				proof.PartsFolder(args[1]))
 			return nil
 		},
 	}
@@ -122,7 +123,7 @@ func findPosition(c *proof.Certificate, args []string) (p amazons.Position, last
 		if _, notMove := amazons.ParseMove(c.Board, args[0]); notMove != nil {
 			given, err := amazons.ParsePosition(args[0])
 			switch {
-			case err != nil && !strings.ContainsAny(args[0], " /"):
+			case !strings.ContainsAny(args[0], " /") && (err != nil || strings.Contains(args[0], "-")):
 				return p, nil, cli.Usagef("move 1: %w", notMove)
 			case err != nil:
 				return p, nil, cli.Usagef("%w", err)
@@ -227,7 +228,7 @@ func proofExportCommand() *cobra.Command {
 		Short: "Write a proof as JSON lines, a DOT graph, SGF variations or plain lines",
 		Long:  long("proof-export", "proof-position"),
 		Example: `  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg
-  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 6 > 5x5.sgf
+  master proof export 5x5.proof B1-B3xD3 --format sgf --depth 4 > 5x5.sgf
   master proof export 5x5.proof --format plain > 5x5.plain`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if format == "plain" {
@@ -266,7 +267,7 @@ func proofExportCommand() *cobra.Command {
 			}
 			if g.Full {
 				return cli.As(cli.ErrLimit, fmt.Errorf(
-					"the limit of %d positions cut the proof at %d of them; --positions 0 lifts it", positions, g.Cut))
+					"only %d positions are written, %d of them without their moves; --positions 0 writes all", positions, g.Cut))
 			}
 			return nil
 		},

@@ -49,7 +49,7 @@ func quarantines(word string) func(*farmv1.QuarantinesResponse) (any, string) {
 		for _, q := range r.GetQuarantines() {
 			since := time.Unix(q.GetSince(), 0).UTC().Format(time.RFC3339)
 			fmt.Fprintf(&s, "%s%s since %s, for %s, the last of the kind %s by %s from %s: %s\n", word,
-				document.PartyOf(q), since, counted(q.GetOffences(), "offence"), q.GetOffence(), q.GetWorker(),
+				document.PartyOf(q), since, cli.Counted(q.GetOffences(), "offence"), q.GetOffence(), q.GetWorker(),
 				q.GetAddress(), q.GetWhy())
 		}
 		if s.Len() == 0 {

@@ -106,8 +106,6 @@ func callError(address string, err error) error {
 		return fmt.Errorf("the master at %s did not answer within %v", address, callTimeout)
 	case codes.Canceled:
 		return cli.As(cli.ErrInterrupted, nil)
-	}
-	switch s.Code() {
 	case codes.InvalidArgument, codes.NotFound, codes.AlreadyExists: // what was asked for is wrong
 		return cli.Usagef("%s", s.Message())
 	}

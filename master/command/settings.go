@@ -201,8 +201,9 @@ func (s *settings) read() error {
 func (s *settings) parse(data []byte) error {
 	var values map[string]yaml.Node
 	if err := yaml.Unmarshal(data, &values); err != nil {
-		why := strings.Join(strings.Fields(err.Error()), " ") // in one line
-		return cli.Usagef("%s: write a line KEY: VALUE for each setting: %s", s.file, why)
+		why, _, _ := strings.Cut(strings.Join(strings.Fields(err.Error()), " "), ": cannot unmarshal")
+		return cli.Usagef("%s: write a line KEY: VALUE for each setting: %s", s.file,
+			strings.NewReplacer("yaml: ", "", "unmarshal errors: ", "").Replace(why))
 	}
 	// The keys are sorted, so of several mistakes the same one is always told first.
 	for _, name := range slices.Sorted(maps.Keys(values)) {

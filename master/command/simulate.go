@@ -57,16 +57,19 @@ func simulateCommand() *cobra.Command {
 	flags.BoolVar(&x.Lemma, "lemma", false, "judge positions by the counting lemma alone: faster, more nodes")
 	flags.Uint64Var(&x.MaxNodes, "nodes", 0, "give up a run after `NODES`, not scaled (exit code 3; default: never)")
 	flags.IntSliceVar(&f.workers, "workers", []int{1, 4, 16, 64}, "run `N,...` workers; 1 is always among them")
+	flags.Lookup("workers").DefValue = "1,4,16,64"
 	flags.Float64Var(&x.Speed, "speed", 50_000, "search `N` nodes a second in each worker")
-	flags.Float64Var(&x.SpeedSpread, "speed-spread", 0, "let workers differ; 1: from half to twice the middle")
+	cli.Ranged(flags, flags.Float64Var, "speed-spread", &x.SpeedSpread, 0, 0, 1000,
+		"let workers differ by `X`; 1: from half to twice the middle")
 	flags.Var(&f.table, "table", "give each worker a table of `SIZE`, not scaled")
 	flags.Var(&f.tables, "tables", "limit the tables of all workers together to `SIZE`")
 	flags.BoolVar(&x.SharedTable, "shared-table", false, "share one table among all workers, as a bound")
 	flags.IntVar(&x.PrefetchPercent, "prefetch", agent.PrefetchPercent,
 		"ask early where the wait takes `N` percent of a lease (0: never)")
 	flags.DurationVar(&x.Delay, "delay", 0, "let a message travel for `TIME` one way")
-	flags.Float64Var(&x.LossRate, "loss-rate", 0, "lose a message, and its connection, with chance `P`")
-	flags.Float64Var(&x.CrashRate, "crash-rate", 0, "let a worker crash `N` times in an hour")
+	cli.Ranged(flags, flags.Float64Var, "loss-rate", &x.LossRate, 0, 0, 0.5,
+		"lose a message, and its connection, with chance `P`")
+	cli.Ranged(flags, flags.Float64Var, "crash-rate", &x.CrashRate, 0, 0, 3600, "let a worker crash `N` times in an hour")
 	flags.BoolVar(&f.evidence, "evidence", true, "count the time of evidence and its checks")
 	flags.Uint64Var(&x.Seed, "seed", 1, "start all chance from `N`")
 	flags.Uint64Var(&x.Scale, "scale", 100, "let one searched node stand for `N`")

@@ -136,7 +136,7 @@ func (f *solveFlags) start(c *cobra.Command, line *cli.StatusLine, log *slog.Log
 	o := f.settings.farm
 	if f.makeFolder {
 		if err := os.MkdirAll(filepath.Dir(o.StoreFile), 0o755); err != nil {
-			return fmt.Errorf("make the folder for the store: %w", err)
+			return fmt.Errorf("make the folder for the store: %w; --store FILE names another place", err)
 		}
 	}
 	o.Log = log

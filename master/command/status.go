@@ -119,7 +119,7 @@ func statusReport(r *farmv1.StatusResponse) string {
 	if len(r.GetCampaigns()) > 1 {
 		whose = ", for all campaigns"
 	}
-	fmt.Fprintf(&s, "stored         %s of %s%s\n", counted(r.GetCertificates(), "part"),
+	fmt.Fprintf(&s, "stored         %s of %s%s\n", cli.Counted(r.GetCertificates(), "part"),
 		cli.FormatSize(int64(r.GetCertificateBytes())), whose)
 	fmt.Fprintf(&s, "running since  %s\n", duration(r.GetSeconds()))
 	if r.GetCertificateSha256() != "" {
@@ -145,7 +145,7 @@ func standing(w *farmv1.Worker) string {
 		s += fmt.Sprintf(", %d contradicted", n)
 	}
 	if n := w.GetOffences(); n > 0 {
-		s += ", " + counted(n, "offence")
+		s += ", " + cli.Counted(n, "offence")
 	}
 	return s
 }
@@ -155,11 +155,10 @@ func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
 		fmt.Fprintf(&s, "worker         %s: %s, table %s, %s (%s), %s, %s nodes", w.GetName(),
-			counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())), counted(w.GetResults(), "result"),
-			standing(w), counted(w.GetFacts(), "fact"),
-			count(w.GetNodes()))
+			cli.Counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())), cli.Counted(w.GetResults(), "result"),
+			standing(w), cli.Counted(w.GetFacts(), "fact"), count(w.GetNodes()))
 		if w.GetLease() != 0 {
-			fmt.Fprintf(&s, "; on %s, %s of %s nodes, %s nodes/s", w.GetPosition(), count(w.GetLeaseNodes()),
+			fmt.Fprintf(&s, "; on %s (maybe mirrored), %s of %s nodes, %s nodes/s", w.GetPosition(), count(w.GetLeaseNodes()),
 				count(w.GetBudgetNodes()), count(uint64(float64(w.GetLeaseNodes())/max(1, w.GetLeaseSeconds()))))
 			if p := w.GetPhase(); p != nil {
 				phase, detail := doing(&farmv1.StatusResponse{Phase: p})

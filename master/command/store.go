@@ -107,7 +107,7 @@ func storeCheck() *cobra.Command {
 		err = cli.Answer(c, *asJSON, storeReportJSON{"store_check", r, seconds}, r.String())
 		if bad := r.Err(); bad != nil {
 			if n := len(r.Findings) + r.More; n > 0 && !*asJSON { // its text is on standard output
-				bad = fmt.Errorf("%s is damaged: %s; see above", args[0], counted(n, "fault"))
+				bad = fmt.Errorf("%s is damaged: %s; see above", args[0], cli.Counted(n, "fault"))
 			}
 			return cli.As(cli.ErrVerification, errors.Join(bad, err))
 		}

@@ -69,11 +69,14 @@ func Listen(flag, text, usual string) (net.Listener, error) {
 		return nil, err
 	}
 	l, err := net.Listen("tcp", address)
+	var name *net.DNSError
 	switch {
+	case errors.As(err, &name):
+		return nil, Usagef("--%s %s: no machine is called %s", flag, text, name.Name)
 	case errors.Is(err, syscall.EADDRINUSE):
 		host, port, _ := net.SplitHostPort(address)
 		n, _ := strconv.Atoi(port)
-		return nil, fmt.Errorf("--%s %s: another program listens there; choose another port, such as %s", flag, text,
+		return nil, fmt.Errorf("--%s %s: this or another program listens there; choose another port, such as %s", flag, text,
 			net.JoinHostPort(host, strconv.Itoa(max(1024, (n+10)%65536))))
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("--%s %s: ports below 1024 are for the system; choose a higher one", flag, text)

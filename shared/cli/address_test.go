@@ -60,7 +60,7 @@ func TestListen(t *testing.T) {
 	defer first.Close()
 	at := first.Addr().String()
 	_, err = Listen("http", at, "127.0.0.1:9171")
-	want := "--http " + at + ": another program listens there; choose another port, such as 127.0.0.1:"
+	want := "--http " + at + ": this or another program listens there; choose another port, such as 127.0.0.1:"
 	if err == nil || !strings.HasPrefix(err.Error(), want) || ExitCode(err) != ExitFailed {
 		t.Errorf("%v; want %q", err, want)
 	}

@@ -139,8 +139,12 @@ func Execute(ctx context.Context, root *cobra.Command, args []string, stdin io.R
 	if !started {
 		err = Usagef("%w; see %s --help", suggest(err), cmd.CommandPath())
 	}
-	if text := strings.ReplaceAll(err.Error(), "\n", "; "); text != "" {
+	code, text := ExitCode(err, kinds...), strings.ReplaceAll(err.Error(), "\n", "; ")
+	if code == ExitInterrupted {
+		text = strings.ReplaceAll(text, context.Canceled.Error(), ErrInterrupted.Error())
+	}
+	if text != "" {
 		fmt.Fprintf(stderr, "%s: %s\n", root.Name(), text)
 	}
-	return ExitCode(err, kinds...)
+	return code
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,7 +31,7 @@ func (b bounded[T]) ranged() {}
 // Set reads a value and refuses one outside the range.
 func (b bounded[T]) Set(text string) error {
 	if b.Value.Set(text) != nil {
-		return fmt.Errorf("write %s from %v to %v", forms[b.Type()], b.low, b.high)
+		return fmt.Errorf("write %s from %v to %v", strings.TrimSuffix(forms[b.Type()], ", 0 or more"), b.low, b.high)
 	}
 	if !(*b.at >= b.low && *b.at <= b.high) { // so that NaN is refused
 		return fmt.Errorf("it must be from %v to %v", b.low, b.high)

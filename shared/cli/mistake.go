@@ -22,6 +22,16 @@ func Program(name string) string {
 	return name
 }
 
+// typed returns a call of one of our programs that works in this folder, if the one that runs was called
+// by a path, as bin/master is: bin/master as well. Of "go run" nothing stays but the call itself.
+func typed(name string) string {
+	folder, _ := filepath.Split(os.Args[0])
+	if strings.Contains(folder, "go-build") {
+		return "go run ./" + name
+	}
+	return folder + Program(name)
+}
+
 // installedPrefix begins the names of our programs where they are installed beside others.
 const installedPrefix = "amazons-"
 

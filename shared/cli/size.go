@@ -51,6 +51,14 @@ func FormatSize(bytes int64) string {
 	return fmt.Sprintf("%.1f %s", x, unit)
 }
 
+// Counted writes a number with its noun: "1 win", "2 wins".
+func Counted[T uint32 | uint64 | int | int64](n T, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // Size is a flag's value: a number of bytes as [ParseSize] reads it.
 type Size int64
 

@@ -185,6 +185,8 @@ func readManifest(name string) (m Manifest, err error) {
 	}
 	le := binary.LittleEndian
 	switch {
+	case bytes.HasPrefix(data, []byte(magic)):
+		return m, fmt.Errorf("%w in parts, but one in one file; here a manifest is wanted", ErrNotCertificate)
 	case !bytes.HasPrefix(data, []byte(manifestMagic)):
 		return m, fmt.Errorf("%w: it is not the manifest of a proof in parts", ErrNotCertificate)
 	case len(data) < manifestFixed:

@@ -1,0 +1,20 @@
+package cli
+
+import (
+	"os"
+	"testing"
+)
+
+// TestTyped: what is printed for a person to type works where the program was called.
+func TestTyped(t *testing.T) {
+	defer func(called string) { os.Args[0] = called }(os.Args[0])
+	for called, want := range map[string]string{
+		"master": "master", "bin/master": "bin/master", "./worker": "./master",
+		"amazons-worker": "amazons-master", "/usr/bin/amazons-master": "/usr/bin/amazons-master",
+		"/tmp/go-build1/b001/exe/master": "go run ./master",
+	} {
+		if os.Args[0] = called; typed("master") != want {
+			t.Errorf("%s: %q, want %q", called, typed("master"), want)
+		}
+	}
+}
