@@ -164,7 +164,7 @@ func (r *Report) String() string {
 	if r.Seconds > 0 {
 		rate = float64(r.Entries-r.noted) / r.Seconds
 	}
-	fmt.Fprintf(&s, "time     %.2f s with %d workers, %.0f entries/s\n", r.Seconds, r.Workers, rate)
+	fmt.Fprintf(&s, "time     %.2f s with --cores %d, %.0f entries/s\n", r.Seconds, r.Workers, rate)
 	return s.String()
 }
 

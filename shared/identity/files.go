@@ -179,7 +179,7 @@ func (f *Files) parse(names []string, contents [][]byte) (*Material, error) {
 		m.Roots.AddCert(c)
 	}
 	if m.Certificate, err = tls.X509KeyPair(contents[1], contents[1]); err != nil {
-		return nil, fmt.Errorf("%s: %w", names[1], err)
+		return nil, fmt.Errorf("%s: %w; copy the folder again, whole", names[1], err)
 	}
 	leaf := m.Certificate.Leaf
 	if m.Identity, err = Of(leaf); err != nil {
@@ -215,7 +215,7 @@ func authorities(name string, data []byte) ([]*x509.Certificate, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
+		return nil, fmt.Errorf("%s: %w; copy the folder again, whole", name, err)
 	}
 	return list, nil
 }

@@ -95,7 +95,7 @@ func TestReason(t *testing.T) {
 			"revoked, or not for this",
 		`connection error: desc = "transport: authentication handshake failed: tls: first record does not look ` +
 			`like a TLS handshake"`: "tls: first record does not look like a TLS handshake; a master that " +
-			"serves without --credentials answers so",
+			"serves without --credentials answers so, and so does the port of its pages",
 		`connection error: desc = "transport: authentication handshake failed: x509: certificate is valid for ` +
 			`localhost, not farm.local"`: "x509: certificate is valid for localhost, not farm.local",
 	} {

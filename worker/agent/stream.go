@@ -261,9 +261,12 @@ func Reason(err error) string {
 		text = "the connection was closed at once; a master that serves with --credentials does so where they " +
 			"are missing"
 	case "tls: first record does not look like a TLS handshake":
-		text += "; a master that serves without --credentials answers so"
+		text += "; a master that serves without --credentials answers so, and so does the port of its pages"
 	case "remote error: tls: bad certificate":
 		text += "; it is revoked, or not for this"
+	}
+	if strings.HasSuffix(text, "no such host") || strings.HasSuffix(text, "produced zero addresses") {
+		text = "no machine has this name"
 	}
 	return text
 }

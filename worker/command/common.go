@@ -61,6 +61,11 @@ func checkTable(size *cli.TableSize, w io.Writer) error {
 // parsePosition reads a position given as one argument or as several.
 func parsePosition(args []string) (amazons.Position, error) {
 	p, err := amazons.ParsePosition(strings.Join(args, " "))
+	if err != nil && len(args) > 1 {
+		if _, second := amazons.ParsePosition(args[1]); second == nil {
+			return p, cli.Usagef("one position is wanted; write several a line each, for standard input and -")
+		}
+	}
 	if err != nil {
 		return p, cli.Usagef("%w", err)
 	}

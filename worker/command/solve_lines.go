@@ -110,7 +110,9 @@ func (l *lines) read(ctx context.Context, in io.Reader) error {
 		}
 	}
 	l.ended.Store(true)
-	if err := scanner.Err(); err != nil {
+	if err := scanner.Err(); errors.Is(err, bufio.ErrTooLong) {
+		return cli.Usagef("the line after position %d is longer than %d bytes", l.given.Load(), maxLine)
+	} else if err != nil {
 		return fmt.Errorf("read positions: %w", err)
 	}
 	return nil

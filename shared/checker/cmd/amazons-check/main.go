@@ -42,9 +42,10 @@ var gravity = []int{exitValid, exitAbsent, exitFailed, exitUsage, exitInvalid, e
 
 const usage = `usage: amazons-check FILE... [flags]
 
-Checks each certificate: every position, and every reply to its move. Prints what is proved. FILE may be the
-manifest NAME.proof of a proof in parts: then the parts in NAME.parts are checked, and progress is on standard
-error. "-" is standard input. Exit codes:
+Checks each certificate: every position, and every reply to its move. Prints what is
+proved. FILE may be the manifest NAME.proof of a proof in parts: then the parts in
+NAME.parts are checked, and progress is on standard error. "-" is standard input.
+Exit codes:
   0    all are valid; with --sample or --shard: so are the parts that were to be checked
   1    a file could not be read, or --max-memory does not suffice
   3    parts of a proof are not in its folder: what is there was checked and holds
@@ -83,13 +84,14 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
 	flags.IntVar(&o.Workers, "cores", runtime.GOMAXPROCS(0), "`cores` to check with")
 	flags.Int64Var(&o.MaxMemory, "max-memory", checker.DefaultMaxMemory,
-		"`bytes` for tables of positions, 24 a position of the layers that are needed at a time; a file that needs "+
-			"more is not checked")
+		"`bytes` for tables, a whole number: 24 a position of the layers that are\nneeded at a time; "+
+			"a file that needs more is not checked")
 	flags.BoolVar(&o.Part, "part", false, "check a single part of a proof: it holds if the positions that it cites do")
 	flags.Var(&o.Sample, "sample", "check a random `share` of the parts, such as 1%")
 	flags.Uint64Var(&o.Seed, "seed", rand.Uint64N(1<<32), "`number` that chooses the sample")
+	flags.Lookup("seed").DefValue = "random"
 	flags.Var(&o.Shard, "shard", "check one `shard` of the parts, such as 3/16")
-	flags.Func("state", "note in `file` which parts hold, and skip those that it or more files after commas name",
+	flags.Func("state", "note in `file` which parts hold, and skip those\nthat it or more files after commas name",
 		func(text string) error { o.States = strings.Split(text, ","); return nil })
 	asJSON := flags.Bool("json", false, "answer as JSON, one line a file")
 	version := flags.Bool("version", false, "print the version and end")
@@ -98,9 +100,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	for rest := args; ; files, rest = append(files, rest[0]), rest[1:] {
 		switch err := flags.Parse(rest); {
 		case errors.Is(err, flag.ErrHelp):
-			fmt.Fprint(stdout, usage)
-			flags.SetOutput(stdout)
+			var list strings.Builder
+			flags.SetOutput(&list)
 			flags.PrintDefaults()
+			fmt.Fprint(stdout, usage, strings.ReplaceAll(list.String(), "  -", "  --"))
 			return exitValid
 		case err != nil:
 			fmt.Fprintf(stderr, "amazons-check: %v; see amazons-check --help\n", err)
@@ -143,7 +146,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			worst = code
 		}
 		if err != nil {
-			fmt.Fprintf(stderr, "amazons-check: %s: %v\n", file, err)
+			text := strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted")
+			fmt.Fprintf(stderr, "amazons-check: %s: %s\n", file, text)
 		}
 		switch {
 		case *asJSON:

@@ -61,7 +61,7 @@ func TestRun(t *testing.T) {
 		stdout, stderr string // parts of them
 	}{
 		{"valid", []string{good}, 0, "proved   .BB./B..B/W..W/.WW. w: black wins", ""},
-		{"cores", []string{"-cores", "1", good}, 0, "with 1 workers", ""},
+		{"cores", []string{"-cores", "1", good}, 0, "with --cores 1", ""},
 		{"damaged", []string{bad}, 20, "", "checksum"},
 		{"short", []string{short}, 20, "", "truncated"},
 		{"text", []string{text}, 20, "", "not a certificate"},
@@ -73,7 +73,7 @@ func TestRun(t *testing.T) {
 		{"too little memory", []string{"--max-memory", "100", good}, 1, "", "the limit is 100"},
 		{"version", []string{"--version"}, 0, "formats 1 to 2", ""},
 		{"flags behind", []string{good, "--rules-only"}, 20, "", "entry"},
-		{"flags between", []string{bad, "--cores", "1", good}, 20, "with 1 workers", "bad: certificate checksum"},
+		{"flags between", []string{bad, "--cores", "1", good}, 20, "with --cores 1", "bad: certificate checksum"},
 		{"no flags behind --", []string{"--", good, "--cores"}, 1, "valid", "--cores: open certificate"},
 		{"unknown flag behind", []string{good, "--nothing"}, 64, "", "-nothing; see amazons-check --help"},
 		{"help", []string{good, "--help"}, 0, "Exit codes:", ""},
