@@ -6,7 +6,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o /out/bin/ ./master ./worker
-# Volumes that are mounted here belong to the user below: the store, the authority, and the certificate of the workers.
+# Volumes that are mounted here belong to the user below: the store, the authority, and the credential of the workers.
 RUN mkdir -p /out/folders/data /out/folders/authority /out/folders/certs
 
 FROM scratch
