@@ -1,6 +1,11 @@
 # Shared by the scripts here: builds the two programs into a temporary folder
 # that goes away at the end, and reads numbers out of their JSON. To be sourced.
+# With --help it prints the comment at the head of the script instead, and ends.
 set -eu
+if [ "${1:-}" = --help ]; then
+  sed -n '2,${/^#/!q;s/^# \{0,1\}//p}' "$0"
+  exit 0
+fi
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 work=$(mktemp -d)
 cleanup() {
