@@ -189,7 +189,11 @@ func (l *library) read(ctx context.Context, folder string) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		p, ok := l.open(path)
+		var p found
+		ok := d.Type().IsRegular() || d.Type()&fs.ModeSymlink != 0 // a pipe would be waited for
+		if ok {
+			p, ok = l.open(path)
+		}
 		if ok {
 			all = append(all, p)
 		} else {

@@ -189,3 +189,16 @@ func TestWhole(t *testing.T) {
 		t.Error("a sample is not the whole")
 	}
 }
+
+// TestCollectOfALink: whoever reads a copy of a store through a link to its parts cannot remove what is newer.
+func TestCollectOfALink(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "copy.db")
+	if err := errors.Join(os.Mkdir(filepath.Join(folder, "a.evidence"), 0o755),
+		os.Symlink("a.evidence", filepath.Join(folder, "copy.evidence"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Collect(file, false); !errors.Is(err, cli.ErrUsage) {
+		t.Error(err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/assemble"
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/evidence"
 	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
@@ -262,6 +263,11 @@ func (c *campaign) concludeInParts(ctx context.Context, p *proofParts, report re
 			return err
 		}
 	}
+	if !own && c.farm.store.Bucket() != nil { // the checker finds no part there to take its sample from
+		if err := c.spot(ctx, p); err != nil {
+			return err
+		}
+	}
 	o := checker.Options{Absent: true,
 		Progress: report.checking("the winner is known; the checker goes over its proof")}
 	if !own {
@@ -298,6 +304,20 @@ func (c *campaign) checkTop(ctx context.Context, draft string, id proof.ID) erro
 		err = fmt.Errorf("%w: what the tree adds does not follow: %w", ErrVerification, err)
 	}
 	return err
+}
+
+// spot has the checker of this machine go over a sample of the parts of a proof.
+func (c *campaign) spot(ctx context.Context, p *proofParts) error {
+	for range min(len(p.parts), 1+int(float64(len(p.parts))*spotSample)) {
+		id := p.parts[rand.IntN(len(p.parts))].ID
+		switch err := c.recheck(ctx, id); {
+		case errors.Is(err, loop.ErrFalse):
+			return &checks.FalsePartsError{IDs: []proof.ID{id}, Why: err.Error()}
+		case err != nil && !errors.Is(err, store.ErrDropped):
+			return err
+		}
+	}
+	return nil
 }
 
 // spotSample is the share of the parts of a proof that the master checks although workers have.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -66,8 +67,8 @@ type proofParts struct {
 	parts []proof.Part
 	// dropped says that some are kept as digests only.
 	dropped bool
-	// unchecked are those that nobody has checked.
-	unchecked []checks.Part
+	// unchecked are those that nobody has checked, alone those that perhaps only their own maker has.
+	unchecked, alone []checks.Part
 }
 
 // positions is the number of positions of all parts.
@@ -155,8 +156,11 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 		}
 		p.parts = append(p.parts, part)
 		p.dropped = p.dropped || record.Dropped
-		if record.Verified == "" {
-			p.unchecked = append(p.unchecked, checks.Part{Campaign: k.about.Number, ID: id, Size: record.Bytes})
+		switch part := (checks.Part{Campaign: k.about.Number, ID: id, Size: record.Bytes}); {
+		case record.Verified == "":
+			p.unchecked = append(p.unchecked, part)
+		case strings.HasSuffix(record.Verified, checks.Alone) && !record.Dropped:
+			p.alone = append(p.alone, part)
 		}
 		for _, q := range cited {
 			if f := k.facts[q.Key]; f.Verdict == q.Claim {
@@ -188,13 +192,12 @@ func (k *catalogue) cited(id proof.ID) (proof.Info, []proof.Citation, error) {
 }
 
 // recheck has the checker go over one part.
-// The error wraps ErrFalse where the part is to blame, ErrLost where its bytes are gone or damaged. Any
-// other error says nothing about the part: the check could not be made.
+// The error wraps ErrFalse where the part is to blame, ErrLost where its bytes are gone or damaged, and
+// store.ErrNoCertificate where the store does not have it any more. Any other error says nothing about the part: the
+// check could not be made.
 func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	r, size, err := c.farm.store.OpenCertificate(id)
-	if errors.Is(err, store.ErrNoCertificate) {
-		return fmt.Errorf("%w: %w", loop.ErrFalse, err)
-	} else if err != nil {
+	if err != nil {
 		return lost(err)
 	}
 	report, err := c.checkPart(ctx, r, size)
@@ -206,7 +209,7 @@ func (c *campaign) recheck(ctx context.Context, id proof.ID) error {
 	}
 	// Where a worker announced the outline first, the facts were taken from it. Bytes that hold and prove
 	// something else would leave these facts without a proof.
-	if kept, _ := c.farm.store.KeptOutline(id); kept != nil {
+	if kept, _ := c.farm.store.KeptOutline(c.about.Number, id); kept != nil {
 		outline, err := proof.Outline(r, size)
 		if err == nil && !bytes.Equal(outline, kept) {
 			err = fmt.Errorf("%w: it proves or cites something else than was announced", loop.ErrFalse)
@@ -295,7 +298,7 @@ func (c *campaign) suspects(e tree.Contradiction) (ids []proof.ID, err error) {
 	}
 	list, err := c.farm.store.Parts(c.about.Number)
 	for _, p := range list {
-		if p.Verified == "" && !slices.Contains(ids, p.ID) {
+		if (p.Verified == "" || strings.HasSuffix(p.Verified, checks.Alone)) && !slices.Contains(ids, p.ID) {
 			ids = append(ids, p.ID)
 		}
 	}
@@ -385,13 +388,19 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 	err error) {
 	began := time.Now()
 	defer func() { c.checked = time.Since(began) }()
-	done := len(p.parts) - len(p.unchecked)
+	unchecked := p.unchecked
+	if parties, err := c.farm.Loop.Parties(ctx); err != nil {
+		return false, err
+	} else if parties > 1 { // now somebody else is there
+		unchecked = slices.Concat(unchecked, p.alone)
+	}
+	done := len(p.parts) - len(unchecked)
 	say := func(n, _ int) {
 		report(loop.StateVerifying, fmt.Sprintf("the winner is known; workers have checked %d of %d parts of its proof",
 			done+n, len(p.parts)), loop.Phase{Name: "verifying", Done: uint64(done + n), Total: uint64(len(p.parts))})
 	}
 	say(0, 0)
-	err = c.farm.Loop.Verify(ctx, p.unchecked, say)
+	err = c.farm.Loop.Verify(ctx, unchecked, say)
 	if !errors.Is(err, checks.ErrLonely) {
 		return false, err
 	}

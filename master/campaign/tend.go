@@ -3,11 +3,14 @@ package campaign
 import (
 	"context"
 	"fmt"
+	"io/fs"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"amazonsfarm/master/store"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/proof"
 )
 
@@ -38,14 +41,9 @@ func RegisterEvidence(r prometheus.Registerer, s *store.Store) {
 // Pools without an open campaign stay as they are. Where most parts are gone, their place is more likely not
 // mounted, or the folder was moved: then nothing is taken back, unless Options.Lost says that they are lost.
 func (f *Farm) heal() error {
-	missing, digests, err := f.store.MissingParts()
+	missing, _, err := f.store.MissingParts()
 	if err != nil || len(missing) == 0 {
 		return err
-	}
-	if all, _ := f.store.Certificates(); 2*len(missing) > all-digests && !f.options.Lost {
-		return fmt.Errorf("%w: %d of the %d parts that it names are not in %s; put them back there, or, if they are "+
-			"lost, have what they prove forgotten: master evidence gc --lost --store %s", store.ErrCorrupt,
-			len(missing), all-digests, f.store.Place(), f.options.StoreFile)
 	}
 	lost := make(map[proof.ID]bool, len(missing))
 	for _, id := range missing {
@@ -63,14 +61,24 @@ func (f *Farm) heal() error {
 			return err
 		}
 		var gone []proof.ID
+		kept := 0
 		for _, p := range list {
 			if lost[p.ID] {
 				gone = append(gone, p.ID)
-				f.options.Log.Error("a part is missing; what it proves is proved again", "part", p.ID.Name())
+			} else if !p.Dropped {
+				kept++
 			}
+		}
+		if len(gone) > kept && !f.options.Lost {
+			return fmt.Errorf("%w: %d of the %d parts of campaign %s are not in %s; put them back there, or, if they "+
+				"are lost, have what they prove forgotten: master evidence gc --lost --store %s", store.ErrCorrupt,
+				len(gone), len(gone)+kept, c.about.Name, f.store.Place(), f.options.StoreFile)
 		}
 		if len(gone) == 0 {
 			continue
+		}
+		for _, id := range gone {
+			f.options.Log.Error("a part is missing; what it proves is proved again", "part", id.Name())
 		}
 		// A part that cites a lost one proves nothing by itself any more, so it goes as well.
 		all, err := c.resting(context.Background(), gone)
@@ -124,6 +132,11 @@ type Collection struct {
 // those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
 // parts are gone. Errors: those of opening a store.
 func Collect(file string, lost bool) (Collection, error) {
+	// Whoever copies a store to read it links the folder of the parts, which know nothing of the copy.
+	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return Collection{}, cli.Usagef("%s is a link, so the parts in it belong to another store; collect that one",
+			store.EvidenceFolder(file))
+	}
 	if lost {
 		f, err := Open(Options{StoreFile: file, Lost: true})
 		if err == nil {

@@ -82,6 +82,9 @@ type Part struct {
 	Size     int64
 }
 
+// Alone ends the text about who has checked a part where only one party was there, perhaps the maker's own.
+const Alone = ", alone in the farm"
+
 // Task is a part for a worker; for the master where it is nil.
 type Task struct {
 	Part
@@ -94,7 +97,8 @@ type check struct {
 	sample bool // no answer waits for it
 	by     []turn
 	own    bool                 // the master checks it
-	tried  map[trust.Party]bool // failed to
+	tried  map[trust.Party]bool // failed to, or has said that it holds
+	said   bool                 // a party has said that it holds, and may have made it
 }
 
 // turn is a worker's check of a part.
@@ -122,6 +126,7 @@ type Queue struct {
 	order   []*check // oldest first
 	samples int      // among them
 	owed    []debt   // checks that nobody needs any more, whose workers are at them still
+	alone   bool     // no second party was there when checks were last handed out
 }
 
 // debt is a check that a worker has not answered.
@@ -195,6 +200,15 @@ func (q *Queue) WantAll(of trust.Party) {
 	}
 }
 
+// Doubt has the master check a part that is in doubt, and reports whether it has to begin.
+func (q *Queue) Doubt(p Part) bool {
+	q.want(p, false)
+	c := q.checks[p.ID]
+	begin := !c.own
+	c.own = true
+	return begin
+}
+
 // want puts a part among those to be checked. A sample for which an answer comes to wait is a
 // sample no more: it goes before the others, and two workers may be asked.
 func (q *Queue) want(p Part, sample bool) {
@@ -238,10 +252,7 @@ func (q *Queue) Wanted(id proof.ID) bool { return q.checks[id] != nil }
 // Assign hands out checks: those that an answer waits for first, each to one of another party than its
 // maker's, if there is another. present are all workers that are there.
 func (q *Queue) Assign(present []*Worker) (tasks []Task) {
-	parties := map[trust.Party]bool{}
-	for _, w := range present {
-		parties[w.Party] = true
-	}
+	parties := Parties(present)
 	free := slices.DeleteFunc(slices.Clone(present), func(w *Worker) bool {
 		return w.busy >= atOnce || q.of(w.Party).rests > q.now
 	})
@@ -251,6 +262,7 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 	// an answer waits for does not: then any worker will do, and the master takes it where none
 	// can.
 	own := 0
+	q.alone = parties < 2
 	for _, c := range q.order {
 		if c.own {
 			own++
@@ -258,16 +270,16 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 	}
 	for _, sample := range []bool{false, true} {
 		for _, c := range q.order {
-			if c.sample != sample || c.own || sample && len(parties) < 2 || !q.open(c) {
+			if c.sample != sample || c.own || sample && parties < 2 || !q.open(c) {
 				continue
 			}
-			if w := q.best(c, free, len(parties)); w != nil {
+			if w := q.best(c, free, parties); w != nil {
 				c.by = append(c.by, turn{w, q.now})
 				if w.busy++; w.busy >= atOnce {
 					free = slices.DeleteFunc(free, func(o *Worker) bool { return o == w })
 				}
 				tasks = append(tasks, Task{c.Part, w})
-			} else if !sample && len(present) > 0 && own < maxOwn && !q.hopeful(c, present, len(parties)) {
+			} else if !sample && len(present) > 0 && own < maxOwn && !q.hopeful(c, present, parties) {
 				own++
 				c.own = true
 				tasks = append(tasks, Task{c.Part, nil})
@@ -275,6 +287,15 @@ func (q *Queue) Assign(present []*Worker) (tasks []Task) {
 		}
 	}
 	return tasks
+}
+
+// Parties returns how many parties workers are of.
+func Parties(of []*Worker) int {
+	parties := map[trust.Party]bool{}
+	for _, w := range of {
+		parties[w.Party] = true
+	}
+	return len(parties)
 }
 
 // open reports whether one more worker is to be asked: nobody was, or an answer waits for too long.
@@ -336,6 +357,21 @@ func (q *Queue) Holds(p trust.Party, id proof.ID, doubted bool) (again bool) {
 	r.failed = 0
 	r.held++
 	return doubted && r.held <= spotFirst || maphash.Bytes(q.seed, append(id[:], 1))%spotOneIn == 0
+}
+
+// Vouched notes that a party says that a part holds, and returns what the store notes of that: who has checked the
+// part. It is empty where one more party has to be asked: nobody knows who made the part, so it may have been this one.
+func (q *Queue) Vouched(p trust.Party, id proof.ID) (by string) {
+	m, known := q.makers[id]
+	c := q.checks[id]
+	switch {
+	case q.alone:
+		return p.String() + Alone
+	case known && m.Party != p, c == nil, !known && c.said:
+		return p.String()
+	}
+	c.said, c.tried[p] = !known, true
+	return ""
 }
 
 // Own notes that the master itself checks a part now.

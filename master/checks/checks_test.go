@@ -159,6 +159,53 @@ func TestNobodyChecksHimself(t *testing.T) {
 	}
 }
 
+// TestVouched: nobody's word counts for a part that may be his own, where somebody else is there.
+func TestVouched(t *testing.T) {
+	party := func(name string) trust.Party { return trust.Party{Name: name} }
+	f := newFarm(t, "maker", "a", "b")
+	id := f.part(1)
+	f.assigned(1)
+	if by := f.Vouched(party("maker"), id); by != "" {
+		t.Errorf("its maker's word counts as that of %q", by)
+	}
+	if by := f.Vouched(party("a"), id); by != party("a").String() {
+		t.Errorf("another's word counts as that of %q", by)
+	}
+	// After a restart nobody knows who made a part: then two have to say so.
+	old := Part{1, proof.ID{9}, 1000}
+	f.Want(old)
+	if got := f.assigned(1); len(got) != 1 {
+		t.Fatalf("asked were %v", got)
+	}
+	by, asked := "", 0
+	for _, w := range f.present {
+		if _, counts := f.Answered(w, old.ID); counts {
+			by = f.Vouched(w.Party, old.ID)
+			asked++
+		}
+	}
+	if by != "" || asked != 1 || !f.Wanted(old.ID) {
+		t.Fatalf("the word of one of %d counts as that of %q", asked, by)
+	}
+	if got := f.assigned(1); len(got) != 1 {
+		t.Fatalf("asked were %v", got)
+	}
+	for _, w := range f.present {
+		if _, counts := f.Answered(w, old.ID); counts {
+			by = f.Vouched(w.Party, old.ID)
+		}
+	}
+	if by == "" {
+		t.Error("the word of two does not count")
+	}
+	alone := newFarm(t, "maker")
+	id = alone.part(1)
+	alone.assigned(1)
+	if by := alone.Vouched(party("maker"), id); by != party("maker").String()+Alone {
+		t.Errorf("alone, its maker's word counts as that of %q", by)
+	}
+}
+
 // TestOwnParts: while the only other party rests, the master takes a few parts at a time, and leaves the others to it.
 func TestOwnParts(t *testing.T) {
 	f := newFarm(t, "maker", "rests")

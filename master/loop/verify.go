@@ -31,8 +31,8 @@ const calmShare = 9
 // lonelyTicks is how long an answer waits for any worker before the master checks by itself.
 const lonelyTicks = 30
 
-// byMaster is who checked a part that the master checked itself.
-const byMaster = "the master"
+// ByMaster is who checked a part that the master checked itself.
+const ByMaster = "the master"
 
 // awaiting is an answer that waits for the checks of its parts.
 type awaiting struct {
@@ -80,7 +80,7 @@ func (d delivered) apply(l *Loop) {
 	l.verification.queue.Delivered(checks.Maker{Party: d.session.Party, Worker: d.session.Name,
 		Address: d.session.Address, Part: d.part, At: l.cfg.Now()}, d.holds)
 	if d.holds {
-		l.holds(d.part.ID, byMaster)
+		l.holds(d.part.ID, ByMaster)
 	}
 }
 
@@ -99,37 +99,50 @@ func (l *Loop) Verify(ctx context.Context, parts []checks.Part, progress func(do
 	return errors.Join(err, failed)
 }
 
-// Check has workers check a part for which no answer waits yet.
-func (l *Loop) Check(ctx context.Context, p checks.Part) error {
-	return l.post(ctx, verify{[]checks.Part{p}, nil})
+// Check has the master itself check a part about which somebody has lied.
+func (l *Loop) Check(ctx context.Context, p checks.Part) error { return l.post(ctx, doubtful{p}) }
+
+type doubtful struct{ part checks.Part }
+
+func (m doubtful) apply(l *Loop) {
+	if c := l.numbered(m.part.Campaign); c != nil && l.verification.queue.Doubt(m.part) {
+		l.recheck(c, m.part.ID, nil, false)
+	}
 }
 
 type verify struct {
 	parts []checks.Part
-	a     *awaiting // nil: no answer waits
+	a     *awaiting
 }
 
 func (m verify) apply(l *Loop) {
+	m.a.campaign = l.numbered(m.parts[0].Campaign)
 	for _, p := range m.parts {
 		l.verification.queue.Want(p)
 	}
+	l.verification.answers = append(l.verification.answers, m.a)
 	l.verification.stale = true
-	if m.a != nil {
-		m.a.campaign = l.numbered(m.parts[0].Campaign)
-		l.verification.answers = append(l.verification.answers, m.a)
-	}
 }
 
-// assign gives checks to workers, and to the master those that no worker can do.
-func (l *Loop) assign() {
-	l.verification.stale = false
-	var present []*checks.Worker
+// checkers returns the workers that may check parts.
+func (l *Loop) checkers() (present []*checks.Worker) {
 	for _, s := range l.crew.byToken {
 		if s.link != nil && !s.quarantined && s.joined {
 			present = append(present, &s.checker)
 		}
 	}
-	for _, task := range l.verification.queue.Assign(present) {
+	return present
+}
+
+// Parties returns how many parties have workers that may check parts.
+func (l *Loop) Parties(ctx context.Context) (int, error) {
+	return ask(ctx, l, func() int { return checks.Parties(l.checkers()) })
+}
+
+// assign gives checks to workers, and to the master those that no worker can do.
+func (l *Loop) assign() {
+	l.verification.stale = false
+	for _, task := range l.verification.queue.Assign(l.checkers()) {
 		c := l.numbered(task.Campaign)
 		if task.By == nil {
 			l.recheck(c, task.ID, nil, false)
@@ -214,7 +227,9 @@ func (m examined) apply(l *Loop) {
 	case q.Holds(s.Party, m.ID, c.Try != nil):
 		l.recheck(c, m.ID, s, true)
 	default:
-		l.holds(m.ID, s.Party.String())
+		if by := q.Vouched(s.Party, m.ID); by != "" {
+			l.holds(m.ID, by)
+		}
 	}
 	l.verification.stale = true
 }
@@ -273,7 +288,9 @@ func (m rechecked) apply(l *Loop) {
 		if m.by != nil && !m.said {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v does not hold, and it does", m.id))
 		}
-		l.holds(m.id, byMaster)
+		l.holds(m.id, ByMaster)
+	case errors.Is(m.err, store.ErrNoCertificate): // it was removed, since nothing names it
+		l.verification.queue.Done(m.id)
 	case errors.Is(m.err, ErrFalse), errors.Is(m.err, ErrLost):
 		if m.by != nil && m.said && errors.Is(m.err, ErrFalse) {
 			l.offend(m.by, trust.FalseCheck, fmt.Errorf("it says that part %v holds, and it does not", m.id))
@@ -423,11 +440,13 @@ func (l *Loop) dispute(c *campaign, e tree.Contradiction) {
 				break
 			}
 			why := c.Recheck(ctx, id)
-			if errors.Is(why, ErrFalse) || errors.Is(why, ErrLost) {
+			switch {
+			case errors.Is(why, ErrFalse), errors.Is(why, ErrLost):
 				_ = l.post(ctx, judged{c, []proof.ID{id}, why})
 				return
+			case !errors.Is(why, store.ErrNoCertificate): // that is gone
+				err = why
 			}
-			err = why
 		}
 		_ = l.post(ctx, judged{c, nil, errors.Join(err, &ContradictionError{c.Text(e.Key), e})})
 	})

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -26,9 +25,9 @@ type Parts interface {
 	Bucket() evidence.Bucket
 	// RecordPart records a part that a worker has put into the bucket, with its outline.
 	RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error)
-	// KeptOutline returns the outline in the record of a part, nil where there is none, and whether somebody has
+	// KeptOutline returns the outline in the record of a part of a campaign, nil where there is none, and who has
 	// checked the part.
-	KeptOutline(id proof.ID) (outline []byte, checked bool)
+	KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string)
 }
 
 // bucket returns the bucket of the parts, nil where they lie in a folder.
@@ -107,13 +106,13 @@ func (f *farmService) PlaceCertificate(ctx context.Context, r *farmv1.PlaceCerti
 }
 
 // differs returns an error where a part was recorded with another outline. One of the two is false: this one, if
-// somebody has checked the part. Otherwise the part is checked now, and may be announced again after that.
+// the master itself has checked the part. Otherwise it does so now, and the part may be announced again after that.
 func (f *farmService) differs(ctx context.Context, s *loop.Session, p checks.Part, outline []byte) error {
-	kept, checked := f.cfg.Parts.KeptOutline(p.ID)
+	kept, by := f.cfg.Parts.KeptOutline(p.Campaign, p.ID)
 	switch {
 	case kept == nil || bytes.Equal(kept, outline): // without an outline its claims are read from its bytes
 		return nil
-	case checked:
+	case by == loop.ByMaster:
 		err := status.Errorf(codes.InvalidArgument, "part %v is not what its outline says", p.ID)
 		f.loop.Offend(ctx, s, trust.FalseCertificate, err)
 		return err
@@ -142,7 +141,7 @@ func placeError(err error) error {
 func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 	out := &farmv1.Check{Campaign: campaignMessage(a.Campaign, false), Sha256: a.ID[:], Size: uint64(a.Size)}
 	if bucket := f.bucket(); bucket != nil {
-		outline, _ := f.cfg.Parts.KeptOutline(a.ID)
+		outline, _ := f.cfg.Parts.KeptOutline(a.Campaign.Number, a.ID)
 		sum := sha256.Sum256(outline)
 		out.OutlineSha256 = sum[:]
 		url, err := bucket.GetURL(a.ID)
@@ -159,10 +158,8 @@ func (f *farmService) checkMessage(a loop.Check) *farmv1.Check {
 // storedClaims reads what a stored part claims: from its outline where that is kept.
 func (f *farmService) storedClaims(c *loop.About, id proof.ID) ([]loop.Root, error) {
 	if f.cfg.Parts != nil {
-		if outline, _ := f.cfg.Parts.KeptOutline(id); outline != nil {
-			if !f.loop.Store().HasCertificate(c.Number, id) {
-				return nil, fmt.Errorf("certificate %v: %w", id, store.ErrNoCertificate)
-			}
+		// The record says what it claims, whether or not the bucket answers now.
+		if outline, _ := f.cfg.Parts.KeptOutline(c.Number, id); outline != nil {
 			return c.ReadOutline(outline)
 		}
 	}

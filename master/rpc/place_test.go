@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/codes"
 
 	"amazonsfarm/master/evidence"
+	"amazonsfarm/master/loop"
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
@@ -19,7 +20,7 @@ type bucketParts struct {
 	evidence.Store
 	s        *memory
 	outlines map[proof.ID][]byte
-	checked  bool
+	by       string
 }
 
 func (p *bucketParts) Bucket() evidence.Bucket { return p }
@@ -37,21 +38,25 @@ func (p *bucketParts) RecordPart(_ uint32, id proof.ID, _ int64, outline []byte)
 	return false, err
 }
 
-func (p *bucketParts) KeptOutline(id proof.ID) ([]byte, bool) { return p.outlines[id], p.checked }
+func (p *bucketParts) KeptOutline(_ uint32, id proof.ID) ([]byte, string) {
+	return p.outlines[id], p.by
+}
 
 // TestForgedOutline has a worker announce a part that is recorded already, with an outline that claims something
 // else. Facts are held against the recorded outline alone.
 func TestForgedOutline(t *testing.T) {
 	for _, test := range []struct {
-		placed, checked bool
-		want            codes.Code
+		placed bool
+		by     string
+		want   codes.Code
 	}{
-		{false, false, codes.Aborted}, {true, false, codes.Aborted}, // nobody knows yet which of the two is false
-		{false, true, codes.InvalidArgument}, {true, true, codes.InvalidArgument},
+		{false, "", codes.Aborted}, {true, "", codes.Aborted}, // nobody knows yet which of the two is false
+		{false, "name friend", codes.Aborted}, // whoever says so may lie
+		{false, loop.ByMaster, codes.InvalidArgument}, {true, loop.ByMaster, codes.InvalidArgument},
 	} {
 		s := newMemory()
 		b := start(t, s, func(c *settings) {
-			c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}, checked: test.checked}
+			c.services.Parts = &bucketParts{s: s, outlines: map[proof.ID][]byte{}, by: test.by}
 			c.try = func(context.Context, []byte) error { return nil }
 		})
 		place := func(w *worker, placed bool, outline []byte) error {

@@ -192,11 +192,6 @@ func TestPassingErrors(t *testing.T) {
 		if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
 			t.Fatal(err)
 		}
-		w = b.worker("w")
-		for w.receive().GetCheck() == nil {
-		}
-		w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Campaign: 7,
-			Sha256: id[:], Fault: "it does not hold"}}})
 		for s.HasCertificate(1, id) && time.Since(began) < time.Hour {
 			time.Sleep(time.Second)
 		}
@@ -232,13 +227,9 @@ func TestUnderWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(c.wait)
-			w := b.worker("checker")
 			if err := b.loop.Check(t.Context(), checks.Part{Campaign: 1, ID: id, Size: 1}); err != nil {
 				t.Fatal(err)
 			}
-			for w.receive().GetCheck() == nil {
-			}
-			w.send(&farmv1.WorkRequest{Kind: &farmv1.WorkRequest_Checked{Checked: &farmv1.Checked{Sha256: id[:]}}})
 			for s.HasCertificate(1, id) {
 				time.Sleep(time.Second)
 			}

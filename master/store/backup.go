@@ -91,8 +91,10 @@ func BackupFile(ctx context.Context, from, to string, parts bool, progress Progr
 func (s *Store) copyParts(ctx context.Context, to string, progress Progress) error {
 	sizes, total, done := map[proof.ID]int64{}, int64(0), int64(0)
 	if err := s.eachCertificate(func(id proof.ID, c record.Certificate) {
-		sizes[id] = int64(c.Size)
-		total += int64(c.Size)
+		if !c.Dropped {
+			sizes[id] = int64(c.Size)
+			total += int64(c.Size)
+		}
 	}); err != nil {
 		return err
 	}

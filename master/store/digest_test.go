@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -103,13 +105,25 @@ func TestPlace(t *testing.T) {
 	if err := evidence.OpenFolder(place, false).Put(id, size, bytes.NewReader(data)); err != nil {
 		t.Fatal(err)
 	}
-	if known, err := s.RecordPart(1, id, size, outline); known || err != nil {
-		t.Error(known, err)
+	// Two announce the part at the same time with different outlines: one is recorded, and the other is told so.
+	var others sync.WaitGroup
+	first := atomic.Int32{}
+	for range 8 {
+		others.Go(func() {
+			if known, err := s.RecordPart(1, id, size, outline); err != nil {
+				t.Error(err)
+			} else if !known {
+				first.Add(1)
+			}
+		})
+	}
+	if others.Wait(); first.Load() != 1 {
+		t.Errorf("%d are told that they were the first", first.Load())
 	}
 	if known, err := s.RecordPart(1, id, size, outline); !known || err != nil {
 		t.Error(known, err)
 	}
-	if kept, checked := s.KeptOutline(id); checked || !bytes.Equal(kept, outline) {
+	if kept, by := s.KeptOutline(1, id); by != "" || !bytes.Equal(kept, outline) {
 		t.Error("the outline is another one")
 	}
 	s.Close()
@@ -168,4 +182,22 @@ func TestSlowRemoval(t *testing.T) {
 	close(held.end)
 	<-removed
 	s.evidence = held.Store
+}
+
+// TestBackupOfDigests backs up a store with its parts, one of which is kept as a digest only: that one is not missed.
+func TestBackupOfDigests(t *testing.T) {
+	o := quick
+	o.Digest = true
+	s := newStore(t, o)
+	data, id := realPart(t)
+	if _, err := s.PutCertificate(1, id, data); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.SetVerified([]proof.ID{id, {7}}, "w2"); err != nil { // one that is gone is passed over
+		t.Fatal(err)
+	}
+	s.Close()
+	if r, err := BackupFile(t.Context(), s.Path(), filepath.Join(t.TempDir(), "copy.db"), true, nil); err != nil {
+		t.Errorf("%+v, %v", r, err)
+	}
 }

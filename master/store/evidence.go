@@ -83,7 +83,7 @@ func (s *Store) RecordPart(campaign uint32, id proof.ID, size int64, outline []b
 		return false, fmt.Errorf("%w: %s has %d bytes of part %x, where %d were announced", evidence.ErrMissing,
 			s.evidence, found, id[:], size)
 	}
-	return false, s.do(recordOf(id, record.Certificate{Size: uint64(size), Pool: about.Pool, Outline: outline}))
+	return s.record(id, record.Certificate{Size: uint64(size), Pool: about.Pool, Outline: outline})
 }
 
 // Outline returns what a part cites and proves, from its record or else from the part. Errors: those of
@@ -100,11 +100,13 @@ func (s *Store) Outline(id proof.ID) (proof.Info, []proof.Citation, error) {
 	return proof.ReadCited(r, size)
 }
 
-// KeptOutline returns the outline in the record of a part, nil where there is none, and whether somebody has
-// checked the part.
-func (s *Store) KeptOutline(id proof.ID) (outline []byte, checked bool) {
-	c, _, _ := s.certificate(id)
-	return c.Outline, c.Verified != ""
+// KeptOutline returns the outline in the record of a part for the facts of a campaign, nil where there is none, and who
+// has checked the part.
+func (s *Store) KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string) {
+	if c, ok, _ := s.certificate(id); ok && c.Pool == s.PoolOf(campaign) {
+		return c.Outline, c.Verified
+	}
+	return nil, ""
 }
 
 // PutCertificate is PutCertificateFrom for a certificate in memory.
@@ -173,13 +175,14 @@ func (s *Store) putCertificate(campaign uint32, id proof.ID, size int64, r io.Re
 	}
 	s.cache.Forget(id) // perhaps a damaged one is open
 	s.cache.Known(id)
-	return false, s.do(recordOf(id, record.Certificate{Size: uint64(size), Pool: about.Pool}))
+	_, err = s.record(id, record.Certificate{Size: uint64(size), Pool: about.Pool})
+	return false, err
 }
 
-// recordOf is the request that records a part which is durable, unless somebody was faster.
-func recordOf(id proof.ID, c record.Certificate) *request {
+// record records a part which is durable. known says that somebody was faster, and that the record is his.
+func (s *Store) record(id proof.ID, c record.Certificate) (known bool, err error) {
 	var old []byte
-	return &request{
+	err = s.do(&request{
 		records: 1,
 		bytes:   pageSize,
 		check: func(tx *bbolt.Tx, _ *record.Counters) error {
@@ -202,7 +205,8 @@ func recordOf(id proof.ID, c record.Certificate) *request {
 			c.Number = n.Arrivals
 			return tx.Bucket([]byte(record.BucketCertificates)).Put(id[:], record.EncodeCertificate(id, c))
 		},
-	}
+	})
+	return old != nil, err
 }
 
 // arrives notes that a part is on its way: until arrived, nobody removes its file.

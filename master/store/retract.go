@@ -12,7 +12,8 @@ import (
 )
 
 // SetVerified notes who has verified certificates, as a text of at most 200 bytes; an empty one takes
-// it back. Errors: ErrInvalid, ErrNoCertificate, otherwise as of Commit; nothing is then noted.
+// it back. One that the store does not have any more is passed over. Errors: ErrInvalid, otherwise as of Commit;
+// nothing is then noted.
 func (s *Store) SetVerified(ids []proof.ID, by string) error {
 	if err := record.CheckVerified(by); err != nil {
 		return fmt.Errorf("note who has verified: %w: %v", ErrInvalid, err)
@@ -23,10 +24,7 @@ func (s *Store) SetVerified(ids []proof.ID, by string) error {
 		records: len(ids),
 		bytes:   int64(len(ids))*512 + outlines,
 		check: func(tx *bbolt.Tx, _ *record.Counters) (err error) {
-			if noted, err = knownOf(tx, ids); err == nil && len(noted) < len(unique(ids)) {
-				err = fmt.Errorf("%w: %d of the %d are not in the store", ErrNoCertificate, len(unique(ids))-len(noted),
-					len(unique(ids)))
-			}
+			noted, err = knownOf(tx, ids)
 			return err
 		},
 		apply: func(tx *bbolt.Tx, _ *record.Counters) error {

@@ -85,9 +85,9 @@ func readState(f io.Reader, name, head string, parts int64, done bitmap, counts 
 	known := false // the lines are of this proof
 	for n := 1; ; n++ {
 		line, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) { // what is left has no end
-			return nil
-		} else if err != nil {
+		if cut := line == "" || known || strings.HasPrefix(head, line); errors.Is(err, io.EOF) && cut {
+			return nil // what is left has no end
+		} else if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		line = strings.TrimSuffix(line, "\n")
@@ -115,7 +115,8 @@ func (s *states) add(i int64, c Counts) error {
 	if s.f == nil {
 		return nil
 	}
-	if _, err := s.f.WriteString(lineOf(i, c) + "\n"); err != nil {
+	// It begins a line of its own, whatever another program that was stopped has left before it.
+	if _, err := s.f.WriteString("\n" + lineOf(i, c) + "\n"); err != nil {
 		return fmt.Errorf("write state: %w", err)
 	}
 	return nil

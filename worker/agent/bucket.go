@@ -25,7 +25,9 @@ const maxReply = 16 << 10
 // web makes the calls to buckets: a connection comes about in seconds or not at all.
 var web = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
 	TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 4,
-	IdleConnTimeout: time.Minute}}
+	IdleConnTimeout: time.Minute,
+	// The bytes of a part are as they lie in the bucket, whatever whoever put it there says of them.
+	DisableCompression: true}}
 
 // place puts a part into the bucket of the master. Its error has a code, as that of an upload.
 // It asks for an address, puts the part there, and says that it is there. After a break in between, the
