@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,8 @@ func (f *certsFlags) request(role identity.Role, name string) (credentials.Reque
 	r := credentials.Request{Identity: identity.Identity{Role: role, Name: name}, Renew: f.renew,
 		Lifetime: time.Duration(f.days) * day}
 	if role == identity.Master {
-		r.Hosts = append(f.hosts, localHosts...)
+		given := slices.DeleteFunc(f.hosts, func(host string) bool { return slices.Contains(localHosts, host) })
+		r.Hosts = append(given, localHosts...)
 	}
 	return r, r.Check()
 }

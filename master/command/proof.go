@@ -266,8 +266,8 @@ func proofExportCommand() *cobra.Command {
 				return err
 			}
 			if g.Full {
-				return cli.As(cli.ErrLimit, fmt.Errorf(
-					"only %d positions are written, %d of them without their moves; --positions 0 writes all", positions, g.Cut))
+				return cli.As(cli.ErrLimit, fmt.Errorf("only %d positions are written, %d of them without their "+
+					"moves; --positions 0 writes all", positions, g.Cut))
 			}
 			return nil
 		},

@@ -103,7 +103,7 @@ func (f *serveFlags) validate() error {
 	case f.board != "":
 		q, err := parseQuestion(f.board, f.moves, bothSides)
 		if err != nil {
-			return cli.Usagef("%s", strings.Replace("--board: "+err.Error(), "--board: --first-move", "--first-move", 1))
+			return cli.Usagef("%s", strings.Replace("--board: "+err.Error(), "--board: --first", "--first", 1))
 		}
 		if err := record.CheckName(o.Name); err != nil {
 			return cli.Usagef("--name: %w", err)

@@ -69,7 +69,8 @@ func simulateCommand() *cobra.Command {
 	flags.DurationVar(&x.Delay, "delay", 0, "let a message travel for `TIME` one way")
 	cli.Ranged(flags, flags.Float64Var, "loss-rate", &x.LossRate, 0, 0, 0.5,
 		"lose a message, and its connection, with chance `P`")
-	cli.Ranged(flags, flags.Float64Var, "crash-rate", &x.CrashRate, 0, 0, 3600, "let a worker crash `N` times in an hour")
+	cli.Ranged(flags, flags.Float64Var, "crash-rate", &x.CrashRate, 0, 0, 3600,
+		"let a worker crash `N` times in an hour")
 	flags.BoolVar(&f.evidence, "evidence", true, "count the time of evidence and its checks")
 	flags.Uint64Var(&x.Seed, "seed", 1, "start all chance from `N`")
 	flags.Uint64Var(&x.Scale, "scale", 100, "let one searched node stand for `N`")

@@ -155,11 +155,12 @@ func workersReport(r *farmv1.WorkersResponse) string {
 	var s strings.Builder
 	for _, w := range r.GetWorkers() {
 		fmt.Fprintf(&s, "worker         %s: %s, table %s, %s (%s), %s, %s nodes", w.GetName(),
-			cli.Counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())), cli.Counted(w.GetResults(), "result"),
-			standing(w), cli.Counted(w.GetFacts(), "fact"), count(w.GetNodes()))
+			cli.Counted(w.GetCores(), "core"), cli.FormatSize(int64(w.GetTableBytes())),
+			cli.Counted(w.GetResults(), "result"), standing(w), cli.Counted(w.GetFacts(), "fact"), count(w.GetNodes()))
 		if w.GetLease() != 0 {
-			fmt.Fprintf(&s, "; on %s (maybe mirrored), %s of %s nodes, %s nodes/s", w.GetPosition(), count(w.GetLeaseNodes()),
-				count(w.GetBudgetNodes()), count(uint64(float64(w.GetLeaseNodes())/max(1, w.GetLeaseSeconds()))))
+			fmt.Fprintf(&s, "; on %s (maybe mirrored), %s of %s nodes, %s nodes/s", w.GetPosition(),
+				count(w.GetLeaseNodes()), count(w.GetBudgetNodes()),
+				count(uint64(float64(w.GetLeaseNodes())/max(1, w.GetLeaseSeconds()))))
 			if p := w.GetPhase(); p != nil {
 				phase, detail := doing(&farmv1.StatusResponse{Phase: p})
 				fmt.Fprintf(&s, ", %s", strings.TrimSuffix(phase+": "+detail, ": "))

@@ -119,7 +119,8 @@ func (a *Authority) Revoke(nameOrSerial string) ([]Record, error) {
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, fmt.Errorf("%w: no valid credential has the name or serial number %q%s", ErrUnknown, nameOrSerial, known)
+		return nil, fmt.Errorf("%w: no valid credential has the name or serial number %q%s", ErrUnknown, nameOrSerial,
+			known)
 	}
 	// The list is written anew with all entries so far: one that was left out would be good again.
 	number, entries, err := a.readRevoked()

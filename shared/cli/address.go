@@ -76,8 +76,8 @@ func Listen(flag, text, usual string) (net.Listener, error) {
 	case errors.Is(err, syscall.EADDRINUSE):
 		host, port, _ := net.SplitHostPort(address)
 		n, _ := strconv.Atoi(port)
-		return nil, fmt.Errorf("--%s %s: this or another program listens there; choose another port, such as %s", flag, text,
-			net.JoinHostPort(host, strconv.Itoa(max(1024, (n+10)%65536))))
+		return nil, fmt.Errorf("--%s %s: this or another program listens there; choose another port, such as %s", flag,
+			text, net.JoinHostPort(host, strconv.Itoa(max(1024, (n+10)%65536))))
 	case errors.Is(err, syscall.EACCES):
 		return nil, fmt.Errorf("--%s %s: ports below 1024 are for the system; choose a higher one", flag, text)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):

@@ -166,7 +166,8 @@ func (m *Machine) acknowledged(ack *farmv1.Ack) {
 	case ack.GetRefused() != "":
 		m.c.Stats.Refused.Add(1)
 		if ack.GetRefused() == oldLease {
-			m.c.Log.Info("the master was started anew: this lease has ended, and what was proved is kept", "serial", p.serial)
+			m.c.Log.Info("the master was started anew: this lease has ended, and what was proved is kept", "serial",
+				p.serial)
 			break
 		}
 		m.c.Log.Warn("refused by the master", "serial", p.serial, "reason", ack.GetRefused())
