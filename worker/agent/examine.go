@@ -115,6 +115,7 @@ func (c *connection) check(m *farmv1.Check, out *farmv1.Checked) error {
 const (
 	fetchPatience = 15 * time.Second
 	fetchRate     = 32 << 10 // bytes a second
+	maxPart       = 1 << 30  // bytes; the check of a larger part would take more memory than one may
 )
 
 // errUnfetched says that a part did not come for reasons that pass.
@@ -123,6 +124,9 @@ var errUnfetched = errors.New("the part could not be fetched in time")
 // fetch returns the bytes of a part. Whatever passes is tried again: a master that is full, a bucket that
 // does not answer. Where it does not pass in time, the error wraps errUnfetched.
 func (c *connection) fetch(m *farmv1.Check) (data []byte, err error) {
+	if m.GetSize() > maxPart {
+		return nil, fmt.Errorf("a part of %d bytes, the limit is %d", m.GetSize(), maxPart)
+	}
 	ctx, cancel := context.WithTimeout(c.ctx, fetchPatience+time.Duration(m.GetSize()/fetchRate)*time.Second)
 	defer cancel()
 	for pause := c.BackoffMin; ; pause = min(2*pause, c.BackoffMax) {
