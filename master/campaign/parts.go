@@ -389,10 +389,12 @@ func (c *campaign) checkParts(ctx context.Context, p *proofParts, report reporte
 	began := time.Now()
 	defer func() { c.checked = time.Since(began) }()
 	unchecked := p.unchecked
-	if parties, err := c.farm.Loop.Parties(ctx); err != nil {
-		return false, err
-	} else if parties > 1 { // now somebody else is there
-		unchecked = slices.Concat(unchecked, p.alone)
+	if len(p.alone) > 0 {
+		if parties, err := c.farm.Loop.Parties(ctx); err != nil {
+			return false, err
+		} else if parties > 1 { // now somebody else is there
+			unchecked = slices.Concat(unchecked, p.alone)
+		}
 	}
 	done := len(p.parts) - len(unchecked)
 	say := func(n, _ int) {
