@@ -3,9 +3,7 @@ package proof
 import (
 	"iter"
 	"math/bits"
-	"runtime"
 	"slices"
-	"sync"
 
 	"amazonsfarm/shared/amazons"
 )
@@ -125,31 +123,6 @@ func (s *Set) Sorted(arrows int) []Entry {
 			entries = append(entries, Entry{at.key, at.move})
 		}
 	}
-	return sortEntries(entries, min(runtime.GOMAXPROCS(0), 8))
-}
-
-func compareEntries(a, b Entry) int { return a.Key.Compare(b.Key) }
-
-// sortEntries sorts entries with distinct keys, using the given number of goroutines where it pays.
-// The result may be another slice.
-func sortEntries(entries []Entry, workers int) []Entry {
-	if workers < 2 || len(entries) < 1<<15 {
-		slices.SortFunc(entries, compareEntries)
-		return entries
-	}
-	half := len(entries) / 2
-	a, b := entries[:half], entries[half:]
-	var wg sync.WaitGroup
-	wg.Go(func() { a = sortEntries(a, workers/2) })
-	b = sortEntries(b, workers-workers/2)
-	wg.Wait()
-	merged := make([]Entry, 0, len(entries))
-	for len(a) > 0 && len(b) > 0 {
-		if compareEntries(a[0], b[0]) < 0 {
-			merged, a = append(merged, a[0]), a[1:]
-		} else {
-			merged, b = append(merged, b[0]), b[1:]
-		}
-	}
-	return append(append(merged, a...), b...)
+	slices.SortFunc(entries, func(a, b Entry) int { return a.Key.Compare(b.Key) })
+	return entries
 }
