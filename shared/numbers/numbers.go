@@ -51,17 +51,11 @@ func Next[B ~[]byte | ~string](p B) (phi, delta uint32, rest B, err error) {
 
 // next reads one varint.
 func next[B ~[]byte | ~string](p B) (uint32, B, error) {
-	var x uint64
-	for i := 0; i < len(p) && i < binary.MaxVarintLen32; i++ {
-		x |= uint64(p[i]&0x7f) << (7 * i)
-		if p[i] < 0x80 {
-			if x > math.MaxUint32 || i > 0 && p[i] == 0 {
-				break
-			}
-			return uint32(x), p[i+1:], nil
-		}
+	x, n := binary.Uvarint([]byte(p[:min(len(p), binary.MaxVarintLen32)]))
+	if n <= 0 || x > math.MaxUint32 || n > 1 && p[n-1] == 0 {
+		return 0, p, errMalformed
 	}
-	return 0, p, errMalformed
+	return uint32(x), p[n:], nil
 }
 
 // Count returns the number of positions whose numbers p holds, or an error where p is malformed.
