@@ -176,10 +176,13 @@ func (a *agent) equip(c engine.Config) (err error) {
 	return err
 }
 
-// tell hands an event of the engine over. It returns false when the agent ends.
-func (a *agent) tell(ctx context.Context, ev Event) bool {
+// tell hands an event of the engine over, unless the agent ends.
+func (a *agent) tell(ctx context.Context, ev Event) { hand(ctx, a.engine, ev) }
+
+// hand sends a value. It returns false when ctx ends before.
+func hand[T any](ctx context.Context, to chan<- T, value T) bool {
 	select {
-	case a.engine <- ev:
+	case to <- value:
 		return true
 	case <-ctx.Done():
 		return false

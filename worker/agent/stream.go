@@ -85,14 +85,7 @@ func (c *connection) send(m *farmv1.WorkRequest) {
 }
 
 // tell hands an event over. It returns false when the connection ends.
-func (c *connection) tell(ev Event) bool {
-	select {
-	case c.events <- ev:
-		return true
-	case <-c.ctx.Done():
-		return false
-	}
-}
+func (c *connection) tell(ev Event) bool { return hand(c.ctx, c.events, ev) }
 
 // talk joins the master, opens a stream, and reads from it to its end.
 func (c *connection) talk() {
@@ -115,9 +108,7 @@ func (c *connection) talk() {
 			c.tell(Lost{Err: streamError(err), Again: status.Code(err) == codes.FailedPrecondition})
 			return
 		}
-		select {
-		case c.in <- m:
-		case <-c.ctx.Done():
+		if !hand(c.ctx, c.in, m) {
 			return
 		}
 	}
