@@ -56,11 +56,11 @@ func (c *campaign) encore() error {
 					c.done[kill]++
 				}
 			case <-clock.C:
-				if idle += time.Second; idle < c.limit {
+				if idle += time.Second; idle < limit {
 					continue
 				}
 				c.hang()
-				return fmt.Errorf("a solved campaign does not end in %v; %v", c.limit, c.status())
+				return fmt.Errorf("a solved campaign does not end in %v; %v", limit, c.status())
 			case <-c.due:
 			case x := <-c.exits:
 				if x.process != c.master {

@@ -43,7 +43,6 @@ type settings struct {
 	runs    int
 	jobs    int
 	disk    int // MiB; 0: no small disks
-	limit   time.Duration
 	verbose bool
 	plan    bool
 }
@@ -60,8 +59,6 @@ func run(args []string, out io.Writer) (ok bool, err error) {
 	flags.IntVar(&s.jobs, "jobs", 3, "campaigns at a time; they mostly wait")
 	flags.IntVar(&s.disk, "disk", 0, "MiB of a disk of its own for each campaign, which fills up, 0: none; mounts "+
 		"need a namespace of our own")
-	flags.DurationVar(&s.limit, "limit", 2*time.Minute,
-		"without an acknowledgement or an end after which a campaign counts as hanging")
 	flags.BoolVar(&s.verbose, "v", false, "say what happens and when")
 	flags.BoolVar(&s.plan, "plan", false, "print what the seeds decide, and end")
 	if err := flags.Parse(args); err != nil {
@@ -171,7 +168,7 @@ func (s settings) one(seed uint64) (*result, []byte, error) {
 	}
 	var log bytes.Buffer
 	c := &campaign{result: &result{plan: draw(seed, s.board)}, programs: s.programs, folder: folder, disk: disk,
-		small: s.disk > 0, limit: s.limit, log: &log}
+		small: s.disk > 0, log: &log}
 	r := c.run()
 	if r.wrong != nil {
 		_ = os.WriteFile(filepath.Join(folder, "log"), log.Bytes(), 0o600)

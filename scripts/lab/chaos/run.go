@@ -25,6 +25,8 @@ const (
 	// restarts is how often a master may end by itself and be started again, until the run counts
 	// as stopped.
 	restarts = 20
+	// limit is the time without an acknowledgement or an end after which a campaign counts as hanging.
+	limit = 2 * time.Minute
 	// farewell is how long workers have to end once the master has.
 	farewell = 15 * time.Second
 )
@@ -91,7 +93,6 @@ type campaign struct {
 	folder   string // for logs
 	disk     string // for store and certificate
 	small    bool   // the disk may be filled
-	limit    time.Duration
 	log      io.Writer
 
 	began   time.Time
@@ -306,11 +307,11 @@ func (c *campaign) loop() error {
 			if idle += time.Second; now > before {
 				idle, before = 0, now
 			}
-			if idle < c.limit {
+			if idle < limit {
 				continue
 			}
 			c.hang()
-			return fmt.Errorf("nothing was acknowledged for %v; store %v", c.limit, c.status())
+			return fmt.Errorf("nothing was acknowledged for %v; store %v", limit, c.status())
 		}
 	}
 }

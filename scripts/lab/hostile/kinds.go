@@ -149,11 +149,8 @@ func citing(n int) deed {
 	}
 }
 
-// wellFormedEntries is how many entries the kind of that name uploads.
-var wellFormedEntries = 1_000_000
-
 func wellFormed(c *client) {
-	data, fact, err := c.parts.wellFormed(c.ctx, c.random, wellFormedEntries)
+	data, fact, err := c.parts.wellFormed(c.ctx, c.random, 1_000_000)
 	c.fail(err)
 	c.open()
 	c.deliver(data, fact)

@@ -55,7 +55,6 @@ func run(ctx context.Context, args []string) error {
 	flags.IntVar(&s.kills, "kills", 10, "times that the master is killed in a bout; of each phase, in kills")
 	flags.BoolVar(&s.mtls, "mtls", false, "with credentials")
 	flags.BoolVar(&s.verbose, "v", false, "say why hostile clients were sent away")
-	flags.IntVar(&wellFormedEntries, "entries", wellFormedEntries, "entries of the kind well-formed")
 	list := flags.Bool("list", false, "name the kinds and end")
 	if err := flags.Parse(args); err != nil {
 		return err

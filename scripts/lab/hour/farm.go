@@ -235,11 +235,9 @@ func (c *campaign) observe(phase string) (sample, error) {
 		Certificates: m["amazons_master_certificates"], Connected: m["amazons_master_workers_connected"],
 		Streams: m.Sum("grpc_server_started_total", `grpc_method="Work"`) - m.Sum("grpc_server_handled_total",
 			`grpc_method="Work"`),
-		Offences:   m.Sum("amazons_master_worker_offences_total"),
-		Doubts:     m.Sum("amazons_master_checks_total", `result="contradicted"`),
-		Compared:   m.Sum("amazons_master_checks_total"),
-		Commits:    m["amazons_master_store_commit_duration_seconds_count"],
-		CommitTime: m["amazons_master_store_commit_duration_seconds_sum"]}
+		Offences: m.Sum("amazons_master_worker_offences_total"),
+		Doubts:   m.Sum("amazons_master_checks_total", `result="contradicted"`),
+		Compared: m.Sum("amazons_master_checks_total")}
 	if s.process, err = lookAt(c.master.Cmd.Process.Pid); err != nil {
 		return s, err
 	}
@@ -275,10 +273,7 @@ func (c *campaign) observe(phase string) (sample, error) {
 		out := worker{Name: w.Name, process: p}
 		if m, err := farm.Scrape(w.Pages); err == nil {
 			out.program, out.Seen = programFigures(m), true
-			out.Nodes, out.Evaluations = m["amazons_worker_nodes_total"], m["amazons_worker_evaluations_total"]
-			out.Results, out.Facts, out.Joins = m["amazons_worker_results_total"], m["amazons_worker_facts_total"],
-				m["amazons_worker_joins_total"]
-			out.Entries = m["amazons_worker_part_entries_total"]
+			out.Joins, out.Entries = m["amazons_worker_joins_total"], m["amazons_worker_part_entries_total"]
 		}
 		s.Workers = append(s.Workers, out)
 	}

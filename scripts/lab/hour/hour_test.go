@@ -120,7 +120,7 @@ func sound() run {
 		s.Anon, s.File, s.Store = 2*s.Live+bytesPerProved*s.Proved, 40*mib, 25*mib+60_000*n
 		if s.Phase == "run" {
 			s.Leases = s.Connected
-			w := worker{Name: "steady", Seen: true, Joins: 1, Entries: 10_000 * n, Nodes: 20_000 * cpu}
+			w := worker{Name: "steady", Seen: true, Joins: 1, Entries: 10_000 * n}
 			w.Goroutines, w.FDs, w.Live = 20, 12, 20*mib+bytesPerEntry/2*w.Entries
 			w.Anon = 200*mib + 2*w.Live
 			s.Workers = []worker{w}

@@ -12,9 +12,7 @@ import (
 
 // programFigures takes out what every Go program publishes.
 func programFigures(m farm.Metrics) program {
-	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2,
-		Heap: m["go_memstats_heap_alloc_bytes"],
-		Sys:  m["go_memstats_sys_bytes"], Threads: m["go_threads"]}
+	return program{Goroutines: m["go_goroutines"], Live: m["go_memstats_next_gc_bytes"] / 2, Threads: m["go_threads"]}
 }
 
 // lookAt asks the system about a process. One that has ended is not alive and has no figures.

@@ -24,8 +24,6 @@ type program struct {
 	Goroutines float64 `json:"goroutines"`
 	// heap that the last collection found in use: half of where the next one begins, with GOGC=100
 	Live    float64 `json:"live"`
-	Heap    float64 `json:"heap"` // in use now, garbage included
-	Sys     float64 `json:"sys"`  // taken from the system by the Go runtime
 	Threads float64 `json:"threads"`
 }
 
@@ -34,13 +32,9 @@ type worker struct {
 	Name string `json:"name"`
 	process
 	program
-	Seen        bool    `json:"seen"` // its metrics were read
-	Nodes       float64 `json:"nodes"`
-	Evaluations float64 `json:"evaluations"`
-	Results     float64 `json:"results"`
-	Facts       float64 `json:"facts"`
-	Entries     float64 `json:"entries"` // proved won positions in the certificates it uploaded
-	Joins       float64 `json:"joins"`
+	Seen    bool    `json:"seen"`    // its metrics were read
+	Entries float64 `json:"entries"` // proved won positions in the certificates it uploaded
+	Joins   float64 `json:"joins"`
 }
 
 // A sample is what was seen at one moment.
@@ -63,10 +57,8 @@ type sample struct {
 	Connected    float64  `json:"connected"` // workers
 	Streams      float64  `json:"streams"`   // of the work call, begun and not ended
 	Offences     float64  `json:"offences"`
-	Doubts       float64  `json:"doubts"`   // comparisons whose other side contradicts
-	Compared     float64  `json:"compared"` // results with another search of the same position
-	Commits      float64  `json:"commits"`
-	CommitTime   float64  `json:"commit_time"` // seconds, of all of them
+	Doubts       float64  `json:"doubts"`      // comparisons whose other side contradicts
+	Compared     float64  `json:"compared"`    // results with another search of the same position
 	Store        float64  `json:"store"`       // bytes of the file
 	WorkersCPU   float64  `json:"workers_cpu"` // processor seconds of all workers that ever were
 	Workers      []worker `json:"workers"`
