@@ -10,6 +10,7 @@ import (
 	"time"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/scripts/lab/farm"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -114,26 +115,13 @@ func (r *relay) throw(d *dice) fate {
 	return f
 }
 
-// pause waits, and returns false if the context ends before.
-func pause(ctx context.Context, d time.Duration) bool {
-	if d == 0 {
-		return ctx.Err() == nil
-	}
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // Join hands a worker's introduction on, perhaps twice: a call that was tried again because its
 // answer was lost.
 func (r *relay) Join(ctx context.Context, m *farmv1.JoinRequest) (*farmv1.JoinResponse, error) {
 	r.heard()
 	f := r.throw(r.up)
-	if !pause(ctx, f.late) {
-		return nil, ctx.Err()
+	if err := farm.Wait(ctx, f.late); err != nil {
+		return nil, err
 	}
 	if f.twice || f.again {
 		r.counts.twice.Add(1)
@@ -148,8 +136,8 @@ func (r *relay) Join(ctx context.Context, m *farmv1.JoinRequest) (*farmv1.JoinRe
 func (r *relay) UploadCertificate(in farmv1.Farm_UploadCertificateServer) error {
 	r.heard()
 	f := r.throw(r.up)
-	if !pause(in.Context(), f.late) {
-		return in.Context().Err()
+	if err := farm.Wait(in.Context(), f.late); err != nil {
+		return err
 	}
 	out, err := r.client.UploadCertificate(in.Context())
 	if err != nil {
@@ -282,8 +270,8 @@ func (r *relay) fromWorker(ctx context.Context, worker farmv1.Farm_WorkServer, o
 		}
 		f := r.throw(r.up)
 		old := l.noteSent(m, f.old)
-		if !pause(ctx, f.late) {
-			return ctx.Err()
+		if err := farm.Wait(ctx, f.late); err != nil {
+			return err
 		}
 		if old != nil {
 			r.counts.old.Add(1)
@@ -307,7 +295,7 @@ func (r *relay) fromMaster(ctx context.Context, master farmv1.Farm_WorkClient, o
 		}
 		f := r.throw(r.down)
 		old := l.noteReceived(m, f.old)
-		if !pause(ctx, f.late) {
+		if farm.Wait(ctx, f.late) != nil {
 			continue // nobody hears it
 		}
 		if old != nil {

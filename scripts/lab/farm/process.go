@@ -117,3 +117,13 @@ func Scrape(address string) (Metrics, error) {
 	defer body.Close()
 	return ParseMetrics(body)
 }
+
+// Wait waits, or says that the context has ended before.
+func Wait(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

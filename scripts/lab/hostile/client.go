@@ -13,6 +13,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/identity"
@@ -158,7 +159,7 @@ func (c *client) pause(patience time.Duration) { c.next(patience) }
 // wait waits.
 func (c *client) wait(d time.Duration) {
 	if c.ok() {
-		c.fail(wait(c.ctx, d))
+		c.fail(farm.Wait(c.ctx, d))
 	}
 }
 
@@ -285,15 +286,5 @@ func (c *client) raw(n int, say func(i int, conn net.Conn)) (list []net.Conn) {
 func closeAll(list []net.Conn) {
 	for _, c := range list {
 		c.Close()
-	}
-}
-
-// wait waits, or says that the time is over.
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

@@ -131,7 +131,7 @@ func (s *settings) startsOn(ctx context.Context, store string) (started bool, co
 	if err != nil {
 		return false, 0, "", err
 	}
-	for p.Alive() && wait(ctx, 10*time.Millisecond) == nil {
+	for p.Alive() && farm.Wait(ctx, 10*time.Millisecond) == nil {
 		if _, err := healthy(pages); err == nil {
 			started = true
 			select { // it may end soon

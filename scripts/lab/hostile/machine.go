@@ -95,7 +95,7 @@ func (s *settings) readOnly(ctx context.Context, alone *outcome) error {
 		return err
 	}
 	defer w.Kill()
-	_ = wait(ctx, time.Duration(alone.seconds/3*float64(time.Second)))
+	_ = farm.Wait(ctx, time.Duration(alone.seconds/3*float64(time.Second)))
 	if err := do("mount", "-o", "remount,abort", folder); err != nil {
 		return err
 	}

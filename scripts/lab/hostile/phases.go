@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/scripts/lab/farm"
 )
 
 // phaseNames are the phases of a campaign, and how long after a look that shows one the kill comes at most.
@@ -111,7 +112,7 @@ func (k *killing) campaign(ctx context.Context, round, kills int) (*outcome, err
 	defer conn.Close()
 	control := farmv1.NewControlClient(conn)
 	for m.process.Alive() && ctx.Err() == nil {
-		_ = wait(ctx, 5*time.Millisecond)
+		_ = farm.Wait(ctx, 5*time.Millisecond)
 		if o.killed >= kills {
 			continue
 		}
@@ -120,7 +121,7 @@ func (k *killing) campaign(ctx context.Context, round, kills int) (*outcome, err
 		if victim == "" {
 			continue
 		}
-		_ = wait(ctx, time.Duration(k.random.Int64N(int64(k.delay(phase)))))
+		_ = farm.Wait(ctx, time.Duration(k.random.Int64N(int64(k.delay(phase)))))
 		if !m.process.Alive() {
 			break
 		}

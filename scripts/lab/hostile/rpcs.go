@@ -292,7 +292,7 @@ func (f *fuzzer) call(ctx context.Context, r *rand.Rand, conn *grpc.ClientConn, 
 				if s.SendMsg(&data) != nil {
 					return
 				}
-				if wait(ctx, time.Duration(own.IntN(20))*time.Millisecond) != nil {
+				if farm.Wait(ctx, time.Duration(own.IntN(20))*time.Millisecond) != nil {
 					return
 				}
 			}
@@ -340,7 +340,7 @@ func (f *fuzzer) work(ctx context.Context, r *rand.Rand, address string) {
 			}
 			if m.IsStreamingServer() { // beside others
 				calls.Go(func() { f.call(ctx, own, conn, m) })
-				_ = wait(ctx, 20*time.Millisecond)
+				_ = farm.Wait(ctx, 20*time.Millisecond)
 				continue
 			}
 			f.call(ctx, own, conn, m)
@@ -394,7 +394,7 @@ func (s *settings) rpcs(ctx context.Context) error {
 		return err
 	}
 	defer worker.Kill()
-	_ = wait(ctx, 2*time.Second)
+	_ = farm.Wait(ctx, 2*time.Second)
 	before, err := look(m.pages)
 	if err != nil {
 		return err
@@ -422,7 +422,7 @@ func (s *settings) rpcs(ctx context.Context) error {
 	for i := range s.clients {
 		clients.Go(func() { f.work(attack, rand.New(rand.NewPCG(s.seed, uint64(i))), m.workers) })
 	}
-	for m.process.Alive() && wait(attack, time.Minute) == nil {
+	for m.process.Alive() && farm.Wait(attack, time.Minute) == nil {
 		if _, err := row(time.Since(began).Minutes()); err != nil && m.process.Alive() {
 			fmt.Fprintln(os.Stderr, err)
 		}
@@ -436,7 +436,7 @@ func (s *settings) rpcs(ctx context.Context) error {
 	if !worker.Alive() {
 		return fmt.Errorf("the honest worker has ended: %v", worker.Cmd.ProcessState)
 	}
-	_ = wait(ctx, calm)
+	_ = farm.Wait(ctx, calm)
 	after, err := row(time.Since(began).Minutes())
 	switch {
 	case err != nil:

@@ -133,7 +133,7 @@ func (s *settings) playWith(ctx context.Context, name string, choice []kind, mor
 		hostile.Go(func() { s.attack(attack, &c, choice) })
 	}
 	if len(choice) > 0 {
-		_ = wait(ctx, time.Second) // it comes first
+		_ = farm.Wait(ctx, time.Second) // it comes first
 	}
 	began := time.Now()
 	workers, err := m.honestWorkers()
@@ -225,7 +225,7 @@ func (s *settings) attack(ctx context.Context, c *client, choice []kind) {
 		if s.verbose {
 			fmt.Fprintf(os.Stderr, "%s %s: %v\n", c.name, k.name, c.err)
 		}
-		_ = wait(ctx, 200*time.Millisecond)
+		_ = farm.Wait(ctx, 200*time.Millisecond)
 	}
 }
 
@@ -320,7 +320,7 @@ func (m *served) start(ctx context.Context) error {
 		if _, err := healthy(m.pages); err == nil {
 			return nil
 		}
-		if err := wait(ctx, 50*time.Millisecond); err != nil {
+		if err := farm.Wait(ctx, 50*time.Millisecond); err != nil {
 			p.Kill()
 			return err
 		}

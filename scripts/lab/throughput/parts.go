@@ -18,6 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	farmv1 "amazonsfarm/proto/farm/v1"
+	"amazonsfarm/scripts/lab/farm"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/eval"
@@ -174,9 +175,7 @@ func (w *synthetic) upload(ctx context.Context, p part, then *farmv1.Result) {
 	for pause := 100 * time.Millisecond; errors.Is(err, errAgain); pause = min(2*pause, 10*time.Second) {
 		if err = w.uploadOnce(ctx, p); errors.Is(err, errAgain) {
 			w.record.fullUp()
-			select {
-			case <-time.After(pause):
-			case <-ctx.Done():
+			if farm.Wait(ctx, pause) != nil {
 				return
 			}
 		}
