@@ -99,9 +99,8 @@ func (m concluded) apply(l *Loop) {
 	if m.generation != c.generation || errors.Is(m.err, checks.ErrRetracted) {
 		return // its tree was made anew meanwhile, or is about to be
 	}
-	// With workers of this process alone nothing but lost parts is taken back.
-	back := c.Recheck != nil || errors.Is(m.err, ErrLost)
-	if wrong := (*checks.FalsePartsError)(nil); back && errors.As(m.err, &wrong) {
+	if wrong := (*checks.FalsePartsError)(nil); errors.As(m.err, &wrong) &&
+		(c.Recheck != nil || errors.Is(m.err, ErrLost)) { // of workers of this process, lost parts alone
 		l.retract(c, wrong.IDs, m.err)
 		return
 	}

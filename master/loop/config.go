@@ -15,6 +15,7 @@ import (
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
 	"amazonsfarm/shared/amazons"
+	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/eval"
 	"amazonsfarm/shared/proof"
 )
@@ -71,18 +72,9 @@ var (
 	ErrConfig = errors.New("bad master setting")
 )
 
-// told is an error with a text of its own that is one of the kinds above.
-type told struct {
-	kind error
-	text string
-}
-
-func (e *told) Error() string { return e.text }
-func (e *told) Unwrap() error { return e.kind }
-
-// tell makes an error of a kind. Its text says all by itself.
+// tell makes an error of a kind above. Its text says all by itself.
 func tell(kind error, format string, args ...any) error {
-	return &told{kind, fmt.Sprintf(format, args...)}
+	return cli.As(kind, fmt.Errorf(format, args...))
 }
 
 // ContradictionError says which two claims exclude each other. The campaign stays stopped, also

@@ -68,10 +68,7 @@ func (e consequence) carry(l *Loop) {
 	}
 }
 
-// step steps the trees of all campaigns.
-func (l *Loop) step(ev tree.Event) { l.take(nil, 0, l.plan.Step(0, ev), nil) }
-
-// stepOf steps the tree of a campaign.
+// stepOf steps the tree of a campaign, or all with number 0.
 func (l *Loop) stepOf(number uint32, ev tree.Event) { l.take(nil, 0, l.plan.Step(number, ev), nil) }
 
 // stepFor steps the tree of a campaign, or all with number 0, for an event of a worker. With a serial

@@ -9,11 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"amazonsfarm/master/checks"
 	"amazonsfarm/master/hints"
 	"amazonsfarm/master/schedule"
 	"amazonsfarm/master/store"
 	"amazonsfarm/master/tree"
 	"amazonsfarm/master/trust"
+	"amazonsfarm/shared/proof"
 )
 
 // Loop owns campaigns: their trees, the sessions of workers, how far they are. Run does the work; all
@@ -86,7 +88,8 @@ func New(cfg Config, campaigns []Campaign, s Store) (*Loop, error) {
 		book:     trust.NewBook(cfg.MaxOffences, cfg.Limits.Parties, quarantines, standings),
 		saver:    saver{results: make(chan saved, 1)},
 
-		verification: newVerification(),
+		verification: verification{queue: checks.NewQueue(), verified: map[string][]proof.ID{},
+			disputed: map[uint32]bool{}, turn: make(chan struct{}, 1)},
 	}
 	l.list.Store(&list)
 	l.shown <- &regrown{}
@@ -249,13 +252,13 @@ func (l *Loop) tick() {
 	distrusted := l.book.Tick(l.full == nil)
 	if l.full == nil {
 		for _, p := range distrusted {
-			l.step(tree.Distrusted{Party: p.String()})
+			l.stepOf(0, tree.Distrusted{Party: p.String()})
 		}
 		l.sweep()
 		l.forgetHints()
 		l.hide()
 		l.tickChecks()
-		l.step(tree.Tick{})
+		l.stepOf(0, tree.Tick{})
 	}
 	l.saveStandings()
 }
@@ -272,7 +275,7 @@ func (l *Loop) drainAtLimit(news bool) {
 	}
 	if nodes >= l.cfg.NodeLimit && open {
 		l.draining = ErrLimit
-		l.step(tree.Drain{})
+		l.stepOf(0, tree.Drain{})
 	}
 }
 

@@ -150,7 +150,7 @@ func (c command) apply(l *Loop) {
 		if l.draining == nil {
 			l.draining = ErrDrained
 		}
-		l.step(c.event)
+		l.stepOf(0, c.event)
 	case tree.Pause:
 		l.paused = true
 	case tree.Resume:

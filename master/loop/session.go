@@ -223,7 +223,7 @@ func (a attach) apply(l *Loop) {
 	}
 	l.dropWaiting(s.Name)
 	s.link, s.ticks, s.last, s.joined = a.link, 0, l.cfg.Now(), true
-	l.step(l.joining(s))
+	l.stepOf(0, l.joining(s))
 }
 
 // reply tells a worker that comes when all is over that it may leave.
@@ -260,7 +260,7 @@ func (d detach) apply(l *Loop) {
 		return
 	}
 	s.ticks = 0
-	l.step(l.joining(s))
+	l.stepOf(0, l.joining(s))
 }
 
 func (d detach) reply(*Loop) { d.link.End(nil) }
@@ -292,7 +292,7 @@ func (l *Loop) leave(name string) {
 			c.metrics.expired.Add(float64(c.Tree.LeasesOf(name)))
 		}
 	}
-	l.step(tree.Left{Worker: name})
+	l.stepOf(0, tree.Left{Worker: name})
 }
 
 // sweep forgets workers whose stream has been gone for long enough. It looks before the tick's own

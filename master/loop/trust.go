@@ -230,7 +230,6 @@ type saved struct {
 func (l *Loop) noteSaved() {
 	select {
 	case r := <-l.saver.results:
-		l.saver.busy = false
 		l.standingsSaved(r)
 	default:
 	}
@@ -251,7 +250,6 @@ func (l *Loop) saveStandings() {
 func (l *Loop) saveLast() {
 	if l.saver.busy {
 		l.standingsSaved(<-l.saver.results)
-		l.saver.busy = false
 	}
 	if list := l.book.Changed(true); len(list) > 0 {
 		l.standingsSaved(saved{list, l.store.SetStandings(list)})
@@ -259,6 +257,7 @@ func (l *Loop) saveLast() {
 }
 
 func (l *Loop) standingsSaved(r saved) {
+	l.saver.busy = false
 	l.book.Kept(r.list, r.err == nil)
 	switch {
 	case r.err != nil && !l.saver.behind:

@@ -55,11 +55,6 @@ type verification struct {
 	turn     chan struct{}         // one part at a time is checked by the master: each takes memory
 }
 
-func newVerification() verification {
-	return verification{queue: checks.NewQueue(), verified: map[string][]proof.ID{}, disputed: map[uint32]bool{},
-		turn: make(chan struct{}, 1)}
-}
-
 // Delivered says that a worker has brought a part, which is in the store, and whether the checker of this
 // machine has found that it holds.
 func (l *Loop) Delivered(ctx context.Context, s *Session, p checks.Part, holds bool) error {

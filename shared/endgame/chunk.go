@@ -238,8 +238,8 @@ func chunkHead(sum [32]byte, data []byte) []byte {
 	return binary.LittleEndian.AppendUint32(head, crc32.Checksum(data, castagnoli))
 }
 
-// readChunk returns the data of a chunk file that an earlier run has made. It reports false for a file that is missing, torn, or of
-// another configuration or version, since sum is in its head.
+// readChunk returns the data of a chunk file that an earlier run has made. It reports false for a file
+// that is missing, torn, or of another configuration or version, since sum is in its head.
 func readChunk(name string, sum [32]byte) ([]byte, bool) {
 	data, err := os.ReadFile(name)
 	head := len(chunkMagic) + len(sum) + 4

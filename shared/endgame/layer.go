@@ -71,7 +71,8 @@ func (b *builder) fillActive(s Set, rows []uint32) {
 			black := queens &^ white
 			if lay.limit == 0 || bits.OnesCount16(white) <= lay.limit && bits.OnesCount16(black) <= lay.limit {
 				empty := all &^ queens
-				rows[lay.row(p[black]-p[white])] = b.worker.value(b.options(black, white, empty), b.options(white, black, empty))
+				rows[lay.row(p[black]-p[white])] = b.worker.value(b.options(black, white, empty),
+					b.options(white, black, empty))
 				b.positions++
 			}
 			if white == 0 {

@@ -168,9 +168,9 @@ func TestJudgeAgainstSearch(t *testing.T) {
 						}
 						for k, v := range []eval.Verdict{v, w, o} {
 							if v != eval.Open && v != truth {
+								who := []string{"the judge", "the judge without database", "a judge with a part off"}[k]
 								t.Errorf("%v: %s says %v, search says %v", amazons.PositionOf(b, s, amazons.White),
-									[]string{"the judge", "the judge without database", "a judge with a part off"}[k], v,
-									truth)
+									who, v, truth)
 								return
 							}
 						}

@@ -76,7 +76,8 @@ func TestRegression(t *testing.T) {
 		outcomes = append(outcomes, r.Float64() < regress.Probability(want, v))
 		values = append(values, regress.Dot(want, v)+r.NormFloat64())
 	}
-	for name, got := range map[string][]float64{"logistic": regress.Logistic(x, outcomes), "linear": regress.Linear(x, values)} {
+	for name, got := range map[string][]float64{"logistic": regress.Logistic(x, outcomes),
+		"linear": regress.Linear(x, values)} {
 		for i := range want {
 			if math.Abs(got[i]-want[i]) > 0.06 {
 				t.Errorf("%s: weight %d is %.3f, want %.3f", name, i, got[i], want[i])
