@@ -11,7 +11,8 @@
 // A part is checked by the very program that a stranger would use, so a check that says no is sure:
 // the master repeats it, and the part is false. A check that says yes is worth as much as the party
 // that says so. Three things keep that honest. Where there are several parties, the checker belongs
-// to another one than the maker, so a lone liar cannot pass its own part. The master repeats some of
+// to another one than the maker, so a lone liar cannot pass its own part; where nobody knows the maker
+// any more, two parties have to say yes. The master repeats some of
 // the checks that said yes, and a wrong yes is an offence. And a party that never answers rests, so
 // it delays an answer once and not for ever.
 package checks
