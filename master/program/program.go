@@ -25,6 +25,7 @@ import (
 	farmv1 "amazonsfarm/proto/farm/v1"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
+	"amazonsfarm/shared/disk"
 	"amazonsfarm/shared/proof"
 	"amazonsfarm/worker/agent"
 )
@@ -41,7 +42,7 @@ var kinds = []cli.Kind{
 	{Code: cli.ExitIncompatible, Errs: []error{store.ErrForeign, store.ErrVersion, store.ErrCampaign, store.ErrCorrupt,
 		archive.ErrForeign, archive.ErrVersion, proof.ErrVersion, agent.ErrRefused}},
 	{Code: cli.ExitUsage, Errs: []error{agent.ErrConfig, simulate.ErrConfig, tree.ErrConfig, evidence.ErrPlace,
-		credentials.ErrMissing, credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown}},
+		disk.ErrExists, credentials.ErrMissing, credentials.ErrExists, credentials.ErrRequest, credentials.ErrUnknown}},
 }
 
 // Run runs the program with arguments and streams, and returns its exit code.
