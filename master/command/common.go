@@ -39,7 +39,6 @@ import (
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/dfpn"
-	"amazonsfarm/shared/disk"
 )
 
 // All returns the commands of the master.
@@ -326,7 +325,7 @@ func copyError(err error) error {
 	switch {
 	case errors.Is(err, store.ErrCorrupt):
 		return cli.As(cli.ErrVerification, err)
-	case errors.Is(err, disk.ErrExists), errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist):
 		return cli.Usagef("%w", err)
 	}
 	return err
