@@ -144,20 +144,17 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 // that a campaign of the store has or will have, or of one beside which there is no archive yet.
 func spare(s *store.Store, manifest, file string) error {
 	other := cli.Usagef("%s would take the place of a certificate; give the archive another name", manifest)
+	path, err := filepath.Abs(manifest)
+	if err != nil {
+		return err
+	}
 	for _, about := range s.Campaigns() {
 		r, _, err := s.Result(about.Number)
 		if err != nil {
 			return err
 		}
-		path, err := filepath.Abs(manifest)
-		if err != nil || path == r.Certificate.Path {
-			return cmp.Or(err, other)
-		}
-		own := ProofFileOf(s.Path(), about.Name)
-		if about.Number == 1 {
-			own = ProofFile(s.Path())
-		}
-		if own, err := filepath.Abs(own); err != nil || path == own {
+		own, err := filepath.Abs(ProofFileOf(s.Path(), about))
+		if err != nil || path == own || path == r.Certificate.Path {
 			return cmp.Or(err, other)
 		}
 	}

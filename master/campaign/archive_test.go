@@ -110,7 +110,7 @@ func TestExportOfOpen(t *testing.T) {
 }
 
 // TestEvidenceAway starts a master while the folder of the parts is away, as a disk that is not mounted: nothing is
-// taken back, and with the folder the campaign goes on. Only who says that the parts are lost loses what they prove.
+// taken back, and with the folder the campaign goes on. Facts are lost only if an operator says that the parts are.
 func TestEvidenceAway(t *testing.T) {
 	folder := t.TempDir()
 	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 200,
@@ -190,7 +190,7 @@ func TestWhole(t *testing.T) {
 	}
 }
 
-// TestCollectOfALink: whoever reads a copy of a store through a link to its parts cannot remove what is newer.
+// TestCollectOfALink: a copy of a store, with a link to the parts of the original, cannot remove newer parts.
 func TestCollectOfALink(t *testing.T) {
 	folder := t.TempDir()
 	file := filepath.Join(folder, "copy.db")

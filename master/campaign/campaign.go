@@ -91,7 +91,7 @@ func (f *Farm) add(about store.Campaign) (*campaign, error) {
 	// Options.ProofFile names one file, so it is for the first campaign. The file of another campaign is
 	// named after it.
 	if about.Number > 1 {
-		c.proofFile = ProofFileOf(f.options.StoreFile, about.Name)
+		c.proofFile = ProofFileOf(f.options.StoreFile, about)
 	}
 	if r, ok, err := f.store.Result(about.Number); err != nil {
 		return nil, err

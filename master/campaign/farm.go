@@ -93,7 +93,7 @@ type Options struct {
 	// Evidence and Digest say where parts lie, and whether verified ones are dropped; see store.Options.
 	Evidence string
 	Digest   bool
-	// Lost takes back what parts prove that are gone, also where most of them are.
+	// Lost takes back the facts of missing parts, even if most parts are missing.
 	Lost bool
 	// CheckWorkers is the number of goroutines of the checker. Default: one a core.
 	CheckWorkers int
@@ -138,9 +138,12 @@ func ProofFile(storeFile string) string {
 	return strings.TrimSuffix(storeFile, filepath.Ext(storeFile)) + ".proof"
 }
 
-// ProofFileOf returns where the certificate of another campaign of the store goes.
-func ProofFileOf(storeFile, name string) string {
-	return strings.TrimSuffix(storeFile, filepath.Ext(storeFile)) + "-" + name + ".proof"
+// ProofFileOf returns where the certificate of a campaign of the store goes when nobody says otherwise.
+func ProofFileOf(storeFile string, about store.Campaign) string {
+	if about.Number == 1 {
+		return ProofFile(storeFile)
+	}
+	return strings.TrimSuffix(storeFile, filepath.Ext(storeFile)) + "-" + about.Name + ".proof"
 }
 
 // Open opens the campaigns' store, or makes it, and restores their trees. Nothing is searched

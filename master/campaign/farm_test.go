@@ -519,6 +519,16 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 	}
 }
 
+// partFiles returns the files of the parts of a store.
+func partFiles(t *testing.T, o Options) []string {
+	t.Helper()
+	parts, err := filepath.Glob(filepath.Join(store.EvidenceFolder(o.StoreFile), "*", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parts
+}
+
 // TestDamagedPart has a part damaged of a settled campaign whose certificate is gone: what it proves is proved again,
 // by workers of this process as by others.
 func TestDamagedPart(t *testing.T) {
@@ -526,9 +536,9 @@ func TestDamagedPart(t *testing.T) {
 	if _, err := solve(t, o, nil, 1); err != nil {
 		t.Fatal(err)
 	}
-	parts, err := filepath.Glob(filepath.Join(store.EvidenceFolder(o.StoreFile), "*", "*"))
-	if err != nil || len(parts) == 0 {
-		t.Fatal(parts, err)
+	parts := partFiles(t, o)
+	if len(parts) == 0 {
+		t.Fatal("there is no part to damage")
 	}
 	data, err := os.ReadFile(parts[0])
 	if err != nil {
@@ -551,13 +561,7 @@ func TestOlderCopy(t *testing.T) {
 	if _, err := solve(t, o, nil, 1); !errors.Is(err, loop.ErrLimit) {
 		t.Fatal(err)
 	}
-	count := func() int {
-		parts, err := filepath.Glob(filepath.Join(store.EvidenceFolder(o.StoreFile), "*", "*"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return len(parts)
-	}
+	count := func() int { return len(partFiles(t, o)) }
 	older, err := os.ReadFile(o.StoreFile)
 	if err != nil {
 		t.Fatal(err)

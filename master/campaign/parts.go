@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -67,7 +66,7 @@ type proofParts struct {
 	parts []proof.Part
 	// dropped says that some are kept as digests only.
 	dropped bool
-	// unchecked are those that nobody has checked, alone those that perhaps only their own maker has.
+	// unchecked parts have no checker yet. The checker of alone parts may have made them (checks.WasAlone).
 	unchecked, alone []checks.Part
 }
 
@@ -121,8 +120,8 @@ func (c *campaign) gather(ctx context.Context, roots []proof.Root, won []graph.W
 	return p, k.follow(ctx, p, todo)
 }
 
-// follow adds the parts that facts name, and those of the facts that these parts cite. Each must prove the facts that
-// name it: the final check cannot see that of a part whose bytes are not here.
+// follow adds the parts of facts, and the parts of all facts that they cite. A part must prove each fact that names it:
+// the final check cannot see this if the bytes of the part are not here.
 // It goes through all of them before it returns a FalsePartsError, so that all such parts are taken back
 // at once and the farm need not come here again for each.
 func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact) error {
@@ -159,7 +158,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 		switch part := (checks.Part{Campaign: k.about.Number, ID: id, Size: record.Bytes}); {
 		case record.Verified == "":
 			p.unchecked = append(p.unchecked, part)
-		case strings.HasSuffix(record.Verified, checks.Alone) && !record.Dropped:
+		case checks.WasAlone(record.Verified) && !record.Dropped:
 			p.alone = append(p.alone, part)
 		}
 		for _, q := range cited {
@@ -180,7 +179,7 @@ func (k *catalogue) follow(ctx context.Context, p *proofParts, todo []proof.Fact
 	switch {
 	case len(wrong.IDs) > 0:
 		return wrong
-	case len(other.IDs) > 0: // whoever sent the facts is not known any more, and those who made the parts did not lie
+	case len(other.IDs) > 0: // the sender of the facts is unknown, and the makers of the parts did not lie
 		return fmt.Errorf("%w: %w", loop.ErrLost, other)
 	}
 	return nil
@@ -298,7 +297,7 @@ func (c *campaign) suspects(e tree.Contradiction) (ids []proof.ID, err error) {
 	}
 	list, err := c.farm.store.Parts(c.about.Number)
 	for _, p := range list {
-		if (p.Verified == "" || strings.HasSuffix(p.Verified, checks.Alone)) && !slices.Contains(ids, p.ID) {
+		if (p.Verified == "" || checks.WasAlone(p.Verified)) && !slices.Contains(ids, p.ID) {
 			ids = append(ids, p.ID)
 		}
 	}

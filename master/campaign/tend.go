@@ -132,7 +132,7 @@ type Collection struct {
 // those that no fact names, and those that the store does not know. With lost, it first takes back the facts whose
 // parts are gone. Errors: those of opening a store.
 func Collect(file string, lost bool) (Collection, error) {
-	// Whoever copies a store to read it links the folder of the parts, which know nothing of the copy.
+	// A copy of a store is made for reading, with a link to the parts of the original. It does not know newer parts.
 	if info, err := os.Lstat(store.EvidenceFolder(file)); err == nil && info.Mode()&fs.ModeSymlink != 0 {
 		return Collection{}, cli.Usagef("%s is a link, so the parts in it belong to another store; collect that one",
 			store.EvidenceFolder(file))

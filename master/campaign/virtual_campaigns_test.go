@@ -121,7 +121,8 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 				t.Errorf("%+v", c)
 			}
 		}
-		if _, err := os.Stat(ProofFileOf(v.options.StoreFile, "one-move")); err != nil {
+		second := store.Campaign{Number: 2, Name: "one-move"}
+		if _, err := os.Stat(ProofFileOf(v.options.StoreFile, second)); err != nil {
 			t.Error(err)
 		}
 		// The campaign that was resumed had the facts of the other one of its board: it was proved

@@ -21,6 +21,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"amazonsfarm/master/trust"
@@ -83,8 +84,11 @@ type Part struct {
 	Size     int64
 }
 
-// Alone ends the text about who has checked a part where only one party was there, perhaps the maker's own.
-const Alone = ", alone in the farm"
+// alone ends the name of the checker of a part, if no other party was there: it may have made the part itself.
+const alone = ", alone in the farm"
+
+// WasAlone reports whether the checker of a part may have made it: no other party was there.
+func WasAlone(by string) bool { return strings.HasSuffix(by, alone) }
 
 // Task is a part for a worker; for the master where it is nil.
 type Task struct {
@@ -201,13 +205,10 @@ func (q *Queue) WantAll(of trust.Party) {
 	}
 }
 
-// Doubt has the master check a part that is in doubt, and reports whether it has to begin.
+// Doubt puts a part among those to be checked, and reports whether the master has yet to take it for its own.
 func (q *Queue) Doubt(p Part) bool {
 	q.want(p, false)
-	c := q.checks[p.ID]
-	begin := !c.own
-	c.own = true
-	return begin
+	return !q.checks[p.ID].own
 }
 
 // want puts a part among those to be checked. A sample for which an answer comes to wait is a
@@ -360,14 +361,14 @@ func (q *Queue) Holds(p trust.Party, id proof.ID, doubted bool) (again bool) {
 	return doubted && r.held <= spotFirst || maphash.Bytes(q.seed, append(id[:], 1))%spotOneIn == 0
 }
 
-// Vouched notes that a party says that a part holds, and returns what the store notes of that: who has checked the
-// part. It is empty where one more party has to be asked: nobody knows who made the part, so it may have been this one.
+// Vouched notes that a part holds by the word of a party, and returns the name of the checker for the store. The name
+// is empty if one more party has to be asked: the maker of the part is unknown, and may be this party.
 func (q *Queue) Vouched(p trust.Party, id proof.ID) (by string) {
 	m, known := q.makers[id]
 	c := q.checks[id]
 	switch {
 	case q.alone:
-		return p.String() + Alone
+		return p.String() + alone
 	case known && m.Party != p, c == nil, !known && c.said:
 		return p.String()
 	}

@@ -159,7 +159,7 @@ func TestNobodyChecksHimself(t *testing.T) {
 	}
 }
 
-// TestVouched: nobody's word counts for a part that may be his own, where somebody else is there.
+// TestVouched: no party passes a part that it may have made, if another party is there.
 func TestVouched(t *testing.T) {
 	party := func(name string) trust.Party { return trust.Party{Name: name} }
 	f := newFarm(t, "maker", "a", "b")
@@ -198,10 +198,10 @@ func TestVouched(t *testing.T) {
 	if by == "" {
 		t.Error("the word of two does not count")
 	}
-	alone := newFarm(t, "maker")
-	id = alone.part(1)
-	alone.assigned(1)
-	if by := alone.Vouched(party("maker"), id); by != party("maker").String()+Alone {
+	lone := newFarm(t, "maker")
+	id = lone.part(1)
+	lone.assigned(1)
+	if by := lone.Vouched(party("maker"), id); by != party("maker").String()+alone {
 		t.Errorf("alone, its maker's word counts as that of %q", by)
 	}
 }

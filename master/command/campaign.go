@@ -49,7 +49,7 @@ func campaignAdd() *cobra.Command {
 		Short: "Add a campaign to a serving master",
 		Args:  cobra.ExactArgs(1),
 		PreRunE: func(_ *cobra.Command, args []string) error {
-			_, err := parseQuestion(args[0], r.FirstMoves, check)
+			_, err := parseQuestion("", args[0], r.FirstMoves, check)
 			return err
 		},
 	}, farmv1.ControlClient.AddCampaign, func(args []string) *farmv1.AddCampaignRequest {

@@ -79,15 +79,15 @@ type question struct {
 	firstMoves []amazons.Move
 }
 
-// parseQuestion reads a board or position and first moves, sorted, each once.
-// check says which positions are not taken.
-func parseQuestion(text string, moves []string, check func(amazons.Position) error) (question, error) {
+// parseQuestion reads a board or position and first moves, sorted, each once. Errors about the position begin with
+// where. check says which positions are not taken.
+func parseQuestion(where, text string, moves []string, check func(amazons.Position) error) (question, error) {
 	p, err := amazons.ParsePosition(text)
 	if err != nil {
-		return question{}, cli.Usagef("%w", cmp.Or(fileGiven(text), err))
+		return question{}, cli.Usagef("%s%w", where, cmp.Or(fileGiven(text), err))
 	}
 	if err := check(p); err != nil {
-		return question{}, err
+		return question{}, cli.Usagef("%s%w", where, err)
 	}
 	q := question{root: p}
 	for _, t := range moves {

@@ -39,7 +39,7 @@ func evidenceGC() *cobra.Command {
 		Args: cobra.NoArgs}
 	asJSON := cli.JSONFlag(c)
 	c.Flags().StringVar(&file, "store", "", "collect the evidence of the store in `FILE`")
-	c.Flags().BoolVar(&lost, "lost", false, "forget what parts prove that are gone; it is searched again")
+	c.Flags().BoolVar(&lost, "lost", false, "forget the facts of missing parts; they are searched again")
 	if err := c.MarkFlagRequired("store"); err != nil {
 		panic(err) // the flag is defined above
 	}

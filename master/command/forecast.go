@@ -26,7 +26,7 @@ func forecastCommand() *cobra.Command {
 	}
 	asJSON := cli.JSONFlag(c)
 	c.RunE = func(c *cobra.Command, args []string) error {
-		q, err := parseQuestion(args[0], moves, bothSides)
+		q, err := parseQuestion("", args[0], moves, bothSides)
 		if err != nil {
 			return err
 		}

@@ -101,9 +101,9 @@ func (f *serveFlags) validate() error {
 	o := &f.settings.farm
 	switch {
 	case f.board != "":
-		q, err := parseQuestion(f.board, f.moves, bothSides)
+		q, err := parseQuestion("--board: ", f.board, f.moves, bothSides)
 		if err != nil {
-			return cli.Usagef("%s", strings.Replace("--board: "+err.Error(), "--board: --first", "--first", 1))
+			return err
 		}
 		if err := record.CheckName(o.Name); err != nil {
 			return cli.Usagef("--name: %w", err)

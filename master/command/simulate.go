@@ -92,7 +92,7 @@ func simulateCommand() *cobra.Command {
 // Nothing is divided by Scale here: the settings are those of the farm that is meant, and the package
 // simulate divides them.
 func (f *simulateFlags) validate(w io.Writer, question string) error {
-	q, err := parseQuestion(question, f.moves, bothSides)
+	q, err := parseQuestion("", question, f.moves, bothSides)
 	if err != nil {
 		return err
 	}

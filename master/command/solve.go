@@ -88,7 +88,7 @@ func solveCommand() *cobra.Command {
 
 // validate refuses what cannot be solved, before anything is opened, and completes the settings.
 func (f *solveFlags) validate(question string, line *cli.StatusLine, check func(amazons.Position) error) error {
-	q, err := parseQuestion(question, f.moves, check)
+	q, err := parseQuestion("", question, f.moves, check)
 	if err != nil {
 		return err
 	}

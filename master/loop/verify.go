@@ -31,7 +31,7 @@ const calmShare = 9
 // lonelyTicks is how long an answer waits for any worker before the master checks by itself.
 const lonelyTicks = 30
 
-// ByMaster is who checked a part that the master checked itself.
+// ByMaster is the name of the master as the checker of a part.
 const ByMaster = "the master"
 
 // awaiting is an answer that waits for the checks of its parts.
@@ -94,7 +94,7 @@ func (l *Loop) Verify(ctx context.Context, parts []checks.Part, progress func(do
 	return errors.Join(err, failed)
 }
 
-// Check has the master itself check a part about which somebody has lied.
+// Check has the master itself check a part if two workers say different things of it.
 func (l *Loop) Check(ctx context.Context, p checks.Part) error { return l.post(ctx, doubtful{p}) }
 
 type doubtful struct{ part checks.Part }
@@ -339,7 +339,7 @@ func (l *Loop) takeBack(c *campaign) {
 // againAfter is how long the taking back of facts waits after an error that may pass.
 const againAfter = 10 * time.Second
 
-// retracted has the false parts of a pool, and those that rest on them with them.
+// retracted has the doubted parts of a pool, and as ids these parts with all parts that rest on them.
 type retracted struct {
 	campaign *campaign
 	doubted  []proof.ID

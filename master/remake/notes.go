@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"amazonsfarm/shared/checker"
+	"amazonsfarm/shared/proof"
 )
 
 // notes are a file that says which parts were made, so that a run that was stopped goes on. It can only grow: a line
@@ -27,11 +28,15 @@ type note struct {
 // openNotes opens the notes in a file, which it makes where there is none, and returns the parts that were made before,
 // by their SHA-256. Without a name nothing is noted. Errors wrap checker.ErrState for notes about another manifest.
 func openNotes(name, manifest string) (*notes, map[string]Part, error) {
-	n, done := &notes{manifest: manifest}, map[string]Part{}
+	n, done := new(notes), map[string]Part{}
 	if name == "" {
 		return n, done, nil
 	}
-	var err error
+	data, err := os.ReadFile(manifest)
+	if err != nil {
+		return nil, nil, err
+	}
+	n.manifest = proof.IDOf(data).Name()
 	if n.f, err = os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644); err != nil {
 		return nil, nil, err
 	}
@@ -43,9 +48,9 @@ func openNotes(name, manifest string) (*notes, map[string]Part, error) {
 		case errors.Is(err, io.EOF): // what is left has no end: the next line takes its place
 			return n, done, n.f.Truncate(whole)
 		case err != nil:
-		case json.Unmarshal(line, &one) != nil || one.Manifest != manifest:
+		case json.Unmarshal(line, &one) != nil || one.Manifest != n.manifest:
 			err = fmt.Errorf("%w: %s has a line that is not about the manifest with the SHA-256 %s; give another file",
-				checker.ErrState, name, manifest)
+				checker.ErrState, name, n.manifest)
 		}
 		if err != nil {
 			return nil, nil, errors.Join(err, n.f.Close())

@@ -27,7 +27,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
@@ -116,11 +115,7 @@ func Run(ctx context.Context, file string, o Options, tell func(Part)) (r Report
 		return r, err
 	}
 	r.Parts = len(m.Parts)
-	data, err := os.ReadFile(file)
-	if err != nil {
-		return r, err
-	}
-	n, done, err := openNotes(o.Notes, proof.IDOf(data).Name())
+	n, done, err := openNotes(o.Notes, file)
 	if err != nil {
 		return r, err
 	}

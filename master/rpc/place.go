@@ -25,8 +25,8 @@ type Parts interface {
 	Bucket() evidence.Bucket
 	// RecordPart records a part that a worker has put into the bucket, with its outline.
 	RecordPart(campaign uint32, id proof.ID, size int64, outline []byte) (known bool, err error)
-	// KeptOutline returns the outline in the record of a part of a campaign, nil where there is none, and who has
-	// checked the part.
+	// KeptOutline returns the outline in the record of a part of a campaign, nil if there is none, and the name of
+	// its checker.
 	KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string)
 }
 

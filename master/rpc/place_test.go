@@ -51,7 +51,7 @@ func TestForgedOutline(t *testing.T) {
 		want   codes.Code
 	}{
 		{false, "", codes.Aborted}, {true, "", codes.Aborted}, // nobody knows yet which of the two is false
-		{false, "name friend", codes.Aborted}, // whoever says so may lie
+		{false, "name friend", codes.Aborted}, // this checker may lie
 		{false, loop.ByMaster, codes.InvalidArgument}, {true, loop.ByMaster, codes.InvalidArgument},
 	} {
 		s := newMemory()

@@ -100,8 +100,8 @@ func (s *Store) Outline(id proof.ID) (proof.Info, []proof.Citation, error) {
 	return proof.ReadCited(r, size)
 }
 
-// KeptOutline returns the outline in the record of a part for the facts of a campaign, nil where there is none, and who
-// has checked the part.
+// KeptOutline returns the outline in the record of a part for the facts of a campaign, and the name of its checker. It
+// returns nil if there is no such part, or no outline in its record.
 func (s *Store) KeptOutline(campaign uint32, id proof.ID) (outline []byte, by string) {
 	if c, ok, _ := s.certificate(id); ok && c.Pool == s.PoolOf(campaign) {
 		return c.Outline, c.Verified

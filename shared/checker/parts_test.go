@@ -247,10 +247,9 @@ func TestShardsAddUp(t *testing.T) {
 
 func list(names ...string) []string { return names }
 
-// TestStateCut goes on from a state that was cut after each of its bytes.
-func TestStateCut(t *testing.T) {
-	name, _ := cut(t, three(t)).save(t)
-	state := filepath.Join(t.TempDir(), "state")
+// noted checks a proof whole, and returns its report and the state that it wrote.
+func noted(t *testing.T, name, state string) (*Report, []byte) {
+	t.Helper()
 	whole, err := CheckFile(t.Context(), name, Options{States: list(state)})
 	if err != nil {
 		t.Fatal(err)
@@ -259,6 +258,14 @@ func TestStateCut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return whole, data
+}
+
+// TestStateCut goes on from a state that was cut after each of its bytes.
+func TestStateCut(t *testing.T) {
+	name, _ := cut(t, three(t)).save(t)
+	state := filepath.Join(t.TempDir(), "state")
+	whole, data := noted(t, name, state)
 	for n := range len(data) + 1 {
 		put(t, state, data[:n])
 		r, err := CheckFile(t.Context(), name, Options{States: list(state)})
@@ -268,7 +275,8 @@ func TestStateCut(t *testing.T) {
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err = CheckFile(ctx, name, Options{States: list(state + "2"), Workers: 1, Progress: func(Progress) { cancel() }})
+	o := Options{States: list(state + "2"), Workers: 1, Progress: func(Progress) { cancel() }}
+	_, err := CheckFile(ctx, name, o)
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -282,14 +290,7 @@ func TestStateCut(t *testing.T) {
 func TestForeignStates(t *testing.T) {
 	name, _ := cut(t, three(t)).save(t)
 	state := filepath.Join(t.TempDir(), "state")
-	whole, err := CheckFile(t.Context(), name, Options{States: list(state)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(state)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole, data := noted(t, name, state)
 	head, _, _ := strings.Cut(string(data), "\n")
 	for _, text := range []string{
 		head + "\n0 12 amazons-check state 1 proof 00 rules 3\n1 1 1 1 1 1 1 ok\n",

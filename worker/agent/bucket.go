@@ -26,7 +26,7 @@ const maxReply = 16 << 10
 var web = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
 	TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: time.Minute, MaxIdleConnsPerHost: 4,
 	IdleConnTimeout: time.Minute,
-	// The bytes of a part are as they lie in the bucket, whatever whoever put it there says of them.
+	// A part is read as it lies in the bucket: its header may claim a compression, and its maker may lie.
 	DisableCompression: true}}
 
 // place puts a part into the bucket of the master. Its error has a code, as that of an upload.
