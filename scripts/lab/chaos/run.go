@@ -103,8 +103,9 @@ type campaign struct {
 	filler  *filler
 	master  *process
 	workers [workers]*member
-	over    bool // the master has ended with its answer
-	stops   int  // of the master, by itself
+	second  store.Campaign // the one on Plan.Second, if there is one
+	over    bool           // the master has ended with its answer
+	stops   int            // of the master, by itself
 }
 
 // member is a worker and its way to the master.
@@ -120,7 +121,7 @@ func (c *campaign) store() string { return filepath.Join(c.disk, "farm.db") }
 func (c *campaign) proofs() []string {
 	list := []string{filepath.Join(c.disk, "farm.proof")}
 	if c.Second != "" {
-		list = append(list, campaigns.ProofFileOf(c.store(), c.Second))
+		list = append(list, campaigns.ProofFileOf(c.store(), c.second))
 	}
 	return list
 }
@@ -132,7 +133,7 @@ func (c *campaign) make() error {
 	if err != nil {
 		return err
 	}
-	_, err = s.AddCampaign(store.Campaign{Board: c.Second, Root: startOf(c.Second), Priority: c.Above})
+	c.second, err = s.AddCampaign(store.Campaign{Board: c.Second, Root: startOf(c.Second), Priority: c.Above})
 	return errors.Join(err, s.Close())
 }
 

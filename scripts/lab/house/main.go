@@ -42,7 +42,7 @@ const (
 // series that brings it.
 var ceilings = map[string]int{
 	codeFigure:     44_742,
-	allCodeFigure:  52_514,
+	allCodeFigure:  52_515,
 	commentsFigure: 15,
 }
 
