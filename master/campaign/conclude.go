@@ -145,6 +145,9 @@ func (c *campaign) conclude(ctx context.Context, e loop.Evidence, report reporte
 		}
 		return c.conclusion(), nil
 	}
+	if err := c.mayReplace(); err != nil { // somebody may have put a file there since Open
+		return loop.Conclusion{}, err
+	}
 	// From here on each phase is reported: on a large board it takes longer than people wait
 	// without a word.
 	report.assembling(0, 0)

@@ -517,6 +517,28 @@ func TestPlaceOfTheCertificate(t *testing.T) {
 	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
 		t.Errorf("its own certificate was damaged: %+v, %v", r, err)
 	}
+	// A file that came while the campaign ran stays too. Once it is gone, the campaign ends.
+	o = Options{Root: position(t, "4x4"), StoreFile: filepath.Join(t.TempDir(), "c.db"), Build: agent.Build()}
+	f, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ProofFile(o.StoreFile), []byte("precious"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	err = f.RunEmbedded(t.Context(), nil, []agent.Config{{Cores: 1, TableBytes: 4 << 20}})
+	if f.Close(); !errors.Is(err, cli.ErrUsage) {
+		t.Errorf("a file that came meanwhile: %v", err)
+	}
+	if is, _ := os.ReadFile(ProofFile(o.StoreFile)); string(is) != "precious" {
+		t.Errorf("a file that came meanwhile is %q now", is)
+	}
+	if err := os.Remove(ProofFile(o.StoreFile)); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := solve(t, o, nil, 1); err != nil || !r.Verified {
+		t.Errorf("the file is gone: %+v, %v", r, err)
+	}
 }
 
 // partFiles returns the files of the parts of a store.
