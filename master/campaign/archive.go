@@ -3,7 +3,9 @@ package campaign
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +27,8 @@ type Exported struct {
 	Board     string `json:"board"`
 	Nodes     uint64 `json:"nodes"`
 	Tree      int    `json:"tree"`   // tree positions
-	Claims    int    `json:"claims"` // in the archive, of Facts in the store
+	Claims    int    `json:"claims"` // in the archive, of Facts in the store and Kept ones
+	Kept      int    `json:"kept"`   // claims that the archive in this place had, and the store does not prove
 	Facts     int    `json:"facts"`
 	Settled   int    `json:"settled"` // positions at the top of the tree that the manifest claims
 	Replies   int    `json:"replies"` // positions after given first moves and one reply, mirror images once
@@ -39,7 +42,11 @@ type Exported struct {
 // String returns the report in a few lines for people.
 func (r Exported) String() string {
 	s := fmt.Sprintf("archive        %s: %s, %s, %s of %s, %d nodes\n", r.Archive, r.Board,
-		cli.Counted(r.Tree, "tree position"), cli.Counted(r.Claims, "claim"), cli.Counted(r.Facts, "fact"), r.Nodes)
+		cli.Counted(r.Tree, "tree position"), cli.Counted(r.Claims-r.Kept, "claim"), cli.Counted(r.Facts, "fact"),
+		r.Nodes)
+	if r.Kept > 0 {
+		s += fmt.Sprintf("kept           %s of the archive that was there\n", cli.Counted(r.Kept, "claim"))
+	}
 	if r.Replies > 0 {
 		s += fmt.Sprintf("replies        %d of %d refuted\n", r.Refuted, r.Replies)
 	}
@@ -58,7 +65,10 @@ const mostClaims = 1 << 16
 // its question, its tree, and its facts of at least so many nodes. Beside it, it writes the manifest
 // NAME.proof of NAME.archive: the settled positions at the top of the tree, and the parts that prove
 // them. What the tree itself adds goes to the folder NAME.parts; the other parts stay where they are.
-// Errors: those of opening a store; cli.ErrUsage where the manifest would take the place of a certificate;
+// Claims of an archive that is there already stay in it, unless the store proves or disproves them: a store
+// that was made of an archive without parts proves its claims again little by little, and steers by the rest.
+// Errors: those of opening a store; cli.ErrUsage where the manifest would take the place of a certificate,
+// or the archive that of another file;
 // ErrVerification where a part is missing.
 func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) (r Exported, err error) {
 	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
@@ -84,13 +94,18 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	// Small facts are quickly proved again. They are most of the facts, so leaving them out keeps the
 	// archive small.
 	claims := slices.DeleteFunc(slices.Clone(snap.Facts), func(f proof.Fact) bool { return f.Nodes < minNodes })
+	older, err := unproved(file, about, snap.Facts)
+	if err != nil {
+		return r, err
+	}
+	claims = append(claims, older...)
 	slices.SortFunc(claims, func(a, b proof.Fact) int { return a.Key.Compare(b.Key) })
 	if err := archive.Write(file, archive.Archive{Campaign: about, Nodes: snap.Spent, Claims: claims,
 		Tree: snap.Nodes}); err != nil {
 		return r, err
 	}
 	r = Exported{Archive: file, Board: about.Board, Nodes: snap.Spent, Tree: len(snap.Nodes), Claims: len(claims),
-		Facts: len(snap.Facts)}
+		Facts: len(snap.Facts), Kept: len(older)}
 	top := c.top(t)
 	r.Settled, r.Replies, r.Refuted = len(top.roots), top.replies, top.refuted
 	if len(top.roots) == 0 {
@@ -138,6 +153,26 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	}
 	r.Parts = len(m.Parts)
 	return r, proof.WriteManifest(r.Manifest, m)
+}
+
+// unproved returns the claims of an archive of the same question that are about none of the facts. Where there is no
+// file there are none. The error says that the file is another one, which an export must not replace.
+func unproved(file string, about store.Campaign, facts []proof.Fact) ([]proof.Fact, error) {
+	old, err := archive.Read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	} else if err == nil {
+		err = about.Same(old.Campaign)
+	}
+	if err != nil {
+		return nil, cli.Usagef("%s is there and is no archive of this campaign (%v): move it, or give another name",
+			file, err)
+	}
+	known := make(map[amazons.Key]bool, len(facts))
+	for _, f := range facts {
+		known[f.Key] = true
+	}
+	return slices.DeleteFunc(old.Claims, func(f proof.Fact) bool { return known[f.Key] }), nil
 }
 
 // spare returns an error where the manifest of an archive would take the place of another file: of the certificate

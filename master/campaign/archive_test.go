@@ -3,6 +3,7 @@ package campaign
 import (
 	"bytes"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,17 +12,19 @@ import (
 
 	"amazonsfarm/master/archive"
 	"amazonsfarm/master/store"
+	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
 	"amazonsfarm/shared/cli"
 	"amazonsfarm/shared/disk"
+	"amazonsfarm/shared/eval"
 )
 
 // TestFalseClaims turns every claim of an archive round: the campaign that goes on from it ends with the
 // right answer all the same, and no claim is a fact that nobody has proved.
 func TestFalseClaims(t *testing.T) {
 	folder := t.TempDir()
-	o := Options{Root: position(t, "5x4"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 20, SplitAfter: 40,
-		Heartbeat: 50 * time.Millisecond}
+	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 500,
+		SplitAfter: 1500, MaxBudget: 3000, Heartbeat: 50 * time.Millisecond}
 	if _, err := solve(t, o, nil, 2); err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +48,7 @@ func TestFalseClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := Export(t.Context(), o.StoreFile, "", name, 0)
-	if err != nil || r.Claims == 0 || r.Settled != 1 || r.Parts == 0 {
+	if err != nil || r.Claims < 10 || r.Settled != 1 || r.Parts == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	a, err := archive.Read(name)
@@ -72,8 +75,14 @@ func TestFalseClaims(t *testing.T) {
 	if got, err := archive.Import(t.Context(), name, o.StoreFile, ""); err != nil || got.Guiding != r.Claims {
 		t.Fatalf("%+v, %v", got, err)
 	}
+	o.MaxNodes = r.Nodes + 2000
+	if _, err := solve(t, o, nil, 2); err == nil {
+		t.Fatal("settled too early for this test")
+	}
+	exportOver(t, o.StoreFile, name)
+	o.MaxNodes = 0
 	got, err := solve(t, o, nil, 2)
-	if err != nil || !got.Verified || got.Winner != "first" {
+	if err != nil || !got.Verified || got.Winner != "second" {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if report, err := checker.CheckFile(t.Context(), got.Certificate.File, checker.Options{}); err != nil {
@@ -84,9 +93,63 @@ func TestFalseClaims(t *testing.T) {
 	if _, err := archive.Import(t.Context(), name, o.StoreFile, filepath.Join(folder, "a.evidence")); err != nil {
 		t.Fatal(err)
 	}
-	if again, err := solve(t, o, nil, 2); err != nil || !again.Verified || again.Winner != "first" {
+	if again, err := solve(t, o, nil, 2); err != nil || !again.Verified || again.Winner != "second" {
 		t.Errorf("%+v, %v", again, err)
 	}
+}
+
+// exportOver exports a store over an archive. The claims about which the store says nothing stay, the others are put
+// right. It takes the place of no other file.
+func exportOver(t *testing.T, storeFile, name string) {
+	t.Helper()
+	folder := t.TempDir()
+	over, alone := filepath.Join(folder, "over.archive"), filepath.Join(folder, "alone.archive")
+	data, err := os.ReadFile(name)
+	if err == nil {
+		err = os.WriteFile(over, data, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Export(t.Context(), storeFile, "", over, 0)
+	if err != nil || r.Kept == 0 || r.Facts == 0 || r.Claims != r.Facts+r.Kept {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if r, err = Export(t.Context(), storeFile, "", alone, 0); err != nil || r.Kept != 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	want := claimsOf(t, name)
+	maps.Copy(want, claimsOf(t, alone))
+	if is := claimsOf(t, over); !maps.Equal(is, want) {
+		t.Errorf("%d claims, want %d", len(is), len(want))
+	}
+	o := Options{Root: position(t, "4x4"), StoreFile: filepath.Join(folder, "other.db")}
+	if _, err := solve(t, o, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	for _, data := range [][]byte{data, []byte("precious")} { // the archive of another board, a text
+		if err := os.WriteFile(over, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Export(t.Context(), o.StoreFile, "", over, 0)
+		if is, _ := os.ReadFile(over); !errors.Is(err, cli.ErrUsage) || !bytes.Equal(is, data) {
+			t.Errorf("an archive in the place of %.10q: %v", data, err)
+		}
+	}
+}
+
+// claimsOf reads the claims of an archive.
+func claimsOf(t *testing.T, name string) map[amazons.Key]eval.Verdict {
+	t.Helper()
+	a, err := archive.Read(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims := map[amazons.Key]eval.Verdict{}
+	for _, f := range a.Claims {
+		claims[f.Key] = f.Verdict
+	}
+	return claims
 }
 
 // TestExportOfOpen exports a campaign with given first moves that is not settled: the manifest claims the
