@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"amazonsfarm/master/archive"
+	"amazonsfarm/master/loop"
 	"amazonsfarm/master/store"
 	"amazonsfarm/shared/amazons"
 	"amazonsfarm/shared/checker"
@@ -76,9 +77,7 @@ func TestFalseClaims(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	o.MaxNodes = r.Nodes + 2000
-	if _, err := solve(t, o, nil, 2); err == nil {
-		t.Fatal("settled too early for this test")
-	}
+	begun(t, o, 2)
 	exportOver(t, o.StoreFile, name)
 	o.MaxNodes = 0
 	got, err := solve(t, o, nil, 2)
@@ -138,6 +137,34 @@ func exportOver(t *testing.T, storeFile, name string) {
 	}
 }
 
+// begun runs a campaign until MaxNodes, and further in small steps until there are facts, and returns how many. How
+// soon the first one comes depends on the clock. The campaign must not be settled by then.
+func begun(t *testing.T, o Options, workers int) (facts uint64) {
+	t.Helper()
+	for ; facts == 0; o.MaxNodes += 300 {
+		if _, err := solve(t, o, nil, workers); !errors.Is(err, loop.ErrLimit) {
+			t.Fatalf("settled too early for this test: %v", err)
+		}
+		facts = factsOf(t, o.StoreFile)
+	}
+	return facts
+}
+
+// factsOf returns how many facts a store has.
+func factsOf(t *testing.T, storeFile string) uint64 {
+	t.Helper()
+	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	stats, err := s.Stats()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return stats.Facts
+}
+
 // claimsOf reads the claims of an archive.
 func claimsOf(t *testing.T, name string) map[amazons.Key]eval.Verdict {
 	t.Helper()
@@ -163,9 +190,7 @@ func TestExportOfOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.FirstMoves = append(o.FirstMoves, m)
-	if _, err := solve(t, o, nil, 1); err == nil {
-		t.Fatal("settled too early for this test")
-	}
+	begun(t, o, 1)
 	r, err := Export(t.Context(), o.StoreFile, "", filepath.Join(folder, "x.archive"), 50)
 	if err != nil || r.Replies < 20 || r.Settled == 0 || r.Claims >= r.Facts {
 		t.Fatalf("%+v, %v", r, err)
@@ -178,24 +203,11 @@ func TestEvidenceAway(t *testing.T) {
 	folder := t.TempDir()
 	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 200,
 		SplitAfter: 500, MaxBudget: 1000, MaxNodes: 900, Heartbeat: 50 * time.Millisecond}
-	if _, err := solve(t, o, nil, 1); err == nil {
-		t.Fatal("settled too early for this test")
-	}
-	facts := func() uint64 {
-		s, err := store.Open(o.StoreFile, store.Options{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		stats, err := s.Stats()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return stats.Facts
-	}
-	was, place, away := facts(), filepath.Join(folder, "a.evidence"), filepath.Join(folder, "away")
-	if err := os.Rename(place, away); err != nil || was == 0 {
-		t.Fatal(was, err)
+	was := begun(t, o, 1)
+	facts := func() uint64 { return factsOf(t, o.StoreFile) }
+	place, away := filepath.Join(folder, "a.evidence"), filepath.Join(folder, "away")
+	if err := os.Rename(place, away); err != nil {
+		t.Fatal(err)
 	}
 	for _, mounted := range []bool{false, true} { // an empty folder is what a disk leaves behind
 		if mounted {
