@@ -28,7 +28,7 @@ type Exported struct {
 	Nodes     uint64 `json:"nodes"`
 	Tree      int    `json:"tree"`   // tree positions
 	Claims    int    `json:"claims"` // in the archive, of Facts in the store and Kept ones
-	Kept      int    `json:"kept"`   // claims that the archive in this place had, and the store does not prove
+	Kept      int    `json:"kept"`   // claims of an older archive in this place, about positions without a fact
 	Facts     int    `json:"facts"`
 	Settled   int    `json:"settled"` // positions at the top of the tree that the manifest claims
 	Replies   int    `json:"replies"` // positions after given first moves and one reply, mirror images once
@@ -65,11 +65,10 @@ const mostClaims = 1 << 16
 // its question, its tree, and its facts of at least so many nodes. Beside it, it writes the manifest
 // NAME.proof of NAME.archive: the settled positions at the top of the tree, and the parts that prove
 // them. What the tree itself adds goes to the folder NAME.parts; the other parts stay where they are.
-// Claims of an archive that is there already stay in it, unless the store proves or disproves them: a store
-// that was made of an archive without parts proves its claims again little by little, and steers by the rest.
-// Errors: those of opening a store; cli.ErrUsage where the manifest would take the place of a certificate,
-// or the archive that of another file;
-// ErrVerification where a part is missing.
+// If an archive of the same campaign is there already, the new one keeps its claims, except for positions with
+// facts in the store. A store that was made of an archive without parts proves its claims again little by little.
+// Errors: those of opening a store; cli.ErrUsage where the manifest would take the place of a certificate, or the
+// archive the place of another file; ErrVerification where a part is missing.
 func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) (r Exported, err error) {
 	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
 	if err != nil {
@@ -155,8 +154,8 @@ func Export(ctx context.Context, storeFile, name, file string, minNodes uint64) 
 	return r, proof.WriteManifest(r.Manifest, m)
 }
 
-// unproved returns the claims of an archive of the same question that are about none of the facts. Where there is no
-// file there are none. The error says that the file is another one, which an export must not replace.
+// unproved returns the claims of an archive of the same question, without claims about positions of the facts. Without
+// a file there are none. The error says that the file is no such archive: an export must not replace it.
 func unproved(file string, about store.Campaign, facts []proof.Fact) ([]proof.Fact, error) {
 	old, err := archive.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {

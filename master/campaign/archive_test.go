@@ -145,13 +145,13 @@ func begun(t *testing.T, o Options, workers int) (facts uint64) {
 		if _, err := solve(t, o, nil, workers); !errors.Is(err, loop.ErrLimit) {
 			t.Fatalf("settled too early for this test: %v", err)
 		}
-		facts = factsOf(t, o.StoreFile)
+		facts = statsOf(t, o.StoreFile).Facts
 	}
 	return facts
 }
 
-// factsOf returns how many facts a store has.
-func factsOf(t *testing.T, storeFile string) uint64 {
+// statsOf returns the figures of a store that no master has open.
+func statsOf(t *testing.T, storeFile string) store.Stats {
 	t.Helper()
 	s, err := store.Open(storeFile, store.Options{ReadOnly: true})
 	if err != nil {
@@ -162,7 +162,7 @@ func factsOf(t *testing.T, storeFile string) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return stats.Facts
+	return stats
 }
 
 // claimsOf reads the claims of an archive.
@@ -204,7 +204,7 @@ func TestEvidenceAway(t *testing.T) {
 	o := Options{Root: position(t, "4x5"), StoreFile: filepath.Join(folder, "a.db"), InitialBudget: 200,
 		SplitAfter: 500, MaxBudget: 1000, MaxNodes: 900, Heartbeat: 50 * time.Millisecond}
 	was := begun(t, o, 1)
-	facts := func() uint64 { return factsOf(t, o.StoreFile) }
+	facts := func() uint64 { return statsOf(t, o.StoreFile).Facts }
 	place, away := filepath.Join(folder, "a.evidence"), filepath.Join(folder, "away")
 	if err := os.Rename(place, away); err != nil {
 		t.Fatal(err)

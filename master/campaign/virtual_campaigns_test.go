@@ -127,15 +127,7 @@ func TestCampaignsInVirtualTime(t *testing.T) {
 		}
 		// The campaign that was resumed had the facts of the other one of its board: it was proved
 		// with hardly any work.
-		s, err := store.Open(v.options.StoreFile, store.Options{ReadOnly: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.Close()
-		st, err := s.Stats()
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := statsOf(t, v.options.StoreFile)
 		if st.Campaigns[0].Nodes > st.Campaigns[2].Nodes/4 {
 			t.Errorf("the campaigns of one board took %d and %d nodes", st.Campaigns[0].Nodes, st.Campaigns[2].Nodes)
 		}
