@@ -182,7 +182,7 @@ func TestCommandsStandAlone(t *testing.T) {
 }
 
 // TestTopLevelEntries keeps the top level of the repository to what the design names. What git
-// ignores may lie about.
+// ignores may lie about, such as the certificate of the first command in the README.
 func TestTopLevelEntries(t *testing.T) {
 	entries, err := os.ReadDir("..")
 	if err != nil {
@@ -193,12 +193,13 @@ func TestTopLevelEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if slices.Contains(allowedEntries, e.Name()) || slices.Contains(strings.Fields(string(ignored)), "/"+
-			e.Name()) ||
-			slices.Contains(strings.Fields(string(ignored)), "/"+e.Name()+"/") {
-			continue
+		product := slices.ContainsFunc(strings.Fields(string(ignored)), func(pattern string) bool {
+			matches, err := filepath.Match(strings.Trim(pattern, "/"), e.Name())
+			return err == nil && matches
+		})
+		if !product && !slices.Contains(allowedEntries, e.Name()) {
+			t.Errorf("%s is not among the top-level entries that the design allows", e.Name())
 		}
-		t.Errorf("%s is not among the top-level entries that the design allows", e.Name())
 	}
 }
 
