@@ -11,12 +11,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -62,6 +64,17 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
+// readSize reads a number of bytes, alone or with KiB, MiB or GiB behind it.
+func readSize(text string) (int64, error) {
+	digits := strings.TrimRight(text, "KMGiB")
+	shift, known := map[string]int{"": 0, "KiB": 10, "MiB": 20, "GiB": 30}[text[len(digits):]]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if !known || err != nil || n > math.MaxInt64>>shift {
+		return 0, errors.New("give a number of bytes, such as 4294967296 or 4GiB")
+	}
+	return n << shift, nil
+}
+
 // answer is what --json prints, a line for each file. Fields may be added, never renamed.
 // Where a sample, a shard or a single part holds, Verified is false and there is no Reason: no fault was
 // found, and nothing is proved by that alone.
@@ -83,9 +96,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	var o checker.Options
 	flags.BoolVar(&o.RulesOnly, "rules-only", false, "allow no leaf rule but that a side without a move has lost")
 	flags.IntVar(&o.Workers, "cores", runtime.GOMAXPROCS(0), "`cores` to check with")
-	flags.Int64Var(&o.MaxMemory, "max-memory", checker.DefaultMaxMemory,
-		"`bytes` for tables, a whole number: 24 a position of the layers that are\nneeded at a time; "+
-			"a file that needs more is not checked")
+	o.MaxMemory = checker.DefaultMaxMemory
+	flags.Func("max-memory", "`bytes` for tables, such as 4GiB, the default: 24 a position of the layers\n"+
+		"that are needed at a time; a file that needs more is not checked",
+		func(text string) (err error) { o.MaxMemory, err = readSize(text); return err })
 	flags.BoolVar(&o.Part, "part", false, "check a single part of a proof: it holds if the positions that it cites do")
 	flags.Var(&o.Sample, "sample", "check a random `share` of the parts, such as 1%")
 	flags.Uint64Var(&o.Seed, "seed", rand.Uint64N(1<<32), "`number` that chooses the sample")
