@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -67,9 +68,7 @@ func evidenceFetch() *cobra.Command {
 	if err := c.MarkFlagRequired("from"); err != nil {
 		panic(err) // the flag is defined above
 	}
-	c.RunE = func(c *cobra.Command, args []string) error {
-		ctx, _, stop := cli.Signals(c.Context())
-		defer stop()
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		done, err := campaign.Fetch(ctx, args[0], from)
 		if err != nil {
 			return err
@@ -81,6 +80,6 @@ func evidenceFetch() *cobra.Command {
 				done.Missing, from)
 		}
 		return errors.Join(cli.Answer(c, *asJSON, fetchJSON{"evidence_fetch", done}, text), err)
-	}
+	})
 	return c
 }

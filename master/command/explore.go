@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -28,12 +29,10 @@ func exploreCommand() *cobra.Command {
 		Short:   "Show a position of a campaign and its moves: values, proof numbers, nodes",
 		Long:    long("explore"),
 		Example: "  master explore --store 6x5.db B1-B4xB3 --top 50",
-		RunE: func(c *cobra.Command, moves []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, moves []string) error {
 			if storeGiven(c) && c.Flags().Changed("master") {
 				return cli.Usagef("--master and --store: choose one")
 			}
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
 			var r *farmv1.ExploreResponse
 			var err error
 			if storeFile != "" && !c.Flags().Changed("master") {
@@ -51,7 +50,7 @@ func exploreCommand() *cobra.Command {
 			}
 			d := document.OfPosition(p, r)
 			return view.show(c, p, nil, d, exploreReport(p, d, view.top))
-		},
+		}),
 	}
 	master.add(c)
 	c.Flags().StringVar(&storeFile, "store", "", "read the store in `FILE` instead of asking a master")

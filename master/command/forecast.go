@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/forecast"
@@ -25,7 +26,7 @@ func forecastCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		q, err := parseQuestion("", args[0], moves, bothSides)
 		if err != nil {
 			return err
@@ -33,15 +34,13 @@ func forecastCommand() *cobra.Command {
 		if err := checkTable(table.Bytes, 1); err != nil {
 			return err
 		}
-		ctx, _, stop := cli.Signals(c.Context())
-		defer stop()
 		o.TableBytes = table.Bytes
 		r, err := forecast.Run(ctx, q.root, q.firstMoves, o)
 		if err != nil {
 			return err
 		}
 		return cli.Answer(c, *asJSON, forecastJSON{"forecast", r}, r.String())
-	}
+	})
 	c.Flags().StringArrayVar(&moves, "first-move", nil, "ask about this `MOVE` at the root; may be repeated")
 	c.Flags().Uint64Var(&o.Nodes, "nodes", 2_000_000, "search `NODES` in all")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "choose lines by this `NUMBER`")

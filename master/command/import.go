@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"github.com/spf13/cobra"
 
 	"amazonsfarm/master/archive"
@@ -23,18 +24,16 @@ func importCommand() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		if storeFile == "" {
 			return cli.Usagef("give the new store with --store FILE")
 		}
-		ctx, _, stop := cli.Signals(c.Context())
-		defer stop()
 		r, err := archive.Import(ctx, args[0], storeFile, parts)
 		if err != nil {
 			return copyError(err)
 		}
 		return cli.Answer(c, *asJSON, importJSON{"import", r}, r.String())
-	}
+	})
 	c.Flags().StringVar(&storeFile, "store", "", "make the store `FILE`")
 	c.Flags().StringVar(&parts, "parts", "", "take the parts in `FOLDER` (default: none)")
 	return c

@@ -32,9 +32,7 @@ func proofPackCommand() *cobra.Command {
 		Short: "Make one certificate of a proof in parts",
 		Long:  long("proof-pack"),
 		Args:  cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			cert, err := proof.Pack(ctx, args[0], limit)
 			if err == nil {
 				err = proof.WriteFile(args[1], cert)
@@ -44,7 +42,7 @@ func proofPackCommand() *cobra.Command {
 			}
 			fmt.Fprintf(c.OutOrStdout(), "%s: %d positions in one file\n", args[1], cert.Set.Len())
 			return nil
-		},
+		}),
 	}
 	cli.Ranged(c.Flags(), c.Flags().Int64Var, "limit", &limit, proof.OneFilePositions, 1, 1<<40,
 		"pack at most `N` positions, of some 50 bytes of memory each")
@@ -59,9 +57,7 @@ func proofSplitCommand() *cobra.Command {
 		Short: "Cut a certificate into parts that cite each other, with a manifest",
 		Long:  long("proof-split"),
 		Args:  cobra.ExactArgs(2),
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			cert, err := proof.ReadFile(args[0])
 			if err != nil {
 				return err
@@ -73,7 +69,7 @@ func proofSplitCommand() *cobra.Command {
 			fmt.Fprintf(c.OutOrStdout(), "%s: %s in %s\n", args[1], cli.Counted(len(m.Parts), "part"),
 				proof.PartsFolder(args[1]))
 			return nil
-		},
+		}),
 	}
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "positions", &positions, 1<<20, 1, 1<<30,
 		"give a part at most `N` positions")
@@ -153,16 +149,14 @@ func proofShowCommand() *cobra.Command {
 		Long:  long("proof-show", "proof-position"),
 		Example: `  master proof show 5x5.proof B1-B3xD3
   master proof show 5x5.proof '.B.B./B...B/...../W...W/.W.W. b' --top 5`,
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			cert, _, p, last, err := source.read(ctx, c, args)
 			if err != nil {
 				return err
 			}
 			d := document.OfProof(&cert, p, count)
 			return view.show(c, p, last, d, proofReport(&cert, p, last, d, view.top))
-		},
+		}),
 	}
 	source.add(c)
 	view.add(c)
@@ -230,7 +224,7 @@ func proofExportCommand() *cobra.Command {
 		Example: `  master proof export 4x4.proof --format dot --depth 2 | dot -Tsvg -o 4x4.svg
   master proof export 5x5.proof B1-B3xD3 --format sgf --depth 4 > 5x5.sgf
   master proof export 5x5.proof --format plain > 5x5.plain`,
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if format == "plain" {
 				return exportPlain(c, &source, args)
 			}
@@ -241,8 +235,6 @@ func proofExportCommand() *cobra.Command {
 			if !c.Flags().Changed("positions") {
 				positions = standard
 			}
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
 			cert, from, p, _, err := source.read(ctx, c, args)
 			if err != nil {
 				return err
@@ -270,7 +262,7 @@ func proofExportCommand() *cobra.Command {
 					"moves; --positions 0 writes all", positions, g.Cut))
 			}
 			return nil
-		},
+		}),
 	}
 	source.add(c)
 	c.Flags().StringVar(&format, "format", "json", "write `KIND`: json, dot, sgf or plain")

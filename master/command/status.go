@@ -25,9 +25,7 @@ func statusCommand() *cobra.Command {
 	)
 	c := &cobra.Command{Use: "status", Short: "Show the progress of a serving master", Args: cobra.NoArgs}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, _ []string) error {
-		ctx, _, stop := cli.Signals(c.Context())
-		defer stop()
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 		if watch {
 			r := &farmv1.WatchRequest{PeriodSeconds: period.Seconds(), Campaign: campaign}
 			return watchStatus(ctx, c, &master, r, *asJSON)
@@ -48,7 +46,7 @@ func statusCommand() *cobra.Command {
 			text = statusReport(r) + "\n" + campaignTable(all) + workersReport(w)
 		}
 		return cli.Answer(c, false, nil, text)
-	}
+	})
 	master.add(c)
 	c.Flags().StringVar(&campaign, "campaign", "", "show the campaign `NAME` (default: the first, and a line for each)")
 	c.Flags().BoolVar(&watch, "watch", false, "show a line at each change")

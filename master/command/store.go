@@ -282,18 +282,16 @@ func storeExport() *cobra.Command {
 		Args:  cobra.ExactArgs(2),
 	}
 	asJSON := cli.JSONFlag(c)
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 		if !strings.HasSuffix(args[1], ".archive") {
 			return cli.Usagef("call the archive NAME.archive, so that the manifest can be NAME.proof")
 		}
-		ctx, _, stop := cli.Signals(c.Context())
-		defer stop()
 		r, err := campaign.Export(ctx, args[0], name, args[1], minNodes)
 		if err != nil {
 			return err
 		}
 		return cli.Answer(c, *asJSON, storeExportJSON{"store_export", r}, r.String())
-	}
+	})
 	c.Flags().StringVar(&name, "campaign", "", "export the campaign `NAME` (default: the first)")
 	c.Flags().Uint64Var(&minNodes, "min-nodes", 0, "leave out claims of fewer than `NODES`")
 	return c

@@ -76,7 +76,7 @@ func verifyCommand() *cobra.Command {
 		Short: "Check a certificate, its parts or a store with the independent checker",
 		Long:  long("verify"),
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			program := cli.Program("master")
 			switch {
 			case len(args) == 1 && isStore(args[0]):
@@ -99,8 +99,6 @@ func verifyCommand() *cobra.Command {
 			case again && len(args) == 0:
 				return cli.Usagef("--remake: give the manifest of a proof in parts")
 			}
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
 			hide := showChecking(ctx, c, &options)
 			defer hide()
 			// Parts that are not there are no fault. Missing tells them below, with an exit code of its
@@ -138,7 +136,7 @@ func verifyCommand() *cobra.Command {
 			err = certificateError(err)
 			out.Verified = err == nil && verified
 			return errors.Join(err, writeVerification(c, out, err, *asJSON))
-		},
+		}),
 	}
 	c.Flags().StringVar(&storeFile, "store", "", "check the store in `FILE` and its certificate")
 	c.Flags().BoolVar(&options.RulesOnly, "rules-only", false,

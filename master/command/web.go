@@ -1,6 +1,7 @@
 package command
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -35,9 +36,7 @@ func webExportCommand() *cobra.Command {
 		Example: `  master web export site 5x5.proof
   python3 -m http.server --directory site 8000`,
 		Args: cobra.RangeArgs(1, 2),
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			var (
 				cert proof.Certificate
 				from string
@@ -90,7 +89,7 @@ func webExportCommand() *cobra.Command {
 				fmt.Fprintf(out, "the explorer goes down to %d arrows; --positions allows more\n", about.Cut)
 			}
 			return nil
-		},
+		}),
 	}
 	c.Flags().StringVar(&store, "store", "", "write the proof of a settled campaign in `FILE`")
 	c.Flags().StringVar(&campaignName, "campaign", "", "with --store, that of the campaign `NAME` (default: the first)")

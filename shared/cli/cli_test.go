@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -250,4 +251,25 @@ func TestSignals(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-abort.Done()
+}
+
+// TestHangup closes the terminal of a program, and of one that was started to outlive it.
+func TestHangup(t *testing.T) {
+	for _, outlives := range []bool{false, true} {
+		if signal.Reset(syscall.SIGHUP); outlives {
+			signal.Ignore(syscall.SIGHUP)
+		} else if signal.Ignored(syscall.SIGHUP) {
+			continue // these tests were started to outlive their terminal
+		}
+		drain, _, stop := Signals(t.Context())
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		if !outlives {
+			<-drain.Done()
+		} else if !signal.Ignored(syscall.SIGHUP) {
+			t.Error("a program that was to outlive its terminal ends with it")
+		}
+		stop()
+	}
 }

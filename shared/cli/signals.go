@@ -5,16 +5,22 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
-// Signals returns two contexts: drain ends at the first SIGINT or SIGTERM, abort at the second. A third one ends the
-// process, in case something does not look at its context.
+// Signals returns two contexts: drain ends at the first SIGINT, SIGTERM or SIGHUP, abort at the second. A third one
+// ends the process, in case something does not look at its context. SIGHUP comes when a terminal is closed; a process
+// that was started to outlive that (nohup) stays as it is.
 // Both end with parent, and drain whenever abort does. stop ends the watching and both contexts.
 func Signals(parent context.Context) (drain, abort context.Context, stop func()) {
 	abort, cut := context.WithCancel(parent)
 	drain, end := context.WithCancel(abort)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -33,5 +39,14 @@ func Signals(parent context.Context) (drain, abort context.Context, stop func())
 		cut()
 		end()
 		<-done
+	}
+}
+
+// Interruptible makes a command of a function whose context ends at the first signal.
+func Interruptible(run func(context.Context, *cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, args []string) error {
+		ctx, _, stop := Signals(c.Context())
+		defer stop()
+		return run(ctx, c, args)
 	}
 }

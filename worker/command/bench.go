@@ -82,18 +82,16 @@ thread. Times, and nodes of several threads, are medians over the runs.
 
 ` + cli.ExitHelp,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			if err := checkTable(&table, c.ErrOrStderr()); err != nil {
 				return err
 			}
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
 			r, err := benchShown(ctx, c.ErrOrStderr(), benchJob{benchPositions, table.Bytes, threadCounts(cores), runs})
 			if err != nil {
 				return interrupted(err)
 			}
 			return show(c, asJSON, r)
-		},
+		}),
 	}
 	jsonFlag(c, &asJSON)
 	cli.Ranged(c.Flags(), c.Flags().IntVar, "cores", &cores, 1, 1, dfpn.MaxThreads, "the most threads of a search")

@@ -68,7 +68,7 @@ func dbBuildCommand() *cobra.Command {
 Finished work is kept in FILE.part until all is done: after an interruption the same
 command goes on from there. A whole database of this size is kept.`,
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			config, err := endgame.ParseSize(size)
 			if err == nil {
 				err = config.Validate()
@@ -83,8 +83,6 @@ command goes on from there. A whole database of this size is kept.`,
 			if err := os.MkdirAll(dir, 0o777); err != nil {
 				return err
 			}
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
 			r := dbBuildResult{MessageType: "db_build", File: filepath.Join(dir, config.FileName()),
 				Size: config.Name(), Config: config.String()}
 			begun := time.Now()
@@ -101,7 +99,7 @@ command goes on from there. A whole database of this size is kept.`,
 			defer db.Close()
 			r.Bytes, r.Values = db.Bytes(), db.Values()
 			return show(c, asJSON, r)
-		},
+		}),
 	}
 	flags.add(c)
 	c.Flags().StringVar(&size, "size", "small", "what it holds: small, medium, large or a SPEC")

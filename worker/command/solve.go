@@ -48,7 +48,7 @@ side to move wins, perhaps not all.
 
 ` + cli.ExitHelp,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			if q.proofFile != "" && noProof {
 				return cli.Usagef("--proof and --no-proof exclude each other")
 			}
@@ -86,13 +86,11 @@ side to move wins, perhaps not all.
 					flags.judge = eval.NewJudge(db, eval.DefaultSettings()).Clone
 				}
 			}
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
 			if lines {
 				return interrupted(solveLines(ctx, c, flags, q))
 			}
 			return interrupted(solveOne(ctx, c, flags, q, asJSON))
-		},
+		}),
 	}
 	flags.add(c, allCores(), 256<<20)
 	f := c.Flags()

@@ -68,9 +68,7 @@ sum, and texts joined by "+" as well. A sum of more than 14 empty squares is pla
 has a mean, bounds and winners. With -, standard input has one area a line, each answered
 with one line (of JSON with --json).`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(c *cobra.Command, args []string) error {
-			ctx, _, stop := cli.Signals(c.Context())
-			defer stop()
+		RunE: cli.Interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
 			v := &valuer{solver: endgame.Solver{}}
 			if !noDB {
 				dir, err := flags.folder()
@@ -94,7 +92,7 @@ with one line (of JSON with --json).`,
 				return show(c, asJSON, r)
 			}
 			return v.lines(ctx, c.InOrStdin(), c.OutOrStdout(), asJSON)
-		},
+		}),
 	}
 	flags.add(c)
 	jsonFlag(c, &asJSON)
